@@ -13,6 +13,7 @@ from bot.cli._show import line, show
 from bot.reactor import reactor
 from bot.scheduler.wakeups import wake
 from bot.state import policies, snapshots
+from bot.system.clock import ledger_clock
 from bot.web.acting import record
 from bot.web.acting.record import CommandOutcome
 from ledger.event import Event
@@ -41,7 +42,13 @@ class NothingAliveError(click.ClickException):
 
 
 def give(
-    target: str, word: str, text: str = "", *, column: str | None = None, of_living: bool = False, as_json: bool
+    target: str,
+    word: str,
+    text: str = "",
+    *,
+    column: str | None = None,
+    of_living: bool = False,
+    as_json: bool,
 ) -> None:
     """Give the command on a card, a run's card, or for a whole board or column; print the answer.
 
@@ -80,7 +87,7 @@ def _give(
     """Give the command on the first of the cards that can carry it; return its name, and the outcome."""
     about = next(filter(None, (record.card_of(services, it, word) for it in ids)), None)
     if about is None:
-        raise NothingAliveError(f"no card of {line(target)} has an issue that Cardinal serves: nothing is done")
+        raise NothingAliveError(f"{line(target)} has no issue that Cardinal serves: nothing is done")
     on_board, card = about
     name = f"{word}:{target}"  # a command about a run is for no later one
     name = name if parser.pressed_run(f"{parser.CLI}:{name}") else word
@@ -113,17 +120,16 @@ def column_of(board: BoardRow, wanted: str) -> str:
     names = [column.name for column in board.columns]
     alike = [wanted] if wanted in names else [it for it in names if it.casefold() == wanted.casefold()]
     if len(alike) != 1:
-        raise CliError(f"{board.address} has no one column {line(wanted)}: say {alternatives(alike or names)}")
+        which = alternatives(alike or names)
+        raise CliError(line(f"{board.address} has no single column {wanted}: say {which}"))
     return alike[0]
 
 
-def _switch(
-    services: Services, board: BoardRow, word: str, scope: str, column: str | None
-) -> CommandOutcome:
+def _switch(services: Services, board: BoardRow, word: str, scope: str, column: str | None) -> CommandOutcome:
     """Stop a board or column, or let it go on, where no card can tell of it: it holds for later ones."""
-    parsed = parser.of_form(word, scope)
+    parsed, now = parser.of_form(word, scope), ledger_clock(services.engine, services.clock)()
     with event_store.writing(services.engine) as db:
-        policy, now = policies.in_force(db, board.board_id), services.now()
+        policy = policies.in_force(db, board.board_id)
         if isinstance(parsed, parser.Mistyped):
             return CommandOutcome(parsed.because, refused=True)
         allowed = parser.permit(policy, parsed, role=Role.ADMIN, login=record.OPERATOR)

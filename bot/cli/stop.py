@@ -20,8 +20,8 @@ def command(target: str, column: str | None, *, cancel: bool, as_json: bool) -> 
     A stop of a column or a board holds for cards that come later, too; case makes no difference in a column's
     name where only one is called so.
 
-    Exit codes: 0 it is recorded; 1 it is refused, or no run or card is alive that could be stopped; 2 nothing is
-    known by that name.
+    Exit codes: 0 it is recorded; 1 it is refused, or no run or card is alive that could be stopped; 2 nothing
+    is known by that name.
 
     \b
     Examples:

@@ -4,8 +4,8 @@ import pytest
 
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import RunId
-from rules.intents.outbound import Say
 from rules.chatops.parser import Parsed, Permitted, permit
+from rules.intents.outbound import Say
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, POLICY, R1, asks, card, ended, given, run
 

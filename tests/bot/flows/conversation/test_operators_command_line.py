@@ -143,7 +143,11 @@ def test_an_empty_column_is_stopped_by_its_one_name_and_by_whom_the_policy_lets(
 def test_of_columns_that_differ_in_case_alone_the_exact_name_counts() -> None:
     columns = (Column("a", "Doing", ""), Column("b", "DOING", ""), Column("c", "Done", ""))
     board = BoardRow(BoardId("PVT_1"), "acme", 1, "", "", columns, (), NOW)
-    assert [_operator.column_of(board, name) for name in ("DOING", "Doing", "done")] == ["DOING", "Doing", "Done"]
+    assert [_operator.column_of(board, name) for name in ("DOING", "Doing", "done")] == [
+        "DOING",
+        "Doing",
+        "Done",
+    ]
     with pytest.raises(CliError, match="say Doing or DOING"):
         _operator.column_of(board, "doing")
 
