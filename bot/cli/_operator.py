@@ -2,61 +2,145 @@
 
 import getpass
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 from sqlalchemy import Connection
 
-from bot.bootstrap import open_services
-from bot.cli import _home
+from bot.bootstrap import Services, open_services
+from bot.cli import CliError, _home
 from bot.cli._show import line, show
+from bot.reactor import reactor
+from bot.scheduler.wakeups import wake
+from bot.state import policies, snapshots
+from bot.system.clock import ledger_clock
 from bot.web.acting import record
+from bot.web.acting.record import CommandOutcome
+from ledger.event import Event
+from ledger.events.board import HaltLifted
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
 from ledger.queue.sign_ins import SignIn
+from ledger.states import RunState
+from ledger.views.boards import BoardRow
 from rules.chatops import parser
+from rules.policy.roles import Role
+from rules.runs import kill_switch
+from rules.text import alternatives
 
 MAX_LOOKED_AT = 200  # cards of a board or a column
+DONE = {"pause": "The {scope} is stopped.", "resume": "The {scope} may go on."}
+DONE_BEFORE = {"pause": "The {scope} is stopped already.", "resume": "Nothing stops the {scope}."}
 
 
-class NoCardError(click.ClickException):
-    """No card of the board or column can carry the command."""
+class NothingAliveError(click.ClickException):
+    """No run or card can carry the command."""
 
     exit_code = 1
 
 
-def give(target: str, word: str, text: str = "", *, column: str | None = None, as_json: bool) -> None:
+def give(
+    target: str,
+    word: str,
+    text: str = "",
+    *,
+    column: str | None = None,
+    of_living: bool = False,
+    as_json: bool,
+) -> None:
     """Give the command on a card, a run's card, or for a whole board or column; print the answer.
 
-    Exits with 1 when it is refused, or there is no card for it.
+    Exits with 1 when it is refused, or there is no card for it; with `of_living` also when no run is alive
+    that it could be for.
     """
     with _home.opened(), open_services(os.environ, Path.cwd()) as services:
-        with event_store.reading(services.engine) as db:
-            ids, scope = _cards(db, target, column)
-        about = next(filter(None, (record.card_of(services, it, word) for it in ids)), None)
-        if about is None:
-            raise NoCardError(f"no card of {line(target)} has an issue that Cardinal serves: nothing is done")
-        on_board, card = about
-        words = " ".join(filter(None, (scope, text)))
-        name = f"{word}:{target}"  # a command about a run is for no later one
-        name = name if parser.pressed_run(f"{parser.CLI}:{name}") else word
-        seq = record.record_of_operator(on_board, card, name, words, getpass.getuser())
-        outcome = record.outcome(on_board, SignIn(0, record.OPERATOR, on_board.now()), seq, parser.CLI)
-    assert outcome is not None  # it was recorded just now
-    said = {"card": _home.name_of(card), "command": word, "refused": outcome.refused, "answer": outcome.text}
-    show(said, as_json=as_json, text=lambda: (line(f"{said['card']}: {outcome.text}"),))
+        if column is None and ("/" not in target or "#" in target):
+            with event_store.reading(services.engine) as db:
+                card_id = (_home.card(db, target) if "#" in target else _home.run(db, target)).card_id
+                if of_living:
+                    _require_living(db, target, word, card_id)
+            name, outcome = _give(services, target, word, [card_id], text)
+        else:
+            name, outcome = _give_to_all(services, target, word, column)
+    said = {"card": name, "command": word, "refused": outcome.refused, "answer": outcome.text}
+    show(said, as_json=as_json, text=lambda: (line(f"{name or target}: {outcome.text}"),))
     if outcome.refused:
         raise click.exceptions.Exit(1)
 
 
-def _cards(db: Connection, target: str, column: str | None) -> tuple[Iterator[CardId], str]:
-    """Return the cards that may carry the command, and the word for its scope."""
-    if column is None and ("/" not in target or "#" in target):
-        row = _home.card(db, target) if "#" in target else _home.run(db, target)
-        return iter((row.card_id,)), ""
-    scopes = [CardScope(_home.board(db, target).board_id)]
-    listed = lanes.newest(db, scopes, column=column, limit=MAX_LOOKED_AT)
-    return iter([card.card_id for card in listed if card.number]), "board" if column is None else "column"
+def _require_living(db: Connection, target: str, word: str, card_id: CardId) -> None:
+    """Raise NothingAliveError for a run that has ended, and for a card without a run to cancel."""
+    snapshot = snapshots.of_card(db, card_id)
+    live, checking = (snapshot.live_run, snapshot.checking) if snapshot else (None, None)
+    if "#" not in target and _home.run(db, target).state is RunState.ENDED:
+        later = f", and {live.run_id} came since" if live else ""
+        raise NothingAliveError(f"{line(target)} has ended{later}: nothing is done")
+    if word == "cancel" and not live and not (checking and checking.alive):
+        raise NothingAliveError(f"no run of {line(target)} is alive: nothing is done")
+
+
+def _give(
+    services: Services, target: str, word: str, ids: list[CardId], text: str
+) -> tuple[str, CommandOutcome]:
+    """Give the command on the first of the cards that can carry it; return its name, and the outcome."""
+    about = next(filter(None, (record.card_of(services, it, word) for it in ids)), None)
+    if about is None:
+        raise NothingAliveError(f"{line(target)} has no issue that Cardinal serves: nothing is done")
+    on_board, card = about
+    name = f"{word}:{target}"  # a command about a run is for no later one
+    name = name if parser.pressed_run(f"{parser.CLI}:{name}") else word
+    seq = record.record_of_operator(on_board, card, name, text, getpass.getuser())
+    outcome = record.outcome(on_board, SignIn(0, record.OPERATOR, on_board.now()), seq, parser.CLI)
+    assert outcome is not None  # it was recorded just now
+    return _home.name_of(card), outcome
+
+
+def _give_to_all(
+    services: Services, target: str, word: str, column: str | None
+) -> tuple[str, CommandOutcome]:
+    """Give the command for a board or column, on one of its cards where it has an issue."""
+    with event_store.reading(services.engine) as db:
+        board = _home.board(db, target)
+        column = column if column is None else column_of(board, column)
+        listed = lanes.newest(db, [CardScope(board.board_id)], column=column, limit=MAX_LOOKED_AT)
+    scope = "board" if column is None else "column"
+    ids = [card.card_id for card in listed if card.number]
+    if any(record.card_of(services, it, word) for it in ids):
+        return _give(services, target, word, ids, scope)
+    on_board = services.if_served(board.board_id)
+    if on_board is None:
+        raise NothingAliveError(f"Cardinal does not serve {line(target)}: nothing is done")
+    return "", _switch(on_board, board, word, scope, column)
+
+
+def column_of(board: BoardRow, wanted: str) -> str:
+    """Return the column's name as the board has it. Raises CliError."""
+    names = [column.name for column in board.columns]
+    alike = [wanted] if wanted in names else [it for it in names if it.casefold() == wanted.casefold()]
+    if len(alike) != 1:
+        which = alternatives(alike or names)
+        raise CliError(line(f"{board.address} has no single column {wanted}: say {which}"))
+    return alike[0]
+
+
+def _switch(services: Services, board: BoardRow, word: str, scope: str, column: str | None) -> CommandOutcome:
+    """Stop a board or column, or let it go on, where no card can tell of it: it holds for later ones."""
+    parsed, now = parser.of_form(word, scope), ledger_clock(services.engine, services.clock)()
+    with event_store.writing(services.engine) as db:
+        policy = policies.in_force(db, board.board_id)
+        if isinstance(parsed, parser.Mistyped):
+            return CommandOutcome(parsed.because, refused=True)
+        allowed = parser.permit(policy, parsed, role=Role.ADMIN, login=record.OPERATOR)
+        if isinstance(allowed, parser.RefusedCommand):
+            return CommandOutcome(allowed.because, refused=True)
+        stops, halt = snapshots.board_stops(db, board.board_id), snapshots.halt_of(db, board.board_id)
+        about = (board.board_id, scope, board.board_id if column is None else column, record.OPERATOR)
+        events: list[Event | None] = [kill_switch.switched(stops, *about, on=word == "pause")]
+        if halt is not None and word == "resume" and column is None:
+            events.append(HaltLifted(board.board_id, halt.cause, record.OPERATOR))
+        done = list(filter(None, events))
+        reactor.append(db, *done, now=now)
+    wake(services)
+    return CommandOutcome((DONE if done else DONE_BEFORE)[word].format(scope=scope), refused=False)

@@ -17,7 +17,7 @@ def command(target: str, word: str, text: tuple[str, ...], as_json: bool) -> Non
     WORD is as after `/cardinal`, TEXT follows it. It is recorded as the operator's, who has every role, and
     told on the card.
 
-    Exit codes: 0 it is recorded; 1 it is refused, or nothing is known by that name.
+    Exit codes: 0 it is recorded; 1 it is refused; 2 nothing is known by that name.
 
     \b
     Examples:

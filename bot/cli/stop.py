@@ -17,7 +17,11 @@ def command(target: str, column: str | None, *, cancel: bool, as_json: bool) -> 
     TARGET is a run, OWNER/REPOSITORY#NUMBER, or a board as OWNER/NUMBER. It is `/cardinal pause` or `cancel`,
     given by the operator: without a question to GitHub, and without a token. `cardinal resume` lets it go on.
 
-    Exit codes: 0 it is recorded; 1 it is refused, or nothing is known by that name.
+    A stop of a column or a board holds for cards that come later, too; case makes no difference in a column's
+    name where only one is called so.
+
+    Exit codes: 0 it is recorded; 1 it is refused, or no run or card is alive that could be stopped; 2 nothing
+    is known by that name.
 
     \b
     Examples:
@@ -26,4 +30,4 @@ def command(target: str, column: str | None, *, cancel: bool, as_json: bool) -> 
       cardinal stop acme/1 --column "In Progress"
       cardinal stop acme/1 --json
     """
-    _operator.give(target, "cancel" if cancel else "pause", column=column, as_json=as_json)
+    _operator.give(target, "cancel" if cancel else "pause", column=column, of_living=True, as_json=as_json)

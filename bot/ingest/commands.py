@@ -5,6 +5,8 @@ from datetime import datetime
 
 from bot.bootstrap import Services
 from bot.github.api import repositories
+from bot.outbox import subscribers
+from bot.outbox.subscribers import SubscribersError
 from bot.state import policies
 from bot.sync import card as card_sync
 from ledger.events.conversation import CommandGiven, CommandRefused
@@ -24,7 +26,7 @@ class CommandAuthor:
 
     `source` is the comment's id or `<door>:<name>`, as in CommandGiven; `at` is None if GitHub does not tell
     it. `base` is the default branch's commit, if the command depends on it; `user_id` is GitHub's; `via` is
-    the program's token.
+    the program's token; `no_address` as in CommandGiven.
     """
 
     login: str
@@ -36,6 +38,7 @@ class CommandAuthor:
     base: str = ""
     user_id: int = 0
     via: str = ""
+    no_address: bool = False
 
 
 def give(
@@ -47,9 +50,11 @@ def give(
     """Read what the command depends on; return what makes its event. Raises CardBusyError, GithubError.
 
     An approval has the default branch's commit, after a sync of the card. A command that starts a run also
-    syncs a card whose text chooses the repository. Other commands read nothing.
+    syncs a card whose text chooses the repository. A subscription depends on the file of subscribers. Other
+    commands read nothing.
     """
-    author = replace(author, base=_base(services, card, parsed, role=author.role, login=author.login))
+    base = _base(services, card, parsed, role=author.role, login=author.login)
+    author = replace(author, base=base, no_address=_has_no_address(services, parsed, author.login))
     return lambda db: (command_event(policies.in_force(db, card.board_id), card, parsed, author),)
 
 
@@ -66,6 +71,16 @@ def _base(services: Services, card: cards.CardRow, parsed: object, *, role: str,
         return ""  # a person without the right must cost no call
     card_sync.require_synced(services, card.card_id)
     return "" if starts else repositories.head(services.hub, run.repository if run else card.repository)
+
+
+def _has_no_address(services: Services, parsed: object, login: str) -> bool:
+    """Tell whether the command asks for notices that cannot be sent; of a broken file none is."""
+    if not isinstance(parsed, parser.Parsed) or parsed.command != "subscribe":
+        return False
+    try:
+        return subscribers.of_login(subscribers.read(services.config.home), login) is None
+    except (SubscribersError, OSError):
+        return True
 
 
 def command_event(
@@ -90,6 +105,7 @@ def command_event(
                 asker.base,
                 asker.user_id,
                 asker.via,
+                asker.no_address,
             )
         word, because = parsed.command, answer.because
     if parser.door_of(asker.source) != parser.COMMENT:

@@ -34,6 +34,12 @@ def read(home: Path) -> dict[str, Subscriber]:
         raise SubscribersError(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
 
 
+def of_login(known: Mapping[str, Subscriber], login: str) -> Subscriber | None:
+    """Return the person among the subscribers; a channel of their name is not they."""
+    people = (it for name, it in known.items() if not it.channel and name.casefold() == login.casefold())
+    return next(people, None)
+
+
 def of_people(db: Connection, known: Mapping[str, Subscriber]) -> dict[str, Subscriber]:
     """Return the subscribers with what people chose for themselves; a channel chooses nothing."""
     choices = notice_choices.every(db)

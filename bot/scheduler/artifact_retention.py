@@ -1,5 +1,6 @@
 """Retention of artifacts: so many days and bytes, and never less than a live run needs."""
 
+from collections.abc import Callable
 from datetime import timedelta
 
 from bot.bootstrap import Services
@@ -16,33 +17,46 @@ BYTES_PER_MB = 1_000_000
 YOUNG_S = 3_600.0  # a run may be writing the same file just now, and tell of it in a moment
 ORPHAN_S = 86_400.0
 LEASE_S = 600.0  # of who was killed meanwhile: the next one waits so long
+WALK = 1_000  # names of files that are read between two renewals
+Renew = Callable[[], None]  # raises StaleClaimError where the claim was lost
 
 
-def drop(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
+def drop(services: Services, *, dry_run: bool = False, renew: Renew | None = None) -> tuple[str, ...]:
     """Remove old artifacts, then those over the limit, the oldest first; return a sentence for each.
 
     Of hosts that share a store the holder of its lease does it; a store of one's own has its own lease.
-    `dry_run`: remove nothing.
+    `dry_run`: remove nothing. `renew` renews the caller's own claim, together with that lease.
+    Raises StaleClaimError when another host took over because a single removal took longer than LEASE_S.
     """
     if dry_run:
-        return _drop(services, dry_run)
+        return _drop(services, None)
     name = "retention" if services.config.store else f"retention:{services.host}"
-    with leases.held(services.engine, name, services.name, ttl_s=LEASE_S) as mine:
-        return _drop(services, dry_run) if mine else ()
+    with leases.held(services.engine, name, services.name, ttl_s=LEASE_S) as lease:
+        if lease is None:
+            return ()
+
+        def renew_both() -> None:
+            if renew:
+                renew()
+            with event_store.writing(services.engine) as db:
+                leases.renew(db, lease, ttl_s=LEASE_S)
+
+        return _drop(services, renew_both)
 
 
-def _drop(services: Services, dry_run: bool) -> tuple[str, ...]:
+def _drop(services: Services, renew: Renew | None) -> tuple[str, ...]:
+    """Remove artifacts, each under a renewed claim; None: remove nothing."""
     store = store_of(builder.places(services.config))
     before = services.now() - timedelta(days=services.config.artifact_days)
     with event_store.reading(services.engine) as db:
         too_old = artifacts.oldest(db, MAX_AT_ONCE, before)
-    if not dry_run:
-        _remove(services, store, too_old, "age")
-    too_much = _too_much(services, too_old if dry_run else ())
-    if not dry_run:
-        _remove(services, store, too_much, "space")
+    if renew:
+        _remove(services, store, too_old, "age", renew)
+    too_much = _too_much(services, () if renew else too_old)
+    if renew:
+        _remove(services, store, too_much, "space", renew)
     done = [f"{len(rows)} artifacts ({why})" for rows, why in ((too_old, "age"), (too_much, "space")) if rows]
-    orphans = _orphans(services, store, dry_run)
+    orphans = _orphans(services, store, renew)
     return (*done, *((f"{orphans} files of no run",) if orphans else ()))
 
 
@@ -61,7 +75,9 @@ def _too_much(services: Services, besides: tuple[ArtifactRow, ...]) -> tuple[Art
         return tuple(excess)
 
 
-def _remove(services: Services, store: Store, rows: tuple[ArtifactRow, ...], reason: str) -> None:
+def _remove(
+    services: Services, store: Store, rows: tuple[ArtifactRow, ...], reason: str, renew: Renew
+) -> None:
     """Append first: a file without a row is found as an orphan, a row without its file would be wrong."""
     if not rows:
         return
@@ -70,18 +86,21 @@ def _remove(services: Services, store: Store, rows: tuple[ArtifactRow, ...], rea
         event_store.append(db, *dropped, at=services.now())
         gone = {row.digest for row in rows if not artifacts.is_kept(db, row.digest)}
     for digest in gone:
+        renew()
         if not store.young(digest, YOUNG_S):
             store.remove(digest)
 
 
-def _orphans(services: Services, store: Store, dry_run: bool) -> int:
+def _orphans(services: Services, store: Store, renew: Renew | None) -> int:
     """Remove files without a row: of a run that was killed while it wrote, or dropped ones."""
     count, since = 0, services.now() - timedelta(days=services.config.artifact_days)
-    for name in store.older_than(ORPHAN_S):
+    for place, name in enumerate(store.older_than(ORPHAN_S)):
         with event_store.reading(services.engine) as db:
             needed = artifacts.is_kept(db, name) or checkpoints.is_kept(db, name, since)
+        if renew and not (needed and place % WALK):
+            renew()
         if not needed:
             count += 1
-            if not dry_run:
+            if renew:
                 store.remove(name)
     return count

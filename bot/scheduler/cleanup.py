@@ -86,8 +86,8 @@ def _tidied(services: Services, renew: Renew | None) -> Iterator[str]:
             log.warning("not tidied backend=%s reason=%s", name, error)
     yield from _removed((*_gateways(places, alive), *_exports(places, alive)), renew)
     try:
-        yield from artifact_retention.drop(services, dry_run=renew is None)
-    except RunnerError as error:
+        yield from artifact_retention.drop(services, dry_run=renew is None, renew=renew)
+    except (RunnerError, StaleClaimError) as error:  # this host's own claim is renewed again below
         log.warning("artifacts not tidied reason=%s", error)
     yield from _removed(_refs(services, places), renew)  # the last: it may wait for mirrors
 

@@ -34,7 +34,8 @@ class CommandGiven(CardEvent):
     negative number of its own for the last three) say where it was given; `said_at` is when GitHub got
     it, by GitHub's clock, where it says so, or when the form came. `base` is the default branch's commit
     then, where the command depends on it. `user_id` is GitHub's of `by`; 0 in old events. `via` is the name
-    of a program's token, or of the operator's account on the host.
+    of a program's token, or of the operator's account on the host. `no_address`: the command wishes for
+    notices to `by`, of whom the operator has given no address.
     """
 
     command: str
@@ -48,6 +49,7 @@ class CommandGiven(CardEvent):
     base: str = ""
     user_id: int = 0
     via: str = ""
+    no_address: bool = False
 
 
 @dataclass(frozen=True, slots=True)

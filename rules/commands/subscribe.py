@@ -5,11 +5,13 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven
 from ledger.events.subscription import CardSubscribed
 from ledger.ids import RunId
+from rules.chatops.parser import CLI, door_of
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.snapshot import Snapshot
+from rules.text import code
 
 USAGE = "/cardinal subscribe [run]"
 ROLE = Role.READ
@@ -18,6 +20,8 @@ TAKES = "optional"
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Record it; general exclusions by the person, or the operator for them, do not hold for this card."""
+    if door_of(given.source) == CLI:
+        return say(snapshot, given, "Only an account at GitHub can follow a card: nothing is changed.")
     wanted, run = given.argument.strip().lower(), snapshot.live_run
     if wanted not in ("", "run"):
         return say(
@@ -26,5 +30,15 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     if wanted and run is None:
         return say(snapshot, given, "No run is alive here: `/cardinal subscribe` follows the card.")
     run_id = run.run_id if wanted and run else RunId("")
+    subject = run_id or "the card"
     followed = CardSubscribed(snapshot.card_id, given.by, run_id)
-    return Decision((followed,), (f"{given.by} follows {run_id or 'the card'}",))
+    decided = Decision((followed,), (f"{given.by} follows {subject}",))
+    if not given.no_address:
+        return decided
+    person, remedy = code(given.by, 40), code(f"cardinal notify add {given.by}")
+    return decided + say(
+        snapshot,
+        given,
+        f"{person} follows {subject}, but no notice can be sent yet: Cardinal knows no address of theirs. Ask"
+        f" whoever runs Cardinal for {remedy}; notices come from then on.",
+    )

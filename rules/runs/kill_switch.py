@@ -1,15 +1,16 @@
 """Kill switches: their scope, and their effect on each live run in it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ledger.events.board import StopLifted, StopOrdered
+from ledger.ids import BoardId
 from ledger.states import RUN_HELD, Reason
 from rules.card.state import derive_state
 from rules.card.stops import blocked_by, stopped_by
 from rules.intents.internal import RequeueRun, StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
-from rules.snapshot import Snapshot
+from rules.snapshot import Snapshot, Stop
 from rules.text import code
 
 _WHY = {scope: f"{scope} stopped" for scope in ("board", "column", "card")}
@@ -19,6 +20,15 @@ SWITCHED = frozenset(_WHY.values())  # why a run was paused by a switch, and not
 def targets(snapshot: Snapshot) -> Mapping[str, str]:
     """Return the name of the card's own card, column and board, as kill switches call them."""
     return {"card": snapshot.card_id, "column": snapshot.column or "", "board": snapshot.board_id}
+
+
+def switched(
+    stops: Sequence[Stop], board_id: BoardId, scope: str, target: str, by: str, *, on: bool
+) -> StopOrdered | StopLifted | None:
+    """Return the event that switches a kill switch on or off; None where it stands so already."""
+    if on is any((stop.scope, stop.target) == (scope, target) for stop in stops):
+        return None
+    return (StopOrdered if on else StopLifted)(board_id, scope, target, by)
 
 
 def spread(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:

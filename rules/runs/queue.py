@@ -146,6 +146,15 @@ def limited(until: datetime) -> str:
     return f"GitHub takes no more calls before {until:%H:%M} UTC (its limit): it starts by itself then"
 
 
+def without_labels(labels: Sequence[str]) -> str:
+    """Return the sentence about labels of a column that no host has."""
+    setting = f"CARDINAL_LABELS={','.join(labels)}"
+    return (
+        f"no host that lives has the labels {', '.join(labels)}: start one with {code(setting)}, or"
+        " change `runs_on` of the column"
+    )
+
+
 class Workers:
     """The free workers of all hosts that take runs."""
 
@@ -162,11 +171,7 @@ class Workers:
         """Return the reason that keeps the run from a worker; None where one is free."""
         able = self._able(run, labels)
         if not able and labels:
-            setting = f"CARDINAL_LABELS={','.join(labels)}"
-            return (
-                f"no host that lives has the labels {', '.join(labels)}: start one with {code(setting)}, or"
-                " change `runs_on` of the column"
-            )
+            return without_labels(labels)
         if any(station.free > 0 for station in able):
             return None
         bound = run.host and run.host in self._stations and len(able) < len(self._stations)

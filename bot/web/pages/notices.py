@@ -71,7 +71,7 @@ def _choose(site: Site, visit: SignIn) -> Response:
         time_zone=wanted.time_zone,
     )
     subscribed, missing = _subscribers(site)
-    if _mine(subscribed, visit) is None:
+    if subscribers.of_login(subscribed, visit.login) is None:
         return site.page("Nothing was changed", missing, status=409, visit=visit)
     with event_store.writing(site.engine) as db:
         known = notice_choices.every(db).get(visit.login.casefold())
@@ -91,9 +91,9 @@ def _subscribers(site: Site) -> tuple[Mapping[str, Subscriber], str]:
 
 def _page(site: Site, visit: SignIn) -> Response:
     known, missing = _subscribers(site)
-    set_up = _mine(known, visit)
+    set_up = subscribers.of_login(known, visit.login)
     with event_store.reading(site.engine) as db:
-        mine = _mine(subscribers.of_people(db, known), visit)
+        mine = subscribers.of_login(subscribers.of_people(db, known), visit.login)
     quiet = mine.quiet if mine is not None else ()
     own = quiet[-1] if len(quiet) > 1 else NO_QUIET
     if quiet and own == NO_QUIET:
@@ -113,12 +113,6 @@ def _page(site: Site, visit: SignIn) -> Response:
         visit=visit,
     )
     return make_response(shown)
-
-
-def _mine(known: Mapping[str, Subscriber], visit: SignIn) -> Subscriber | None:
-    """Return the visitor among the subscribers; a channel of their name is not they."""
-    names = (name for name, it in known.items() if not it.channel)
-    return next((known[name] for name in names if name.casefold() == visit.login.casefold()), None)
 
 
 def _facts(site: Site, visit: SignIn, mine: Subscriber) -> Iterator[tuple[str, str]]:

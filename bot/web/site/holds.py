@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from bot.state import loads, snapshots
+from bot.state import loads, policies, snapshots
 from bot.system import program
 from bot.web.site.layout import VisibleBoard, when
 from bot.web.site.lists import MAX_WHY, path_of
@@ -18,7 +18,8 @@ from ledger.queue import hosts
 from ledger.views import cards, halts, stalls, stops
 from ledger.views.stops import StopRow
 from rules.card.stops import LIFTS, halted, stop_words
-from rules.text import brief, plain
+from rules.runs.queue import without_labels
+from rules.text import brief, plain, sentence
 
 MAX_QUEUED = 50  # lines of all columns
 MAX_LANE = 20  # cards of one merge lane
@@ -100,7 +101,8 @@ def stop_lines(
         lines.append(f"Since {when(row.at)}, for {brief(now - row.at)}, {why}.")
     for stop in stops.of_board(db, board.board_id):
         if of_runs_in is not None and not (
-            stop.scope == "board" or (stop.scope == "column" and stop.target == of_runs_in)
+            stop.scope == "board"
+            or (stop.scope == "column" and stop.target.casefold() == of_runs_in.casefold())
         ):
             continue
         if what := _target(db, board, stop):
@@ -113,9 +115,12 @@ def stop_lines(
 def start_lines(db: Connection, board: VisibleBoard, column: str, now: datetime, home: Path) -> list[str]:
     """Return a sentence for each reason for which no run of that column would start just now."""
     lines = stop_lines(db, board, now, whole=False, of_runs_in=column)
-    if not hosts.known(db).at_work:
-        lines.append(NO_HOST.format(workers=program.of_workers(home)))
-    elif stalls.counts(db).get(board.board_id):
+    at_work, rules = hosts.known(db).at_work, policies.in_force(db, board.board_id).column(column)
+    if not at_work:
+        return [*lines, NO_HOST.format(workers=program.of_workers(home))]
+    if rules and not any({*rules.runs_on} <= {*host.labels} for host in at_work):
+        lines.append(sentence(without_labels(rules.runs_on)))
+    if stalls.counts(db).get(board.board_id):
         lines.append(STALLED)
     return lines
 

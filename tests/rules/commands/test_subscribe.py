@@ -5,8 +5,9 @@ import pytest
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import RunId
 from rules.chatops.parser import Parsed, Permitted, permit
+from rules.intents.outbound import Say
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, POLICY, R1, card, ended, run
+from tests.rules.scene import CARD, POLICY, R1, asks, card, ended, given, run
 
 
 @pytest.mark.parametrize(("argument", "run_id"), [("", RunId("")), ("run", R1), ("RUN ", R1)])
@@ -14,6 +15,23 @@ def test_somebody_follows_the_card_or_its_live_run(argument: str, run_id: RunId)
     wanted = handled("subscribe", card(run=run()), argument, by="Bob")
     assert wanted == (CardSubscribed(CARD, "Bob", run_id),)
     assert handled("unsubscribe", card(run=run()), by="Bob") == (CardUnsubscribed(CARD, "Bob", ""),)
+
+
+@pytest.mark.parametrize(("argument", "subject"), [("", "the card"), ("run", "r1")])
+def test_without_an_address_it_says_so_and_what_to_do_and_the_card_is_followed_all_the_same(
+    argument: str, subject: str
+) -> None:
+    followed, said = handled("subscribe", card(run=run()), argument, by="B`ob", no_address=True)
+    assert isinstance(followed, CardSubscribed)
+    assert isinstance(said, Say)
+    assert said.text.startswith(f"`B´ob` follows {subject}, but no notice can be sent yet")
+    assert "Ask whoever runs Cardinal for `cardinal notify add B´ob`" in said.text
+
+
+def test_the_operator_who_has_no_account_follows_nothing() -> None:
+    (said,) = asks(card(), given("subscribe", place="cli", source="cli:subscribe", by="the operator"))
+    assert isinstance(said, Say)
+    assert "Only an account at GitHub can follow a card" in said.text
 
 
 @pytest.mark.parametrize("past", [None, ended()])

@@ -1,17 +1,23 @@
 """The operator's commands on the host: the same as a comment's, told on the card, without GitHub's answer."""
 
 import json
+from datetime import timedelta
 
 import pytest
 from click.testing import CliRunner, Result
 
+from bot.cli import CliError, _operator
 from bot.cli.__main__ import main
 from forge.store.board import Item
-from ledger.events.board import StopLifted, StopOrdered
+from ledger.events.board import BoardHalted, Column, HaltLifted, StopLifted, StopOrdered
 from ledger.events.conversation import CommandGiven, CommandRefused
-from ledger.states import Ending
+from ledger.ids import BoardId
+from ledger.log import event_store
+from ledger.states import Ending, RunState
+from ledger.views.boards import BoardRow
 from rules.policy.model import DEFAULT_TEXT
 from tests.bot.flows.cardinal import Cardinal
+from tests.ledger.samples import NOW
 
 BOARD, COLUMN = "acme/1", "In Progress"
 
@@ -81,5 +87,79 @@ def test_what_the_policy_refuses_to_every_role_is_refused_and_exits_with_one(
     assert (refused.exit_code, "needs" in refused.output) == (1, True)
     assert len(cardinal.events(CommandRefused)) == 1
     assert typed(cardinal, "stop", "acme/shop#999").exit_code == 2
-    empty = typed(cardinal, "stop", BOARD, "--column", "Done")
-    assert (empty.exit_code, "nothing is done" in empty.output) == (1, True)
+
+
+@pytest.fixture
+def empty(cardinal: Cardinal) -> Cardinal:
+    """Return a board without a card."""
+    for item in list(cardinal.project.items):
+        cardinal.forge.store.projects.delete_item(item, actor=cardinal.person("alice"))
+    cardinal.catch_up()
+    return cardinal
+
+
+@pytest.mark.parametrize("words", [(BOARD,), (BOARD, "--column", COLUMN.upper())])
+def test_a_board_or_column_without_an_issue_is_stopped_for_cards_that_come_later_and_goes_on(
+    empty: Cardinal, words: tuple[str, ...]
+) -> None:
+    scope, cardinal = "column" if len(words) > 1 else "board", empty
+    assert "Nothing stops the" in typed(cardinal, "resume", *words).output
+    for said in ("is stopped.", "is stopped already."):
+        stopped = typed(cardinal, "stop", *words, "--json")
+        assert (stopped.exit_code, json.loads(stopped.stdout)["answer"]) == (0, f"The {scope} {said}")
+    item = cardinal.new(column=COLUMN)
+    cardinal.catch_up()
+    assert (cardinal.run_of(item).state, cardinal.ready()) == (RunState.QUEUED, ())
+    assert [it.target for it in cardinal.events(StopOrdered)] == [
+        COLUMN if scope == "column" else cardinal.board_id
+    ]
+    assert typed(cardinal, "resume", *words).exit_code == 0
+    assert cardinal.ready() == (cardinal.run_of(item).run_id,)
+
+
+def test_an_empty_board_goes_on_after_a_stop_and_after_a_halt(empty: Cardinal) -> None:
+    cardinal = empty
+    halt = BoardHalted(cardinal.board_id, "anthropic:503", "away", cardinal.clock() + timedelta(hours=1), 1)
+    with event_store.writing(cardinal.services.engine) as db:
+        event_store.append(db, halt, at=cardinal.clock())
+    assert typed(cardinal, "stop", BOARD).exit_code == 0
+    for said in ("The board may go on.", "Nothing stops the board."):
+        assert typed(cardinal, "resume", BOARD).output == f"{BOARD}: {said}\n"
+    assert (len(cardinal.events(StopLifted)), len(cardinal.events(HaltLifted))) == (1, 1)
+
+
+def test_an_empty_column_is_stopped_by_its_one_name_and_by_whom_the_policy_lets(empty: Cardinal) -> None:
+    cardinal = empty
+    unknown = typed(cardinal, "stop", BOARD, "--column", "Nowhere")
+    assert (unknown.exit_code, "In Progress" in unknown.output) == (2, True)
+    assert "`/cardinal cancel`" in typed(cardinal, "stop", BOARD, "--cancel").stdout
+    cardinal.set_policy(f"{DEFAULT_TEXT}  commands: {{stop-all: ['@alice']}}\n")
+    cardinal.catch_up()
+    refused = typed(cardinal, "stop", BOARD, "--column", COLUMN)
+    assert (refused.exit_code, "needs" in refused.output) == (1, True)
+    assert cardinal.events(StopOrdered) == []
+
+
+def test_of_columns_that_differ_in_case_alone_the_exact_name_counts() -> None:
+    columns = (Column("a", "Doing", ""), Column("b", "DOING", ""), Column("c", "Done", ""))
+    board = BoardRow(BoardId("PVT_1"), "acme", 1, "", "", columns, (), NOW)
+    assert [_operator.column_of(board, name) for name in ("DOING", "Doing", "done")] == [
+        "DOING",
+        "Doing",
+        "Done",
+    ]
+    with pytest.raises(CliError, match="say Doing or DOING"):
+        _operator.column_of(board, "doing")
+
+
+def test_what_is_not_alive_cannot_be_stopped_and_nothing_is_told(cardinal: Cardinal, item: Item) -> None:
+    card, run_id = cardinal.card(item), cardinal.run_of(item).run_id
+    name = f"{card.repository}#{card.number}"
+    assert typed(cardinal, "stop", name, "--cancel").exit_code == 0
+    cardinal.catch_up()
+    count = cardinal.count()
+    for words in ((name, "--cancel"), (run_id,), (run_id, "--cancel")):
+        late = typed(cardinal, "stop", *words)
+        assert (late.exit_code, "nothing is done" in late.output) == (1, True), late.output
+    assert cardinal.count() == count
+    assert typed(cardinal, "stop", name).exit_code == 0  # the card: its next run waits

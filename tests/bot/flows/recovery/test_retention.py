@@ -4,8 +4,10 @@ import os
 import time
 from pathlib import Path
 
+import pytest
+
 from bot.runspec import builder
-from bot.scheduler import artifact_retention
+from bot.scheduler import artifact_retention, cleanup
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.ids import RunId
 from ledger.log import event_store
@@ -112,3 +114,32 @@ def test_of_all_hosts_the_holder_of_the_lease_removes(cardinal: Cardinal) -> Non
         leases.release(db, lease)
     artifact_retention.drop(services)
     assert store.read(digest) is None
+
+
+@pytest.mark.parametrize(("takes_s", "removed"), [(400, 3), (601, 1)])
+@pytest.mark.parametrize("has_row", [True, False])
+def test_a_long_removal_keeps_both_claims_while_each_file_is_short_and_else_it_stops(
+    cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch, takes_s: float, removed: int, has_row: bool
+) -> None:
+    services, others = cardinal.services, list[bool]()
+    remove = Store.remove
+    names = (f"retention:{services.host}", f"tidy:{services.host}")
+
+    def slow(store: Store, digest: str) -> None:
+        remove(store, digest)
+        cardinal.clock.forward(takes_s)
+        with event_store.writing(services.engine) as db:
+            for name in names:
+                others.append(leases.take(db, name, "another", ttl_s=artifact_retention.LEASE_S) is not None)
+
+    over = begun(cardinal)
+    for text in ("first", "second", "third"):
+        if has_row:
+            kept(cardinal, over, text)
+        else:
+            aged(cardinal, store_in(cardinal).keep(text).digest)
+    cardinal.finish(over)
+    cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
+    monkeypatch.setattr(Store, "remove", slow)
+    cleanup.tidy(services)
+    assert others == [takes_s > artifact_retention.LEASE_S] * 2 * removed

@@ -14,7 +14,7 @@ from ledger.events.job import JobMade
 from ledger.log import event_store
 from ledger.queue import hosts
 from tests.bot.flows.people import issue_of
-from tests.bot.flows.settings import POLICY
+from tests.bot.flows.settings import POLICY, with_column
 from tests.bot.web.api.program import Program, path_of
 from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
@@ -74,6 +74,34 @@ def test_the_answer_says_why_no_run_would_start(pages: Pages) -> None:
     happens(pages, StopOrdered(pages.cardinal.board_id, "board", "", "alice"))
     stopped = {line.partition(" is ")[0] for line in warnings()}
     assert {"The board", "The column In Progress"} < stopped
+
+
+def test_the_answer_names_the_labels_of_its_column_that_no_host_at_work_has(pages: Pages) -> None:
+    cardinal, bob = pages.cardinal, Program(pages, "bob")
+    cardinal.set_policy(with_column(runs_on="[gpu, eu]"))
+    cardinal.catch_up()
+
+    def warnings(column: str) -> list[str]:
+        lines: list[str] = bob.send("POST", "/jobs", {**WISH, "column": column}).get_json()["warnings"]
+        return lines
+
+    def beat(name: str, *labels: str, drained: bool = False) -> None:
+        with event_store.writing(cardinal.services.engine) as db:
+            hosts.beat(db, name, slots=2, labels=labels, version="1")
+            hosts.drain(db, name, drained=drained)
+
+    beat("a", "gpu")
+    beat("b", "eu")
+    beat("c", "gpu", "eu", drained=True)
+    (lacking,) = warnings("in progress")
+    assert lacking.startswith(
+        "No host that lives has the labels gpu, eu: start one with `CARDINAL_LABELS=gpu,eu`"
+    )
+    assert (warnings("Planning"), warnings("")) == ([], [])
+    happens(pages, StopOrdered(cardinal.board_id, "column", "In Progress", "alice"))
+    assert [it.partition(" is ")[0] for it in warnings("in progress")] == ["The column In Progress", lacking]
+    beat("c", "gpu", "eu", "fast")
+    assert len(warnings("In Progress")) == 1
 
 
 def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:

@@ -1,6 +1,10 @@
 """Programs see what waits for people, and what work costs: of what their account may read."""
 
+import pytest
+
+from bot.outbox import subscribers
 from bot.web.authorization import KEPT_S
+from rules.chatops.notices import Subscriber
 from tests.bot.web.api.program import Program, path_of
 from tests.bot.web.pages.forms import asked, at_work
 from tests.bot.web.pages.test_artifacts import hide
@@ -23,6 +27,32 @@ def test_a_program_follows_a_job_and_lists_what_it_follows(pages: Pages) -> None
     pages.cardinal.clock.forward(KEPT_S + 1)
     mallory = Program(pages, "mallory")
     assert mallory.command(path_of(pages, item), "subscribe").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("file", "known"),
+    [
+        ({"Bob": Subscriber(address="json://here")}, True),
+        ({"bob": Subscriber(address="json://here", channel=True), "alice": Subscriber(address="a")}, False),
+        ({}, False),
+        ("{", False),
+    ],
+)
+def test_who_follows_without_an_address_reads_so_by_the_api_and_on_the_card(
+    pages: Pages, file: dict[str, Subscriber] | str, known: bool
+) -> None:
+    item, home = at_work(pages), pages.cardinal.services.config.home
+    if isinstance(file, str):
+        (home / subscribers.FILE).write_text(file)
+    else:
+        subscribers.write(home, file)
+    bob, missing = Program(pages, "bob"), "Ask whoever runs Cardinal for `cardinal notify add bob`"
+    answer = bob.command(path_of(pages, item), "subscribe")
+    assert (missing in answer.get_json()["answer"]) is not known
+    pages.cardinal.say(item, "/cardinal subscribe", "bob")
+    pages.cardinal.catch_up()
+    assert sum(missing in comment for comment in pages.cardinal.told(item)) == (0 if known else 2)
+    assert len(bob.get("/jobs?subscribed=true")["jobs"]) == 1
 
 
 def test_what_waits_for_people_is_listed_and_what_runs_did_is_counted(pages: Pages) -> None:
