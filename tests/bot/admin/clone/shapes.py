@@ -133,7 +133,9 @@ def history(clone: Path, megabytes: int) -> Path:
     """Give `main` a history of so many megabytes that no compression makes smaller, a file a commit."""
     settings = ("-c", "core.compression=0", "-c", "pack.packSizeLimit=100m")
     feed = ("fast-import", "--quiet", "--force", "--depth=0")  # nothing is like what was before it
-    with subprocess.Popen(("git", *settings, *feed), cwd=clone, stdin=subprocess.PIPE, env=GIT_ENVIRONMENT) as importing:
+    with subprocess.Popen(
+        ("git", *settings, *feed), cwd=clone, stdin=subprocess.PIPE, env=GIT_ENVIRONMENT
+    ) as importing:
         assert importing.stdin is not None
         write, parent = importing.stdin.write, b"from refs/heads/main^0\n"
         for _ in range(megabytes):

@@ -21,7 +21,7 @@ HISTORY_MB = (0, pytest.param(1024, marks=[pytest.mark.soak, pytest.mark.timeout
 
 @pytest.fixture(params=HISTORY_MB, ids="{} MB".format)
 def grown(clone: Path, request: pytest.FixtureRequest) -> None:
-    """Both branches with so much history that no compression makes smaller; `origin` comes later and has it."""
+    """Both branches with that much history, which no compression makes smaller; a later `origin` has it."""
     history(clone, request.param)
     git(clone, "merge", "--quiet", "--ff-only", "main")
 
