@@ -11,9 +11,11 @@ from pathlib import Path
 
 from bot.admin.clone import hooks
 from tests.bench.figures import Figure, percentile
+from tests.bot.admin.clone.shapes import history
 from tests.runner.world import GIT_ENVIRONMENT, git
 
 TIMES, FEW = 20, 2
+HISTORY_MB, FEW_MB = 1024, 2
 GOAL_S = 0.3
 EMPTY = "#!/bin/sh\n"
 NOTES = {
@@ -25,11 +27,19 @@ NOTES = {
 
 
 def measure(*, quick: bool) -> Iterator[Figure]:
-    """Commit, check out and push in two clones, and start Cardinal as the pre-commit framework does."""
+    """Commit, check out and push in two clones, and start Cardinal as the pre-commit framework does: with
+    next to no history, and with much that no compression makes smaller.
+    """
     times = FEW if quick else TIMES
+    yield from _compared(times, 0, "")
+    megabytes = FEW_MB if quick else HISTORY_MB
+    yield from _compared(times, megabytes, f"_{megabytes}_mb")
+
+
+def _compared(times: int, megabytes: int, end: str) -> Iterator[Figure]:
     took_s: dict[str, list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory(prefix="cardinal-bench-") as folder:
-        clones = {kind: _clone(Path(folder) / kind) for kind in ("raw", "hook")}
+        clones = _clones(Path(folder), megabytes)
         for name in hooks.CLIENT:
             file = clones["raw"] / ".git/hooks" / name
             file.write_text(EMPTY)
@@ -41,17 +51,21 @@ def measure(*, quick: bool) -> Iterator[Figure]:
                     took_s[f"{kind}_{step}"].append(_timed(clone, words))
     for step, note in NOTES.items():
         raw, hook = (percentile(took_s[f"{kind}_{step}"], 0.5) for kind in clones)
-        yield Figure(f"raw_{step}", raw, "s", note=f"with empty hooks of sh, the middle of {times}")
-        yield Figure(f"hook_{step}", hook, "s", GOAL_S, note, raw=f"raw_{step}")
+        yield Figure(f"raw_{step}{end}", raw, "s", note=f"with empty hooks of sh, the middle of {times}")
+        yield Figure(f"hook_{step}{end}", hook, "s", GOAL_S, note, raw=f"raw_{step}{end}")
 
 
-def _clone(folder: Path) -> Path:
-    git(folder.parent, "init", "--quiet", "--bare", f"{folder}.git")
-    git(folder.parent, "clone", "--quiet", f"{folder}.git", str(folder))
-    git(folder, "commit", "--quiet", "--allow-empty", "--message", "Begin")
-    git(folder, "branch", "--quiet", "other")
-    git(folder, "switch", "--quiet", "--create", "cardinal/1-begin")
-    return folder
+def _clones(folder: Path, megabytes: int) -> dict[str, Path]:
+    """Return two clones of one history, each with an `origin` of its own that has it."""
+    git(folder, "init", "--quiet", "--initial-branch=main", "first")
+    git(folder / "first", "commit", "--quiet", "--allow-empty", "--message", "Begin")
+    history(folder / "first", megabytes)
+    for kind in ("raw", "hook"):
+        git(folder, "clone", "--quiet", "--bare", "first", f"{kind}.git")
+        git(folder, "clone", "--quiet", f"{kind}.git", kind)
+        git(folder / kind, "branch", "--quiet", "other")
+        git(folder / kind, "switch", "--quiet", "--create", "cardinal/1-begin")
+    return {kind: folder / kind for kind in ("raw", "hook")}
 
 
 def _steps(clone: Path, kind: str, turn: int) -> dict[str, tuple[str, ...]]:

@@ -47,10 +47,11 @@ def tree(folder: Path, *, failing: str) -> dict[str, str]:
         (folder / "tests" / name / "__init__.py").touch()
     python = f'#!/bin/sh\necho "$*" >>{folder}/said\ncase "$*" in *{failing}*) exit 1 ;; esac\n'
     with_engine = f'#!/bin/sh\necho "engine: $*" >>{folder}/said\nexec "$@"\n'
+    toolchains = f'[ -z "$CARDINAL_TEST_TOOLCHAINS" ] || echo toolchains >>{folder}/said\n'
     stubs = {
         ".venv/bin/python": python,
         "scripts/engine": with_engine,
-        "scripts/services": '#!/bin/sh\nexec "$@"\n',
+        "scripts/services": f'#!/bin/sh\n{toolchains}exec "$@"\n',
         **dict.fromkeys(("setup", "published", "peer", "check", "images", "bench"), "#!/bin/sh\n"),
     }
     for name, text in stubs.items():
@@ -96,7 +97,9 @@ def test_the_soak_runs_the_marked_tests_of_every_suite_and_of_one(tmp_path: Path
     assert status == 0
     assert suites_in(whole) == SUITES
     assert all("-m soak" in line for line in whole if " tests/" in line)
-    assert suites_in(said(tmp_path / "one", "scripts/soak", "rules")[1]) == ["rules"]
+    one = said(tmp_path / "one", "scripts/soak", "rules")[1]
+    assert suites_in(one) == ["rules"]
+    assert ("toolchains" in whole, "toolchains" in one) == (True, False)
 
 
 def test_ci_calls_what_the_readme_names_and_the_night_calls_the_soak() -> None:

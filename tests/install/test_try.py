@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import shutil
 import signal
@@ -12,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ import pytest
 import requests
 
 from forge.demo.people import wait_for
+from runner.workspaces import bubblewrap
 from tests.bot.admin.clone import shapes
 from tests.bot.admin.clone.test_try_shapes import MAY_CHANGE
 from tests.forge.portable.conftest import besides_git
@@ -100,31 +103,40 @@ class Board:
 
 
 @contextmanager
-def board(cardinal: Path, repository: Path, *more: str) -> Iterator[Board]:
-    """Run `cardinal try` as a person does, until the block ends or kills it."""
+def started(cardinal: Path, repository: Path, *more: str) -> "Iterator[subprocess.Popen[bytes]]":
+    """Run `cardinal try` as a shell does, in a process group of its own, until the block ends or kills it."""
     environment = {
         name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "CARDINAL_"))
     }
-    said = repository.parent / "said"
-    with said.open("ab") as out:
-        start = out.tell()
+    with (repository.parent / "said").open("ab") as out:
         words = [cardinal, "try", "--yes", "--no-browser", *more]
-        process = subprocess.Popen(words, cwd=repository, env=environment, stdout=out, stderr=out)
+        process = subprocess.Popen(
+            words, cwd=repository, env=environment, stdout=out, stderr=out, process_group=0
+        )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.send_signal(signal.SIGINT)
+        process.wait(LIMIT_S)
+
+
+@contextmanager
+def board(cardinal: Path, repository: Path, *more: str) -> Iterator[Board]:
+    """Run `cardinal try` in the same way, and wait for the board."""
+    said = repository.parent / "said"
+    start = said.stat().st_size if said.exists() else 0
 
     def address() -> str | None:
         assert process.poll() is None, said.read_text()
         return next(iter(re.findall(r"http://\S+/-/enter\?key=[\w-]+", said.read_text()[start:])), None)
 
-    try:
+    with started(cardinal, repository, *more) as process:
         url, _, key = wait_for("the address", address, limit_s=LIMIT_S).partition("/-/enter?key=")
         answers = json.loads(
             Path(git(repository, "rev-parse", "--show-toplevel"), ".cardinal/try.json").read_bytes()
         )
         yield Board(process, url, key, f"local/{answers['name']}", answers["login"])
-    finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGINT)
-        process.wait(LIMIT_S)
 
 
 @contextmanager
@@ -171,23 +183,87 @@ def test_the_first_card_is_merged_whatever_is_killed_moved_or_taken(cardinal: Pa
         it.wait("its branch here", lambda: branch in git(repository, "branch", "--list", "cardinal/*"))
         it.drag("Done")
         it.process.kill()
+    see_it_merged(cardinal, repository)
+    assert branch not in git(repository, "branch")
+    said = (repository.parent / "said").read_text()
+    assert "take it with `git merge --ff-only cardinal/main`" in said
+    assert re.search(r"^the inbox: http://127\.0\.0\.1:[0-9]+/$", said, re.MULTILINE)
+    remove_board(repository)
+    assert besides_git(repository.rename(was)) == before
+
+
+def see_it_merged(cardinal: Path, repository: Path) -> None:
+    """Start the board once more, and see the first card merged once, beside the person's branch."""
     with board(cardinal, repository) as it:
         it.wait("it is merged", lambda: it.pull()["merged"])
         it.wait("the merged work here", lambda: "cardinal/main" in git(repository, "branch"))
-        it.wait("its branch is gone", lambda: branch not in git(repository, "branch"))
+        it.wait("its branch is gone", lambda: "cardinal/1-" not in git(repository, "branch"))
         pulls = it.call("GET", f"/repos/{it.repository}/pulls?state=all")
     assert it.process.returncode == 0
     assert len(pulls) == 1
     assert git(repository, "--no-optional-locks", "status", "--porcelain") == ""
     assert git(repository, "log", "--format=%s", "main..cardinal/main") == "Say hello (#2)"
-    said = (repository.parent / "said").read_text()
-    assert "take it with `git merge --ff-only cardinal/main`" in said
-    assert re.search(r"^the inbox: http://127\.0\.0\.1:[0-9]+/$", said, re.MULTILINE)
+
+
+def remove_board(repository: Path) -> None:
+    """Remove the folder of a board that has ended."""
     assert not [line for line in running() if str(repository) in line]
     for path in sorted((repository / ".cardinal").rglob("*"), reverse=True):
         path.unlink() if path.is_symlink() or not path.is_dir() else path.rmdir()
     (repository / ".cardinal").rmdir()
-    assert besides_git(repository.rename(was)) == before
+
+
+KILLS = (lambda process: os.killpg(process.pid, signal.SIGKILL), subprocess.Popen.kill)
+ACTS: tuple[Callable[[Board], None], ...] = (
+    lambda it: it.drag("In Progress"),
+    lambda it: it.approve(it.comment("box:approve")),
+    Board.review,
+    lambda it: it.drag("Done"),
+)
+NEW_S = 6.0  # in which a first start makes the board's folder
+OF_BOARD = (
+    "/objects/",
+    "/refs/heads/cardinal/",
+    "/logs/refs/heads/cardinal/",
+    "/info/exclude",
+    "/.cardinal/",
+)
+
+
+@pytest.mark.soak(
+    instead="tests/install/test_try.py::test_the_first_card_is_merged_whatever_is_killed_moved_or_taken"
+)
+@pytest.mark.timeout(900)
+def test_the_first_card_is_merged_through_kills_at_random_moments(cardinal: Path, repository: Path) -> None:
+    """The program alone is killed and its whole group, in turns, while it starts and after each act."""
+    digest, theirs = besides_git(repository), shapes.files(repository, but=OF_BOARD)
+    main = git(repository, "rev-parse", "main")
+    chance, kills, start_s = random.Random(), cycle(KILLS), NEW_S
+
+    def kill(process: "subprocess.Popen[bytes]", within_s: float) -> None:
+        after_s = chance.uniform(0, within_s)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(after_s)
+        next(kills)(process)
+        print(f"killed after {after_s:.1f} of {within_s:.1f} s")
+        assert shapes.files(repository, but=OF_BOARD) == theirs
+        git(repository, "fsck", "--no-dangling", "--no-progress")
+        merged = git(repository, "for-each-ref", "--format=%(subject) %(parent)", "refs/heads/cardinal/main")
+        assert merged in {"", f"Say hello (#2) {main}"}
+
+    for act in (None, *ACTS):
+        if act is not None:
+            began = time.monotonic()
+            with board(cardinal, repository) as it:
+                start_s = time.monotonic() - began
+                act(it)
+                kill(it.process, start_s)
+        for _ in range(2):
+            with started(cardinal, repository) as process:
+                kill(process, 2 * start_s)
+    see_it_merged(cardinal, repository)
+    remove_board(repository)
+    assert besides_git(repository) == digest
 
 
 @pytest.mark.soak(
@@ -240,7 +316,7 @@ def test_pipx_and_uvx_give_a_cardinal_that_can_upgrade_itself(
 
 
 SHAPES: dict[str, Callable[[Path], Path]] = {
-    **{name: partial(shapes.project, name=name) for name in ("pytest", "npm", "make", "no tests")},
+    **{name: partial(shapes.project, name=name) for name in shapes.PROJECTS},
     "submodule": shapes.submodule,
     "worktree": shapes.worktree,
     "detached": shapes.detached,
@@ -248,6 +324,7 @@ SHAPES: dict[str, Callable[[Path], Path]] = {
     "hooks of its own": shapes.with_hooks,
     "1 GB": partial(shapes.history, megabytes=1024),
 }
+CHECKED = {name: shapes.PROJECTS[name][2] for name in ("npm", "go", "cargo", "make")}  # they fetch nothing
 
 
 @pytest.mark.soak(
@@ -259,11 +336,16 @@ def test_in_every_shape_the_first_card_is_merged_and_nothing_else_is_changed(
     cardinal: Path, clone: Path, tmp_path: Path, name: str
 ) -> None:
     """Shapes in which no board can be are in tests/bot/admin/clone/test_trial.py, with the sentence."""
+    check = CHECKED.get(name, "")
+    if check and not shutil.which(check.split()[0], path=bubblewrap.PATH):
+        pytest.skip(f"needs {check.split()[0]}: scripts/soak install says how to get it")
     folder = SHAPES[name](clone)
     may_change = (*MAY_CHANGE, "/info/exclude", "/said")
     before = shapes.files(tmp_path, but=may_change)
     with board(cardinal, folder, "--into", "main") as it:
         it.play()
+        if check:
+            it.comment("is done", f"| `{check}` | ✅ passed |")
         done = it.pull()["merge_commit_sha"]
         it.wait("the merged work here", lambda: done in git(folder, "for-each-ref", "--format=%(objectname)"))
     top = Path(git(folder, "rev-parse", "--show-toplevel"))

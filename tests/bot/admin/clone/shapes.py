@@ -110,9 +110,13 @@ PROJECTS = {  # name: its file, what is in it, and the check that is proposed
     "pytest": ("pyproject.toml", "[tool.pytest.ini_options]\n", "~/venv/bin/python -m pytest -q"),
     "npm": ("package.json", '{"scripts": {"test": "node --test"}}', "npm test"),
     "go": ("go.mod", "module a\n", "go test ./..."),
-    "cargo": ("Cargo.toml", "[package]\n", "cargo test"),
+    "cargo": ("Cargo.toml", '[package]\nname = "a"\nversion = "1.0.0"\n', "cargo test"),
     "make": ("Makefile", "test:\n\ttrue\n", "make test"),
     "no tests": ("README", "Nothing to test\n", ""),
+}
+TESTED = {  # name: files with a test that passes
+    "go": {"a_test.go": 'package a\n\nimport "testing"\n\nfunc TestA(t *testing.T) { t.Log("A") }\n'},
+    "cargo": {"src/lib.rs": "#[test]\nfn a() {}\n"},
 }
 
 
@@ -120,15 +124,18 @@ def project(clone: Path, name: str) -> Path:
     """Make the clone, on both branches, a project of that kind, without a policy of its own."""
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     file, text, _ = PROJECTS[name]
-    commit(clone, **{file: text})
+    commit(clone, **{file: text}, **TESTED.get(name, {}))
     git(clone, "branch", "--force", "main")
     return clone
 
 
 def history(clone: Path, megabytes: int) -> Path:
     """Give `main` a history of so many megabytes that no compression makes smaller, a file a commit."""
-    feed = ("-c", "core.compression=0", "-c", "pack.packSizeLimit=100m", "fast-import", "--quiet", "--force")
-    with subprocess.Popen(("git", *feed), cwd=clone, stdin=subprocess.PIPE, env=GIT_ENVIRONMENT) as importing:
+    settings = ("-c", "core.compression=0", "-c", "pack.packSizeLimit=100m")
+    feed = ("fast-import", "--quiet", "--force", "--depth=0")  # nothing is like what was before it
+    with subprocess.Popen(
+        ("git", *settings, *feed), cwd=clone, stdin=subprocess.PIPE, env=GIT_ENVIRONMENT
+    ) as importing:
         assert importing.stdin is not None
         write, parent = importing.stdin.write, b"from refs/heads/main^0\n"
         for _ in range(megabytes):

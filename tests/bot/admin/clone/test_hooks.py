@@ -12,9 +12,18 @@ from click.testing import CliRunner
 from bot.admin.clone import hooks, trial
 from bot.cli import main
 from tests.bot.admin.clone.conftest import POLICY, Hooks, commit, every_byte, tried
+from tests.bot.admin.clone.shapes import history
 from tests.runner.world import git
 
 SAYS = "#!/bin/sh\necho there before >&2\n"
+HISTORY_MB = (0, pytest.param(1024, marks=[pytest.mark.soak, pytest.mark.timeout(600)]))
+
+
+@pytest.fixture(params=HISTORY_MB, ids="{} MB".format)
+def grown(clone: Path, request: pytest.FixtureRequest) -> None:
+    """Both branches with that much history, which no compression makes smaller; a later `origin` has it."""
+    history(clone, request.param)
+    git(clone, "merge", "--quiet", "--ff-only", "main")
 
 
 def test_a_push_that_the_gate_would_refuse_is_held_with_the_way_past(
@@ -38,6 +47,7 @@ def test_a_push_that_the_gate_would_refuse_is_held_with_the_way_past(
     assert tried(clone, "push", "--no-verify", "origin", "work").returncode == 0
 
 
+@pytest.mark.usefixtures("grown")
 def test_a_push_with_nothing_to_check_starts_no_cardinal(clone: Path, origin: Path, tmp_path: Path) -> None:
     hooks.install(clone, os.environ)  # with the program that is installed here
     hook = clone / ".git/hooks/pre-push"
@@ -132,6 +142,7 @@ def test_a_commit_on_a_cards_branch_names_the_card_once(
     assert trailer in message
 
 
+@pytest.mark.usefixtures("grown")
 def test_another_policy_is_told_after_a_checkout_and_a_merge(clone: Path, cardinal: Hooks) -> None:
     cardinal("install")
     commit(clone, policy=f"{POLICY}\n")
@@ -176,6 +187,7 @@ def test_a_link_that_leads_nowhere_is_kept_and_nothing_is_written_behind_it(
     assert theirs.readlink() == tmp_path / "elsewhere"
 
 
+@pytest.mark.usefixtures("grown")
 def test_installing_and_taking_out_leaves_every_byte_as_it_was(clone: Path, cardinal: Hooks) -> None:
     before = every_byte(clone)
     cardinal("install")
