@@ -145,8 +145,9 @@ def _document(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[ob
 def _timeline(db: Connection, card_id: CardId, zoom: Zoom) -> tuple[TimelineRow, ...]:
     """Return the newest lines, at the depth activity with the agent's steps in a row as one."""
     if zoom is not Zoom.ACTIVITY:
-        return timeline.of_card(db, card_id, zoom, MAX_LINES)
-    rows = timeline.of_card(db, card_id, zoom, MAX_EVENTS, steps=True)
+        rows = timeline.of_card(db, card_id, zoom, MAX_LINES)
+        return rows if zoom is Zoom.DEBUG else tuple(timeline.without_echoes(rows))
+    rows = tuple(timeline.without_echoes(timeline.of_card(db, card_id, zoom, MAX_EVENTS, steps=True)))
     return tuple([row for row, _ in folded(rows)][-MAX_LINES:])
 
 

@@ -7,6 +7,7 @@ from ledger.ids import CardId, QuestionId, RunId
 from ledger.states import Ending, RunState
 
 CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
+BY_PUSH = "push"  # as whom one is started that nobody asked for
 
 MAX_FILES = 300  # that BranchExported names
 

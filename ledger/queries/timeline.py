@@ -1,6 +1,6 @@
 """A card's story in lines that people read, made from the log: conversation, activity, debug."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -23,7 +23,7 @@ from ledger.events.instruction import SkillsChosen
 from ledger.events.placement import RepositoryResolved
 from ledger.events.pull import ChecksSettled, MergeAwaited
 from ledger.events.reproduction import ReproductionPlayed
-from ledger.events.run import RunEnded, RunEvent, RunQueued, ToolUsed
+from ledger.events.run import BY_PUSH, CHECK, RunEnded, RunEvent, RunQueued, ToolUsed
 from ledger.events.stage import StageEntered, StageLeft
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
 from ledger.ids import CardId, RunId
@@ -126,10 +126,7 @@ LINES: Mapping[str, Line] = {
     "MergeOutdated": (_A, lambda e: f"#{e.number} is not merged: not checked on {e.base[:12]}"),
     "BranchDeleted": (_A, lambda e: f"branch {e.branch} was deleted"),
     "EntryGivenUp": (_C, lambda e: f"could not {e.act.replace('_', ' ')}: {e.because}"),
-    "RunQueued": (
-        _C,
-        lambda e: f"run {e.run_id} queued in {e.column} {_for(e)}(attempt {e.attempt}, {_kind(e)})",
-    ),
+    "RunQueued": (_C, lambda e: _queued(e)),
     "RunClaimed": (_A, lambda e: f"run {e.run_id} got a worker"),
     "WorkspaceTaken": (Zoom.DEBUG, lambda e: _workspace_taken(e)),
     "Checkpointed": (Zoom.DEBUG, lambda e: _checkpointed(e)),
@@ -282,8 +279,12 @@ def _person(by: str) -> str:
     return "somebody" if by in ("", "the board") else by
 
 
-def _for(event: RunQueued) -> str:
-    return f"for {event.by} " if _person(event.by) == event.by else ""
+def _queued(event: RunQueued) -> str:
+    who = "a push" if (event.kind, event.by) == (CHECK, BY_PUSH) else event.by
+    of = f" for {who}" if _person(event.by) == event.by else ""
+    if event.kind == CHECK:  # it is no attempt, and its card may stand anywhere
+        return f"run {event.run_id} queued{of} (checks only)"
+    return f"run {event.run_id} queued in {event.column}{of} (attempt {event.attempt}, {_kind(event)})"
 
 
 def _moved(event: CardMoved) -> str:
@@ -371,6 +372,15 @@ def line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
     run_id = event.run_id if isinstance(event, RunEvent) else None
     step = event if isinstance(event, ToolUsed) else None
     return TimelineRow(seq, card_id, run_id, zoom, kind, one_line(tell(event)), at, step=step)
+
+
+def without_echoes(rows: Iterable[TimelineRow]) -> Iterator[TimelineRow]:
+    """Yield the lines, but no command that the comment before it says in the same words."""
+    before = None
+    for row in rows:
+        if before is None or (before.kind, row.kind, row.text) != ("PersonSaid", "CommandGiven", before.text):
+            yield row
+        before = row
 
 
 def one_line(text: str) -> str:

@@ -29,7 +29,7 @@ class Scope(StrEnum):
 MEANING: Mapping[Scope, str] = {
     Scope.READ: "read what its account may read",
     Scope.ACT: "give the commands that its account may give on cards",
-    Scope.CREATE: "make cards, too",
+    Scope.CREATE: "give these commands, and make cards",
 }
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from ledger.states import Ending
 from rules.card.column_actions import act
 from rules.card.trigger import RuleTrigger, was_before
 from rules.chatops.offers import CommandOffer, Urgency
@@ -22,12 +23,14 @@ INSTEAD = "What the agent should know: write a plain comment first."
 
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
-    """Offer another attempt where one may start."""
+    """Offer another attempt where one may start, and in a terminal column another merge."""
     run = snapshot.run
-    may = policy.archetype(snapshot.column).IS_FINAL or not obstacle(policy, snapshot)
-    if run and not run.alive and may:
-        hint = "Try again, with what was said since"
-        yield CommandOffer(f"retry:{run.run_id}", "Retry", hint, Urgency.RUN)
+    merges = policy.archetype(snapshot.column).IS_FINAL and snapshot.open_pull
+    if run and not run.alive and (merges or not obstacle(policy, snapshot)):
+        hint = "Try the merge again" if merges else "Try again, with what was said since"
+        looks_first = run.ending is Ending.SUCCEEDED and not merges  # there is something to review
+        urgency = Urgency.CARD if looks_first else Urgency.RUN
+        yield CommandOffer(f"retry:{run.run_id}", "Retry", hint, urgency)
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

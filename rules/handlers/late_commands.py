@@ -4,12 +4,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from ledger.events.run import BY_PUSH
 from ledger.states import Ending
 from rules.chatops.replies import AT_ONCE, say
 from rules.commands import block, ok
 from rules.handlers.card_moved import UNKNOWN
 from rules.intents.outbound import Decision, Say
-from rules.runs.check_only import BY_PUSH
 from rules.runs.kill_switch import targets
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import code

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from ledger.events.run import CHECK, RunEnded, RunEvent
+from ledger.events.run import BY_PUSH, CHECK, RunEnded, RunEvent
 from ledger.states import Ending, Gate
 from rules.card.column_actions import act, has_action
 from rules.card.move_rights import may_move
@@ -15,7 +15,6 @@ from rules.runs.gate import begun_lately, leaves_draft, why_not
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
-BY_PUSH = "push"  # as whom one is started that nobody asked for
 
 
 def obstacle(snapshot: Snapshot) -> str:

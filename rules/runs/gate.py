@@ -7,11 +7,11 @@ from rules.card.state import Rest
 from rules.intents.outbound import Decision, Intent, MarkReady
 from rules.policy.model import Policy
 from rules.snapshot import CheckingSeen, PullSeen, Snapshot
-from rules.text import code, plain
+from rules.text import plain
 
-CHECK = "Run the checks on it with `/cardinal check` (no agent is started)"
+CHECK = "Run the checks on it with /cardinal check (no agent is started)"
 _UNFINISHED = "its work is not finished. Let a run finish it with /cardinal retry"
-_AGAIN = "run the checks on it once more with `/cardinal check` (no agent is started)"
+_AGAIN = "run the checks on it once more with /cardinal check (no agent is started)"
 
 
 def why_not(pull: PullSeen) -> str:
@@ -23,10 +23,10 @@ def why_not(pull: PullSeen) -> str:
         return _UNFINISHED
     if pull.gate.lets_through:
         return ""
-    commit = code(pull.head[:7], 7)
+    commit = plain(pull.head[:7])
     if pull.gate is Gate.FAILED:
         return f"the checks failed on its commit {commit}. Push what mends it, or {_AGAIN}"
-    seen = f"Cardinal checked {code(pull.checked[:7], 7)}" if pull.checked else "somebody else pushed it"
+    seen = f"Cardinal checked {plain(pull.checked[:7])}" if pull.checked else "somebody else pushed it"
     return f"its commit {commit} is not checked: {seen}. {CHECK}"
 
 

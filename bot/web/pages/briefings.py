@@ -6,6 +6,7 @@ from bot.state import instructions, served_boards
 from bot.state.instructions import Section
 from bot.web.site import parameters
 from bot.web.site.layout import Site, run_visible
+from ledger.events.run import CHECK
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
 from ledger.views import runs
@@ -16,6 +17,7 @@ from runner.text.untrusted import without_invisible
 
 MAX_CHARS = 60_000  # of all sections
 NOT_YET = "Its agent was told nothing yet."
+NO_AGENT = "It only runs the checks: there is no agent to be told anything."
 CUT = "It is longer: the rest is left out here."
 OTHERS = "What it says of other cards, and what follows that, is left out here."
 RESTRICTED = (
@@ -35,7 +37,8 @@ def mount(site: Site) -> None:
             return site.nothing(visit)
         with event_store.reading(site.engine) as db:
             stack = instructions.stack_of(db, visible[0].run_id)
-        sections, lines = list[tuple[str, str, str]](), [] if stack else [NOT_YET]
+        told_nothing = NO_AGENT if visible[0].kind == CHECK else NOT_YET
+        sections, lines = list[tuple[str, str, str]](), [] if stack else [told_nothing]
         if not _may_see(site, visit, *visible):
             lines = [RESTRICTED]
         elif stack:

@@ -20,6 +20,7 @@ from bot.web.live.terminal import terminal_html
 from bot.web.site import parameters
 from bot.web.site.layout import HEADERS, Site, run_visible, when
 from bot.web.site.lists import fitting, newest_fitting, path_of
+from ledger.events.run import BY_PUSH, CHECK
 from ledger.events.turn import SUBSCRIPTION
 from ledger.log import event_store
 from ledger.queries import run_lines
@@ -220,7 +221,7 @@ def _evidence(gate: TierRow | None) -> dict[str, object] | None:
         ("head", gate.head),
         ("base", gate.base),
         ("image", plain(image)),
-        ("checks", gate.definition),
+        ("definition of the checks, SHA-256", gate.definition),
         ("paths", plain(", ".join(gate.paths))),
     )
     result = "passed" if gate.passed else "failed"
@@ -229,10 +230,11 @@ def _evidence(gate: TierRow | None) -> dict[str, object] | None:
 
 def facts_of(run: RunRow) -> tuple[tuple[str, str], ...]:
     """Return the facts of a run, as pairs of a name and a value."""
+    by = "a push" if (run.kind, run.by) == (CHECK, BY_PUSH) else run.by
     estimate = " (an estimate: a subscription pays)" if run.payer == SUBSCRIPTION else ""
     return (
         ("agent", plain(f"{run.agent} {run.agent_version}".strip())),
-        ("asked by", plain(f"{run.by}{f' ({run.door})' if run.door else ''}")),
+        ("asked by", plain(f"{by}{f' ({run.door})' if run.door else ''}")),
         ("repository", plain(run.repository)),
         ("branch", plain(run.branch)),
         ("kind", kind_of_run(run.attempt, run.kind)),

@@ -43,7 +43,8 @@ def newest(
     folds = zoom is Zoom.ACTIVITY
     most = MAX_EVENTS if folds else MAX_LINES
     rows = timeline.of_card(db, card_id, zoom, most, before, steps=folds)
-    lines = list(_folded(rows) if folds else map(_line, rows))
+    told = rows if zoom is Zoom.DEBUG else tuple(timeline.without_echoes(rows))
+    lines = list(_folded(told) if folds else map(_line, told))
     shown = _fitting(lines[-MAX_LINES:])
     return shown, len(shown) < len(lines) or len(rows) == most
 
@@ -57,7 +58,8 @@ def _folded(rows: Sequence[TimelineRow]) -> Iterator[LineView]:
 
 def _line(it: TimelineRow) -> LineView:
     payload = json.dumps(json.loads(it.payload), indent=1)[:MAX_PAYLOAD] if it.payload else ""
-    return LineView(it.seq, when(it.at), it.run_id or "", plain(it.text, MAX_LINE), it.kind, payload)
+    text = it.text.removeprefix(f"run {it.run_id} ")  # a line begins with its run
+    return LineView(it.seq, when(it.at), it.run_id or "", plain(text, MAX_LINE), it.kind, payload)
 
 
 def _fitting(lines: Sequence[LineView]) -> Sequence[LineView]:

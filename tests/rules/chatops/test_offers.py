@@ -13,7 +13,7 @@ from rules.chatops.parser import Parsed, chosen_question, of_form, pressed_run
 from rules.policy.model import Policy, parse
 from rules.registry import COMMANDS
 from rules.snapshot import Snapshot, Stop
-from tests.rules.scene import BOARD, CARD, LEAVING, POLICY, QUESTION, card, ended, run
+from tests.rules.scene import BOARD, CARD, LEAVING, POLICY, QUESTION, card, ended, pull, run
 
 S = RunState
 PICKY = parse(
@@ -64,6 +64,9 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
         "write",
         ["retry:r1", *HOLD, "move:In Progress"],
     ),
+    (card(run=ended()), "write", [*HOLD, "move:In Progress", "retry:r1"]),  # first its work is looked at
+    (card("Done", run=ended(), pull=pull("merged")), "write", [*HOLD, "move:Done"]),  # nothing to try again
+    (card("Done", run=ended(), pull=pull()), "write", ["retry:r1", *HOLD, "move:Done"]),  # the merge
     (card(run=run(), archived=True), "write", ["unarchive"]),  # nothing else
     (card(archived=True), "read", []),
     (card(run=run(), number=None), "admin", []),

@@ -25,9 +25,9 @@ QA = CardMoved(CARD, "Review", "QA", by_cardinal=False)
 YES: dict[str, Any] = {"verdict": "approved", "approved_head": "abc123"}
 OFTEN = CheckingSeen(RunId("r5"), False, (NOW,) * 6)  # so often within an hour that none starts by itself
 NOT = [
-    ({"gate": Gate.UNSEEN, "checked": "fedcba987654"}, "Cardinal checked `fedcba9`"),
+    ({"gate": Gate.UNSEEN, "checked": "fedcba987654"}, "Cardinal checked fedcba9"),
     ({"gate": Gate.UNSEEN}, "somebody else pushed it"),
-    ({"gate": Gate.FAILED}, "the checks failed on its commit `abc123`"),
+    ({"gate": Gate.FAILED}, "the checks failed on its commit abc123"),
 ]
 
 
@@ -46,9 +46,9 @@ def test_nothing_is_merged_that_the_gate_did_not_let_through(
 
 
 def test_what_is_not_let_through_says_in_words_for_everybody_what_to_do_next() -> None:
-    check = "with `/cardinal check` (no agent is started)"
+    check = "with /cardinal check (no agent is started)"
     assert why_not(pull(gate=Gate.FAILED)) == (
-        "the checks failed on its commit `abc123`. Push what mends it, or run the checks on it once more"
+        "the checks failed on its commit abc123. Push what mends it, or run the checks on it once more"
         f" {check}"
     )
     assert why_not(pull(gate=Gate.UNSEEN)).endswith(f"somebody else pushed it. Run the checks on it {check}")
@@ -106,7 +106,7 @@ def test_a_kill_switch_cancels_a_run_that_only_checks() -> None:
 
 APPROVABLE = [
     ({}, CardState.APPROVED, "drag the card on"),
-    ({"gate": Gate.UNSEEN}, CardState.BLOCKED, "cannot be merged: its commit `abc123` is not checked"),
+    ({"gate": Gate.UNSEEN}, CardState.BLOCKED, "cannot be merged: its commit abc123 is not checked"),
     ({"gate": Gate.FAILED}, CardState.BLOCKED, "cannot be merged: the checks failed"),
     ({"draft": True}, CardState.BLOCKED, "its work is not finished"),
     ({"draft": True, "gate": Gate.UNSEEN}, CardState.BLOCKED, "its work is not finished"),

@@ -71,7 +71,7 @@ def test_a_push_that_breaks_the_checks_is_not_merged_and_the_card_says_why(cardi
     cardinal.catch_up(work=True)
     assert checks_on(cardinal, head).conclusion == "failure"
     assert "broken on purpose" in checks_on(cardinal, head).output["summary"]
-    assert f"the checks failed on its commit `{head[:7]}`" in cardinal.card(item).because
+    assert f"the checks failed on its commit {head[:7]}" in cardinal.card(item).because
     review(cardinal, pull, "APPROVE")
     cardinal.drag(item, "Done")
     cardinal.catch_up(work=True)
@@ -253,7 +253,7 @@ def test_checks_that_were_edited_since_are_run_before_the_merge(cardinal: Cardin
     cardinal.catch_up(work=True)
     assert pull.merged_at is None
     assert "the checks were changed on the default branch since it passed them" in cardinal.card(item).because
-    assert cardinal.comment(item, "Run the checks on it with `/cardinal check` (no agent is started)")
+    assert cardinal.comment(item, "Run the checks on it with /cardinal check (no agent is started)")
     cardinal.say(item, "/cardinal check")
     cardinal.catch_up(work=True)
     assert cardinal.events(CommandChecked)[-1].command == "test -f sound.txt"

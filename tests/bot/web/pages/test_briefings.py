@@ -1,8 +1,11 @@
 """The briefing of a run: for its readers without what is about other cards, and who may not read it all."""
 
+from dataclasses import replace
+
 from ledger.events.instruction import InstructionsStacked, LayerTold
-from ledger.events.run import BriefingMade
+from ledger.events.run import BY_PUSH, CHECK, BriefingMade
 from runner.prompts.briefing import BriefingSource, RelatedReport, make_briefing
+from tests.bot.web.api.test_follow_events import queued
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
@@ -41,6 +44,17 @@ def test_a_briefing_is_shown_without_private_skills_and_other_cards(pages: Pages
     assert refused.status_code == 200
     assert "may read the repository of the board&#39;s policy" in refused.text
     assert "Please add." not in refused.text
+
+
+def test_a_run_that_only_checks_has_no_agent_to_be_told_anything(pages: Pages) -> None:
+    first = pages.cardinal.run(pages.run())
+    happens(pages, replace(queued(first, "r2", first.repository), kind=CHECK, by=BY_PUSH))
+    bob = pages.browser("bob")
+    briefing, run = bob.get("/runs/r2/briefing").text, bob.get("/runs/r2").text
+    assert "there is no agent to be told anything" in briefing
+    assert "told nothing yet" not in briefing
+    assert "<dt>asked by</dt><dd><bdi>a push</bdi></dd>" in run
+    assert "run r2 queued for a push (checks only)" in run
 
 
 def test_a_long_briefing_is_cut(pages: Pages) -> None:

@@ -86,7 +86,7 @@ def test_the_inbox_says_who_waits_for_whom_and_leads_to_board_card_and_run(pages
     assert "Yours" not in pages.browser(other).get("/").text
     board = alice.get(re.findall(r'"(/boards/[^"]+)"', inbox.text)[0])
     assert board.status_code == 200
-    assert "1 waiting on you" in board.text
+    assert "1 waiting for people" in board.text
     assert f"/runs/{run_id}" in board.text
     card = alice.get(re.findall(r'"(/cards/[^"]+)"', inbox.text)[0])
     assert card.status_code == 200
@@ -115,7 +115,7 @@ def test_what_is_about_a_repository_that_one_may_not_read_is_nowhere(pages: Page
     for path in ("/", board):  # the policy's repository is public, so there is a board
         seen = mallory.get(path)
         assert seen.status_code == 200
-        assert not [word for word in (run_id, "/cards/", "acme/shop", "waiting on you") if word in seen.text]
+        assert not [word for word in (run_id, "/cards/", "acme/shop", "waiting for people") if word in seen.text]
 
 
 def test_a_board_whose_policy_and_cards_one_may_not_read_does_not_exist(pages: Pages) -> None:
@@ -140,6 +140,24 @@ def test_a_long_timeline_is_cut_to_what_a_page_holds_the_newest_lines_last(pages
     assert len(page.data) < 100_000
     assert "the newest 24 lines" in page.text
     assert re.findall(r"<bdi>bob: ([0-9]+)", page.text) == [f"{n:03}" for n in range(66, 90)]
+
+
+def test_a_command_in_a_comment_is_one_line_of_the_timeline_and_each_event_at_the_depth_debug(
+    pages: Pages,
+) -> None:
+    cardinal = pages.cardinal
+    item = cardinal.new(column="In Progress")
+    cardinal.catch_up()
+    cardinal.say(item, "/cardinal cancel")
+    cardinal.say(item, "and why")
+    cardinal.catch_up()
+    card, run_id = cardinal.card(item), cardinal.run_of(item).run_id
+    alice, path = pages.browser("alice"), f"/cards/{card.repository}/{card.number}"
+    for zoom, times in (("conversation", 1), ("activity", 1), ("debug", 2)):
+        page = alice.get(f"{path}?zoom={zoom}").text
+        assert page.count("alice: /cardinal cancel") == times
+        assert page.count("alice: and why") == 1
+        assert f'<a href="/runs/{run_id}">{run_id}</a> <bdi>queued in In Progress' in page
 
 
 def test_a_card_about_another_owners_repository_shows_nobody_the_board(pages: Pages) -> None:
