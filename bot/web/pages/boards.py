@@ -182,10 +182,10 @@ def _view(
 
 
 def _ticker(by_state: Mapping[CardState, int]) -> str:
-    """Return `3 running · 1 waiting for people · 2 queued`, without zeros."""
+    """Return `3 running · 1 waiting on you · 2 queued`, without zeros."""
     figures = (
         (sum(by_state.get(state, 0) for state in _WORKING), "running"),
-        (sum(by_state.get(state, 0) for state in ATTENTION), "waiting for people"),
+        (sum(by_state.get(state, 0) for state in ATTENTION), "waiting on you"),
         (by_state.get(CardState.QUEUED, 0), "queued"),
     )
     return " · ".join(f"{number:,} {word}" for number, word in figures if number)

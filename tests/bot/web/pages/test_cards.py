@@ -86,7 +86,7 @@ def test_the_inbox_says_who_waits_for_whom_and_leads_to_board_card_and_run(pages
     assert "Yours" not in pages.browser(other).get("/").text
     board = alice.get(re.findall(r'"(/boards/[^"]+)"', inbox.text)[0])
     assert board.status_code == 200
-    assert "1 waiting for people" in board.text
+    assert "1 waiting on you" in board.text
     assert f"/runs/{run_id}" in board.text
     card = alice.get(re.findall(r'"(/cards/[^"]+)"', inbox.text)[0])
     assert card.status_code == 200
@@ -115,7 +115,7 @@ def test_what_is_about_a_repository_that_one_may_not_read_is_nowhere(pages: Page
     for path in ("/", board):  # the policy's repository is public, so there is a board
         seen = mallory.get(path)
         assert seen.status_code == 200
-        assert not [word for word in (run_id, "/cards/", "acme/shop", "waiting for people") if word in seen.text]
+        assert not [word for word in (run_id, "/cards/", "acme/shop", "waiting on you") if word in seen.text]
 
 
 def test_a_board_whose_policy_and_cards_one_may_not_read_does_not_exist(pages: Pages) -> None:
