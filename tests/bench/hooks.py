@@ -32,8 +32,7 @@ def measure(*, quick: bool) -> Iterator[Figure]:
     """
     times = FEW if quick else TIMES
     yield from _compared(times, 0, "")
-    megabytes = FEW_MB if quick else HISTORY_MB
-    yield from _compared(times, megabytes, f"_{megabytes}_mb")
+    yield from _compared(times, FEW_MB if quick else HISTORY_MB, "_with_history")
 
 
 def _compared(times: int, megabytes: int, end: str) -> Iterator[Figure]:
@@ -49,10 +48,11 @@ def _compared(times: int, megabytes: int, end: str) -> Iterator[Figure]:
             for kind, clone in clones.items():
                 for step, words in _steps(clone, kind, turn).items():
                     took_s[f"{kind}_{step}"].append(_timed(clone, words))
+    more = f"; {megabytes} MB of history" if megabytes else ""
     for step, note in NOTES.items():
         raw, hook = (percentile(took_s[f"{kind}_{step}"], 0.5) for kind in clones)
-        yield Figure(f"raw_{step}{end}", raw, "s", note=f"with empty hooks of sh, the middle of {times}")
-        yield Figure(f"hook_{step}{end}", hook, "s", GOAL_S, note, raw=f"raw_{step}{end}")
+        yield Figure(f"raw_{step}{end}", raw, "s", note=f"with empty hooks of sh, the middle of {times}{more}")
+        yield Figure(f"hook_{step}{end}", hook, "s", GOAL_S, f"{note}{more}", raw=f"raw_{step}{end}")
 
 
 def _clones(folder: Path, megabytes: int) -> dict[str, Path]:
