@@ -51,7 +51,7 @@ def _compared(times: int, megabytes: int, end: str) -> Iterator[Figure]:
     more = f"; {megabytes} MB of history" if megabytes else ""
     for step, note in NOTES.items():
         raw, hook = (percentile(took_s[f"{kind}_{step}"], 0.5) for kind in clones)
-        yield Figure(f"raw_{step}{end}", raw, "s", note=f"with empty hooks of sh, the middle of {times}{more}")
+        yield Figure(f"raw_{step}{end}", raw, "s", note=f"empty hooks of sh, the middle of {times}{more}")
         yield Figure(f"hook_{step}{end}", hook, "s", GOAL_S, f"{note}{more}", raw=f"raw_{step}{end}")
 
 
