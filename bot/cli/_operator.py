@@ -18,6 +18,7 @@ from bot.web.acting import record
 from bot.web.acting.record import CommandOutcome
 from ledger.event import Event
 from ledger.events.board import HaltLifted
+from ledger.events.run import CHECK
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries import lanes
@@ -71,12 +72,15 @@ def give(
 
 
 def _require_living(db: Connection, target: str, word: str, card_id: CardId) -> None:
-    """Raise NothingAliveError for a run that has ended, and for a card without a run to cancel."""
-    snapshot = snapshots.of_card(db, card_id)
+    """Raise NothingAliveError for a run that has ended or only checks, or a card without one to cancel."""
+    snapshot, run = snapshots.of_card(db, card_id), None if "#" in target else _home.run(db, target)
     live, checking = (snapshot.live_run, snapshot.checking) if snapshot else (None, None)
-    if "#" not in target and _home.run(db, target).state is RunState.ENDED:
+    if run and run.state is RunState.ENDED:
         later = f", and {live.run_id} came since" if live else ""
         raise NothingAliveError(f"{line(target)} has ended{later}: nothing is done")
+    if run and run.kind == CHECK:
+        remedy = "a cancellation of its card ends it while no other run is alive there"
+        raise NothingAliveError(f"{line(target)} only checks a commit: nothing is done; {remedy}")
     if word == "cancel" and not live and not (checking and checking.alive):
         raise NothingAliveError(f"no run of {line(target)} is alive: nothing is done")
 

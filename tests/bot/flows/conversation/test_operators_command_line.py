@@ -11,12 +11,15 @@ from bot.cli.__main__ import main
 from forge.store.board import Item
 from ledger.events.board import BoardHalted, Column, HaltLifted, StopLifted, StopOrdered
 from ledger.events.conversation import CommandGiven, CommandRefused
+from ledger.events.run import RunQueued
 from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.states import Ending, RunState
 from ledger.views.boards import BoardRow
 from rules.policy.model import DEFAULT_TEXT
 from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.pulls.test_gate import SOUND, push
+from tests.bot.flows.pulls.test_review import delivered
 from tests.ledger.samples import NOW
 
 BOARD, COLUMN = "acme/1", "In Progress"
@@ -163,3 +166,16 @@ def test_what_is_not_alive_cannot_be_stopped_and_nothing_is_told(cardinal: Cardi
         assert (late.exit_code, "nothing is done" in late.output) == (1, True), late.output
     assert cardinal.count() == count
     assert typed(cardinal, "stop", name).exit_code == 0  # the card: its next run waits
+
+
+def test_a_run_that_only_checks_is_ended_by_its_card(cardinal: Cardinal) -> None:
+    item = delivered(cardinal)
+    push(cardinal, cardinal.pull_of(item), SOUND)
+    cardinal.catch_up()
+    run_id = cardinal.events(RunQueued)[-1].run_id
+    alone = typed(cardinal, "stop", run_id, "--cancel")
+    assert (alone.exit_code, "only checks a commit" in alone.output) == (1, True)
+    card = cardinal.card(item)
+    assert typed(cardinal, "stop", f"{card.repository}#{card.number}", "--cancel").exit_code == 0
+    cardinal.catch_up()
+    assert cardinal.run(run_id).ending is Ending.CANCELLED

@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -116,21 +117,25 @@ def test_of_all_hosts_the_holder_of_the_lease_removes(cardinal: Cardinal) -> Non
     assert store.read(digest) is None
 
 
+def others_take(cardinal: Cardinal, after_s: float) -> list[bool]:
+    """Let the time go by; return whether another process then gets the claims of the clean-up."""
+    cardinal.clock.forward(after_s)
+    names = (f"retention:{cardinal.services.host}", f"tidy:{cardinal.services.host}")
+    with event_store.writing(cardinal.services.engine) as db:
+        ttl_s = artifact_retention.LEASE_S
+        return [leases.take(db, name, "another", ttl_s=ttl_s) is not None for name in names]
+
+
 @pytest.mark.parametrize(("takes_s", "removed"), [(400, 3), (601, 1)])
 @pytest.mark.parametrize("has_row", [True, False])
 def test_a_long_removal_keeps_both_claims_while_each_file_is_short_and_else_it_stops(
     cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch, takes_s: float, removed: int, has_row: bool
 ) -> None:
-    services, others = cardinal.services, list[bool]()
-    remove = Store.remove
-    names = (f"retention:{services.host}", f"tidy:{services.host}")
+    remove, others = Store.remove, list[bool]()
 
     def slow(store: Store, digest: str) -> None:
         remove(store, digest)
-        cardinal.clock.forward(takes_s)
-        with event_store.writing(services.engine) as db:
-            for name in names:
-                others.append(leases.take(db, name, "another", ttl_s=artifact_retention.LEASE_S) is not None)
+        others.extend(others_take(cardinal, takes_s))
 
     over = begun(cardinal)
     for text in ("first", "second", "third"):
@@ -141,5 +146,24 @@ def test_a_long_removal_keeps_both_claims_while_each_file_is_short_and_else_it_s
     cardinal.finish(over)
     cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
     monkeypatch.setattr(Store, "remove", slow)
-    cleanup.tidy(services)
+    cleanup.tidy(cardinal.services)
     assert others == [takes_s > artifact_retention.LEASE_S] * 2 * removed
+
+
+def test_so_does_a_long_walk_over_files_that_stay(
+    cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walk, others = Store.older_than, list[bool]()
+
+    def slow(store: Store, age_s: float) -> Iterator[str]:
+        for name in walk(store, age_s):
+            yield name
+            others.extend(others_take(cardinal, 400))
+
+    over = begun(cardinal)
+    for text in ("first", "second", "third"):
+        kept(cardinal, over, text)
+    monkeypatch.setattr(artifact_retention, "WALK", 1)
+    monkeypatch.setattr(Store, "older_than", slow)
+    cleanup.tidy(cardinal.services)
+    assert others == [False] * 6
