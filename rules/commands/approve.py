@@ -31,7 +31,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     run = snapshot.live_run
     if run and run.state is RunState.AWAITING_APPROVAL and run.stop_asked != "cancel":
         name = f"approve:{run.run_id}:{run.plan_revision}"
-        hint = f"Let the agent work by its plan, which is on the page of {run.run_id}"
+        hint = f"Work begins; {run.run_id}'s page has the plan"  # 40 characters fit a button
         yield CommandOffer(name, "Approve the plan", hint, Urgency.RUN)
 
 

@@ -92,7 +92,9 @@ def test_what_is_about_a_repository_that_one_may_not_read_is_nowhere(pages: Page
     for path in ("/", board):  # the policy's repository is public, so there is a board
         seen = mallory.get(path)
         assert seen.status_code == 200
-        assert not [word for word in (run_id, "/cards/", "acme/shop", "waiting for people") if word in seen.text]
+        assert not [
+            word for word in (run_id, "/cards/", "acme/shop", "waiting for people") if word in seen.text
+        ]
 
 
 def test_a_board_whose_policy_and_cards_one_may_not_read_does_not_exist(pages: Pages) -> None:
