@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from bot.cli import _briefing, _home
 from bot.cli._show import ago, block, gone, json_option, line, show, when
 from bot.render.run import observations as texts
-from bot.render.run.folded_steps import folded
+from bot.render.run.folded_steps import folded, without_echoes
 from bot.render.run.stages import used
 from bot.runspec.builder import places
 from bot.state import patches
@@ -146,8 +146,8 @@ def _timeline(db: Connection, card_id: CardId, zoom: Zoom) -> tuple[TimelineRow,
     """Return the newest lines, at the depth activity with the agent's steps in a row as one."""
     if zoom is not Zoom.ACTIVITY:
         rows = timeline.of_card(db, card_id, zoom, MAX_LINES)
-        return rows if zoom is Zoom.DEBUG else tuple(timeline.without_echoes(rows))
-    rows = tuple(timeline.without_echoes(timeline.of_card(db, card_id, zoom, MAX_EVENTS, steps=True)))
+        return rows if zoom is Zoom.DEBUG else tuple(without_echoes(rows))
+    rows = tuple(without_echoes(timeline.of_card(db, card_id, zoom, MAX_EVENTS, steps=True)))
     return tuple([row for row, _ in folded(rows)][-MAX_LINES:])
 
 

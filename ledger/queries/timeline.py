@@ -1,6 +1,6 @@
 """A card's story in lines that people read, made from the log: conversation, activity, debug."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -284,7 +284,8 @@ def _queued(event: RunQueued) -> str:
     of = f" for {who}" if _person(event.by) == event.by else ""
     if event.kind == CHECK:  # it is no attempt, and its card may stand anywhere
         return f"run {event.run_id} queued{of} (checks only)"
-    return f"run {event.run_id} queued in {event.column}{of} (attempt {event.attempt}, {_kind(event)})"
+    kind = event.kind if event.mode == "fix" else f"{event.kind}, {event.mode}"
+    return f"run {event.run_id} queued in {event.column}{of} (attempt {event.attempt}, {kind})"
 
 
 def _moved(event: CardMoved) -> str:
@@ -292,10 +293,6 @@ def _moved(event: CardMoved) -> str:
     if event.by_cardinal:
         return f"Cardinal moved it {way}"
     return f"{_person(event.by)} moved it {way}"
-
-
-def _kind(event: RunQueued) -> str:
-    return event.kind if event.mode == "fix" else f"{event.kind}, {event.mode}"
 
 
 def _resolved(event: RepositoryResolved) -> str:
@@ -372,15 +369,6 @@ def line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
     run_id = event.run_id if isinstance(event, RunEvent) else None
     step = event if isinstance(event, ToolUsed) else None
     return TimelineRow(seq, card_id, run_id, zoom, kind, one_line(tell(event)), at, step=step)
-
-
-def without_echoes(rows: Iterable[TimelineRow]) -> Iterator[TimelineRow]:
-    """Yield the lines, but no command that the comment before it says in the same words."""
-    before = None
-    for row in rows:
-        if before is None or (before.kind, row.kind, row.text) != ("PersonSaid", "CommandGiven", before.text):
-            yield row
-        before = row
 
 
 def one_line(text: str) -> str:

@@ -31,7 +31,8 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     run = snapshot.live_run
     if run and run.state is RunState.AWAITING_APPROVAL and run.stop_asked != "cancel":
         name = f"approve:{run.run_id}:{run.plan_revision}"
-        yield CommandOffer(name, "Approve the plan", "Let the agent work by its plan", Urgency.RUN)
+        hint = f"Work begins; {run.run_id}'s page has the plan"  # 40 characters fit a button
+        yield CommandOffer(name, "Approve the plan", hint, Urgency.RUN)
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

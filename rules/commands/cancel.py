@@ -21,7 +21,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer it while the run lives."""
     run = snapshot.live_run
     if run and run.stop_asked != "cancel":
-        hint = "End the run; what it committed is kept"
+        hint = "End the run; its commits are kept"
         yield CommandOffer(f"cancel:{run.run_id}", "Cancel", hint, Urgency.END)
 
 

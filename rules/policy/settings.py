@@ -97,7 +97,7 @@ def _words(value: object) -> str:
         case () | "":
             return "none"
         case tuple() | list():
-            return ", ".join(map(_words, value))
+            return ", ".join(f"({_words(it)})" if isinstance(it, dict) else _words(it) for it in value)
         case dict():
             return "; ".join(f"{name}: {_words(part)}" for name, part in value.items()) or "none"
         case bool():

@@ -16,7 +16,6 @@ from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
 
-
 def obstacle(snapshot: Snapshot) -> str:
     """Return why nothing can be checked just now; empty when it can."""
     if snapshot.archived or snapshot.open_pull is None:

@@ -1,7 +1,7 @@
-"""A timeline with an agent's steps in a row as one line, the same on a card's page and in the terminal."""
+"""A timeline in fewer lines, the same on a card's page and in the terminal: steps in a row, commands said."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby
 from typing import TypeVar
@@ -33,6 +33,15 @@ _WORDS = {
 }
 
 Row = TypeVar("Row", TimelineRow, RunLine)
+
+
+def without_echoes(rows: Iterable[TimelineRow]) -> Iterator[TimelineRow]:
+    """Yield the lines, but no command that the comment before it says in the same words."""
+    before = None
+    for row in rows:
+        if before is None or (before.kind, row.kind, row.text) != ("PersonSaid", "CommandGiven", before.text):
+            yield row
+        before = row
 
 
 def folded(rows: Sequence[Row]) -> Iterator[tuple[Row, Sequence[Row]]]:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from markupsafe import escape
 from sqlalchemy import Connection
 
-from bot.render.run.folded_steps import folded
+from bot.render.run.folded_steps import folded, without_echoes
 from bot.web.site.layout import when
 from ledger.ids import CardId
 from ledger.queries import timeline
@@ -43,8 +43,8 @@ def newest(
     folds = zoom is Zoom.ACTIVITY
     most = MAX_EVENTS if folds else MAX_LINES
     rows = timeline.of_card(db, card_id, zoom, most, before, steps=folds)
-    told = rows if zoom is Zoom.DEBUG else tuple(timeline.without_echoes(rows))
-    lines = list(_folded(told) if folds else map(_line, told))
+    once = rows if zoom is Zoom.DEBUG else tuple(without_echoes(rows))
+    lines = list(_folded(once) if folds else map(_line, once))
     shown = _fitting(lines[-MAX_LINES:])
     return shown, len(shown) < len(lines) or len(rows) == most
 

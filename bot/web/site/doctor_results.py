@@ -66,8 +66,8 @@ def _view(row: ExaminationRow, now: datetime, *, levels: tuple[Level, ...]) -> E
             (
                 it.level,
                 plain(it.name),
-                sentence(_text(it.message)),
-                it.next_step and sentence(_text(it.next_step)),
+                _text(it.message),
+                it.next_step and _text(it.next_step),
             )
             for it in results
             if it.level in levels
@@ -77,4 +77,4 @@ def _view(row: ExaminationRow, now: datetime, *, levels: tuple[Level, ...]) -> E
 
 
 def _text(words: str) -> str:
-    return plain(words, MAX_CHARS).replace("`", "")
+    return sentence(plain(words, MAX_CHARS)).replace("`", "")  # a command in them gets no capital

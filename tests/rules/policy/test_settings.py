@@ -34,6 +34,14 @@ def test_of_a_column_only_what_was_given_is_shown() -> None:
     assert given == [("archetype", "execution"), ("tools.run", "deny")]
 
 
+def test_of_a_list_of_actions_it_is_seen_where_each_ends() -> None:
+    actions = "[{action: merge, method: squash}, {action: delete_branch}]"
+    column = with_lines(f"    End: {{archetype: terminal, on_entry: {actions}}}").column("End")
+    assert column is not None
+    shown = {it.name: it.words for it in settings_of(column, depth=0)}
+    assert shown["on_entry"] == "(action: merge; method: squash), (action: delete_branch)"
+
+
 def test_what_differs_is_named_from_where_it_differs_and_cut() -> None:
     long = "x" * 500
     before = with_lines("  commands: {retry: read}", "repository:", f"  setup: ['{long}']")

@@ -97,7 +97,7 @@ def test_a_commit_that_nobody_checked_says_so_and_a_button_has_it_checked(cardin
     assert (stale.conclusion, kinds(cardinal)) == ("action_required", ["first"])
     assert stale.output["title"].startswith("Not checked: Cardinal")
     assert checks_on(cardinal, before).conclusion == "success"  # what was published stays with its commit
-    assert buttons(stale) == ["Retry", "Check", "Explain"]
+    assert buttons(stale) == ["Check", "Retry", "Explain"]
     press(cardinal, stale, "Check")
     assert (checks_on(cardinal, head).status, kinds(cardinal)[-1]) == ("in_progress", "check")
     cardinal.catch_up(work=True)

@@ -126,7 +126,8 @@ def examined(pages: Pages, subject: ExaminationSubject, *findings: KeptFinding) 
 def test_the_doctors_last_findings_are_there_with_who_looked_and_when(pages: Pages) -> None:
     bob = pages.browser("bob")
     assert NEVER in bob.get("/health").text
-    examined(pages, ExaminationSubject.HOST, KeptFinding("disk", "ok", "9 GB are free", ""))
+    up = KeptFinding("up", "ok", "`cardinal up` runs", "")
+    examined(pages, ExaminationSubject.HOST, KeptFinding("disk", "ok", "9 GB are free", ""), up)
     wrong = KeptFinding("webhook", "fail", "<b>it</b> leads `away`", "mend it")
     examined(pages, ExaminationSubject.INSTALLATION, wrong, KeptFinding("app", "ok", "it is well", ""))
     shown = bob.get("/health").text
@@ -134,6 +135,7 @@ def test_the_doctors_last_findings_are_there_with_who_looked_and_when(pages: Pag
         "On host <bdi>b-host</bdi>",
         "ago, by cardinal doctor.",
         '<span class="state done">ok</span> disk: <bdi>9 GB are free.</bdi></li>',
+        '<span class="state done">ok</span> up: <bdi>cardinal up runs.</bdi></li>',
         '<span class="state failed">fail</span> webhook: <bdi>&lt;b&gt;it&lt;/b&gt; leads away.</bdi><br>',
         "1 check found nothing wrong.",
     ):
