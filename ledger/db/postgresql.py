@@ -12,6 +12,8 @@ from ledger.db.silence import ANSWER_S, CONNECT_S, IDLE_S, PROBE_S, PROBES, SILE
 T = TypeVar("T")
 
 _INTERVAL_S = 0.1  # psycopg's own
+# Source: postgresql.org/docs/current/protocol-error-fields.html; the server closes the session with both.
+_LAST_WORDS = ("FATAL", "PANIC")
 
 
 class PatientConnection(psycopg.Connection[Any]):
@@ -20,7 +22,11 @@ class PatientConnection(psycopg.Connection[Any]):
     answer_s: float | None = ANSWER_S
 
     def wait(self, gen: PQGen[T], interval: float = _INTERVAL_S, timeout: float | None = None) -> T:
-        """Return the result of psycopg's wait. Raises OperationalError."""
+        """Return the result of psycopg's wait.
+
+        Raises OperationalError where the session is over, also for what psycopg counts as another kind of
+        error, as the end of a transaction that was idle for too long.
+        """
         limit_s = self.answer_s if timeout is None else timeout
         try:
             return super().wait(gen, interval, limit_s)
@@ -29,6 +35,13 @@ class PatientConnection(psycopg.Connection[Any]):
                 raise
             self.pgconn.finish()  # its next answer would be taken for that of another statement
             raise psycopg.OperationalError(f"PostgreSQL did not answer within {limit_s:.0f} s") from error
+        except psycopg.DatabaseError as error:
+            if error.diag.severity_nonlocalized not in _LAST_WORDS or isinstance(
+                error, psycopg.OperationalError
+            ):
+                raise
+            self.pgconn.finish()
+            raise psycopg.OperationalError(str(error)) from error
 
 
 def limits(url: URL) -> dict[str, object]:

@@ -212,7 +212,8 @@ def undoable(db: Connection) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        drive(db, "ROLLBACK TO SAVEPOINT undoable")
+        if not db.invalidated:  # a lost connection has nothing to undo, and its error is the one to raise
+            drive(db, "ROLLBACK TO SAVEPOINT undoable")
+            drive(db, "RELEASE SAVEPOINT undoable")
         raise
-    finally:
-        drive(db, "RELEASE SAVEPOINT undoable")
+    drive(db, "RELEASE SAVEPOINT undoable")

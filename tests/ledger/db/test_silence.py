@@ -6,16 +6,17 @@ from contextlib import contextmanager
 from threading import Thread, Timer
 
 import pytest
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine, select, text
 from sqlalchemy.exc import OperationalError
 
 from bot.system.config import Config
 from ledger.db.clock import database_now
 from ledger.db.silence import ANSWER_S, CONNECT_S, SILENCE_S
 from ledger.db.statements import drive
-from ledger.db.transactions import HOLD_S, WAIT_S, reading, writing
+from ledger.db.transactions import HOLD_S, WAIT_S, reading, undoable, writing
 from ledger.lifecycle.open import open_ledger
 from runner.exec.deadline import KILL_S
+from tests.waiting import until
 from tests.wire import Wire, wired
 
 
@@ -96,6 +97,40 @@ def test_a_server_that_gives_signs_and_no_answer_is_given_up(server: str) -> Non
         assert took_s(lambda: ask_for_the_time(engine)) < ANSWER_S
         wire.mend()
         ask_for_the_time(engine)
+
+
+def _by_sqlalchemy(db: Connection) -> None:
+    db.execute(select(1))
+
+
+@pytest.mark.parametrize("ask", [database_now, _by_sqlalchemy])
+@pytest.mark.parametrize("end", ["idle", "terminated"])
+def test_a_session_that_the_server_ends_is_an_error_of_the_way_to_it(
+    server: str, ask: Callable[[Connection], object], end: str
+) -> None:
+    """What was undone then is raised as it was: whoever tries again knows it by its kind."""
+    engine, other = open_ledger(server), open_ledger(server)
+
+    def is_over(pid: int) -> bool:
+        with other.connect() as db:
+            return not db.scalar(text(f"SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}"))
+
+    def ask_in_vain() -> None:
+        with writing(engine) as db:
+            (pid,) = drive(db, "SELECT pg_backend_pid()").fetchone()
+            with undoable(db):
+                if end == "idle":
+                    drive(db, "SET LOCAL idle_in_transaction_session_timeout = 1")
+                else:
+                    with other.connect() as by:
+                        by.execute(text(f"SELECT pg_terminate_backend({pid})"))
+                until(lambda: is_over(pid), "the session is over")
+                ask(db)
+
+    took_s(ask_in_vain)
+    ask_for_the_time(engine)
+    engine.dispose()
+    other.dispose()
 
 
 def test_a_default_lease_outlives_a_broken_connection_and_the_start_of_another() -> None:
