@@ -203,7 +203,8 @@ def _every_group(policy: Policy, command: str, word: str) -> Iterator[tuple[str,
 
 
 _WITH = {
-    **dict.fromkeys((Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS, Subject.SIZE), "budget"),
+    **dict.fromkeys((Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS), "budget"),
+    **dict.fromkeys((Subject.TOKENS, Subject.SIZE), "budget"),
     **dict.fromkeys((Subject.START, Subject.STAGE, Subject.ROUNDS), "approve"),
     Subject.PART: "retry",
 }

@@ -82,6 +82,7 @@ def test_what_people_refused_stays_refused_by_its_hushed_words(world: World) -> 
         (ProviderFailure("openai", 503, "openai failed 5 times in a row", 5, final=True), "openai:503"),
         (ProviderFailure("openai", 503, "openai failed", 1, final=False), ""),
         (CallRefusal("key", "there is no key"), "scripted:key"),
+        (CallRefusal("tokens", "the run's limit of tokens is used up"), "scripted:tokens"),
         (CallRefusal("rate", "too fast"), ""),
         (None, "gateway"),
     ],
