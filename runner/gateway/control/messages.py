@@ -32,7 +32,8 @@ class ProviderFailure:
 class CallRefusal:
     """The gateway refused or cut a call.
 
-    `kind`: budget, tokens, model, rate, closed, key, size, request or network. `request` is an unreadable one; `network`: the provider would have reached out.
+    `kind`: budget, tokens, model, rate, closed, key, size, request or network. `request` is an
+    unreadable one; `network`: the provider would have reached out.
     """
 
     kind: str
