@@ -27,8 +27,9 @@ class Checkpointed(RunEvent):
 
     `head` is the branch's commit, `files` a commit on top of it with what was not committed, or `head` again.
     `bundle`, `session` and `patch` are digests of blobs, empty where there is nothing: commits that the base
-    does not have, the agent's session files, and the whole change as text, of so many `files_changed`. `refs` are the run's own names in
-    the mirror, each with its commit; `stood_on` as in the workspace. `left_out` says what was not kept.
+    does not have, the agent's session files, and the whole change as text, of so many `files_changed`. `refs`
+    are the run's own names in the mirror, each with its commit; `stood_on` as in the workspace. `left_out`
+    says what was not kept.
     """
 
     place: str
