@@ -38,6 +38,7 @@ def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) ->
             silence_s=column.silence_minutes * 60,
             checkpoint_s=config.checkpoint_s,
             max_turns=column.max_turns,
+            max_tokens=column.max_tokens,
             budget_usd=column.budget_usd,
             output_bytes=int(column.max_output_mb * BYTES_PER_MB),
             **column.pipelines.model_dump(),

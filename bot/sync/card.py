@@ -235,22 +235,30 @@ def _events(
     came_at: datetime | None,
 ) -> tuple[tuple[Event, ...], datetime | None]:
     """Return the news about a card, and the time up to which they cover its moves, if they do."""
-    card_id, links_seen, by = seen.card_id, _links(db, seen), moved.by
+    card_id, by = seen.card_id, moved.by
+    facts = (*_assigned(known, seen), *_links(db, seen))
     if known is None:
         if seen.archived:
             return (), None
         first = _first_sight(db, seen, by, dragged=came_at is not None)
-        seen_first = (first, *links_seen, *((closing,) if closing else ()))
+        seen_first = (first, *facts, *((closing,) if closing else ()))
         return seen_first, seen.updated_at if first.arrived else None
     news = differences(known, seen, closing, by=by)
     if moved.late and not known.mover and not news:
         news = (on_board.MoverFound(card_id, seen.column or "", by.login, by.role),)
-    events = (*links_seen, *news)  # first: a card that enters a column shows what it waits for
+    events = (*facts, *news)  # first: a card that enters a column shows what it waits for
     if known.column != seen.column:
         return events, seen.updated_at
     if came_at is None or seen.column is None or seen.archived:
         return events, None
     return (*events, on_board.CardArrived(card_id, seen.column, came_at, by.login, by.role)), came_at
+
+
+def _assigned(known: cards.CardRow | None, seen: CardLook) -> tuple[on_board.CardAssigned, ...]:
+    """Return the issue's assignees where they differ from the known ones."""
+    was = known.assignees if known is not None else ()
+    same = seen.archived or was == seen.assignees
+    return () if same else (on_board.CardAssigned(seen.card_id, seen.assignees),)
 
 
 def _links(db: Connection, seen: CardLook) -> tuple[LinksSeen, ...]:

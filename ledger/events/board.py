@@ -150,6 +150,13 @@ class CardDescribed(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class CardAssigned(CardEvent):
+    """The people to whom the card's issue is assigned differ from those that were known."""
+
+    assignees: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class LabelJudged(CardEvent):
     """`by`, with the role `role` in the card's repository, set a label. `counts`: they may choose by it."""
 

@@ -29,6 +29,7 @@ class Subject(StrEnum):
     SHARED = "shared_budget"  # dollars that several runs share
     TIME = "time"
     TURNS = "turns"
+    TOKENS = "tokens"
     REPAIRS = "repairs"
     SIZE = "size"  # of the change, and odd commits in it
     GUARD = "guard"
@@ -96,10 +97,10 @@ RESERVED = (
 OF_TURN = frozenset(
     {Subject.WORK, Subject.TOOL, Subject.ELSEWHERE}
 )  # asked for the agent: it gets the answer
-_SPENDING = frozenset({Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS})
+SPENDING = frozenset({Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS, Subject.TOKENS})
 # Words decide nothing here, and there is no agent that could act on them before somebody has chosen.
-CHOSEN_ONLY = _SPENDING | {Subject.START, Subject.ROUNDS, Subject.LEAVING, Subject.PART}
-LIMITS = _SPENDING | {Subject.REPAIRS, Subject.SIZE, Subject.GUARD, Subject.WORKFLOWS}
+CHOSEN_ONLY = SPENDING | {Subject.START, Subject.ROUNDS, Subject.LEAVING, Subject.PART}
+LIMITS = SPENDING | {Subject.REPAIRS, Subject.SIZE, Subject.GUARD, Subject.WORKFLOWS}
 _AGREES = frozenset({Code.GO_ON, Code.PUBLISH, Code.TRY_AGAIN, Code.ALLOW_ONCE, Code.CREATE})
 _REFUSES = frozenset({Code.STOP, Code.DENY})
 _YES = frozenset({"yes", "y", "ok", "okay", "sure", "go on", "continue", "yes please", "yes, please"})
@@ -122,6 +123,7 @@ _SUBJECTS = {
 _WORDS = {subject: word for word, subject in _SUBJECTS.items()} | {
     Subject.TIME: "limit",
     Subject.TURNS: "limit",
+    Subject.TOKENS: "limit",
     Subject.SIZE: "limit",
     Subject.START: "stage",
     Subject.ROUNDS: "stage",
@@ -257,7 +259,7 @@ def code_of(question: LimitQuestion, code: str, answer: str) -> Code:
 
 def extended(question: LimitQuestion, code: Code) -> Subject | None:
     """Return the limit that the run has as much again of by that answer; None where it has no more."""
-    gives = subject_of(question) in (Subject.BUDGET, Subject.TIME, Subject.TURNS, Subject.REPAIRS)
+    gives = subject_of(question) in SPENDING - {Subject.SHARED} | {Subject.REPAIRS}
     return subject_of(question) if gives and code is Code.GO_ON and code in codes_of(question) else None
 
 

@@ -28,7 +28,7 @@ FROM = cards.outerjoin(runs, runs.c.run_id == cards.c.run_id)
 STATE = type_coerce(cards.c.state, Text)
 # In which order cards come that wait for a person; all others come behind.
 NEED: Mapping[str, int] = {state.value: place for place, state in enumerate(ATTENTION)}
-_LABELS = type_coerce(cards.c.labels, Text)
+_LISTS = _LABELS, _ASSIGNEES = type_coerce(cards.c.labels, Text), type_coerce(cards.c.assignees, Text)
 _NAME = cards.c.repository + "#" + cast(cards.c.number, Text)
 
 
@@ -49,8 +49,8 @@ class CardFilter:
     """Cards that are asked for: all that is given must hold, and of several spellings one.
 
     `repositories`: of the issue, or of the newest run's work. `people` moved the card to its column or asked
-    for that run. Each of `words` stands in the title, is the issue's number, or ends owner/name#number.
-    `subscriber` follows the card. The state archived asks for cards that left the board.
+    for that run, or its issue is theirs. Each of `words` stands in the title, is the issue's number, or ends
+    owner/name#number. `subscriber` follows the card. The state archived asks for cards that left the board.
     """
 
     state: CardState | None = None
@@ -86,10 +86,10 @@ def choices(db: Connection, scopes: Sequence[CardScope], *, archived: bool = Fal
         queries = (select(column).select_from(FROM).where(seen).distinct() for column in columns)
         return {value for query in queries for value in db.scalars(query) if value}
 
-    labels = {label for stored in values(_LABELS) for label in json.loads(stored)}
+    labels, assignees = ({it for stored in values(column) for it in json.loads(stored)} for column in _LISTS)
     return CardChoices(
         repositories=_sorted(values(cards.c.repository, runs.c.repository)),
-        people=_sorted(values(cards.c.mover, runs.c.by)),
+        people=_sorted(values(cards.c.mover, runs.c.by) | assignees),
         labels=_sorted(labels),
     )
 
@@ -126,9 +126,10 @@ def _conditions(wanted: CardFilter) -> Iterator[ColumnElement[bool]]:
         names = wanted.repositories
         yield or_(cards.c.repository.in_(names), runs.c.repository.in_(names))
     if wanted.people:
-        yield or_(cards.c.mover.in_(wanted.people), runs.c.by.in_(wanted.people))
+        assigned = (_has(_ASSIGNEES, login) for login in wanted.people)
+        yield or_(cards.c.mover.in_(wanted.people), runs.c.by.in_(wanted.people), *assigned)
     if wanted.labels:
-        yield or_(*map(_labelled, wanted.labels))
+        yield or_(*(_has(_LABELS, label) for label in wanted.labels))
     if wanted.subscriber:
         mine = subscriptions.c.name == wanted.subscriber.casefold()
         yield exists().where(subscriptions.c.card_id == cards.c.card_id, mine)
@@ -143,11 +144,11 @@ def _cases(word: str) -> set[str]:
     return {word} if word.isascii() else {word, word.lower(), word.upper(), word.capitalize()}
 
 
-def _labelled(label: str) -> ColumnElement[bool]:
-    """Look for the label in the JSON list: at its beginning, or behind a comma, so in no other's quotes."""
-    quoted = json.dumps(label)
-    starts = _LABELS.startswith(f"[{quoted}", autoescape=True)
-    return or_(starts, _LABELS.contains(f", {quoted}", autoescape=True))
+def _has(stored: ColumnElement[str], name: str) -> ColumnElement[bool]:
+    """Look for the name in the JSON list: at its beginning, or behind a comma, so in no other's quotes."""
+    quoted = json.dumps(name)
+    starts = stored.startswith(f"[{quoted}", autoescape=True)
+    return or_(starts, stored.contains(f", {quoted}", autoescape=True))
 
 
 def _sorted(names: Collection[str]) -> tuple[str, ...]:

@@ -87,13 +87,14 @@ class ListedCard(NamedTuple):
     board_id: BoardId
     waits_for: str
     reviewers: tuple[str, ...] = ()
+    assignees: tuple[str, ...] = ()
 
     @property
     def people(self) -> tuple[str, ...]:
-        """Who asked for the run, who moved the card, and the reviewers that its policy names where no person
-        asked: the first ones to act.
+        """Who asked for the run, who moved the card, its issue's assignees, and the reviewers that its policy
+        names where no person asked: the first ones to act.
         """
-        return tuple(dict.fromkeys(filter(None, (self.by, self.mover, *self.reviewers))))
+        return tuple(dict.fromkeys(filter(None, (self.by, self.mover, *self.assignees, *self.reviewers))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,12 +236,12 @@ def counts(
 def _listed(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
     fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS, cards.c.board_id, _WAITS_FOR, _UNASKED)
     seen = in_sight(scopes, archived=wanted.archived)
-    return select(*fields).select_from(FROM).where(seen, asked_for(wanted))
+    return select(*fields, cards.c.assignees).select_from(FROM).where(seen, asked_for(wanted))
 
 
 def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:
     listed = db.execute(query)
     return tuple(
-        ListedCard._make((*card, tuple(json.loads(settings or "{}").get("reviewers") or ())))
-        for *card, settings in listed
+        ListedCard._make((*card, tuple(json.loads(settings or "{}").get("reviewers") or ()), assignees))
+        for *card, settings, assignees in listed
     )

@@ -82,6 +82,7 @@ _C, _A = Zoom.CONVERSATION, Zoom.ACTIVITY
 LINES: Mapping[str, Line] = {
     "CardSeen": (_C, lambda e: f"appeared in {e.column or 'no column'}: {e.title}"),
     "CardMoved": (_C, lambda e: _moved(e)),
+    "CardAssigned": (_A, lambda e: f"is assigned to {', '.join(e.assignees) or 'nobody'}"),
     "LabelJudged": (
         _A,
         lambda e: f"{e.by} set the label {e.label}{'' if e.counts else ', which chooses nothing'}",

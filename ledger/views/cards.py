@@ -40,6 +40,7 @@ from ledger.events.board import (
     ABANDONED,
     CardArchived,
     CardArrived,
+    CardAssigned,
     CardConverted,
     CardDescribed,
     CardEvent,
@@ -125,6 +126,7 @@ class CardRow:
     barred: tuple[str, ...] = ()
     early_start: str = ""
     expanded: bool = False
+    assignees: tuple[str, ...] = ()
 
     @property
     def choosing_labels(self) -> tuple[str, ...]:
@@ -142,6 +144,7 @@ cards = Table(
         "view_cards_list",
         *("board_id", "column", "rank", "card_id", "archived"),
         *("repository", "number", "title", "state", "because", "run_id", "mover", "labels", "created_at"),
+        "assignees",
     ).ddl_if(dialect="sqlite"),
     Index("view_cards_board", "board_id", "column", "rank", "card_id").ddl_if(dialect="postgresql"),
     Index("view_cards_issue", "repository", "number"),
@@ -225,6 +228,11 @@ def _described(db: Connection, _it: Recorded, event: CardDescribed) -> None:
     known = get(db, event.card_id)
     if known is not None and known.barred:
         _set(db, event, barred=tuple(label for label in known.barred if label in event.labels))
+
+
+@fold.on(CardAssigned)
+def _assigned(db: Connection, _it: Recorded, event: CardAssigned) -> None:
+    _set(db, event, assignees=event.assignees)
 
 
 @fold.on(LabelJudged)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ledger.model.limit_answers import Subject
+from ledger.model.limit_answers import SPENDING, Subject
 from rules.policy.model import Policy
 from rules.policy.roles import Role, covered, role_of
 from rules.registry import COMMANDS
@@ -203,7 +203,7 @@ def _every_group(policy: Policy, command: str, word: str) -> Iterator[tuple[str,
 
 
 _WITH = {
-    **dict.fromkeys((Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS, Subject.SIZE), "budget"),
+    **dict.fromkeys((*SPENDING, Subject.SIZE), "budget"),
     **dict.fromkeys((Subject.START, Subject.STAGE, Subject.ROUNDS), "approve"),
     Subject.PART: "retry",
 }

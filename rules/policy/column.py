@@ -125,6 +125,9 @@ class ColumnPolicy(PolicyModel):
     )
     timeout_minutes: int = whole(30, 1, 1440, "Minutes of work for one run; reached, it parks and asks.")
     max_turns: int = whole(60, 1, 10_000, "Turns of the agent in one run.")
+    max_tokens: int = whole(
+        0, 0, 10**12, "Tokens of one run, input and output; reached, it parks and asks; 0: no limit."
+    )
     silence_minutes: float = positive(5, 1440, "Minutes without a sign of life before a run has failed.")
     max_output_mb: int = whole(50, 1, 10_000, "Megabytes that the agent may print before it is stopped.")
     retries: int = whole(

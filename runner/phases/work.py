@@ -18,7 +18,11 @@ from runner.run.limits import ASKS, ExceededLimit, RunUsage
 from runner.session.context import RunContext
 from runner.session.turn import TurnResult, play
 
-_SUBJECTS = {ExceededLimit.TIME: Subject.TIME, ExceededLimit.TURNS: Subject.TURNS}
+_SUBJECTS = {
+    ExceededLimit.TIME: Subject.TIME,
+    ExceededLimit.TURNS: Subject.TURNS,
+    ExceededLimit.TOKENS: Subject.TOKENS,
+}
 # The first turn of the work, by the kind of the run.
 _FIRST = {"revision": (Phase.REVISE, "revise"), "repair": (Phase.REPAIR, CI_TURN)}
 _LOST = "The agent could not go on in its session, and began another one with the whole briefing"

@@ -90,6 +90,7 @@ class History:
     reserved: budget.BudgetReserved | None = None  # by the claim that holds the run
     ceiling_usd: float = 0.0  # the cost of the whole run at which that reservation is used up
     turns_used: int = 0
+    tokens_used: int = 0
     active_s: float = 0.0
     stages: StageLog = field(default_factory=StageLog)
     played: list[ReproductionPlayed | ReproductionSkipped] = field(default_factory=list)  # in a browser
@@ -373,6 +374,7 @@ class History:
     def _(self, event: happened.UsageMetered) -> None:
         self.usd += event.usd
         self.turns_used += event.turns
+        self.tokens_used += event.input_tokens + event.output_tokens
         self.active_s += event.seconds
         if self.stages.open is not None:
             self.stages.open.meter(event)

@@ -19,10 +19,11 @@ class ExceededLimit(StrEnum):
     BUDGET = "budget"
     TIME = "time"
     TURNS = "turns"
+    TOKENS = "tokens"
 
 
 # These park and ask; the others end the run.
-ASKS = frozenset({ExceededLimit.BUDGET, ExceededLimit.TIME, ExceededLimit.TURNS})
+ASKS = frozenset({ExceededLimit.BUDGET, ExceededLimit.TIME, ExceededLimit.TURNS, ExceededLimit.TOKENS})
 _SHARED = {
     Limit.CARD: "the card's budget",
     Limit.COLUMN: "the column's budget for the day",
@@ -41,6 +42,7 @@ class RunUsage:
     silent_s: float
     usd: float
     turns: int
+    tokens: int
     output_bytes: int
 
 
@@ -74,6 +76,11 @@ class Allowance:
         return self.limits.max_turns * self.times(Subject.TURNS)
 
     @property
+    def most_tokens(self) -> int:
+        """The limit of tokens; 0 is no limit."""
+        return self.limits.max_tokens * self.times(Subject.TOKENS)
+
+    @property
     def budget_usd(self) -> float:
         """The run's own budget; 0 is none."""
         base_usd = self.limits.budget_usd
@@ -94,6 +101,10 @@ class Allowance:
         """Return the dollars left for a turn, at least one cent: a turn needs some to end well."""
         return max(0.01, (self.bound_usd or self.limits.budget_usd) - spent_usd)
 
+    def left_tokens(self, spent_tokens: int) -> int | None:
+        """Return the tokens left for a turn; None without a limit."""
+        return self.most_tokens - spent_tokens if self.most_tokens > 0 else None
+
     def exceeded(self, spent: RunUsage) -> ExceededLimit | None:
         """Return the first watchdog that fires, or None. A limit of 0 is no limit, except for output."""
         limits = self.limits
@@ -103,6 +114,7 @@ class Allowance:
             (ExceededLimit.BUDGET, 0 < self.bound_usd <= spent.usd),
             (ExceededLimit.TIME, 0 < self.most_s <= spent.active_s),
             (ExceededLimit.TURNS, 0 < self.most_turns <= spent.turns),
+            (ExceededLimit.TOKENS, 0 < self.most_tokens <= spent.tokens),
         )
         return next((exceeded for exceeded, bitten in bites if bitten), None)
 
@@ -113,6 +125,7 @@ class Allowance:
             ExceededLimit.BUDGET: self._dollars(),
             ExceededLimit.TIME: f"its time of {self.most_s / 60:.0f} min",
             ExceededLimit.TURNS: f"its limit of {self.most_turns} turns",
+            ExceededLimit.TOKENS: f"its limit of {self.most_tokens:,} tokens with {spent.tokens:,}",
             ExceededLimit.SILENCE: f"{limits.silence_s:.0f} s without a sign of life",
             ExceededLimit.FLOOD: f"its limit of {limits.output_bytes} bytes of output",
             ExceededLimit.PROVIDER: "the end of its provider's patience",

@@ -20,6 +20,7 @@ class Limits:
     timeout_s: float = 1800.0
     silence_s: float = 300.0
     max_turns: int = 60
+    max_tokens: int = 0  # of input and output; 0: no limit
     budget_usd: float = 2.0
     output_bytes: int = 50_000_000
     kept_bytes: int = 100_000_000  # of artifacts; later ones are named, not kept

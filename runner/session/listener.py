@@ -240,8 +240,9 @@ class AgentListener:
         if self._refusals < _REFUSALS:
             self._refusals += 1
             self.batch.add(seen.CallRefused(self._run.order.run_id, kind, detail))
-        if self.exceeded is None and kind in ("budget", "key", "model"):
-            self.exceeded = ExceededLimit.BUDGET if kind == "budget" else ExceededLimit.PROVIDER
+        if self.exceeded is None and kind in ("budget", "tokens", "key", "model"):
+            of_run = kind in ("budget", "tokens")
+            self.exceeded = ExceededLimit(kind) if of_run else ExceededLimit.PROVIDER
             self.problem, self.cause = detail, f"{self._run.order.agent}:{kind}"
 
 

@@ -117,6 +117,11 @@ class Batch:
         return self._run.history.turns_used + self._used.turns
 
     @property
+    def tokens(self) -> int:
+        """Tokens of the run, with unwritten ones."""
+        return self._run.history.tokens_used + self._used.input_tokens + self._used.output_tokens
+
+    @property
     def active_s(self) -> float:
         """Working seconds of the run until now."""
         return self._run.history.active_s + self._run.clock.monotonic() - self._metered_at

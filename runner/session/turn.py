@@ -207,6 +207,7 @@ class Turn:
             silent_s=self._run.clock.monotonic() - self._last_output_at,
             usd=batch.usd,
             turns=batch.turns,
+            tokens=batch.tokens,
             output_bytes=self._child.output_bytes,
         )
 
@@ -271,7 +272,12 @@ def play(run: RunContext, task: contract.Task) -> TurnResult:
     gateway = run.gateway
     if gateway is not None:
         tools = offered(read_only=task.read_only, threads=bool(task.threads), investigates=task.investigates)
-        gateway.open(usd_left=task.budget_usd, tools=(*tools, *begin_servers(run)), turn=task.turn)
+        gateway.open(
+            turn=task.turn,
+            usd_left=task.budget_usd,
+            tools=(*tools, *begin_servers(run)),
+            tokens_left=run.allowance.left_tokens(run.history.tokens_used),
+        )
     child = run.workspace.start(
         command.argv,
         env=identity(run.order.authorship.author) | run.network() | dict(command.env),

@@ -99,6 +99,7 @@ query Card($cards: [ID!]!) {
           id number title body state stateReason
           author { login }
           labels(first: 50) { nodes { name } }
+          assignees(first: 10) { nodes { login } }
           repository { nameWithOwner defaultBranchRef { name } }
           parent { number repository { nameWithOwner visibility } }
           issueDependenciesSummary { blockedBy }

@@ -100,6 +100,9 @@ def _look_of(item: Mapping[str, Any]) -> CardLook:
         state=(content.get("state") or content.get("pullState") or "").lower(),
         state_reason=(content.get("stateReason") or "").lower(),
         labels=tuple(sorted(label["name"] for label in (content.get("labels") or {}).get("nodes") or ())),
+        assignees=tuple(
+            sorted(user["login"] for user in (content.get("assignees") or {}).get("nodes") or () if user)
+        ),
         column=column_of(item),
         option_id=(item.get("fieldValueByName") or {}).get("optionId") or "",
         archived=item["isArchived"],

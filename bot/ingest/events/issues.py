@@ -1,4 +1,4 @@
-"""An issue was edited, labelled, moved away, closed or opened again.
+"""An issue was edited, labelled, assigned, moved away, closed or opened again.
 
 Source: docs.github.com/webhooks/webhook-events-and-payloads#issues.
 """
@@ -26,7 +26,7 @@ from rules.policy.schedule import CardTrigger
 from rules.text import code
 
 SUBJECT = ("issue",)
-LOOK_AGAIN = {"edited", "unlabeled", "typed", "untyped"}
+LOOK_AGAIN = {"edited", "unlabeled", "assigned", "unassigned", "typed", "untyped"}
 FREEING = {"closed", "reopened", "transferred", "deleted"}
 
 

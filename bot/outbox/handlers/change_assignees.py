@@ -1,10 +1,15 @@
 """Assigns the card's issue to people, or unassigns them."""
 
+from sqlalchemy import Connection
+
 from bot.github.api import issues
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import issue_of, read_card
 from bot.state.outbox_context import OutboxContext
+from ledger.event import Event
+from ledger.events.board import CardAssigned
 from ledger.queue.outbox import Entry
+from ledger.views import cards
 from rules.intents.by_command import ChangeAssignees
 
 ACT = Act("assignees:{card_id}:{about}", ordered=True)
@@ -24,4 +29,11 @@ def carry_out(context: OutboxContext, intent: ChangeAssignees, _entry: Entry) ->
             f"GitHub lets nobody assign {', '.join(missing)} there: give them access to {issue.repository}, "
             "or take somebody off an issue with 10 assignees"
         )
-    return ActResult(card.card_id)
+
+    def events(db: Connection) -> tuple[Event, ...]:
+        fresh, assignees = cards.get(db, intent.card_id), tuple(sorted(there))
+        if fresh is None or fresh.assignees == assignees:
+            return ()
+        return (CardAssigned(intent.card_id, assignees),)  # webhooks about own acts are not read
+
+    return ActResult(card.card_id, events=events)

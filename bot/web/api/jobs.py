@@ -111,6 +111,7 @@ class Job(JobSummary):
 
     body: str
     labels: list[str]
+    assignees: list[str]
     pull: JobPull | None
     runs: list[JobRun] = Field(description="The newest first, 20 at most")
     plan: JobPlan | None
@@ -180,6 +181,7 @@ def whole(call: ApiRequest, card: CardRow) -> Job:
         usd=newest.usd if newest else 0.0,
         body=clean(card.body)[:MAX_BODY],
         labels=[clean(label) for label in card.labels],
+        assignees=list(card.assignees),
         pull=None
         if card.pull_number is None
         else JobPull(

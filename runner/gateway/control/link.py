@@ -95,9 +95,15 @@ class Gateway:
         """Return the events of a datagram; never raises."""
         return messages.read(message)
 
-    def open(self, *, turn: str, usd_left: float, tools: tuple[str, ...]) -> None:
-        """Begin a turn: models answer for at most `usd_left`, and these board tools are offered."""
-        self._order({"type": "open", "turn": turn, "usd_left": usd_left, "tools": tools})
+    def open(
+        self, *, turn: str, usd_left: float, tools: tuple[str, ...], tokens_left: int | None = None
+    ) -> None:
+        """Begin a turn: models answer for at most `usd_left`, and these board tools are offered.
+
+        No call is made once `tokens_left` are used; None is no limit.
+        """
+        left = {"usd_left": usd_left, "tokens_left": tokens_left}
+        self._order({"type": "open", "turn": turn, "tools": tools, **left})
 
     def network_of(self, server: str) -> Path | None:
         """Return the folder with the network socket of a tool server; None where it may reach nobody."""

@@ -30,9 +30,10 @@ class ProviderFailure:
 
 @dataclass(frozen=True, slots=True)
 class CallRefusal:
-    """The gateway refused or cut a call. `kind`: budget, model, rate, closed, key, size, request or network.
+    """The gateway refused or cut a call.
 
-    `request` is an unreadable one; `network`: the provider would have reached out.
+    `kind`: budget, tokens, model, rate, closed, key, size, request or network. `request` is an
+    unreadable one; `network`: the provider would have reached out.
     """
 
     kind: str

@@ -32,6 +32,7 @@ class RunBudget:
     """Dollars left, and reservations of calls under way. `over`: a call was cut, nothing more is spent."""
 
     granted_usd: float = 0.0
+    left_tokens: int | None = None  # None: no limit
     over: bool = False
     _spent_usd: float = 0.0
     _held: set[Reservation] = field(default_factory=set)
@@ -49,7 +50,12 @@ class RunBudget:
     @property
     def free_usd(self) -> float:
         """The dollars that no call has reserved."""
-        return 0.0 if self.over else self.left_usd - self.held_usd
+        return 0.0 if self.over or self.out_of_tokens else self.left_usd - self.held_usd
+
+    @property
+    def out_of_tokens(self) -> bool:
+        """Whether finished calls have used up the tokens."""
+        return self.left_tokens is not None and self.left_tokens <= 0
 
     @property
     def slack_usd(self) -> float:
@@ -82,11 +88,13 @@ class RunBudget:
         """
         self.over = True
 
-    def charge(self, held: Reservation, usd: float) -> None:
+    def charge(self, held: Reservation, usd: float, tokens: int) -> None:
         """Free the reservation of a finished call that cost `usd`; a second time does nothing."""
         if held in self._held:
             self._held.remove(held)
             self._spent_usd += usd
+            if self.left_tokens is not None:
+                self.left_tokens -= tokens
 
 
 @dataclass(slots=True)

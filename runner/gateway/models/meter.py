@@ -172,7 +172,8 @@ class Meter:
         if held is None:
             return None
         cost = self._cost(asked_in_vain=asked_in_vain)
-        self._budget.charge(held, cost.usd if cost else 0.0)
+        billed = cost or Cost(0.0, 0, 0)
+        self._budget.charge(held, billed.usd, billed.input_tokens + billed.output_tokens)
         return cost
 
     def _hold(self) -> None:

@@ -17,6 +17,7 @@ _PLAIN = re.compile(rb'\{"type": ?"response\.[a-z_.]+\.delta"[^{}\\]*?"delta": ?
 _TYPES = {401: "invalid_request_error", 403: "invalid_request_error", 429: "rate_limit_error"}
 _CODES = {
     "budget": "insufficient_quota",
+    "tokens": "insufficient_quota",
     "model": "model_not_found",
     "rate": "rate_limit_exceeded",
     "key": "invalid_api_key",

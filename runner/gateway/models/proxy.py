@@ -69,6 +69,7 @@ class Models:
             return
         if order["type"] == "open":
             self._streaks.reset()
+            self._budget.left_tokens = order["tokens_left"]
         self._budget.grant(float(order["usd_left"]))
         self._wake()
 
@@ -170,6 +171,8 @@ class Models:
         while not meter.reserve():
             if not self._uplink.is_open:
                 raise CallRefusedError("closed", "the turn is over")
+            if self._budget.out_of_tokens:
+                raise CallRefusedError("tokens", "the run's limit of tokens is used up")
             if not meter.may_fit_later():
                 left = max(0.0, self._budget.left_usd)
                 raise CallRefusedError(

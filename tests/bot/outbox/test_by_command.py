@@ -2,7 +2,7 @@
 
 import pytest
 
-from ledger.events.board import CardArchived, CardRestored
+from ledger.events.board import CardArchived, CardAssigned, CardRestored
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import RunEnded
 from ledger.states import Ending
@@ -29,6 +29,9 @@ def test_people_are_assigned_and_unassigned_once_however_often_it_is_tried(stage
     stage.do(ChangeAssignees(stage.card_id, ("alice",), True, "c:1"))  # asked for before
     assert assigned(stage) == ["bob"]
     assert refused(stage) == []
+    stage.do(ChangeAssignees(stage.card_id, ("bob",), True, "c:3"))  # who is there
+    lists = [event.assignees for event in stage.events(CardAssigned) if isinstance(event, CardAssigned)]
+    assert lists == [("alice", "bob"), ("bob",)]  # GitHub's webhooks about own acts are not read
 
 
 def test_whom_github_passes_by_is_named(stage: Stage) -> None:

@@ -52,7 +52,7 @@ def test_a_yes_never_picks_a_choice_that_is_no_yes() -> None:
 
 @pytest.mark.parametrize("subject", Subject)
 def test_going_on_extends_only_the_limit_that_was_asked_about(subject: Subject) -> None:
-    limits = (Subject.BUDGET, Subject.TIME, Subject.TURNS, Subject.REPAIRS)
+    limits = (Subject.BUDGET, Subject.TIME, Subject.TURNS, Subject.TOKENS, Subject.REPAIRS)
     asked = own(subject)
     given = limit_answers.extended(asked, Code.GO_ON)
     assert given is (subject if subject in limits else None)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 from sqlalchemy import Connection, Engine
 
-from ledger.events.board import CardArchived, CardSeen, ColumnRanked
+from ledger.events.board import CardArchived, CardAssigned, CardSeen, ColumnRanked
 from ledger.events.run import RunQueued
 from ledger.events.subscription import CardSubscribed
 from ledger.ids import CardId, RunId
@@ -50,6 +50,11 @@ def db(ledger: Engine) -> Iterator[Connection]:
             card("e", 5, "Works in secret", C.NEEDS_INPUT, "ann", "till"),
             card("f", None, "An idea", C.DRAFT, "fay", "draft"),
             card("g", 7, "Gone basket", C.FAILED, "gus", "gone"),
+            CardAssigned(CardId("a"), ("ann", "dora-2")),
+            CardAssigned(CardId("b"), ("ann-2", "dora")),
+            CardAssigned(CardId("c"), ("dora",)),
+            CardAssigned(CardId("c"), ()),
+            CardAssigned(CardId("d"), ("spy",)),
             CardArchived(CardId("g"), "archived", "gus"),
             run("r1", "c", "acme/shop", by="cid"),
             run("r2", "e", "acme/secret", by="eve"),
@@ -92,6 +97,8 @@ CASES = (
     (CardFilter(repositories=("acme/secret",)), "de"),  # the issue's, or that of the work
     (CardFilter(people=("ann",)), "eac"),
     (CardFilter(people=("cid", "eve")), "dec"),  # who asked for the run, too
+    (CardFilter(people=("dora",)), "b"),  # and to whom the issue is assigned
+    (CardFilter(people=("ann-2", "dora-2")), "ba"),
     (CardFilter(labels=("bug", "Bug")), "ba"),
     (CardFilter(labels=('x"bug',)), "c"),
     (CardFilter(labels=("area/till",)), "a"),
@@ -126,10 +133,10 @@ def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -
         assert total(lanes.counts(db, [SHOP], wanted)) == len(seen)
     offered = choices(db, [SHOP])
     assert offered.repositories == ("acme/shop",)
-    assert offered.people == ("ann", "Bob", "cid")
+    assert offered.people == ("ann", "ann-2", "Bob", "cid", "dora", "dora-2")
     assert offered.labels == ("area/till", "Bug", "bug", "no bug", 'x"bug')
     everything = choices(db, [EVERYTHING])
-    assert {"acme/secret", "eve", "fay", "hidden", "draft"} <= {
+    assert {"acme/secret", "eve", "fay", "spy", "hidden", "draft"} <= {
         *everything.repositories, *everything.people, *everything.labels,
     }  # fmt: skip
     assert not {"gus", "gone"} & {*everything.people, *everything.labels}
@@ -154,3 +161,16 @@ def test_a_lane_has_ones_own_first_and_goes_on_where_the_page_before_ended(db: C
     assert [names_of("eve", 1), names_of("eve", 1, 1)] == [["d", ""], ["e", ""]]
     assert len(listed[Lane.WORKING].cards) == 2
     assert names(lanes.waiting(db, [EVERYTHING])) == "deb"
+
+
+def test_a_card_is_an_assignees_own_in_its_lane(db: Connection) -> None:
+    by_lane = lanes.by_lane(db, [EVERYTHING])
+    own = {login: by_lane[Lane.STUCK].of(login, limit=9)[0] for login in ("Dora", "bob", "ann")}
+    assert {login: names(tuple(listed)) for login, listed in own.items()} == {
+        "Dora": "b",
+        "bob": "b",
+        "ann": "",
+    }
+    assert own["bob"][0].people == ("Bob", "ann-2", "dora")
+    needs = lanes.for_person(by_lane, "spy", lambda _: False)
+    assert names(tuple(needs[Lane.NEEDS_YOU].cards)) == "d"

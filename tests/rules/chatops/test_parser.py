@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ledger.model.limit_answers import SPENDING, Subject
 from rules.chatops.parser import (
     Mistyped,
     Parsed,
@@ -14,6 +15,7 @@ from rules.chatops.parser import (
     approved_plan,
     chosen_question,
     groups,
+    may_answer,
     of_box,
     parse,
     permit,
@@ -212,3 +214,11 @@ def needed(policy: Policy, command: str, words: str, role: str, login: str = "bo
 def strict_policy(rule: str) -> Policy:
     columns = "    In Progress: {archetype: execution}\n    Done: {archetype: terminal}\n"
     return read(f"version: 1\nboard:\n  {rule}\n  columns:\n{columns}", home="acme/board")
+
+
+@pytest.mark.parametrize("subject", [*sorted(SPENDING), Subject.SIZE])
+def test_whom_the_policy_trusts_with_the_budget_lifts_every_limit_of_spending(subject: Subject) -> None:
+    strict = read(WHOLE, home="acme/board")  # `budget: maintain`
+    answers = [may_answer(strict, subject, role=role, login="bob") for role in ("write", "maintain")]
+    assert answers == [False, True]
+    assert may_answer(strict, Subject.WORK, role="write", login="bob")

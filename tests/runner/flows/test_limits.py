@@ -23,6 +23,11 @@ SLOW = {"sleep": 0.6}
             replace(LIMITS, max_turns=2, budget_usd=50.0),
             "its limit of 2 turns",
         ),
+        (
+            [SPEND, SPEND, SPEND, SLOW, EDIT, FINISH],
+            replace(LIMITS, max_tokens=50, budget_usd=50.0),
+            "its limit of 50 tokens with 60",
+        ),
         ([{"sleep": 4}, {"sleep": 4}, EDIT, FINISH], replace(LIMITS, timeout_s=7), "its time of"),
     ],
 )

@@ -161,6 +161,23 @@ def test_without_money_left_no_call_goes_out_until_there_is_some(world: Scene) -
     assert world.post(PATHS["messages"], ask()).status == 200
 
 
+def test_once_the_tokens_are_used_up_no_protocol_makes_a_call_however_many_dollars_are_left(
+    tmp_path: Path,
+) -> None:
+    with scene(tmp_path, prices=(TokenPrice(GPT, 0.0, 0.0),)) as world:
+        world.upstream.answers.append(Answer(chat("hi", usage=CHAT)))  # 54,900 tokens
+        world.open(tokens_left=54_900)
+        assert world.post(PATHS["compatible"], ask(GPT)).status == 200
+        reply = world.post(PATHS["compatible"], ask(GPT))
+        assert (reply.status, reply.headers["x-should-retry"]) == (400, "false")
+        assert reply.json["error"]["code"] == "insufficient_quota"
+        world.gateway.top_up(1000.0)  # dollars are no tokens
+        assert world.post(PATHS["messages"], ask()).json["error"]["message"].endswith("tokens is used up")
+        assert len(world.upstream.got) == 1
+        world.open()
+        assert world.post(PATHS["compatible"], ask(GPT)).status == 200
+
+
 def test_an_input_that_alone_does_not_fit_is_not_sent(world: Scene) -> None:
     world.upstream.answers.append(Answer(messages("hi", usage=ANTHROPIC)))
     world.open(usd_left=0.10)

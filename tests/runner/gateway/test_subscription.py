@@ -58,6 +58,17 @@ def test_the_budget_bounds_a_subscription_as_well(world: Scene) -> None:
     assert_budget_bounds(world)
 
 
+def test_the_limit_of_tokens_bounds_a_subscription_as_well(world: Scene) -> None:
+    world.upstream.answers.append(Answer(messages("hi", usage=USAGE, output_tokens=500)))
+    world.open(usd_left=1000.0, tokens_left=5_501)
+    assert [world.post(PATHS["messages"], ask()).status for _ in range(3)] == [200, 200, 400]
+    assert len(world.upstream.got) == 2
+    world.open(usd_left=1000.0, tokens_left=5_500)
+    assert [world.post(PATHS["messages"], ask()).status for _ in range(2)] == [200, 400]
+    assert len(world.upstream.got) == 3
+    assert [one.kind for one in world.ears.wait(CallRefusal, 2)] == ["tokens"] * 2
+
+
 def test_a_token_that_is_refused_is_named_by_its_setting_alone(world: Scene) -> None:
     told = json.dumps({"error": {"message": f"{TOKEN} is only for Claude Code"}}).encode()
     world.upstream.answers.append(Answer((told,), status=401, kind="application/json"))

@@ -120,8 +120,8 @@ class Scene:
     gateway: Gateway
     ears: Ears
 
-    def open(self, usd_left: float = 5.0) -> None:
-        self.gateway.open(turn="r1-work", usd_left=usd_left, tools=())
+    def open(self, usd_left: float = 5.0, tokens_left: int | None = None) -> None:
+        self.gateway.open(turn="r1-work", usd_left=usd_left, tools=(), tokens_left=tokens_left)
 
     def post(self, path: str, body: bytes | Mapping[str, Any], **headers: str) -> Reply:
         """Call and return the answer."""

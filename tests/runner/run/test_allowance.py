@@ -36,7 +36,7 @@ from tests.runner.flows.test_limits import EDIT, FINISH, LIMITS, PLAN, SLOW, SPE
 from tests.runner.world import World
 
 R1, Q1 = RunId("r1"), QuestionId("r1-q1")
-SPENT = RunUsage(60.0, 0.0, 2.03, 14, 0)
+SPENT = RunUsage(60.0, 0.0, 2.03, 14, 9_000, 0)
 
 
 def told(*events: Event) -> History:

@@ -52,7 +52,7 @@ def test_a_cut_keeps_whole_characters() -> None:
     assert one_line("a\n\x1b[31mb\t\u202ec") == "a [31mb c"
 
 
-SPENT = RunUsage(active_s=1, silent_s=0, usd=0, turns=0, output_bytes=0)
+SPENT = RunUsage(active_s=1, silent_s=0, usd=0, turns=0, tokens=0, output_bytes=0)
 
 
 @pytest.mark.parametrize(
@@ -78,6 +78,19 @@ def test_going_on_gives_as_much_again() -> None:
     assert "$4.00" in twice.reached(ExceededLimit.BUDGET, SPENT)
     only = Allowance(Limits(), extensions={Subject.TURNS: 1})
     assert only.exceeded(replace(SPENT, usd=3.9, turns=119)) is ExceededLimit.BUDGET
+
+
+def test_tokens_have_no_limit_until_the_policy_sets_one() -> None:
+    assert Allowance(Limits()).exceeded(replace(SPENT, tokens=10**12)) is None
+    assert Allowance(Limits()).left_tokens(10**12) is None
+    limits = Limits(max_tokens=500)
+    assert Allowance(limits).exceeded(replace(SPENT, tokens=499)) is None
+    assert Allowance(limits).exceeded(replace(SPENT, tokens=500)) is ExceededLimit.TOKENS
+    assert Allowance(limits, {Subject.TURNS: 1}).left_tokens(510) == -10
+    twice = Allowance(limits, {Subject.TOKENS: 1})
+    assert (twice.exceeded(replace(SPENT, tokens=999)), twice.left_tokens(510)) == (None, 490)
+    said = twice.reached(ExceededLimit.TOKENS, replace(SPENT, tokens=1_003))
+    assert said.startswith("its limit of 1,000 tokens with 1,003: ")
 
 
 def test_a_limit_of_nothing_is_no_limit() -> None:

@@ -7,8 +7,9 @@ from typing import Any, cast
 import pytest
 
 from runner import agents
-from runner.agents.contract import PermissionAsked, Phase, Task
+from runner.agents.contract import PermissionAsked, Phase, Task, Usage
 from runner.gateway.control.messages import CallRefusal, GatewayEvent, ProviderFailure
+from runner.run.limits import ExceededLimit
 from runner.run.run_spec import ToolSpec
 from runner.run.secrecy import Secrecy
 from runner.session import permission
@@ -82,6 +83,7 @@ def test_what_people_refused_stays_refused_by_its_hushed_words(world: World) -> 
         (ProviderFailure("openai", 503, "openai failed 5 times in a row", 5, final=True), "openai:503"),
         (ProviderFailure("openai", 503, "openai failed", 1, final=False), ""),
         (CallRefusal("key", "there is no key"), "scripted:key"),
+        (CallRefusal("tokens", "the run's limit of tokens is used up"), "scripted:tokens"),
         (CallRefusal("rate", "too fast"), ""),
         (None, "gateway"),
     ],
@@ -93,3 +95,19 @@ def test_a_failure_that_other_cards_share_has_a_code(
     hearing, _ = heard(world, gateway=SimpleNamespace(decode=lambda _: events))
     hearing.message("" if event is None else "one")
     assert hearing.cause == cause
+
+
+@pytest.mark.parametrize(
+    ("kind", "limit"),
+    [("budget", ExceededLimit.BUDGET), ("tokens", ExceededLimit.TOKENS), ("key", ExceededLimit.PROVIDER)],
+)
+def test_a_refused_call_says_which_limit_ends_the_turn(world: World, kind: str, limit: ExceededLimit) -> None:
+    hearing, _ = heard(world, gateway=SimpleNamespace(decode=lambda _: (CallRefusal(kind, "no"),)))
+    hearing.message("one")
+    assert hearing.exceeded is limit
+
+
+def test_tokens_count_before_the_log_has_them(world: World) -> None:
+    hearing, _ = heard(world)
+    hearing.batch.meter(Usage(0.0, 300, 50, 0))
+    assert (hearing.batch.tokens, world.of("UsageMetered")) == (350, [])

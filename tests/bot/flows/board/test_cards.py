@@ -15,6 +15,7 @@ from forge.store.board import Item
 from forge.store.settings import DragShape
 from ledger.events.board import (
     CardArrived,
+    CardAssigned,
     CardHeldBack,
     CardMoved,
     CardSeen,
@@ -25,6 +26,7 @@ from ledger.queue import inbox
 from ledger.states import Ending
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
+from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import with_column
 
 
@@ -161,6 +163,22 @@ def test_the_sweep_finds_each_difference_once(cardinal: Cardinal) -> None:
     assert set(cardinal.sweep()) == {archived.node_id, gone.node_id}
     assert cardinal.sweep() == ()
     assert (cardinal.card(archived).archived, cardinal.card(gone).archived) == (True, True)
+
+
+def test_assignees_are_read_with_the_card_and_again_when_somebody_changes_them(cardinal: Cardinal) -> None:
+    item, issues = cardinal.new(), cardinal.forge.store.issues
+    issues.set_assignees(issue_of(item), ["bob", "alice"], actor=cardinal.person("carol"))
+    cardinal.catch_up()
+    assert cardinal.card(item).assignees == ("alice", "bob")
+    for left in (["alice"], []):
+        cardinal.forge.gateway.calls.clear()
+        issues.set_assignees(issue_of(item), left, actor=cardinal.person("carol"))
+        cardinal.catch_up()
+        assert cardinal.card(item).assignees == tuple(left)
+        (call,) = cardinal.calls("")
+        assert "query Card(" in call
+    lists = [event.assignees for event in cardinal.events(CardAssigned)]
+    assert lists == [("alice", "bob"), ("alice",), ()]
 
 
 def test_a_card_on_another_board_of_the_organisation_is_nobodys(cardinal: Cardinal) -> None:

@@ -64,10 +64,13 @@ def test_a_title_and_a_description_stand_between_tags_unless_their_author_has_wr
 
 
 def test_the_order_carries_the_policys_limits_and_the_repositorys_checks(cardinal: Cardinal) -> None:
-    cardinal.set_policy(with_column(budget_usd="3.5", timeout_minutes="7", instructions="Be kind."))
+    cardinal.set_policy(
+        with_column(budget_usd="3.5", timeout_minutes="7", max_tokens="900000", instructions="Be kind.")
+    )
     cardinal.catch_up()
     order = order_of(cardinal)
-    assert (order.limits.budget_usd, order.limits.timeout_s) == (3.5, 420)
+    limits = order.limits
+    assert (limits.budget_usd, limits.timeout_s, limits.max_tokens) == (3.5, 420, 900_000)
     assert order.validation.full == ("python3 -m unittest discover -s tests -t .",)
     assert order.base_branch == "main"
     assert "Be kind." not in order.briefing.text  # the column is a layer of its own

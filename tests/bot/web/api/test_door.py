@@ -16,6 +16,7 @@ from ledger.log import event_store
 from ledger.queue import api_tokens
 from ledger.queue.api_tokens import Scope
 from ledger.states import RunState
+from tests.bot.flows.people import issue_of
 from tests.bot.web.api.program import LIVES, Program, path_of
 from tests.bot.web.api.test_create_job import WISH
 from tests.bot.web.pages.forms import asked, at_work, commands
@@ -69,6 +70,16 @@ def test_a_refused_command_is_refused_each_time_and_said_once(pages: Pages) -> N
         assert "needs the role" in refused.get_json()["detail"]
     (event,) = pages.cardinal.events(CommandRefused)
     assert (event.command, event.via) == ("api:cancel", "ci")
+
+
+def test_a_job_names_its_assignees_and_is_listed_by_them(pages: Pages) -> None:
+    items, issues = [pages.cardinal.new(), pages.cardinal.new()], pages.cardinal.forge.store.issues
+    issues.set_assignees(issue_of(items[1]), ["bob"], actor=pages.cardinal.person("carol"))
+    pages.cardinal.catch_up()
+    bob = Program(pages, "bob")
+    assert [bob.get(path_of(pages, item))["assignees"] for item in items] == [[], ["bob"]]
+    listed = bob.get("/jobs?person=bob")["jobs"]
+    assert [it["number"] for it in listed] == [issue_of(items[1]).number]
 
 
 def test_a_card_is_archived_and_brought_back_in_words(pages: Pages) -> None:
