@@ -235,8 +235,7 @@ def _events(
     came_at: datetime | None,
 ) -> tuple[tuple[Event, ...], datetime | None]:
     """Return the news about a card, and the time up to which they cover its moves, if they do."""
-    card_id, by = seen.card_id, moved.by
-    facts = (*_assigned(known, seen), *_links(db, seen))
+    card_id, by, facts = seen.card_id, moved.by, (*_assigned(known, seen), *_links(db, seen))
     if known is None:
         if seen.archived:
             return (), None
@@ -256,8 +255,7 @@ def _events(
 
 def _assigned(known: cards.CardRow | None, seen: CardLook) -> tuple[on_board.CardAssigned, ...]:
     """Return the issue's assignees where they differ from the known ones."""
-    was = known.assignees if known is not None else ()
-    same = seen.archived or was == seen.assignees
+    same = seen.archived or seen.assignees == (known.assignees if known is not None else ())
     return () if same else (on_board.CardAssigned(seen.card_id, seen.assignees),)
 
 

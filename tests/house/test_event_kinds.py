@@ -42,8 +42,8 @@ NOT_OF_A_RUN = {
     },
     "words, which the briefings hold": {"CommentChanged", "CommentReleased", "PersonSaid"},
     "the card's own state and issue": {
-        *("CardConverted", "CardExplained", "CardHeldBack", "CardStateChanged", "IssueClosed"),
-        *("IssueReopened", "LabelJudged", "LinksSeen"),
+        *("CardAssigned", "CardConverted", "CardExplained", "CardHeldBack", "CardStateChanged"),
+        *("IssueClosed", "IssueReopened", "LabelJudged", "LinksSeen"),
     },
     "people's own matters": {"CardSubscribed", "CardUnsubscribed", "NoticesChosen"},
     "cards for programs": {"JobMade", "JobRequested"},
