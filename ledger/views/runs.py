@@ -1,5 +1,6 @@
 """Every run as it is now, folded from its stream; and the queue of those that may start."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -157,6 +158,12 @@ runs = Table(
 )
 fold = Fold()
 _STOP = ("stop_asked", "stop_by", "stop_why")
+_AFTER: Mapping[type[Event], RunState] = {
+    **dict.fromkeys((happened.RunQueued, happened.RunRequeued), RunState.QUEUED),
+    happened.RunClaimed: RunState.CLAIMED,
+    happened.RunParked: RunState.PARKED,
+    happened.RunEnded: RunState.ENDED,
+}
 _SERIAL = Statement(select(func.max(runs.c.serial)))
 _BY_HOST = Statement(select(runs.c.host, func.count()).where(_HELD).group_by(runs.c.host))
 _ALL_HELD = Statement(pick(RunRow, runs).where(_HELD).order_by(runs.c.serial))
@@ -247,19 +254,7 @@ def check(db: Connection, event: Event) -> None:
 
 def state_after(event: Event) -> RunState | None:
     """Return the state of a run after the event; None where the event leaves it as it is."""
-    match event:
-        case happened.RunQueued() | happened.RunRequeued():
-            return RunState.QUEUED
-        case happened.RunClaimed():
-            return RunState.CLAIMED
-        case happened.RunStepped():
-            return event.after
-        case happened.RunParked():
-            return RunState.PARKED
-        case happened.RunEnded():
-            return RunState.ENDED
-        case _:
-            return None
+    return event.after if isinstance(event, happened.RunStepped) else _AFTER.get(type(event))
 
 
 def _next_serial(db: Connection) -> int:
@@ -377,8 +372,7 @@ def _validated(db: Connection, _it: Recorded, event: happened.ValidationEnded) -
 
 @fold.on(Checkpointed)
 def _checkpointed(db: Connection, _it: Recorded, event: Checkpointed) -> None:
-    """Count the files of a change that was not measured yet."""
-    if event.patch:
+    if event.patch:  # of a change that was not measured yet
         change(db, runs, {"run_id": event.run_id, "head": ""}, files_changed=event.files_changed)
 
 

@@ -56,7 +56,7 @@ def mount(site: Site) -> None:
         with event_store.reading(site.engine) as db:
             after = event_store.last_seq(db)
             form = _form(db, scopes)
-            answering = _answering(site, db, visit, boards)
+            rights = _answer_rights(site, db, visit, boards)
             listed = _listed(db, form, scopes)
         row = row_html()
 
@@ -73,7 +73,7 @@ def mount(site: Site) -> None:
             boards=boards,
             hint=f"{MORE} You are signed in as {visit.login} until {when(visit.until)}.",
             visit=visit,
-            **_list_values(form, listed, visit.login, answering.may, make),
+            **_list_values(form, listed, visit.login, rights.may, make),
         )
 
     @site.get("/live/inbox")
@@ -82,21 +82,21 @@ def mount(site: Site) -> None:
         scopes = [board.scope for board in boards]
         with event_store.reading(site.engine) as db:
             form = _form(db, scopes)
-            answering = _answering(site, db, visit, boards)
-        shown = form.address, form.problem, answering.key
-        return following.list_stream(site, visit, scopes, shown, _maker(site, form, scopes, answering.may))
+            rights = _answer_rights(site, db, visit, boards)
+        shown = form.address, form.problem, rights.key
+        return following.list_stream(site, visit, scopes, shown, _maker(site, form, scopes, rights.may))
 
 
 @dataclass(frozen=True, slots=True)
-class Answering:
-    """Tells who may answer what; all of one `key` get the same answers."""
+class AnswerRights:
+    """The right to answer a card's question; the same for all of one `key`."""
 
     key: object
     may: Callable[[ListedCard], bool]
 
 
-def _answering(site: Site, db: Connection, visit: SignIn, boards: Sequence[VisibleBoard]) -> Answering:
-    """Return what the visitor may answer by the policies in force and the roles that GitHub last named."""
+def _answer_rights(site: Site, db: Connection, visit: SignIn, boards: Sequence[VisibleBoard]) -> AnswerRights:
+    """Return the visitor's rights by the policies in force and the roles that GitHub last named."""
     roles = {name: site.readers.role(visit, name) for board in boards for name in sorted(board.seen)}
     rules = {board.board_id: policies.in_force(db, board.board_id) for board in boards}
     who = f"@{visit.login}".casefold()
@@ -111,7 +111,7 @@ def _answering(site: Site, db: Connection, visit: SignIn, boards: Sequence[Visib
         role = roles.get(card.repository or "", "")
         return not card.waits_for or permits(card.board_id, role, card.waits_for)
 
-    return Answering((sorted(roles.items()), visit.login if named else ""), may)
+    return AnswerRights((sorted(roles.items()), visit.login if named else ""), may)
 
 
 def _maker(
