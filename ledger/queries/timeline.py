@@ -78,15 +78,13 @@ PAYLOADS = frozenset(
 )
 Line = tuple[Zoom, Callable[[Any], str]]
 _C, _A = Zoom.CONVERSATION, Zoom.ACTIVITY
+_CHOOSES_NOTHING = ", which chooses nothing"
 # What a kind says in one line. A kind that is not here is told by its name at the depth debug.
 LINES: Mapping[str, Line] = {
     "CardSeen": (_C, lambda e: f"appeared in {e.column or 'no column'}: {e.title}"),
     "CardMoved": (_C, lambda e: _moved(e)),
     "CardAssigned": (_A, lambda e: f"is assigned to {', '.join(e.assignees) or 'nobody'}"),
-    "LabelJudged": (
-        _A,
-        lambda e: f"{e.by} set the label {e.label}{'' if e.counts else ', which chooses nothing'}",
-    ),
+    "LabelJudged": (_A, lambda e: f"{e.by} set the label {e.label}{_CHOOSES_NOTHING * (not e.counts)}"),
     "MoverFound": (_C, lambda e: f"{e.by} had moved it to {e.column}"),
     "CardArrived": (_C, lambda e: f"{_person(e.by)} moved it to {e.column} again"),
     "CardArchived": (_C, lambda e: f"{e.by or 'somebody'} took it off the board: {e.reason}"),
