@@ -42,7 +42,7 @@ def changes_asked(policy: Policy, snapshot: Snapshot) -> str:
     threads = count(snapshot.pending_threads, "thread")
     work = f"an agent works on the {threads}" if snapshot.pending_threads else "an agent works on them"
     home = snapshot.run.column if snapshot.run else "an execution column"
-    return f"changes requested: drag the card to {home} and {work}"
+    return f"drag the card to {home} and {work}"
 
 
 def headline(column: ColumnPolicy) -> str:

@@ -43,7 +43,7 @@ def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
         return _approved(policy, snapshot, event, now)
     request = changes_asked(policy, snapshot)
     if policy.archetype(snapshot.column).STARTS_RUNS:
-        request = request.replace("drag the card to", "/cardinal retry here, or drag the card again to")
+        request = request.replace("drag the card to", "say /cardinal retry here, or drag the card again to")
     else:
         request += " (or say /cardinal retry there)"
     text = f"{request[0].upper()}{request[1:]}."
