@@ -4,11 +4,12 @@ import sys
 from pathlib import Path
 
 from ledger.log import event_store
-from tests.hosts import power, site, storm, story, versions
+from tests.hosts import power, seen, site, storm, story, versions
 from tests.hosts.people import ALL
 
 PLAYS = {
     "power": (power.play, power.shape),
+    "seen": (seen.play, seen.shape),
     "storm": (storm.play, site.Shape),
     "story": (story.play, site.Shape),
     "versions": (versions.play, versions.shape),

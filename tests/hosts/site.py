@@ -29,6 +29,7 @@ POLICY = """\
 version: 1
 board:
   home: acme/board
+  limits: {runs: 12, runs_per_repository: 12}
   columns:
     Tasks: {archetype: inbox}
     Planning: {archetype: planning, agent: scripted, model: hosts}

@@ -34,6 +34,14 @@ def test_a_run_goes_on_wherever_its_host_was_drained_cut_off_or_killed(play: Pla
     play("story", STORY_S)
 
 
+@pytest.mark.timeout(STORY_S + 20)
+@pytest.mark.soak(
+    instead="tests/bot/flows/board/test_many_boards.py::test_cards_of_three_boards_of_two_owners_are_worked_on"
+)
+def test_what_was_seen_to_go_wrong_on_several_hosts_does_not(play: Play) -> None:
+    play("seen", STORY_S)
+
+
 @pytest.mark.timeout(STORM_S + 60)
 @pytest.mark.soak(
     instead="tests/hosts/test_hosts.py::test_a_run_goes_on_elsewhere_when_its_host_loses_its_power"
