@@ -139,6 +139,7 @@ class Git:
             capture_output=True,
             timeout=GIT_TIMEOUT_S,
             env={**clean_environment(), **(extra or {})},
+            process_group=0,  # killed with its caller's group, it would leave a lock in a person's repository
             check=False,
         )
         if done.returncode:

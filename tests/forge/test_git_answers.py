@@ -1,5 +1,6 @@
 """What the forge reads of a repository without asking git, and what it keeps of git's answers."""
 
+import os
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
@@ -60,3 +61,8 @@ def test_an_answer_is_kept_for_commits_alone_and_for_this_repository_alone(shop:
         shop.commit(first)
     with pytest.raises(GitError):
         diff(shop, first, second)
+
+
+def test_git_is_no_part_of_the_group_that_a_terminal_kills(shop: Git) -> None:
+    group = shop.line("-c", "alias.group=!cut -d' ' -f5 /proc/self/stat", "group")
+    assert int(group) != os.getpgrp()
