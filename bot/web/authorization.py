@@ -168,8 +168,12 @@ class Readers:
 
         GitHub is not asked: that is enough to show a link, and not to open what it leads to.
         """
+        return any(roles.may_write(self.last_role(visit, name)) for name in names)
+
+    def last_role(self, visit: SignIn, repository: str) -> str:
+        """Return the visitor's role in the repository as GitHub last named it, however long ago."""
         with self._changed:
-            return any(roles.may_write(self._last.get(self._key(visit, name), roles.NONE)) for name in names)
+            return self._last.get(self._key(visit, repository), roles.NONE)
 
     def must_be_able_to_ask(self, visit: SignIn) -> None:
         """Raise BusyError where a further question of the visitor would.

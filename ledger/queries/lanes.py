@@ -57,7 +57,13 @@ _FIELDS = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, ca
 _MORE_FIELDS = cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd
 _BY_A_PERSON = runs.c.door.in_(BY_PEOPLE) & (runs.c.by != "") & runs.c.by.not_like("%[bot]")
 _PLAN = runs.c.state == RunState.AWAITING_APPROVAL
-_SUBJECT = select(questions.c.subject).where(questions.c.question_id == runs.c.question_id).scalar_subquery()
+_SUBJECT = (
+    select(questions.c.subject)
+    .where(questions.c.run_id == runs.c.run_id, questions.c.answered_at.is_(None), ~questions.c.withdrawn)
+    .order_by(questions.c.asked_at.desc(), questions.c.question_id)
+    .limit(1)
+    .scalar_subquery()
+)
 _WAITS_FOR = case((cards.c.state != S.NEEDS_INPUT, ""), (_PLAN, PLAN), else_=func.coalesce(_SUBJECT, ""))
 _UNASKED = case((_BY_A_PERSON, null()), else_=runs.c.settings)
 # In lanes by what each has first; elsewhere who waits for a person comes first, then all others.

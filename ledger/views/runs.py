@@ -372,7 +372,7 @@ def _validated(db: Connection, _it: Recorded, event: happened.ValidationEnded) -
 
 @fold.on(Checkpointed)
 def _checkpointed(db: Connection, _it: Recorded, event: Checkpointed) -> None:
-    if event.patch:  # of a change that was not measured yet
+    if event.patch or not event.left_out:  # of a change that was not measured yet
         change(db, runs, {"run_id": event.run_id, "head": ""}, files_changed=event.files_changed)
 
 

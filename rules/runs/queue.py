@@ -150,7 +150,7 @@ def without_labels(labels: Sequence[str]) -> str:
     """Return the sentence about labels of a column that no host has."""
     setting = f"CARDINAL_LABELS={','.join(labels)}"
     return (
-        f"no host that lives has the labels {', '.join(labels)}: start one with {code(setting)}, or"
+        f"no host that takes runs has the labels {', '.join(labels)}: start one with {code(setting)}, or"
         " change `runs_on` of the column"
     )
 

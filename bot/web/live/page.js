@@ -51,7 +51,9 @@
       const answer = await fetch(row.querySelector("a").href, {signal: AbortSignal.timeout(AGAIN_MS)});
       if (!answer.ok) throw new Error(answer.statusText || answer.status);
       const forms = parsed(await answer.text()).querySelectorAll("main > form.act");
-      for (const form of forms) form.elements.namedItem("back").value = location.pathname + location.search;
+      const here = new URL(location.href);
+      here.searchParams.delete("acted");  // the answer to what was done before
+      for (const form of forms) form.elements.namedItem("back").value = here.pathname + here.search;
       if (forms.length) note.replaceWith(...forms);
       else note.textContent = "There is nothing that you may do here just now.";
     } catch (error) {

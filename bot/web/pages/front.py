@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 
 from flask import Response, current_app
 from markupsafe import Markup
@@ -25,8 +25,9 @@ from ledger.queue.sign_ins import SignIn
 from rules.chatops.parser import may_answer
 
 EMPTY = "Nothing is on its way. Drag a card on your board into a column that starts work."
-MAX_CARDS = 20  # of a lane while others are shown, too: a page stays under 100 kB
+MAX_CARDS = 16  # of a lane while others are shown, too: a page stays under 100 kB
 MORE = "Only what you may read on GitHub is listed. Files of a run are linked from the page of the run."
+RightToAnswer = Callable[[str, ListedCard], bool]  # of a login
 MakeRow = Callable[[ListedCard, bool], Markup]  # whether it has its forms
 
 
@@ -56,7 +57,7 @@ def mount(site: Site) -> None:
         with event_store.reading(site.engine) as db:
             after = event_store.last_seq(db)
             form = _form(db, scopes)
-            rights = _answer_rights(site, db, visit, boards)
+            may = _right_to_answer(db, scopes, _roles(site, visit, boards))
             listed = _listed(db, form, scopes)
         row = row_html()
 
@@ -73,7 +74,7 @@ def mount(site: Site) -> None:
             boards=boards,
             hint=f"{MORE} You are signed in as {visit.login} until {when(visit.until)}.",
             visit=visit,
-            **_list_values(form, listed, visit.login, rights.may, make),
+            **_list_values(form, listed, visit.login, may, make),
         )
 
     @site.get("/live/inbox")
@@ -82,46 +83,41 @@ def mount(site: Site) -> None:
         scopes = [board.scope for board in boards]
         with event_store.reading(site.engine) as db:
             form = _form(db, scopes)
-            rights = _answer_rights(site, db, visit, boards)
-        shown = form.address, form.problem, rights.key
-        return following.list_stream(site, visit, scopes, shown, _maker(site, form, scopes, rights.may))
+        roles = _roles(site, visit, boards)
+        shown = form.address, form.problem, sorted(roles.items())
+        return following.list_stream(site, visit, scopes, shown, _maker(site, form, scopes, roles))
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerRights:
-    """The right to answer a card's question; the same for all of one `key`."""
-
-    key: object
-    may: Callable[[ListedCard], bool]
+def _roles(site: Site, visit: SignIn, boards: Sequence[VisibleBoard]) -> Mapping[str, str]:
+    """Return the visitor's roles as GitHub named them when it said what the boards show."""
+    return {name: site.readers.last_role(visit, name) for board in boards for name in board.seen}
 
 
-def _answer_rights(site: Site, db: Connection, visit: SignIn, boards: Sequence[VisibleBoard]) -> AnswerRights:
-    """Return the visitor's rights by the policies in force and the roles that GitHub last named."""
-    roles = {name: site.readers.role(visit, name) for board in boards for name in sorted(board.seen)}
-    rules = {board.board_id: policies.in_force(db, board.board_id) for board in boards}
-    who = f"@{visit.login}".casefold()
-    named = any(who in f"{it.board.commands} {it.board.move}".casefold() for it in rules.values())
+def _right_to_answer(db: Connection, scopes: Sequence[CardScope], roles: Mapping[str, str]) -> RightToAnswer:
+    """Return whether a login with these roles may answer a card's question by the policies in force."""
+    rules = {scope.board_id: policies.in_force(db, scope.board_id) for scope in scopes}
 
     @cache
-    def permits(board_id: BoardId, role: str, waits_for: str) -> bool:
+    def permits(login: str, board_id: BoardId, role: str, waits_for: str) -> bool:
         subject = None if waits_for == PLAN else Subject(waits_for)
-        return may_answer(rules[board_id], subject, role=role, login=visit.login)
+        return may_answer(rules[board_id], subject, role=role, login=login)
 
-    def may(card: ListedCard) -> bool:
+    def may(login: str, card: ListedCard) -> bool:
         role = roles.get(card.repository or "", "")
-        return not card.waits_for or permits(card.board_id, role, card.waits_for)
+        return not card.waits_for or permits(login, card.board_id, role, card.waits_for)
 
-    return AnswerRights((sorted(roles.items()), visit.login if named else ""), may)
+    return may
 
 
 def _maker(
-    site: Site, form: FilterForm, scopes: Sequence[CardScope], may: Callable[[ListedCard], bool]
+    site: Site, form: FilterForm, scopes: Sequence[CardScope], roles: Mapping[str, str]
 ) -> Callable[[Connection], ListHtml]:
     """Return the maker of the list for all its readers, outside of requests."""
     row, template = row_html(), current_app.jinja_env.get_template("parts/front_list.html")
 
     def make(db: Connection) -> ListHtml:
         listed, made = _listed(db, form, scopes), dict[tuple[str, bool], Markup]()
+        may = _right_to_answer(db, scopes, roles)
 
         def once(card: ListedCard, acts: bool) -> Markup:
             """Return the row, made once for all readers; its forms are fetched by who opens them."""
@@ -149,12 +145,13 @@ def _list_values(
     form: FilterForm,
     listed: Mapping[Lane, LaneCards],
     login: str,
-    may: Callable[[ListedCard], bool],
+    may: RightToAnswer,
     make: MakeRow,
 ) -> dict[str, object]:
     """Return the values of the list as the person sees it."""
-    mine = lanes.for_person(listed, login, may) if listed else {}
-    shown = {lane: its for lane, its in mine.items() if form.shows(lane) and its.cards}
+    mine = lanes.for_person(listed, login, partial(may, login)) if listed else {}
+    # One that is shown alone is shown without a card, too: it leads back to all.
+    shown = {lane: its for lane, its in mine.items() if form.shows(lane) and (its.cards or form.section)}
     nothing = not (form.narrows or form.problem or shown)
     return {
         "lines": (EMPTY,) if nothing else (),

@@ -61,7 +61,7 @@ def test_labels_that_no_host_has_are_named_with_what_to_do() -> None:
     found = chosen(waits(1), stations=(B, C), policy=demanding("gpu", "us"))
     assert found.starts == ()
     assert found.reasons == {
-        "r1": "no host that lives has the labels gpu, us: start one with"
+        "r1": "no host that takes runs has the labels gpu, us: start one with"
         " `CARDINAL_LABELS=gpu,us`, or change `runs_on` of the column"
     }
 

@@ -95,7 +95,7 @@ def test_the_answer_names_the_labels_of_its_column_that_no_host_at_work_has(page
     beat("c", "gpu", "eu", drained=True)
     (lacking,) = warnings("in progress")
     assert lacking.startswith(
-        "No host that lives has the labels gpu, eu: start one with `CARDINAL_LABELS=gpu,eu`"
+        "No host that takes runs has the labels gpu, eu: start one with `CARDINAL_LABELS=gpu,eu`"
     )
     assert (warnings("Planning"), warnings("")) == ([], [])
     happens(pages, StopOrdered(cardinal.board_id, "column", "In Progress", "alice"))

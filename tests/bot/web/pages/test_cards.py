@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.reactor import reactor
 from bot.web.authorization import KEPT_S
 from bot.web.pages.cards import MAX_ASKED, UNASKED
 from ledger.events.board import CardArchived
@@ -13,6 +14,7 @@ from ledger.events.pull import PullOpened
 from ledger.events.run import CHECK, QuestionAsked, RunEnded, ToolUsed, UsageMetered
 from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
+from ledger.model.limit_answers import CANCEL, FINISH, Subject, answered, of_agent, question
 from ledger.states import Ending
 from tests.bot.flows.board.test_many_boards import elsewhere, new, second
 from tests.bot.flows.cardinal import Cardinal
@@ -69,6 +71,26 @@ def test_what_only_others_may_answer_stands_apart(pages: Pages) -> None:
         pages.cardinal.catch_up()
         assert lane() == [name, name], allowed
         assert "Needs you" in pages.browser(by).get("/").text
+
+
+def test_a_question_that_stands_behind_an_answered_one_is_still_for_who_may_answer_it(pages: Pages) -> None:
+    cardinal, run = pages.cardinal, pages.cardinal.run(pages.run())
+    cardinal.set_policy(f"{POLICY}  commands: {{answer: ['@{run.by}']}}\n")
+    cardinal.catch_up(publish=False)
+    browser = pages.browser(next(login for login in ("alice", "bob") if login != run.by))
+    leaving = question(run.run_id, QuestionId("q1"), Subject.LEAVING, "Leave?", (CANCEL, FINISH))
+    colour = of_agent(run.run_id, QuestionId("q2"), "Which colour?", ())
+    for event in (leaving, colour, answered(run.run_id, QuestionId("q2"), colour, by=run.by, text="red")):
+        happens(pages, event)
+        with event_store.writing(cardinal.services.engine) as db:
+            reactor.advance(db, now=cardinal.clock())
+        assert re.findall(r"Needs \w+</h2>|Needs \w+ <span", browser.get("/").text) == ["Needs others <span"]
+
+
+def test_a_lane_that_is_shown_alone_leads_to_all_others_when_it_is_empty(pages: Pages) -> None:
+    asked(pages.cardinal)
+    shown = pages.browser("alice").get("/?lane=Stuck").text
+    assert ("Nothing is on its way" in shown, "every lane" in shown) == (False, True)
 
 
 def test_the_inbox_says_who_waits_for_whom_and_leads_to_board_card_and_run(pages: Pages) -> None:

@@ -21,6 +21,15 @@ def checkpointed(pages: Pages, run_id: RunId, new: str) -> None:
     happens(pages, Checkpointed(run_id, "p", 1, "h", "a" * 40, "a" * 40, "", "", digest, (), "", (), 1))
 
 
+def test_a_change_that_was_taken_back_is_counted_no_more(pages: Pages) -> None:
+    run_id, bob = pages.run(), pages.browser("bob")
+    checkpointed(pages, run_id, "unfinished")
+    too_large = ("the patch: it is larger than 10 MB",)
+    for left_out, counted in ((too_large, True), ((), False)):
+        happens(pages, Checkpointed(run_id, "p", 1, "h", "a" * 40, "a" * 40, "", "", "", (), "", left_out))
+        assert (">1 file</a>" in bob.get(f"/runs/{run_id}").text) == counted
+
+
 def published(pages: Pages, run_id: RunId, patch: str) -> str:
     return pages.keep(run_id, f"{pages.cardinal.run(run_id).branch}.patch", "patch", patch)
 

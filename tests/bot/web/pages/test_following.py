@@ -133,9 +133,9 @@ def test_readers_of_a_list_share_it_and_get_it_only_where_it_changed(pages: Page
 
 def test_readers_share_no_list_of_what_one_of_them_may_not_answer(pages: Pages) -> None:
     run = pages.cardinal.run(RunId(asked(pages.cardinal)))
-    pages.cardinal.set_policy(f"{POLICY}  commands: {{answer: ['@alice']}}\n")
-    pages.cardinal.catch_up()
     with _inboxes(pages, "alice", "bob") as readers:
+        pages.cardinal.set_policy(f"{POLICY}  commands: {{answer: ['@alice']}}\n")
+        pages.cardinal.catch_up()
         happens(pages, CardExplained(run.card_id, "first"))
         sent = [_until(reader.messages(), "first") for reader in readers]
     assert [re.findall(r"Needs \w+", text) for text in sent] == [["Needs you"], ["Needs others"]]
