@@ -25,7 +25,9 @@ from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
 from ledger.queue.sign_ins import SignIn
 from ledger.states import RunState
+from ledger.views import cards, runs
 from ledger.views.boards import BoardRow
+from ledger.views.runs import RunRow
 from rules.chatops import parser
 from rules.policy.roles import Role
 from rules.runs import kill_switch
@@ -59,10 +61,14 @@ def give(
     with _home.opened(), open_services(os.environ, Path.cwd()) as services:
         if column is None and ("/" not in target or "#" in target):
             with event_store.reading(services.engine) as db:
-                card_id = (_home.card(db, target) if "#" in target else _home.run(db, target)).card_id
+                card_id, run = _named(db, target)
                 if of_living:
-                    _require_living(db, target, word, card_id)
+                    _require_living(db, target, word, card_id, run)
+                elif run is not None:
+                    _require_newest(db, run, word)
             name, outcome = _give(services, target, word, [card_id], text)
+        elif word not in DONE or text:
+            raise CliError(f"a board takes pause and resume alone: give {line(word)} to one of its cards")
         else:
             name, outcome = _give_to_all(services, target, word, column)
     said = {"card": name, "command": word, "refused": outcome.refused, "answer": outcome.text}
@@ -71,9 +77,29 @@ def give(
         raise click.exceptions.Exit(1)
 
 
-def _require_living(db: Connection, target: str, word: str, card_id: CardId) -> None:
+def _named(db: Connection, target: str) -> tuple[CardId, RunRow | None]:
+    """Return the card of that name or id, or the run of that name with its card. Raises as they do."""
+    if "#" in target or cards.get(db, CardId(target)) is not None:
+        return _home.card(db, target).card_id, None
+    run = _home.run(db, target)
+    return run.card_id, run
+
+
+def _require_newest(db: Connection, run: RunRow, word: str) -> None:
+    """Raise NothingAliveError where the command would be about a later run of the card."""
+    later = next((row.run_id for row in runs.of_card(db, run.card_id) if row.kind != CHECK), run.run_id)
+    if later != run.run_id and not _names_run(word, run.run_id):
+        raise NothingAliveError(f"{later} came after {run.run_id}: nothing is done; name {later} to reach it")
+
+
+def _names_run(word: str, target: str) -> bool:
+    """Tell whether the recorded command says which run it is about."""
+    return bool(parser.pressed_run(f"{parser.CLI}:{word}:{target}"))
+
+
+def _require_living(db: Connection, target: str, word: str, card_id: CardId, run: RunRow | None) -> None:
     """Raise NothingAliveError for a run that has ended or only checks, or a card without one to cancel."""
-    snapshot, run = snapshots.of_card(db, card_id), None if "#" in target else _home.run(db, target)
+    snapshot = snapshots.of_card(db, card_id)
     live, checking = (snapshot.live_run, snapshot.checking) if snapshot else (None, None)
     if run and run.state is RunState.ENDED:
         later = f", and {live.run_id} came since" if live else ""
@@ -93,8 +119,7 @@ def _give(
     if about is None:
         raise NothingAliveError(f"{line(target)} has no issue that Cardinal serves: nothing is done")
     on_board, card = about
-    name = f"{word}:{target}"  # a command about a run is for no later one
-    name = name if parser.pressed_run(f"{parser.CLI}:{name}") else word
+    name = f"{word}:{target}" if _names_run(word, target) else word  # one about a run is for no later one
     seq = record.record_of_operator(on_board, card, name, text, getpass.getuser())
     outcome = record.outcome(on_board, SignIn(0, record.OPERATOR, on_board.now()), seq, parser.CLI)
     assert outcome is not None  # it was recorded just now

@@ -3,8 +3,9 @@
 import base64
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -149,9 +150,8 @@ class Hub:
 
         Raises NotFoundError for what is not there, or not in sight; that is not kept.
         """
-        if not COMMIT.fullmatch(commit):
-            return self.rest("GET", path, params={"ref": commit}).body
-        return self._kept_body(path, {"ref": commit}, commit)
+        get = partial(self.rest, "GET", path, params={"ref": commit})
+        return self._kept_body(f"{path} {commit}", get) if COMMIT.fullmatch(commit) else get().body
 
     def recent(self, path: str, params: Mapping[str, Any], *, fresh: bool) -> Any:
         """Return the body of GET `path`, up to RECENT_S seconds old unless it must be `fresh`.
@@ -159,14 +159,15 @@ class Hub:
         What is not there is not kept.
         """
         window = int(self._clock().timestamp() // RECENT_S)
-        return self._kept_body(path, params, f"at {window}", fresh=fresh)
+        return self._kept_body(
+            f"{path} at {window}", partial(self.rest, "GET", path, params=params), fresh=fresh
+        )
 
-    def _kept_body(self, path: str, params: Mapping[str, Any], mark: str, *, fresh: bool = False) -> Any:
-        """Return the body that was kept under that mark, or GitHub's, which is kept then."""
-        name = f"{path} {mark}"
+    def _kept_body(self, name: str, get: Callable[[], Any], *, fresh: bool = False) -> Any:
+        """Return the body that was kept under that name, or GitHub's, which is kept then."""
         if not fresh and (known := self._contents.get(name)) is not None:
             return json.loads(known)
-        body = self.rest("GET", path, params=params).body
+        body = get().body
         text = json.dumps(body)
         if len(text) <= MAX_KEPT_CHARS:
             self._contents.put(name, text)

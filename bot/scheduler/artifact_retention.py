@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from datetime import timedelta
 
+from sqlalchemy import Connection
+
 from bot.bootstrap import Services
 from bot.runspec import builder
 from ledger.events.artifact import ArtifactDropped
@@ -75,6 +77,12 @@ def _too_much(services: Services, besides: tuple[ArtifactRow, ...]) -> tuple[Art
         return tuple(excess)
 
 
+def _is_needed(services: Services, db: Connection, digest: str) -> bool:
+    """Tell whether a file is an artifact, or part of a checkpoint that is not too old."""
+    since = services.now() - timedelta(days=services.config.artifact_days)
+    return artifacts.is_kept(db, digest) or checkpoints.is_kept(db, digest, since)
+
+
 def _remove(
     services: Services, store: Store, rows: tuple[ArtifactRow, ...], reason: str, renew: Renew
 ) -> None:
@@ -84,7 +92,7 @@ def _remove(
     with event_store.writing(services.engine) as db:
         dropped = (ArtifactDropped(row.run_id, row.name, row.digest, reason) for row in rows)
         event_store.append(db, *dropped, at=services.now())
-        gone = {row.digest for row in rows if not artifacts.is_kept(db, row.digest)}
+        gone = {row.digest for row in rows if not _is_needed(services, db, row.digest)}
     for digest in gone:
         renew()
         if not store.young(digest, YOUNG_S):
@@ -93,10 +101,10 @@ def _remove(
 
 def _orphans(services: Services, store: Store, renew: Renew | None) -> int:
     """Remove files without a row: of a run that was killed while it wrote, or dropped ones."""
-    count, since = 0, services.now() - timedelta(days=services.config.artifact_days)
+    count = 0
     for place, name in enumerate(store.older_than(ORPHAN_S)):
         with event_store.reading(services.engine) as db:
-            needed = artifacts.is_kept(db, name) or checkpoints.is_kept(db, name, since)
+            needed = _is_needed(services, db, name)
         if renew and not (needed and place % WALK):
             renew()
         if not needed:

@@ -42,10 +42,11 @@ Pull = Callable[[int], PageUpdate]
 class StreamResponse(Response):
     """A response with what `pull` finds after the event `after`.
 
-    Those with the same `about` share what is found. It is the log's stream to wait for; with `of_all` any
-    event is waited for, and `pause_s` lies between two looks; `reloads`: a page is loaded for each. A server
-    that takes no streams gets one batch; the browser comes back for the next. `standing`: what is found after
-    an event stands for all who have not seen it, so that one look in `pause_s` does for all, the first at 0.
+    Those with the same `about` and `form` share what is found. The former is the log's stream to wait for;
+    with `of_all` any event is waited for, and `pause_s` lies between two looks; `reloads`: a page is loaded
+    for each. A server that takes no streams gets one batch; the browser comes back for the next. `standing`:
+    what is found after an event stands for all who have not seen it, so that one look in `pause_s` does for
+    all, the first at 0.
     """
 
     def __init__(
@@ -60,9 +61,11 @@ class StreamResponse(Response):
         reloads: bool = False,
         standing: bool = False,
         login: str = "",
+        form: str = "page",
     ) -> None:
         super().__init__(content_type="text/event-stream; charset=utf-8")
         self.about, self.person, self.after, self.pull = about, person, after, pull
+        self.channel = about, form
         self.of_all, self.pause_s, self.reloads = of_all, pause_s, reloads
         self.standing, self.login = standing, login
         # For nginx, which would keep messages until it has 4 kB of them: nginx.org/r/proxy_buffering.

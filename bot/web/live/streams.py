@@ -107,7 +107,7 @@ class Streams:
     def __init__(self, engine: Engine, limits: StreamLimits | None = None) -> None:
         self._engine, self._limits = engine, limits or StreamLimits()
         self._pool, self._lists = ThreadPoolExecutor(1), ThreadPoolExecutor(1)  # lines wait for no list
-        self._channels: dict[str, _Channel] = {}
+        self._channels: dict[tuple[str, str], _Channel] = {}
         self._of_person: Counter[int] = Counter()
         self._reader: asyncio.Task[None] | None = None
         self._making = set[asyncio.Future[None]]()  # tasks that nobody holds may vanish
@@ -190,7 +190,7 @@ class Streams:
 
     async def _batch(self, response: StreamResponse, after: int) -> PageUpdate:
         """Return the updates later than `after`; readers at the same place share them."""
-        channel = self._channels[response.about]
+        channel = self._channels[response.channel]
         if response.standing:
             is_later = channel.latest is not None and channel.latest.last > after
             return channel.latest if channel.latest and is_later else PageUpdate(b"", b"", after)
@@ -214,7 +214,7 @@ class Streams:
 
     def _enter(self, response: StreamResponse) -> _Place:
         place = _Place(response)
-        self._channels.setdefault(response.about, _Channel()).places.add(place)
+        self._channels.setdefault(response.channel, _Channel()).places.add(place)
         self._of_person[response.person] += 1
         if self._reader is None or self._reader.done():
             self._reader = asyncio.ensure_future(self._read_log())
@@ -222,10 +222,10 @@ class Streams:
 
     def _drop(self, place: _Place) -> None:
         response = place.response
-        channel = self._channels[response.about]
+        channel = self._channels[response.channel]
         channel.places.discard(place)
         if not channel.places:
-            del self._channels[response.about]
+            del self._channels[response.channel]
         self._of_person[response.person] -= 1
         self._of_person += Counter[int]()  # drops whoever has none
 
@@ -243,7 +243,7 @@ class Streams:
             self._stir_all()  # what happened before the first look
             while self._channels:
                 after, changed = await loop.run_in_executor(self._pool, self._changed, after)
-                for about, channel in self._channels.items():
+                for (about, _), channel in self._channels.items():
                     is_new = about in changed or (bool(changed) and channel.of_all)
                     if channel.standing:
                         channel.is_stale |= is_new

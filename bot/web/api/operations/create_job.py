@@ -127,6 +127,11 @@ def _require_leave(
 ) -> None:
     """Raise ApiError where the account may move no cards or not give all it wants, or made too many."""
     policy = policies.in_force(db, board.board_id)
+    if role == roles.NONE:  # also of whom the policy names to move cards
+        because = f"{visit.login} may not read {given.repository}"
+        raise ApiError(
+            HTTPStatus.FORBIDDEN, "refused", because, "name a repository that the account may read"
+        )
     for command in ("budget", "skills"):
         allowed = permit(policy, Parsed(command, ""), role=role, login=visit.login)
         if getattr(given, command) and not isinstance(allowed, Permitted):

@@ -69,7 +69,8 @@ def stream(call: ApiRequest, given: RunPlace) -> StreamResponse:
         ended = page.ended and not page.more
         return PageUpdate(b"".join(lines), b"", page.last, more=page.more, ended=ended)
 
-    return StreamResponse(run_lines.stream_of(run_id), call.visit.user_id, last_event_id(given.after), pull)
+    about, person, begin = run_lines.stream_of(run_id), call.visit.user_id, last_event_id(given.after)
+    return StreamResponse(about, person, begin, pull, form="api")
 
 
 def _page(call: ApiRequest, run_id: RunId, after: int) -> RunEvents:

@@ -81,6 +81,36 @@ def test_a_command_about_a_run_reaches_no_later_one(cardinal: Cardinal, item: It
     assert cardinal.run(later).ending is None
 
 
+@pytest.mark.parametrize("word", ["approve", "answer"])
+def test_a_word_that_names_no_run_reaches_no_later_one_either(
+    cardinal: Cardinal, item: Item, word: str
+) -> None:
+    first = cardinal.run_of(item).run_id
+    assert typed(cardinal, "stop", first, "--cancel").exit_code == 0
+    cardinal.catch_up()
+    cardinal.say(item, "/cardinal retry")
+    cardinal.catch_up()
+    given, later = len(cardinal.events(CommandGiven)), cardinal.run_of(item).run_id
+    late = typed(cardinal, "command", first, word, "1")
+    assert (late.exit_code, f"name {later} to reach it" in late.output) == (1, True)
+    assert len(cardinal.events(CommandGiven)) == given
+
+
+def test_a_card_is_named_by_its_id_where_its_issue_is_on_several_boards(
+    cardinal: Cardinal, item: Item
+) -> None:
+    assert typed(cardinal, "stop", cardinal.card(item).card_id).exit_code == 0
+    assert [event.scope for event in cardinal.events(StopOrdered)] == ["card"]
+    unknown = typed(cardinal, "stop", "r99")
+    assert (unknown.exit_code, "no run is known as" in unknown.output) == (2, True)
+
+
+def test_a_word_for_a_card_is_not_given_to_whichever_card_of_a_board(cardinal: Cardinal, item: Item) -> None:
+    given = len(cardinal.events(CommandGiven))
+    refused = typed(cardinal, "command", BOARD, "block", "freeze")
+    assert (refused.exit_code, len(cardinal.events(CommandGiven))) == (2, given)
+
+
 def test_what_the_policy_refuses_to_every_role_is_refused_and_exits_with_one(
     cardinal: Cardinal, item: Item
 ) -> None:
@@ -135,7 +165,13 @@ def test_an_empty_column_is_stopped_by_its_one_name_and_by_whom_the_policy_lets(
     cardinal = empty
     unknown = typed(cardinal, "stop", BOARD, "--column", "Nowhere")
     assert (unknown.exit_code, "In Progress" in unknown.output) == (2, True)
-    assert "`/cardinal cancel`" in typed(cardinal, "stop", BOARD, "--cancel").stdout
+    for words in (
+        ("stop", BOARD, "--cancel"),
+        ("command", BOARD, "answer", "2"),
+        ("command", BOARD, "pause", "x"),
+    ):
+        other = typed(cardinal, *words)
+        assert (other.exit_code, "pause and resume alone" in other.output) == (2, True)
     cardinal.set_policy(f"{DEFAULT_TEXT}  commands: {{stop-all: ['@alice']}}\n")
     cardinal.catch_up()
     refused = typed(cardinal, "stop", BOARD, "--column", COLUMN)

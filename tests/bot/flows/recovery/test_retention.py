@@ -10,6 +10,7 @@ import pytest
 from bot.runspec import builder
 from bot.scheduler import artifact_retention, cleanup
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
+from ledger.events.workspace import Checkpointed
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue import leases
@@ -51,6 +52,18 @@ def begun(cardinal: Cardinal) -> RunId:
 def dropped(cardinal: Cardinal, run_id: RunId) -> list[str]:
     with event_store.reading(cardinal.services.engine) as db:
         return [one.dropped for one in artifacts.of_run(db, run_id)]
+
+
+def test_a_file_that_a_checkpoint_needs_stays_when_its_artifact_goes(cardinal: Cardinal) -> None:
+    over, other = begun(cardinal), begun(cardinal)
+    patch = kept(cardinal, over, "patch")
+    cardinal.finish(over, files={"a.txt": b"1\n"})
+    cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
+    made = Checkpointed(other, "p", 1, "h", "a" * 40, "a" * 40, patch=patch)
+    with event_store.writing(cardinal.services.engine) as db:
+        event_store.append(db, made, at=cardinal.clock())
+    artifact_retention.drop(cardinal.services)
+    assert (store_in(cardinal).read(patch), "age" in dropped(cardinal, over)) == (b"patch", True)
 
 
 def test_what_is_too_old_goes_and_what_a_live_run_or_a_newer_one_has_stays(cardinal: Cardinal) -> None:

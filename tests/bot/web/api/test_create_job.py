@@ -16,6 +16,7 @@ from ledger.queue import hosts
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY, with_column
 from tests.bot.web.api.program import Program, path_of
+from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
 
@@ -124,6 +125,16 @@ def test_a_job_that_its_account_may_not_make_is_not_made(pages: Pages) -> None:
         assert answer.status_code == status, (login, more, answer.text)
     pages.cardinal.catch_up()
     assert pages.cardinal.events(JobMade) == []
+
+
+def test_who_may_move_cards_makes_none_in_a_repository_that_they_may_not_read(pages: Pages) -> None:
+    pages.cardinal.set_policy(POLICY.replace("move: [write,", "move: [write, '@mallory',"))
+    pages.cardinal.catch_up()
+    assert Program(pages, "mallory").send("POST", "/jobs", WISH).status_code == 200
+    hide(pages.cardinal)
+    pages.cardinal.clock.forward(KEPT.total_seconds())
+    refused = Program(pages, "mallory").send("POST", "/jobs", WISH)
+    assert (refused.status_code, "may not read acme/shop" in refused.text) == (403, True)
 
 
 def test_a_job_s_first_run_gets_the_budget_that_its_account_may_give(pages: Pages) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 
@@ -277,6 +278,26 @@ def test_no_page_slows_down_a_program_that_loads_none(begun: Engine) -> None:
             assert next(mine.messages()).event == "lines"
             say(begun, RUNS[0], "end")
             assert [it.event for it in mine.messages()][-1] == "over"
+
+
+def test_a_page_and_a_program_that_follow_one_run_get_each_their_own(begun: Engine) -> None:
+    def pull(form: str, after: int) -> PageUpdate:
+        found = lines_after(begun, after)
+        return replace(found, lines=message(form, "line", found.last), now=b"")
+
+    app = Flask(__name__)
+
+    @app.get("/<form>")
+    def follow(form: str) -> StreamResponse:
+        return StreamResponse(run_lines.stream_of(RUNS[0]), 1, 0, partial(pull, form), form=form)
+
+    with serving(app, begun) as place:
+        readers = [Reader(place, "/page"), Reader(place, "/api")]
+        with opened(*readers):
+            read = [reader.messages() for reader in readers]
+            assert [next(each).event for each in read] == ["page", "api"]
+            say(begun, RUNS[0], "end")
+            assert [{it.event for it in each} for each in read] == [{"page", "over"}, {"api", "over"}]
 
 
 def test_only_the_head_of_a_stream_is_no_stream(begun: Engine) -> None:
