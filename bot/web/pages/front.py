@@ -89,7 +89,7 @@ def mount(site: Site) -> None:
 
 
 def _roles(site: Site, visit: SignIn, boards: Sequence[VisibleBoard]) -> Mapping[str, str]:
-    """Return the visitor's roles as GitHub named them when it said what the boards show."""
+    """Return the visitor's roles in the repositories of the boards, as GitHub last named them."""
     return {name: site.readers.last_role(visit, name) for board in boards for name in board.seen}
 
 
