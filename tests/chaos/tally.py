@@ -16,7 +16,7 @@ from ledger.queue import inbox, outbox, refresh_requests
 from tests.waiting import LIMIT_S, until
 
 MARKER = re.compile(r"<!-- cardinal:(\S+):[0-9a-f]{64} -->")
-COMMIT = re.compile("`[0-9a-f]{7}`")
+COMMIT = re.compile(r"`?\b[0-9a-f]{7}\b`?")
 SPOKEN = re.compile(r"^(run:r1|run:r2|plan:r1:1|plan:r1:2|question:r1-q1|report:r1|report:r2)$")
 ONCE = {
     "run:r1": 1,
