@@ -13,12 +13,12 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import NoReturn
 
 from runner.errors import KilledError, RunnerError
 from runner.exec.deadline import Deadline
 from runner.exec.launch import detach
+from runner.exec.processes import process_table
 
 log = logging.getLogger(__name__)
 
@@ -97,7 +97,7 @@ def _end(worker: int, pidfd: int) -> None:
     The worker first: it could start something else meanwhile. The kernel kills what it started itself.
     """
     family = _family(worker) - {os.getpid()}
-    sessions = {session for pid, (_, session) in _processes().items() if pid in family}
+    sessions = {session for pid, (_, session) in process_table().items() if pid in family}
     sessions.discard(os.getsid(worker))
     with contextlib.suppress(ProcessLookupError):
         signal.pidfd_send_signal(pidfd, signal.SIGKILL)
@@ -105,32 +105,19 @@ def _end(worker: int, pidfd: int) -> None:
         for pid in family:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(pid, signal.SIGKILL)
-        family = {pid for pid, (_, session) in _processes().items() if session in sessions}
+        family = {pid for pid, (_, session) in process_table().items() if session in sessions}
         if not family:
             return
 
 
 def _family(worker: int) -> set[int]:
     """Return the pids of all descendants."""
-    parents = {pid: parent for pid, (parent, _) in _processes().items()}
+    parents = {pid: parent for pid, (parent, _) in process_table().items()}
     family, fresh = set[int](), {worker}
     while fresh:
         fresh = {pid for pid, parent in parents.items() if parent in fresh} - family
         family |= fresh
     return family
-
-
-def _processes() -> dict[int, tuple[int, int]]:
-    """Return parent and session of every living process by pid. Source: proc(5), /proc/PID/stat."""
-    processes = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with contextlib.suppress(OSError):
-                status = Path(f"/proc/{entry}/stat").read_text(encoding="utf-8", errors="replace")
-                state, parent, _, session, *_ = status.rpartition(")")[2].split()
-                if state not in ("Z", "X"):
-                    processes[int(entry)] = (int(parent), int(session))
-    return processes
 
 
 def _end_containers(what: str, end_containers: Callable[[], None]) -> None:

@@ -6,7 +6,8 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from runner.agents.contract import Layout
 from runner.errors import KilledError
 from runner.exec.in_container.lock import MACHINES, packed
 from runner.exec.launch import launched
+from runner.exec.processes import process_table
 
 INSIDE = Layout(
     repo="/workspace/repo",
@@ -153,6 +155,20 @@ def _shell() -> tuple[str, ...]:
         *("--proc", "/proc", "--dev", "/dev", "--size", str(_SHM_BYTES), "--tmpfs", "/dev/shm"),  # noqa: S108 - its own
         *("--remount-ro", "/dev", "--size", str(_TMP_BYTES), "--tmpfs", "/tmp"),  # noqa: S108 - its own
     )
+
+
+def half_made(workspaces: Path) -> Iterator[int]:
+    """Yield the pids of sandboxes that never began: their first process died before it had let go the second.
+
+    That one waits for ever, still in the folder below `workspaces` where it was started, and in the session
+    of the dead one. Source: bubblewrap's raw_clone and child_wait_fd.
+    """
+    table = process_table()
+    for pid, (_, session) in table.items():
+        with suppress(OSError):
+            is_sandbox = session not in table and Path(f"/proc/{pid}/comm").read_text() == "bwrap\n"
+            if is_sandbox and Path(f"/proc/{pid}/cwd").readlink().is_relative_to(workspaces):
+                yield pid
 
 
 def _interpreter() -> tuple[str, ...]:
