@@ -27,6 +27,7 @@ from ledger.queue.sign_ins import SignIn
 from ledger.states import RunState
 from ledger.views import cards, runs
 from ledger.views.boards import BoardRow
+from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from rules.chatops import parser
 from rules.policy.roles import Role
@@ -66,7 +67,10 @@ def give(
                     _require_living(db, target, word, card_id, run)
                 elif run is not None:
                     _require_newest(db, run, word)
-            name, outcome = _give(services, target, word, [card_id], text)
+            about = record.card_of(services, card_id, word)
+            if about is None:
+                raise NothingAliveError(f"{line(target)} has no issue that Cardinal serves: nothing is done")
+            name, outcome = _give(about, target, word, text)
         elif word not in DONE or text:
             raise CliError(f"a board takes pause and resume alone: give {line(word)} to one of its cards")
         else:
@@ -111,13 +115,8 @@ def _require_living(db: Connection, target: str, word: str, card_id: CardId, run
         raise NothingAliveError(f"no run of {line(target)} is alive: nothing is done")
 
 
-def _give(
-    services: Services, target: str, word: str, ids: list[CardId], text: str
-) -> tuple[str, CommandOutcome]:
-    """Give the command on the first of the cards that can carry it; return its name, and the outcome."""
-    about = next(filter(None, (record.card_of(services, it, word) for it in ids)), None)
-    if about is None:
-        raise NothingAliveError(f"{line(target)} has no issue that Cardinal serves: nothing is done")
+def _give(about: tuple[Services, CardRow], target: str, word: str, text: str) -> tuple[str, CommandOutcome]:
+    """Give the command on the card, by the services of its board; return the card's name, and the outcome."""
     on_board, card = about
     name = f"{word}:{target}" if _names_run(word, target) else word  # one about a run is for no later one
     seq = record.record_of_operator(on_board, card, name, text, getpass.getuser())
@@ -135,9 +134,9 @@ def _give_to_all(
         column = column if column is None else column_of(board, column)
         listed = lanes.newest(db, [CardScope(board.board_id)], column=column, limit=MAX_LOOKED_AT)
     scope = "board" if column is None else "column"
-    ids = [card.card_id for card in listed if card.number]
-    if any(record.card_of(services, it, word) for it in ids):
-        return _give(services, target, word, ids, scope)
+    issues = (record.card_of(services, card.card_id, word) for card in listed if card.number)
+    if about := next(filter(None, issues), None):
+        return _give(about, target, word, scope)
     on_board = services.if_served(board.board_id)
     if on_board is None:
         raise NothingAliveError(f"Cardinal does not serve {line(target)}: nothing is done")
@@ -156,12 +155,10 @@ def column_of(board: BoardRow, wanted: str) -> str:
 
 def _switch(services: Services, board: BoardRow, word: str, scope: str, column: str | None) -> CommandOutcome:
     """Stop a board or column, or let it go on, where no card can tell of it: it holds for later ones."""
-    parsed, now = parser.of_form(word, scope), ledger_clock(services.engine, services.clock)()
+    now = ledger_clock(services.engine, services.clock)()
     with event_store.writing(services.engine) as db:
         policy = policies.in_force(db, board.board_id)
-        if isinstance(parsed, parser.Mistyped):
-            return CommandOutcome(parsed.because, refused=True)
-        allowed = parser.permit(policy, parsed, role=Role.ADMIN, login=record.OPERATOR)
+        allowed = parser.permit(policy, parser.Parsed(word, scope), role=Role.ADMIN, login=record.OPERATOR)
         if isinstance(allowed, parser.RefusedCommand):
             return CommandOutcome(allowed.because, refused=True)
         stops, halt = snapshots.board_stops(db, board.board_id), snapshots.halt_of(db, board.board_id)

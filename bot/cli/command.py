@@ -17,7 +17,11 @@ def command(target: str, word: str, text: tuple[str, ...], as_json: bool) -> Non
     WORD is as after `/cardinal`, TEXT follows it. It is recorded as the operator's, who has every role, and
     told on the card.
 
-    Exit codes: 0 it is recorded; 1 it is refused; 2 nothing is known by that name.
+    A board takes `pause` and `resume` alone. A run that another one of its card has followed takes no word
+    that would be about the later one.
+
+    Exit codes: 0 it is recorded; 1 it is refused, or a later run came; 2 nothing is known by that name, or a
+    board does not take the word.
 
     \b
     Examples:

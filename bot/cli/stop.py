@@ -9,7 +9,7 @@ from bot.cli._show import json_option
 @click.command("stop")
 @click.argument("target")
 @click.option("--column", metavar="NAME", help="Only this column of the board TARGET.")
-@click.option("--cancel", is_flag=True, help="End the run for good; its commits are kept.")
+@click.option("--cancel", is_flag=True, help="End the run of a card for good; its commits are kept.")
 @json_option
 def command(target: str, column: str | None, *, cancel: bool, as_json: bool) -> None:
     """Stop a run, a card, or every run of a column or a board.

@@ -35,10 +35,10 @@ class PatientConnection(psycopg.Connection[Any]):
                 raise
             self.pgconn.finish()  # its next answer would be taken for that of another statement
             raise psycopg.OperationalError(f"PostgreSQL did not answer within {limit_s:.0f} s") from error
+        except psycopg.OperationalError:
+            raise
         except psycopg.DatabaseError as error:
-            if error.diag.severity_nonlocalized not in _LAST_WORDS or isinstance(
-                error, psycopg.OperationalError
-            ):
+            if error.diag.severity_nonlocalized not in _LAST_WORDS:
                 raise
             self.pgconn.finish()
             raise psycopg.OperationalError(str(error)) from error

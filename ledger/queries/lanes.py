@@ -56,7 +56,7 @@ PLAN = "plan"
 _FIELDS = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.column, STATE
 _MORE_FIELDS = cards.c.state_at, cards.c.mover, cards.c.run_id, runs.c.by, runs.c.usd
 _BY_A_PERSON = runs.c.door.in_(BY_PEOPLE) & (runs.c.by != "") & runs.c.by.not_like("%[bot]")
-_PLAN = runs.c.state == RunState.AWAITING_APPROVAL
+_WITH_PLAN = runs.c.state == RunState.AWAITING_APPROVAL
 _SUBJECT = (
     select(questions.c.subject)
     .where(questions.c.run_id == runs.c.run_id, questions.c.answered_at.is_(None), ~questions.c.withdrawn)
@@ -64,7 +64,7 @@ _SUBJECT = (
     .limit(1)
     .scalar_subquery()
 )
-_WAITS_FOR = case((cards.c.state != S.NEEDS_INPUT, ""), (_PLAN, PLAN), else_=func.coalesce(_SUBJECT, ""))
+_WAITS_FOR = case((cards.c.state != S.NEEDS_INPUT, ""), (_WITH_PLAN, PLAN), else_=func.coalesce(_SUBJECT, ""))
 _UNASKED = case((_BY_A_PERSON, null()), else_=runs.c.settings)
 # In lanes by what each has first; elsewhere who waits for a person comes first, then all others.
 _BY_LANE = case({state.value: place for place, state in enumerate(LANES)}, value=STATE)

@@ -6,6 +6,8 @@ from datetime import datetime
 
 from runner.run.run_spec import Committer
 
+# The begin of each file in a patch: git puts a sign before each line of a file, never a letter.
+PATCHED_FILE = re.compile(r"^diff --git ", re.MULTILINE)
 _SIGNED = re.compile(r"(?P<who>.*?) (?P<when>\d{1,18} [+-]\d{4})", re.DOTALL)
 _NEVER = "0 +0000"
 _MESSAGE_CHARS = 50_000

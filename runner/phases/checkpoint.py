@@ -32,6 +32,7 @@ from runner.errors import (
     WorkspaceError,
 )
 from runner.git.checkout import Checkout
+from runner.git.commits import PATCHED_FILE
 from runner.run.run_spec import RunSpec
 from runner.session.context import CheckpointPace, RunContext
 from runner.session.keep import keep
@@ -46,7 +47,6 @@ LIVE_HOLD_S = 120.0  # the same at an interval: longer than a store may be silen
 KEPT, FILES = "kept", "files"  # the run's names in the mirror
 _WHY_CHARS = 200
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
-_FILE = re.compile(r"^diff --git ", re.MULTILINE)  # no other line of a patch begins with a letter
 # After one of these the workspace is another than its checkpoint.
 _MOVES = (TurnStarted, TurnEnded, BoardToolCalled, StageEntered, CommandChecked)
 log = logging.getLogger(__name__)
@@ -197,7 +197,7 @@ def _patch(run: RunContext, folder: Path, left_out: list[str]) -> tuple[str, int
         return "", 0
     text = patch.read_text(encoding="utf-8", errors="replace")
     kept = store_of(run.order.places).keep(run.secrecy.redact_private_skills(text))
-    return kept.digest, len(_FILE.findall(text))
+    return kept.digest, len(PATCHED_FILE.findall(text))
 
 
 def _took_out(run: RunContext, file: Path, most_bytes: int, what: str, left_out: list[str]) -> bool:

@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from rules.text import plain
-from runner.git.commits import unquoted
+from runner.git.commits import PATCHED_FILE, unquoted
 from runner.text.untrusted import without_invisible
 
 MAX_FILES, MAX_LINES, MAX_LINE = 200, 400, 400  # of a page, of one file, characters of a line
 MAX_BYTES, MAX_NAMES_BYTES = 85_000, 45_000  # of all files as HTML, and of what they take without lines
 FILE_BYTES = 180  # of one file's HTML beside its name and its lines
 MAX_NAME = 200
-# No other line of a patch begins with a letter: git puts a sign before each line of a file.
-_FILE = re.compile(r"^diff --git ", re.MULTILINE)
 _NAMED = re.compile(r"^(?:\+\+\+ |--- |rename to )(?P<name>.+?)\t?$", re.MULTILINE)
 _KINDS = {
     "new file": "new",
@@ -49,7 +47,7 @@ class DiffView:
 
 def change_of(patch: str) -> DiffView:
     """Return a patch as a page shows it; text before its first file, or that is no patch, is left out."""
-    parts = _FILE.split(patch)[1:]
+    parts = PATCHED_FILE.split(patch)[1:]
     room, named = MAX_NAMES_BYTES, list[tuple[str, str]]()
     for part in parts[:MAX_FILES]:
         name = _name(part.partition("\n@@")[0])
