@@ -2,6 +2,7 @@
 
 import os
 import platform
+import select
 import shutil
 import signal
 import subprocess
@@ -33,6 +34,7 @@ _TMP_BYTES = 512 * 1024 * 1024
 _SHM_BYTES = 64 * 1024 * 1024
 _FILE_BYTES = 2 * 1024 * 1024 * 1024
 _PROCESSES = 512
+_END_S = 5.0
 _TRY_S = 60  # a machine that is busy is no reason
 # Enough to resolve names of users, find libraries and check certificates; nothing that names the host.
 _ETC = ("ssl", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types")
@@ -157,18 +159,31 @@ def _shell() -> tuple[str, ...]:
     )
 
 
-def half_made(workspaces: Path) -> Iterator[int]:
+def half_made(workspaces: Path, *, reaper: int) -> Iterator[int]:
     """Yield the pids of sandboxes that never began: their first process died before it had let go the second.
 
     That one waits for ever, still in the folder below `workspaces` where it was started, and in the session
-    of the dead one. Source: bubblewrap's raw_clone and child_wait_fd.
+    of the first. `reaper` is the parent of whoever has lost theirs. Source: bubblewrap's child_wait_fd.
     """
     table = process_table()
     for pid, (_, session) in table.items():
         with suppress(OSError):
-            is_sandbox = session not in table and Path(f"/proc/{pid}/comm").read_text() == "bwrap\n"
-            if is_sandbox and Path(f"/proc/{pid}/cwd").readlink().is_relative_to(workspaces):
+            is_second = pid != session and Path(f"/proc/{pid}/comm").read_text() == "bwrap\n"
+            here = is_second and Path(f"/proc/{pid}/cwd").readlink().is_relative_to(workspaces)
+            if here and (session not in table or (table[session][0] == reaper and _has_ended(session))):
                 yield pid
+
+
+def _has_ended(pid: int) -> bool:
+    """Wait for the end of a process that dies with its parent, which is dead; return whether it came."""
+    try:
+        descriptor = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        return bool(select.select([descriptor], [], [], _END_S)[0])
+    finally:
+        os.close(descriptor)
 
 
 def _interpreter() -> tuple[str, ...]:

@@ -7,7 +7,6 @@ little, such as sanitizers and JavaScript engines. Instead, the kernel kills the
 import os
 import signal
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -20,8 +19,6 @@ from runner.run.run_spec import HostPaths, ToolServerSpec
 from runner.workspaces import bubblewrap
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
-
-LOOKS, LOOK_S = 5, 0.2  # what dies with its worker may be under way for a moment
 
 
 class LocalWorkspace(Folder):
@@ -166,11 +163,9 @@ class Local:
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:  # noqa: ARG002
         """Kill sandboxes that a death left half made; all else dies with its worker."""
-        for _ in range(LOOKS):
-            for pid in bubblewrap.half_made(places.workspaces):
-                with suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-            time.sleep(LOOK_S)
+        for pid in bubblewrap.half_made(places.workspaces, reaper=os.getppid()):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def cards(self, places: HostPaths) -> tuple[CardId, ...]:
         """Return the cards that have a folder here."""

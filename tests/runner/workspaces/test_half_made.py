@@ -1,5 +1,6 @@
 """A sandbox whose making was cut short by a death is ended with its claim; whatever else runs is not."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import pytest
 
 from ledger.ids import RunId
 from runner.run.run_spec import HostPaths
+from runner.workspaces.bubblewrap import half_made
 from runner.workspaces.local.backend import BACKEND
 from tests.waiting import until
 
@@ -34,19 +36,19 @@ class Begun:
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder, self.stack = folder, stack
 
-    def program(self, name: str, where: str, *, orphan: bool) -> psutil.Process:
+    def program(self, name: str, where: str, *, then: str) -> psutil.Process:
         program, cwd = self.folder / name, self.folder / where
         if not program.exists():
             shutil.copy("/bin/sleep", program)
         cwd.mkdir(parents=True, exist_ok=True)
-        words = ("sh", "-c", f"{program} 1000 & echo $!; {'exit' if orphan else 'wait'}")
+        words = ("sh", "-c", f"{program} 1000 & echo $!; {then}")
         shell = self.stack.enter_context(
             subprocess.Popen(words, cwd=cwd, stdout=subprocess.PIPE, start_new_session=True)
         )
         assert shell.stdout
         made = psutil.Process(int(shell.stdout.readline()))
         self.stack.callback(_kill, made)
-        if orphan:
+        if then == "exit":
             until(lambda: made.ppid() != shell.pid and shell.poll() is not None, "its parent is dead")
         return made
 
@@ -59,12 +61,17 @@ def _kill(process: psutil.Process) -> None:
 def test_only_a_sandbox_that_its_dead_first_process_has_left_is_killed(
     begun: Begun, places: HostPaths
 ) -> None:
-    left = begun.program("bwrap", "workspaces/PVTI_1", orphan=True)
+    left = begun.program("bwrap", "workspaces/PVTI_1", then="exit")
     others = [
-        begun.program("bwrap", "workspaces/PVTI_1", orphan=False),
-        begun.program("bwrap", "elsewhere", orphan=True),
-        begun.program("vim", "workspaces/PVTI_1", orphan=True),
+        begun.program("bwrap", "workspaces/PVTI_1", then="wait"),
+        begun.program("bwrap", "elsewhere", then="exit"),
+        begun.program("vim", "workspaces/PVTI_1", then="exit"),
     ]
     BACKEND.end_claim(places, RUN, 1)
     assert not left.is_running() or left.status() == psutil.STATUS_ZOMBIE
     assert [it.name() for it in others if it.is_running()] == ["bwrap", "bwrap", "vim"]
+
+
+def test_a_first_process_that_is_just_dying_is_waited_for(begun: Begun, places: HostPaths) -> None:
+    second = begun.program("bwrap", "workspaces/PVTI_1", then="sleep 1")
+    assert list(half_made(places.workspaces, reaper=os.getpid())) == [second.pid]
