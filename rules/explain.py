@@ -1,7 +1,5 @@
 """The reason why a card does or does not move, in one line with the next step."""
 
-from datetime import datetime
-
 from ledger.states import CardState, RunState
 from rules.card.move_rights import may_move, refusal
 from rules.card.state import rest_of
@@ -12,8 +10,8 @@ from rules.snapshot import RunSeen, Snapshot
 from rules.text import alternatives, code, in_queue, plain, sentence, state_word, usd
 
 
-def why(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
-    """Return the reason in one line, for every state and kind of column."""
+def why(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
+    """Return the reason in one line, for every state and kind of column; with an open question or without."""
     if snapshot.archived:
         live = snapshot.live_run
         goes_on = not live.stop_asked if live else snapshot.open_pull is not None
@@ -25,18 +23,20 @@ def why(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
     run = snapshot.live_run
     stopped = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
     if run:
-        return plain(f"{_of_run(policy, snapshot, run, stopped)}{_astray(policy, snapshot, run)}", 400)
+        return plain(
+            f"{_of_run(policy, snapshot, run, stopped, quotes)}{_astray(policy, snapshot, run)}", 400
+        )
     if stopped and policy.archetype(snapshot.column).STARTS_RUNS:
         return plain(stopped, 400)
     return plain(_of_rest(policy, snapshot), 400)
 
 
-def status(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
+def status(policy: Policy, snapshot: Snapshot) -> str:
     """Return how the card stands as a short Markdown list."""
     where = code(snapshot.column) if snapshot.column else "no column"
     state = state_word(snapshot.state)
     lines = [f"- **{state}** in {where}" if state else f"- rests in {where}"]
-    lines.append(f"- {sentence(why(policy, snapshot, now))}")
+    lines.append(f"- {sentence(why(policy, snapshot))}")
     if snapshot.run:
         run = snapshot.run
         ending = f"ended: {run.ending}" if run.ending else run.state.replace("_", " ")
@@ -58,16 +58,14 @@ def _who(policy: Policy, snapshot: Snapshot, command: str) -> str:
     return alternatives([*people, *anybody]) or "a person"
 
 
-def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str) -> str:
+def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str, quotes: bool) -> str:
     name = run.run_id
     if run.stop_asked == "cancel":
         return f"{name} is being cancelled{_by(run)}"
     if run.question:
         who = _who(policy, snapshot, "answer")
-        asks = plain(run.question.text, 160)
-        return (
-            f"{name} waits for {who} to answer it, with a plain comment or /cardinal answer. It asks: {asks}"
-        )
+        asks = f". It asks: {plain(run.question.text, 160)}" if quotes else ""
+        return f"{name} waits for {who} to answer it, with a plain comment or /cardinal answer{asks}"
     match run.state:
         case RunState.AWAITING_APPROVAL:
             who = _who(policy, snapshot, "approve")

@@ -5,7 +5,6 @@ import click
 from bot.cli import _home
 from bot.cli._show import json_option, line, show
 from bot.state import policies, snapshots
-from bot.system.clock import utc_now
 from rules.explain import why
 
 
@@ -27,7 +26,7 @@ def command(card: str, as_json: bool) -> None:
         if snapshot is None:
             raise _home.UnlistedNameError("card", card)
         policy = policies.in_force(db, row.board_id)
-        because = why(policy, snapshots.with_place(db, snapshot), utc_now())
+        because = why(policy, snapshots.with_place(db, snapshot))
     result = {"card": card, "column": row.column, "state": row.state, "because": because}
 
     def text() -> tuple[str]:

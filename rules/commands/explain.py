@@ -18,4 +18,4 @@ INSTEAD = "It always speaks of this card."
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Post the reason."""
-    return say(snapshot, given, sentence(why(policy, snapshot, now)))
+    return say(snapshot, given, sentence(why(policy, snapshot)))

@@ -17,4 +17,4 @@ INSTEAD = "It always speaks of this card."
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Post the state of the card, its run and its pull request."""
-    return say(snapshot, given, status(policy, snapshot, now))
+    return say(snapshot, given, status(policy, snapshot))

@@ -78,9 +78,9 @@ def test_two_people_answer_a_question(page: Page, colleague: Page, town: Watched
         assert f"{beaten}, so your answer changed nothing." in told[other(answer.by)]
         town.happens(RunEnded(run_id, Ending.CANCELLED, "", "", "queued"))
         assert_shown("cancelled", *(it.locator("#now .state") for it in pages))
-        seen = [it.locator("#now, #lines").all_inner_texts() for it in pages]
+        seen = [it.locator("#now, #work, #lines").all_inner_texts() for it in pages]
         assert seen[0] == seen[1]
-        assert f"{answer.by}: {answer.text}" in seen[0][0]
+        assert f"{answer.by}: {answer.text}" in seen[0][1]
 
 
 def test_two_people_approve_a_plan(page: Page, colleague: Page, town: Watched) -> None:

@@ -50,11 +50,11 @@ def test_no_event_on_any_card_asks_for_an_illegal_step(
 @many
 @given(snapshots, st.sampled_from([POLICY, BOLD, MILD]))
 def test_every_card_can_be_explained_in_one_harmless_line(snapshot: Snapshot, by: scene.Policy) -> None:
-    line = why(by, snapshot, NOW)
+    line = why(by, snapshot)
     assert line.strip()
     assert len(line) <= 400
     assert not set(line) & set("\n\x00\u202e")
-    assert status(by, snapshot, NOW)
+    assert status(by, snapshot)
 
 
 @pytest.mark.parametrize("archetype", ARCHETYPES.names())

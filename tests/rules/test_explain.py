@@ -5,7 +5,7 @@ import pytest
 from ledger.states import CardState, Ending, RunState
 from rules.explain import status, why
 from rules.snapshot import NOBODY, Snapshot, Stop
-from tests.rules.scene import BOARD, NOW, POLICY, QUESTION, card, ended, pull, run
+from tests.rules.scene import BOARD, POLICY, QUESTION, card, ended, pull, run
 
 S = CardState
 
@@ -59,11 +59,11 @@ S = CardState
     ],
 )
 def test_every_card_is_explained(snapshot: Snapshot, said: str) -> None:
-    assert said in why(POLICY, snapshot, NOW)
+    assert said in why(POLICY, snapshot)
 
 
 def test_the_status_has_the_card_the_run_and_the_pull_request() -> None:
-    text = status(POLICY, card(state=S.WORKING, run=run(last_line="`x` @bob"), pull=pull(draft=True)), NOW)
+    text = status(POLICY, card(state=S.WORKING, run=run(last_line="`x` @bob"), pull=pull(draft=True)))
     assert text.splitlines() == [
         "- **working** in `In Progress`",
         "- r1 is working: `x` @bob.",

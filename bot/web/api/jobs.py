@@ -164,7 +164,7 @@ def whole(call: ApiRequest, card: CardRow) -> Job:
         listed = runs.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
         policy = policies.in_force(db, card.board_id)
-        because = why(policy, snapshot, call.site.clock()) if snapshot else ""
+        because = why(policy, snapshot) if snapshot else ""
         newest = runs.get(db, card.run_id) if card.run_id else None  # a check of a push is none of its runs
         plan = plan_of(db, newest) if newest else None
         of_run = questions.of_run(db, newest.run_id) if newest else ()

@@ -3,7 +3,7 @@
 // data-offers: another word when other forms may be offered; data-forms: the address of this reader's forms.
 (() => {
   const MOST = 1000, AGAIN_MS = 10_000;
-  const lines = document.getElementById("lines"), now = document.getElementById("now");
+  const lines = document.getElementById("lines");
   const state = document.getElementById("live");
   const forms = document.getElementById("forms"), sent = new WeakSet();
   let shown = "";
@@ -17,13 +17,18 @@
 
   function showNow(html) {
     if (html === shown) return;
-    const link = now.contains(document.activeElement) && document.activeElement.getAttribute("href");
-    now.innerHTML = shown = html;
-    if (link) now.querySelector(`[href="${CSS.escape(link)}"]`)?.focus();
+    const made = document.createElement("template");
+    made.innerHTML = shown = html;
+    for (const fresh of [...made.content.children]) {
+      const old = document.getElementById(fresh.id);
+      const link = old.contains(document.activeElement) && document.activeElement.getAttribute("href");
+      old.replaceWith(fresh);
+      if (link) fresh.querySelector(`[href="${CSS.escape(link)}"]`)?.focus();
+    }
     renewForms();
   }
 
-  const offers = () => now.querySelector("[data-offers]").dataset.offers;
+  const offers = () => document.querySelector("[data-offers]").dataset.offers;
   let offered = offers(), asking = false, failed = false;
 
   async function renewForms() {

@@ -63,13 +63,15 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
     zooms = _zooms(site, visit, card)
     wanted = Zoom(parameters.choice("zoom", tuple(Zoom), Zoom.CONVERSATION))
     zoom = wanted if wanted in zooms else Zoom.CONVERSATION  # of an operator who sent the address on
+    forms = offered.for_card(site, visit, card.card_id, every=True)
+    quotes = all(it.offer.command != "answer" for it in forms)  # else the form has the question
     with event_store.reading(site.engine) as db:
         after = event_store.last_seq(db)
         lines, cut = card_lines.newest(db, card.card_id, zoom, _before())
         listed = runs.of_card(db, card.card_id)
         total = spend.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
-        because = why(policies.in_force(db, card.board_id), snapshot, site.clock()) if snapshot else ""
+        because = why(policies.in_force(db, card.board_id), snapshot, quotes=quotes) if snapshot else ""
         left = _left(db, card) if card.archived else ""
         blockers = links.of_card(db, card.card_id)
         parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
@@ -100,7 +102,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         zooms=zooms,
         before=_before(),
         path=path_of(card.repository, card.number, card.card_id),
-        forms=offered.for_card(site, visit, card.card_id, every=True),
+        forms=forms,
         visit=visit,
     )
 

@@ -18,7 +18,7 @@ from bot.web.live import assets
 from bot.web.live.response import PageUpdate, StreamResponse, message, seen
 from bot.web.live.terminal import terminal_html
 from bot.web.site import parameters
-from bot.web.site.layout import HEADERS, Site, run_visible, when
+from bot.web.site.layout import HEADERS, Site, run_visible, short_when, when
 from bot.web.site.lists import fitting, newest_fitting, path_of
 from ledger.events.run import BY_PUSH, CHECK
 from ledger.events.turn import SUBSCRIPTION
@@ -113,14 +113,14 @@ class RunPage:
         added = message("lines", text, last)
         if cut or fresh.more:
             return PageUpdate(added, b"", last, more=True)
-        shown = message("now", self._html("run_now.html", **now), last)
+        shown = message("now", self._html("run_now.html", **now) + self._html("run_work.html", **now), last)
         return PageUpdate(added, shown, last, ended=run.ended_at is not None)
 
     def _html(self, template: str, **values: object) -> str:
         return self._templates.get_template(template).render(values)
 
     def _line(self, line: RunLine) -> Markup:
-        shown = {"seq": line.seq, "at": when(line.at), "text": line.text}
+        shown = {"seq": line.seq, "at": short_when(line.at), "text": line.text}
         # The template has escaped it: autoescape is on for every .html.
         return Markup(self._html("run_line.html", **shown, output=terminal_html(line.output)))  # noqa: S704
 
@@ -188,7 +188,7 @@ class RunPage:
         if snapshot is None:
             return ""
         in_force = policies.in_force(db, run.board_id)
-        return why(in_force, snapshots.with_place(db, snapshot), self._site.clock())
+        return why(in_force, snapshots.with_place(db, snapshot), quotes=False)  # the page has the question
 
 
 def _offers(run: RunRow, of_run: Iterable[QuestionRow]) -> str:
@@ -241,5 +241,5 @@ def facts_of(run: RunRow) -> tuple[tuple[str, str], ...]:
         ("cost", f"{usd(run.usd)}{estimate}"),
         ("time at work", brief(timedelta(seconds=run.active_s))),
         ("queued", when(run.queued_at)),
-        ("ended", when(run.ended_at) if run.ended_at else "not yet"),
+        ("ended", when(run.ended_at) if run.ended_at else ""),
     )

@@ -8,7 +8,7 @@ from markupsafe import escape
 from sqlalchemy import Connection
 
 from bot.render.run.folded_steps import folded, without_echoes
-from bot.web.site.layout import when
+from bot.web.site.layout import short_when
 from ledger.ids import CardId
 from ledger.queries import timeline
 from ledger.queries.timeline import MAX_EVENTS, TimelineRow, Zoom
@@ -52,14 +52,14 @@ def newest(
 def _folded(rows: Sequence[TimelineRow]) -> Iterator[LineView]:
     """Return the lines with each fold in the place of its steps."""
     for row, steps in folded(rows):
-        shown = [(when(step.at), plain(step.text, MAX_STEP)) for step in steps[-MAX_STEPS:]]
+        shown = [(short_when(step.at), plain(step.text, MAX_STEP)) for step in steps[-MAX_STEPS:]]
         yield _line(row)._replace(steps=shown, omitted=len(steps) - len(shown))
 
 
 def _line(it: TimelineRow) -> LineView:
     payload = json.dumps(json.loads(it.payload), indent=1)[:MAX_PAYLOAD] if it.payload else ""
     text = it.text.removeprefix(f"run {it.run_id} ")  # a line begins with its run
-    return LineView(it.seq, when(it.at), it.run_id or "", plain(text, MAX_LINE), it.kind, payload)
+    return LineView(it.seq, short_when(it.at), it.run_id or "", plain(text, MAX_LINE), it.kind, payload)
 
 
 def _fitting(lines: Sequence[LineView]) -> Sequence[LineView]:

@@ -362,3 +362,8 @@ def may_see(site: Site, visit: SignIn, card: CardRow) -> bool:
 def when(moment: datetime) -> str:
     """Return a time as pages show it."""
     return f"{moment:%d %b %Y, %H:%M} UTC"
+
+
+def short_when(moment: datetime) -> str:
+    """Return a time as lines show it, under a heading that names UTC."""
+    return f"{moment:%d %b, %H:%M:%S}"

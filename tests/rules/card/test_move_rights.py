@@ -26,7 +26,7 @@ from rules.intents import by_command, internal, outbound, rule_results
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import CancelMerge, Intent, MergePull, RuleEvent, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
-from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, kinds, only, pull, run
+from tests.rules.scene import CARD, POLICY, asks, card, ended, kinds, only, pull, run
 
 EVE, BOB, AUTOMATION = Mover("eve", "triage"), Mover("bob", "write"), "github-project-automation[bot]"
 
@@ -207,8 +207,8 @@ def test_it_goes_on_once_it_is_known_that_somebody_who_may_moved_it() -> None:
 
 def test_explain_tells_of_a_run_whose_card_was_dragged_away_without_the_right() -> None:
     away = card("Tasks", run=run(RunState.WORKING), mover=EVE)
-    assert "; `eve` moved the card to `Tasks`" in why(POLICY, away, NOW)
-    assert "eve" not in why(POLICY, replace(away, mover=Mover("bob", "write")), NOW)
+    assert "; `eve` moved the card to `Tasks`" in why(POLICY, away)
+    assert "eve" not in why(POLICY, replace(away, mover=Mover("bob", "write")))
     found = asks(away, CardMoved(CARD, "In Progress", "Tasks", False))
     assert "r1 goes on" in only(found, CardExplained).because
 

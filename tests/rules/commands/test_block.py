@@ -14,7 +14,7 @@ from rules.intents.outbound import LinkCard
 from rules.runs.kill_switch import show_block
 from rules.snapshot import Snapshot, Stop
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import BOARD, CARD, NOW, POLICY, QUESTION, asks, card, ended, given, kinds, run
+from tests.rules.scene import BOARD, CARD, POLICY, QUESTION, asks, card, ended, given, kinds, run
 
 HELD = (Stop("card", CARD, "al", because="no contract"),)
 SAID = "the card is blocked by al (no contract): /cardinal unblock lets it go on"
@@ -73,7 +73,7 @@ def test_a_blocked_card_says_so_wherever_it_stands(column: str, newest: object) 
     assert rest is not None
     assert (rest.state, rest.because, rest.reason) == (CardState.BLOCKED, SAID, Reason.BLOCKED)
     blocked = card(column, CardState.BLOCKED, run=newest, stops=HELD, because=SAID, reason=Reason.BLOCKED)
-    assert why(POLICY, blocked, NOW) == SAID
+    assert why(POLICY, blocked) == SAID
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_a_card_says_drag_me_on_only_where_done_would_merge_it(
     assert rest is not None
     assert rest.state == (state or stale)
     assert said in rest.because
-    assert said in why(scene.POLICY, found, NOW)
+    assert said in why(scene.POLICY, found)
     seldom = rest_of(scene.POLICY, replace(found, checking=None))
     assert seldom is not None
     assert ("checked first" in seldom.because) == (stands == {"gate": Gate.UNSEEN})

@@ -36,5 +36,5 @@ def run(call: ApiRequest, given: JobName) -> Explanation:
         snapshot = snapshots.of_card(db, card.card_id)
         policy = policies.in_force(db, card.board_id)
         place = snapshots.with_place(db, snapshot) if snapshot else None
-        because = why(policy, place, call.site.clock()) if place else card.because
+        because = why(policy, place) if place else card.because
     return Explanation(state=card.state, why=clean(because))
