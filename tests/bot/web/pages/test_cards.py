@@ -156,12 +156,14 @@ def test_a_long_timeline_is_cut_to_what_a_page_holds_the_newest_lines_last(pages
     pages.cardinal.catch_up()
     card = pages.cardinal.card(item)
     said = [PersonSaid(card.card_id, n, "issue", "bob", True, f"{n:03} {'<' * 490}") for n in range(90)]
+    said[-1] = replace(said[-1], text=f"089 {'w' * 3000} is the end")
     with event_store.writing(pages.cardinal.services.engine) as db:
         event_store.append(db, *said, at=pages.cardinal.clock())
     page = pages.browser("alice").get(f"/cards/{card.repository}/{card.number}")
     assert len(page.data) < 100_000
-    assert "the newest 24 lines" in page.text
-    assert re.findall(r"<bdi>bob: ([0-9]+)", page.text) == [f"{n:03}" for n in range(66, 90)]
+    assert "the newest 23 lines" in page.text
+    assert " is the end" in page.text
+    assert re.findall(r"<bdi>bob: ([0-9]+)", page.text) == [f"{n:03}" for n in range(67, 90)]
 
 
 def test_a_command_in_a_comment_is_one_line_of_the_timeline_and_each_event_at_the_depth_debug(
