@@ -116,9 +116,9 @@ def _drawn(console: "Console", grid: "Table") -> list[str]:
     return [row.rstrip() for row in captured.get().splitlines()]
 
 
-def line(text: str) -> str:
+def line(text: str, most: int = 500) -> str:
     """Return outside text as one line that cannot move the cursor or turn the reading direction."""
-    return plain(text, 500)
+    return plain(text, most)
 
 
 def block(text: str) -> Iterable[str]:

@@ -17,9 +17,9 @@ from bot.scheduler import cleanup
 def command(dry_run: bool, as_json: bool) -> None:
     """Remove folders, files and rows that nobody needs any more.
 
-    Workspaces of finished cards, containers and files of dead claims, refs of old runs, old artifacts and old
-    deliveries: on this host, and by the same rules as the clean-up of every minute. Of two at once only one
-    does it: this command then says so.
+    Workspaces of finished cards, containers and files of dead claims, refs and logs of old runs, old
+    artifacts and old deliveries: on this host, and by the same rules as the clean-up of every minute. Of two
+    at once only one does it: this command then says so.
 
     \b
     Examples:

@@ -45,7 +45,8 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
     """List the hosts; drain or remove one first, where asked.
 
     Each with its last heartbeat, the runs at work and its places for them, labels and version. What waits for
-    an answer on a drained host goes on elsewhere, from what is on GitHub.
+    an answer on a drained host goes on elsewhere: from its newest checkpoint where hosts share a store
+    (CARDINAL_STORE), else from what is on GitHub.
 
     \b
     Examples:

@@ -19,7 +19,7 @@ from ledger.lifecycle import backup as backups
 def command(source: Path, overwrite_newer: bool, as_json: bool) -> None:
     """Put a back-up in the ledger's place.
 
-    Only while `cardinal up` does not run; SOURCE is the back-up. With CARDINAL_DATABASE_URL set to an empty
+    Only while nothing runs in this home; SOURCE is the back-up. With CARDINAL_DATABASE_URL set to an empty
     database of PostgreSQL, the ledger goes over to it.
 
     \b
@@ -28,7 +28,7 @@ def command(source: Path, overwrite_newer: bool, as_json: bool) -> None:
       cardinal restore before-upgrade.db --overwrite-newer
     """
     config = _home.settings()
-    with lock_file.hold(config.home):
+    with lock_file.hold_alone(config.home):
         report = backups.restore(source, config.database_url, overwrite_newer=overwrite_newer)
     result = {"events": report.events, "head": report.head}
     show(result, as_json=as_json, text=lambda: (f"the ledger has {report.events} events again",))

@@ -20,7 +20,7 @@ from ledger.errors import CardinalError
 from ledger.events.findings import FindingsReported
 from ledger.ids import CardId
 from ledger.queries import timeline
-from ledger.queries.timeline import MAX_EVENTS, TimelineRow, Zoom
+from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow, Zoom
 from ledger.views import (
     artifacts,
     budgets,
@@ -254,4 +254,4 @@ def _card_text(story: CardStory) -> Iterable[str]:
     for run in story.runs:
         yield f"{run.run_id}  {state_word(run.ending or run.state)}  ${run.usd:.2f}  {line(run.last_line)}"
     for row in story.timeline:
-        yield f"{when(row.at)}  {row.run_id or '':5}  {line(row.text)}"
+        yield f"{when(row.at)}  {row.run_id or '':5}  {line(row.text, WORDS_CHARS)}"

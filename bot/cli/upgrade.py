@@ -13,6 +13,8 @@ from bot.cli import _home
 from bot.system import lock_file
 from ledger.errors import CardinalError
 
+NOTHING = "nothing"  # where a service manager starts it
+STARTS = ("up", "work", "serve", NOTHING)
 Run = Callable[[tuple[str, ...]], int]  # runs a command, and returns its exit code
 
 
@@ -32,30 +34,39 @@ class UpgradeError(CardinalError):
     type=click.Path(exists=True, dir_okay=False, resolve_path=True),
     help="The way back: the copy of the ledger that this older version is to go on with.",
 )
-def command(wheel: str, copy: str | None) -> None:
+@click.option(
+    "--start",
+    type=click.Choice(STARTS),
+    default=STARTS[0],
+    show_default=True,
+    help="What to start then, as this host did before.",
+)
+def command(wheel: str, copy: str | None, start: str) -> None:
     """Install another version, make its images, and start it.
 
-    Only while `cardinal up` does not run; WHEEL is the file of the other version. Its start copies the ledger
-    first, and says how to go back. What happened since that copy is not in it.
+    Only while nothing runs in this home; WHEEL is the file of the other version. Its start copies a ledger in
+    SQLite first, and says how to go back. What happened since that copy is not in it.
 
     \b
     Examples:
       cardinal upgrade cardinal_board-0.2.0-py3-none-any.whl
+      cardinal upgrade cardinal_board-0.2.0-py3-none-any.whl --start work
       cardinal upgrade cardinal_board-0.1.0-py3-none-any.whl --restore before-upgrade.db
     """
     upgrade(_home.settings().home, wheel, copy, lambda words: subprocess.run(words, check=False).returncode)
-    program = _program()
-    os.execv(program[0], (*program, "up"))  # noqa: S606 -- no shell is the point
+    if start != NOTHING:
+        program = _program()
+        os.execv(program[0], (*program, start))  # noqa: S606 -- no shell is the point
 
 
 def upgrade(home: Path, wheel: str, copy: str | None, run: Run) -> None:
-    """Put the wheel's version in place, and its ledger. Raises AlreadyUpError, UpgradeError."""
+    """Put the wheel's version in place, and its ledger. Raises AlreadyUpError, PartsUpError, UpgradeError."""
 
     def step(*words: str) -> None:
         if run(words):
             raise UpgradeError(words)
 
-    with lock_file.hold(home):  # nothing starts while half of a version is there
+    with lock_file.hold_alone(home):  # nothing starts while half of a version is there
         step(*pip(), "install", "--quiet", "--upgrade", wheel)
         step(*_program(), "images")
     if copy:

@@ -17,7 +17,7 @@ from ledger.events.run import RunEvent
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queries import timeline
-from ledger.queries.timeline import TimelineRow, Zoom
+from ledger.queries.timeline import WORDS_CHARS, TimelineRow, Zoom
 from ledger.views import cards, runs
 
 POLL_S = 0.5
@@ -119,6 +119,6 @@ def _printed(db: Connection, row: TimelineRow, as_json: bool) -> str:
     card = cards.get(db, row.card_id)
     name = f"{card.repository}#{card.number}" if card is not None and card.number else row.card_id
     if not as_json:
-        return f"{when(row.at)}  {line(name)}  {row.run_id or ''}  {line(row.text)}"
+        return f"{when(row.at)}  {line(name)}  {row.run_id or ''}  {line(row.text, WORDS_CHARS)}"
     about = {"seq": row.seq, "at": row.at.isoformat(), "card": name, "run": row.run_id, "kind": row.kind}
     return json.dumps({**about, "zoom": row.zoom, "text": row.text})

@@ -82,9 +82,12 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 
 
 def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
-    """Run the web server alone; it stores deliveries without a Redis and without the App's key, too."""
+    """Run the web server alone; it stores deliveries without a Redis and without the App's key, too.
+
+    Raises ChangingHomeError.
+    """
     config = _prepared(environ, cwd, Config.require_web, say)
-    with web_server.bind(config) as listener:
+    with lock_file.hold_part(config.home), web_server.bind(config) as listener:
         say(_way_in(config, web_server.address(listener)))
         ProcessGroup(web_roles(config, listener), say).run()
 
@@ -92,13 +95,14 @@ def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 def work(
     environ: Mapping[str, str], cwd: Path, say: Say, *, names: tuple[QueueName, ...], tick: bool
 ) -> None:
-    """Run workers alone, of the queues in `names`. Raises NoRedisError."""
+    """Run workers alone, of the queues in `names`. Raises NoRedisError, ChangingHomeError."""
     config = _prepared(environ, cwd, Config.require_github, say)
-    client = embedded_redis.connect(config)
-    if not embedded_redis.answers(client):
-        raise NoRedisError(config.home)
-    client.close()
-    ProcessGroup(_working(config, names, tick=tick), say).run()
+    with lock_file.hold_part(config.home):
+        client = embedded_redis.connect(config)
+        if not embedded_redis.answers(client):
+            raise NoRedisError(config.home)
+        client.close()
+        ProcessGroup(_working(config, names, tick=tick), say).run()
 
 
 def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None], say: Say) -> Config:

@@ -1,4 +1,4 @@
-"""Clean-up: containers of dead claims, workspaces of finished cards, old refs and old deliveries."""
+"""Clean-up: containers of dead claims, workspaces of finished cards, old refs, logs and deliveries."""
 
 import logging
 import shutil
@@ -84,7 +84,8 @@ def _tidied(services: Services, renew: Renew | None) -> Iterator[str]:
             yield from _removed(_places(services, backend, places), renew)
         except RunnerError as error:
             log.warning("not tidied backend=%s reason=%s", name, error)
-    yield from _removed((*_gateways(places, alive), *_exports(places, alive)), renew)
+    dead = (*_gateways(places, alive), *_exports(places, alive), *_logs(services, places))
+    yield from _removed(dead, renew)
     try:
         yield from artifact_retention.drop(services, dry_run=renew is None, renew=renew)
     except (RunnerError, StaleClaimError) as error:  # this host's own claim is renewed again below
@@ -113,10 +114,10 @@ def _is_alive(db: Connection, places: HostPaths, run_id: RunId, generation: int)
     return run is not None and run.state in RUN_HELD and current == generation
 
 
-def _is_old(folder: Path) -> bool:
-    """Tell whether a folder of this host is old; both times are this host's."""
+def _is_old(path: Path, age_s: float = CHAT_S) -> bool:
+    """Tell whether a folder or file of this host is old, or gone; both times are this host's."""
     try:
-        return time.time() - folder.stat().st_mtime > CHAT_S
+        return time.time() - path.stat().st_mtime > age_s
     except FileNotFoundError:
         return True
 
@@ -182,6 +183,18 @@ def _is_forgotten(db: Connection, places: HostPaths, run_id: RunId, now: datetim
         return False
     stands = (places.workspaces / folder_name(run.card_id) / "card").exists()
     return not stands or now - run.ended_at > REF_AGE
+
+
+def _logs(services: Services, places: HostPaths) -> Iterator[Leftover]:
+    """Yield the logs of runs that are over, once they are older than artifacts may get."""
+    age_s = timedelta(days=services.config.artifact_days).total_seconds()
+    for log_file in sorted(places.logs.glob("r*.log")):
+        if not (log_file.stem[1:].isdecimal() and _is_old(log_file, age_s)):
+            continue
+        with event_store.reading(services.engine) as db:
+            run = runs.get(db, RunId(log_file.stem))
+        if run is None or run.state is RunState.ENDED:
+            yield Leftover(f"the log of {log_file.stem}", partial(log_file.unlink, missing_ok=True))
 
 
 def _gateways(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator[Leftover]:

@@ -1,9 +1,9 @@
-"""Lock of a home, held by the process group that runs there, and the record of its pids."""
+"""Locks of a home, held by the process groups that run there, and the record of the pids of `cardinal up`."""
 
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,22 @@ class AlreadyUpError(CardinalError):
         )
 
 
+class PartsUpError(CardinalError):
+    """A web server or workers live alone in this home."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        super().__init__(f"`cardinal serve` or `cardinal work` runs in {home}: stop it first")
+
+
+class ChangingHomeError(CardinalError):
+    """An upgrade or a restore is at work in this home."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        super().__init__(f"{home} is being upgraded or restored: start it once that is done")
+
+
 @dataclass(frozen=True, slots=True)
 class Presence:
     """A running group: its own pid, the web server's address, and the pid of each part by name."""
@@ -34,18 +50,37 @@ class Presence:
 @contextmanager
 def hold(home: Path) -> Iterator[None]:
     """Hold the home's lock; raises AlreadyUpError. The kernel lets go of it when this process dies."""
-    path = home / "run" / "up.lock"
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    with path.open("a") as lock:
-        try:
-            # Not flock: children would hold that one as well.
-            fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            raise AlreadyUpError(home) from error
+    with _locked(home, "up", fcntl.LOCK_EX, AlreadyUpError):
         try:
             yield
         finally:
             _pids(home).unlink(missing_ok=True)
+
+
+@contextmanager
+def hold_part(home: Path) -> Iterator[None]:
+    """Hold the home as a web server or workers alone do, any number of them; raises ChangingHomeError."""
+    with _locked(home, "parts", fcntl.LOCK_SH, ChangingHomeError):
+        yield
+
+
+@contextmanager
+def hold_alone(home: Path) -> Iterator[None]:
+    """Hold the home for a change of what runs there; raises AlreadyUpError and PartsUpError."""
+    with hold(home), _locked(home, "parts", fcntl.LOCK_EX, PartsUpError):
+        yield
+
+
+@contextmanager
+def _locked(home: Path, name: str, how: int, refused: Callable[[Path], CardinalError]) -> Iterator[None]:
+    path = home / "run" / f"{name}.lock"
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with path.open("a+") as lock:
+        try:
+            fcntl.lockf(lock, how | fcntl.LOCK_NB)  # not flock: children would hold that one as well
+        except OSError as error:
+            raise refused(home) from error
+        yield
 
 
 def record(home: Path, presence: Presence) -> None:

@@ -10,14 +10,23 @@ from ledger.codec import decode
 from ledger.db.statements import statement
 from ledger.db.tables import events
 from ledger.event import Event
-from ledger.events.run import AgentSaid, CommandChecked, ToolUsed
+from ledger.events.run import (
+    AgentSaid,
+    CommandChecked,
+    PlanRedirected,
+    QuestionAnswered,
+    QuestionAsked,
+    RunSteered,
+    ToolUsed,
+)
 from ledger.ids import RunId
 from ledger.queries.timeline import LINES, Zoom, one_line
 
+WORDS = (AgentSaid, PlanRedirected, QuestionAnswered, QuestionAsked, RunSteered)
 # Beside the lines of the depth activity. The rest of the depth debug is the operator's.
 WORK = (AgentSaid.__name__, ToolUsed.__name__)
 KINDS = tuple(sorted({*WORK, *(kind for kind, (zoom, _) in LINES.items() if zoom is not Zoom.DEBUG)}))
-MAX_OUTPUT = 4000  # characters of an agent's words, and of a command's output
+MAX_OUTPUT = 4000  # characters of words, and of a command's output
 MAX_BEHIND = 500  # events of which an open page gets the lines, however far behind it is
 
 _SHOWN = events.c.kind.in_([literal(kind) for kind in KINDS])
@@ -100,9 +109,9 @@ def _line(seq: int, at: datetime, kind: str, body: str) -> RunLine:
 
 
 def _output(event: Event) -> str:
-    """Return a program's output; of an agent its words, where one line does not hold them."""
+    """Return a program's output; of an agent and people their words, where one line does not hold them."""
     if isinstance(event, CommandChecked):
         return event.tail
-    if isinstance(event, AgentSaid) and one_line(event.text) != event.text.strip():
+    if isinstance(event, WORDS) and one_line(event.text) != event.text.strip():
         return event.text
     return ""

@@ -29,7 +29,7 @@ from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTa
 from ledger.ids import CardId, RunId
 from ledger.views.runs import runs
 
-LINE_CHARS = 500
+LINE_CHARS, WORDS_CHARS = 500, 4_000  # of a line; of one with the words of people or to them
 MAX_EVENTS = 1000  # that are read where steps fold
 MAX_SEQ = 2**62  # no event has it
 _RELATIONS = {"blocks": "blocks", "blocked_by": "is blocked by", "relates": "is related to"}
@@ -66,16 +66,19 @@ class TimelineRow:
 PAYLOADS = frozenset(
     (
         *("AgentSaid", "BoardToolCalled", "BranchExported", "BranchPushed", "CallRefused", "Checkpointed"),
-        "BranchRebased",
         *("CommandChecked", "GuardsJudged", "HostReached", "PermissionAwaited", "PermissionRefused"),
         *("PlanApproved", "PlanProposed", "PlanTicked", "Progressed", "ProviderFailed", "QuestionAnswered"),
         *("QuestionAsked", "RoundBegan", "RoundFailed", "RunClaimed", "RunEnded", "RunParked", "RunRequeued"),
         *("RunStepped", "SessionLost", "SessionStarted", "StageEntered", "StageLeft", "TodoListed"),
         *("SecretSent", "ToolServerCalled", "ToolServerFailed"),
         *("ToolAllowed", "ToolUsed", "TurnEnded", "TurnStarted", "UsageMetered", "ValidationEnded"),
-        *("CommitsSigned", "WorkspaceRestored", "WorkspaceTaken"),
+        *("CommitsSigned", "WorkspaceRestored", "WorkspaceTaken", "BranchRebased"),
     )
 )
+WORDS = frozenset(
+    ("AssistantReplied", "CommandGiven", "PersonSaid", "PlanProposed", "PlanRedirected", "QuestionAnswered",
+     "QuestionAsked", "ReviewSubmitted", "RunSteered")
+)  # fmt: skip
 Line = tuple[Zoom, Callable[[Any], str]]
 _C, _A = Zoom.CONVERSATION, Zoom.ACTIVITY
 _CHOOSES_NOTHING = ", which chooses nothing"
@@ -367,14 +370,14 @@ def line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
     zoom, tell = LINES.get(kind, (Zoom.DEBUG, lambda _e: kind))
     run_id = event.run_id if isinstance(event, RunEvent) else None
     step = event if isinstance(event, ToolUsed) else None
-    return TimelineRow(seq, card_id, run_id, zoom, kind, one_line(tell(event)), at, step=step)
+    text = one_line(tell(event), WORDS_CHARS if kind in WORDS else LINE_CHARS)
+    return TimelineRow(seq, card_id, run_id, zoom, kind, text, at, step=step)
 
 
-def one_line(text: str) -> str:
-    """Return `text` without line breaks and control characters, at most LINE_CHARS long."""
-    words = "".join(char if char.isprintable() else " " for char in text[: LINE_CHARS * 4]).split()
-    whole = " ".join(words)
-    return whole if len(whole) <= LINE_CHARS else whole[: LINE_CHARS - 1] + "…"
+def one_line(text: str, most: int = LINE_CHARS) -> str:
+    """Return `text` without line breaks and control characters, at most so many characters."""
+    whole = " ".join("".join(char if char.isprintable() else " " for char in text[: most * 4]).split())
+    return whole if len(whole) <= most else whole[: most - 1] + "…"
 
 
 @cache

@@ -11,7 +11,7 @@ from bot.render.run.folded_steps import folded, without_echoes
 from bot.web.site.layout import short_when
 from ledger.ids import CardId
 from ledger.queries import timeline
-from ledger.queries.timeline import MAX_EVENTS, TimelineRow, Zoom
+from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow, Zoom
 from rules.text import plain
 
 MAX_PAYLOAD = 2000
@@ -59,7 +59,7 @@ def _folded(rows: Sequence[TimelineRow]) -> Iterator[LineView]:
 def _line(it: TimelineRow) -> LineView:
     payload = json.dumps(json.loads(it.payload), indent=1)[:MAX_PAYLOAD] if it.payload else ""
     text = it.text.removeprefix(f"run {it.run_id} ")  # a line begins with its run
-    return LineView(it.seq, short_when(it.at), it.run_id or "", plain(text, MAX_LINE), it.kind, payload)
+    return LineView(it.seq, short_when(it.at), it.run_id or "", plain(text, WORDS_CHARS), it.kind, payload)
 
 
 def _fitting(lines: Sequence[LineView]) -> Sequence[LineView]:

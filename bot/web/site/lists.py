@@ -1,8 +1,8 @@
 """Cards as lists on pages show them: outside text made harmless and short; and lists that fit into a page."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 from urllib.parse import quote
 
@@ -12,17 +12,30 @@ from markupsafe import Markup, escape
 from bot.web.acting.offered import FormView
 from ledger.ids import CardId
 from ledger.queries.lanes import ListedCard
+from ledger.states import CardState
 from rules.text import brief, plain, state_word, usd
 
 MAX_TITLE, MAX_WHY = 120, 240
 MAX_PART = 8_000  # bytes of HTML of one list among others on a page
 Row = TypeVar("Row")
+# After how long a card looks late, and overdue: one that waits for people, one that agents have.
+_PEOPLES = (timedelta(days=1), timedelta(days=3))
+_AGENTS = (timedelta(hours=1), timedelta(hours=6))
+_AGES: Mapping[str, tuple[timedelta, timedelta]] = {
+    CardState.NEEDS_INPUT: _PEOPLES, CardState.BLOCKED: _PEOPLES, CardState.FAILED: _PEOPLES,
+    CardState.WORK_COMPLETE: _PEOPLES, CardState.IN_REVIEW: _PEOPLES, CardState.CHANGES_REQUESTED: _PEOPLES,
+    CardState.APPROVED: _PEOPLES,
+    CardState.QUEUED: _AGENTS, CardState.WORKING: _AGENTS, CardState.REVISING: _AGENTS,
+}  # fmt: skip
 MAX_ACTING = 10  # cards of one list that have forms; the others have them on their own pages
 
 
 @dataclass(frozen=True, slots=True)
 class CardView:
-    """A card in a list; `path` is empty for a draft, which has no page. `acts`: a script gets its forms."""
+    """A card in a list; `path` is empty for a draft, which has no page. `age` is that of `age_of`.
+
+    `acts`: a script gets its forms.
+    """
 
     name: str
     title: str
@@ -35,6 +48,7 @@ class CardView:
     people: str
     run: str
     cost: str
+    age: str = ""
     forms: tuple[FormView, ...] = ()
     acts: bool = False
 
@@ -66,8 +80,15 @@ def card_view(card: ListedCard, now: datetime, forms: tuple[FormView, ...] = ())
         people=plain(", ".join(card.people)),
         run=card.run_id or "",
         cost=usd(card.usd) if card.usd else "",
+        age=age_of(card.state, now - card.state_at),
         forms=forms,
     )
+
+
+def age_of(state: str, length: timedelta) -> str:
+    """Return how old a card in that state looks: `late`, `overdue`, or empty."""
+    late, overdue = _AGES.get(state, (timedelta.max, timedelta.max))
+    return "overdue" if length >= overdue else "late" if length >= late else ""
 
 
 def path_of(repository: str | None, number: int | None, card_id: CardId) -> str:

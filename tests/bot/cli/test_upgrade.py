@@ -1,22 +1,15 @@
 """`cardinal upgrade`: install, images, ledger; nothing goes on after a step that failed."""
 
+import os
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from bot.cli.upgrade import UpgradeError, upgrade
-from bot.system import lock_file
-
-HOLDER = """
-import sys
-from pathlib import Path
-from bot.system import lock_file
-with lock_file.hold(Path(sys.argv[1])):
-    print(flush=True)
-    input()
-"""
+from bot.system.lock_file import AlreadyUpError, PartsUpError
+from tests.bot.cli.conftest import Cardinal
+from tests.bot.system.test_lock_file import hold_elsewhere
 
 
 def steps(home: Path, copy: str | None = None, fails: str = "") -> list[str]:
@@ -47,11 +40,31 @@ def test_nothing_goes_on_after_a_step_that_failed(tmp_path: Path, fails: str, be
     assert len(steps(tmp_path, "copy.db", fails)) == begun
 
 
-def test_nothing_is_installed_under_a_cardinal_that_runs(tmp_path: Path) -> None:
-    words = (sys.executable, "-c", HOLDER, str(tmp_path))
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as group:
-        assert group.stdout is not None
-        assert group.stdout.readline()
-        with pytest.raises(lock_file.AlreadyUpError):
+@pytest.mark.parametrize(("how", "error"), [("hold", AlreadyUpError), ("hold_part", PartsUpError)])
+def test_nothing_is_installed_under_a_cardinal_that_runs(
+    tmp_path: Path, how: str, error: type[Exception]
+) -> None:
+    with hold_elsewhere(tmp_path, how) as group:
+        with pytest.raises(error):
             steps(tmp_path)
-        group.communicate(b"\n", timeout=60)
+        group.kill()
+
+
+@pytest.mark.parametrize(
+    ("words", "started"), [((), ["up"]), (("--start", "work"), ["work"]), (("--start", "nothing"), [])]
+)
+def test_a_host_starts_again_what_it_ran_before(
+    cardinal: Cardinal,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    words: tuple[str, ...],
+    started: list[str],
+) -> None:
+    (tmp_path / "new.whl").touch()
+    begun: list[str] = []
+    monkeypatch.setattr(
+        subprocess, "run", lambda words, check: subprocess.CompletedProcess(words, int(check))
+    )
+    monkeypatch.setattr(os, "execv", lambda _program, words: begun.append(words[-1]))
+    assert cardinal("upgrade", str(tmp_path / "new.whl"), *words).exit_code == 0
+    assert begun == started

@@ -14,13 +14,13 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from sqlalchemy import Engine
 
-from bot.daemon.up import NoRedisError, work
+from bot.daemon.up import NoRedisError, serve, work
 from bot.scheduler import queues
 from bot.system import config as configuration
 from bot.system import lock_file
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
-from bot.system.lock_file import Presence
+from bot.system.lock_file import ChangingHomeError, Presence
 from forge.seed import load
 from forge.server import Forge
 from ledger.ids import DeliveryId
@@ -32,6 +32,7 @@ from tests.bot.conftest import SECRET, start_redis
 from tests.bot.daemon.test_group import alive
 from tests.bot.daemon.test_web_server import post
 from tests.bot.ingest.samples import sample
+from tests.bot.system.test_lock_file import hold_elsewhere
 from tests.ledger.older import make_older
 from tests.ledgers import new_ledger
 from tests.waiting import until
@@ -234,6 +235,17 @@ def test_an_older_ledger_is_backed_up_beside_it(
         work(environ, tmp_path, said.append, names=(), tick=False)
     (copy,) = (config.home / "data").glob("upgrade-from-*")
     assert str(copy) in said[0]
+
+
+def test_neither_web_server_nor_workers_start_while_the_home_is_changed(
+    environ: dict[str, str], tmp_path: Path, config: Config
+) -> None:
+    with hold_elsewhere(config.home, "hold_alone") as change:
+        with pytest.raises(ChangingHomeError):
+            work(environ, tmp_path, print, names=(), tick=False)
+        with pytest.raises(ChangingHomeError):
+            serve(environ, tmp_path, print)
+        change.kill()
 
 
 def test_a_second_one_in_the_same_home_is_refused(

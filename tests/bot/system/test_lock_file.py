@@ -8,21 +8,21 @@ from pathlib import Path
 import pytest
 
 from bot.system import lock_file
-from bot.system.lock_file import AlreadyUpError, Presence
+from bot.system.lock_file import AlreadyUpError, ChangingHomeError, PartsUpError, Presence
 
 HOLD = """
 import sys
 from pathlib import Path
 from bot.system import lock_file
-with lock_file.hold(Path(sys.argv[1])):
+with getattr(lock_file, sys.argv[2])(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
 
 
-def hold_elsewhere(home: Path) -> "subprocess.Popen[str]":
+def hold_elsewhere(home: Path, how: str = "hold") -> "subprocess.Popen[str]":
     process = subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(home)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-c", HOLD, str(home), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "held\n"
@@ -37,6 +37,30 @@ def test_a_second_group_in_the_same_home_is_refused_until_the_first_is_dead(tmp_
         first.wait(60)
         with lock_file.hold(tmp_path):
             pass
+
+
+def test_parts_live_beside_each_other_and_beside_all_and_no_change_begins_under_them(tmp_path: Path) -> None:
+    with (
+        hold_elsewhere(tmp_path, "hold_part") as part,
+        lock_file.hold(tmp_path),
+        lock_file.hold_part(tmp_path),
+    ):
+        part.kill()
+    with hold_elsewhere(tmp_path, "hold_part") as part:
+        with pytest.raises(PartsUpError, match="stop it first"), lock_file.hold_alone(tmp_path):
+            raise AssertionError("changed under a part")
+        part.kill()
+        part.wait(60)
+        with lock_file.hold_alone(tmp_path):
+            pass
+
+
+def test_nothing_starts_while_a_home_is_changed(tmp_path: Path) -> None:
+    with hold_elsewhere(tmp_path, "hold_alone") as change:
+        for hold, error in ((lock_file.hold, AlreadyUpError), (lock_file.hold_part, ChangingHomeError)):
+            with pytest.raises(error), hold(tmp_path):
+                raise AssertionError("started meanwhile")
+        change.kill()
 
 
 def test_what_runs_is_told_and_forgotten_at_the_end(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from threading import Thread
 import pytest
 from sqlalchemy import Engine
 
-from ledger.events.run import AgentSaid, CommandChecked, ToolUsed, UsageMetered
+from ledger.events.run import AgentSaid, CommandChecked, RunSteered, ToolUsed, UsageMetered
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queries import run_lines
@@ -82,6 +82,14 @@ def test_what_a_program_wrote_keeps_its_lines_and_colours(begun: Engine) -> None
         ("one", ""),
     ]
     assert len(lines[5].output) == run_lines.MAX_OUTPUT
+
+
+def test_words_of_people_keep_their_lines(begun: Engine) -> None:
+    with event_store.writing(begun) as db:
+        event_store.append(db, RunSteered(RUNS[0], "ann", "one\ntwo", 1), at=NOW)
+        event_store.append(db, RunSteered(RUNS[0], "ann", "one", 2), at=NOW)
+    lines, _ = followed(begun, RUNS[0], 0, 100)
+    assert [line.output for line in lines[-2:]] == ["one\ntwo", ""]
 
 
 def test_each_event_says_once_which_stream_goes_on(begun: Engine) -> None:

@@ -201,3 +201,23 @@ def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(
     os.utime(builder.places(cardinal.services.config).artifacts / digest[:2] / digest, (long_ago, long_ago))
     # What waits for nobody goes first.
     assert cleanup.tidy(cardinal.services) == ("1 files of no run", f"the refs of 1 runs in {mirror.name}")
+
+
+def test_the_log_of_a_run_that_is_over_goes_when_it_is_old_and_no_other_file_does(cardinal: Cardinal) -> None:
+    works, over, young = (cardinal.new(column="In Progress") for _ in range(3))
+    cardinal.catch_up()
+    ids = [cardinal.run_of(item).run_id for item in (works, over, young)]
+    for run_id in ids:
+        cardinal.begin(run_id)
+    for run_id in ids[1:]:
+        cardinal.finish(run_id, files={"a.txt": b"1\n"})
+    logs = builder.places(cardinal.services.config).logs
+    logs.mkdir(exist_ok=True)
+    old = time.time() - cardinal.services.config.artifact_days * 86_400 - 60
+    for name in (*ids, "r999", "redis", "remember"):
+        (logs / f"{name}.log").touch()
+        if name != ids[2]:
+            os.utime(logs / f"{name}.log", (old, old))
+    assert cleanup.tidy(cardinal.services, dry_run=True).count(f"the log of {ids[1]}") == 1
+    cleanup.tidy(cardinal.services)
+    assert {file.stem for file in logs.iterdir()} == {ids[0], ids[2], "redis", "remember"}

@@ -52,6 +52,13 @@ def test_a_run_that_no_person_asked_for_waits_for_the_policys_reviewers(
     assert ("Yours" in pages.browser("bob").get("/").text) == theirs
 
 
+def test_a_card_that_waits_for_a_day_looks_late(pages: Pages) -> None:
+    asked(pages.cardinal)
+    assert 'class="late"' not in pages.browser("alice").get("/").text
+    pages.cardinal.clock.forward(86_400)
+    assert '<span class="late" data-since=' in pages.browser("alice").get("/").text
+
+
 def test_what_only_others_may_answer_stands_apart(pages: Pages) -> None:
     run_id = asked(pages.cardinal)
     by = pages.cardinal.run(RunId(run_id)).by
@@ -156,12 +163,14 @@ def test_a_long_timeline_is_cut_to_what_a_page_holds_the_newest_lines_last(pages
     pages.cardinal.catch_up()
     card = pages.cardinal.card(item)
     said = [PersonSaid(card.card_id, n, "issue", "bob", True, f"{n:03} {'<' * 490}") for n in range(90)]
+    said[-1] = replace(said[-1], text=f"089 {'w' * 3000} is the end")
     with event_store.writing(pages.cardinal.services.engine) as db:
         event_store.append(db, *said, at=pages.cardinal.clock())
     page = pages.browser("alice").get(f"/cards/{card.repository}/{card.number}")
     assert len(page.data) < 100_000
-    assert "the newest 24 lines" in page.text
-    assert re.findall(r"<bdi>bob: ([0-9]+)", page.text) == [f"{n:03}" for n in range(66, 90)]
+    assert "the newest 23 lines" in page.text
+    assert " is the end" in page.text
+    assert re.findall(r"<bdi>bob: ([0-9]+)", page.text) == [f"{n:03}" for n in range(67, 90)]
 
 
 def test_a_command_in_a_comment_is_one_line_of_the_timeline_and_each_event_at_the_depth_debug(
