@@ -239,7 +239,8 @@ def ask_limit(run: RunContext, exceeded: ExceededLimit, spent: RunUsage) -> NoRe
     allowance = run.allowance
     text = f"The run reached {allowance.reached(exceeded, spent)}{_plan_progress(run)}."
     if exceeded in _SUBJECTS:
-        run.ask(_SUBJECTS[exceeded], f"{text} Shall it go on?", (GO_ON, STOP))
+        going_on = allowance.going_on(exceeded, spent)
+        run.ask(_SUBJECTS[exceeded], f"{text}{going_on} Shall it go on?", (GO_ON, STOP))
     if allowance.shared:
         run.ask(Subject.SHARED, f"{text}{allowance.advice()} Shall it go on then?", (AS_FAR, STOP))
     run.ask(Subject.BUDGET, f"{text} Shall it go on?", (GO_ON, STOP))
