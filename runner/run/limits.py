@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil
 
 from ledger.model.limit_answers import Subject
 from ledger.model.spend_limits import Limit
@@ -31,6 +32,7 @@ _SHARED = {
     Limit.DAY: "the board's budget for the day",
     Limit.BOARD: "the board's budget",
 }
+_MAX_USD = 1e6  # that a gateway is believed
 _SAME_USD = 1e-6  # sums of floats differ by less
 
 
@@ -137,9 +139,18 @@ class Allowance:
         )
         return f"{which}: {used}, {spent.active_s / 60:.1f} min and {spent.turns} turns so far"
 
-    def going_on(self, exceeded: ExceededLimit, spent: RunUsage) -> str:
-        """Return what as much again comes to, for people; empty where that is the limit once more."""
+    def going_on(self, exceeded: ExceededLimit, spent: RunUsage, needs_usd: float = 0.0) -> str:
+        """Return what as much again comes to, for people; empty where that is the limit once more.
+
+        `needs_usd` must be left for the next call.
+        """
         match exceeded:
+            case ExceededLimit.BUDGET if not self.shared:
+                more_usd = min(needs_usd, _MAX_USD) - (self.bound_usd - spent.usd)
+                if not more_usd > self.limits.budget_usd:
+                    return ""
+                enough = f"`/cardinal budget +{ceil(more_usd * 100) / 100:.2f}`"
+                return f" As much again does not pay for its next call: {enough} does."
             case ExceededLimit.TURNS:
                 limit, allowed, used = self.limits.max_turns, self.most_turns, spent.turns
             case ExceededLimit.TOKENS:

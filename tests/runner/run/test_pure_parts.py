@@ -123,6 +123,14 @@ def test_a_question_says_what_as_much_again_means_where_that_is_not_the_limit() 
     assert small.going_on(ExceededLimit.BUDGET, far) == ""
 
 
+def test_a_question_says_how_many_dollars_pay_for_the_next_call_where_as_much_again_does_not() -> None:
+    small, spent = Allowance(Limits(budget_usd=0.05)), replace(SPENT, usd=0.04)
+    assert small.going_on(ExceededLimit.BUDGET, spent, 0.06) == ""
+    assert "`/cardinal budget +0.52` does" in small.going_on(ExceededLimit.BUDGET, spent, 0.521)
+    shared = replace(small, ceiling_usd=0.04, rule="usd_per_card", rule_usd=9)
+    assert shared.going_on(ExceededLimit.BUDGET, spent, 0.521) == ""
+
+
 def test_a_limit_of_nothing_is_no_limit() -> None:
     free = Limits(timeout_s=0, silence_s=0, max_turns=0, budget_usd=0)
     assert Allowance(free).exceeded(replace(SPENT, usd=99, turns=9999, active_s=1e6, silent_s=1e6)) is None
