@@ -26,7 +26,7 @@ class CommandAuthor:
 
     `source` is the comment's id or `<door>:<name>`, as in CommandGiven; `at` is None if GitHub does not tell
     it. `base` is the default branch's commit, if the command depends on it; `user_id` is GitHub's; `via` is
-    the program's token; `no_address` as in CommandGiven.
+    the program's token; `no_address` and `addresses_unread` as in CommandGiven.
     """
 
     login: str
@@ -39,6 +39,7 @@ class CommandAuthor:
     user_id: int = 0
     via: str = ""
     no_address: bool = False
+    addresses_unread: bool = False
 
 
 def give(
@@ -53,8 +54,9 @@ def give(
     syncs a card whose text chooses the repository. A subscription depends on the file of subscribers. Other
     commands read nothing.
     """
-    base = _base(services, card, parsed, role=author.role, login=author.login)
-    author = replace(author, base=base, no_address=_has_no_address(services, parsed, author.login))
+    author = replace(author, base=_base(services, card, parsed, role=author.role, login=author.login))
+    if isinstance(parsed, parser.Parsed) and parsed.command == "subscribe":
+        author = _with_address(services, author)
     return lambda db: (command_event(policies.in_force(db, card.board_id), card, parsed, author),)
 
 
@@ -73,14 +75,13 @@ def _base(services: Services, card: cards.CardRow, parsed: object, *, role: str,
     return "" if starts else repositories.head(services.hub, run.repository if run else card.repository)
 
 
-def _has_no_address(services: Services, parsed: object, login: str) -> bool:
-    """Tell whether the command asks for notices that cannot be sent; of a broken file none is."""
-    if not isinstance(parsed, parser.Parsed) or parsed.command != "subscribe":
-        return False
+def _with_address(services: Services, author: CommandAuthor) -> CommandAuthor:
+    """Return the author with whether notices can be sent to them."""
     try:
-        return subscribers.of_login(subscribers.read(services.config.home), login) is None
-    except (SubscribersError, OSError):
-        return True
+        known = subscribers.read(services.config.home)
+    except SubscribersError:
+        return replace(author, addresses_unread=True)
+    return replace(author, no_address=subscribers.of_login(known, author.login) is None)
 
 
 def command_event(
@@ -106,6 +107,7 @@ def command_event(
                 asker.user_id,
                 asker.via,
                 asker.no_address,
+                asker.addresses_unread,
             )
         word, because = parsed.command, answer.because
     if parser.door_of(asker.source) != parser.COMMENT:

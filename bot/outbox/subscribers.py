@@ -21,17 +21,23 @@ class SubscribersError(CardinalError):
 
     def __init__(self, path: Path, problem: str) -> None:
         self.path = path
-        super().__init__(f"{path} cannot be read: {problem}. Correct it, or `cardinal notify remove` and add")
+        remedy = "Correct it, or move it away and `cardinal notify add` whom it named"
+        super().__init__(f"{path} cannot be read: {problem}. {remedy}")
 
 
 def read(home: Path) -> dict[str, Subscriber]:
     """Return the subscribers by name; none without a file. Raises SubscribersError, without an address."""
     path = home / FILE
     try:
-        return _READER.validate_json(path.read_bytes()) if path.exists() else {}
+        return _READER.validate_json(path.read_bytes())
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise SubscribersError(path, error.strerror or type(error).__name__) from error
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
-        raise SubscribersError(path, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+        where = ".".join(map(str, first["loc"]))
+        raise SubscribersError(path, ": ".join(filter(None, (where, first["msg"])))) from None
 
 
 def of_login(known: Mapping[str, Subscriber], login: str) -> Subscriber | None:

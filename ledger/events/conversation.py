@@ -35,7 +35,8 @@ class CommandGiven(CardEvent):
     it, by GitHub's clock, where it says so, or when the form came. `base` is the default branch's commit
     then, where the command depends on it. `user_id` is GitHub's of `by`; 0 in old events. `via` is the name
     of a program's token, or of the operator's account on the host. `no_address`: the command wishes for
-    notices to `by`, of whom the operator has given no address.
+    notices to `by`, of whom the operator has given no address; `addresses_unread`: the operator's file of
+    them cannot be read.
     """
 
     command: str
@@ -50,6 +51,7 @@ class CommandGiven(CardEvent):
     user_id: int = 0
     via: str = ""
     no_address: bool = False
+    addresses_unread: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,12 +33,12 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     subject = run_id or "the card"
     followed = CardSubscribed(snapshot.card_id, given.by, run_id)
     decided = Decision((followed,), (f"{given.by} follows {subject}",))
-    if not given.no_address:
+    if given.addresses_unread:
+        why = "cannot read its file of addresses. Ask whoever runs it to see `cardinal doctor`"
+    elif given.no_address:
+        remedy = code(f"cardinal notify add {given.by}")
+        why = f"knows no address of theirs. Ask whoever runs Cardinal for {remedy}"
+    else:
         return decided
-    person, remedy = code(given.by, 40), code(f"cardinal notify add {given.by}")
-    return decided + say(
-        snapshot,
-        given,
-        f"{person} follows {subject}, but no notice can be sent yet: Cardinal knows no address of theirs. Ask"
-        f" whoever runs Cardinal for {remedy}; notices come from then on.",
-    )
+    told = f"{code(given.by, 40)} follows {subject}, but no notice can be sent yet: Cardinal {why}; notices come"
+    return decided + say(snapshot, given, f"{told} from then on.")

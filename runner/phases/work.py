@@ -213,7 +213,7 @@ def _finished_now(run: RunContext) -> bool:
 
 def _bitten(run: RunContext, result: TurnResult, exceeded: ExceededLimit) -> NoReturn:
     if exceeded in ASKS:
-        ask_limit(run, exceeded, result.spent)
+        ask_limit(run, exceeded, result.spent, result.needs_usd)
     reached = run.allowance.reached(exceeded, result.spent)
     reason = "stalled" if exceeded is ExceededLimit.SILENCE else "guardrail"
     raise failed(reason, f"the agent reached {reached}; it was stopped in {result.took_s:.1f} s")
@@ -234,10 +234,13 @@ def _phase_of(turn: str) -> Phase:
     return Phase(turn.split("-")[0])
 
 
-def ask_limit(run: RunContext, exceeded: ExceededLimit, spent: RunUsage) -> NoReturn:
+def ask_limit(
+    run: RunContext, exceeded: ExceededLimit, spent: RunUsage, needs_usd: float = 0.0
+) -> NoReturn:
     """Ask whether the run may exceed a limit, and park. More dollars help only where its own ran out."""
     allowance = run.allowance
     text = f"The run reached {allowance.reached(exceeded, spent)}{_plan_progress(run)}."
+    text += allowance.going_on(exceeded, spent, needs_usd)
     if exceeded in _SUBJECTS:
         run.ask(_SUBJECTS[exceeded], f"{text} Shall it go on?", (GO_ON, STOP))
     if allowance.shared:

@@ -56,10 +56,14 @@ class TurnRecord:
 
 @dataclass(slots=True)
 class Question:
-    """A question to people; `answer` and `code` are None while it is open."""
+    """A question to people; `answer` and `code` are None while it is open.
+
+    `used` is the usage so far of the time, turns or tokens that it is about.
+    """
 
     event: QuestionAsked
     seq: int
+    used: float = 0
     answer: str | None = None
     answered_by: str = ""
     code: Code | None = None

@@ -240,7 +240,8 @@ class History:
     def _(self, event: happened.QuestionAsked) -> None:
         self.question_count += 1
         if asker_of(event.asker) is not QuestionSource.RULES:  # those are about the card; the run goes on
-            self.questions.append(Question(event, self.seq))
+            used = {"time": self.active_s, "turns": self.turns_used, "tokens": self.tokens_used}
+            self.questions.append(Question(event, self.seq, used.get(event.subject, 0)))
 
     @_fold.register
     def _(self, event: happened.QuestionAnswered) -> None:

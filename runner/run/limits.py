@@ -1,8 +1,9 @@
 """Watchdogs: pure functions of a run's usage and its agent's silence."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil
 
 from ledger.model.limit_answers import Subject
 from ledger.model.spend_limits import Limit
@@ -31,6 +32,7 @@ _SHARED = {
     Limit.DAY: "the board's budget for the day",
     Limit.BOARD: "the board's budget",
 }
+_MAX_USD = 1e6  # that a gateway is believed
 _SAME_USD = 1e-6  # sums of floats differ by less
 
 
@@ -48,14 +50,15 @@ class RunUsage:
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """The limits, extended by people: `extensions` counts renewals by subject, `added_usd` are extra dollars.
+    """The limits, extended by people: `extensions` are renewals, each with its subject and the usage of that
+    at the question; `added_usd` are extra dollars.
 
     `ceiling_usd` is the run's cost at which its reservation is used up, None without one. The policy's limit
     `rule`, of `rule_usd`, made that less than the run's own budget.
     """
 
     limits: Limits
-    extensions: Mapping[Subject, int] = field(default_factory=dict)
+    extensions: Sequence[tuple[Subject, float]] = ()
     added_usd: float = 0.0
     ceiling_usd: float | None = None
     rule: str = ""
@@ -63,22 +66,22 @@ class Allowance:
 
     def times(self, subject: Subject) -> int:
         """Return the factor on the limit of that subject."""
-        return 1 + self.extensions.get(subject, 0)
+        return 1 + sum(extended is subject for extended, _ in self.extensions)
 
     @property
     def most_s(self) -> float:
         """The limit of the agent's working time in seconds; 0 is no limit."""
-        return self.limits.timeout_s * self.times(Subject.TIME)
+        return self._extended(self.limits.timeout_s, Subject.TIME)
 
     @property
     def most_turns(self) -> int:
         """The limit of turns; 0 is no limit."""
-        return self.limits.max_turns * self.times(Subject.TURNS)
+        return int(self._extended(self.limits.max_turns, Subject.TURNS))
 
     @property
     def most_tokens(self) -> int:
         """The limit of tokens; 0 is no limit."""
-        return self.limits.max_tokens * self.times(Subject.TOKENS)
+        return int(self._extended(self.limits.max_tokens, Subject.TOKENS))
 
     @property
     def budget_usd(self) -> float:
@@ -136,6 +139,29 @@ class Allowance:
         )
         return f"{which}: {used}, {spent.active_s / 60:.1f} min and {spent.turns} turns so far"
 
+    def going_on(self, exceeded: ExceededLimit, spent: RunUsage, needs_usd: float = 0.0) -> str:
+        """Return what as much again comes to, for people; empty where that is the limit once more.
+
+        `needs_usd` must be left for the next call.
+        """
+        match exceeded:
+            case ExceededLimit.BUDGET if not self.shared:
+                more_usd = min(needs_usd, _MAX_USD) - (self.bound_usd - spent.usd)
+                if not more_usd > self.limits.budget_usd:
+                    return ""
+                enough = f"`/cardinal budget +{ceil(more_usd * 100) / 100:.2f}`"
+                return f" As much again does not pay for its next call: {enough} does."
+            case ExceededLimit.TURNS:
+                limit, allowed, used = self.limits.max_turns, self.most_turns, spent.turns
+            case ExceededLimit.TOKENS:
+                limit, allowed, used = self.limits.max_tokens, self.most_tokens, spent.tokens
+            case _:
+                return ""
+        then = _as_much_again(limit, allowed, used)
+        if then == allowed + limit:
+            return ""
+        return f" As much again is used up already: going on allows {then:,.0f} {exceeded} in all."
+
     def advice(self) -> str:
         """Return how to lift a shared limit, for people; empty where the run's own limit holds."""
         if not self.shared:
@@ -145,7 +171,22 @@ class Allowance:
             f" {Limit(self.rule).setting} in the policy, or let the other runs under it end first."
         )
 
+    def _extended(self, limit: float, subject: Subject) -> float:
+        allowed = limit
+        for extended, used in self.extensions:
+            if extended is subject and limit > 0:
+                allowed = _as_much_again(limit, allowed, used)
+        return allowed
+
     def _dollars(self) -> str:
         if not self.shared:
             return f"its budget of ${self.bound_usd:.2f}"
         return f"what {_SHARED[Limit(self.rule)]} of ${self.rule_usd:.2f} left for it"
+
+
+def _as_much_again(limit: float, allowed: float, used: float) -> float:
+    """Return what is allowed once the limit is extended: where one more of it is used up already, as much
+    as was used, so that people are not asked before each call.
+    """
+    more = allowed + limit
+    return more if used < more else 2 * used

@@ -1,6 +1,5 @@
 """State of a run while a supervisor holds it, shared by all its phases."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
@@ -95,7 +94,7 @@ class RunContext:
         history, reserved = self.history, self.history.reserved
         return Allowance(
             self.order.limits,
-            Counter(question.extends for question in history.questions if question.extends is not None),
+            [(it.extends, it.used) for it in history.questions if it.extends is not None],
             history.added_usd,
             history.ceiling_usd if reserved is not None else None,
             reserved.by_rule if reserved is not None else "",

@@ -51,6 +51,7 @@ class AgentListener:
         self.parks = False
         self.exceeded: ExceededLimit | None = None
         self.problem = self.cause = ""
+        self.needs_usd = 0.0
 
     def line(self, text: str) -> None:
         """Take one line of the agent."""
@@ -108,8 +109,8 @@ class AgentListener:
                 self.batch.meter(event)
             case messages.ProviderFailure():
                 self._failed(event)
-            case messages.CallRefusal(kind=kind, detail=detail):
-                self._refused(kind, detail)
+            case messages.CallRefusal():
+                self._refused(event)
             case messages.HostRequest():
                 self._reach(event)
             case messages.SecretUse():
@@ -235,8 +236,8 @@ class AgentListener:
             self.exceeded, self.problem = ExceededLimit.PROVIDER, detail
             self.cause = f"{failure.provider}:{failure.status}"
 
-    def _refused(self, kind: str, detail: str) -> None:
-        detail = one_line(redact(detail), 600)
+    def _refused(self, refusal: messages.CallRefusal) -> None:
+        kind, detail = refusal.kind, one_line(redact(refusal.detail), 600)
         if self._refusals < _REFUSALS:
             self._refusals += 1
             self.batch.add(seen.CallRefused(self._run.order.run_id, kind, detail))
@@ -244,6 +245,7 @@ class AgentListener:
             of_run = kind in ("budget", "tokens")
             self.exceeded = ExceededLimit(kind) if of_run else ExceededLimit.PROVIDER
             self.problem, self.cause = detail, f"{self._run.order.agent}:{kind}"
+            self.needs_usd = refusal.needs_usd
 
 
 def attached(run: RunContext, effect: Effect) -> tuple[tuple[RunEvent, ...], Mapping[str, object]]:

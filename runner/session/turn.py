@@ -35,7 +35,8 @@ class TurnResult:
     """Result of a turn. `outcome` as in TurnEnded; `exceeded` and `stop` say why it was stopped.
 
     `problem` says why it broke; `killed`: from outside, for unknown reasons. `session_gone`: the agent does
-    not know its session any more, and began nothing. `cause` is RunEnded's, of a provider.
+    not know its session any more, and began nothing. `cause` is RunEnded's, of a provider. `needs_usd`: what
+    must be left for the call that the budget does not pay.
     """
 
     outcome: str
@@ -48,6 +49,7 @@ class TurnResult:
     killed: bool = False
     session_gone: bool = False
     cause: str = ""
+    needs_usd: float = 0.0
 
 
 class Turn:
@@ -107,8 +109,9 @@ class Turn:
         self._run.log.append(self._ended(outcome, exit_code, took_s))
         killed = outcome == "broken" and exit_code in SIGKILLED and not self._child.fate
         gone = outcome == "broken" and self._listener.end is not None and self._listener.end.session_gone
-        spent, cause = self._spent(), self._listener.cause
-        return TurnResult(outcome, exit_code, took_s, exceeded, stop, spent, problem, killed, gone, cause)
+        spent, said = self._spent(), self._listener
+        of_turn = (outcome, exit_code, took_s, exceeded, stop, spent, problem, killed, gone)
+        return TurnResult(*of_turn, said.cause, said.needs_usd)
 
     def _attend(self, wait_s: float) -> None:
         for piece in self._child.hear(wait_s):

@@ -9,6 +9,7 @@ from bot.github.api import roles
 from bot.outbox import notice_channel, subscribers
 from bot.outbox.contract import Act, ActResult, GivenUpError, TryAgainError
 from bot.outbox.notice_channel import Notice
+from bot.outbox.subscribers import SubscribersError
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.subscription import CardUnsubscribed
@@ -36,7 +37,10 @@ WORDS = {
 
 def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActResult:
     """Send what is still news. After a crash it is sent again only where the same notice is known as such."""
-    subscriber = subscribers.read(context.config.home).get(intent.name)
+    try:
+        subscriber = subscribers.read(context.config.home).get(intent.name)
+    except SubscribersError as error:
+        raise TryAgainError(str(error)) from error
     if subscriber is None:
         raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
     if entry.sending and not notice_channel.knows_repeats(subscriber.address):

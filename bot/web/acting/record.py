@@ -91,6 +91,16 @@ def record_of_operator(services: Services, card: CardRow, name: str, text: str, 
     return seq
 
 
+def recorded(services: Services, card: CardRow, sent: SentCommand) -> int | None:
+    """Return the number of the event that an earlier request with that key made; None for the first one.
+
+    Raises ReusedKeyError.
+    """
+    now = ledger_clock(services.engine, services.clock)()
+    with event_store.reading(services.engine) as db:
+        return acted_requests.find(db, sent.key, _request(card, sent), now)
+
+
 def record(
     services: Services, card: CardRow, visit: SignIn, sent: SentCommand, *, role: str = ""
 ) -> tuple[int, bool]:
@@ -102,9 +112,7 @@ def record(
     # Other requests of this process may read the card, too; and its hosts share the ledger's clock.
     clock = ledger_clock(services.engine, services.clock)
     services = replace(services, name=f"{sent.door}-{sent.number}", clock=clock)
-    text = json.dumps((card.card_id, sent.name, sent.text))
-    with event_store.reading(services.engine) as db:
-        before = acted_requests.find(db, sent.key, text, services.now())
+    before = recorded(services, card, sent)
     if before is not None:
         return before, False
     role = role or roles.role_of_account(services.hub, card.repository or "", visit.login, visit.user_id)
@@ -121,14 +129,20 @@ def record(
     )
     make = _give(services, card, parser.of_form(sent.name, sent.text), author)
     with event_store.writing(services.engine) as db:
-        before = acted_requests.find(db, sent.key, text, now)
+        before = acted_requests.find(db, sent.key, _request(card, sent), now)
         if before is not None:
             return before, False
-        (recorded,) = event_store.append(db, *make(db), at=now)
-        acted_requests.keep(db, sent.key, text, recorded.seq, now=now, ttl=sent.kept_until - now)
+        (fresh,) = event_store.append(db, *make(db), at=now)
+        acted_requests.keep(
+            db, sent.key, _request(card, sent), fresh.seq, now=now, ttl=sent.kept_until - now
+        )
         reactor.advance(db, now=now)
     wake(services)
-    return recorded.seq, True
+    return fresh.seq, True
+
+
+def _request(card: CardRow, sent: SentCommand) -> str:
+    return json.dumps((card.card_id, sent.name, sent.text))
 
 
 def _give(

@@ -20,13 +20,14 @@ class JobRequest(ApiModel):
 
 
 def request_of(call: ApiRequest, key: str) -> JobRequest:
-    """Return the account's own request. Raises ApiError."""
+    """Return the account's own request. Raises ApiError, BusyError."""
     with event_store.reading(call.site.engine) as db:
         row = jobs.get(db, key)
-        if row is None or row.user_id != call.visit.user_id:
-            raise not_found()
-        boards, at = [it for it in call.boards if it.board_id == row.board_id], call.site.clock()
-        home = call.site.config.home
+    if row is None or row.user_id != call.visit.user_id:
+        raise not_found()
+    boards, at = [it for it in call.boards if it.board_id == row.board_id], call.site.clock()
+    home = call.site.config.home
+    with event_store.reading(call.site.engine) as db:
         warnings = [line for board in boards for line in holds.start_lines(db, board, row.column, at, home)]
     return JobRequest(
         request=row.key,

@@ -24,7 +24,7 @@ from rules.text import count, plain
 
 log = logging.getLogger(__name__)
 NOTHING = "Nothing is sent to you by chat or mail, as far as this web server knows."
-UNREADABLE = "Whom notices go to cannot be read just now: whoever runs Cardinal finds the reason in its log."
+UNREADABLE = "Whom notices go to cannot be read just now: whoever runs Cardinal finds the reason by `cardinal doctor`."
 HOW = "What waits for you is said on GitHub in any case, and in the inbox. An operator sets notices up:"
 PATH, DOOR = "/notices", "pages"
 MAX_BYTES = 4_000
@@ -84,7 +84,7 @@ def _subscribers(site: Site) -> tuple[Mapping[str, Subscriber], str]:
     """Return the subscribers, and the text for whoever is not among them."""
     try:
         return subscribers.read(site.config.home), NOTHING
-    except (SubscribersError, OSError) as error:
+    except SubscribersError as error:
         log.warning("no notices shown reason=%s", error)
         return {}, UNREADABLE
 

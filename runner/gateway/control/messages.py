@@ -33,11 +33,12 @@ class CallRefusal:
     """The gateway refused or cut a call.
 
     `kind`: budget, tokens, model, rate, closed, key, size, request or network. `request` is an
-    unreadable one; `network`: the provider would have reached out.
+    unreadable one; `network`: the provider would have reached out. `needs_usd`: what must be left for it.
     """
 
     kind: str
     detail: str
+    needs_usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

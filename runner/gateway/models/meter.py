@@ -129,6 +129,16 @@ class Meter:
         over = self._budget.over or self._budget.idle
         return not over and self._answer_tokens(self._budget.left_usd, alone=True) > 0
 
+    @property
+    def needs_usd(self) -> float:
+        """The dollars with which the call fits, when it is alone."""
+        return self._usual_usd + self._least_tokens(alone=True) * self._token_usd
+
+    def _least_tokens(self, *, alone: bool) -> int:
+        if not self.request.streamed:
+            return self.request.limit_tokens or _UNSAID_TOKENS
+        return min(self.request.limit_tokens or _MAX_TOKENS, _MIN_TOKENS if alone else _BESIDE_TOKENS)
+
     def _answer_tokens(self, free_usd: float, *, alone: bool) -> int:
         """Return the longest possible answer in tokens; 0 when the call does not fit.
 
@@ -140,12 +150,10 @@ class Meter:
             return 0
         room_usd += self._budget.slack_usd if alone else 0.0
         most = int(room_usd / self._token_usd) if self._token_usd > 0 else _MAX_TOKENS
-        said = self.request.limit_tokens
+        least = self._least_tokens(alone=alone)
         if not self.request.streamed:
-            wanted = said or _UNSAID_TOKENS
-            return wanted if wanted <= most else 0
-        wanted = said or _MAX_TOKENS
-        least = min(wanted, _MIN_TOKENS if alone else _BESIDE_TOKENS)
+            return least if least <= most else 0
+        wanted = self.request.limit_tokens or _MAX_TOKENS
         half = max(most // 2, _AMPLE_TOKENS if alone else least)
         return min(wanted, most, half) if most >= least else 0
 

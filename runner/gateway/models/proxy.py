@@ -28,10 +28,10 @@ _LATER = ((b"retry-after", b"5"),)
 
 
 class CallRefusedError(RunnerError):
-    """The gateway does not make this call; `kind` as in `CallRefusal`."""
+    """The gateway does not make this call; `kind` and `needs_usd` as in `CallRefusal`."""
 
-    def __init__(self, kind: str, detail: str) -> None:
-        self.kind, self.detail = kind, detail
+    def __init__(self, kind: str, detail: str, needs_usd: float = 0.0) -> None:
+        self.kind, self.detail, self.needs_usd = kind, detail, needs_usd
         super().__init__(detail)
 
 
@@ -175,9 +175,8 @@ class Models:
                 raise CallRefusedError("tokens", "the run's limit of tokens is used up")
             if not meter.may_fit_later():
                 left = max(0.0, self._budget.left_usd)
-                raise CallRefusedError(
-                    "budget", f"the budget is used up: this call does not fit in what is left, ${left:.2f}"
-                )
+                said = f"the budget is used up: this call does not fit in what is left, ${left:.2f}"
+                raise CallRefusedError("budget", said, meter.needs_usd)
             if self._clock() >= until_s:
                 raise CallRefusedError("rate", "other calls hold what is left of the budget: wait a moment")
             await self._changed(receive, until_s - self._clock())
@@ -229,7 +228,7 @@ class Models:
         now_s = self._clock()
         if refused.kind != "rate" or now_s - self._rate_reported_s >= _RATE_REPORT_S:
             self._rate_reported_s = now_s if refused.kind == "rate" else self._rate_reported_s
-            self._uplink.say(CallRefusal(refused.kind, refused.detail))
+            self._uplink.say(CallRefusal(refused.kind, refused.detail, refused.needs_usd))
         status = _STATUS.get(refused.kind, 400)
         body = wire.error(status, refused.kind, refused.detail)
         await asgi.answer(send, status, body, _LATER if refused.kind == "rate" else _FINAL)

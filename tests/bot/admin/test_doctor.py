@@ -232,3 +232,6 @@ def test_a_file_of_subscribers_that_cannot_be_read_is_a_finding_without_the_addr
     result = doctor("--json")
     assert findings(result)["notices"]["level"] == "fail"
     assert "s3cret" not in result.output
+    (home / "notices.json").unlink()
+    (home / "notices.json").mkdir()
+    assert findings(doctor("--json"))["notices"]["level"] == "fail"

@@ -67,6 +67,11 @@ def test_a_wrong_setting_and_a_wrong_file_are_named(config: Config) -> None:
     assert broken.exit_code == 2
     assert "alice.kindz" in broken.output
     assert "s3cret" not in broken.output
+    (config.home / subscribers.FILE).unlink()
+    (config.home / subscribers.FILE).mkdir()
+    for words in (("list",), ("remove", "alice")):
+        refused = notify(config, *words)
+        assert (refused.exit_code, "cannot be read: Is a directory. Correct it, or" in refused.output) == (2, True)
 
 
 def test_who_gets_escalated_questions_is_a_subscriber(config: Config) -> None:

@@ -349,6 +349,23 @@ def test_a_service_that_is_away_is_tried_again_and_given_up_with_the_next_step(
     assert receiver.url not in lost.because
 
 
+def test_a_file_that_cannot_be_read_holds_up_nothing_and_the_notice_goes_once_it_can(
+    stage: Stage, receiver: Receiver
+) -> None:
+    subscribe(stage, alice=Subscriber(address=receiver.url))
+    stage.happen(QuestionAsked(RUN, QuestionId("r1-q1"), "agent", "Cents or euros?", ()))
+    news(stage)
+    file = stage.config.home / subscribers.FILE
+    whole = file.read_text()
+    file.write_text("{")
+    stage.publish("notice")
+    assert receiver.got == []
+    file.write_text(whole)
+    stage.clock.forward(HOUR)
+    stage.publish("notice")
+    assert len(receiver.got) == 1
+
+
 def test_mail_arrives_and_a_hostile_title_is_no_header(stage: Stage) -> None:
     with mailbox() as (mails, address):
         subscribe(stage, alice=Subscriber(address=address))

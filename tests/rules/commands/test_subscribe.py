@@ -28,6 +28,14 @@ def test_without_an_address_it_says_so_and_what_to_do_and_the_card_is_followed_a
     assert "Ask whoever runs Cardinal for `cardinal notify add B´ob`" in said.text
 
 
+def test_with_addresses_that_nobody_can_read_it_says_that_and_not_that_there_is_none() -> None:
+    followed, said = handled("subscribe", card(run=run()), "", by="bob", addresses_unread=True)
+    assert isinstance(followed, CardSubscribed)
+    assert isinstance(said, Say)
+    assert "cannot read its file of addresses" in said.text
+    assert "notify add" not in said.text
+
+
 def test_the_operator_who_has_no_account_follows_nothing() -> None:
     (said,) = asks(card(), given("subscribe", place="cli", source="cli:subscribe", by="the operator"))
     assert isinstance(said, Say)

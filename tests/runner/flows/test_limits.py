@@ -24,9 +24,9 @@ SLOW = {"sleep": 0.6}
             "its limit of 2 turns",
         ),
         (
-            [SPEND, SPEND, SPEND, SLOW, EDIT, FINISH],
-            replace(LIMITS, max_tokens=50, budget_usd=50.0),
-            "its limit of 50 tokens with 60",
+            [{"usage": {"usd": 0.4, "in": 100, "out": 100}}, SLOW, EDIT, FINISH],
+            replace(LIMITS, max_tokens=7, budget_usd=50.0),  # far less than a call takes
+            "As much again is used up already: going on allows 400 tokens in all",
         ),
         ([{"sleep": 4}, {"sleep": 4}, EDIT, FINISH], replace(LIMITS, timeout_s=7), "its time of"),
     ],

@@ -161,6 +161,19 @@ def test_without_money_left_no_call_goes_out_until_there_is_some(world: Scene) -
     assert world.post(PATHS["messages"], ask()).status == 200
 
 
+@pytest.mark.parametrize("streamed", [True, False])
+def test_a_call_that_does_not_fit_says_how_many_dollars_it_needs(world: Scene, *, streamed: bool) -> None:
+    world.upstream.answers.append(Answer(messages("hi", usage=ANTHROPIC, output_tokens=700)))
+    words = [{"role": "user", "content": "word " * 80_000}]
+    call, needs_usd = ask(messages=words, stream=streamed, max_tokens=9_000), 0.1
+    for _ in range(2):
+        world.open(usd_left=needs_usd * 0.8)
+        assert world.post(PATHS["messages"], call).status == 400
+        needs_usd = world.ears.wait(CallRefusal)[-1].needs_usd
+    world.open(usd_left=needs_usd)
+    assert world.post(PATHS["messages"], call).status == 200
+
+
 def test_once_the_tokens_are_used_up_no_protocol_makes_a_call_however_many_dollars_are_left(
     tmp_path: Path,
 ) -> None:

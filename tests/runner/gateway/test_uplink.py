@@ -26,7 +26,7 @@ from runner.gateway.models.limits import RateLimiter
 
 ALL: tuple[GatewayMessage, ...] = (
     ProviderFailure("openai", 500, "oh", 2, final=True),
-    CallRefusal("budget", "no"),
+    CallRefusal("budget", "no", 0.5),
     HostRequest("example.org", 443, allowed=False, why="none"),
     Warned("look"),
     Drained(),

@@ -55,7 +55,7 @@ def test_added_dollars_add_dollars_alone() -> None:
     assert (allowed.bound_usd, allowed.times(Subject.BUDGET), allowed.left_usd(2.0)) == (3.5, 1, 1.5)
     assert allowed.exceeded(replace(SPENT, usd=3.49)) is None
     assert allowed.exceeded(replace(SPENT, usd=3.5)) is ExceededLimit.BUDGET
-    assert Allowance(Limits(), {Subject.BUDGET: 1}, 1.5).bound_usd == 5.5
+    assert Allowance(Limits(), ((Subject.BUDGET, 0),), 1.5).bound_usd == 5.5
 
 
 def test_a_reservation_that_is_smaller_holds_sooner_and_says_by_which_limit() -> None:

@@ -72,11 +72,11 @@ def test_each_watchdog_bites_at_its_limit(spent: RunUsage, verdict: ExceededLimi
 
 
 def test_going_on_gives_as_much_again() -> None:
-    twice = Allowance(Limits(), extensions={Subject.BUDGET: 1, Subject.TURNS: 1})
+    twice = Allowance(Limits(), ((Subject.BUDGET, 0), (Subject.TURNS, 60)))
     assert twice.exceeded(replace(SPENT, usd=3.9, turns=119)) is None
     assert twice.exceeded(replace(SPENT, usd=4.0)) is ExceededLimit.BUDGET
     assert "$4.00" in twice.reached(ExceededLimit.BUDGET, SPENT)
-    only = Allowance(Limits(), extensions={Subject.TURNS: 1})
+    only = Allowance(Limits(), ((Subject.TURNS, 60),))
     assert only.exceeded(replace(SPENT, usd=3.9, turns=119)) is ExceededLimit.BUDGET
 
 
@@ -86,11 +86,49 @@ def test_tokens_have_no_limit_until_the_policy_sets_one() -> None:
     limits = Limits(max_tokens=500)
     assert Allowance(limits).exceeded(replace(SPENT, tokens=499)) is None
     assert Allowance(limits).exceeded(replace(SPENT, tokens=500)) is ExceededLimit.TOKENS
-    assert Allowance(limits, {Subject.TURNS: 1}).left_tokens(510) == -10
-    twice = Allowance(limits, {Subject.TOKENS: 1})
+    assert Allowance(limits, ((Subject.TURNS, 60),)).left_tokens(510) == -10
+    twice = Allowance(limits, ((Subject.TOKENS, 510),))
     assert (twice.exceeded(replace(SPENT, tokens=999)), twice.left_tokens(510)) == (None, 490)
     said = twice.reached(ExceededLimit.TOKENS, replace(SPENT, tokens=1_003))
     assert said.startswith("its limit of 1,000 tokens with 1,003: ")
+
+
+@pytest.mark.parametrize(
+    ("used", "allowed"),
+    [
+        ([510, 1_003], 1_500),  # as much again of the limit
+        ([999, 1_100, 1_600], 2_000),
+        ([50_000], 100_000),  # 500 more would not pay for one call
+        ([50_000, 130_000], 260_000),
+    ],
+)
+def test_as_much_again_of_a_limit_far_below_the_usage_is_as_much_as_was_used(
+    used: list[int], allowed: int
+) -> None:
+    limits = Limits(max_tokens=500, max_turns=500, timeout_s=500)
+    tokens, turns, time = (
+        Allowance(limits, [(subject, it) for it in used])
+        for subject in (Subject.TOKENS, Subject.TURNS, Subject.TIME)
+    )
+    assert (tokens.most_tokens, turns.most_turns, time.most_s) == (allowed, allowed, allowed)
+    assert (tokens.most_turns, turns.most_s, time.most_tokens) == (500, 500, 500)
+
+
+def test_a_question_says_what_as_much_again_means_where_that_is_not_the_limit() -> None:
+    small = Allowance(Limits(max_tokens=500, max_turns=2))
+    far = replace(SPENT, tokens=50_000, turns=9)
+    assert small.going_on(ExceededLimit.TOKENS, replace(SPENT, tokens=999)) == ""
+    assert "going on allows 100,000 tokens in all" in small.going_on(ExceededLimit.TOKENS, far)
+    assert "going on allows 18 turns in all" in small.going_on(ExceededLimit.TURNS, far)
+    assert small.going_on(ExceededLimit.BUDGET, far) == ""
+
+
+def test_a_question_says_how_many_dollars_pay_for_the_next_call_where_as_much_again_does_not() -> None:
+    small, spent = Allowance(Limits(budget_usd=0.05)), replace(SPENT, usd=0.04)
+    assert small.going_on(ExceededLimit.BUDGET, spent, 0.06) == ""
+    assert "`/cardinal budget +0.52` does" in small.going_on(ExceededLimit.BUDGET, spent, 0.521)
+    shared = replace(small, ceiling_usd=0.04, rule="usd_per_card", rule_usd=9)
+    assert shared.going_on(ExceededLimit.BUDGET, spent, 0.521) == ""
 
 
 def test_a_limit_of_nothing_is_no_limit() -> None:

@@ -102,9 +102,9 @@ def test_a_failure_that_other_cards_share_has_a_code(
     [("budget", ExceededLimit.BUDGET), ("tokens", ExceededLimit.TOKENS), ("key", ExceededLimit.PROVIDER)],
 )
 def test_a_refused_call_says_which_limit_ends_the_turn(world: World, kind: str, limit: ExceededLimit) -> None:
-    hearing, _ = heard(world, gateway=SimpleNamespace(decode=lambda _: (CallRefusal(kind, "no"),)))
+    hearing, _ = heard(world, gateway=SimpleNamespace(decode=lambda _: (CallRefusal(kind, "no", 0.5),)))
     hearing.message("one")
-    assert hearing.exceeded is limit
+    assert (hearing.exceeded, hearing.needs_usd) == (limit, 0.5)
 
 
 def test_tokens_count_before_the_log_has_them(world: World) -> None:

@@ -74,25 +74,29 @@ def run(call: ApiRequest, given: JobWish) -> JobRequest:
     """
     board = call.board(given.board)
     given = _as_at_github(board, given)
-    _require_fit(call, board, given)
     site, key, text = call.site, secrets.token_hex(12), given.model_dump_json()
+    clock = ledger_clock(site.engine, site.clock)
+    now = clock()
+    with event_store.reading(site.engine) as db:
+        made = _made(db, call.key, text, now)
+    if made:
+        return request_of(call, made)
+    _require_fit(call, board, given)
     services = site.services.if_served(board.board_id)
     if services is None:
         raise not_found()
     role = roles.role_of_account(services.hub, given.repository, call.visit.login, call.visit.user_id)
-    now = ledger_clock(site.engine, site.clock)()
+    now = clock()
     with event_store.writing(site.engine) as db:
-        before = acted_requests.find(db, call.key, text, now)
-        if before is not None:
-            key = _key_at(db, before)
-        else:
+        made = _made(db, call.key, text, now)
+        if not made:
             _require_leave(db, board, call.visit, role, now, given)
             wish, card = _request(call, board, given, key)
             (recorded,) = event_store.append(db, wish, at=now)
             acted_requests.keep(db, call.key, text, recorded.seq, now=now, ttl=KEPT)
             handlers.put(db, card, now)
     wake(services)
-    return request_of(call, key)
+    return request_of(call, made or key)
 
 
 def _as_at_github(board: VisibleBoard, given: JobWish) -> JobWish:
@@ -147,9 +151,10 @@ def _require_leave(
         raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_jobs", because, later, LATER_S)
 
 
-def _key_at(db: Connection, seq: int) -> str:
-    """Return the key of the request of that event."""
-    event = next(it.event for it in event_store.read(db, after=seq - 1, limit=1))
+def _made(db: Connection, key: str, text: str, now: datetime) -> str:
+    """Return the name of the request that was made under that key; empty for none. Raises ReusedKeyError."""
+    seq = acted_requests.find(db, key, text, now)
+    event = next((it.event for it in event_store.read(db, after=seq - 1, limit=1)), None) if seq else None
     return event.key if isinstance(event, JobRequested) else ""
 
 

@@ -19,5 +19,5 @@ Input, Output = RequestName, JobRequest
 
 
 def run(call: ApiRequest, given: RequestName) -> JobRequest:
-    """Return it. Raises ApiError."""
+    """Return it. Raises ApiError, BusyError."""
     return request_of(call, given.request)

@@ -75,14 +75,16 @@ def _require_pace(call: ApiRequest, card: CardRow, command: str) -> None:
 def run(call: ApiRequest, given: CommandRequest) -> CommandReceipt:
     """Record it once. Raises ApiError, BusyError, CardBusyError, GithubError, ReusedKeyError."""
     card = jobs.card_of(call, given)
-    _require_pace(call, card, given.command.partition(":")[0])
-    about = record.card_of(call.site.services, card.card_id, given.command)
-    if about is None:
-        raise not_found()
     number = int.from_bytes(hashlib.sha256(call.key.encode()).digest()) % 2**NUMBER_BITS + 1
     until = call.site.clock() + KEPT
     sent = SentCommand(parser.API, given.command, given.text, number, call.key, until, call.token.name)
-    seq, first = record.record(*about, call.visit, sent)
+    seq, first = record.recorded(call.site.services, card, sent), False
+    if seq is None:
+        _require_pace(call, card, given.command.partition(":")[0])
+        about = record.card_of(call.site.services, card.card_id, given.command)
+        if about is None:
+            raise not_found()
+        seq, first = record.record(*about, call.visit, sent)
     outcome = record.outcome(call.site.services, call.visit, seq, parser.API)
     if outcome is None:
         raise not_found()

@@ -12,6 +12,7 @@ from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
 from ledger.log import event_store
+from bot.web.authorization import KEPT_S
 from ledger.queue import hosts
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY, with_column
@@ -49,6 +50,28 @@ def test_a_program_makes_one_card_for_its_account_however_often_it_asks(pages: P
     assert f"waits for #{parent.partition('#')[2]}" in job["why"]
     assert Program(pages, "alice").send("GET", f"/requests/{made.key}").status_code == 404
     cardinal.assert_nothing_is_stuck()
+
+
+def test_a_request_that_was_made_is_answered_though_it_would_not_fit_any_more(pages: Pages) -> None:
+    first = pages.cardinal.new(column="Tasks")
+    pages.cardinal.catch_up()
+    bob, path = Program(pages, "bob"), path_of(pages, first)
+    wish = {**WISH, "parents": [path.removeprefix("/jobs/").replace("shop/", "shop#")]}
+    made = bob.send("POST", "/jobs", wish, Idempotency_Key="k")
+    bob.command(path, "archive")
+    pages.cardinal.catch_up()
+    assert bob.send("POST", "/jobs", wish, Idempotency_Key="another").status_code == 422
+    again = bob.send("POST", "/jobs", wish, Idempotency_Key="k")
+    assert (again.status_code, again.get_json()["request"]) == (200, made.get_json()["request"]), again.text
+
+
+def test_what_became_of_a_request_is_told_without_holding_the_ledger_while_github_is_asked(
+    pages: Pages,
+) -> None:
+    bob = Program(pages, "bob")
+    made = bob.send("POST", "/jobs", WISH).get_json()
+    pages.cardinal.clock.forward(KEPT_S + 1)
+    assert bob.get(f"/requests/{made['request']}") == made
 
 
 def test_the_answer_says_why_no_run_would_start(pages: Pages) -> None:

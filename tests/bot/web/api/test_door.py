@@ -17,6 +17,7 @@ from ledger.queue import api_tokens
 from ledger.queue.api_tokens import Scope
 from ledger.states import RunState
 from tests.bot.flows.people import issue_of
+from tests.bot.flows.settings import POLICY
 from tests.bot.web.api.program import LIVES, Program, path_of
 from tests.bot.web.api.test_create_job import WISH
 from tests.bot.web.pages.forms import asked, at_work, commands
@@ -59,6 +60,20 @@ def test_a_request_acts_once_under_its_key_and_another_one_does_not_get_its_plac
     assert carol.command(path, "cancel", Idempotency_Key="k1").status_code == 200
     assert len(commands(pages)) == 2
     assert bob.command(path, "cancel", Idempotency_Key="ä").status_code == 400
+
+
+def test_a_key_that_acted_gets_its_receipt_whatever_the_pace_and_wherever_the_card_is(pages: Pages) -> None:
+    pages.cardinal.set_policy(POLICY.replace("limits: {", "limits: {commands_per_minute: 2, "))
+    item = pages.cardinal.new("Old", column="Tasks")
+    pages.cardinal.catch_up()
+    bob, path = Program(pages, "bob"), path_of(pages, item)
+    receipts = [bob.command(path, word, Idempotency_Key=word) for word in ("status", "archive")]
+    assert bob.command(path, "status", Idempotency_Key="another").status_code == 429
+    pages.cardinal.catch_up()
+    for word, first in zip(("status", "archive"), receipts, strict=True):
+        again = bob.command(path, word, Idempotency_Key=word).get_json()
+        assert (again["seq"], again["again"]) == (first.get_json()["seq"], True)
+    assert bob.command(path, "cancel", Idempotency_Key="status").status_code == 409
 
 
 def test_a_refused_command_is_refused_each_time_and_said_once(pages: Pages) -> None:

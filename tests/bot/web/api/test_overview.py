@@ -10,6 +10,9 @@ from tests.bot.web.pages.forms import asked, at_work
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Pages
 
+MISSING = "Ask whoever runs Cardinal for `cardinal notify add bob`"
+UNREAD = "Cardinal cannot read its file of addresses. Ask whoever runs it to see `cardinal doctor`"
+
 
 def test_a_program_follows_a_job_and_lists_what_it_follows(pages: Pages) -> None:
     item, other = at_work(pages), at_work(pages)
@@ -30,28 +33,29 @@ def test_a_program_follows_a_job_and_lists_what_it_follows(pages: Pages) -> None
 
 
 @pytest.mark.parametrize(
-    ("file", "known"),
+    ("file", "said"),
     [
-        ({"Bob": Subscriber(address="json://here")}, True),
-        ({"bob": Subscriber(address="json://here", channel=True), "alice": Subscriber(address="a")}, False),
-        ({}, False),
-        ("{", False),
+        ({"Bob": Subscriber(address="json://here")}, ""),
+        ({"bob": Subscriber(address="json://here", channel=True), "alice": Subscriber(address="a")}, MISSING),
+        ({}, MISSING),
+        ("{", UNREAD),
     ],
 )
-def test_who_follows_without_an_address_reads_so_by_the_api_and_on_the_card(
-    pages: Pages, file: dict[str, Subscriber] | str, known: bool
+def test_who_follows_and_gets_no_notices_reads_why_by_the_api_and_on_the_card(
+    pages: Pages, file: dict[str, Subscriber] | str, said: str
 ) -> None:
     item, home = at_work(pages), pages.cardinal.services.config.home
     if isinstance(file, str):
         (home / subscribers.FILE).write_text(file)
     else:
         subscribers.write(home, file)
-    bob, missing = Program(pages, "bob"), "Ask whoever runs Cardinal for `cardinal notify add bob`"
-    answer = bob.command(path_of(pages, item), "subscribe")
-    assert (missing in answer.get_json()["answer"]) is not known
+    bob = Program(pages, "bob")
+    answer = bob.command(path_of(pages, item), "subscribe").get_json()["answer"]
+    assert [it in answer for it in (MISSING, UNREAD)] == [it == said for it in (MISSING, UNREAD)]
     pages.cardinal.say(item, "/cardinal subscribe", "bob")
     pages.cardinal.catch_up()
-    assert sum(missing in comment for comment in pages.cardinal.told(item)) == (0 if known else 2)
+    for text in (MISSING, UNREAD):
+        assert sum(text in it for it in pages.cardinal.told(item)) == (2 if text == said else 0)
     assert len(bob.get("/jobs?subscribed=true")["jobs"]) == 1
 
 
