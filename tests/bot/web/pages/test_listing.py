@@ -1,4 +1,4 @@
-"""Lists of cards: for a reader of many repositories, whom GitHub lists by that reader's token; and old cards."""
+"""Lists of cards: of a reader of many repositories, by that reader's own token; and of old cards."""
 
 import pytest
 
