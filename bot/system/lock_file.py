@@ -66,7 +66,7 @@ def hold_part(home: Path) -> Iterator[None]:
 
 @contextmanager
 def hold_alone(home: Path) -> Iterator[None]:
-    """Hold the home for a change of what runs there; raises AlreadyUpError and PartsUpError."""
+    """Hold the home for a change of its version or ledger; raises AlreadyUpError and PartsUpError."""
     with hold(home), _locked(home, "parts", fcntl.LOCK_EX, PartsUpError):
         yield
 

@@ -343,20 +343,6 @@ def test_the_timeline_shows_more_the_deeper_one_looks(ledger: Engine, zoom: str,
         assert timeline.of_card(db, CARD, timeline.Zoom(zoom), 1, before=lines[-1].seq) == lines[-2:-1]
 
 
-def test_words_of_people_are_whole_and_what_programs_do_is_cut(ledger: Engine) -> None:
-    with event_store.writing(ledger) as db:
-        told(
-            db,
-            card_seen(),
-            run_queued(),
-            run.Progressed(RUN, "x" * 999),
-            run.RunSteered(RUN, "ann", "x" * 3000, 1),
-        )
-        told(db, *(conversation.PersonSaid(CARD, n, "issue", "ann", True, "x" * n) for n in (3000, 5000)))
-        lengths = {len(it.text) for it in timeline.of_card(db, CARD, timeline.Zoom.ACTIVITY)[2:]}
-    assert lengths == {500, len("ann to the agent: ") + 3000, len("ann: ") + 3000, 4000}
-
-
 def test_a_failed_round_and_a_waiver_are_told_and_the_waiver_is_about_its_commit(ledger: Engine) -> None:
     failed = bounds.RoundFailed(
         RUN, 2, "full", "h1", "t1", "pytest", 1, False, True, "s", 2, ("a::one", "a::two"), "…", 3, 40

@@ -52,13 +52,6 @@ def test_a_run_that_no_person_asked_for_waits_for_the_policys_reviewers(
     assert ("Yours" in pages.browser("bob").get("/").text) == theirs
 
 
-def test_a_card_that_waits_for_a_day_looks_late(pages: Pages) -> None:
-    asked(pages.cardinal)
-    assert 'class="late"' not in pages.browser("alice").get("/").text
-    pages.cardinal.clock.forward(86_400)
-    assert '<span class="late" data-since=' in pages.browser("alice").get("/").text
-
-
 def test_what_only_others_may_answer_stands_apart(pages: Pages) -> None:
     run_id = asked(pages.cardinal)
     by = pages.cardinal.run(RunId(run_id)).by

@@ -1,4 +1,4 @@
-"""A reader of many repositories: GitHub lists them by the reader's own token, which nobody else can use."""
+"""Lists of cards: of a reader of many repositories, by that reader's own token; and of old cards."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from forge.store.models import Role
 from ledger.events.board import CardSeen
 from ledger.ids import CardId
 from ledger.states import CardState
+from tests.bot.web.pages.test_cards import asked
 from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Browser, Pages
 from tests.published.court import Court
@@ -69,3 +70,10 @@ def test_a_token_is_of_use_to_its_person_alone_and_not_needed(wide: Pages) -> No
     assert wide.asked() == 2 * EACH_A_MINUTE
     wide.cardinal.clock.forward(61)
     assert 2 in seen(bob)
+
+
+def test_a_card_that_waits_for_a_day_looks_late(pages: Pages) -> None:
+    asked(pages.cardinal)
+    assert 'class="late"' not in pages.browser("alice").get("/").text
+    pages.cardinal.clock.forward(86_400)
+    assert '<span class="late" data-since=' in pages.browser("alice").get("/").text
