@@ -104,6 +104,7 @@ HARMLESS = {
     "unassign": "they are not assigned, whoever said so",
     "restore": "the description is back, whoever said so",
     "follow-up": "the answer names the issue that it became",
+    "comment": "it says of itself who was faster, as a plain comment does",
     "status": "it only tells",
     "explain": "it only tells",
     "help": "it only tells",

@@ -6,13 +6,13 @@ import pytest
 
 from bot.web.api.operation import KEPT
 from bot.web.api.operations import create_job
+from bot.web.authorization import KEPT_S
 from bot.web.site import holds
 from ledger.events.board import CardMoved, StopOrdered, WorkStalled
 from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
 from ledger.log import event_store
-from bot.web.authorization import KEPT_S
 from ledger.queue import hosts
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY, with_column
