@@ -79,7 +79,7 @@ def command(
 class JudgedCommit:
     """Results of guards and checks for a commit; `result` is None where no check is named.
 
-    `fast`: the full tier was left out. `hint`: what to do about a failure, where that is known.
+    `fast`: the full tier was left out. `hint`: the step that mends a failure, where it is known.
     """
 
     cloned: ClonedCommit

@@ -26,7 +26,7 @@ def why(repository: str, *, has_file: bool) -> str:
 
 
 def lack(repository: str, *, has_file: bool) -> str:
-    """Return what is missing there."""
+    """Return the sentence that names the missing file or checks."""
     return f"{repository}'s {FILE} names no checks" if has_file else f"{repository} has no {FILE}"
 
 
