@@ -19,6 +19,10 @@ from ledger.views.checks import CheckRow
 from runner.guards.report import sentence
 
 SHORT, MAX_VIOLATIONS = 12, 20
+NO_NETWORK = (
+    "Set-up has no network: the column {} allows none. What it fetches must be in the image, or come from"
+    " hosts that the column names: `tools: {{network: [HOST]}}`"
+)
 
 
 @click.command("check")
@@ -73,12 +77,17 @@ def command(
 
 @dataclass(slots=True)
 class JudgedCommit:
-    """Results of guards and checks for a commit; `result` is None where no check is named."""
+    """Results of guards and checks for a commit; `result` is None where no check is named.
+
+    `fast`: the full tier was left out. `hint`: the step that mends a failure, where it is known.
+    """
 
     cloned: ClonedCommit
     violations: tuple[Violation, ...]
     rows: list[CheckRow]
+    fast: bool
     result: LocalResult | None = None
+    hint: str = ""
 
     @property
     def passes(self) -> bool:
@@ -106,7 +115,7 @@ def check_commit(
     say(line(f"{cloned.commit[:SHORT]}, by {cloned.source} and the column {name}"))
     if cloned.uncommitted:
         say("What is not committed is not checked.")
-    judged = JudgedCommit(cloned, guard_violations(cloned, *published), [])
+    judged = JudgedCommit(cloned, guard_violations(cloned, *published), [], fast)
     for violation in judged.violations[:MAX_VIOLATIONS]:
         word = "asks a person about" if violation.action == "ask" else "refuses"
         say(line(f"The guard `{violation.guard}` {word}: {sentence(violation)}"))
@@ -119,6 +128,8 @@ def check_commit(
 
     if has_checks(cloned, fast=fast):
         judged.result = run_checks(cloned, config, rules, fast=fast, say=checked)
+        if judged.result.set_up_failed and not rules.tools.network:
+            judged.hint = line(NO_NETWORK.format(name))
     else:
         say(f"No check ran: the policy names {'no fast one; `cardinal check` runs all' if fast else 'none'}.")
     return judged
@@ -134,7 +145,10 @@ def conclusion(judged: JudgedCommit, most: int | None = None) -> Iterator[str]:
         if rows and not result.passed:
             yield from [*block(rows[-1].tail)][-(most or 0) :]
         yield from () if most else _evidence(rows, result.definition)
-    if judged.passes:
+    yield from [judged.hint] if judged.hint else []
+    if judged.passes and judged.fast:
+        yield "So far nothing is refused; the gate runs all checks, as `cardinal check` does."
+    elif judged.passes:
         yield "The gate would let it through."
     else:
         yield line(f"The gate would refuse it: {judged.why}")

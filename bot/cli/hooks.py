@@ -12,6 +12,9 @@ from bot.admin.clone.hooks import HookPlace, HookState
 from bot.cli import CommandGroup
 from bot.cli._show import clone_option, json_option, line, show, table
 
+NO_POLICY = (
+    "No policy is here, so no push is checked: `cardinal policy propose` prints one for .github/cardinal.yml"
+)
 HEADS = ("hook", "state", "file")
 FOLDER = clone_option("A folder of the clone, or a bare repository.")
 
@@ -35,7 +38,7 @@ def install(folder: Path, update: bool, as_json: bool) -> None:
       cardinal hooks install
       cardinal hooks install -C shop.git
     """
-    _print(hooks.install(folder, os.environ, update=update), as_json=as_json)
+    _print(hooks.install(folder, os.environ, update=update), folder, as_json=as_json)
 
 
 @command.command("status")
@@ -48,7 +51,7 @@ def status(folder: Path, as_json: bool) -> None:
     Example:
       cardinal hooks status
     """
-    _print(hooks.places(folder, os.environ), as_json=as_json)
+    _print(hooks.places(folder, os.environ), folder, as_json=as_json)
 
 
 @command.command("uninstall")
@@ -61,7 +64,7 @@ def uninstall(folder: Path, as_json: bool) -> None:
     Example:
       cardinal hooks uninstall
     """
-    _print(hooks.uninstall(folder, os.environ), as_json=as_json)
+    _print(hooks.uninstall(folder, os.environ), folder, as_json=as_json)
 
 
 @command.command("run", hidden=True)
@@ -87,7 +90,7 @@ def _by_its_hook(name: str, environ: Mapping[str, str]) -> int:
     return subprocess.run(program, input=f"{given}\n", text=True, check=False).returncode
 
 
-def _print(places: tuple[HookPlace, ...], *, as_json: bool) -> None:
+def _print(places: tuple[HookPlace, ...], folder: Path, *, as_json: bool) -> None:
     def text() -> Iterable[str]:
         yield from table(HEADS, ((place.name, place.state, place.path) for place in places), empty="no hooks")
         for place in places:
@@ -98,5 +101,8 @@ def _print(places: tuple[HookPlace, ...], *, as_json: bool) -> None:
                     "Git's hooks are not in this repository's own folder."
                     f" Add this line to {place.manager}: {place.line}"
                 )
+
+        if any(place.state is HookState.OURS for place in places) and hooks.lacks_policy(folder):
+            yield NO_POLICY
 
     show(places, as_json=as_json, text=text)

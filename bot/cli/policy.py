@@ -27,6 +27,10 @@ from rules.policy.stages import is_persona
 from rules.registry import PROFILES, BuiltInProfile
 from rules.runs.skills import REPOSITORY
 
+FETCHES = (
+    "What `setup` fetches must be in the agents' image, or come from hosts that a column of the board names:"
+    " `tools: {network: [HOST]}`"
+)
 SUFFIX = ".md"
 COMING = 3  # times of a schedule that are shown
 MAX_BYTES = 1_000_000  # the rules' own cap is lower; this one keeps a wrong file out of memory
@@ -79,6 +83,8 @@ def proposed(folder: Path) -> None:
     click.echo(
         f"taken from: {', '.join(map(line, proposal.because)) or 'nothing: no checks known'}", err=True
     )
+    if proposal.needs_setup():
+        click.echo(FETCHES, err=True)
 
 
 @command.command("profiles")

@@ -15,6 +15,7 @@ from runner.agents import AGENTS
 USUAL = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 # Settings by which somebody else than a key of Anthropic pays for its models.
 INSTEAD = ("CARDINAL_SUBSCRIPTION_TOKEN", "CARDINAL_VERTEX_PROJECT", "CARDINAL_BEDROCK_REGION")
+THERE = "the board is there already: in {} change `agent:`, and `model:`, which is `default` for a real agent"
 
 
 @click.command("try")
@@ -66,9 +67,9 @@ def command(
         pay(agent or "scripted", place)
         _begin(place, agent or "scripted", yes=yes)
     elif agent is not None:
-        raise CliError(f"the board is there already: change `agent:` in {place.folder / trial.POLICY}")
+        raise CliError(THERE.format(place.folder / trial.POLICY))
     elif not place.is_from_here():
-        click.echo(f"{line(str(place.folder))} was made by somebody else, or on another machine.")
+        click.echo(f"{line(str(place.folder))} was imported, or made by somebody else or on another machine.")
         click.confirm("Its settings say what is run, and who gets your key. Go on with it?", abort=True)
     policy = trial.policy_of(place)
     trial.remember(place, {**place.answers(), "columns": [*policy.board.columns]})

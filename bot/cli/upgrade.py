@@ -68,6 +68,8 @@ def upgrade(home: Path, wheel: str, copy: str | None, run: Run) -> None:
 
     with lock_file.hold_alone(home):  # nothing starts while half of a version is there
         step(*pip(), "install", "--quiet", "--upgrade", wheel)
+        # pip keeps what is there where another commit's wheel has the same version.
+        step(*pip(), "install", "--quiet", "--no-deps", "--force-reinstall", wheel)
         step(*_program(), "images")
     if copy:
         step(*_program(), "restore", copy, "--overwrite-newer")

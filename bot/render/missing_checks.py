@@ -18,12 +18,16 @@ repository:
 
 def why(repository: str, *, has_file: bool) -> str:
     """Return why no agent works there, and the line to write; the card shows the first 160 characters."""
-    lacks = f"{repository}'s {FILE} names no checks" if has_file else f"{repository} has no {FILE}"
     return (
-        f"{lacks}: name your tests, {LINE}, then retry."
+        f"{lack(repository, has_file=has_file)}: name your tests, {LINE}, then retry."
         " Nothing could check an agent's work."
         " To work without any check, write `validation: none` instead."
     )
+
+
+def lack(repository: str, *, has_file: bool) -> str:
+    """Return the sentence that names the missing file or checks."""
+    return f"{repository}'s {FILE} names no checks" if has_file else f"{repository} has no {FILE}"
 
 
 def hints(rules: RepositoryRules) -> tuple[str, ...]:

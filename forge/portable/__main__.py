@@ -21,7 +21,7 @@ from forge.demo.people import StoryError, Team
 from forge.git import GitError
 from forge.portable.addresses import Addresses
 from forge.portable.branches import Branches
-from forge.portable.door import Door
+from forge.portable.door import ENTER, Door
 from forge.portable.saved import SavedForge, StateError
 from forge.portable.world import FIRST_CARD, Wanted, add_columns, build, write_policy
 from forge.seed.world import World
@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 GONE = "{0} was removed, so the board has ended. Finished work is in your branches cardinal/..."
-FIRST_STEP = f"Drag the card {FIRST_CARD[0]!r} to In Progress, and tick Approve on it: an agent works."
+FIRST_STEPS = f"""\
+Drag the card {FIRST_CARD[0]!r} to In Progress, open it, and tick 'Approve this plan': an agent works.
+Then drag it to Review, approve its pull request, and drag it to Done."""
 ROOM_BYTES = 1 << 20  # with less, a ledger cannot be written
 POLL_S = 1.0  # between two looks at the person's branches
 # How Cardinal's settings begin by which models are paid; `cardinal try` takes them from the environment.
@@ -110,8 +112,18 @@ def _alone(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise TryError("it runs already for this repository: use that one, or stop it") from error
+            step = f"use that one{_at(folder)}, or stop it"
+            raise TryError(f"it runs already for this repository: {step}") from error
         yield
+
+
+def _at(folder: Path) -> str:
+    """Return the address of the board that runs there; empty while it starts for the first time."""
+    ports, key = folder / "forge" / "ports", folder / "forge" / "key"
+    if not (ports.exists() and key.exists()):
+        return ""
+    board, _ = json.loads(ports.read_text())[-1]
+    return f" at http://127.0.0.1:{board}{ENTER}?key={key.read_text()}"
 
 
 @contextmanager
@@ -119,6 +131,7 @@ def _serving(
     folder: Path, workspace: str, stopped: threading.Event, moved: threading.Event
 ) -> Iterator[Callable[..., str]]:
     """Serve the board, keep the branches together, and run Cardinal beside it."""
+    print("The board starts.", flush=True)
     wanted = Wanted.of((folder / "try.json").read_text())
     root = folder / "forge"
     root.mkdir(mode=0o700, exist_ok=True)
@@ -156,7 +169,7 @@ def _serving(
         following.start()
         with _cardinal(folder, workspace, forge.url, cardinal_url):
             lines = f"the board: {forge.door.address(forge.url)}", f"the inbox: {cardinal_url}/"
-            print(*lines, *([FIRST_STEP] if is_new else []), sep="\n", flush=True)
+            print(*lines, *([FIRST_STEPS] if is_new else []), sep="\n", flush=True)
             yield partial(forge.door.address, forge.url)
     finally:
         over.set()

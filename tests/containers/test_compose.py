@@ -82,7 +82,7 @@ class Stack:
 
 
 def prepare(home: Path) -> None:
-    """Make the home as docs/install.md says: the settings' file and the key belong to the image's user."""
+    """Make the home as docs/containers.md says: the settings' file and the key belong to the image's user."""
     home.mkdir(mode=0o700)
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     pem = key.private_bytes(Encoding.PEM, PrivateFormat.TraditionalOpenSSL, NoEncryption())

@@ -11,9 +11,11 @@ from sqlalchemy import Engine
 from bot.admin.clone.check_folder import check_folder, places_of
 from bot.admin.clone.commit import ClonedCommit, FolderRemote, borrow
 from bot.admin.clone.own_git import CloneError, git, no_beat
+from bot.render import missing_checks
 from bot.runspec.policy_fields import COMMITTER, from_policy, validation_of
 from bot.system.clock import WALL
 from bot.system.config import Config
+from ledger.events.bounds import RoundFailed
 from ledger.events.run import CHECK, RunClaimed, RunEnded, RunQueued
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
@@ -34,6 +36,8 @@ from runner.text.plain import one_line
 
 BRANCH, BASE = "commit", "base"  # the only branches of the copy that is checked
 HOLDER = "check"
+OWN = "the file of your last commit"
+STEP = "commit what `cardinal policy propose` prints, or `repository: {validation: none}`"
 LEASE_S = 3600.0  # nobody else is there to take it
 
 
@@ -45,6 +49,7 @@ class LocalResult:
     detail: str
     definition: str
     agent_view: str
+    set_up_failed: bool
 
 
 def has_checks(cloned: ClonedCommit, *, fast: bool) -> bool:
@@ -54,8 +59,9 @@ def has_checks(cloned: ClonedCommit, *, fast: bool) -> bool:
     """
     policy = _validation(cloned, fast=fast)
     if policy.absent:
-        own = "" if cloned.base == cloned.commit else "; `--base HEAD` goes by the file of your last commit"
-        raise CloneError(f"{cloned.source} counts{own}. {policy.absent}")
+        own = f"; `cardinal check --base HEAD` goes by {OWN}" if cloned.base != cloned.commit else ""
+        lacks = missing_checks.lack(cloned.name, has_file=cloned.has_file)
+        raise CloneError(f"{cloned.source} counts{own}. {lacks}: {STEP}")
     with tempfile.TemporaryDirectory(prefix="cardinal-paths.") as name:
         mirror = Mirror(Path(name), cloned.name, FolderRemote(""), no_beat)
         borrow(mirror.path, cloned.repository, cloned.objects)
@@ -96,11 +102,13 @@ def run_checks(
             order, lease = _claim(engine, order)
             log = RunLog(engine, order.run_id, lease, WALL, ttl_s=LEASE_S, on_append=follow)
             supervisor.execute(order, log, remote, WALL, allow_unsandboxed=config.allow_unsandboxed)
-            ended = next(each.event for each in log.events() if isinstance(each.event, RunEnded))
+            events = [each.event for each in log.events()]
+            ended = next(event for event in events if isinstance(event, RunEnded))
         finally:
             engine.dispose()
         passed, failure = ended.ending is Ending.SUCCEEDED, log.history.rounds.newest_output()
-        return LocalResult(passed, ended.detail, order.validation.definition, failure)
+        set_up_failed = any(isinstance(event, RoundFailed) and event.set_up for event in events)
+        return LocalResult(passed, ended.detail, order.validation.definition, failure, set_up_failed)
 
 
 def _claim(engine: Engine, order: RunSpec) -> tuple[RunSpec, Lease]:

@@ -9,8 +9,9 @@ from enum import StrEnum
 from os.path import lexists, samestat  # a link that leads nowhere stands there, too
 from pathlib import Path
 
-from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, git_output, personal_settings
+from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, git, git_output, personal_settings
 
+POLICY, BOARD = ".github/cardinal.yml", ".cardinal/try.json"
 CLIENT = ("prepare-commit-msg", "pre-push", "post-checkout", "post-merge")
 SERVER = ("pre-receive", "update")  # one of them: the whole push is refused, or a branch of it
 BEFORE = ".before-cardinal"  # ends the name of the hook that was there, which is called first
@@ -117,6 +118,14 @@ def uninstall(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, ...]
     if apart.is_dir() and not any(apart.iterdir()):
         apart.rmdir()
     return places(folder, environ)
+
+
+def lacks_policy(folder: Path) -> bool:
+    """Tell whether `pre-push` would find none: no file at `HEAD` or the default branch, and no board."""
+    bare, common = _git_folder(folder)
+    files = (f"{at}:{POLICY}" for at in ("HEAD", "refs/remotes/origin/HEAD"))
+    known = any(git(folder, "cat-file", "-e", file).exit_code == 0 for file in files)
+    return not (bare or known or (common.parent / BOARD).exists())
 
 
 def _take_out(place: HookPlace) -> None:

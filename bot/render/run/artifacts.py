@@ -14,7 +14,8 @@ def pointer(story: Story) -> str:
     run_id = story.run.run_id
     if not story.site or not story.left:
         return ""
-    return f"[Logs, patch and report of {run_id}]({links.of_run(story.site, run_id)}), for who may read this"
+    files = f"[Logs, patch and report of {run_id}]({links.of_run(story.site, run_id)})"
+    return f"{files}, for people who may read the repository"
 
 
 def listed(story: Story) -> str:

@@ -40,6 +40,11 @@ def test_the_last_commit_is_looked_at_from_any_folder_and_nothing_is_changed(clo
     assert rules.validation is not None
     assert rules.validation.full == ("go test ./...",)
     assert kept(clone) == before
+    (clone / "package.json").write_text('{"scripts": {"test": "x"}, "dependencies": {"a": "1"}}')
+    git(clone, "add", "package.json")
+    git(clone, "commit", "-qm", "y")
+    result = CliRunner().invoke(main, ["policy", "propose", "-C", str(clone)])
+    assert "`tools: {network: [HOST]}`" in result.stderr  # `npm install` fetches
 
 
 def test_a_clone_without_a_commit_says_what_to_do(clone: Path) -> None:

@@ -1,5 +1,7 @@
 """The sticky comment says at a glance where the run is and what a person can do."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.render.markdown.escape import COMMENT_LIMIT
@@ -117,6 +119,8 @@ def test_a_run_that_is_done_leads_to_its_pull_request_and_the_next_one_stands_th
     )
     text = comment.write(past.story())
     assert "plan ✓ → work ✓ → validate ✓ → pull request ✓" in text
+    waived = comment.write(replace(past.story(), waived=True))
+    assert "plan ✓ → work ✓ → not checked → pull request ✓" in waived
     assert "It goes on at pull request #13" in text
     assert boxes(text) == []
     past.run(RunId("r2"), attempt=2, kind="revision")

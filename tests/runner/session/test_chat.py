@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from bot.render.assistant_prompt import brief_of
 from runner.errors import CommandTimeoutError
 from runner.session.chat import ChatError, ask_once
 from tests.runner.world import World
@@ -17,6 +18,15 @@ def test_the_first_rule_that_fits_answers_and_nothing_is_left_behind(world: Worl
     assert answer.tokens > 0
     assert ask_once("scripted", "Hm", model="test", places=world.places, timeout_s=60).text == "Hello."
     assert os.listdir(world.places.workspaces) == []
+
+
+def test_the_packaged_agent_asks_once_and_its_brief_is_ready_after_an_answer(world: World) -> None:
+    asked = ask_once("scripted", "# The card", model="hello", places=world.places, timeout_s=60).text
+    assert (brief_of(asked), asked.count("?")) == ("", 1)
+    talk = f"You said:\n{asked}\n\nada said:\nThe file is there."
+    answered = ask_once("scripted", talk, model="hello", places=world.places, timeout_s=60)
+    assert "hello.txt" in brief_of(answered.text)
+    assert answered.usd == 0  # no model was paid
 
 
 def test_no_answer_is_an_error(world: World) -> None:

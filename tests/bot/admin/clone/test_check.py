@@ -73,6 +73,23 @@ def test_the_policy_of_the_base_counts_and_not_the_commits_own(clone: Path, chec
     assert check("--base", "work").exit_code == 0
 
 
+def test_a_set_up_that_fails_without_a_network_says_where_one_is_granted(clone: Path, check: Check) -> None:
+    commit(clone, policy=POLICY.replace("touch made", "exit 7"))
+    done = check("--base", "work")
+    assert done.exit_code == 1
+    assert "the column In Progress allows none" in done.output
+    granted = "board:\n  columns:\n    In Progress: {archetype: execution, tools: {network: full}}\n"
+    commit(clone, policy=POLICY.replace("touch made", "exit 7") + granted)
+    assert "allows none" not in check("--base", "work").output
+    assert "allows none" not in check("--base", "main").output  # its set-up passes
+
+
+def test_fast_checks_promise_nothing_about_the_others(clone: Path, check: Check) -> None:
+    commit(clone, answer="wrong")
+    assert "So far nothing is refused; the gate runs all checks" in check("--fast").output
+    assert "would let it through" not in check("--fast").output
+
+
 def test_a_policy_that_waives_checks_is_named(clone: Path, check: Check) -> None:
     commit(clone, policy="version: 1\nrepository: {validation: none}\n")
     assert "No check ran: the policy names none." in check("--base", "work").output
@@ -146,7 +163,13 @@ def test_checks_that_are_committed_but_not_on_the_default_branch_are_not_said_to
     git(clone, "branch", "empty")
     commit(clone, policy=POLICY)
     refused = check("--base", "empty").output
-    assert "the policy at empty counts; `--base HEAD` goes by the file of your last commit." in refused
+    assert (
+        "the policy at empty counts; `cardinal check --base HEAD` goes by the file of your last commit."
+        in refused
+    )
+    assert (
+        "shop's .github/cardinal.yml names no checks: commit what `cardinal policy propose` prints" in refused
+    )
     assert check("--base", "HEAD").exit_code == 0
 
 

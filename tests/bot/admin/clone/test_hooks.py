@@ -29,7 +29,7 @@ def grown(clone: Path, request: pytest.FixtureRequest) -> None:
 def test_a_push_that_the_gate_would_refuse_is_held_with_the_way_past(
     clone: Path, origin: Path, cardinal: Hooks
 ) -> None:
-    cardinal("install")
+    assert "No policy" not in cardinal("install").output
     commit(clone, answer="right, too")
     done = tried(clone, "push", "origin", "work")
     assert done.returncode == 0, done.stderr
@@ -96,13 +96,14 @@ def test_without_a_committed_policy_a_push_is_judged_only_where_the_clone_has_a_
     git(clone, "branch", "--force", "main")
     git(clone, "push", "--quiet", "origin", "work:main")
     git(clone, "fetch", "--quiet", "origin")
-    cardinal("install")
+    assert "No policy is here, so no push is checked" in cardinal("install").output
     commit(clone, answer="wrong")
     assert "Cardinal" not in tried(clone, "push", "origin", "work").stderr
     place = trial.find(clone, "main")
     trial.write(place, "scripted", None, {})
     with (place.folder / trial.POLICY).open("a") as file:
         file.write('  repositories: {without_policy: {validation: {fast: ["grep -q right answer"]}}}\n')
+    assert "No policy" not in cardinal("status").output
     commit(clone, answer="wrong, too")
     done = tried(clone, "push", "origin", "work")
     assert (done.returncode, "$ grep -q right answer: failed" in done.stderr) == (1, True), done.stderr
