@@ -40,5 +40,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         why = f"knows no address of theirs. Ask whoever runs Cardinal for {remedy}"
     else:
         return decided
-    told = f"{code(given.by, 40)} follows {subject}, but no notice can be sent yet: Cardinal {why}; notices come"
+    told = (
+        f"{code(given.by, 40)} follows {subject}, but no notice can be sent yet: Cardinal {why}; notices come"
+    )
     return decided + say(snapshot, given, f"{told} from then on.")

@@ -133,9 +133,7 @@ def record(
         if before is not None:
             return before, False
         (fresh,) = event_store.append(db, *make(db), at=now)
-        acted_requests.keep(
-            db, sent.key, _request(card, sent), fresh.seq, now=now, ttl=sent.kept_until - now
-        )
+        acted_requests.keep(db, sent.key, _request(card, sent), fresh.seq, now=now, ttl=sent.kept_until - now)
         reactor.advance(db, now=now)
     wake(services)
     return fresh.seq, True

@@ -4,15 +4,16 @@ from datetime import timedelta
 
 import pytest
 
+from bot.github.api import roles
 from bot.web.api.operation import KEPT
 from bot.web.api.operations import create_job
+from bot.web.authorization import KEPT_S
 from bot.web.site import holds
 from ledger.events.board import CardMoved, StopOrdered, WorkStalled
 from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
 from ledger.log import event_store
-from bot.web.authorization import KEPT_S
 from ledger.queue import hosts
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY, with_column
@@ -72,6 +73,9 @@ def test_what_became_of_a_request_is_told_without_holding_the_ledger_while_githu
     made = bob.send("POST", "/jobs", WISH).get_json()
     pages.cardinal.clock.forward(KEPT_S + 1)
     assert bob.get(f"/requests/{made['request']}") == made
+    services = pages.cardinal.services
+    with event_store.reading(services.engine), pytest.raises(AssertionError, match="inside a transaction"):
+        roles.role(services.hub, "acme/shop", "bob")
 
 
 def test_the_answer_says_why_no_run_would_start(pages: Pages) -> None:
