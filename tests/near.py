@@ -56,7 +56,7 @@ class _Connection:
 
 
 class _Watched(Requester):
-    """PyGithub's requester, for who does not hold the ledger: whoever wants to write would wait for GitHub."""
+    """PyGithub's requester, for who holds no ledger: whoever wants to write would wait for GitHub."""
 
     def requestJson(self, *args: Any, **settings: Any) -> Any:
         assert not is_held(), f"GitHub is asked inside a transaction of the ledger: {args}"
