@@ -67,7 +67,7 @@ def test_a_request_that_was_made_is_answered_though_it_would_not_fit_any_more(pa
 
 
 def test_what_became_of_a_request_is_told_without_holding_the_ledger_while_github_is_asked(
-    pages: Pages,
+    pages: Pages, caplog: pytest.LogCaptureFixture
 ) -> None:
     bob = Program(pages, "bob")
     made = bob.send("POST", "/jobs", WISH).get_json()
@@ -76,6 +76,7 @@ def test_what_became_of_a_request_is_told_without_holding_the_ledger_while_githu
     services = pages.cardinal.services
     with event_store.reading(services.engine), pytest.raises(AssertionError, match="inside a transaction"):
         roles.role(services.hub, "acme/shop", "bob")
+    assert "asked inside a transaction of the ledger call=GET /repos/acme/shop" in caplog.text
 
 
 def test_the_answer_says_why_no_run_would_start(pages: Pages) -> None:
