@@ -156,7 +156,7 @@ def card_of(call: ApiRequest, name: JobName, *, acts: bool = False) -> CardRow:
     with event_store.reading(call.site.engine) as db:
         repository = cards.spelt(db, f"{name.owner}/{name.repository}")
         known = cards.of_issue(db, repository, name.number)
-        places = [(_board(db, it), it) for it in known]
+        places = [(_board_address(db, it), it) for it in known]
     named = (it for it in places if not name.board or it[0].casefold() == name.board.casefold())
     seen = [it for it in named if may_see(call.site, call.visit, it[1])]
     if not seen:
@@ -179,7 +179,7 @@ def whole(call: ApiRequest, card: CardRow) -> Job:
         newest = runs.get(db, card.run_id) if card.run_id else None  # a check of a push is none of its runs
         plan = plan_of(db, newest) if newest else None
         of_run = questions.of_run(db, newest.run_id) if newest else ()
-        board = _board(db, card)
+        board = _board_address(db, card)
     waiting = (it for it in of_run if it.answered_at is None and not it.withdrawn)
     return Job(
         repository=card.repository or "",
@@ -207,7 +207,7 @@ def whole(call: ApiRequest, card: CardRow) -> Job:
     )
 
 
-def _board(db: Connection, card: CardRow) -> str:
+def _board_address(db: Connection, card: CardRow) -> str:
     board = boards.get(db, card.board_id)
     return f"{board.owner}/{board.number}" if board else ""
 

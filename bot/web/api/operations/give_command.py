@@ -78,7 +78,7 @@ def run(call: ApiRequest, given: CommandRequest) -> CommandReceipt:
     number = int.from_bytes(hashlib.sha256(call.key.encode()).digest()) % 2**NUMBER_BITS + 1
     until = call.site.clock() + KEPT
     sent = SentCommand(parser.API, given.command, given.text, number, call.key, until, call.token.name)
-    seq, first = record.recorded(call.site.services, card, sent), False
+    seq, first = record.find_recorded(call.site.services, card, sent), False
     if seq is None:
         _require_pace(call, card, given.command.partition(":")[0])
         about = record.card_of(call.site.services, card.card_id, given.command)
