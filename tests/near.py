@@ -13,6 +13,7 @@ from github.Requester import Requester
 from werkzeug.test import create_environ, run_wsgi_app
 
 from forge.server import Forge
+from ledger.db.transactions import is_held
 
 _forges: dict[tuple[int, int | None], Forge] = {}  # by process and port: what a fork has is no forge
 
@@ -54,8 +55,16 @@ class _Connection:
         """There is nothing to close."""
 
 
-class _Near(Requester):
-    """PyGithub's requester over such connections."""
+class _Watched(Requester):
+    """PyGithub's requester, for who holds no ledger: whoever wants to write would wait for GitHub."""
+
+    def requestJson(self, *args: Any, **settings: Any) -> Any:
+        assert not is_held(), f"GitHub is asked inside a transaction of the ledger: {args}"
+        return super().requestJson(*args, **settings)
+
+
+class _Near(_Watched):
+    """The same over such connections."""
 
 
 _Near.injectConnectionClasses(_Connection, _Connection)  # type: ignore[arg-type]
@@ -63,5 +72,5 @@ _Near.injectConnectionClasses(_Connection, _Connection)  # type: ignore[arg-type
 
 def requester(base_url: str, **settings: Any) -> Requester:
     """Return a requester: one without a socket where a forge at that address is near."""
-    kind = _Near if (os.getpid(), urlsplit(base_url).port) in _forges else Requester
+    kind = _Near if (os.getpid(), urlsplit(base_url).port) in _forges else _Watched
     return kind(base_url=base_url, **settings)

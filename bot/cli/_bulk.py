@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from time import sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
@@ -42,24 +42,32 @@ OPTIONS = (
 )
 
 
-def names(call: Call, filters: Sequence[str], most: int) -> list[str]:
+class JobPlace(NamedTuple):
+    """A job by its issue, and by its board where that is known."""
+
+    job: str
+    board: str = ""
+
+
+def names(call: Call, filters: Sequence[str], most: int) -> list[JobPlace]:
     """Return the jobs of the filters, or of standard input. Raises CliError where there are more."""
-    given = _filtered(call, filters) if filters else (row.strip() for row in sys.stdin)
+    rows = (row.split(maxsplit=1) for row in sys.stdin)
+    given = _filtered(call, filters) if filters else (JobPlace(*row) for row in rows if row)
     listed = list(islice(_once(given), most + 1))
     if len(listed) > most:
         raise CliError(f"these are more than {most} jobs, so nothing was done: name fewer, or raise --most")
     return listed
 
 
-def _once(given: Iterable[str]) -> Iterator[str]:
-    known = {""}
+def _once(given: Iterable[JobPlace]) -> Iterator[JobPlace]:
+    known = set[JobPlace]()
     for job in given:
         if job not in known:
             known.add(job)
             yield job
 
 
-def _filtered(call: Call, filters: Sequence[str]) -> Iterator[str]:
+def _filtered(call: Call, filters: Sequence[str]) -> Iterator[JobPlace]:
     fields: dict[str, Any] = {"limit": MAX_LISTED}
     for given in filters:
         name, _, value = given.partition("=")
@@ -68,18 +76,22 @@ def _filtered(call: Call, filters: Sequence[str]) -> Iterator[str]:
         fields[name] = value
     for _ in range(MAX_MOST // MAX_LISTED + 1):
         page = call("list_jobs", fields, "")
-        yield from (f"{job['repository']}#{job['number']}" for job in page["jobs"] if job["number"])
+        for it in page["jobs"]:
+            if it["number"]:
+                yield JobPlace(f"{it['repository']}#{it['number']}", it["board"])
         if not page["next"]:
             return
         fields["after"] = page["next"]
     raise CliError("too many cards fit, drafts among them, so nothing was done: narrow the filter")
 
 
-def each(jobs: Sequence[str], key: str, do: Callable[[str, str], dict[str, Any]], *, as_json: bool) -> int:
+def each(
+    jobs: Sequence[JobPlace], key: str, do: Callable[[JobPlace, str], dict[str, Any]], *, as_json: bool
+) -> int:
     """Do it for each job, with a key of its own; return the worst exit code. A fault stops no other job."""
     worst, key = 0, key or secrets.token_hex(16)  # a second try may follow an answer of 503 to an act
     for job in jobs:
-        own = hashlib.sha256(f"{key} {job}".encode()).hexdigest()
+        own = hashlib.sha256(f"{key} {' '.join(job)}".encode()).hexdigest()
         document, fault = dict[str, Any](), ""
         try:
             document = _patiently(lambda: do(job, own))  # noqa: B023 -- it is called at once
@@ -103,9 +115,11 @@ def _patiently(do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     return do()
 
 
-def _report(job: str, document: Mapping[str, Any], fault: str, *, as_json: bool) -> None:
+def _report(place: JobPlace, document: Mapping[str, Any], fault: str, *, as_json: bool) -> None:
     """Print the line of one job."""
     if as_json:
-        click.echo(json.dumps({"job": job, "fault": fault, "output": document or None}))
+        click.echo(json.dumps({**place._asdict(), "fault": fault, "output": document or None}))
     else:
-        click.echo(f"{line(job)}: {fault or line(str(document.get('answer', 'done')))}", err=bool(fault))
+        click.echo(
+            f"{line(place.job)}: {fault or line(str(document.get('answer', 'done')))}", err=bool(fault)
+        )

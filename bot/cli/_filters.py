@@ -15,7 +15,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 HELP = {
     "state": "Only cards in this state, such as failed.",
     "repository": "Only cards about this owner/name: of the issue, or of its newest run's work.",
-    "person": "Only cards that they moved to their column, or asked to work on.",
+    "person": "Only cards that they moved to their column, asked to work on, or are assigned to.",
     "label": "Only cards with this label.",
     "search": "Only cards with all these words in the title, or as the issue's number.",
 }

@@ -9,6 +9,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from bot.cli import CliError, _api, _bulk, _following, _home
+from bot.cli._bulk import JobPlace
 from bot.cli._following import NOT_DONE, NotDoneError
 from bot.cli._show import json_option, line, table
 from bot.web.api.client import ApiProblemError, call_once, checked
@@ -61,13 +62,14 @@ def command_of(name: str, operation: str) -> click.Command:
             raise click.UsageError("Name a JOB, or `-`, or --filter: one of them.")
         try:
             if filter or job == "-" or dry_run:
-                jobs = _bulk.names(_call, filter, most) if filter or job == "-" else [str(job)]
+                of_many = bool(filter) or job == "-"
+                jobs = _bulk.names(_call, filter, most) if of_many else [JobPlace(str(job))]
                 _many(operation, fields, key, jobs, dry_run, as_json)
                 return
             if wait:
                 _following.follow(operation, fields, wait, as_json=as_json)
                 return
-            document = _call(operation, {**fields, **(_place(job) if job else {})}, key)
+            document = _call(operation, {**fields, **(_place(JobPlace(job)) if job else {})}, key)
         except ApiProblemError as error:
             fault: type[CliError] = NotDoneError if error.status in NOT_DONE else CliError
             raise fault(line(str(error))) from error
@@ -77,14 +79,19 @@ def command_of(name: str, operation: str) -> click.Command:
 
 
 def _many(
-    operation: str, fields: Mapping[str, Any], key: str, jobs: Sequence[str], dry_run: bool, as_json: bool
+    operation: str,
+    fields: Mapping[str, Any],
+    key: str,
+    jobs: Sequence[JobPlace],
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
     """Do it for each job, or only name them. The worst fault is the exit code."""
     _api.place()  # without it, each would fail the same
     if not jobs:
         click.echo("no job fits, so nothing was done", err=True)
 
-    def do(job: str, own: str) -> dict[str, Any]:
+    def do(job: JobPlace, own: str) -> dict[str, Any]:
         given = {**fields, **_place(job)}
         if not dry_run:
             return _call(operation, given, own)
@@ -101,12 +108,13 @@ def _call(operation: str, fields: Mapping[str, Any], key: str) -> dict[str, Any]
     return call_once(url, token.reveal(), operation, fields, key)
 
 
-def _place(job: str) -> dict[str, str]:
-    match = _home.ISSUE.fullmatch(job)
+def _place(place: JobPlace) -> dict[str, str]:
+    match = _home.ISSUE.fullmatch(place.job)
     if match is None:
-        raise _home.UnlistedNameError("card", job)
+        raise _home.UnlistedNameError("card", place.job)
     owner, _, repository = match["repository"].partition("/")
-    return {"owner": owner, "repository": repository, "number": match["number"]}
+    board = {"board": place.board} if place.board else {}
+    return {"owner": owner, "repository": repository, "number": match["number"], **board}
 
 
 def _example(name: str, part: Operation) -> str:

@@ -27,8 +27,8 @@ def command() -> None:
     """Use the API: list, show, make and command jobs.
 
     It acts with CARDINAL_TOKEN at CARDINAL_URL. A JOB is OWNER/REPOSITORY#NUMBER; `-` reads jobs from
-    standard input, one a line; --filter takes those that fit. A fault stops no other job; where a minute
-    has had its commands, it waits.
+    standard input, one a line, each with its board behind it where its issue is on several; --filter takes
+    those that fit. A fault stops no other job; where a minute has had its commands, it waits.
 
     Exit codes: 0 it is done; 1 it is refused, or not there, or the run that --wait followed did not succeed;
     2 wrong words, no answer, or the wait is over.
@@ -39,6 +39,6 @@ def command() -> None:
       cardinal job command answer acme/shop#12 --text 2
       cardinal job follow-run r12 --wait 3600
       cardinal job command archive --filter column=Done --filter state=done --dry-run
-      cardinal job list --column Tasks --json | jq -r '.jobs[] | "\\(.repository)#\\(.number)"' |
-        cardinal job command cancel -
+      cardinal job list --column Tasks --json |
+        jq -r '.jobs[] | "\\(.repository)#\\(.number) \\(.board)"' | cardinal job command cancel -
     """

@@ -25,7 +25,9 @@ from bot.github.shared_records import Result, SharedRecords
 from bot.github.token_scope import TokenScope
 from bot.system import github_address, private_file
 from bot.system.clock import Clock
+from ledger.db.transactions import is_held
 
+log = logging.getLogger(__name__)
 CONNECT_S = 10.0
 MAX_AT_ONCE = 20
 MAX_EVERYWHERE = 90  # git's own calls count, too
@@ -225,6 +227,8 @@ class Wire:
 
         Raises the GithubError that fits; UnavailableError where a write may or may not have happened.
         """
+        if is_held():
+            log.error("asked inside a transaction of the ledger call=%s", call)
         speaker, requester = self._connection()
         speaker.reach = call.reach
         if self._asks_for_tokens:

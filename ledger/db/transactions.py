@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -49,8 +50,27 @@ class _Kept:
     shut: Callable[[], object]  # closes the door; so does the end of `db`
 
 
+class _Mine(threading.local):
+    depth = 0
+
+
+_mine = _Mine()
 # By engine: those that only read, and those that write. For one that changes, SQLite prepares all anew.
 _idle: WeakKeyDictionary[Engine, tuple[list[_Kept], list[_Kept]]] = WeakKeyDictionary()
+
+
+def is_held() -> bool:
+    """Whether this thread has a transaction open: others wait for its end, so nothing slow belongs in it."""
+    return _mine.depth > 0
+
+
+@contextmanager
+def _held() -> Iterator[None]:
+    _mine.depth += 1
+    try:
+        yield
+    finally:
+        _mine.depth -= 1
 
 
 def writing(engine: Engine, *, alone: bool = False) -> AbstractContextManager[Connection]:
@@ -92,7 +112,8 @@ def _in_sqlite(engine: Engine, *, writes: bool) -> Iterator[Connection]:
             _guard(engine, db)
         else:
             drive(db, "BEGIN")
-        yield db
+        with _held():
+            yield db
         drive(db, "COMMIT")
     except BaseException as error:
         _close(kept)  # rolls back; whatever state the error left it in, nobody gets it again
@@ -175,14 +196,15 @@ def _writing(engine: Engine, *locks: int) -> Iterator[Connection]:
         for key in locks:
             drive(db, f"SELECT pg_advisory_xact_lock({key})")
         _guard(engine, db)
-        yield db
+        with _held():
+            yield db
 
 
 @contextmanager
 def _reading(engine: Engine) -> Iterator[Connection]:
     options: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     try:
-        with engine.connect().execution_options(**options) as db, db.begin():
+        with engine.connect().execution_options(**options) as db, db.begin(), _held():
             yield db
     except ProgrammingError:  # no server that fell silent, which is not worth another wait
         _explain(engine)

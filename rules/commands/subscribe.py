@@ -40,5 +40,5 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         why = f"knows no address of theirs. Ask whoever runs Cardinal for {remedy}"
     else:
         return decided
-    told = f"{code(given.by, 40)} follows {subject}, but no notice can be sent yet: Cardinal {why}; notices come"
-    return decided + say(snapshot, given, f"{told} from then on.")
+    follows = f"{code(given.by, 40)} follows {subject}, but no notice can be sent yet"
+    return decided + say(snapshot, given, f"{follows}: Cardinal {why}; notices come from then on.")

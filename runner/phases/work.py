@@ -234,9 +234,7 @@ def _phase_of(turn: str) -> Phase:
     return Phase(turn.split("-")[0])
 
 
-def ask_limit(
-    run: RunContext, exceeded: ExceededLimit, spent: RunUsage, needs_usd: float = 0.0
-) -> NoReturn:
+def ask_limit(run: RunContext, exceeded: ExceededLimit, spent: RunUsage, needs_usd: float = 0.0) -> NoReturn:
     """Ask whether the run may exceed a limit, and park. More dollars help only where its own ran out."""
     allowance = run.allowance
     text = f"The run reached {allowance.reached(exceeded, spent)}{_plan_progress(run)}."

@@ -140,7 +140,7 @@ class Allowance:
         return f"{which}: {used}, {spent.active_s / 60:.1f} min and {spent.turns} turns so far"
 
     def going_on(self, exceeded: ExceededLimit, spent: RunUsage, needs_usd: float = 0.0) -> str:
-        """Return what as much again comes to, for people; empty where that is the limit once more.
+        """Return the sum of as much again, for people; empty where that is the limit once more.
 
         `needs_usd` must be left for the next call.
         """
@@ -185,7 +185,7 @@ class Allowance:
 
 
 def _as_much_again(limit: float, allowed: float, used: float) -> float:
-    """Return what is allowed once the limit is extended: where one more of it is used up already, as much
+    """Return the allowance once the limit is extended: where one more of it is used up already, by as much
     as was used, so that people are not asked before each call.
     """
     more = allowed + limit

@@ -35,8 +35,8 @@ class TurnResult:
     """Result of a turn. `outcome` as in TurnEnded; `exceeded` and `stop` say why it was stopped.
 
     `problem` says why it broke; `killed`: from outside, for unknown reasons. `session_gone`: the agent does
-    not know its session any more, and began nothing. `cause` is RunEnded's, of a provider. `needs_usd`: what
-    must be left for the call that the budget does not pay.
+    not know its session any more, and began nothing. `cause` is RunEnded's, of a provider. `needs_usd`: the
+    dollars that must be left for the call that the budget does not pay.
     """
 
     outcome: str

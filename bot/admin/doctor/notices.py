@@ -12,7 +12,9 @@ def readable(context: DoctorContext) -> Iterator[CheckResult]:
     try:
         known = subscribers.read(context.config.home)
     except subscribers.SubscribersError as error:
-        yield fail("notices", str(error), "correct the file, or move it away and `cardinal notify add` whom it named")
+        yield fail(
+            "notices", str(error), "correct the file, or move it away and `cardinal notify add` whom it named"
+        )
         return
     lost = sorted({it.escalate_to for it in known.values()} - {"", *known})
     if lost:

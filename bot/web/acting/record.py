@@ -91,14 +91,14 @@ def record_of_operator(services: Services, card: CardRow, name: str, text: str, 
     return seq
 
 
-def recorded(services: Services, card: CardRow, sent: SentCommand) -> int | None:
+def find_recorded(services: Services, card: CardRow, sent: SentCommand) -> int | None:
     """Return the number of the event that an earlier request with that key made; None for the first one.
 
     Raises ReusedKeyError.
     """
     now = ledger_clock(services.engine, services.clock)()
     with event_store.reading(services.engine) as db:
-        return acted_requests.find(db, sent.key, _request(card, sent), now)
+        return acted_requests.find(db, sent.key, _sent_text(card, sent), now)
 
 
 def record(
@@ -112,7 +112,7 @@ def record(
     # Other requests of this process may read the card, too; and its hosts share the ledger's clock.
     clock = ledger_clock(services.engine, services.clock)
     services = replace(services, name=f"{sent.door}-{sent.number}", clock=clock)
-    before = recorded(services, card, sent)
+    before = find_recorded(services, card, sent)
     if before is not None:
         return before, False
     role = role or roles.role_of_account(services.hub, card.repository or "", visit.login, visit.user_id)
@@ -129,19 +129,19 @@ def record(
     )
     make = _give(services, card, parser.of_form(sent.name, sent.text), author)
     with event_store.writing(services.engine) as db:
-        before = acted_requests.find(db, sent.key, _request(card, sent), now)
+        before = acted_requests.find(db, sent.key, _sent_text(card, sent), now)
         if before is not None:
             return before, False
         (fresh,) = event_store.append(db, *make(db), at=now)
         acted_requests.keep(
-            db, sent.key, _request(card, sent), fresh.seq, now=now, ttl=sent.kept_until - now
+            db, sent.key, _sent_text(card, sent), fresh.seq, now=now, ttl=sent.kept_until - now
         )
         reactor.advance(db, now=now)
     wake(services)
     return fresh.seq, True
 
 
-def _request(card: CardRow, sent: SentCommand) -> str:
+def _sent_text(card: CardRow, sent: SentCommand) -> str:
     return json.dumps((card.card_id, sent.name, sent.text))
 
 

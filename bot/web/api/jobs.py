@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from http import HTTPStatus
 from typing import Any
 
 from pydantic import Field
@@ -9,12 +10,12 @@ from sqlalchemy import Connection
 
 from bot.state import policies, snapshots
 from bot.web.acting import offered
-from bot.web.api.operation import ApiModel, ApiRequest, not_found
-from bot.web.site.layout import may_see
+from bot.web.api.operation import ApiError, ApiModel, ApiRequest, not_found
+from bot.web.site.layout import VisibleBoard, may_see
 from ledger.log import event_store
 from ledger.queries.lanes import ListedCard
 from ledger.states import CardState
-from ledger.views import cards, checks, plans, questions, runs
+from ledger.views import boards, cards, checks, plans, questions, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from rules.explain import why
@@ -30,6 +31,7 @@ class JobName(ApiModel):
     owner: str = Field(pattern=f"^{NAME}$", description="Owner of the repository")
     repository: str = Field(pattern=f"^{NAME}$", description="The repository's name")
     number: int = Field(ge=1, le=999_999_999, description="The issue's number")
+    board: str = Field("", max_length=200, description="owner/number of its board, for an issue on several")
 
 
 class RunName(ApiModel):
@@ -44,6 +46,7 @@ class JobSummary(ApiModel):
     repository: str = Field(description="owner/name of the issue's repository; empty for a draft")
     number: int = Field(description="The issue's number; 0 for a draft")
     title: str
+    board: str = Field(description="owner/number of its board")
     column: str = Field(description="The board's column; empty for none")
     state: CardState
     since: datetime = Field(description="When it came to that state")
@@ -128,12 +131,13 @@ class JobRunDetail(JobRun):
     last_line: str
 
 
-def summary(card: ListedCard) -> JobSummary:
-    """Return a card of a list."""
+def summary(card: ListedCard, among: Iterable[VisibleBoard]) -> JobSummary:
+    """Return a card of a list over these boards."""
     return JobSummary(
         repository=card.repository or "",
         number=card.number or 0,
         title=clean(card.title),
+        board=next(f"{it.owner}/{it.number}" for it in among if it.board_id == card.board_id),
         column=clean(card.column or ""),
         state=CardState(card.state),
         since=card.state_at,
@@ -143,19 +147,26 @@ def summary(card: ListedCard) -> JobSummary:
     )
 
 
-def card_of(call: ApiRequest, name: JobName) -> CardRow:
-    """Return the card of an issue, on whichever board; where it is on none, one that left its board.
+def card_of(call: ApiRequest, name: JobName, *, acts: bool = False) -> CardRow:
+    """Return the card of an issue, on whichever board unless one is named; where it is on none, one that left
+    its board.
 
-    Raises ApiError, BusyError.
+    Raises ApiError, BusyError; also where somebody who `acts` names none of several boards.
     """
     with event_store.reading(call.site.engine) as db:
         repository = cards.spelt(db, f"{name.owner}/{name.repository}")
         known = cards.of_issue(db, repository, name.number)
-    wanted = next((row for row in known if may_see(call.site, call.visit, row)), None)
-    if wanted is None:
+        places = [(_board_address(db, it), it) for it in known]
+    named = (it for it in places if not name.board or it[0].casefold() == name.board.casefold())
+    seen = [it for it in named if may_see(call.site, call.visit, it[1])]
+    if not seen:
         call.site.readers.must_be_able_to_ask(call.visit)
         raise not_found()
-    return wanted
+    live = [board for board, card in seen if not card.archived]
+    if acts and len(live) > 1:
+        because = f"the issue is on {' and '.join(live)}"
+        raise ApiError(HTTPStatus.CONFLICT, "several_boards", because, "send `board`, too")
+    return seen[0][1]
 
 
 def whole(call: ApiRequest, card: CardRow) -> Job:
@@ -168,11 +179,13 @@ def whole(call: ApiRequest, card: CardRow) -> Job:
         newest = runs.get(db, card.run_id) if card.run_id else None  # a check of a push is none of its runs
         plan = plan_of(db, newest) if newest else None
         of_run = questions.of_run(db, newest.run_id) if newest else ()
+        board = _board_address(db, card)
     waiting = (it for it in of_run if it.answered_at is None and not it.withdrawn)
     return Job(
         repository=card.repository or "",
         number=card.number or 0,
         title=clean(card.title),
+        board=board,
         column=clean(card.column or ""),
         state=card.state,
         since=card.state_at,
@@ -192,6 +205,11 @@ def whole(call: ApiRequest, card: CardRow) -> Job:
         question=next((_question(it) for it in waiting), None),
         offers=list(_offers(call, card)),
     )
+
+
+def _board_address(db: Connection, card: CardRow) -> str:
+    board = boards.get(db, card.board_id)
+    return f"{board.owner}/{board.number}" if board else ""
 
 
 def run_summary(run: RunRow) -> JobRun:

@@ -24,7 +24,9 @@ from rules.text import count, plain
 
 log = logging.getLogger(__name__)
 NOTHING = "Nothing is sent to you by chat or mail, as far as this web server knows."
-UNREADABLE = "Whom notices go to cannot be read just now: whoever runs Cardinal finds the reason by `cardinal doctor`."
+UNREADABLE = (
+    "Whom notices go to cannot be read just now: whoever runs Cardinal finds the reason by `cardinal doctor`."
+)
 HOW = "What waits for you is said on GitHub in any case, and in the inbox. An operator sets notices up:"
 PATH, DOOR = "/notices", "pages"
 MAX_BYTES = 4_000

@@ -33,7 +33,7 @@ class CallRefusal:
     """The gateway refused or cut a call.
 
     `kind`: budget, tokens, model, rate, closed, key, size, request or network. `request` is an
-    unreadable one; `network`: the provider would have reached out. `needs_usd`: what must be left for it.
+    unreadable one; `network`: the provider would have reached out. `needs_usd`: dollars that must be left.
     """
 
     kind: str

@@ -11,6 +11,8 @@ from bot.cli import CliError, _bulk, _operations, main
 from bot.web.api.client import ApiProblemError
 from bot.web.api.operation import OPERATIONS
 from ledger.events.conversation import CommandGiven
+from tests.bot.flows.board.test_many_boards import second
+from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY
 from tests.bot.web.api.program import Program
 from tests.bot.web.mcp.test_stdio import served
@@ -116,6 +118,27 @@ def test_more_commands_than_a_minute_has_wait_for_the_next(
     assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["status", "status"]
 
 
+def test_an_issue_on_two_boards_is_a_job_of_each(pages: Pages, shell: Shell) -> None:
+    cardinal = pages.cardinal
+    item, board = cardinal.new(column="Tasks"), second(cardinal)
+    projects, carol = cardinal.forge.store.projects, cardinal.person("carol")
+    other = projects.add(board, issue_of(item), actor=carol)
+    projects.drag(other, "Tasks", actor=carol)
+    cardinal.catch_up()
+    name, where = f"acme/shop#{issue_of(item).number}", f"acme/{board.number}"
+    listed = json.loads(shell("list", "--json").stdout)["jobs"]
+    assert sorted(it["board"] for it in listed if it["number"] == issue_of(item).number) == ["acme/1", where]
+    assert shell("show", name, "--board", "acme/9").exit_code == 1
+    assert json.loads(shell("show", name, "--board", where, "--json").stdout)["board"] == where
+    refused = shell("command", "archive", name)
+    assert (refused.exit_code, f"on acme/1 and {where}" in refused.stderr) == (1, True), refused.output
+    for words, stdin in ((("--filter", f"board={where}"), ""), (("-",), f"{name} {where}")):
+        archived = shell("command", "archive", *words, stdin=stdin)
+        assert archived.exit_code == 0, archived.output
+        cardinal.catch_up()
+        assert [it.archived_at is None for it in (item, other)] == [True, False]
+
+
 def test_what_fits_no_command_is_said_in_words(shell: Shell) -> None:
     wrong = shell("command", "aprove", "acme/shop#1")
     assert "command: There is no command `aprove`. Did you mean `/cardinal approve`?" in wrong.stderr
@@ -127,14 +150,15 @@ def test_what_fits_no_command_is_said_in_words(shell: Shell) -> None:
 def test_a_second_try_has_the_key_of_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
     keys: list[str] = []
 
-    def do(_job: str, key: str) -> dict[str, str]:
+    def do(_job: object, key: str) -> dict[str, str]:
         keys.append(key)
         if len(keys) == 1:  # it may have been done all the same
             raise ApiProblemError(503, "busy", "GitHub is away", "send it again")
         return {}
 
     monkeypatch.setattr(_bulk, "sleep", lambda _: None)
-    assert _bulk.each(["acme/shop#1", "acme/shop#2"], "", do, as_json=False) == 0
+    jobs = [_bulk.JobPlace("acme/shop#1"), _bulk.JobPlace("acme/shop#1", "acme/2")]
+    assert _bulk.each(jobs, "", do, as_json=False) == 0
     assert keys[0] == keys[1] != keys[2]
     assert all(keys)
 

@@ -71,7 +71,10 @@ def test_a_wrong_setting_and_a_wrong_file_are_named(config: Config) -> None:
     (config.home / subscribers.FILE).mkdir()
     for words in (("list",), ("remove", "alice")):
         refused = notify(config, *words)
-        assert (refused.exit_code, "cannot be read: Is a directory. Correct it, or" in refused.output) == (2, True)
+        assert (refused.exit_code, "cannot be read: Is a directory. Correct it, or" in refused.output) == (
+            2,
+            True,
+        )
 
 
 def test_who_gets_escalated_questions_is_a_subscriber(config: Config) -> None:

@@ -205,9 +205,10 @@ def _recover(cardinal: Cardinal, lost: set[str]) -> int:
         _deliver(cardinal, list(cardinal.mail))
         cardinal.mail.clear()
         with event_store.reading(cardinal.services.engine) as db:
-            if all(inbox.known(db, DeliveryId(guid)) for guid in lost):
-                cardinal.sweep()
-                return sweeps
+            all_known = all(inbox.known(db, DeliveryId(guid)) for guid in lost)
+        if all_known:
+            cardinal.sweep()
+            return sweeps
         cardinal.clock.forward(60)
     raise AssertionError("some deliveries never came")
 

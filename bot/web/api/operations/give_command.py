@@ -74,11 +74,11 @@ def _require_pace(call: ApiRequest, card: CardRow, command: str) -> None:
 
 def run(call: ApiRequest, given: CommandRequest) -> CommandReceipt:
     """Record it once. Raises ApiError, BusyError, CardBusyError, GithubError, ReusedKeyError."""
-    card = jobs.card_of(call, given)
+    card = jobs.card_of(call, given, acts=True)
     number = int.from_bytes(hashlib.sha256(call.key.encode()).digest()) % 2**NUMBER_BITS + 1
     until = call.site.clock() + KEPT
     sent = SentCommand(parser.API, given.command, given.text, number, call.key, until, call.token.name)
-    seq, first = record.recorded(call.site.services, card, sent), False
+    seq, first = record.find_recorded(call.site.services, card, sent), False
     if seq is None:
         _require_pace(call, card, given.command.partition(":")[0])
         about = record.card_of(call.site.services, card.card_id, given.command)

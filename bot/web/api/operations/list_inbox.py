@@ -35,8 +35,9 @@ Input, Output = InboxQuery, Inbox
 
 def run(call: ApiRequest, given: InboxQuery) -> Inbox:
     """Return them. Raises ApiError, BusyError."""
-    scopes = [board.scope for board in call.boards_named(given.board)]
+    boards = call.boards_named(given.board)
+    scopes = [board.scope for board in boards]
     with event_store.reading(call.site.engine) as db:
         waiting, counts = lanes.waiting(db, scopes, limit=given.limit), lanes.counts(db, scopes)
     total = sum(by_state.get(state, 0) for by_state in counts.values() for state in ATTENTION)
-    return Inbox(jobs=list(map(summary, waiting)), total=total)
+    return Inbox(jobs=[summary(card, boards) for card in waiting], total=total)

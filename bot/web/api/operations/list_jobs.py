@@ -12,6 +12,7 @@ from bot.web.api.jobs import JobSummary, summary
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
 from ledger.queries import lanes
+from ledger.states import CardState
 
 PATH = "/jobs"
 EXAMPLE: Mapping[str, Any] = {"state": "needs_input", "limit": 10}
@@ -22,11 +23,11 @@ class JobQuery(ApiModel):
     """What is asked for: all that is given must hold."""
 
     board: str = Field("", max_length=200, description="owner/number of a board")
-    column: str = Field("", max_length=200)
-    state: str = Field("", max_length=200)
+    column: str = Field("", max_length=200, description="The column's name")
+    state: str = Field("", max_length=200, description=f"One of {', '.join(CardState)}")
     repository: str = Field("", max_length=200, description="owner/name")
-    person: str = Field("", max_length=200, description="Who moved it, or asked for its newest run")
-    label: str = Field("", max_length=200)
+    person: str = Field("", max_length=200, description="Who moved it, asked for its run, or is assigned")
+    label: str = Field("", max_length=200, description="One of its labels")
     search: str = Field("", max_length=200, description="Words of its title, or its number")
     subscribed: bool = Field(False, description="Only those that the account follows")
     limit: int = Field(30, ge=1, le=MAX_LISTED)
@@ -45,7 +46,8 @@ Input, Output = JobQuery, JobPage
 
 def run(call: ApiRequest, given: JobQuery) -> JobPage:
     """Return a page of them. Raises ApiError, BusyError, FilterError."""
-    scopes = [board.scope for board in call.boards_named(given.board)]
+    boards = call.boards_named(given.board)
+    scopes = [board.scope for board in boards]
     with event_store.reading(call.site.engine) as db:
         known = card_filters.choices(db, scopes, given.state)
         wanted = card_filters.read(given.model_dump(include=set(card_filters.FIELDS)), known)
@@ -57,4 +59,4 @@ def run(call: ApiRequest, given: JobQuery) -> JobPage:
         )
     page = listed[: given.limit]
     more = cursor.write(*lanes.place_of(page[-1])) if len(listed) > len(page) else ""
-    return JobPage(jobs=[summary(card) for card in page], next=more)
+    return JobPage(jobs=[summary(card, boards) for card in page], next=more)

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot.github.api import roles
 from bot.web.api.operation import KEPT
 from bot.web.api.operations import create_job
 from bot.web.authorization import KEPT_S
@@ -66,12 +67,16 @@ def test_a_request_that_was_made_is_answered_though_it_would_not_fit_any_more(pa
 
 
 def test_what_became_of_a_request_is_told_without_holding_the_ledger_while_github_is_asked(
-    pages: Pages,
+    pages: Pages, caplog: pytest.LogCaptureFixture
 ) -> None:
     bob = Program(pages, "bob")
     made = bob.send("POST", "/jobs", WISH).get_json()
     pages.cardinal.clock.forward(KEPT_S + 1)
     assert bob.get(f"/requests/{made['request']}") == made
+    services = pages.cardinal.services
+    with event_store.reading(services.engine), pytest.raises(AssertionError, match="inside a transaction"):
+        roles.role(services.hub, "acme/shop", "bob")
+    assert "asked inside a transaction of the ledger call=GET /repos/acme/shop" in caplog.text
 
 
 def test_the_answer_says_why_no_run_would_start(pages: Pages) -> None:
