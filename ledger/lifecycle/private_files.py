@@ -2,6 +2,7 @@
 
 import os
 import stat
+from itertools import takewhile
 from pathlib import Path
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
@@ -9,8 +10,8 @@ FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 def make_folder(folder: Path) -> None:
     """Make the folder and those above it that are missing, for this user alone; raises OSError."""
-    missing = [path for path in (folder, *folder.parents) if not path.exists()]
-    for path in reversed(missing):
+    missing = takewhile(lambda path: not path.exists(), (folder, *folder.parents))
+    for path in reversed([*missing]):
         path.mkdir(mode=FOLDER_MODE, exist_ok=True)  # with `parents` those above would be for everybody
 
 
