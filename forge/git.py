@@ -172,8 +172,9 @@ class Git:
     def create(self, default_branch: str) -> None:
         """Make the bare repository, without commits."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        words = ("--quiet", "--bare", "--template=", f"--initial-branch={default_branch}")  # no sample hooks
         subprocess.run(
-            ["git", "init", "--quiet", "--bare", f"--initial-branch={default_branch}", str(self.path)],
+            ["git", "init", *words, str(self.path)],
             check=True,
             timeout=GIT_TIMEOUT_S,
             env=clean_environment(),
@@ -187,9 +188,9 @@ class Git:
         Objects are shared as hard links where the file system allows. Source: git-clone(1), --local.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        words = ("clone", "--quiet", "--bare", "--local", "--no-tags", "--single-branch", "--branch", branch)
+        words = ("clone", "--quiet", "--bare", "--template=", "--local", "--no-tags", "--single-branch")
         done = subprocess.run(
-            ["git", *words, "--", str(source), str(self.path)],
+            ["git", *words, "--branch", branch, "--", str(source), str(self.path)],
             timeout=COPY_TIMEOUT_S,
             env=clean_environment(),
             capture_output=True,

@@ -25,6 +25,7 @@ SETTINGS: Mapping[str, str] = {
     "submodule.recurse": "false",
     "credential.helper": "",
     "gc.auto": "0",
+    "init.templateDir": "",  # a new repository needs no samples of hooks
     # A pack is mapped in pieces: without these a large one would not fit into _MEMORY_BYTES.
     "core.packedGitWindowSize": "64m",
     "core.packedGitLimit": "512m",
