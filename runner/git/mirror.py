@@ -16,7 +16,7 @@ from runner.exec.child import Ran
 from runner.git import commits, credentials, signing
 from runner.git.cli import run_git
 from runner.git.commits import Commit, unquoted
-from runner.git.object_files import read_ref, write_object, write_ref
+from runner.git.object_files import read_ref, read_refs, write_object, write_ref
 from runner.git.tree_entries import check_entries
 from runner.run.run_spec import Remote, SigningKey
 from runner.text.plain import one_line, redact
@@ -174,9 +174,8 @@ class Mirror:
 
     def names_of(self, run_id: str) -> tuple[str, ...]:
         """Return the run's own refs, each as its name without the run and its commit."""
-        words = ("for-each-ref", "--format=%(refname) %(objectname)", f"refs/cardinal/{run_id}-*")
-        listed = self._output("list refs", *words).splitlines()
-        return tuple(row.removeprefix(f"refs/cardinal/{run_id}-") for row in listed)
+        refs = read_refs(self.path, "refs/cardinal", f"{run_id}-")
+        return tuple(f"{name.removeprefix(f'{run_id}-')} {commit}" for name, commit in refs.items())
 
     def take_bundle(self, bundle: Path, name: str, ref: str = "HEAD") -> str:
         """Fetch a ref of a bundle into refs/cardinal/`name`, checking every object; return the commit.

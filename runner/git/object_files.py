@@ -22,10 +22,24 @@ def read_ref(repository: Path, name: str) -> str:
         return ""
     with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return _commit_in((repository / name).read_text(encoding="utf-8", errors="replace"))
-    with suppress(FileNotFoundError):  # git writes this one before it removes the other
+    return _packed_refs(repository).get(name, "")  # git writes this one before it removes the other
+
+
+def read_refs(repository: Path, folder: str, begin: str) -> dict[str, str]:
+    """Return the commits of the refs of a folder whose names begin so, by name and in order."""
+    names = {path.name for path in (repository / folder).glob("*") if path.suffix != ".lock"}
+    names |= {name.removeprefix(f"{folder}/") for name in _packed_refs(repository)}
+    names = {name for name in names if name.startswith(begin)}
+    commits = {name: read_ref(repository, f"{folder}/{name}") for name in sorted(names)}
+    return {name: commit for name, commit in commits.items() if commit}
+
+
+def _packed_refs(repository: Path) -> dict[str, str]:
+    try:
         packed = (repository / "packed-refs").read_text(encoding="utf-8", errors="replace")
-        return next((_commit_in(row) for row in packed.splitlines() if row.partition(" ")[2] == name), "")
-    return ""
+    except FileNotFoundError:
+        return {}
+    return {row.partition(" ")[2]: _commit_in(row) for row in packed.splitlines()}
 
 
 def write_ref(repository: Path, folder: str, name: str, commit: str) -> None:

@@ -60,6 +60,22 @@ def test_a_branch_that_was_deleted_is_gone(mirror: Mirror, world: World, packed:
     assert mirror.head("gone") == ""
 
 
+def test_a_runs_own_names_are_those_that_git_lists_wherever_they_stand(mirror: Mirror) -> None:
+    assert mirror.names_of("r1") == ()
+    tree, main = git(mirror.path, "rev-parse", "main^{tree}"), mirror.head("main")
+    newer = git(mirror.path, "-c", "user.name=a", "-c", "user.email=a@b", "commit-tree", tree, "-m", "Newer")
+    for name in ("r1-start", "r1-head", "r1-gone", "r11-start"):
+        mirror.remember(name, main)
+    git(mirror.path, "pack-refs", "--all")
+    mirror.remember("r1-head", newer)
+    mirror.remember("r1-export", newer)
+    git(mirror.path, "update-ref", "-d", "refs/cardinal/r1-gone")
+    (mirror.path / "refs/cardinal/r1-start.lock").write_text(f"{newer}\n")
+    listed = git(mirror.path, "for-each-ref", "--format=%(refname) %(objectname)", "refs/cardinal/r1-*")
+    assert mirror.names_of("r1") == (f"export {newer}", f"head {newer}", f"start {main}")
+    assert listed.replace("refs/cardinal/r1-", "").splitlines() == [*mirror.names_of("r1")]
+
+
 def test_a_name_does_not_lead_out_of_the_branches(mirror: Mirror) -> None:
     mirror.remember("r1-start", mirror.head("main"))
     assert mirror.recall("r1-start")
