@@ -21,10 +21,10 @@ def unheard() -> None:
 
 
 class StoreError(RunnerError):
-    """The store could not be written or read."""
+    """The store could not be written or read; `away`: it may answer in a moment."""
 
-    def __init__(self, address: str, what: str, why: str, remedy: str) -> None:
-        self.address, self.what = address, what
+    def __init__(self, address: str, what: str, why: str, remedy: str, *, away: bool = False) -> None:
+        self.address, self.what, self.away = address, what, away
         super().__init__(f"the store at {address} could not be {what} ({why}): {remedy}")
 
 

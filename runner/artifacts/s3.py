@@ -31,6 +31,7 @@ from runner.run.run_spec import StoreSpec
 
 CONNECT_S, SILENCE_S = 5.0, 30.0
 ATTEMPTS = 3
+_SERVERS_FAULT = 500  # and above: statuses of HTTP
 _ABSENT = ("404", "NoSuchKey", "NotFound")
 _REGION = "us-east-1"  # servers beside Amazon's want some name, and do not care which
 _INSTALL = "install it: `pip install 'cardinal-board[s3]'`"
@@ -142,9 +143,10 @@ class S3Store:
         except ClientError as error:
             code = str(error.response.get("Error", {}).get("Code", ""))
             remedy = _REMEDIES.get(code, "see what its server says of it")
-            raise StoreError(self.address, what, code or "it was refused", remedy) from error
+            away = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0) >= _SERVERS_FAULT
+            raise StoreError(self.address, what, code or "it was refused", remedy, away=away) from error
         except (BotoCoreError, OSError) as error:
-            raise StoreError(self.address, what, type(error).__name__, _AWAY) from error
+            raise StoreError(self.address, what, type(error).__name__, _AWAY, away=True) from error
 
 
 @cache

@@ -27,12 +27,14 @@ from runner.checks.places import tenancy
 from runner.errors import (
     CommandTimeoutError,
     OversizedRepositoryError,
+    RemoteAwayError,
     RepositoryError,
     RunnerError,
     WorkspaceError,
 )
 from runner.git.checkout import Checkout
 from runner.git.commits import PATCHED_FILE
+from runner.git.credentials import answered
 from runner.run.run_spec import RunSpec
 from runner.session.context import CheckpointPace, RunContext
 from runner.session.keep import keep
@@ -42,6 +44,7 @@ from runner.text.plain import one_line
 MAX_BUNDLE_BYTES = 200_000_000  # commits and uncommitted files together, as git packs them
 MAX_SESSION_BYTES = 100_000_000
 HOLD_S = 900.0  # nothing else renews the claim while blobs move
+AGAIN_S = 2.0  # between two questions to a store that is away
 LIVE_TRIES = 3
 LIVE_HOLD_S = 120.0  # the same at an interval: longer than a store may be silent
 KEPT, FILES = "kept", "files"  # the run's names in the mirror
@@ -248,14 +251,15 @@ def bring(run: RunContext) -> Brought | None:
         return None  # its mirror has what the stages handed over
     own = row.run_id == order.run_id
     published = not own and run.log.ending_of(row.run_id) is Ending.SUCCEEDED
-    with run.log.held(HOLD_S):
-        moved = any(it.seq > row.seq and isinstance(it.event, _MOVES) for it in run.log.events())
-        brought = Brought(row, own and not moved)
-        if not published:
-            _bring_files(run, brought)
-        if row.session:
-            brought.session = _fetched(run, row.session, "the session", brought.missing)
+    moved = any(it.seq > row.seq and isinstance(it.event, _MOVES) for it in run.log.events())
+    brought = Brought(row, own and not moved)
+    if not published:
+        _bring_files(run, brought)
+    if row.session:
+        brought.session = _fetched(run, row.session, "the session", brought.missing)
     if brought.session is None and not (brought.head and row.bundle):
+        if brought.missing:
+            _tell(run, f"Nothing came from host {row.host}: {'; '.join(brought.missing)}.")
         return None  # what GitHub has is as much
     brought.exact = brought.exact and brought.session is not None  # who remembers nothing does it again
     if not (published or row.session):
@@ -291,14 +295,35 @@ def _bring_files(run: RunContext, brought: Brought) -> None:
 
 
 def _fetched(run: RunContext, digest: str, what: str, missing: list[str]) -> FileIO | None:
+    """Return the blob; while the store is away, for as long as a start waits for GitHub, ask again."""
+    waits = False
+
+    def get() -> FileIO | None:
+        nonlocal waits
+        try:
+            with run.log.held(HOLD_S):
+                return _store(run).get(digest, beat=run.log.beat)
+        except StoreError as error:
+            if not error.away:
+                raise
+            if not waits:
+                _tell(run, f"Waits for {what}: {one_line(str(error), _WHY_CHARS)}.")
+                waits = True
+            raise RemoteAwayError(str(error), AGAIN_S) from error
+
     try:
-        file = _store(run).get(digest, beat=run.log.beat)
-    except StoreError as error:
-        missing.append(f"{what}: {one_line(str(error), _WHY_CHARS)}")
+        file = answered(get, run.log.beat_or_stop)
+    except (StoreError, RemoteAwayError) as error:
+        why = error.__cause__ if isinstance(error, RemoteAwayError) else error
+        missing.append(f"{what}: {one_line(str(why), _WHY_CHARS)}")
         return None
     if file is None:
         missing.append(f"{what}: the store of this host does not have it")
     return file
+
+
+def _tell(run: RunContext, text: str) -> None:
+    run.log.append(Progressed(run.order.run_id, text))
 
 
 @contextmanager

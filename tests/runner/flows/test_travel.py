@@ -5,6 +5,11 @@ import gzip
 import multiprocessing
 import os
 import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -15,7 +20,9 @@ from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTa
 from ledger.model.limit_answers import answered
 from ledger.states import Ending
 from runner.agents.contract import Phase
+from runner.artifacts import s3
 from runner.artifacts.store import store_of
+from runner.git import credentials
 from runner.phases import checkpoint
 from runner.run.run_spec import INVESTIGATE, Briefing, HostPaths, RunSpec, StoreSpec
 from runner.supervisor import execute
@@ -225,6 +232,56 @@ def test_transcripts_of_all_hosts_are_in_the_store_each_line_once(world: World) 
     texts = [(store_of(shared(world, "d")).read(file.digest) or b"").decode() for file in files]
     assert [text.count("On the first") for text in texts] == [1, 0]
     assert [text.count("On the second") for text in texts] == [0, 1]
+
+
+@pytest.fixture
+def bucket(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingHTTPServer]:
+    """Yield a server that gives the blobs of the shared folder as S3 does, once it listens."""
+    monkeypatch.setattr(s3, "ATTEMPTS", 1)
+    monkeypatch.setattr(checkpoint, "AGAIN_S", 0.1)
+    (world.root / "bucket/runs").mkdir(parents=True)
+    (world.root / "bucket/runs/cardinal").symlink_to(world.root / "shared")
+    handler = partial(SimpleHTTPRequestHandler, directory=str(world.root / "bucket"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler, bind_and_activate=False) as server:
+        server.server_bind()  # until it listens too, a connection is refused
+        yield server
+
+
+def answered_on_c(world: World, bucket: ThreadingHTTPServer) -> None:
+    """Park on b, and go on where the store is that bucket."""
+    world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), ASK, *commit("second"), FINISH])
+    order = world.order()
+    assert world.run(on(world, order, "b")).why == "question"
+    store = StoreSpec("s3://runs/cardinal", f"http://127.0.0.1:{bucket.server_port}", "us-east-1", "a", "b")
+    places = dataclasses.replace(home(world, "c"), store=store)
+    world.answer(dataclasses.replace(order, host="c", places=places), "Moin")
+
+
+def test_a_store_that_is_away_is_waited_for(world: World, bucket: ThreadingHTTPServer) -> None:
+    def come_back() -> None:
+        until(lambda: "Waits for commits and files: the store at s3://runs" in said(world), "it waits")
+        bucket.server_activate()
+        bucket.serve_forever()
+
+    serving = threading.Thread(target=come_back)
+    with ExitStack() as then:
+        then.callback(serving.join)
+        then.callback(bucket.shutdown)
+        serving.start()
+        answered_on_c(world, bucket)
+    assert world.only("WorkspaceRestored").missing == ()
+    assert world.show("left-b.txt") == "b"
+    assert len(world.of("SessionStarted")) == 1 + len(world.of("SessionLost")) == 1
+
+
+def test_a_store_that_stays_away_is_named_as_the_cause(
+    world: World, bucket: ThreadingHTTPServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(credentials, "AWAY_S", 0.0)
+    answered_on_c(world, bucket)
+    assert world.of("WorkspaceRestored") == []
+    assert "Nothing came from host b: commits and files: the store at s3://runs" in said(world)
+    assert "The work begins anew on host c" in said(world)
 
 
 @pytest.mark.parametrize("missing", [(), ("the session: it was not kept",)], ids=["whole", "in part"])
