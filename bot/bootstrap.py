@@ -77,7 +77,7 @@ class Services:
         return self.on(board) if board else None
 
     def on_configured(self) -> "Services":
-        """Return the services for the settings' board, for what is about it alone."""
+        """Return the services for the settings' board, for work on it alone."""
         return self.on(served_boards.configured(self.config))
 
     def on_every_board(self) -> "tuple[Services, ...]":

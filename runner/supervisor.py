@@ -218,7 +218,7 @@ def _reason(error: errors.RunnerError | UnknownPartError) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """Return the code of an error that other cards meet, too: its class, and what its subject is called."""
+    """Return the code of an error that other cards meet, too: its class, and the name of its subject."""
     facts = (str(getattr(error, name, "")) for name in ("agent", "name", "image"))
     return ":".join((type(error).__name__, *filter(None, facts)))
 

@@ -14,7 +14,7 @@ from rules.text import count
 
 
 class BoardInUseError(CardinalError):
-    """The board cannot be removed yet; `because` says why, and what to do first."""
+    """The board cannot be removed yet; `because` has the reason and the first step."""
 
     def __init__(self, address: BoardAddress, because: str) -> None:
         super().__init__(f"{address} cannot be removed: {because}")

@@ -95,7 +95,7 @@ def _add(board: BoardAddress, home: str, weight: int) -> None:
 @command.command("remove")
 @click.argument("board", type=BoardParameter(), metavar="OWNER/NUMBER")
 def _remove(board: BoardAddress) -> None:
-    """Serve the board no more. Its cards stay as they are; what waits there is not started.
+    """Serve the board no more. Its cards stay as they are; runs that wait there are not started.
 
     \b
     Example:

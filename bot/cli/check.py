@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Run set-up and checks on a clean checkout of a commit.
 
-    The commit must be in your clone; what is not committed is not checked. Commands, image and limits are
+    The commit must be in your clone; uncommitted changes are not checked. Commands, image and limits are
     those of the policy file on the default branch, as for the gate. Where there is none, and `cardinal try`
     serves the clone, they are those of its board. Exit code 1 when a check fails, 2 when nothing could be
     checked.
@@ -125,7 +125,7 @@ def check_commit(
 
 
 def conclusion(judged: JudgedCommit, most: int | None = None) -> Iterator[str]:
-    """Yield the end of a failed check's output, the evidence, and what the gate would do.
+    """Yield the end of a failed check's output, the evidence, and the gate's decision.
 
     With `most`, only so many lines of the output, and no evidence: digests are for a second look.
     """

@@ -15,7 +15,7 @@ from rules.explain import why
 def command(card: str, as_json: bool) -> None:
     """Say why a card does or does not move.
 
-    One line, with who has to do what.
+    One line, with the next step and who takes it.
 
     \b
     Example:

@@ -15,7 +15,7 @@ def command(file: Path, folder: Path) -> None:
     """Write the board of `cardinal try` into FILE.
 
     Cards, comments, runs, events, artifacts and branches are in it. Keys, tokens and .cardinal/env are not,
-    nor what an agent has not committed. The board must not run.
+    nor an agent's uncommitted work. The board must not run.
 
     A home of `cardinal up` has `cardinal backup`.
 

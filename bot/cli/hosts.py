@@ -44,8 +44,8 @@ class LivingHostError(CardinalError):
 def command(drain: str | None, undrain: str | None, remove: str | None, as_json: bool) -> None:
     """List the hosts; drain or remove one first, where asked.
 
-    Each with its last heartbeat, the runs at work and its places for them, labels and version. What waits for
-    an answer on a drained host goes on elsewhere, from what is on GitHub.
+    Each with its last heartbeat, the runs at work and its places for them, labels and version. A run that
+    waits for an answer on a drained host goes on elsewhere, from its work on GitHub.
 
     \b
     Examples:

@@ -15,7 +15,7 @@ def command(file: Path, folder: Path) -> None:
     """Make a board from FILE, which `cardinal export` has written.
 
     It is made in this clone, which has none yet, and goes on with `cardinal try`. The file may be anybody's:
-    `cardinal try` asks before it runs what is in it.
+    `cardinal try` asks before it runs anything in it.
 
     \b
     Examples:

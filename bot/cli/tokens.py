@@ -39,8 +39,8 @@ class UnknownAccountError(CardinalError):
 def command() -> None:
     """Make, list and revoke tokens of the API.
 
-    A token acts for one GitHub account and may do what that may, within its scope. People make their own on
-    the page /tokens.
+    A token acts for one GitHub account with the rights of that account, within its scope. People make their
+    own on the page /tokens.
     """
 
 

@@ -36,7 +36,7 @@ def command(wheel: str, copy: str | None) -> None:
     """Install another version, make its images, and start it.
 
     Only while `cardinal up` does not run; WHEEL is the file of the other version. Its start copies the ledger
-    first, and says how to go back. What happened since that copy is not in it.
+    first, and says how to go back. Later events are not in that copy.
 
     \b
     Examples:

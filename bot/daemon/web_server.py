@@ -107,7 +107,7 @@ class UvicornServer(uvicorn.Server):
         self._wake()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say so, then stop: what would go on for long has to end."""
+        """Announce the stop, then stop: long responses have to end."""
         self._stops()
         await super().shutdown(sockets)
 

@@ -14,7 +14,7 @@ from bot.outbox.contract import GivenUpError
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is sent. `key` and `made_at` stay the same when it is sent again; `news` is for programs."""
+    """A notice to send. `key` and `made_at` stay the same when it is sent again; `news` is for programs."""
 
     key: str
     made_at: datetime

@@ -93,7 +93,7 @@ def _lines(
     starter: str,
     now: datetime,
 ) -> list[tuple[str, NoticeLine]]:
-    """Return what is told, by keys that make it the same notice."""
+    """Return the lines about an event, by keys that make each the same notice."""
     card_id = card.card_id if card else ""
     match recorded.event:
         case UsageMetered() if card is not None:

@@ -63,7 +63,7 @@ def post(address: str, document: Mapping[str, Any]) -> bool:
 
 
 async def _accepted(url: str, host: str, **sent: Any) -> bool:
-    """Tell whether the answer is one of success; what follows its status is not read."""
+    """Tell whether the answer is a success; only its status is read."""
     with anyio.fail_after(TIMEOUT_S):
         async with (
             httpx2.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as http,

@@ -189,7 +189,7 @@ def _spread_access(
 
 
 def _spread_merge(db: Connection, card: cards.CardRow, event: PullChanged, now: datetime) -> None:
-    """Let the other open pull requests of the repository be put on what was merged."""
+    """Let the other open pull requests of the repository be rebased on the merge."""
     if event.state == "merged" and card.pull_repository is not None:
         others = siblings.open_pulls(db, card.pull_repository, MAX_CARDS)
         _apply_to(db, others, lambda policy, snapshot: sibling_rebase.after_merge(policy, snapshot, now), now)
@@ -277,7 +277,7 @@ def _asks(db: Connection, card_id: CardId) -> bool:
 
 
 def _update_whole(db: Connection, card_id: CardId, event: Event, now: datetime) -> None:
-    """Update the card that this one is or was a part of: its face, and what its queued run waits for."""
+    """Update the card that this one is or was a part of: its face, and the wait of its queued run."""
     _apply_to(db, _wholes(db, card_id, event), issue_links.update_whole, now)
 
 

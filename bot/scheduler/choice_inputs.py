@@ -1,4 +1,4 @@
-"""Which events can change what dispatch chooses; after all others its last answer stands."""
+"""Events that can change the choice of dispatch; after all others its last answer stands."""
 
 from functools import cache
 

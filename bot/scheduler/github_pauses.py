@@ -1,4 +1,4 @@
-"""Boards whose installation may not call GitHub now: what would fail there waits, on every host."""
+"""Boards whose installation may not call GitHub now: their calls wait, on every host."""
 
 import logging
 import time
@@ -22,7 +22,7 @@ LONG = timedelta(minutes=1)  # the start of a run waits for less with its claim 
 
 @dataclass(slots=True)
 class _Pauses:
-    """What this process saw last: the owner of each board, and until when owners wait; which are reported."""
+    """The last reading of this process: each board's owner, until when owners wait, and the reported ones."""
 
     at: float = float("-inf")
     owners: Mapping[BoardId, str] = field(default_factory=dict)

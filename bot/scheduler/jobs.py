@@ -51,7 +51,7 @@ def ingest(*delivery_ids: str) -> None:
 def ingest_together(
     services: Services, ids: tuple[DeliveryId, ...]
 ) -> tuple[tuple[CardId, ...] | None, tuple[DeliveryError, ...]]:
-    """Ingest deliveries; return the cards to sync, None where nothing is new, and what failed."""
+    """Ingest deliveries; return the cards to sync, None where nothing is new, and the errors."""
     failed: list[DeliveryError] = []
     try:
         requested, left = delivery.ingest_light(services, ids)
@@ -136,7 +136,7 @@ def tidy(_host: str) -> None:
 
 
 def examine(_host: str) -> None:
-    """Keep what the doctor finds on this host, and from time to time what it finds in all."""
+    """Keep the doctor's findings about this host, and from time to time those about the installation."""
     examiner.examine_due(current())
 
 

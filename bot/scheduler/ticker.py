@@ -88,7 +88,7 @@ def pause_s(tick_s: float, quiet_s: float) -> float:
 
 
 def request_sweeps(services: Services) -> None:
-    """Wake the sweep of every board, and the search for failed deliveries; what people do goes first."""
+    """Wake the sweep of every board, and the search for failed deliveries; people's acts go first."""
     queues.request(services.redis, "recover_deliveries", name=queues.ECHOES)
     paused = github_pauses.pauses(services)
     for each in services.on_every_board():

@@ -19,7 +19,7 @@ SOURCES = (boards, losses, policies, stops)
 
 @dataclass(frozen=True, slots=True)
 class BoardState:
-    """What the rules for each of a board's cards need of the board; `policy` as the file has it."""
+    """Facts about a board that the rules for each of its cards need; `policy` as the file has it."""
 
     stops: tuple[Stop, ...]
     losses: tuple[Loss, ...]

@@ -1,4 +1,6 @@
-"""Filters of card lists, as people write them in an address or a command, read against what they may see."""
+"""Filters of card lists, as people write them in an address or a command, read against the cards that they
+may see.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice

@@ -1,4 +1,4 @@
-"""What a board's runs use now, in the shape of the rules about the queue, and of the limits."""
+"""Use of a board's limits by its runs, in the shape of the rules about the queue, and of the limits."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -31,7 +31,7 @@ def of_board(db: Connection, board_id: BoardId, day: date, card_ids: Collection[
 
 
 def limits(db: Connection, board_id: BoardId, now: datetime) -> tuple[LimitInUse, ...]:
-    """Return the board's limits with what is in use of each."""
+    """Return the board's limits with the use of each."""
     load = of_board(db, board_id, now.astimezone(UTC).date())
     return limits_in_use(policies.in_force(db, board_id), load)
 

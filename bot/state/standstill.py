@@ -1,4 +1,4 @@
-"""What stands still, for operators: its words and its way out, as Health and `cardinal doctor` have them."""
+"""Standstills, for operators: their words and their ways out, as Health and `cardinal doctor` have them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -22,7 +22,7 @@ _WAYS_OUT: Mapping[StandstillKind, str] = {
 
 
 def way_out(kind: StandstillKind, home: Path) -> str:
-    """Return the next step about what stands still in this home."""
+    """Return the next step about a standstill in this home."""
     return _WAYS_OUT[kind].replace("{workers}", program.of_workers(home))
 
 
@@ -35,7 +35,7 @@ def name_of(it: Standstill) -> str:
 
 
 def words(it: Standstill, now: datetime) -> str:
-    """Return in one line what stands still, for how long, and why."""
+    """Return a standstill in one line: its subject, its duration, its reason."""
     since = brief(now - it.since)
     match it.kind:
         case StandstillKind.NO_STEP:

@@ -1,4 +1,4 @@
-"""A policy file on a branch: its problems, or what it would change, before it is merged."""
+"""A policy file on a branch: its problems, or its changes, before it is merged."""
 
 import hashlib
 

@@ -140,7 +140,7 @@ class OutageMemory:
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Watch what is read and written within."""
+        """Watch the reads and writes within."""
         began = self._monotonic()
         try:
             yield

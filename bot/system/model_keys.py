@@ -62,7 +62,7 @@ def _instead(config: Config) -> Provider | None:
 
 
 def operators(config: Config, owner: str) -> bool:
-    """Tell whether a board of `owner` may use what the operator has: keys and private skills."""
+    """Tell whether a board of `owner` may use the operator's keys and private skills."""
     return config.share_with_owners or _is_operators(config, owner)
 
 

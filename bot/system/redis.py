@@ -1,7 +1,7 @@
 """Redis: the one that `cardinal up` starts on a unix socket, or the operator's own.
 
-Redis holds wake-ups, and what hosts that share it spend of GitHub's limits; nothing is written to disk, and
-losing it loses nothing.
+Redis holds wake-ups, and the use of GitHub's limits by the hosts that share it; nothing is written to disk,
+and losing it loses nothing.
 """
 
 import hashlib

@@ -24,8 +24,8 @@ class PatientConnection(psycopg.Connection[Any]):
     def wait(self, gen: PQGen[T], interval: float = _INTERVAL_S, timeout: float | None = None) -> T:
         """Return the result of psycopg's wait.
 
-        Raises OperationalError where the session is over, also for what psycopg counts as another kind of
-        error, as the end of a transaction that was idle for too long.
+        Raises OperationalError where the session is over, also where psycopg raises another kind of error, as
+        after a transaction that was idle for too long.
         """
         limit_s = self.answer_s if timeout is None else timeout
         try:

@@ -40,8 +40,8 @@ SELECT setval(pg_get_serial_sequence('outbox', 'entry_id'),
 
 
 def backup(engine: Engine, target: Path) -> ChainReport:
-    """Copy the ledger as it is at one moment to `target`, which appears whole or not at all; return what was
-    checked.
+    """Copy the ledger as it is at one moment to `target`, which appears whole or not at all; return the check
+    of its chain.
 
     Raises BackupError on PostgreSQL, when `target` exists or cannot be written, BrokenChainError when the
     copy's chain is broken.

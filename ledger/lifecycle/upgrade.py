@@ -1,7 +1,7 @@
 """Upgrade of a ledger: changed views are folded beside the live ones while work goes on, then all switch.
 
 The older version works with its own tables until one short transaction makes the migrations that are due and
-takes the ledger over. What a killed upgrade left is gone on with.
+takes the ledger over. A killed upgrade is continued by the next.
 """
 
 import time
@@ -63,7 +63,7 @@ def upgrade(
 ) -> tuple[str, ...]:
     """Make the ledger that of this code; return the names of the migrations that were due and are done now.
 
-    `before` is called once the ledger is about to go over from another edition; what it raises prevents it.
+    `before` is called once the ledger is about to go over from another edition; an error of it prevents that.
     `most` events are folded under one lock. Raises NewerLedgerError, and OutdatedError where another edition
     took over from this one, unless the ledger goes `back` to it.
     """

@@ -42,7 +42,7 @@ def later(
 ) -> tuple[int, bool]:
     """Return the last event that was looked at, `after` if there is none later, and whether there is news.
 
-    News is what happened to a card in sight, one that was just archived too, to a run of such a card, or to a
+    News is an event of a card in sight, one that was just archived too, of a run of such a card, or of a
     board whose drafts are in sight. With `card_id` that card's alone counts.
     """
     newest = event_store.last_seq(db)

@@ -1,4 +1,4 @@
-"""What is in the store of the work of each run: the newest checkpoint."""
+"""The newest checkpoint of each run's work in the store."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The cards that agents proposed for a card, and what became of each."""
+"""The cards that agents proposed for a card, and the outcome of each."""
 
 from dataclasses import dataclass
 

@@ -30,7 +30,7 @@ fold = Fold()
 
 
 def count(db: Connection, board_id: BoardId, by: str, since: datetime) -> int:
-    """Return the count of their commands on the board after `since`: no board uses up what another obeys."""
+    """Return the count of their commands on the board after `since`: no board uses up another's limit."""
     return int(_count.scalar(db, {"board_id": board_id, "by": by, "since": since}))
 
 

@@ -1,4 +1,4 @@
-"""Cards that programs asked for: each request with what became of it."""
+"""Cards that programs asked for: each request with its outcome."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -167,7 +167,7 @@ def held() -> Select[tuple[str]]:
 def circle(db: Connection, card_id: CardId) -> tuple[Step, ...]:
     """Return the way on which the card waits for itself, from its issue to its issue; empty if there is none.
 
-    Only what the ledger knows is walked, and of that MAX_WALKED issues at most.
+    Only dependencies in the ledger are walked, over MAX_WALKED issues at most.
     """
     card = known_cards.get(db, card_id)
     if card is None or card.repository is None or card.number is None:
@@ -209,7 +209,7 @@ def _way(came_from: dict[Place, Place], home: Place, last: Place) -> tuple[Place
 def _steps(db: Connection, frontier: list[Place]) -> Iterable[tuple[Place, Place, bool]]:
     """Yield which issue waits for which, of the issues of the frontier that have a card; is that public?
 
-    An issue waits for what blocks it, and with a queued run that says so for its sub-issues.
+    An issue waits for its blockers, and with a queued run that says so for its sub-issues.
     """
     for start in range(0, len(frontier), AT_ONCE):
         some = tuple_(cards.c.repository, cards.c.number).in_(frontier[start : start + AT_ONCE])

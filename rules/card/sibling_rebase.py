@@ -20,9 +20,9 @@ CONFLICT = "conflict"  # the reason of a run that could not rebase
 def after_merge(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Queue the rebase of a branch whose work is finished, within the hourly limit.
 
-    Left alone: a card whose run is alive or is only checked just now (that one looks again at its end), and
-    what GitHub merges by itself, through its queue or once its checks pass. A card in the merge lane is
-    rebased when it is its turn.
+    Left alone: a card whose run is alive or is only checked just now (that one looks again at its end), and a
+    pull request that GitHub merges by itself, through its queue or once its checks pass. A card in the merge
+    lane is rebased when it is its turn.
     """
     if policy.board.rebase != "on_merge" or snapshot.reason in (Reason.MERGE_LANE, Reason.MERGE_TURN):
         return Decision()

@@ -29,8 +29,8 @@ class Rest:
 
 
 def legal_states(archetype: Archetype, after: CardState, *, live: bool) -> tuple[CardState, ...]:
-    """Return the states among which a card becomes `after`. What its live run says holds wherever it stands,
-    be it in a column that no policy names any more.
+    """Return the states among which a card becomes `after`. The states of its live run are legal wherever it
+    stands, be it in a column that no policy names any more.
     """
     kinds = (archetype, *(part for _, part in ARCHETYPES.all() if live and part.STARTS_RUNS))
     return next((kind.STATES for kind in kinds if after in kind.STATES), archetype.STATES)

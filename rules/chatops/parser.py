@@ -109,7 +109,7 @@ def of_button(identifier: str) -> Parsed | None:
 
 
 def of_form(name: str, text: str) -> Parsed | Mistyped:
-    """Return the command of a form: `<command>` or `<command>:<what it is about>`, with its text."""
+    """Return the command of a form: `<command>` or `<command>:<subject>`, with its text."""
     first, _, below = text.replace("\r\n", "\n").replace("\r", "\n").partition("\n")
     return _command(name.partition(":")[0], first.strip(), below)
 
@@ -213,8 +213,8 @@ def refusal_to_answer(policy: Policy, subject: Subject, *, role: str, login: str
     """Return why somebody may not answer a question about that, in whatever way; empty when they may.
 
     A limit is lifted with money or time, so whom the policy trusts with `budget` must answer there, and whom
-    it trusts with `approve` where a stage waits, or with `retry` where a sub-issue failed; whoever changes
-    what CI does runs programs with the repository's secrets, so it takes who may `allow`.
+    it trusts with `approve` where a stage waits, or with `retry` where a sub-issue failed; whoever changes CI
+    runs programs with the repository's secrets, so it takes who may `allow`.
     """
     wanted = [needs(policy, "answer")]
     if (command := _WITH.get(subject, "")) in policy.board.commands:

@@ -22,8 +22,8 @@ class ChangeCardState(Intent):
 class QueueRun(Intent):
     """Queue a new run. `kind`: first, revision, retry, or repair of checks that are red.
 
-    `mode` and what chose it, `asked`, `reproduces`, `door`, `rebases`, `waits_for_parts` and `other_agent`
-    are as in RunQueued.
+    `mode` and its rule, `asked`, `reproduces`, `door`, `rebases`, `waits_for_parts` and `other_agent` are as
+    in RunQueued.
     """
 
     kind: str

@@ -230,7 +230,7 @@ class CreateCard(Intent):
 class CreateScheduledCard(Intent):
     """Make the card of a schedule's time. `card_id` is the board's id; `key` makes it the same card.
 
-    What is on the card is in the policy of that moment; `repository` is empty for the board's home, `column`
+    The card's content is in the policy of that moment; `repository` is empty for the board's home, `column`
     for its first inbox, and `event` unless that makes it, not the time.
     """
 
@@ -321,8 +321,8 @@ class MarkReady(Intent):
 class MergePull(Intent):
     """Merge, guarded by `head`. `method`: merge, squash or rebase; `about` makes it the same attempt.
 
-    `requires` is what must still hold when it is its turn: approved, or none. `fresh`: only what was rebased
-    and checked on the commit where the base stands then.
+    `requires` is the condition that must still hold when it is its turn: approved, or none. `fresh`: only a
+    head that was rebased and checked on the commit where the base stands then.
     """
 
     method: str

@@ -35,7 +35,7 @@ class Setting:
 def settings_of(model: BaseModel, depth: int = ALL, prefix: str = "") -> Iterator[Setting]:
     """Yield the settings of a part of a policy, and of the parts in it, in the model's order.
 
-    What nobody gave is there in the first `depth` parts, from the outside inwards.
+    Defaults are there in the first `depth` parts, from the outside inwards.
     """
     for name, field in type(model).model_fields.items():
         if depth > 0 or name in model.model_fields_set:

@@ -146,7 +146,7 @@ def stage_problems(
 ) -> Iterator[str]:
     """Yield a sentence for each stage that leads nowhere, is never reached, or may do more than the column.
 
-    `allowed` is what the column says of edit, run and commit, `network` whom it lets be reached.
+    `allowed` has the column's values of edit, run and commit, `network` the hosts that it lets be reached.
     """
     names = tuple(stage.name for stage in stages)
     for index, stage in enumerate(stages):

@@ -59,7 +59,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What runs already: counts of runs that a worker holds, dollars spent against each limit that runs share
+    """The present load: counts of runs that a worker holds, dollars spent against each limit that runs share
     (those of a day: today's, UTC), and dollars that runs have reserved. `checks` counts runs that only check,
     which all the others leave out. `github_at`: GitHub takes no call for the board before that time.
     """

@@ -14,7 +14,7 @@ _OTHER_KEY = "give this host the CARDINAL_STORE_ENCRYPTION_KEY of the one that w
 
 
 class BlobStore:
-    """A store over a backend; with a key, what lies there is unreadable. Every method raises StoreError."""
+    """A store over a backend; with a key, its files are unreadable. Every method raises StoreError."""
 
     def __init__(self, backend: BlobBackend, key: bytes = b"") -> None:
         self._backend, self._key = backend, key

@@ -396,5 +396,5 @@ class Mirror:
 
 
 def _stored_in(objects: Path | None) -> dict[str, str]:
-    """Return the environment in which git's objects are those of a folder, and of what it borrows from."""
+    """Return the environment in which git's objects are those of a folder and of its alternates."""
     return {} if objects is None else {"GIT_OBJECT_DIRECTORY": str(objects)}

@@ -37,7 +37,8 @@ def protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str,
     """Return each protected path with the first pattern that protects it.
 
     `*` and `?` stay within a name, `**` crosses folders. A pattern without a slash matches at any depth, and
-    one for a folder matches everything in it. Case does not count, and look-alikes are what they look like.
+    one for a folder matches everything in it. Case does not count, and look-alikes count as the characters
+    that they resemble.
     """
     rules = [(pattern, _compiled(pattern, forgiving=True)) for pattern in patterns if pattern.strip(" /")]
     seen = ((path, folded(path)) for path in paths)

@@ -53,7 +53,9 @@ log = logging.getLogger(__name__)
 
 
 def checkpoint(run: RunContext) -> None:
-    """Keep the work in the store, unless it is there already. What could not be kept is said on the card."""
+    """Keep the work in the store, unless it is there already. The card names the parts that could not be
+    kept.
+    """
     # Not the run's own beat: that obeys a stop, and a stopped run is kept as well.
     run.log.append(*_transcript(run))
     _keep(run, run.log.beat, HOLD_S)
@@ -71,7 +73,7 @@ def pace_of(order: RunSpec) -> CheckpointPace:
 
 
 def _transcript(run: RunContext) -> tuple[RunEvent, ...]:
-    """Store what the transcript has more than it had, as a file of its own."""
+    """Store the new part of the transcript, as a file of its own."""
     log_file = transcript_of(run.order.places.logs, run.order.run_id)
     if not log_file.exists() or log_file.stat().st_size <= run.pace.logged_bytes:
         return ()
@@ -98,7 +100,7 @@ def _said(run: RunContext) -> tuple[int, int, bool]:
 
 
 def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bool] | None = None) -> bool:
-    """Return whether what was read counts: not where the agent said more since `before` than was read."""
+    """Return whether the reading counts: not where the agent said more since `before` than was read."""
     order = run.order
     if run.workspace.fresh or signature(order.run_id, order.generation) not in run.workspace.signed():
         return True  # the files are of an older claim, and there may be newer ones elsewhere

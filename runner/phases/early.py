@@ -19,9 +19,9 @@ _WHY_CHARS = 300
 def publish_early(run: RunContext) -> str:
     """Push HEAD where the policy wants to see the work early and the guards let it pass; no agent is at work.
 
-    Return HEAD as it was exported, or empty. What cannot be pushed now is for the end of the work: pushes of
-    people are taken in, and findings given back or asked about, there. A pull request that is up for review
-    gets finished work only. Raises StopRequested.
+    Return HEAD as it was exported, or empty. The end of the work does the rest: there, pushes of people are
+    taken in, and findings given back or asked about. A pull request that is up for review gets finished work
+    only. Raises StopRequested.
     """
     order, head = run.order, ""
     if not order.early or run.log.pull_is_ready(order.card_id):

@@ -117,7 +117,7 @@ def _stale(run: RunContext) -> tuple[str, str, str]:
 def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
     """Record that this claim has the workspace; return why its files are not the newest, or empty.
 
-    What was `brought` from the store is here then.
+    Files `brought` from the store are here then.
     """
     order, place = run.order, tenancy(run.order).card_id
     where, holder, known = _stale(run)

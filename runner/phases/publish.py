@@ -141,7 +141,9 @@ def push(run: RunContext, head: str) -> str:
 
 
 def _push_onto_known(run: RunContext, head: str) -> None:
-    """Push unless the branch is there; raise MovedBranchError where people pushed what the work is not on."""
+    """Push unless the branch is there; raise MovedBranchError where people pushed commits that the work is
+    not on.
+    """
     now = run.mirror.head(run.order.branch)
     if now not in ("", head, seen(run)):
         raise MovedBranchError(run.order.branch)

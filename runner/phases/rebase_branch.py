@@ -21,7 +21,7 @@ def rebase_branch(run: RunContext, heads: Heads) -> str:
     """Rebase GitHub's branch in an empty workspace, push it with a lease, and return its commit.
 
     A branch that has its base already stays as it is. Raises Finish, with the branch untouched, on a conflict
-    and where a rebase would lose or alter what people pushed.
+    and where a rebase would lose or alter people's commits.
     """
     order, mirror = run.order, run.mirror
     if mirror.goes_on_from(heads.branch, heads.base):
@@ -56,8 +56,8 @@ def _note(run: RunContext, before: str, after: str, base: str) -> None:
 
 
 def _lines(run: RunContext, head: str, base: str) -> tuple[str, ...]:
-    """Return what a commit adds and removes since it left the base, file by file. Of binary files, which show
-    no lines, the ids of the objects are among it.
+    """Return the lines that a commit adds and removes since it left the base, file by file. Of binary files,
+    which show no lines, the ids of the objects are among it.
     """
     patch = run.mirror.patch(base, head)
     kept = (

@@ -1,7 +1,7 @@
 """Heartbeat of a claim: a process that renews the lease while a step of the worker takes its time.
 
 On a busy machine one step can take longer than a lease. The lease stays short, so that another host waits no
-longer than for any; what ends with the worker's silence is the renewing.
+longer than for any; the renewing ends with the worker's silence.
 """
 
 import contextlib
@@ -111,7 +111,7 @@ def _is_stopped(stat: Path) -> bool:
 
 
 def renew(engine: Engine, lease: Lease, heartbeat: Heartbeat) -> None:
-    """Renew the lease and move the deadline by what is certain. Raises StaleClaimError.
+    """Renew the lease and move the deadline as far as is certain. Raises StaleClaimError.
 
     A ledger that is away is asked again at the next look.
     """

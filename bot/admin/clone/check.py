@@ -39,7 +39,7 @@ LEASE_S = 3600.0  # nobody else is there to take it
 
 @dataclass(frozen=True, slots=True)
 class LocalResult:
-    """How it ended: `detail` is empty when all passed, `agent_view` is what an agent would be told."""
+    """End of the checks: `detail` is empty when all passed, `agent_view` is the report that an agent gets."""
 
     passed: bool
     detail: str

@@ -92,7 +92,7 @@ class Trial:
 def find(folder: Path, into: str) -> Trial:
     """Return the place around `folder`. An empty `into` is the branch that is checked out.
 
-    Raises CloneError: one sentence on what is in the way, and what to do.
+    Raises CloneError: one sentence with the obstacle and the next step.
     """
     if git_output(folder, "rev-parse", "--is-bare-repository").strip() == "true":
         raise CloneError(f"{folder} is a bare repository: go into a clone of it")
@@ -139,7 +139,7 @@ def _around(folder: Path, into: str) -> Trial | None:
 
 
 def _maker() -> str:
-    """Return what only this user's processes on this machine write. Source: machine-id(5)."""
+    """Return a signature that only this user's processes on this machine write. Source: machine-id(5)."""
     try:
         machine = Path("/etc/machine-id").read_text(encoding="ascii").strip()
     except OSError:

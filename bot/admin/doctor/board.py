@@ -117,7 +117,8 @@ def wanted_header(context: DoctorContext, board: BoardRow, column: str) -> str |
 def _are_being_written(context: DoctorContext, board: BoardRow) -> bool:
     """Tell whether Cardinal writes the first descriptions, or wrote some and may not have read them yet.
 
-    What was read before may be recorded after. Two sweeps later a difference is somebody else's text.
+    A reading from before the write may be recorded after it. Two sweeps later a difference is somebody else's
+    text.
     """
     if context.engine is None:
         return False

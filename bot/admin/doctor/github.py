@@ -55,7 +55,7 @@ def app(context: DoctorContext) -> Iterator[CheckResult]:
 
 
 def _server(version: str) -> Iterator[CheckResult]:
-    """Say which Enterprise Server answers, and what an older one lacks; nothing of github.com."""
+    """Report the release of an Enterprise Server, and whether it is too old; nothing for github.com."""
     if not version:
         return
     match = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", version)

@@ -42,7 +42,9 @@ def ends(db: Connection, intent: LinkCard | UnlinkCard) -> tuple[CardRow, CardRo
 
 
 def change(context: OutboxContext, blocked: CardRow, blocking: CardRow, *, wanted: bool) -> ActResult:
-    """Add or remove the dependency; GitHub refuses what is so already, as after an attempt without answer."""
+    """Add or remove the dependency; GitHub refuses a change that is made already, as after an attempt without
+    answer.
+    """
     act = issues.add_blocked_by if wanted else issues.remove_blocked_by
     ends = blocked.content_id, blocking.content_id
     try:

@@ -87,7 +87,7 @@ def _attempt(hub: Hub, card: cards.CardRow, pull: Talk, intent: MergePull) -> tu
 
 
 def _behind(context: OutboxContext, intent: MergePull, card: cards.CardRow, pull: Talk) -> ActResult | None:
-    """Return what to do where the commit was not checked on top of the base as it stands; else None.
+    """Return the result for a commit that was not checked on top of the base as it stands; else None.
 
     GitHub's merge queue checks that itself, so a branch that has one is left to it, be it by a ruleset or by
     the branch's older protection, of which the rules of a branch say nothing.
@@ -111,7 +111,7 @@ def _words(card: cards.CardRow, number: int) -> dict[str, str]:
 def _merge(
     hub: Hub, card: cards.CardRow, pull: Talk, intent: MergePull, words: dict[str, str]
 ) -> tuple[str, str, str]:
-    """Return the commit, or GitHub's way to merge by itself later and what for, if it is no check.
+    """Return the commit, or GitHub's way to merge by itself later and the deployment that it awaits, if any.
 
     Raises the refusal without either.
     """
@@ -145,7 +145,7 @@ def _merge(
 
 
 def _explained(refused: str, rules: tuple[BranchRule, ...]) -> tuple[str, str]:
-    """Return GitHub's refusal with what to do about it, and the deployment that is awaited, if it is one."""
+    """Return GitHub's refusal with the next step, and the deployment that is awaited, if it is one."""
     said = refused.rstrip(". ")
     if "signatures" in said.lower():
         return f"{said}: {SIGN}", ""

@@ -1,4 +1,4 @@
-"""Reports on a branch's commit, as a check run, what its policy file would change."""
+"""Reports the changes by a branch's policy file, as a check run on its commit."""
 
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.policy_check import write_check

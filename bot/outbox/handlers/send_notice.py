@@ -35,7 +35,9 @@ WORDS = {
 
 
 def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActResult:
-    """Send what is still news. After a crash it is sent again only where the same notice is known as such."""
+    """Send the lines that are still news. After a crash they are sent again only where a repeat is
+    recognised.
+    """
     subscriber = subscribers.read(context.config.home).get(intent.name)
     if subscriber is None:
         raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
@@ -62,7 +64,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
 def _line(
     context: OutboxContext, subscriber: Subscriber, line: NoticeLine, rights: Mapping[CardId, str]
 ) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the line for people, and for programs; None for what is no news any more, or not for them."""
+    """Return the line for people, and for programs; None if it is no news any more, or not for them."""
     with context.reading() as db:
         card = cards.get(db, CardId(line.card_id)) if line.card_id else None
         question = questions.get(db, QuestionId(line.question_id)) if line.question_id else None
@@ -91,7 +93,7 @@ def _rights(context: OutboxContext, intent: SendNotice) -> dict[CardId, str]:
 
 
 def _ended(db: Connection, rights: Mapping[CardId, str], name: str) -> tuple[Event, ...]:
-    """End the person's subscriptions to what they may not read any more."""
+    """End the person's subscriptions to cards that they may not read any more."""
     hidden = sorted(card_id for card_id, role in rights.items() if role == roles.NONE)
     followed = (card_id for card_id in hidden if subscriptions.get(db, card_id, name))
     return tuple(CardUnsubscribed(card_id, name, "may not read it any more") for card_id in followed)

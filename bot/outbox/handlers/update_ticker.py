@@ -57,8 +57,8 @@ def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Act
 
 
 def _losses(db: Connection, board_id: BoardId) -> Iterable[str]:
-    """Return what cannot be worked in. Readers of a board need not read all its repositories: none is named
-    unless the policy says so; Health and `cardinal doctor` name them.
+    """Return the board's losses as sentences. Readers of a board need not read all its repositories: none is
+    named unless the policy says so; Health and `cardinal doctor` name them.
     """
     named = may_name(policies.in_force(db, board_id), open_to_readers=False)
     known = snapshots.board_losses(db, board_id)

@@ -41,8 +41,8 @@ def preview_title(proposal: ProposalRow) -> str:
 
 
 def preview(proposal: ProposalRow) -> str:
-    """Return the problems, or tables of what a drag does now and would do, and of the settings that differ;
-    all hold text of people.
+    """Return the problems; or tables of a drag's effects, now and then, and of the settings that differ. All
+    hold text of people.
     """
     if proposal.problems:
         return _problems(proposal.problems)

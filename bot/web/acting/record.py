@@ -39,7 +39,7 @@ RECORDED = "/cardinal {command} is recorded: the card says what came of it."
 class SentCommand:
     """A command that somebody sent through `door`: its `name` is as in an offer, `number` its own.
 
-    `key` and what is asked make it once until `kept_until`; `via` names the program's token.
+    With the same `key` and request it is done once until `kept_until`; `via` names the program's token.
     """
 
     door: str

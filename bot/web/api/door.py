@@ -56,7 +56,7 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 @dataclass
 class TokenUse:
-    """Requests of each token within the minute; what was counted is written once a minute at most."""
+    """Requests of each token within the minute; the counts are written once a minute at most."""
 
     site: Site
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -45,7 +45,7 @@ async def serve(api: App, public_url: str, scope: Scope, receive: Receive, send:
 
 
 def _first_two_as_one(api: App) -> App:
-    """Let the request that sees the token count for what the client's request is carried out by, too."""
+    """Count the request that checks the token and the first call behind it as one."""
     numbers = count(1)
 
     async def counting(scope: Scope, receive: Receive, send: Send) -> None:

@@ -108,7 +108,7 @@ def _path(board: VisibleBoard, it: Standstill) -> str:
 def _quarantined(site: Site, visit: SignIn, now: datetime) -> tuple[list[tuple[str, str, str, str]], int]:
     """Return the oldest deliveries that failed too often, and how many more there are.
 
-    Of those about a repository only what the visitor may read: it may be on no board. Raises BusyError.
+    Those about a repository only if the visitor may read it: it may be on no board. Raises BusyError.
     """
     with event_store.reading(site.engine) as db:
         oldest, total = inbox.quarantined(db, limit=MAX_EACH), inbox.counts(db)["quarantined"]

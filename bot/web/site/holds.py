@@ -64,7 +64,7 @@ class LaneOrder:
 def merge_lanes(db: Connection, board: VisibleBoard) -> list[LaneOrder]:
     """Return the merge lanes with cards of the board, of repositories that the visitor may read.
 
-    What is not a card that they see here, as one of another board, is its pull request alone.
+    A place whose card they do not see here, as one of another board, has its pull request alone.
     """
     lanes = []
     for repository in siblings.lane_repositories(db, board.board_id):

@@ -80,7 +80,7 @@ class Frames:
         self._buffer = EventStreamBuffer()
 
     def feed(self, chunk: bytes) -> bytes:
-        """Return the server-sent events that end in `chunk`. Raises ValueError for what is no such stream."""
+        """Return the server-sent events that end in `chunk`. Raises ValueError for other bytes."""
         from botocore.eventstream import ParserError
 
         try:

@@ -41,7 +41,7 @@ def schema_problem(schema: object) -> str:
 
 
 def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema without a problem, with only what all providers take at its top."""
+    """Return a schema without a problem, with only the keys at its top that all providers take."""
     return {"type": "object", "properties": {}} | {key: schema[key] for key in _TOP if key in schema}
 
 

@@ -1,4 +1,4 @@
-"""Cards carried over to GitHub. What is there is known by hidden markers, so a second start goes on."""
+"""Cards carried over to GitHub. Hidden markers tell the carried ones, so a second start goes on."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 
 
 def plan(place: Destination, board: LocalBoard, say: Say) -> None:
-    """Say what `carry` would do, and write nothing. Raises CloneError for what is in its way."""
+    """Say the steps of `carry`, and write nothing. Raises CloneError for an obstacle."""
     there = issues_there(place, board.board)
     numbers = {card: int(issue["number"]) for card, issue in there.items()}
     wanted = {card.column for card in board.cards if card.card not in there and card.column}
@@ -50,7 +50,7 @@ def plan(place: Destination, board: LocalBoard, say: Say) -> None:
 
 
 def carry(place: Destination, board: LocalBoard, say: Say) -> None:
-    """Make what is missing, card by card. Raises CloneError, GithubError; a second call goes on."""
+    """Make the missing parts, card by card. Raises CloneError, GithubError; a second call goes on."""
     there = issues_there(place, board.board)
     issues = {card.card: there.get(card.card) or _make_issue(place, board, card) for card in board.cards}
     numbers = {card: int(issue["number"]) for card, issue in issues.items()}
@@ -84,7 +84,7 @@ def _make_issue(place: Destination, board: LocalBoard, card: LocalCard) -> Mappi
 def _carry_card(
     place: Destination, board: LocalBoard, card: LocalCard, issues: Mapping[str, Mapping[str, Any]], say: Say
 ) -> bool:
-    """Do what is left to do; return whether anything was. `issues` are there, by card.
+    """Carry the rest of a card; return whether its history changed. `issues` are there, by card.
 
     The history comes last: once it is there, people may have moved the card, and it stays where it is.
     """

@@ -1,4 +1,4 @@
-"""Tell what became of a request for a job."""
+"""Get the outcome of a request for a job."""
 
 from pydantic import Field
 

@@ -19,7 +19,7 @@ MAX_LISTED = 100
 
 
 class JobQuery(ApiModel):
-    """What is asked for: all that is given must hold."""
+    """Conditions on jobs: all that are given must hold."""
 
     board: str = Field("", max_length=200, description="owner/number of a board")
     column: str = Field("", max_length=200)
