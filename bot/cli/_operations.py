@@ -27,7 +27,7 @@ SHORT: Mapping[str, str] = {
     "list_jobs": "list",
 }
 MAX_WAIT_S = 7 * 24 * 3600
-WAIT = "Go on with what comes for so many seconds at most; of a run to its end, which is the exit code."
+WAIT = "Follow new events for so many seconds at most; of a run to its end, which is the exit code."
 JOB = ("owner", "repository", "number")
 NOT_YET = "it would be done here"
 

@@ -69,7 +69,7 @@ def _content(run: str, digest: str, rows: tuple[artifacts.ArtifactRow, ...]) -> 
         raise NoArtifactError(run, digest, f"give at least {SHORTEST} letters of the digest")
     named = {row.digest: row for row in rows if row.digest.startswith(digest)}
     if len(named) != 1:
-        because = "more than one begins so" if named else f"`cardinal artifacts {run}` lists what there is"
+        because = "more than one begins so" if named else f"`cardinal artifacts {run}` lists its files"
         raise NoArtifactError(run, digest, because)
     (row,) = named.values()
     if row.dropped:

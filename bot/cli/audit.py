@@ -60,7 +60,7 @@ def verify(file: Path | None, as_json: bool) -> None:
     differs, heads = (compared.differs, compared.heads) if compared else ((), None)
     result = {"whole": not differs, "events": report.events, "head": report.head, "github": heads}
     result |= {"differs": differs, "not_compared": why_not}
-    whole = f"{report.events} events, {'not what GitHub holds' if differs else 'whole'}, head {report.head}"
+    whole = f"{report.events} events, {'other than on GitHub' if differs else 'whole'}, head {report.head}"
     last = why_not or f"{heads} heads that GitHub holds were compared"
     show(result, as_json=as_json, text=lambda: (whole, *differs, last))
     if differs:

@@ -100,7 +100,7 @@ def _places(db: Connection, board_id: BoardId, column: str, listed: Sequence[Car
 
 def _text(stories: Sequence[BoardStory], now: datetime) -> Iterable[str]:
     if not stories:
-        yield "no board was seen yet: `cardinal doctor` says what is missing"
+        yield "no board was seen yet: `cardinal doctor` names the cause"
     elif away := _home.absence():
         yield away
     for board in stories:

@@ -13,7 +13,7 @@ HEADS = ("file", "bytes")
 
 
 @click.command("capture")
-@click.option("--for", "minutes", type=click.IntRange(1, 1440), help="Keep what comes in these minutes.")
+@click.option("--for", "minutes", type=click.IntRange(1, 1440), help="Keep the deliveries of these minutes.")
 @click.option(
     "--most",
     type=click.IntRange(1, capture.MAX),
@@ -21,7 +21,7 @@ HEADS = ("file", "bytes")
     show_default=True,
     help="Keep no more deliveries than this.",
 )
-@click.option("--off", is_flag=True, help="Keep no more; what was kept stays.")
+@click.option("--off", is_flag=True, help="Keep no more; the kept ones stay.")
 @json_option
 def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
     """Keep deliveries, or list those that are kept.

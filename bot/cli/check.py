@@ -31,7 +31,7 @@ SHORT, MAX_VIOLATIONS = 12, 20
     "--column", default="", help="Whose network and resources count; the first with an agent unless named."
 )
 @click.option("--fast", is_flag=True, help="Only set-up and the fast checks.")
-@click.option("--agent-view", is_flag=True, help="Print what an agent would be told of a failure.")
+@click.option("--agent-view", is_flag=True, help="Print an agent's report of a failure.")
 @json_option
 def command(
     commit: str, folder: Path, base: str, column: str, fast: bool, agent_view: bool, as_json: bool
@@ -105,7 +105,7 @@ def check_commit(
     name, rules = clone.column_of(cloned, column)
     say(line(f"{cloned.commit[:SHORT]}, by {cloned.source} and the column {name}"))
     if cloned.uncommitted:
-        say("What is not committed is not checked.")
+        say("Uncommitted changes are not checked.")
     judged = JudgedCommit(cloned, guard_violations(cloned, *published), [])
     for violation in judged.violations[:MAX_VIOLATIONS]:
         word = "asks a person about" if violation.action == "ask" else "refuses"

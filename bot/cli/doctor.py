@@ -38,7 +38,7 @@ class BundleError(CardinalError):
 @click.option(
     "--fix",
     is_flag=True,
-    help="Repair what is safe: fields, column descriptions, lost deliveries, repositories with a new name.",
+    help="Make safe repairs: fields, column descriptions, lost deliveries, repositories with a new name.",
 )
 @click.option(
     "--bundle",
@@ -101,7 +101,7 @@ def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
         if make_url(config.database_url).get_backend_name() == "sqlite":
             if not os.access(config.home, os.W_OK):
                 return None, (because, "let this user write in the home")
-            return None, (because, "`cardinal restore FILE` with a back-up; what is there is set aside")
+            return None, (because, "`cardinal restore FILE` with a back-up; the present ledger is set aside")
         return None, (because, "start that database, or correct CARDINAL_DATABASE_URL")
 
 

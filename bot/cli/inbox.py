@@ -53,6 +53,6 @@ def command(login: str, *, everything: bool, as_json: bool, **given: str | None)
     left_out = sum(len(it.cards) for it in by_lane.values()) - len(listed)
     empty = "nothing waits for anybody"
     if left_out:
-        empty = f"waiting for nobody: {count(left_out, 'card')}, `cardinal inbox --all` says for what"
+        empty = f"waiting for nobody: {count(left_out, 'card')}, `cardinal inbox --all` lists them"
     printed = [{"lane": lane, **card._asdict()} for lane, card in listed]
     show(printed, as_json=as_json, text=lambda: table(HEADS, rows, empty=empty))

@@ -41,7 +41,7 @@ REACHABLE = (
 @click.option(
     "--public",
     default="",
-    help="Where people's browsers reach this machine, to see what runs left.  [default: as --webhook]",
+    help="Where people's browsers reach this machine, to see files of runs.  [default: as --webhook]",
 )
 @click.option("--poll", is_flag=True, help="No webhooks: nothing can reach this machine.")
 @click.option("--columns", is_flag=True, help="Make the policy's columns where they are missing.")

@@ -47,7 +47,7 @@ def command() -> None:
     "kinds",
     multiple=True,
     type=click.Choice([str(kind) for kind in NoticeKind]),
-    help="What about; all if left out.",
+    help="Kinds of news; all if left out.",
 )
 @click.option(
     "--board", "boards", multiple=True, metavar="OWNER/NUMBER", help="Of which boards; all if left out."

@@ -20,7 +20,7 @@ class NotQuarantinedError(CardinalError):
 
     def __init__(self, delivery_id: str) -> None:
         self.delivery_id = delivery_id
-        super().__init__(f"{line(delivery_id)} is not quarantined: `cardinal replay` lists what is")
+        super().__init__(f"{line(delivery_id)} is not quarantined: `cardinal replay` lists those that are")
 
 
 @click.command("replay")

@@ -32,7 +32,7 @@ INSTEAD = ("CARDINAL_SUBSCRIPTION_TOKEN", "CARDINAL_VERTEX_PROJECT", "CARDINAL_B
 @click.option(
     "--board", default="", metavar="OWNER/NUMBER", help="Its board there.  [default: the owner's only one]"
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be carried over, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="List the cards to carry over, and write nothing.")
 @clone_option("A folder of the repository.")
 def command(
     into: str, agent: str | None, yes: bool, no_browser: bool, move_to: str, board: str, dry_run: bool,

@@ -44,7 +44,7 @@ KINDS = click.Choice([name for name, kind in codec.kinds().items() if issubclass
     type=click.IntRange(0),
     help="Begin after this event; without it, now, or with --once at the first.",
 )
-@click.option("--once", is_flag=True, help="Print what there is and stop.")
+@click.option("--once", is_flag=True, help="Print the events so far and stop.")
 @json_option
 def command(
     card: str | None,

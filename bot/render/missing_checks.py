@@ -29,7 +29,7 @@ def why(repository: str, *, has_file: bool) -> str:
 def hints(rules: RepositoryRules) -> tuple[str, ...]:
     """Return the effects of these rules on runs that may surprise somebody."""
     if rules.waived:
-        return ("validation is none: nothing checks what agents do in this repository",)
+        return ("validation is none: nothing checks agents' work in this repository",)
     if not rules.checked:
         return (
             "no validation: a run on a card of this repository ends before an agent is started; write"

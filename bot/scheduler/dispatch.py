@@ -332,7 +332,7 @@ def _after_leaving(run: runs.RunRow, error: CardinalError | None) -> RunRequeued
 
 
 def _after_outage(run: runs.RunRow) -> RunRequeued:
-    detail = "the ledger was away, so its worker was ended; it goes on from what was kept last"
+    detail = "the ledger was away, so its worker was ended; it goes on from its last checkpoint"
     return RunRequeued(run.run_id, "handed_back", detail)
 
 

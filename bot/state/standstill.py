@@ -43,7 +43,7 @@ def words(it: Standstill, now: datetime) -> str:
         case StandstillKind.UNANSWERED:
             what = f"{it.run_id} waits for an answer for {since}"
         case StandstillKind.NO_WORKER:
-            what = f"{it.run_id} is queued for {since}, and no worker takes what may start"
+            what = f"{it.run_id} is queued for {since}, and no worker takes runs"
         case StandstillKind.UNDECIDED:
             what = f"{it.about} was passed by {since} ago"
         case StandstillKind.GIVEN_UP:

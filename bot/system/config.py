@@ -82,7 +82,7 @@ class Config:
     )
     public_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/?#@\\]+)?$")] = Field(
         "",
-        description="Where browsers reach Cardinal, without a path: what runs leave is served there; "
+        description="Where browsers reach Cardinal, without a path: files of runs are served there; "
         "if unset, nowhere.",
     )
     client_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,100}$")] = Field(
@@ -181,7 +181,7 @@ class Config:
     compatible_url: OptionalAddress = Field("", description="The root of that provider's API.")
     prices: Annotated[tuple[TokenPrice, ...], BeforeValidator(as_prices)] = Field(
         (),
-        description="What models cost, in dollars per million tokens of input and output: "
+        description="Prices of models, in dollars per million tokens of input and output: "
         "`my-model=0.60/2.50`; commas between. They come before the price list.",
     )
     share_with_owners: bool = Field(

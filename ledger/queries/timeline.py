@@ -228,7 +228,7 @@ def _checkpointed(event: Checkpointed) -> str:
 
 def _restored(event: WorkspaceRestored) -> str:
     without = f", without {'; '.join(event.missing)}" if event.missing else ""
-    return f"goes on with what {event.source} left on {event.source_host or 'this host'}{without}"
+    return f"goes on with the work of {event.source} on {event.source_host or 'this host'}{without}"
 
 
 def _provider_failed(event: ProviderFailed) -> str:

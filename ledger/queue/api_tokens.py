@@ -27,7 +27,7 @@ class Scope(StrEnum):
 
 
 MEANING: Mapping[Scope, str] = {
-    Scope.READ: "read what its account may read",
+    Scope.READ: "read with its account's rights",
     Scope.ACT: "give the commands that its account may give on cards",
     Scope.CREATE: "give these commands, and make cards",
 }

@@ -6,8 +6,8 @@ from rules.text import plain
 
 _OUT_OF_REACH = "{target} is out of reach ({reason}): see `cardinal doctor`"
 _UNACCEPTED = (
-    "{target} has not accepted what the App needs ({detail}): an owner does in {target}'s settings, under "
-    "GitHub Apps"
+    "{target} has not accepted the permissions of the App ({detail}): an owner does so in {target}'s "
+    "settings, under GitHub Apps"
 )
 _LOST = {
     "uninstalled": "the App is not installed on {target} any more: install it again, `cardinal init` "

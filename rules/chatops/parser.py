@@ -251,7 +251,7 @@ def unknown(word: str) -> str:
         return ""
     meant = near(word, known)
     hint = f"Did you mean `/cardinal {meant}`? " if meant else ""
-    return f"There is no command {code(word, 40)}. {hint}`/cardinal help` lists what there is."
+    return f"There is no command {code(word, 40)}. {hint}`/cardinal help` lists all."
 
 
 def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:

@@ -63,7 +63,7 @@ def ungrouped(policy: Policy, snapshot: Snapshot, event: GroupGone, now: datetim
     """Take back that the card waits in the queue, unless its merge or its end says more."""
     pull = snapshot.open_pull
     if pull is None or pull.awaits or event.reason != "dequeued" or snapshot.reason is not Reason.MERGE_QUEUE:
-        return Decision((), ("what becomes of the merge is told apart",))
+        return Decision((), ("the outcome of the merge is told apart",))
     because = f"pull request #{event.number} has left GitHub's merge queue without being merged"
     return explain(snapshot, because)
 

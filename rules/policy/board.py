@@ -126,7 +126,7 @@ class BoardRules(PolicyModel):
     )
     overlap: Literal["warn", "wait", "ignore"] = setting(
         "warn",
-        "What happens where a run works on files that a live run or an open pull request of another card"
+        "Treatment of a run that works on files that a live run or an open pull request of another card"
         " [changes as well](#siblings): the card says so (`warn`), a run that has not begun waits (`wait`),"
         " or nothing (`ignore`).",
     )

@@ -94,7 +94,7 @@ class Pipelines(PolicyModel):
 class ColumnPolicy(PolicyModel):
     """The rules of one column of the board."""
 
-    archetype: str = Field(description="What kind of column it is: an [archetype](#what-a-column-can-be).")
+    archetype: str = Field(description="The kind of column: an [archetype](#what-a-column-can-be).")
     mode: Literal["fix", "investigate"] = setting(
         "fix", "`fix` ends in a pull request; `investigate` reads only and reports findings."
     )
@@ -109,7 +109,7 @@ class ColumnPolicy(PolicyModel):
         (), "More models that its agents may ask for; no other is let through."
     )
     instructions: Annotated[str, Field(max_length=8000)] = setting(
-        "", "What every agent here is told, besides the card."
+        "", "Instructions to every agent here, besides the card."
     )
     skills: Names = setting((), "[Skills](skills.md) that each of its runs gets.")
     reviewers: Annotated[tuple[Reviewer, ...], Field(max_length=10)] = setting(
@@ -141,7 +141,7 @@ class ColumnPolicy(PolicyModel):
     runs_on: Annotated[tuple[Label, ...], Field(max_length=20)] = setting(
         (), "Labels that a host must have to work on its runs (`CARDINAL_LABELS`); empty: any host."
     )
-    tools: Tools = setting(Tools(), "What the agent may do.")
+    tools: Tools = setting(Tools(), "The agent's permissions.")
     secrets: Annotated[tuple[HostSecret, ...], Field(max_length=20)] = setting(
         (), "[Secrets](permissions.md#secrets-for-hosts) that the proxy adds to requests; no agent has them."
     )
@@ -168,7 +168,7 @@ class ColumnPolicy(PolicyModel):
         " are done or their issues closed (`wait`), or starts all the same (`ignore`).",
     )
     on_leave: Literal["ask", "cancel", "finish"] = setting(
-        "ask", "What happens to a live run whose card is dragged out; one that never began is let go."
+        "ask", "Treatment of a live run whose card is dragged out; one that never began is let go."
     )
 
     @field_validator("archetype")

@@ -170,7 +170,7 @@ class Reproduction(PolicyModel):
         "", "Where the app listens then: `http://127.0.0.1:…/`, or `localhost`."
     )
     ready_s: int = whole(60, 1, 600, "Seconds after which it must answer there.")
-    minutes: int = whole(5, 1, 30, "What one reproduction may take, set-up included.")
+    minutes: int = whole(5, 1, 30, "Limits of one reproduction, set-up included.")
     image: Name = setting(BROWSER_IMAGE, "The container image, with the browser in it.")
 
 
@@ -230,7 +230,7 @@ class RepositoryRules(PolicyModel):
         {}, "Folders of a [monorepo](#monorepos) with checks of their own; the deepest one is a file's."
     )
     limits: RepositoryLimits = setting(RepositoryLimits(), "How far one run may go.")
-    guardrails: Guardrails = setting(Guardrails(), "What an agent must leave alone.")
+    guardrails: Guardrails = setting(Guardrails(), "Files that an agent must leave alone.")
     commits: Commits = setting(Commits(), "Whether [commits](#commits) are signed.")
     skills: Skills = setting(Skills(), "Skills by default and by label.")
     reproduction: Reproduction | None = setting(

@@ -86,7 +86,7 @@ class CardSchedule(PolicyModel):
     every: Annotated[str, AfterValidator(_every)] | None = setting(
         None, "In place of `cron`: hours, days or weeks between two cards, as `12h`, `3d` or `1w`."
     )
-    on: CardTrigger | None = setting(None, "In place of both: what makes a card.")
+    on: CardTrigger | None = setting(None, "In place of both: the event that makes a card.")
     time_zone: TimeZone = setting("UTC", "Whose clock `cron` means, as `Europe/Berlin`.")
     title: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="The card's title.")
     body: Annotated[str, Field(max_length=20_000)] = setting("", "The card's description.")

@@ -66,7 +66,7 @@ class Stage(PolicyModel):
     approval: Literal["required", "off"] = setting(
         "off", "Whether a person must agree each time before it begins."
     )
-    tools: StageTools = setting(StageTools(), "What its agent may do, within the column's.")
+    tools: StageTools = setting(StageTools(), "Permissions of its agent, within the column's.")
     cleanup: Lines = setting((), "Shell lines run in the workspace when the stage is left; empty: none.")
 
     @field_validator("name")

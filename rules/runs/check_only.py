@@ -21,7 +21,7 @@ def obstacle(snapshot: Snapshot) -> str:
     if snapshot.archived or snapshot.open_pull is None:
         return "there is no open pull request of this card"
     if snapshot.live_run:
-        return f"{snapshot.live_run.run_id} is at work, and what it pushes goes through the gate"
+        return f"{snapshot.live_run.run_id} is at work, and its pushes go through the gate"
     if snapshot.checking is not None and snapshot.checking.alive:
         return f"{snapshot.checking.run_id} checks it already"
     return "" if snapshot.run is not None else "no run has worked on this card yet"
@@ -55,7 +55,7 @@ def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime)
         return Decision((), ("a run that only checks moves no card",))
     pull = snapshot.open_pull
     if pull is None or snapshot.archived or snapshot.live_run:
-        return Decision((), ("what was checked is of no use any more",))
+        return Decision((), ("the checks are of no use any more",))
     checked = event.ending is Ending.SUCCEEDED or event.reason in ("validation", "superseded")
     if pull.gate is Gate.UNSEEN and checked:
         return unasked(policy, snapshot, now)  # somebody pushed meanwhile

@@ -74,7 +74,7 @@ class BlobStore:
     def _clear(self, sealed: FileIO, digest: str) -> FileIO:
         """Return an encrypted blob in clear, in a file without a name."""
         if not self._key:
-            raise StoreError(self.address, "read", "what is there is encrypted", _OTHER_KEY)
+            raise StoreError(self.address, "read", "the stored file is encrypted", _OTHER_KEY)
         with ExitStack() as until_clear:
             clear = until_clear.enter_context(tempfile.TemporaryFile(buffering=0))
             try:

@@ -141,7 +141,7 @@ def _unpack(archive: zipfile.ZipFile, sums: dict[str, str], fresh: Path) -> None
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with archive.open(name) as content, path.open("xb") as out:
             if _copied(content, out, left) != digest:
-                raise ValueError(f"{name} is not what was exported")
+                raise ValueError(f"{name} differs from the exported one")
         left -= path.stat().st_size
 
 

@@ -153,7 +153,7 @@ def _check_folder(place: Trial) -> None:
         if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.geteuid():
             raise CloneError(f"{place.folder} is no folder of yours: remove it first")
     if git_output(place.top, "ls-files", "--", FOLDER, f"{FOLDER}/*"):
-        raise CloneError(f"git tracks {FOLDER} here: what is in it may be somebody else's; remove it first")
+        raise CloneError(f"git tracks {FOLDER} here: its content may be somebody else's; remove it first")
 
 
 def _branch(top: Path, into: str) -> str:

@@ -53,7 +53,7 @@ def starts(context: DoctorContext) -> Iterator[CheckResult]:
         message = f"{sum(counts.values())} ready runs are taken by no worker"
         yield fail("starts", message, way_out(StandstillKind.NO_WORKER, context.config.home))
     else:
-        yield ok("starts", "what may start is taken")
+        yield ok("starts", "ready runs are taken")
 
 
 def decisions(context: DoctorContext) -> Iterator[CheckResult]:

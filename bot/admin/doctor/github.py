@@ -152,7 +152,7 @@ def deliveries(context: DoctorContext) -> Iterator[CheckResult]:
         yield fail("deliveries", message, "let the webhook's address be reached from outside")
     elif lost and all(delivery.is_hopeless(context.now) for delivery in lost):
         message = f"{len(lost)} were refused time and again, from {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
-        step = "nobody asks for them any more: what was said in comments since then has to be said again"
+        step = "nobody asks for them any more: comments since then have to be written again"
         yield warn("deliveries", message, step)
     elif lost:
         message = f"{len(lost)} were lost"
@@ -182,7 +182,7 @@ def signature(context: DoctorContext) -> Iterator[CheckResult]:
         yield fail("signature", message, f"start `{context.program}` again")
         return
     if answers == [202, 401]:
-        yield ok("signature", "what is signed is taken, what is not is refused")
+        yield ok("signature", "signed deliveries are taken, others are refused")
     else:
         message = f"a signed delivery was answered with {answers[0]}, a forged one with {answers[1]}"
         yield fail("signature", message, f"start `{context.program}` again with these settings")
@@ -222,7 +222,7 @@ def _left(budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
             continue
         left = min(window.remaining, max(0, (ceiling or window.limit) - (window.limit - window.remaining)))
         level = Level.WARN if left < FEW_CALLS else Level.OK
-        step = "wait: Cardinal leaves out what matters least" if level is Level.WARN else ""
+        step = "wait: Cardinal leaves out the least important calls" if level is Level.WARN else ""
         capped = f" ({ceiling} by the policy)" if ceiling and ceiling < window.limit else ""
         yield CheckResult(f"budget {name}", level, f"{left} of {window.limit}{capped} an hour are left", step)
     used = (

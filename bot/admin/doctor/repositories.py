@@ -104,7 +104,7 @@ def _guides(
 
 def _checked(repository: str, rules: RepositoryRules) -> CheckResult:
     if rules.waived:
-        message = f"{repository}: validation is none, so nothing checks what agents do there"
+        message = f"{repository}: validation is none, so nothing checks agents' work there"
         return warn("checks", message, "name `fast` or `full` checks, unless that is meant")
     if not rules.checked:
         message = f"{repository} names no checks, so no agent starts there"

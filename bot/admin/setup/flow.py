@@ -129,7 +129,7 @@ def _app(
     )
     place.say(f"the App's id, key and secret are in {config.home / configuration.ENV_FILE}")
     if wishes.public_url and app.client_secret:
-        place.say(f"{wishes.public_url} will show what runs leave, to whoever may read their repository")
+        place.say(f"{wishes.public_url} will show files of runs, to whoever may read their repository")
     return app.app_id
 
 
@@ -340,7 +340,7 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
     if ready.fields:
         yield f"made the fields {', '.join(ready.fields)}"
     if ready.described:
-        yield "wrote into each column's header what a drag there does"
+        yield "wrote the effect of a drag into each column's header"
     if ready.missing:
         missing = ", ".join(ready.missing)
         yield f"the board has no column {missing}: --columns makes them, or name your own in the policy file"

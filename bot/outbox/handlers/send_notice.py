@@ -23,7 +23,7 @@ from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
 ACT = Act("{key}", lane="notice")
 MAX_LINES = 50
 MAY_BE_SENT = "Cardinal ended while it sent this, so it may have been sent, and is not sent again"
-_TRUNCATED = "and more than a digest keeps: `cardinal inbox` and the pages have what waits"
+_TRUNCATED = "and more than a digest keeps: `cardinal inbox` and the pages have the waiting cards"
 WORDS = {
     NoticeKind.QUESTION: "A question waits for an answer",
     NoticeKind.APPROVAL: "A plan waits for approval",
@@ -42,7 +42,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     if subscriber is None:
         raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
     if entry.sending and not notice_channel.knows_repeats(subscriber.address):
-        raise GivenUpError(f"{MAY_BE_SENT}: `cardinal inbox` and the pages have what waits")
+        raise GivenUpError(f"{MAY_BE_SENT}: `cardinal inbox` and the pages have the waiting cards")
     rights = {} if subscriber.channel else _rights(context, intent)
     result = ActResult(events=lambda db: _ended(db, rights, intent.name))
     lines = [it for line in intent.lines if (it := _line(context, subscriber, line, rights))]

@@ -53,7 +53,7 @@ def _unfinished(story: Story) -> str:
     if run.ending is None:
         then = "This is its work so far: it is ready for review once it is done and the checks have passed."
     else:
-        then = "What it published stays here as a draft; `/cardinal retry` lets another run finish it."
+        then = "Its published work stays here as a draft; `/cardinal retry` lets another run finish it."
     return f"**Not finished.** {what}. {then}"
 
 

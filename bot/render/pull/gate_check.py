@@ -74,13 +74,13 @@ def conclude(seen: Seen) -> GateConclusion:
         return GateConclusion("neutral", "Nothing was checked: validation is none", said)
     working = seen.live is not None and seen.live.state in RUN_HELD
     if seen.pusher is not None and working and seen.pusher == seen.live:
-        said = f"{seen.pusher.run_id} made this commit and is not done: the gate looks at what it ends with."
+        said = f"{seen.pusher.run_id} made this commit and is not done: the gate looks at its last commit."
         return GateConclusion("", f"{seen.pusher.run_id} is at work", said)
     if seen.pusher is not None:
         said = f"{seen.pusher.run_id} made this commit, and nothing says that its checks passed."
         return GateConclusion("action_required", "The gate has not seen this commit", said)
     if seen.live is not None and working:
-        said = f"{seen.live.run_id} is at work: what it pushes next has been through the gate."
+        said = f"{seen.live.run_id} is at work: its next push has been through the gate."
         return GateConclusion("", f"{seen.live.run_id} is at work", said)
     last = f"Cardinal checked {code(seen.last[:7])}" if seen.last else "Cardinal has checked nothing of it"
     said = (

@@ -26,7 +26,7 @@ def summary(problems: tuple[str, ...], missing: tuple[str, ...] = ()) -> str:
     said = "Cardinal reads `.github/cardinal.yml` and follows it."
     if missing:
         said += f" The board has no column {', '.join(line(code(name), 80) for name in missing)}: "
-        said += "add what is missing to the board, or correct the name."
+        said += "add it to the board, or correct the name."
     return said
 
 
@@ -47,7 +47,7 @@ def preview(proposal: ProposalRow) -> str:
     if proposal.problems:
         return _problems(proposal.problems)
     if not proposal.changes and not proposal.settings:
-        return "Each setting is what it is now."
+        return "No setting differs."
     drags = [
         f"| {_cell(code(it.column))} | {it.cards} | {_effect(it.before)} | {_effect(it.after)} |"
         for it in proposal.changes[:MAX_COLUMNS]

@@ -168,7 +168,7 @@ def kept(story: Story) -> str:
         newest = run.head in ("", run.pushed_head)  # else what it counted was never published
         number = count(run.commits, "commit") if newest else "its first commits"
         more = not newest or (run.kept or 0) > run.commits
-        later = "; what came after is kept in the run's workspace" if more else ""
+        later = "; later work is kept in the run's workspace" if more else ""
         return f"{number} pushed, {place(story)}{later}"
     if run.pushing and run.head and (run.ending is not Ending.FAILED or run.reason == "internal"):
         return f"it ended while it pushed, so look whether branch {code(run.branch)} has its commits"

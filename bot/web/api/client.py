@@ -123,7 +123,10 @@ def checked(model: type[ApiModel], fields: Mapping[str, Any]) -> ApiModel:
         return model.model_validate(fields)
     except ValidationError as error:
         raise ApiProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", faults_of(error, model), "send what its schema says"
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "unfit",
+            faults_of(error, model),
+            "follow its schema",
         ) from error
 
 

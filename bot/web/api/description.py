@@ -21,7 +21,7 @@ PROBLEM: Mapping[str, Any] = {
         "status": {"type": "integer"},
         "code": {"type": "string", "description": "For programs"},
         "detail": {"type": "string", "description": "The reason, for people"},
-        "remedy": {"type": "string", "description": "What to do next"},
+        "remedy": {"type": "string", "description": "Next step"},
     },
 }
 KEY: Mapping[str, Any] = {

@@ -216,7 +216,7 @@ def _as_problem(error: CardinalError) -> ApiError:
         case CardBusyError():
             because = "the card is being read just now"
         case GithubError():
-            because = "GitHub did not say what the account may do"
+            because = "GitHub did not tell the account's rights"
         case FilterError():
             return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", str(error), f"see {ROOT}/openapi.json")
         case ReusedKeyError():

@@ -90,10 +90,10 @@ class JobPlan(ApiModel):
 class JobOffer(ApiModel):
     """A command that the token's account may give on the job now."""
 
-    name: str = Field(description="What to send as the command: its word, and what it is about")
+    name: str = Field(description="Command to send: its word and its subject")
     label: str
     hint: str
-    takes: str = Field(description="What its text is; empty for no text")
+    takes: str = Field(description="Meaning of its text; empty for no text")
     choices: list[str] = Field(description="The texts that it takes, if not any")
 
 
@@ -103,7 +103,7 @@ class JobPull(ApiModel):
     number: int
     state: str
     draft: bool
-    verdict: str = Field(description="What reviews said of it; empty for nothing")
+    verdict: str = Field(description="Verdict of its reviews; empty for none")
 
 
 class Job(JobSummary):

@@ -29,7 +29,7 @@ from bot.web.mcp.subscriptions import Subscriptions
 Context = ServerRequestContext[Any, Any]
 INSTRUCTIONS = (
     "Jobs are cards of a board; Cardinal's agents do them, and people approve. `why` says why a job does or"
-    " does not move, `offers` what may be done with it now. A refusal says its reason."
+    " does not move, `offers` the commands to give for it now. A refusal says its reason."
 )
 
 

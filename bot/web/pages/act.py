@@ -76,7 +76,7 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
     except CardBusyError:
         return later(site, "the card is being read just now")
     except GithubError:
-        return later(site, "GitHub did not say what you may do")
+        return later(site, "GitHub did not tell your rights")
     back = own_path(sent.back)
     outcome = record.outcome(site.services, visit, seq, parser.PAGE) if first else None
     if outcome is not None and outcome.refused:

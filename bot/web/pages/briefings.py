@@ -19,7 +19,7 @@ MAX_CHARS = 60_000  # of all sections
 NOT_YET = "Its agent was told nothing yet."
 NO_AGENT = "It only runs the checks: there is no agent to be told anything."
 CUT = "It is longer: the rest is left out here."
-OTHERS = "What it says of other cards, and what follows that, is left out here."
+OTHERS = "Its words about other cards, and the text behind them, are left out here."
 RESTRICTED = (
     "The briefing is for whoever may read the repository of the board's policy, too, and all those in which"
     " runs of this card have worked."

@@ -27,7 +27,7 @@ from rules.text import brief, count, plain
 MAX_EACH = 20  # things of one sort on one board
 NOTHING = "Nothing stands still."
 HIDDEN = (
-    "What stands still on {boards} of yours is not shown: it could tell of a repository that is hidden from"
+    "Standstills on {boards} of yours are not shown: they could tell of a repository that is hidden from"
     " you. Whoever runs Cardinal sees it with cardinal doctor."
 )
 HOW = "`cardinal doctor` looks deeper: at GitHub, the engine, the store, and each repository."

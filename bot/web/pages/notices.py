@@ -25,7 +25,7 @@ from rules.text import count, plain
 log = logging.getLogger(__name__)
 NOTHING = "Nothing is sent to you by chat or mail, as far as this web server knows."
 UNREADABLE = "Whom notices go to cannot be read just now: whoever runs Cardinal finds the reason in its log."
-HOW = "What waits for you is said on GitHub in any case, and in the inbox. An operator sets notices up:"
+HOW = "GitHub and the inbox name your waiting cards in any case. An operator sets notices up:"
 PATH, DOOR = "/notices", "pages"
 MAX_BYTES = 4_000
 A_MINUTE, AN_HOUR = 10, 300  # choices, each an event

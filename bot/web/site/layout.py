@@ -307,7 +307,7 @@ class Site:
 
     def _misspelt(self, error: FilterError) -> Response:
         """Return the page of an address with a parameter that cannot be understood."""
-        ways = [(request.path, "This page", "without what follows the question mark")]
+        ways = [(request.path, "This page", "without the part behind the question mark")]
         return self.page("Not understood", sentence(str(error)), status=400, visit=self.visit(), links=ways)
 
     def faulty(self, lines: tuple[str, str], error: HTTPException) -> Response:

@@ -276,7 +276,7 @@ def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
 def test_the_receiver_takes_what_is_signed_and_the_ping_leads_to_nothing(cardinal: Cardinal) -> None:
     before = cardinal.count()
     (finding,) = github.signature(doctor_context(cardinal))
-    assert finding == CheckResult("signature", Level.OK, "what is signed is taken, what is not is refused")
+    assert finding == CheckResult("signature", Level.OK, "signed deliveries are taken, others are refused")
     cardinal.catch_up()
     assert cardinal.count() == before
 

@@ -75,7 +75,7 @@ def test_one_comes_out_by_the_beginning_of_its_digest(call: Call, kept: str, tmp
 
 @pytest.mark.parametrize(
     ("digest", "said"),
-    [("abc", "at least 6"), ("0" * 64, "lists what there is"), ("f" * 64, "dropped: age")],
+    [("abc", "at least 6"), ("0" * 64, "lists its files"), ("f" * 64, "dropped: age")],
 )
 def test_what_cannot_be_had_is_one_sentence(call: Call, kept: str, digest: str, said: str) -> None:
     result = call("artifacts", "r1", "--get", digest)

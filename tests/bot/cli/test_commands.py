@@ -163,7 +163,7 @@ def test_the_inbox_is_filtered(cardinal: Cardinal, story: Engine) -> None:
     with event_store.writing(story) as db:
         event_store.append(db, card(7, "Merge me", CardState.BLOCKED), at=AT)
     held = cardinal("inbox", "--search", "merge")
-    assert held.stdout == "waiting for nobody: 1 card, `cardinal inbox --all` says for what\n"
+    assert held.stdout == "waiting for nobody: 1 card, `cardinal inbox --all` lists them\n"
 
 
 def test_a_card_is_no_run_and_another_command_prints_it(cardinal: Cardinal, story: Engine) -> None:

@@ -27,7 +27,7 @@ def test_a_policy_file_is_judged_as_strictly_as_cardinal_does(cardinal: Cardinal
     assert "ends before an agent is started" in cardinal("policy", "validate", str(good)).stdout
     good.write_text("version: 1\nrepository: {validation: none}\n")
     assert json.loads(cardinal("policy", "validate", str(good), "--json").stdout)["hints"] == [
-        "validation is none: nothing checks what agents do in this repository"
+        "validation is none: nothing checks agents' work in this repository"
     ]
     result = cardinal("policy", "validate", str(bad), "--json")
     assert result.exit_code == 1

@@ -98,7 +98,7 @@ EARLY = (
     BranchPushed(RUN, BRANCH, HEAD, "a" * 40),
 )
 WITHHELD = (*EARLY, BranchExported(RUN, BRANCH, "a" * 40, "c" * 40, 3, 20, 4))
-LATER = f"branch `{BRANCH}`; what came after is kept in the run's workspace"
+LATER = f"branch `{BRANCH}`; later work is kept in the run's workspace"
 
 
 def stopped(commits: int | None) -> tuple[Event, ...]:

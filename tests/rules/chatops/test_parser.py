@@ -78,7 +78,7 @@ def test_anything_else_is_no_command(body: str) -> None:
     ("body", "said"),
     [
         ("/cardinal aprove", "Did you mean `/cardinal approve`?"),
-        ("/cardinal xyzzy", "There is no command `xyzzy`. `/cardinal help` lists what there is."),
+        ("/cardinal xyzzy", "There is no command `xyzzy`. `/cardinal help` lists all."),
         ("/cardinal stop_all", "Did you mean `/cardinal stop-all`?"),
         ("/cardinal __init__", "There is no command `__init__`."),
         ("/cardinal ../../etc/passwd", "There is no command `../../etc/passwd`."),

@@ -96,7 +96,7 @@ def _kinds(given: EventsPlace) -> frozenset[str]:
     wanted = frozenset(filter(None, map(str.strip, given.kinds.split(","))))
     if unknown := sorted(wanted - KINDS):
         because = f"`kinds` has {plain(', '.join(unknown), 300)}, which nobody can follow"
-        remedy = "leave `kinds` out to see which come; docs/events.md has what each means"
+        remedy = "leave `kinds` out to see which come; docs/events.md explains each"
         raise ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", because, remedy)
     return wanted or KINDS
 

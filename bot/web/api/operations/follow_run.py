@@ -36,7 +36,7 @@ class JobRunLine(ApiModel):
     seq: int
     at: datetime
     text: str
-    output: str = Field(description="What a program wrote, with line breaks and colour codes")
+    output: str = Field(description="Output of a program, with line breaks and colour codes")
 
 
 class RunEvents(ApiModel):

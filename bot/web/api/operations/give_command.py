@@ -36,9 +36,9 @@ class CommandRequest(JobName):
 
     command: str = Field(
         pattern=f"^({'|'.join(COMMANDS.names())})(:.{{0,200}})?$",
-        description="Its word as after /cardinal, or the `name` of an offer, which says what it is about too",
+        description="Its word as after /cardinal, or the `name` of an offer, which names its subject too",
     )
-    text: str = Field("", max_length=parser.MAX_ARGUMENT, description="What follows the word")
+    text: str = Field("", max_length=parser.MAX_ARGUMENT, description="Text behind the word")
 
     @field_validator("command", mode="before")
     @classmethod
@@ -54,7 +54,7 @@ class CommandReceipt(ApiModel):
 
     seq: int = Field(description="The number of its event in the log")
     again: bool = Field(description="It was recorded before, under the same idempotency key")
-    answer: str = Field(description="What the job's card says to it")
+    answer: str = Field(description="Answer of the job's card")
 
 
 Input, Output = CommandRequest, CommandReceipt

@@ -29,7 +29,7 @@ class BoardColumn(ApiModel):
     """A column."""
 
     name: str
-    meaning: str = Field(description="What a drag into it does; empty for nothing")
+    meaning: str = Field(description="Effect of a drag into it; empty for none")
     jobs: dict[CardState, int] = Field(description="How many jobs of each state stand there")
 
 

@@ -201,7 +201,7 @@ def test_new_permissions_that_wait_are_named_and_their_acts_wait(cardinal: Cardi
         cardinal.clock.forward(60)
     assert cardinal.events(EntryGivenUp) == []
     assert cardinal.card(item).state is CardState.DRAFT  # the rest goes on
-    assert "has not accepted what the App needs (checks: write)" in ticker(cardinal)
+    assert "has not accepted the permissions of the App (checks: write)" in ticker(cardinal)
     cardinal.forge.store.access.accept(found, actor=alice)
     cardinal.catch_up()
     cardinal.clock.forward(301)
@@ -217,7 +217,7 @@ def test_permissions_without_which_nothing_can_be_done_block_the_cards(cardinal:
     cardinal.sweep()
     cardinal.catch_up()
     assert cardinal.card(item).state is CardState.BLOCKED
-    assert "has not accepted what the App needs (contents: write)" in cardinal.card(item).because
+    assert "has not accepted the permissions of the App (contents: write)" in cardinal.card(item).because
     assert cardinal.events(AccessLost)[-1].reason == "core_permissions"
 
 
