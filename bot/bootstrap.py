@@ -68,7 +68,7 @@ class Services:
     def on_board(self, board_id: BoardId) -> "Services":
         """Return the services for the board of this id. Raises UnservedBoardError."""
         with event_store.reading(self.engine) as db:
-            return self.on(served_boards.require(db, self.config, board_id))
+            return self.on(served_boards.require_board(db, self.config, board_id))
 
     def if_served(self, board_id: BoardId) -> "Services | None":
         """Return the services for the board of this id; None where Cardinal does not serve it."""
@@ -83,7 +83,7 @@ class Services:
     def on_every_board(self) -> "tuple[Services, ...]":
         """Return the services for each served board, those for the settings' board first."""
         with event_store.reading(self.engine) as db:
-            return tuple(self.on(board) for board in served_boards.every(db, self.config))
+            return tuple(self.on(board) for board in served_boards.all_served(db, self.config))
 
     def now(self) -> datetime:
         """Return the time in UTC."""

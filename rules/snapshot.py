@@ -8,7 +8,7 @@ from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.states import CardState, Ending, Gate, Reason, RunState
-from rules.card.loss import Loss, is_outside, outside
+from rules.card.loss import Loss, is_outside, outside_owner
 from rules.card.shared_files import SharedFiles
 
 UNTOLD = "untold"  # the role of a mover where GitHub sends nothing about the board
@@ -365,7 +365,7 @@ class Snapshot:
         place = self.target.repository if self.target else ""
         if not place or not self._is_elsewhere(place):
             return ""
-        return outside(place, self.board_owner)
+        return outside_owner(place, self.board_owner)
 
     @property
     def foreign(self) -> bool:

@@ -23,7 +23,7 @@ from runner.phases.prepare import prepare, take_in_again
 from runner.phases.publish import publish
 from runner.phases.recheck import recheck
 from runner.phases.stages import play_stages
-from runner.phases.validate import demand_checks, validate
+from runner.phases.validate import demand_checks, validate_work
 from runner.phases.work import make_plan, work
 from runner.run.exits import AwaitApproval, Finish, Park, StageExit, StopRequested, failed
 from runner.run.log import RunLog
@@ -39,7 +39,7 @@ from runner.workspaces.docker.errors import EngineTroubleError
 _DETAIL_BYTES = 2_000
 
 
-def execute(
+def execute_run(
     order: RunSpec,
     log: RunLog,
     remote: Remote,
@@ -191,9 +191,9 @@ def _offer(run: RunContext, start: str) -> None:
     Then a card with steps is played in the browser.
     """
     enforce_guards(run, start)
-    validate(run, start)
+    validate_work(run, start)
     while run.history.guards.moved and enforce_guards(run, start):
-        validate(run, start)
+        validate_work(run, start)
     play_after(run, start)
 
 

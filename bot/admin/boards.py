@@ -31,7 +31,7 @@ def add(services: Services, board: ServedBoard) -> BoardId:
         known = boards.get(db, board_id)
         if known and (known.policy_repository, known.weight) != (board.policy_repository, board.weight):
             wanted = BoardServed(board_id, board.policy_repository, board.weight)
-            reactor.append(db, wanted, now=services.now())
+            reactor.append_and_react(db, wanted, now=services.now())
     board_sync.load_policy(services, board_id)
     return board_id
 
@@ -50,4 +50,4 @@ def remove(services: Services, address: BoardAddress) -> None:
                 f"{count(len(at_work), 'run')} at work there: `cardinal runs` lists them; wait, or cancel"
             )
             raise BoardInUseError(address, because)
-        reactor.append(db, BoardRemoved(known.board_id), now=services.now())
+        reactor.append_and_react(db, BoardRemoved(known.board_id), now=services.now())

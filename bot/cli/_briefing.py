@@ -10,7 +10,7 @@ from bot.state.instructions import InstructionStack
 from ledger.views.runs import RunRow
 
 
-def stack_of(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
+def describe_stack(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
     """Return the instructions of the run's agent, for programs and as lines for people."""
     stack = instructions.stack_of(db, run.run_id)
     document: dict[str, object] = {"run": run.run_id, "briefing": stack.briefing if stack else None}

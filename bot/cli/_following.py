@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bot.cli import CliError, _api
-from bot.cli._show import block, line
+from bot.cli._show import line, text_block
 from bot.web.api.client import call_once
 from bot.web.api.following import follow_once
 from ledger.states import Ending
@@ -51,7 +51,7 @@ def printer(as_json: bool) -> Any:
         number = event.get("number")
         job = f"{event['repository']}#{number}" if number else ""
         click.echo(" ".join(filter(None, (line(str(event["at"]))[:19], line(job), line(str(event["text"]))))))
-        for row in block(str(event.get("output", ""))):
+        for row in text_block(str(event.get("output", ""))):
             click.echo(row)
 
     return show

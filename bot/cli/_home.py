@@ -107,20 +107,20 @@ def opened() -> Iterator[Engine]:
 
 
 @contextmanager
-def reading() -> Iterator[Connection]:
+def open_for_reading() -> Iterator[Connection]:
     """Yield a connection that reads the ledger at one moment."""
     with opened() as engine, event_store.reading(engine) as db:
         yield db
 
 
 @contextmanager
-def writing() -> Iterator[Connection]:
+def open_for_writing() -> Iterator[Connection]:
     """Yield a connection that writes to the ledger in one transaction."""
     with opened() as engine, event_store.writing(engine) as db:
         yield db
 
 
-def card(db: Connection, name: str) -> CardRow:
+def find_card(db: Connection, name: str) -> CardRow:
     """Return the card of `owner/repository#number`, or with that card id.
 
     Raises UnlistedNameError, and SharedNameError where cards of several boards are not archived.
@@ -154,7 +154,7 @@ def name_of(row: CardRow | CardLine | ListedCard) -> str:
     return row.card_id if row.number is None else f"{row.repository}#{row.number}"
 
 
-def run(db: Connection, name: str) -> RunRow:
+def find_run(db: Connection, name: str) -> RunRow:
     """Return the run. Raises UnlistedNameError."""
     row = runs.get(db, RunId(name))
     if row is None:

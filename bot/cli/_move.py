@@ -36,7 +36,7 @@ def move(place: trial.Trial, repository: str, board: str, *, yes: bool, dry_run:
     with carried.stopped(place.folder), destination.in_words():
         local = local_board.read(place)
         there = destination.find(hub, repository, board)
-        carry.plan(there, local, _say)
+        carry.show_plan(there, local, _say)
         if dry_run:
             click.echo("Nothing was written.")
             return

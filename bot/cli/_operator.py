@@ -84,8 +84,8 @@ def give(
 def _named(db: Connection, target: str) -> tuple[CardId, RunRow | None]:
     """Return the card of that name or id, or the run of that name with its card. Raises as they do."""
     if "#" in target or cards.get(db, CardId(target)) is not None:
-        return _home.card(db, target).card_id, None
-    run = _home.run(db, target)
+        return _home.find_card(db, target).card_id, None
+    run = _home.find_run(db, target)
     return run.card_id, run
 
 
@@ -167,6 +167,6 @@ def _switch(services: Services, board: BoardRow, word: str, scope: str, column: 
         if halt is not None and word == "resume" and column is None:
             events.append(HaltLifted(board.board_id, halt.cause, record.OPERATOR))
         done = list(filter(None, events))
-        reactor.append(db, *done, now=now)
+        reactor.append_and_react(db, *done, now=now)
     wake(services)
     return CommandOutcome((DONE if done else DONE_BEFORE)[word].format(scope=scope), refused=False)

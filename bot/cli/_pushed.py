@@ -13,7 +13,7 @@ from bot.admin.clone.own_git import commit_of, git, git_output, quarantine
 from bot.cli._show import line
 from bot.cli.check import SHORT, check_commit, conclusion
 from ledger.errors import CardinalError
-from runner.guards.report import sentence
+from runner.guards.report import violation_sentence
 
 MAX_COMMITS = 5  # of one push; each is a set-up and a round of checks
 MAX_REFS = 50  # of one push to a server; each is a look by the guards
@@ -80,7 +80,9 @@ def _on_server(commit: str, known: str) -> bool:
     published = [before] if before else []
     denied = [each for each in guard_violations(cloned, *published) if each.action == "deny"]
     for violation in denied[:MAX_VIOLATIONS]:
-        click.echo(line(f"Cardinal refuses it: {sentence(violation)}: {violation.advice}"), err=True)
+        click.echo(
+            line(f"Cardinal refuses it: {violation_sentence(violation)}: {violation.advice}"), err=True
+        )
     return bool(denied)
 
 

@@ -121,13 +121,13 @@ def line(text: str) -> str:
     return plain(text, 500)
 
 
-def block(text: str) -> Iterable[str]:
+def text_block(text: str) -> Iterable[str]:
     """Yield outside text line by line, each harmless and indented."""
     for row in text.splitlines():
         yield f"  {line(row)}" if row.strip() else ""
 
 
-def when(at: datetime | None) -> str:
+def local_time(at: datetime | None) -> str:
     """Return a time to the second, in UTC."""
     return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
@@ -153,7 +153,7 @@ def gone(dropped: str) -> str:
 
 def _word(cell: object) -> str:
     if isinstance(cell, datetime):
-        return when(cell)
+        return local_time(cell)
     return "" if cell is None else str(cell)
 
 

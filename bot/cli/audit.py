@@ -50,8 +50,8 @@ def verify(file: Path | None, as_json: bool) -> None:
         if file is not None:
             _verify_file(file, as_json=as_json)
             return
-        with _home.reading() as db:
-            report = hash_chain.verify(db)
+        with _home.open_for_reading() as db:
+            report = hash_chain.verify_chain(db)
         compared, why_not = _compare()
     except BrokenChainError as error:
         broken = {"whole": False, "broken_at": error.seq}
@@ -98,8 +98,8 @@ def export(run: str, form: str, target: Path | None) -> None:
       cardinal audit export r12 --format md
     """
     settings = _home.settings()
-    with _home.reading() as db:
-        known = _home.run(db, run)
+    with _home.open_for_reading() as db:
+        known = _home.find_run(db, run)
         document = audit_trail.make(db, known.run_id, at=utc_now(), secrets=secrets_of(settings))
     written = text.write(document) if form == "md" else json.dumps(document, indent=1) + "\n"
     if target is None:
@@ -111,7 +111,7 @@ def export(run: str, form: str, target: Path | None) -> None:
 
 def _verify_file(file: Path, *, as_json: bool) -> None:
     trail = audit_proof.read(file)
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         differs = audit_proof.differences(db, trail, secrets=secrets_of(_home.settings()))
     result = {"whole": not differs, "run": trail.run, "events": len(trail.events), "differs": differs}
     good = (f"{len(trail.events)} events of {trail.run}, as the log has them",)

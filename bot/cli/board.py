@@ -65,7 +65,7 @@ def command(column: str | None, as_json: bool, **given: str | None) -> None:
       cardinal board --column Review --label bug
     """
     now = utc_now()
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         listed = boards.all_boards(db)
         names = dict.fromkeys(known.name for board in listed for known in board.columns)
         if column is not None and column not in names:
@@ -90,7 +90,7 @@ def _board(
 def _places(db: Connection, board_id: BoardId, column: str, listed: Sequence[CardLine]) -> list[QueuePlace]:
     """Return the places of listed cards at the head of a column's queue."""
     places, numbers, wanted = list[QueuePlace](), count(1), {card.card_id for card in listed}
-    for it in run_queue.of_column(db, board_id, column, MAX_QUEUED):
+    for it in run_queue.queued_in_column(db, board_id, column, MAX_QUEUED):
         name = f"{it.repository}#{it.number}" if it.number else it.title
         place = next(numbers) if it.in_line else None
         if it.card_id in wanted:

@@ -52,7 +52,7 @@ def _list(as_json: bool) -> None:
       cardinal boards list --json
     """
     config = _home.settings()
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         known = {row.board_id: row for row in boards.served(db)}
         documents = [
             {
@@ -62,7 +62,7 @@ def _list(as_json: bool) -> None:
                 "weight": board.weight,
                 "runs": len(runs.held(db, board.board_id)) if board.board_id else 0,
             }
-            for board in served_boards.every(db, config)
+            for board in served_boards.all_served(db, config)
         ]
     rows = (tuple(str(word) for word in document.values()) for document in documents)
     show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no board is served yet"))

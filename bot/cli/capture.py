@@ -5,7 +5,7 @@ from datetime import timedelta
 import click
 
 from bot.cli import _home
-from bot.cli._show import json_option, show, table, when
+from bot.cli._show import json_option, local_time, show, table
 from bot.system.clock import utc_now
 from bot.web import capture
 
@@ -39,8 +39,10 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
     elif minutes is not None:
         capture.begin(config.home, now, lasting=timedelta(minutes=minutes), most=most)
     order = capture.current(config.home, now)
-    files = capture.kept(config.home)
-    state = "off" if order is None else f"on until {when(order.until)} UTC, at most {order.most} deliveries"
+    files = capture.kept_deliveries(config.home)
+    state = (
+        "off" if order is None else f"on until {local_time(order.until)} UTC, at most {order.most} deliveries"
+    )
     rows = [(file.name, file.stat().st_size) for file in files]
     show(
         {"capture": state, "folder": config.home / capture.FOLDER, "kept": [name for name, _ in rows]},

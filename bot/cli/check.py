@@ -12,11 +12,11 @@ from bot.admin.clone import in_force
 from bot.admin.clone.check import LocalResult, has_checks, run_checks
 from bot.admin.clone.commit import ClonedCommit
 from bot.admin.clone.guards import guard_violations
-from bot.cli._show import block, clone_option, json_option, line, show
+from bot.cli._show import clone_option, json_option, line, show, text_block
 from bot.system import config as configuration
 from ledger.events.guard import Violation
 from ledger.views.checks import CheckRow
-from runner.guards.report import sentence
+from runner.guards.report import violation_sentence
 
 SHORT, MAX_VIOLATIONS = 12, 20
 
@@ -64,7 +64,7 @@ def command(
 
     def text() -> Iterable[str]:
         if agent_view:
-            return block(str(value["agent_view"]) or "Nothing failed: an agent would be told nothing.")
+            return text_block(str(value["agent_view"]) or "Nothing failed: an agent would be told nothing.")
         return conclusion(judged)
 
     show(value, as_json=as_json, text=text)
@@ -88,7 +88,7 @@ class JudgedCommit:
     @property
     def why(self) -> str:
         """Why the gate would refuse it, or nothing."""
-        denied = next((sentence(each) for each in self.violations if each.action == "deny"), "")
+        denied = next((violation_sentence(each) for each in self.violations if each.action == "deny"), "")
         return denied or (self.result.detail if self.result and not self.result.passed else "")
 
 
@@ -109,7 +109,7 @@ def check_commit(
     judged = JudgedCommit(cloned, guard_violations(cloned, *published), [])
     for violation in judged.violations[:MAX_VIOLATIONS]:
         word = "asks a person about" if violation.action == "ask" else "refuses"
-        say(line(f"The guard `{violation.guard}` {word}: {sentence(violation)}"))
+        say(line(f"The guard `{violation.guard}` {word}: {violation_sentence(violation)}"))
     if len(judged.violations) > MAX_VIOLATIONS:
         say(f"and {len(judged.violations) - MAX_VIOLATIONS} more")
 
@@ -132,7 +132,7 @@ def conclusion(judged: JudgedCommit, most: int | None = None) -> Iterator[str]:
     result, rows = judged.result, judged.rows
     if result is not None:
         if rows and not result.passed:
-            yield from [*block(rows[-1].tail)][-(most or 0) :]
+            yield from [*text_block(rows[-1].tail)][-(most or 0) :]
         yield from () if most else _evidence(rows, result.definition)
     if judged.passes:
         yield "The gate would let it through."

@@ -44,4 +44,4 @@ def command(
     words = [f"--agent={agent}", f"--workspace={workspace}", f"--port={port}"]
     words += [word for word, wanted in (("--auto", auto), ("--keep", keep)) if wanted]
     words += [f"--json={report}"] if report else []
-    _forge.become("forge.demo", *words, workspace=workspace)
+    _forge.exec_program("forge.demo", *words, workspace=workspace)

@@ -21,8 +21,8 @@ def command(card: str, as_json: bool) -> None:
     Example:
       cardinal explain acme/shop#12
     """
-    with _home.reading() as db:
-        row = _home.card(db, card)
+    with _home.open_for_reading() as db:
+        row = _home.find_card(db, card)
         snapshot = snapshots.of_card(db, row.card_id)
         if snapshot is None:
             raise _home.UnlistedNameError("card", card)

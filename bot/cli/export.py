@@ -23,6 +23,6 @@ def command(file: Path, folder: Path) -> None:
     Examples:
       cardinal export my-board.cardinal
     """
-    size = carried.give(trial.find(folder, ""), file)
+    size = carried.pack_board(trial.find(folder, ""), file)
     click.echo(f"{file}: {size / 1e6:.1f} MB. Not in it: keys, tokens, .cardinal/env, and what agents")
     click.echo("have not committed. `cardinal import` makes it a board in another clone.")

@@ -29,7 +29,7 @@ def command(dry_run: bool, as_json: bool) -> None:
     with _home.opened():  # says what to do where there is no ledger, and makes none
         pass
     with open_services(os.environ, Path.cwd()) as services:
-        done = cleanup.tidy(services, dry_run=dry_run)
+        done = cleanup.clean_up(services, dry_run=dry_run)
     did = "would be removed" if dry_run else "removed"
     report = {"dry_run": dry_run, "removed": list(done)}
     show(

@@ -35,7 +35,7 @@ def install(folder: Path, update: bool, as_json: bool) -> None:
       cardinal hooks install
       cardinal hooks install -C shop.git
     """
-    _print(hooks.install(folder, os.environ, update=update), as_json=as_json)
+    _print(hooks.install_hooks(folder, os.environ, update=update), as_json=as_json)
 
 
 @command.command("status")
@@ -61,7 +61,7 @@ def uninstall(folder: Path, as_json: bool) -> None:
     Example:
       cardinal hooks uninstall
     """
-    _print(hooks.uninstall(folder, os.environ), as_json=as_json)
+    _print(hooks.uninstall_hooks(folder, os.environ), as_json=as_json)
 
 
 @command.command("run", hidden=True)
@@ -83,7 +83,7 @@ def _by_its_hook(name: str, environ: Mapping[str, str]) -> int:
     """Let git's own hook find out whether something is to be judged; return its exit code."""
     words = ("LOCAL_BRANCH", "TO_REF", "REMOTE_BRANCH", "FROM_REF")
     given = " ".join(environ.get(f"PRE_COMMIT_{word}", "") or "refs/heads/unnamed" for word in words)
-    program = ("sh", "-c", hooks.text(name), name)
+    program = ("sh", "-c", hooks.hook_text(name), name)
     return subprocess.run(program, input=f"{given}\n", text=True, check=False).returncode
 
 

@@ -56,7 +56,7 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
     for name, change in ((drain, draining), (undrain, undraining), (remove, _remove)):
         if name is not None:
             _change(name, partial(change, name=name))
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         listed = statuses(db)
     documents = [
         {**asdict(host.row), "state": host.state, "runs": len(host.runs), "run_ids": host.runs}
@@ -77,7 +77,7 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
 
 
 def _remove(db: Connection, name: str) -> bool:
-    known = hosts.known(db)
+    known = hosts.known_hosts(db)
     if any(row.name == name and known.is_alive(row) for row in known.rows):
         raise LivingHostError(name)
     return hosts.remove(db, name)
@@ -85,6 +85,6 @@ def _remove(db: Connection, name: str) -> bool:
 
 def _change(name: str, change: Callable[[Connection], bool]) -> None:
     """Change the host in one transaction. Raises UnlistedHostError where there is none."""
-    with _home.writing() as db:
+    with _home.open_for_writing() as db:
         if not change(db):
             raise UnlistedHostError(name)

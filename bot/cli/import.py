@@ -21,6 +21,6 @@ def command(file: Path, folder: Path) -> None:
     Examples:
       cardinal import my-board.cardinal
     """
-    place = carried.take(file, folder)
+    place = carried.unpack_board(file, folder)
     click.echo(f"the board is in {line(str(place.folder))}. Its {trial.POLICY} says what is run here:")
     click.echo("read it, then start `cardinal try`.")

@@ -35,7 +35,7 @@ def command(login: str, *, everything: bool, as_json: bool, **given: str | None)
       cardinal inbox --repository acme/shop
     """
     now, states = utc_now(), tuple(LANES) if everything else ATTENTION
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         wanted = _filters.read(db, given, states)
         scopes = [CardScope(board.board_id) for board in boards.all_boards(db)]
         by_lane = lanes.by_lane(db, scopes, wanted)

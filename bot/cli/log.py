@@ -8,7 +8,7 @@ from contextlib import suppress
 import click
 
 from bot.cli import _home
-from bot.cli._show import block, json_option, line, when
+from bot.cli._show import json_option, line, local_time, text_block
 from bot.render.run.folded_steps import folded
 from ledger.log import event_store
 from ledger.queries import run_lines
@@ -49,7 +49,7 @@ def command(run: str, follow: bool, zoom: str | None, as_json: bool) -> None:
     with suppress(KeyboardInterrupt), _home.opened() as engine:
         while True:
             with event_store.reading(engine) as db:
-                known = _home.run(db, run)
+                known = _home.find_run(db, run)
                 page = run_lines.later(db, known.run_id, seq, PAGE, behind=WHOLE)
             over = not page.more and (known.ending is not None or not follow)
             fresh = [it for it in page.lines if _is_shown(it, depth, folds)]
@@ -80,5 +80,5 @@ def _object(each: RunLine) -> str:
 
 
 def _text(each: RunLine) -> Iterator[str]:
-    yield f"{when(each.at)}  {line(each.text)}"
-    yield from block(each.output)
+    yield f"{local_time(each.at)}  {line(each.text)}"
+    yield from text_block(each.output)

@@ -11,7 +11,7 @@ from bot.cli import CommandGroup, _home
 from bot.cli._show import json_option, line, show, table
 from bot.outbox import subscribers
 from bot.outbox.contract import GivenUpError
-from bot.outbox.notice_channel import Notice, deliver
+from bot.outbox.notice_channel import Notice, send_to
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from rules.chatops.notices import Subscriber
@@ -149,7 +149,7 @@ def send(name: str) -> None:
     subscriber = _require(subscribers.read(_folder()), name)
     try:
         key, text = f"test:{secrets.token_hex(8)}", "Notices of Cardinal arrive here."
-        accepted = deliver(subscriber.address, Notice(key, utc_now(), "Cardinal", text))
+        accepted = send_to(subscriber.address, Notice(key, utc_now(), "Cardinal", text))
     except GivenUpError as error:
         raise NotifyError(str(error)) from error
     if not accepted:

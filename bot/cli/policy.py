@@ -9,7 +9,7 @@ import click
 from bot.admin.clone import own_git
 from bot.admin.clone import proposal as proposals
 from bot.cli import CommandGroup
-from bot.cli._show import block, clone_option, json_option, line, show
+from bot.cli._show import clone_option, json_option, line, show, text_block
 from bot.render import missing_checks
 from bot.repo_config import paths, personas, skills
 from bot.repo_config import profiles as profile_files
@@ -107,7 +107,7 @@ def _profile(name: str, part: BuiltInProfile) -> dict[str, object]:
 
 def _described(profile: dict[str, object]) -> Iterable[str]:
     yield f"{profile['name']}: {profile['what']}"
-    yield from block(str(profile["text"]))
+    yield from text_block(str(profile["text"]))
     for tier in ("setup", "fast", "full", "start", "address", "skills"):
         lines = profile[tier]
         yield from (

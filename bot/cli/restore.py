@@ -28,7 +28,7 @@ def command(source: Path, overwrite_newer: bool, as_json: bool) -> None:
       cardinal restore before-upgrade.db --overwrite-newer
     """
     config = _home.settings()
-    with lock_file.hold(config.home):
+    with lock_file.hold_lock(config.home):
         report = backups.restore(source, config.database_url, overwrite_newer=overwrite_newer)
     result = {"events": report.events, "head": report.head}
     show(result, as_json=as_json, text=lambda: (f"the ledger has {report.events} events again",))

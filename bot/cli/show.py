@@ -9,11 +9,11 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _briefing, _home
-from bot.cli._show import ago, block, gone, json_option, line, show, when
+from bot.cli._show import ago, gone, json_option, line, local_time, show, text_block
 from bot.render.run import observations as texts
 from bot.render.run.folded_steps import folded, without_echoes
 from bot.render.run.stages import used
-from bot.runspec.builder import places
+from bot.runspec.builder import artifact_places
 from bot.state import patches
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
@@ -107,32 +107,32 @@ def command(name: str, briefing: bool, zoom: str, patch: bool, as_json: bool) ->
     if patch:
         click.echo(_patch(name), nl=False)
         return
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         document, text = _document(db, name, briefing, Zoom(zoom))
     show(document, as_json=as_json, text=lambda: text)
 
 
 def _patch(name: str) -> str:
     """Return the newest patch of a run. Raises NoPatchError."""
-    with _home.reading() as db:
-        kept = patches.newest(db, _home.run(db, name))
+    with _home.open_for_reading() as db:
+        kept = patches.newest(db, _home.find_run(db, name))
     if kept is None:
         raise NoPatchError(name, "nothing of it differs from its base, or nothing was kept yet")
-    raw = store_of(places(_home.settings())).read(kept.digest)
+    raw = store_of(artifact_places(_home.settings())).read(kept.digest)
     if raw is None:
         where = f", kept on {kept.host}" if kept.host else ""
         raise NoPatchError(name, f"the store here does not have {kept.digest[:12]}{where}")
     text = raw.decode("utf-8", "replace")
-    return "\n".join((*block(text), "")) if sys.stdout.isatty() else text  # a program wrote it
+    return "\n".join((*text_block(text), "")) if sys.stdout.isatty() else text  # a program wrote it
 
 
 def _document(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:
     if briefing:
-        return _briefing.stack_of(db, _home.run(db, name))
+        return _briefing.describe_stack(db, _home.find_run(db, name))
     if RUN.fullmatch(name):
-        story = _run(db, _home.run(db, name))
+        story = _run(db, _home.find_run(db, name))
         return story, _run_text(story)
-    card = _home.card(db, name)
+    card = _home.find_card(db, name)
     of_card = CardStory(
         card,
         runs.of_card(db, card.card_id),
@@ -201,7 +201,7 @@ def _run_text(story: RunStory) -> Iterable[str]:
         yield f"{artifact.kind} {artifact.digest[:12]}: {line(artifact.name)} ({size})"
     if story.report is not None:
         yield "report:"
-        yield from block(story.report.done)
+        yield from text_block(story.report.done)
     yield from _findings(story.findings)
 
 
@@ -224,7 +224,7 @@ def _observations(story: RunStory) -> Iterable[str]:
         held = f", ${story.budget.open_usd:.2f} reserved" if story.budget.open_usd else ""
         rule = f" ({line(story.budget.by_rule)})" if story.budget.by_rule and held else ""
         yield f"budget ${story.budget.budget_usd:.2f}{held}{rule}"
-    for name, fact in texts.facts(story.seen).items():
+    for name, fact in texts.observation_lines(story.seen).items():
         if fact:
             yield f"{name.lower()}: {line(fact)}"
     if story.seen is not None:
@@ -234,7 +234,7 @@ def _observations(story: RunStory) -> Iterable[str]:
 
 def _stage(stage: StageRow) -> Iterable[str]:
     on = f" → {line(stage.target)}" if stage.target else ""
-    went = "" if stage.left_at is None else f"{on} at {when(stage.left_at)}"
+    went = "" if stage.left_at is None else f"{on} at {local_time(stage.left_at)}"
     who = f"persona {line(stage.persona)} ({line(stage.persona_source)}, {stage.persona_digest[:12]})"
     yield f"stage {stage.entry}, {line(stage.stage)}{went}: {who}, {used((stage,))}"
     if stage.summary:
@@ -254,4 +254,4 @@ def _card_text(story: CardStory) -> Iterable[str]:
     for run in story.runs:
         yield f"{run.run_id}  {state_word(run.ending or run.state)}  ${run.usd:.2f}  {line(run.last_line)}"
     for row in story.timeline:
-        yield f"{when(row.at)}  {row.run_id or '':5}  {line(row.text)}"
+        yield f"{local_time(row.at)}  {row.run_id or '':5}  {line(row.text)}"

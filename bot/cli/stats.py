@@ -31,11 +31,11 @@ def command(days: int, as_json: bool) -> None:
       cardinal stats --days 7
     """
     now = utc_now()
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         figures = stats.of_boards(db, now - timedelta(days=days), now)
         limits = [it for board in boards.all_boards(db) for it in forecasts.of_board(db, board.board_id, now)]
     document = {field.name: getattr(figures, field.name) for field in fields(figures)}
-    said = [line(forecasts.words(it)) for it in limits]
+    said = [line(forecasts.forecast_words(it)) for it in limits]
     show({**document, "forecasts": limits}, as_json=as_json, text=lambda: (*_text(figures), *said))
 
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 import click
 
 from bot.cli import CommandGroup, _home
-from bot.cli._show import ago, json_option, line, show, table, when
+from bot.cli._show import ago, json_option, line, local_time, show, table
 from bot.github.api import roles
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError
@@ -66,13 +66,13 @@ def _add(name: str, login: str, scope: str, days: int) -> None:
     """
     config, now = _home.settings(), utc_now()
     config.require_github()
-    with _home.reading() as db:
-        owner = served_boards.every(db, config)[0].owner
+    with _home.open_for_reading() as db:
+        owner = served_boards.all_served(db, config)[0].owner
     try:
         user_id, exact = roles.account(Hub(config, utc_now).at(owner), login)
     except NotFoundError as error:
         raise UnknownAccountError(login) from error
-    with _home.writing() as db:
+    with _home.open_for_writing() as db:
         text, _ = api_tokens.make(
             db,
             line(name)[:MAX_NAME],
@@ -95,7 +95,7 @@ def _list(as_json: bool) -> None:
       cardinal tokens list
     """
     now = utc_now()
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         rows = [row for row in api_tokens.every(db) if row.lives(now)]
     shown = (
         (
@@ -103,7 +103,7 @@ def _list(as_json: bool) -> None:
             row.name,
             row.login,
             " ".join(row.scopes),
-            when(row.until),
+            local_time(row.until),
             row.uses,
             ago(row.used_at, now),
         )
@@ -125,7 +125,7 @@ def _revoke(token_id: str) -> None:
     Example:
       cardinal tokens revoke 1f2e3d4c
     """
-    with _home.writing() as db:
+    with _home.open_for_writing() as db:
         ended = api_tokens.revoke(db, token_id, utc_now())
     if not ended:
         raise UnknownTokenError(token_id)

@@ -77,12 +77,12 @@ def command(
         pay(name, place)
     workspace = "local" if working <= {"scripted"} else "docker"
     words = [str(place.folder), f"--workspace={workspace}", *([] if no_browser else ["--browser"])]
-    _forge.become("forge.portable", *words, workspace=workspace)
+    _forge.exec_program("forge.portable", *words, workspace=workspace)
 
 
 def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
     """Propose how work is checked, and make the folder once the person agrees."""
-    checks = trial.proposal(place)
+    checks = trial.propose_checks(place)
     click.echo(f"repository: {line(str(place.top))}\nDone merges into: {line(place.into)}")
     if checks is None:
         click.echo("checks: those of its .github/cardinal.yml")

@@ -55,7 +55,7 @@ def upgrade(home: Path, wheel: str, copy: str | None, run: Run) -> None:
         if run(words):
             raise UpgradeError(words)
 
-    with lock_file.hold(home):  # nothing starts while half of a version is there
+    with lock_file.hold_lock(home):  # nothing starts while half of a version is there
         step(*pip(), "install", "--quiet", "--upgrade", wheel)
         step(*_program(), "images")
     if copy:

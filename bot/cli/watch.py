@@ -9,7 +9,7 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _home
-from bot.cli._show import json_option, line, when
+from bot.cli._show import json_option, line, local_time
 from ledger import codec
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
@@ -69,7 +69,7 @@ def command(
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
     with suppress(KeyboardInterrupt), _home.opened() as engine:
         with event_store.reading(engine) as db:
-            only = _home.card(db, card).card_id if card else None
+            only = _home.find_card(db, card).card_id if card else None
             board_id = _home.board(db, board).board_id if board else None
             seq = (0 if once else event_store.last_seq(db)) if start is None else start
         pause = threading.Event()
@@ -119,6 +119,6 @@ def _printed(db: Connection, row: TimelineRow, as_json: bool) -> str:
     card = cards.get(db, row.card_id)
     name = f"{card.repository}#{card.number}" if card is not None and card.number else row.card_id
     if not as_json:
-        return f"{when(row.at)}  {line(name)}  {row.run_id or ''}  {line(row.text)}"
+        return f"{local_time(row.at)}  {line(name)}  {row.run_id or ''}  {line(row.text)}"
     about = {"seq": row.seq, "at": row.at.isoformat(), "card": name, "run": row.run_id, "kind": row.kind}
     return json.dumps({**about, "zoom": row.zoom, "text": row.text})

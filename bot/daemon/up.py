@@ -64,8 +64,8 @@ class UnwritableHomeError(CardinalError):
 def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run everything until SIGTERM or SIGINT. Raises AlreadyUpError, ConfigError, AddressTakenError."""
     config = _prepared(environ, cwd, Config.require_github, say)
-    with lock_file.hold(config.home), web_server.bind(config) as listener:
-        address = web_server.address(listener)
+    with lock_file.hold_lock(config.home), web_server.bind(config) as listener:
+        address = web_server.listen_address(listener)
         roles = (
             *_redis(config),
             *web_roles(config, listener),
@@ -85,7 +85,7 @@ def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run the web server alone; it stores deliveries without a Redis and without the App's key, too."""
     config = _prepared(environ, cwd, Config.require_web, say)
     with web_server.bind(config) as listener:
-        say(_way_in(config, web_server.address(listener)))
+        say(_way_in(config, web_server.listen_address(listener)))
         ProcessGroup(web_roles(config, listener), say).run()
 
 

@@ -53,7 +53,7 @@ def bind(config: Config) -> socket.socket:
         raise AddressTakenError(config.host, config.port, error.strerror or str(error)) from error
 
 
-def address(listener: socket.socket) -> str:
+def listen_address(listener: socket.socket) -> str:
     """Return the address that people and the forge can use."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"

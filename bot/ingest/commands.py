@@ -41,7 +41,7 @@ class CommandAuthor:
     no_address: bool = False
 
 
-def give(
+def prepare_command(
     services: Services,
     card: cards.CardRow,
     parsed: parser.Parsed | parser.Mistyped,

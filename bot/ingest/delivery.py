@@ -112,7 +112,7 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
             inbox.settle(db, delivery, services.now())
     except Exception as error:  # the top of a job: recorded, then raised
         age = services.now() - delivery.received_at
-        quarantined = inbox.fail(
+        quarantined = inbox.record_failure(
             services.engine,
             delivery,
             f"{type(error).__name__}: {error}",

@@ -165,7 +165,7 @@ def _pushed(services: Services, fact: facts.Pushed) -> None:
 
 def _renamed(fact: facts.Renamed) -> EventFactory:
     def make(db: Connection) -> tuple[Event, ...]:
-        concerned = {card.board_id for card in placements.cards_in(db, fact.before)}
+        concerned = {card.board_id for card in placements.cards_working_in(db, fact.before)}
         return tuple(RepositoryMoved(board_id, fact.before, fact.after) for board_id in sorted(concerned))
 
     return make
@@ -282,7 +282,7 @@ def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> Ev
         return no_events  # it is gone, and a sync of the card finds the rest
 
     def make(db: Connection) -> tuple[Event, ...]:
-        if verdicts.knows(db, card.card_id, fact.review_id):
+        if verdicts.knows_review(db, card.card_id, fact.review_id):
             return ()
         return (
             on_pull.ReviewSubmitted(

@@ -72,7 +72,7 @@ def ask(context: OutboxContext, entry: Entry, agent: str, model: str, prompt: st
             agent,
             prompt,
             model=model,
-            places=builder.places(context.config),
+            places=builder.artifact_places(context.config),
             timeout_s=TIMEOUT_S,
             workspace=policy_fields.workspace(context.config),
             image=IMAGE,

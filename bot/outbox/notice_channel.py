@@ -28,7 +28,7 @@ def knows_repeats(address: str) -> bool:
     return address.startswith(signed_webhook.SCHEME) or all(map(_is_mail, _services(address)))
 
 
-def deliver(address: str, notice: Notice) -> bool:
+def send_to(address: str, notice: Notice) -> bool:
     """Send a notice within the service's time limits (seconds); False when it was not accepted.
 
     Raises GivenUpError where that can never succeed.

@@ -44,12 +44,14 @@ def of_people(db: Connection, known: Mapping[str, Subscriber]) -> dict[str, Subs
     """Return the subscribers with their own choices; a channel chooses nothing."""
     choices = notice_choices.every(db)
     return {
-        name: it if it.channel or (row := choices.get(name.casefold())) is None else narrowed(it, choice(row))
+        name: it
+        if it.channel or (row := choices.get(name.casefold())) is None
+        else narrowed(it, choice_of(row))
         for name, it in known.items()
     }
 
 
-def choice(row: NoticeChoiceRow) -> NoticeChoice:
+def choice_of(row: NoticeChoiceRow) -> NoticeChoice:
     """Return a stored choice."""
     return NoticeChoice.model_validate({name: getattr(row, name) for name in NoticeChoice.model_fields})
 

@@ -59,7 +59,7 @@ def card_of(db: Connection, card_id: CardId) -> CardRow:
     return card
 
 
-def read_card(context: OutboxContext, card_id: CardId) -> CardRow:
+def current_card(context: OutboxContext, card_id: CardId) -> CardRow:
     """Return the card as it is now; raises GivenUpError for an unknown one."""
     with context.reading() as db:
         return card_of(db, card_id)
@@ -145,7 +145,7 @@ def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
         played=reproductions.of_run(db, run_id),
         reports=_reports(db, run),
         threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
-        asking=verdicts.asking(db, card.card_id) if card.pull_state == "open" else (),
+        asking=verdicts.change_requesters(db, card.card_id) if card.pull_state == "open" else (),
         reported=_reported(db, run),
     )
 

@@ -52,7 +52,7 @@ def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: d
 
 
 def _put(db: Connection, intent: outbound.Intent, now: datetime) -> None:
-    known = not handlers.put(db, intent, now)
+    known = not handlers.put_intent(db, intent, now)
     if known and isinstance(intent, outbound.CreateCard) and intent.again:
         outbox.reopen(db, handlers.key(intent))
 

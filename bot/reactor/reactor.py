@@ -78,7 +78,7 @@ def behind(db: Connection) -> int:
     return event_store.last_seq(db) - cursors.position(db, READER)
 
 
-def append(db: Connection, *events: Event, now: datetime) -> None:
+def append_and_react(db: Connection, *events: Event, now: datetime) -> None:
     """Append events, if there are any, and decide them."""
     if events:
         event_store.append(db, *events, at=now)
@@ -162,7 +162,7 @@ def _apply_to(db: Connection, card_ids: Iterable[CardId], rule: CardRule, now: d
 def _spread_stop(db: Connection, event: StopOrdered | StopLifted, now: datetime) -> None:
     """Apply a kill switch to every live run under it, and show that of a card on it."""
     live = [run.card_id for run in (*runs.held(db), *runs.parked(db))]
-    _apply_to(db, live, lambda _, snapshot: kill_switch.spread(snapshot, event), now)
+    _apply_to(db, live, lambda _, snapshot: kill_switch.spread_stop(snapshot, event), now)
     if event.scope == "card":
         _apply_to(db, [CardId(event.target)], kill_switch.show_block, now)
 
@@ -177,7 +177,7 @@ def _spread_access(
     """
     target = event.after if isinstance(event, RepositoryMoved) else event.target
     if "/" in target:
-        concerned = [card.card_id for card in placements.cards_in(db, target)]
+        concerned = [card.card_id for card in placements.cards_working_in(db, target)]
     else:
         live = [run.card_id for run in (*runs.held(db, event.board_id), *runs.parked(db))]
         concerned = [*live, *card_queries.in_state(db, event.board_id, CardState.BLOCKED)]

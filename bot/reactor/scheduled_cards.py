@@ -28,7 +28,7 @@ def request(
     db: Connection, board_id: BoardId, name: str, schedule: CardSchedule, due: Due, *, now: datetime
 ) -> None:
     """Record that a schedule is due, and request its card unless too many are open, or it was recorded."""
-    if due.event and schedules.is_known(db, board_id, name, due.at, due.event):
+    if due.event and schedules.is_recorded(db, board_id, name, due.at, due.event):
         return
     count = schedules.count_open(db, board_id, name, now)
     full = count >= schedule.open_cards
@@ -48,4 +48,4 @@ def request(
         schedule.labels,
         due.event,
     )
-    handlers.put(db, card, now)
+    handlers.put_intent(db, card, now)

@@ -16,7 +16,7 @@ repository:
 ```"""
 
 
-def why(repository: str, *, has_file: bool) -> str:
+def describe_gaps(repository: str, *, has_file: bool) -> str:
     """Return why no agent works there, and the line to write; the card shows the first 160 characters."""
     lacks = f"{repository}'s {FILE} names no checks" if has_file else f"{repository} has no {FILE}"
     return (
@@ -38,7 +38,7 @@ def hints(rules: RepositoryRules) -> tuple[str, ...]:
     return ()
 
 
-def steps() -> str:
+def next_steps() -> str:
     """Return the text to paste, for somebody who never wrote such a file."""
     return (
         f"Next: put this into `{FILE}` on the default branch, with the command that runs your tests, then try"

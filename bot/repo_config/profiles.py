@@ -49,7 +49,7 @@ def parse_profile(path: str, text: str) -> ProfileFile:
     return ProfileFile(body.strip() + "\n", front.skills)
 
 
-def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, ...]:
+def own_profile_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, ...]:
     """Return the repository's own profiles; GitHub is not asked where its policy `text` names none."""
     try:
         wanted = parse_repository(text).profile
@@ -72,7 +72,7 @@ def rules_of(hub: Hub, repository: str, text: str | None, commit: str, board: Bo
     """
     if not text:
         return board.repositories.without_policy
-    return parse_repository(text, own_names(hub, repository, commit, text), guards=guards.names())
+    return parse_repository(text, own_profile_names(hub, repository, commit, text), guards=guards.names())
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,7 +111,7 @@ class RunGoneError(LedgerError):
         super().__init__(f"run {run_id} is not in the ledger: `cardinal runs` lists those that are")
 
 
-def places(config: Config) -> HostPaths:
+def artifact_places(config: Config) -> HostPaths:
     """Return the folders of runs, and the store of all hosts."""
     root = config.home
     store = StoreSpec(
@@ -158,7 +158,7 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
         generation=lease.generation,
         base_branch=base_branch,
         briefing=Briefing("") if run.kind == CHECK else _briefing(services, card, run_id),
-        places=places(services.config),
+        places=artifact_places(services.config),
         authorship=authorship_of(services.config, hub, run.repository, rules),
         validation=validation_of(run.repository, base, rules, has_file=bool(text)),
         base=base,
@@ -169,7 +169,7 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
             exists, begun = bool(card.pull_head), run.agent_started
             spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
         spec = _instructed(spec, services, card, rules, column.skills)
-        there = elsewhere.offered(services, run, card)
+        there = elsewhere.offered_repositories(services, run, card)
         spec = replace(spec, elsewhere=there, agents=agent_choice.names(board))
         spec = reproduction.with_reproduction(services, spec, run, card, rules)
         spec = spec if spec.investigates else _staged(services, spec, column)
@@ -213,7 +213,7 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
         "granted": grants.of_card(db, card.card_id, exact=True),
         "allowed": tuple(pattern for pattern in allowed if pattern != WORKFLOWS),
         "workflows": WORKFLOWS in allowed,
-        "policy": policies.digest(db, card.board_id),
+        "policy": policies.policy_digest(db, card.board_id),
         "failing": _failing(db, card),
         "start": card.early_start,
         "depth": children.depth_of(db, card),

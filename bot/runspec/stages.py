@@ -52,7 +52,7 @@ def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> 
             if name in own:
                 text, source = personas.own_text(hub, repository, commit, name), repository
             elif name in personas.names():
-                text, source = personas.text(name), BUILT_IN
+                text, source = personas.built_in_text(name), BUILT_IN
             else:
                 known = tuple(sorted({*own, *personas.names()}))
                 problems.append(f"{unknown('persona', name, known)}; there are {', '.join(known)}")

@@ -48,7 +48,7 @@ def drop(services: Services, *, dry_run: bool = False, renew: Renew | None = Non
 
 def _drop(services: Services, renew: Renew | None) -> tuple[str, ...]:
     """Remove artifacts, each under a renewed claim; None: remove nothing."""
-    store = store_of(builder.places(services.config))
+    store = store_of(builder.artifact_places(services.config))
     before = services.now() - timedelta(days=services.config.artifact_days)
     with event_store.reading(services.engine) as db:
         too_old = artifacts.oldest(db, MAX_AT_ONCE, before)
@@ -80,7 +80,7 @@ def _too_much(services: Services, besides: tuple[ArtifactRow, ...]) -> tuple[Art
 def _is_needed(services: Services, db: Connection, digest: str) -> bool:
     """Tell whether a file is an artifact, or part of a checkpoint that is not too old."""
     since = services.now() - timedelta(days=services.config.artifact_days)
-    return artifacts.is_kept(db, digest) or checkpoints.is_kept(db, digest, since)
+    return artifacts.is_kept(db, digest) or checkpoints.is_in_checkpoint(db, digest, since)
 
 
 def _remove(

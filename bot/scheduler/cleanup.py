@@ -45,7 +45,7 @@ class TidyingError(CardinalError):
         super().__init__("this host is being cleaned up just now: try again in some minutes")
 
 
-def tidy(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
+def clean_up(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
     """Remove this host's left-overs and return a sentence for each; the next run retries failures.
 
     `dry_run`: remove nothing, and say nothing of old deliveries. Raises TidyingError while another process
@@ -69,7 +69,7 @@ def tidy(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
 
 def _tidied(services: Services, renew: Renew | None) -> Iterator[str]:
     """Remove left-overs, each under a renewed claim, and yield a sentence for each; None: remove nothing."""
-    places = builder.places(services.config)
+    places = builder.artifact_places(services.config)
 
     def alive(run_id: RunId, generation: int) -> bool:
         with event_store.reading(services.engine) as db:

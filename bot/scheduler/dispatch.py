@@ -97,7 +97,7 @@ def _at_work(db: Connection, host: str, slots: int) -> tuple[tuple[Station, ...]
     would replace it, and so on at every tick. A host without heartbeats has no workers of runs to offer,
     unless no other host lives either.
     """
-    known = hosts.known(db)
+    known = hosts.known_hosts(db)
     offered = {row.name: Station(row.name, row.slots, row.labels) for row in known.at_work}
     own = next((row for row in known.rows if row.name == host), None)
     agreed = own is None or host in offered or not offered

@@ -57,7 +57,7 @@ def _read_pauses(services: Services) -> _Pauses:
     seen, at = _seen.setdefault(services.engine, _Pauses()), time.monotonic()
     if at - seen.at >= REREAD_S:
         with event_store.reading(services.engine) as db:
-            boards = served_boards.every(db, services.config)
+            boards = served_boards.all_served(db, services.config)
         seen.owners = {board.board_id: board.owner.casefold() for board in boards if board.board_id}
         ends = {
             owner: services.context.app.at(owner).budget.barred_until_s()

@@ -132,7 +132,7 @@ def recover_deliveries() -> None:
 def tidy(_host: str) -> None:
     """Remove left-overs of dead claims and finished cards on this host, which its queue is of."""
     with suppress(cleanup.TidyingError):
-        cleanup.tidy(current())
+        cleanup.clean_up(current())
 
 
 def examine(_host: str) -> None:
@@ -179,7 +179,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
                 watchdog=watchdog,
                 heartbeat=heartbeat,
             )
-            supervisor.execute(
+            supervisor.execute_run(
                 spec,
                 run_log,
                 remote,

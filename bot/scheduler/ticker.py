@@ -101,7 +101,7 @@ def request_sweeps(services: Services) -> None:
 def request_upkeep(engine: Engine, redis: Redis, here: str) -> None:
     """Wake the clean-up and the doctor on this host and on every other that lives: each sees its own."""
     with event_store.reading(engine) as db:
-        known = hosts.known(db)
+        known = hosts.known_hosts(db)
     for host in {here, *(row.name for row in known.rows if known.is_alive(row))}:
         for job in ("tidy", "examine"):
             queues.request(redis, job, host, name=queues.tidy_queue(host))
@@ -220,7 +220,7 @@ def write_places(services: Services) -> None:
     if moved:
         with event_store.writing(services.engine) as db:
             for card_id in moved:
-                handlers.put(db, UpdateFace(card_id), services.now())
+                handlers.put_intent(db, UpdateFace(card_id), services.now())
     _places[services.engine] = places
 
 

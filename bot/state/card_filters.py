@@ -26,7 +26,7 @@ class FilterError(CardinalError):
         super().__init__(because)
 
 
-def choices(db: Connection, scopes: Sequence[CardScope], state: str | None) -> CardChoices:
+def choices_of_state(db: Connection, scopes: Sequence[CardScope], state: str | None) -> CardChoices:
     """Return the names that a filter may have: those of archived cards where their state is asked for."""
     archived = (state or "").strip().casefold() == CardState.ARCHIVED
     return card_filter.choices(db, scopes, archived=archived)

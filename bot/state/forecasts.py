@@ -32,7 +32,7 @@ def of_board(db: Connection, board_id: BoardId, now: datetime) -> tuple[Forecast
     )
 
 
-def words(it: Forecast) -> str:
+def forecast_words(it: Forecast) -> str:
     """Return a forecast in one sentence without its end."""
     match it.outlook:
         case Outlook.REACHED:

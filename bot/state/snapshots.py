@@ -270,7 +270,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         circle=tuple(seen(*step) for step in circle),
         parts=tuple(map(seen_part, parts)),
         failed_parts=card_parts.failed(db, row, run, parts, seen_part),
-        begun=attempts.begun(db, row.card_id, MAX_KEPT) if row.attempts else (),
+        begun=attempts.begun_runs(db, row.card_id, MAX_KEPT) if row.attempts else (),
         board_owner=board.owner,
         policy_digest=board.policy.digest if board.policy else "",
         checking=_checking(db, row),

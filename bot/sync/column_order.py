@@ -72,4 +72,4 @@ def _read(services: Services, lease: Lease) -> None:
     with event_store.writing(services.engine) as db:
         leases.release(db, lease)
         if on and order != cards.order_of(db, board_id, column):
-            reactor.append(db, ColumnRanked(board_id, column, order), now=services.now())
+            reactor.append_and_react(db, ColumnRanked(board_id, column, order), now=services.now())

@@ -70,7 +70,7 @@ def _is_known(report: Report, known: CardRow) -> bool:
     return report.value == known.column or (not report.value and report.sender == known.mover)
 
 
-def labels(
+def judge_labels(
     services: Services, card_id: CardId, policy: Policy, seen: CardLook | None
 ) -> tuple[LabelJudged, ...]:
     """Return the labels whose author's right to choose is news, by deliveries."""

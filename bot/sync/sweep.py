@@ -42,7 +42,7 @@ def _came(services: Services, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId
 def _compare(services: Services) -> tuple[CardId, ...]:
     board_id, address = board.serve(services), services.board.address
     quiet = _quiet(services, board_id)
-    memory = sweep_cursor.load(services.hub.records, board_id, [*address, *quiet])
+    memory = sweep_cursor.load_memory(services.hub.records, board_id, [*address, *quiet])
     turn = sweep_cursor.Round(memory, services.now())
     requested: dict[CardId, None] = {}
     try:
@@ -64,7 +64,7 @@ def _compare(services: Services) -> tuple[CardId, ...]:
         memory.starts, memory.place, memory.seen = [], 0, {}
         raise
     finally:
-        sweep_cursor.save(services.hub.records, board_id, memory)
+        sweep_cursor.save_memory(services.hub.records, board_id, memory)
 
 
 def _quiet(services: Services, board_id: BoardId) -> tuple[str, ...]:

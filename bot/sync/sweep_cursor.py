@@ -126,7 +126,7 @@ def slow_down(memory: SweepState) -> None:
     memory.at_once = max(1, memory.at_once // 2)
 
 
-def load(records: SharedRecords, board: str, scope: Sequence[object]) -> SweepState:
+def load_memory(records: SharedRecords, board: str, scope: Sequence[object]) -> SweepState:
     """Return the state for this scope; empty without one."""
     wanted = json.dumps(scope)
     try:
@@ -139,7 +139,7 @@ def load(records: SharedRecords, board: str, scope: Sequence[object]) -> SweepSt
     return memory
 
 
-def save(records: SharedRecords, board: str, memory: SweepState) -> None:
+def save_memory(records: SharedRecords, board: str, memory: SweepState) -> None:
     """Save the state."""
     records.change(_name(board), lambda *_: (_FILE.dump_json(memory), None))
 

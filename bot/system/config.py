@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from bot.system.env_file import lines_of, why_foreign
+from bot.system.env_file import read_lines, why_foreign
 from bot.system.github_address import GITHUB_API, api_root, web_root
 from bot.system.secret import Secret
 from bot.system.setting_types import (
@@ -292,7 +292,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
     home = cwd / (named or ".cardinal")
     if not named and (foreign := why_foreign(home)):
         raise ConfigError((foreign,))
-    lines, problems = lines_of(home / ENV_FILE)
+    lines, problems = read_lines(home / ENV_FILE)
     given = lines | {name: text for name, text in environ.items() if name.startswith(PREFIX)}
     known = {PREFIX + name.upper(): name for name in FIELDS}
     problems += [

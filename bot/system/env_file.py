@@ -95,7 +95,7 @@ def why_foreign(home: Path) -> str:
     )
 
 
-def lines_of(path: Path) -> tuple[dict[str, str], list[str]]:
+def read_lines(path: Path) -> tuple[dict[str, str], list[str]]:
     """Return the env file's settings and its mistakes; none for a missing file."""
     try:
         return parse(path.read_text(encoding="utf-8")), []

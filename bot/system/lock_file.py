@@ -32,7 +32,7 @@ class Presence:
 
 
 @contextmanager
-def hold(home: Path) -> Iterator[None]:
+def hold_lock(home: Path) -> Iterator[None]:
     """Hold the home's lock; raises AlreadyUpError. The kernel lets go of it when this process dies."""
     path = home / "run" / "up.lock"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)

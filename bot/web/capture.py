@@ -79,7 +79,7 @@ def current(home: Path, now: datetime) -> Order | None:
     return order if now < order.until else None
 
 
-def kept(home: Path) -> tuple[Path, ...]:
+def kept_deliveries(home: Path) -> tuple[Path, ...]:
     """Return the captured files, oldest first."""
     return tuple(sorted((home / FOLDER).glob("*.json")))
 
@@ -105,7 +105,7 @@ class Keeper:
                 log.warning("delivery not captured id=%s error=%s", delivery.delivery_id, error)
 
     def _write(self, order: Order, delivery: Delivery, headers: Mapping[str, str]) -> None:
-        there = kept(self.home)
+        there = kept_deliveries(self.home)
         if len(there) >= order.most or sum(file.stat().st_size for file in there) >= MAX_BYTES_IN_ALL:
             return
         document = {

@@ -23,7 +23,7 @@ from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.private_files import make_file, make_folder
 from ledger.lifecycle.rebuild import refold
 from ledger.log.event_store import last_seq
-from ledger.log.hash_chain import ChainReport, verify
+from ledger.log.hash_chain import ChainReport, verify_chain
 
 PAGE = 1000  # rows at once
 # Not the hosts, which make themselves known, nor what a ledger is made with.
@@ -87,7 +87,7 @@ def check(file: Path) -> ChainReport:
     """Return the report on the chain in `file`. Raises BackupError for other files, BrokenChainError."""
     require_sound(file)
     with _ledger_in(file) as db:
-        return verify(db)
+        return verify_chain(db)
 
 
 def require_sound(file: Path) -> None:
@@ -149,7 +149,7 @@ def _copy_over(source: Path, url: str) -> ChainReport:
                 copy_rows(old, new, COPIED)
                 drive(new, _NEXT_ENTRY)
                 refold(new)
-                return verify(new)
+                return verify_chain(new)
         finally:
             there.dispose()
             target.dispose()

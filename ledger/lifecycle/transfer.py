@@ -11,7 +11,7 @@ from ledger.errors import BackupError
 from ledger.lifecycle.backup import check, copy_rows
 from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.rebuild import refold
-from ledger.log.hash_chain import ChainReport, verify
+from ledger.log.hash_chain import ChainReport, verify_chain
 
 # Not the leases and sign-ins, which are of another machine's processes and browsers.
 TAKEN = (
@@ -33,7 +33,7 @@ def take_in(source: Path, url: str) -> ChainReport:
         with reading(there) as old, writing(target) as new:
             copy_rows(old, new, TAKEN)
             refold(new)
-            return verify(new)
+            return verify_chain(new)
     finally:
         there.dispose()
         target.dispose()

@@ -53,7 +53,7 @@ def require_current(engine: Engine) -> None:
             raise refusal(db)
 
 
-def upgrade(
+def upgrade_ledger(
     engine: Engine,
     progress: Progress | None = None,
     *,
@@ -70,7 +70,7 @@ def upgrade(
     done: tuple[str, ...] | None = () if is_current(engine) else None
     if done is None:
         done = fold_beside(engine, _take_over, progress, before=before, back=back, most=most)
-    sweep(engine)
+    drop_remains(engine)
     return done
 
 
@@ -112,7 +112,7 @@ def _fold_page(db: Connection, most: int) -> int:
     position, only = _position(rows), frozenset(_views_of(_new_tables(rows)))
     page = read(db, after=position, limit=most) if only else ()
     for recorded in page:
-        for step in views.steps(type(recorded.event).__name__, only):
+        for step in views.fold_steps(type(recorded.event).__name__, only):
             step(db, recorded, recorded.event)
     position = page[-1].seq if page else position
     change(db, editions, {"digest": mine().digest}, position=position, at=database_now(db))
@@ -169,7 +169,7 @@ def _prepare(db: Connection) -> bool:
     return True
 
 
-def sweep(engine: Engine) -> None:
+def drop_remains(engine: Engine) -> None:
     """Drop the tables of past editions and of abandoned ones, each in a transaction of its own."""
     with reading(engine) as db:
         rows, now = every(db), database_now(db)

@@ -19,7 +19,7 @@ def card_of(db: Connection, run_id: RunId) -> CardId | None:
     return card_id
 
 
-def begun(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
+def begun_runs(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
     """Return when the card's newest attempts were queued, the newest first."""
     return tuple([queued_at for (queued_at,) in _begun.all(db, {"card_id": card_id, "most": limit})])
 

@@ -65,7 +65,7 @@ def later(
     return last, bool(scopes) and db.scalar(select(exists(mine))) is True
 
 
-def page(
+def news_page(
     db: Connection, scopes: Sequence[CardScope], after: int, kinds: Collection[str], limit: int = PAGE
 ) -> NewsPage:
     """Return events of these kinds later than `after`, the oldest first, of cards in sight.

@@ -12,7 +12,7 @@ from ledger.db.tables import events
 from ledger.event import Event
 from ledger.events.run import AgentSaid, CommandChecked, ToolUsed
 from ledger.ids import RunId
-from ledger.queries.timeline import LINES, Zoom, one_line
+from ledger.queries.timeline import LINES, Zoom, text_line
 
 # Beside the lines of the depth activity. The rest of the depth debug is the operator's.
 WORK = (AgentSaid.__name__, ToolUsed.__name__)
@@ -96,13 +96,13 @@ def stream_of(run_id: RunId) -> str:
 def _line(seq: int, at: datetime, kind: str, body: str) -> RunLine:
     event, (zoom, tell) = decode(kind, body), LINES[kind]
     step = event if isinstance(event, ToolUsed) else None
-    return RunLine(seq, at, one_line(tell(event)), _output(event)[-MAX_OUTPUT:], zoom, step)
+    return RunLine(seq, at, text_line(tell(event)), _output(event)[-MAX_OUTPUT:], zoom, step)
 
 
 def _output(event: Event) -> str:
     """Return a program's output; of an agent its words, where one line does not hold them."""
     if isinstance(event, CommandChecked):
         return event.tail
-    if isinstance(event, AgentSaid) and one_line(event.text) != event.text.strip():
+    if isinstance(event, AgentSaid) and text_line(event.text) != event.text.strip():
         return event.text
     return ""

@@ -68,7 +68,7 @@ def counts(db: Connection, board_id: BoardId) -> dict[str, int]:
     return {column: count for column, count in db.execute(query.group_by(runs.c.column))}
 
 
-def of_column(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedCard, ...]:
+def queued_in_column(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedCard, ...]:
     """Return the head of a column's queue with runs that wait for other issues, by place, then age."""
     card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.because
     in_line = and_(cards.c.column == runs.c.column, _waits_for_none())

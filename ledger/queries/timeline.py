@@ -367,10 +367,10 @@ def line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
     zoom, tell = LINES.get(kind, (Zoom.DEBUG, lambda _e: kind))
     run_id = event.run_id if isinstance(event, RunEvent) else None
     step = event if isinstance(event, ToolUsed) else None
-    return TimelineRow(seq, card_id, run_id, zoom, kind, one_line(tell(event)), at, step=step)
+    return TimelineRow(seq, card_id, run_id, zoom, kind, text_line(tell(event)), at, step=step)
 
 
-def one_line(text: str) -> str:
+def text_line(text: str) -> str:
     """Return `text` without line breaks and control characters, at most LINE_CHARS long."""
     words = "".join(char if char.isprintable() else " " for char in text[: LINE_CHARS * 4]).split()
     whole = " ".join(words)

@@ -53,6 +53,6 @@ def all_hosts(db: Connection, subject: ExaminationSubject) -> tuple[ExaminationR
     return listed(db, ExaminationRow, examinations, "host", subject=subject)
 
 
-def forget(db: Connection, host: str) -> None:
+def forget_host(db: Connection, host: str) -> None:
     """Drop the results of the host."""
     drop(db, examinations, host=host)

@@ -50,7 +50,7 @@ def beat(db: Connection, name: str, *, slots: int, labels: tuple[str, ...], vers
         insert(db, hosts, {"name": name, "drained": False, **values})
 
 
-def known(db: Connection) -> HostList:
+def known_hosts(db: Connection) -> HostList:
     """Return all hosts."""
     return HostList(listed(db, HostRow, hosts, "name"), database_now(db))
 
@@ -65,5 +65,5 @@ def remove(db: Connection, name: str) -> bool:
 
     One that lives is there again with its next heartbeat.
     """
-    examinations.forget(db, name)
+    examinations.forget_host(db, name)
     return drop(db, hosts, name=name) > 0

@@ -109,7 +109,7 @@ def _counted(state: str) -> Statement:
     return Statement(select(func.count()).select_from(mine.subquery()))
 
 
-def store(engine: Engine, *deliveries: Delivery) -> frozenset[DeliveryId]:
+def store_deliveries(engine: Engine, *deliveries: Delivery) -> frozenset[DeliveryId]:
     """Keep the deliveries, all or none, in one transaction; return those that were not known already.
 
     They are on disk when it returns.
@@ -173,7 +173,9 @@ def settle(db: Connection, claimed: Delivery, now: datetime) -> None:
         raise StaleClaimError(f"delivery:{claimed.delivery_id}", claimed.attempt, attempts or 0)
 
 
-def fail(engine: Engine, claimed: Delivery, error: str, *, retry_in_s: float, max_attempts: int) -> bool:
+def record_failure(
+    engine: Engine, claimed: Delivery, error: str, *, retry_in_s: float, max_attempts: int
+) -> bool:
     """Give the delivery back to be tried again in `retry_in_s`; True when it was quarantined instead.
 
     Nothing happens to one that somebody else took over meanwhile.

@@ -51,7 +51,7 @@ def of_card(db: Connection, card_id: CardId) -> tuple[ChildRow, ...]:
     return listed(db, ChildRow, children, "run_id", "proposal", card_id=card_id)
 
 
-def parent_of(db: Connection, repository: str, number: int) -> CardId | None:
+def proposing_card(db: Connection, repository: str, number: int) -> CardId | None:
     """Return the card whose run proposed the issue; None for an issue of people."""
     card_id: CardId | None = value(db, children.c.card_id, repository=repository, number=number)
     return card_id
@@ -61,7 +61,7 @@ def depth_of(db: Connection, card: CardRow) -> int:
     """Return how many cards stand above the card whose agents made the next one; at most MAX_DEPTH."""
     above: CardRow | None = card
     for depth in range(MAX_DEPTH):
-        parent_id = parent_of(db, above.repository or "", above.number or -1) if above else None
+        parent_id = proposing_card(db, above.repository or "", above.number or -1) if above else None
         if parent_id is None:
             return depth
         above = get_card(db, parent_id)

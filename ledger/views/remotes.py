@@ -64,7 +64,7 @@ def cards_of(db: Connection, remote_id: str) -> frozenset[CardId]:
     return frozenset(values(db, remotes.c.card_id, remote_id=remote_id))
 
 
-def given_up(db: Connection, card_id: CardId | None = None) -> tuple[GivenUpRow, ...]:
+def given_up_keys(db: Connection, card_id: CardId | None = None) -> tuple[GivenUpRow, ...]:
     """Return the acts that failed for good, of the card or of all, the oldest first."""
     if card_id is None:
         return listed(db, GivenUpRow, failures, "at")

@@ -74,7 +74,7 @@ def count_open(db: Connection, board_id: BoardId, schedule: str, now: datetime) 
     return db.scalar(select(func.count()).select_from(each)) or 0
 
 
-def is_known(db: Connection, board_id: BoardId, schedule: str, due_at: datetime, event: str) -> bool:
+def is_recorded(db: Connection, board_id: BoardId, schedule: str, due_at: datetime, event: str) -> bool:
     """Tell whether the event of that time has made a card of the schedule, or will."""
     key = dict(zip(MADE_KEY, (board_id, schedule, due_at, event), strict=True))
     return find(db, ScheduledCardRow, made, **key) is not None

@@ -62,7 +62,7 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
     because = f"merging pull request #{pull.number}"
     in_lane = settings.lane and policy.archetype(snapshot.column).IS_FINAL
     if in_lane and snapshot.lane_ahead:
-        return merge_lane.wait(policy, snapshot)
+        return merge_lane.wait_for_turn(policy, snapshot)
     act = MergePull(card, settings.method, pull.head, occasion.key, requires=settings.requires, fresh=in_lane)
     if in_lane:
         return Decision((*ready, act)) + merge_lane.lead(policy, snapshot, pull)

@@ -26,7 +26,7 @@ def only_waits(run: RunSeen) -> bool:
     return not run.begun and run.state in (RunState.QUEUED, RunState.PARKED)
 
 
-def let_go(snapshot: Snapshot, wanted: str | None, run: RunSeen) -> Decision:
+def let_run_go(snapshot: Snapshot, wanted: str | None, run: RunSeen) -> Decision:
     """End a run that only waits: the card may go, and is served where it stands once the run has ended."""
     where = f"to {code(wanted)}" if wanted else "out of its column"
     because = f"{_named(snapshot)} dragged the card {where} before {run.run_id} began"

@@ -49,7 +49,7 @@ def is_outside(repository: str, owner: str) -> bool:
     return repository.partition("/")[0].casefold() != owner.casefold()
 
 
-def outside(repository: str, owner: str) -> str:
+def outside_owner(repository: str, owner: str) -> str:
     """Return the sentence about a repository that was given to another owner."""
     next_step = "name another repository, or transfer it back"
     return f"{plain(repository, 140)} is outside of {plain(owner, 60)}: {next_step}"

@@ -16,7 +16,7 @@ from rules.snapshot import PullSeen, Snapshot
 from rules.text import ordinal, sentence
 
 
-def wait(policy: Policy, snapshot: Snapshot) -> Decision:
+def wait_for_turn(policy: Policy, snapshot: Snapshot) -> Decision:
     """Let the card wait behind the others, and say at which place."""
     ahead = snapshot.lane_ahead
     because = f"approved, {ordinal(len(ahead) + 1)} in the merge lane behind #{ahead[-1]}"

@@ -107,7 +107,9 @@ def may_move(policy: Policy, mover: Mover) -> bool:
     return covered(policy.board.move, role_of(mover.role), mover.login)
 
 
-def guard(policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, now: datetime) -> Decision:
+def guard_move(
+    policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, now: datetime
+) -> Decision:
     """Return the decision where it does nothing or the mover may; else only the sentence about that.
 
     The card stays where it was put: people move cards. It goes on when somebody who may moves it, or says so.

@@ -35,7 +35,7 @@ def obstacle(shared: Iterable[SharedFiles], own_pull: int) -> str:
     return f"{held_by} as well: it waits until that is merged or closed (`overlap: wait`)" if held_by else ""
 
 
-def noticed(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
+def notice_overlap(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
     """Say once on the card which other work changes the same files; `snapshot.shared` has them."""
     known = describe(snapshot.shared)
     if policy.board.overlap == "ignore" or not known or run.mode != "fix":

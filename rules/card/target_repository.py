@@ -69,7 +69,7 @@ def _lines_of_text(body: str) -> Iterator[str]:
             yield line
 
 
-def resolve(policy: Policy, hints: Hints) -> ResolvedTarget:
+def resolve_target(policy: Policy, hints: Hints) -> ResolvedTarget:
     """Return the repository named by label, line or field, in that order; or the question for people."""
     by_label = {label.casefold(): target for label, target in policy.board.repositories.labels.items()}
     labels = [label for label in hints.labels if label.casefold() in by_label]

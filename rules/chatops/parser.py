@@ -171,7 +171,7 @@ def chosen_question(source: str) -> str:
 def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitted | RefusedCommand:
     """Say whether somebody with that role in the card's repository may give the command."""
     word = next(iter(parsed.argument.lower().split()), "")
-    for allowed in groups(policy, parsed.command, word):
+    for allowed in permitted_groups(policy, parsed.command, word):
         if not covered(allowed, role_of(role), login):
             scope = f" {word}" if word in COMMANDS.load(parsed.command).SCOPES else ""
             return RefusedCommand(
@@ -180,7 +180,7 @@ def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitte
     return Permitted()
 
 
-def groups(policy: Policy, command: str, word: str = "") -> tuple[tuple[str, ...], ...]:
+def permitted_groups(policy: Policy, command: str, word: str = "") -> tuple[tuple[str, ...], ...]:
     """Return roles and people in groups: whoever gives the command, with that first word, is in each.
 
     A group that holds whenever another one does is left out.

@@ -40,7 +40,7 @@ def talk_of(event: CommandGiven | CommandRefused) -> str:
     return "issue" if event.place in ("issue", *APART) else "pull"
 
 
-def chosen(question: OpenQuestion, text: str) -> str:
+def chosen_option(question: OpenQuestion, text: str) -> str:
     """Return the choice that a number or its own words pick, else the text as it is."""
     word = text.strip()
     if word.isascii() and word.isdigit() and len(word) < 4 and 1 <= int(word) <= len(question.choices):
@@ -51,7 +51,7 @@ def chosen(question: OpenQuestion, text: str) -> str:
 
 def answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, text: str) -> Decision:
     """Record a written or ticked answer with its meaning, and let the run go on."""
-    return record_answer(snapshot, run, question, by, read(question, text), chosen(question, text))
+    return record_answer(snapshot, run, question, by, read(question, text), chosen_option(question, text))
 
 
 def choose(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code) -> Decision:

@@ -15,7 +15,7 @@ from ledger.events.board import (
 from ledger.events.placement import RepositoryResolved
 from ledger.states import CardState, Reason, RunState
 from rules.card.column_actions import act
-from rules.card.left_column import apply_on_leave, came_back, is_leaving, let_go, only_waits, returned
+from rules.card.left_column import apply_on_leave, came_back, is_leaving, let_run_go, only_waits, returned
 from rules.card.state import derive_state
 from rules.card.trigger import RuleTrigger
 from rules.columns import planning
@@ -47,7 +47,7 @@ def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -
         return Decision((), ("the card has moved on since",))
     run = snapshot.live_run
     if run and is_leaving(event, run) and only_waits(run):
-        return exit_from(policy, snapshot, event.before, now) + let_go(snapshot, event.after, run)
+        return exit_from(policy, snapshot, event.before, now) + let_run_go(snapshot, event.after, run)
     if run and is_leaving(event, run):
         return apply_on_leave(policy, snapshot, event, run, now)
     if run:

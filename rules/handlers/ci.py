@@ -9,7 +9,7 @@ from rules.card.state import change, derive_state, explain, feedback_waits
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.runs.mode import INVESTIGATE, chosen
+from rules.runs.mode import INVESTIGATE, choose_mode
 from rules.runs.start import obstacle
 from rules.snapshot import Snapshot
 from rules.text import code, count
@@ -38,7 +38,7 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
     because = _why_not(policy, snapshot, event, now)
     if because:
         return _comment_on(policy, snapshot, event, f"{_names(mine)} is red: {because}")
-    mode = chosen(policy, snapshot)
+    mode = choose_mode(policy, snapshot)
     repair = QueueRun(
         snapshot.card_id,
         "repair",
@@ -64,7 +64,7 @@ def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
     limits, seen = policy.limits, snapshot.ci
     if feedback_waits(snapshot):
         return "the next revision repairs it, too"
-    if chosen(policy, snapshot).mode == INVESTIGATE:
+    if choose_mode(policy, snapshot).mode == INVESTIGATE:
         return "its card is only investigated; /cardinal fix starts a run that repairs it"
     if limits.repairs == 0:
         return "the policy lets nothing repair it; /cardinal retry starts a run"

@@ -67,7 +67,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
     if waits:
         seen = _posted(snapshot, run) + seen
     if isinstance(event, runs.RunQueued):
-        seen += overlap.noticed(policy, snapshot, run) + failed_run.noticed(snapshot, event)
+        seen += overlap.notice_overlap(policy, snapshot, run) + failed_run.noticed(snapshot, event)
         seen += job.begun(snapshot, event, now)
     if run.state is RunState.QUEUED:
         seen += ask_about_blockers(policy, snapshot, run.run_id)
@@ -79,7 +79,7 @@ def files_known(
 ) -> Decision:
     """Say which other work changes the same files, now that git knows this run's changes."""
     run = _newest(snapshot, event)
-    return overlap.noticed(policy, snapshot, run) if run else Decision()
+    return overlap.notice_overlap(policy, snapshot, run) if run else Decision()
 
 
 def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decision:
@@ -224,7 +224,9 @@ def limited(policy: Policy, snapshot: Snapshot, event: related.PipelineLimited, 
 def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     """Report, show the card's new state, and let it go where the policy or a person wanted it."""
     card, run = snapshot.card_id, _newest(snapshot, event)
-    announced = circuit_breaker.halts(policy, snapshot, event) or circuit_breaker.is_shared(snapshot, event)
+    announced = circuit_breaker.halts(policy, snapshot, event) or circuit_breaker.is_shared_cause(
+        snapshot, event
+    )
     posted = () if announced else (_last_word(card, run, event),)
     report = Decision(posted, (f"{event.run_id} ended: {event.ending}",))
     report += circuit_breaker.ended(policy, snapshot, event, now)

@@ -16,7 +16,7 @@ FIRST_WAIT, MAX_WAIT = timedelta(minutes=10), timedelta(hours=2)
 _ALIVE = (RunState.AWAITING_APPROVAL, RunState.VALIDATING, RunState.PUBLISHING)
 
 
-def is_shared(snapshot: Snapshot, event: runs.RunEnded) -> bool:
+def is_shared_cause(snapshot: Snapshot, event: runs.RunEnded) -> bool:
     """Return whether the run's cause of failure halts the board: then it needs no report of its own."""
     return bool(event.cause) and snapshot.halt is not None and snapshot.halt.cause == event.cause
 
@@ -36,7 +36,7 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
     if event.ending in (Ending.CANCELLED, Ending.LOST):  # it shows neither: the next one tries
         again = BoardHalted(snapshot.board_id, halt.cause, halt.because, now + FIRST_WAIT, halt.tries)
         return Decision((again,), (f"{event.run_id} ended before it could tell",))
-    if not is_shared(snapshot, event):
+    if not is_shared_cause(snapshot, event):
         return _lift(snapshot, halt, f"{event.run_id} did not fail of it any more")
     wait = min(FIRST_WAIT * 2 ** min(halt.tries + 1, 10), MAX_WAIT)
     longer = BoardHalted(snapshot.board_id, halt.cause, halt.because, now + wait, halt.tries + 1)

@@ -31,7 +31,7 @@ def switched(
     return (StopOrdered if on else StopLifted)(board_id, scope, target, by)
 
 
-def spread(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
+def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
     """Return the decision on one card in the scope of a kill switch that was switched."""
     run, checking = snapshot.live_run, snapshot.checking
     if snapshot.board_id != event.board_id or not _covers(snapshot, event.scope, event.target):

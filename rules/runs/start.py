@@ -15,7 +15,7 @@ from rules.chatops.replies import say
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.model import Policy
-from rules.runs.mode import INVESTIGATE, Chosen, chosen, commanded
+from rules.runs.mode import INVESTIGATE, Chosen, choose_mode, commanded
 from rules.runs.plan_approval import is_reworded, moved_on
 from rules.snapshot import Snapshot
 from rules.text import count
@@ -53,7 +53,7 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
         return ask_for_repository(policy, snapshot)
     if snapshot.is_draft:
         return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))
-    run, mode = snapshot.run, chosen(policy, snapshot).mode
+    run, mode = snapshot.run, choose_mode(policy, snapshot).mode
     if run and run.ending is Ending.SUCCEEDED and run.mode == mode and not feedback_waits(snapshot):
         return derive_state(
             policy, snapshot, "there is nothing new to do; /cardinal retry starts another run"
@@ -81,7 +81,7 @@ def queue(
     `mode` is that of a command; else label and column choose it. `request` is `asked` of RunQueued;
     `reproduces`, `door` and `other_agent` are as there.
     """
-    mode = mode or chosen(policy, snapshot)
+    mode = mode or choose_mode(policy, snapshot)
     wanted, because = _fitting(policy, snapshot, by, mode)
     intent = replace(
         wanted,

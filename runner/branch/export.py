@@ -105,7 +105,7 @@ def rebased(run: RunContext, head: str) -> tuple[Commit, ...]:
     return run.mirror.commits(known, base, head) if known else ()
 
 
-def missing(run: RunContext, head: str) -> tuple[Commit, ...]:
+def lost_commits(run: RunContext, head: str) -> tuple[Commit, ...]:
     """Return people's commits that `head` has neither unchanged nor rebased.
 
     Merges, Cardinal's own commits and commits that the base has by now do not count.

@@ -44,7 +44,7 @@ def parsed(commit: str, text: str) -> Commit:
     return Commit(commit, tree, parents, author, authored, committer, committed, message.rstrip("\n"))
 
 
-def written(commit: Commit) -> bytes:
+def commit_text(commit: Commit) -> bytes:
     """Return the git object of a commit: only these fields, so no header hides anything."""
     rows = [
         f"tree {commit.tree}",

@@ -298,7 +298,7 @@ class Mirror:
 
     def make_commit(self, commit: Commit, key: SigningKey | None = None) -> str:
         """Store a commit, signed if there is a key, and return its id. Raises SigningError."""
-        content = signing.signed(commit, key, self._beat) if key else commits.written(commit)
+        content = signing.signed(commit, key, self._beat) if key else commits.commit_text(commit)
         name = write_object(self.path, "commit", content)
         self._known[name] = commits.parsed(name, content.decode())
         return name

@@ -319,7 +319,7 @@ def as_folder(run: RunContext, archive: FileIO) -> Iterator[Path]:
         yield folder
 
 
-def restored(run: RunContext, brought: Brought) -> WorkspaceRestored:
+def record_restored(run: RunContext, brought: Brought) -> WorkspaceRestored:
     """Return the event of a workspace that was made from a checkpoint."""
     row = brought.row
     place = tenancy(run.order).card_id

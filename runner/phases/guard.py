@@ -15,7 +15,7 @@ from runner.guards import builtin
 from runner.guards.contract import Breach, Change
 from runner.guards.diff import Known, change_of
 from runner.guards.path_patterns import is_workflow
-from runner.guards.report import question, reason
+from runner.guards.report import failure_reason, question
 from runner.phases.work import repair_change
 from runner.run.exits import Finish, failed
 from runner.run.run_spec import Guards
@@ -134,7 +134,7 @@ def _violation(name: str, action: str, breach: Breach) -> Violation:
 
 
 def _refused(run: RunContext, judged: GuardsJudged) -> Finish:
-    return failed("guardrail", reason(run.history.guards.denied, judged.left_out))
+    return failed("guardrail", failure_reason(run.history.guards.denied, judged.left_out))
 
 
 def _digest(what: object) -> str:

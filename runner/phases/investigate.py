@@ -11,7 +11,7 @@ from runner.phases.prepare import (
     admit,
     bring_newer,
     forget_session,
-    mark_ready,
+    mark_prepared,
     set_up,
     take_workspace,
     unpack_session,
@@ -49,7 +49,7 @@ def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
             forget_session(run)
         else:
             unpack_session(run, brought)
-        mark_ready(run)
+        mark_prepared(run)
     if not run.checkout.commit(_BEFORE):
         set_up(run, base)
         run.checkout.mark(_BEFORE, "What set-up left")

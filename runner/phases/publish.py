@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ledger.events.run import MAX_FILES, BranchExported, BranchPushed, RunEnded
 from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject
 from ledger.states import Ending, RunState
-from runner.branch.export import export_commit, missing, published, rebased
+from runner.branch.export import export_commit, lost_commits, published, rebased
 from runner.branch.github_signed import signed
 from runner.branch.rebase import seen, stand_on
 from runner.checks.repair_limits import oversize
@@ -118,7 +118,7 @@ def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
     lost = tuple(
         f"{commit.commit[:8]} by {one_line(commit.author, 80)!r} was pushed by people,"
         " and is missing or altered"
-        for commit in missing(run, head)
+        for commit in lost_commits(run, head)
     )
     return (*said, *lost[:_SHOWN])
 

@@ -1,7 +1,7 @@
 """Puts a delivered branch on the newest base and pushes it: no agent, and nobody's commits are lost."""
 
 from ledger.events.branch import BranchRebased
-from runner.branch.export import export_commit, head_name, missing
+from runner.branch.export import export_commit, head_name, lost_commits
 from runner.branch.rebase import stand_on
 from runner.errors import MovedBranchError
 from runner.git.mirror import Heads
@@ -39,7 +39,7 @@ def rebase_branch(run: RunContext, heads: Heads) -> str:
         more = " …" if len(conflicts) > _SHOWN else ""
         raise _stuck(run, f"both change {', '.join(conflicts[:_SHOWN])}{more}")
     head = export_commit(run, run.checkout.commit())
-    if lost := missing(run, head):
+    if lost := lost_commits(run, head):
         raise _stuck(run, f"commit {lost[0].commit[:8]} by {one_line(lost[0].author, 80)!r} would be altered")
     try:
         head = push(run, head)

@@ -55,7 +55,7 @@ def enter(run: RunContext, due: Enter) -> None:
     )
 
 
-def brief(run: RunContext, visit: StageVisit) -> None:
+def brief_stage(run: RunContext, visit: StageVisit) -> None:
     """Record the agent's instructions before the first turn of the entry; again after a kill there."""
     text = cut(run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _BRIEF_BYTES)
     run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(text), text))
@@ -122,7 +122,7 @@ def exit_stage(run: RunContext, visit: StageVisit) -> None:
     )
 
 
-def reopen(run: RunContext, why: str) -> None:
+def reopen_stage(run: RunContext, why: str) -> None:
     """Reopen the newest entry that may edit, in its session; a run without stages does nothing."""
     log = run.history.stages
     if log.open is not None or not log.visits:

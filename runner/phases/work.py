@@ -10,7 +10,7 @@ from runner.agents.contract import READ_ONLY, Phase, Task
 from runner.branch.rebase import seen
 from runner.errors import KilledError
 from runner.guards.report import refusal
-from runner.phases.stage_transitions import close, reopen
+from runner.phases.stage_transitions import close, reopen_stage
 from runner.prompts.compose import CI_TURN, compose
 from runner.run.exits import AwaitApproval, Park, StopRequested, failed
 from runner.run.facts import GUARD_TURN, Question
@@ -95,7 +95,7 @@ def deliver_answer(run: RunContext) -> None:
     turn = f"heed-{words.question_id}" if words else ""
     if words is not None and run.history.turns.get(turn) != "done":
         run.step(RunState.WORKING)
-        reopen(run, "heed")
+        reopen_stage(run, "heed")
         take_turn(run, Phase.HEED, turn, detail=words.words)
 
 
@@ -111,7 +111,7 @@ def _detail_of(run: RunContext, phase: Phase) -> str:
 def repair(run: RunContext, iteration: int, failing: str) -> None:
     """Give the failing output to the same session, or to that of the last stage that may edit."""
     run.step(RunState.WORKING)
-    reopen(run, "repair")
+    reopen_stage(run, "repair")
     take_turn(run, Phase.REPAIR, f"repair-{iteration}", detail=failing)
     close(run)
 
@@ -119,7 +119,7 @@ def repair(run: RunContext, iteration: int, failing: str) -> None:
 def repair_change(run: RunContext) -> None:
     """Let the same session, or that of the last stage that may edit, undo the refused parts of the change."""
     run.step(RunState.WORKING)
-    reopen(run, "repair")
+    reopen_stage(run, "repair")
     take_turn(run, Phase.REPAIR, run.history.guards.turn, detail=_refused(run))
     close(run)
 

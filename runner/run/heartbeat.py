@@ -96,7 +96,7 @@ def _beat(engine: Engine, lease: Lease, heartbeat: Heartbeat, worker: int) -> No
         stat = Path(f"/proc/{os.getppid()}/stat")
         while not select.select([worker], [], [], POLL_S)[0]:
             if heartbeat.is_due and not _is_stopped(stat):
-                renew(engine, lease, heartbeat)
+                renew_lease(engine, lease, heartbeat)
     except StaleClaimError:
         pass  # another has the run: the worker's next write is refused
     except BaseException:
@@ -110,7 +110,7 @@ def _is_stopped(stat: Path) -> bool:
     return stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] in ("T", "t")
 
 
-def renew(engine: Engine, lease: Lease, heartbeat: Heartbeat) -> None:
+def renew_lease(engine: Engine, lease: Lease, heartbeat: Heartbeat) -> None:
     """Renew the lease and move the deadline as far as is certain. Raises StaleClaimError.
 
     A ledger that is away is asked again at the next look.

@@ -43,7 +43,7 @@ class Ask:
         return Subject.STAGE if self.source else Subject.START
 
 
-def admit(stages: Sequence[StageSpec], history: History) -> Enter | Ask:
+def admit_entry(stages: Sequence[StageSpec], history: History) -> Enter | Ask:
     """Return the next step while no stage is open and none has ended the work.
 
     Answers that stop the run have ended it before.

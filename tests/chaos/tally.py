@@ -70,7 +70,7 @@ def _open(db: Connection) -> list[str]:
 def check_ledger(engine: Engine) -> None:
     """The chain is whole; nothing was quarantined, given up or is stuck."""
     with event_store.reading(engine) as db:
-        assert hash_chain.verify(db).events == event_store.last_seq(db)
+        assert hash_chain.verify_chain(db).events == event_store.last_seq(db)
         assert inbox.quarantined(db) == (), inbox.quarantined(db)
         given_up = [
             one.event for one in event_store.read(db, limit=1_000_000) if isinstance(one.event, EntryGivenUp)

@@ -46,7 +46,7 @@ from runner.run.run_spec import (
     RunSpec,
     ValidationSpec,
 )
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.ledgers import new_ledger
 
 RUN = RunId("r1")
@@ -186,7 +186,9 @@ class World:
     def run(self, order: RunSpec, **options: Any) -> RunEvent:
         """Claim and execute; return the newest event of the run."""
         order, log = self.claim(order, **options)
-        execute(order, log, self.remote, self.clock, providers=self.providers, tool_secrets=self.tool_secrets)
+        execute_run(
+            order, log, self.remote, self.clock, providers=self.providers, tool_secrets=self.tool_secrets
+        )
         return self.events(order.run_id)[-1]
 
     def meanwhile(self, order: RunSpec, when: str, act: Callable[[], object]) -> float:
@@ -206,7 +208,7 @@ class World:
                 super().beat()
 
         log.__class__ = Watched
-        execute(claimed, log, self.remote, self.clock, providers=self.providers)
+        execute_run(claimed, log, self.remote, self.clock, providers=self.providers)
         assert acted_at, self.events()[-3:]
         return time.monotonic() - acted_at[0]
 

@@ -40,7 +40,7 @@ ANSWERS = {
 }
 
 
-def give(place: trial.Trial, target: Path) -> int:
+def pack_board(place: trial.Trial, target: Path) -> int:
     """Write the board into `target`, which appears whole or not at all; return its size. Raises CloneError.
 
     Keys, tokens and the settings in `env` are left out, and places of agents: work of theirs that is not
@@ -86,7 +86,7 @@ def _write(target: Path, files: dict[str, Path]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def take(file: Path, folder: Path) -> trial.Trial:
+def unpack_board(file: Path, folder: Path) -> trial.Trial:
     """Make the board of the file in the clone around `folder`, at once or not at all. Raises CloneError."""
     try:
         with zipfile.ZipFile(file) as archive:

@@ -95,7 +95,7 @@ def run_checks(
         try:
             order, lease = _claim(engine, order)
             log = RunLog(engine, order.run_id, lease, WALL, ttl_s=LEASE_S, on_append=follow)
-            supervisor.execute(order, log, remote, WALL, allow_unsandboxed=config.allow_unsandboxed)
+            supervisor.execute_run(order, log, remote, WALL, allow_unsandboxed=config.allow_unsandboxed)
             ended = next(each.event for each in log.events() if isinstance(each.event, RunEnded))
         finally:
             engine.dispose()

@@ -113,7 +113,7 @@ def find(folder: Path, into: str) -> Trial:
     return Trial(place.top, place.common, _branch(place.top, into or current))
 
 
-def served(folder: Path) -> Trial | None:
+def trial_around(folder: Path) -> Trial | None:
     """Return the place of the board in the clone around `folder`, or in the one whose work tree that is.
 
     None without one that this user made on this machine. Raises CloneError.
@@ -181,7 +181,7 @@ def _branch(top: Path, into: str) -> str:
     return into
 
 
-def proposal(place: Trial) -> Proposal | None:
+def propose_checks(place: Trial) -> Proposal | None:
     """Return the checks that the branch seems to have; None where it has a policy file of its own."""
     tree = f"refs/heads/{place.into}"
     if git(place.top, "cat-file", "-e", f"{tree}:{PATH}").exit_code == 0:

@@ -20,7 +20,7 @@ def waiting(context: DoctorContext) -> Iterator[CheckResult]:
     with event_store.reading(context.engine) as db:
         inward = inbox.counts(db)
         stuck, held = outbox.count_stuck(db, context.now, STUCK_S)
-        lost = remotes.given_up(db)
+        lost = remotes.given_up_keys(db)
     asleep = inbox.due(context.engine, late_s=STUCK_S, limit=100)
     if inward["quarantined"]:
         yield fail("inbox", f"{inward['quarantined']} deliveries are quarantined", REPLAY)

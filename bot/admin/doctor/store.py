@@ -15,7 +15,7 @@ _PROBE_BYTES = 64
 
 def store(context: DoctorContext) -> Iterator[CheckResult]:
     """Write a few bytes, read them again, and remove them."""
-    places = builder.places(context.config)
+    places = builder.artifact_places(context.config)
     if not places.store.address and not context.config.home.exists():
         return  # there is no home to write to yet
     blobs, probe = opened(places.store, places.artifacts), secrets.token_bytes(_PROBE_BYTES)

@@ -309,7 +309,9 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: Place) -> None:
     beside = _is_beside_others(config, address)
     named = wishes.policy_repository or ("" if beside else config.policy_repository)
     wanted = ServedBoard(*address, named)
-    ready = board.prepare(hub, *address, wanted.home_repository, named=bool(named), columns=wishes.columns)
+    ready = board.prepare_board(
+        hub, *address, wanted.home_repository, named=bool(named), columns=wishes.columns
+    )
     if beside:
         with open_services(place.environ, place.cwd) as services:
             boards.add(services, wanted)

@@ -53,7 +53,7 @@ def draft(intent: Intent, now: datetime, last: RemoteRow | None) -> Draft:
     )
 
 
-def put(db: Connection, intent: Intent, now: datetime) -> bool:
+def put_intent(db: Connection, intent: Intent, now: datetime) -> bool:
     """Put the intent's entry in line; False when its key is known already, as in `outbox.put`."""
     return outbox.put(db, draft(intent, now, remotes.get(db, key(intent))), now)
 

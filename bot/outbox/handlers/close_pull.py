@@ -6,7 +6,7 @@ from bot.github.api import pulls
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish
-from bot.outbox.targets import pull_of, read_card
+from bot.outbox.targets import current_card, pull_of
 from bot.render.markdown.escape import line
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -21,7 +21,7 @@ ACT = Act("close:{card_id}", ordered=True, coalesce=True)
 
 def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActResult:
     """Post the reason, then close; a closed or merged one needs nothing."""
-    card = read_card(context, intent.card_id)
+    card = current_card(context, intent.card_id)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not (card.archived or card.given_up):
         return ActResult()  # closed or merged already, or the card was taken up again

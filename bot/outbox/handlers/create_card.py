@@ -10,7 +10,7 @@ from bot.github.client import Hub
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.new_cards import make_issue, put_on_board, wait_for
-from bot.outbox.targets import Talk, read_card, run_of
+from bot.outbox.targets import Talk, current_card, run_of
 from bot.render import new_issue
 from bot.render.markdown.marker import digest_of
 from bot.state import policies
@@ -34,7 +34,7 @@ ACT = Act("card:{run_id}:{proposal}", ordered=True)
 
 def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActResult:
     """Make the issue and put it on the board."""
-    card = read_card(context, intent.card_id)
+    card = current_card(context, intent.card_id)
     repository = intent.repository or card.repository
     if repository is None:
         raise GivenUpError("its card has no repository in which an issue could be made")

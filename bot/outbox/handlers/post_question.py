@@ -4,7 +4,7 @@ from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish
 from bot.outbox.targets import Talk, talk_of_run
 from bot.render import question as text
-from bot.render.mention import called
+from bot.render.mention import run_mention
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views import questions, runs
@@ -27,4 +27,4 @@ def comment_of(context: OutboxContext, intent: PostQuestion | SettleQuestion) ->
         question, run = questions.get(db, intent.question_id), runs.get(db, intent.run_id)
     if question is None or run is None:
         return talk, ""
-    return talk, text.write(question, called(run))
+    return talk, text.write(question, run_mention(run))

@@ -24,7 +24,7 @@ def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> Act
         policy = policies.current(db, BoardId(intent.card_id))
         missing = structure.unknown_to_board(db, BoardId(intent.card_id))
     problems = policy.problems if policy and policy.rejected_commit == intent.commit else ()
-    title = policy_check.title(problems, earlier=bool(policy and policy.digest))
+    title = policy_check.check_title(problems, earlier=bool(policy and policy.digest))
     summary = policy_check.summary(problems, missing)
     answered = write_check(context, intent.commit, entry, bool(problems), title, summary)
     return ActResult(answered, digest_of(summary))

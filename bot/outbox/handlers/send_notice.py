@@ -56,7 +56,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     count = f"{len(texts)}{'+' if intent.truncated else ''}"
     title = f"Cardinal, board {context.board.address}: {count} " + ("news" if len(texts) > 1 else "notice")
     context.begin(entry)
-    if not notice_channel.deliver(subscriber.address, Notice(entry.key, entry.created_at, title, body, news)):
+    if not notice_channel.send_to(subscriber.address, Notice(entry.key, entry.created_at, title, body, news)):
         raise TryAgainError(f"the service of {intent.name} did not accept it: try `cardinal notify test`")
     return result
 

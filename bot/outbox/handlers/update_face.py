@@ -8,7 +8,7 @@ from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.posting import last_of, wait_for_more
 from bot.outbox.targets import card_of
-from bot.render.board.card_fields import KINDS, FaceField, values
+from bot.render.board.card_fields import KINDS, FaceField, field_values
 from bot.render.markdown.marker import digest_of
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -38,7 +38,7 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
         place = run_queue.place(db, run.run_id) if run and run.state is RunState.QUEUED else 0
         parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
         usd = spend.of_card(db, card.card_id).usd
-        wanted = values(card, run, card_usd=usd, place=place, parts=parts)
+        wanted = field_values(card, run, card_usd=usd, place=place, parts=parts)
         known = boards.get(db, card.board_id)
     if known is None or card.archived:
         return ActResult()

@@ -114,7 +114,7 @@ def _details(seen: Seen) -> dict[str, str]:
     checking = seen.live is not None and seen.live.kind == CHECK_KIND
     about = seen.live if checking else seen.pusher or seen.live
     run_id = about.run_id if about is not None and (checking or not seen.by) else seen.by
-    return {"details_url": links.of_run(seen.site, RunId(run_id))} if seen.site and run_id else {}
+    return {"details_url": links.run_link(seen.site, RunId(run_id))} if seen.site and run_id else {}
 
 
 def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:

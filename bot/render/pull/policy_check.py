@@ -9,7 +9,7 @@ MAX_COLUMNS = 50
 SUMMARY_LIMIT = 60_000  # GitHub refuses a check run's summary over 65,535 characters
 
 
-def title(problems: tuple[str, ...], *, earlier: bool = True) -> str:
+def check_title(problems: tuple[str, ...], *, earlier: bool = True) -> str:
     """Return the check's one line. `earlier`: another policy was in force before."""
     if not problems:
         return "The policy is in force"

@@ -14,7 +14,9 @@ def pointer(story: Story) -> str:
     run_id = story.run.run_id
     if not story.site or not story.left:
         return ""
-    return f"[Logs, patch and report of {run_id}]({links.of_run(story.site, run_id)}), for who may read this"
+    return (
+        f"[Logs, patch and report of {run_id}]({links.run_link(story.site, run_id)}), for who may read this"
+    )
 
 
 def listed(story: Story) -> str:
@@ -27,7 +29,7 @@ def listed(story: Story) -> str:
             f"({links.of_file(story.site, file.run_id, file.digest, file.name)})"
             for file in kept[:MAX_FILES]
         ]
-        all_of_it = f"- [everything]({links.of_run(story.site, run_id)})"
+        all_of_it = f"- [everything]({links.run_link(story.site, run_id)})"
         return folded(f"Files of run {run_id}: {count(len(kept), 'file')}", "\n".join([*rows, all_of_it]))
     attached = [code(file.name, 100) for file in kept if file.kind in ATTACHED][:MAX_FILES]
     named = ", ".join(attached)

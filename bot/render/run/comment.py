@@ -197,7 +197,7 @@ def _debug(story: Story) -> str:
         "Base and head": f"{run.base} {run.head}".strip(),
         "Tokens": f"{run.input_tokens} in, {run.output_tokens} out, {run.turns} turns" if run.turns else "",
         "Stages": stages.personas(story.stages),
-        **observations.facts(story.seen),
+        **observations.observation_lines(story.seen),
     }
     rows = [f"- {name}: {code(value)}" for name, value in facts.items() if value]
     pointed = artifacts.pointer(story)

@@ -119,7 +119,7 @@ def _next_step(story: Story) -> str:
             " `cardinal doctor`."
         )
     if story.run.reason == "no_validation":
-        return missing_checks.steps()
+        return missing_checks.next_steps()
     return "Next: look at the reason above, reply with what the agent should know, then try again."
 
 

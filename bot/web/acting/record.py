@@ -141,7 +141,7 @@ def _give(
     until = time.monotonic() + PATIENCE_S
     while True:
         try:
-            return commands.give(services, card, parsed, author)
+            return commands.prepare_command(services, card, parsed, author)
         except CardBusyError:
             if time.monotonic() >= until:
                 raise

@@ -18,7 +18,9 @@ BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 Take = Callable[[dict[str, Any]], None]
 
 
-async def follow(client: ApiClient, name: str, fields: Mapping[str, Any], take: Take, wait_s: float) -> bool:
+async def follow_stream(
+    client: ApiClient, name: str, fields: Mapping[str, Any], take: Take, wait_s: float
+) -> bool:
     """Hand over each message until the stream is over; False when `wait_s` were over before.
 
     Raises ApiProblemError, ApiUnreachableError.
@@ -47,7 +49,7 @@ async def follow(client: ApiClient, name: str, fields: Mapping[str, Any], take: 
 
 async def _follow_once(client: ApiClient, *how: Any) -> bool:
     async with client.http:
-        return await follow(client, *how)
+        return await follow_stream(client, *how)
 
 
 def follow_once(

@@ -57,8 +57,8 @@ def mount(site: Site) -> None:
 def _may_see(site: Site, visit: SignIn, run: RunRow, card: CardRow) -> bool:
     """Tell whether the visitor may read all that a briefing is made of but other cards. Raises BusyError."""
     with event_store.reading(site.engine) as db:
-        served = served_boards.every(db, site.config)
-        names = runs.repositories_of(db, card.card_id)
+        served = served_boards.all_served(db, site.config)
+        names = runs.worked_in(db, card.card_id)
     homes = {board.home_repository for board in served if board.board_id == run.board_id}
     return bool(homes) and site.readers.may(visit, frozenset(names | homes), run.queued_at)
 

@@ -14,7 +14,7 @@ from bot.web.acting import offered
 from bot.web.site import card_lines, following, parameters
 from bot.web.site.card_lines import MAX_LINE
 from bot.web.site.layout import Site, may_see, when
-from bot.web.site.lists import fitting, path_of
+from bot.web.site.lists import fit_rows, path_of
 from ledger.events.board import CardArchived
 from ledger.ids import CardId
 from ledger.log import event_store
@@ -87,13 +87,13 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         column=plain(card.column or "no column"),
         issue=f"{github}/issues/{card.number}",
         pull=_pull(site, card),
-        dependencies=fitting(_dependency(site, link) for link in seen),
+        dependencies=fit_rows(_dependency(site, link) for link in seen),
         unasked="" if complete else UNASKED,
         dependencies_done=f"{sum(not link.holds for link in seen)} of {len(seen)} done",
         parts_done=parts_done(own),
-        parts=fitting(map(_part, own)),
+        parts=fit_rows(map(_part, own)),
         cost=usd(total.usd),
-        runs=fitting(map(_run, listed)),
+        runs=fit_rows(map(_run, listed)),
         timeline=lines,
         cut=cut,
         zoom=zoom,

@@ -50,7 +50,7 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
     visible = [board for board in site.whole_to(visit) if board.board_id in ids]
     running, trouble = processes.processes(site.services, now)
     with event_store.reading(site.engine) as db:
-        whole = len(visible) == len(served_boards.every(db, site.config))
+        whole = len(visible) == len(served_boards.all_served(db, site.config))
     all_read = whole and doctor_results.reads_removed(site, visit)
     aside, aside_more = _quarantined(site, visit, now) if whole else ([], 0)
     with event_store.reading(site.engine) as db:

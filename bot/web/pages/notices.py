@@ -75,7 +75,7 @@ def _choose(site: Site, visit: SignIn) -> Response:
         return site.page("Nothing was changed", missing, status=409, visit=visit)
     with event_store.writing(site.engine) as db:
         known = notice_choices.every(db).get(visit.login.casefold())
-        if known is None or subscribers.choice(known) != wanted:
+        if known is None or subscribers.choice_of(known) != wanted:
             event_store.append(db, chosen, at=site.clock())
     return make_response(redirect(PATH, 303))
 

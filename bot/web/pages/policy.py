@@ -24,7 +24,7 @@ from ledger.views import policies as rows
 from rules.card.column_actions import changed_columns, consequence
 from rules.errors import PolicyError
 from rules.policy.model import Policy, parse
-from rules.policy.settings import MAX_TEXT, changed_settings, rest, settings_of
+from rules.policy.settings import MAX_TEXT, changed_settings, settings_of, settings_of_no_column
 from rules.text import plain
 
 MAX_BYTES = 200_000  # of a form; the reader of policies takes less
@@ -96,7 +96,7 @@ def mount(site: Site) -> None:
 
 def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | None) -> str:
     with event_store.reading(site.engine) as db:
-        served = served_boards.require(db, site.config, board.board_id)
+        served = served_boards.require_board(db, site.config, board.board_id)
         row, known = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
         cards = _cards(db, board)
         preview = None if other is None else _preview(served.home_repository, known, other, cards)
@@ -119,7 +119,7 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
             for name, column in known.board.columns.items()
         ],
         parts=[
-            (caption, [it for it in rest(known, DEPTH) if it.name.startswith(prefix)])
+            (caption, [it for it in settings_of_no_column(known, DEPTH) if it.name.startswith(prefix)])
             for caption, prefix in PARTS.items()
         ],
         other=other,

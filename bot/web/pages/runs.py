@@ -19,7 +19,7 @@ from bot.web.live.response import PageUpdate, StreamResponse, message, seen
 from bot.web.live.terminal import terminal_html
 from bot.web.site import parameters
 from bot.web.site.layout import HEADERS, Site, run_visible, when
-from bot.web.site.lists import fitting, newest_fitting, path_of
+from bot.web.site.lists import fit_rows, newest_fitting, path_of
 from ledger.events.run import BY_PUSH, CHECK
 from ledger.events.turn import SUBSCRIPTION
 from ledger.log import event_store
@@ -79,7 +79,7 @@ class RunPage:
         with event_store.reading(self._site.engine) as db:
             fresh = run_lines.later(db, self.run.run_id, 0, MAX_ON_PAGE, behind=MAX_ON_PAGE)
             now = self._now(db, self.run, self._card)
-        lines = fitting(map(self._line, reversed(fresh.lines)), MAX_BYTES)
+        lines = fit_rows(map(self._line, reversed(fresh.lines)), MAX_BYTES)
         omitted = self._omitted(fresh.omitted + len(fresh.lines) - len(lines), 0)
         nonce = "" if self.run.ended_at else assets.nonce()
         values = {"after": fresh.last, "nonce": nonce, "visit": visit, "title": f"Run {self.run.run_id}"}
@@ -106,7 +106,7 @@ class RunPage:
                 return PageUpdate(b"", b"", after)
             fresh = run_lines.later(db, run.run_id, after, MAX_AT_ONCE)
             now = self._now(db, run, card)
-        lines = fitting(map(self._line, fresh.lines), MAX_BYTES)
+        lines = fit_rows(map(self._line, fresh.lines), MAX_BYTES)
         cut = len(lines) < len(fresh.lines)
         last = fresh.lines[len(lines) - 1].seq if cut else fresh.last
         text = "".join([self._omitted(fresh.omitted, after), *lines])
@@ -148,7 +148,7 @@ class RunPage:
             "stages": newest_fitting(_crumbs(run, stages.of_run(db, run.run_id))),
             "changed": _changed(run),
             "plan": None if plan is None else (plan.revision, plan.state, plain(plan.summary, MAX_LINE)),
-            "steps": fitting(
+            "steps": fit_rows(
                 (
                     (plain(step, MAX_LINE), place < run.plan_done)
                     for place, step in enumerate(run.plan_steps[:MAX_ROWS])

@@ -98,7 +98,7 @@ def filter_form(
     sections: Collection[str],
 ) -> FilterForm:
     """Return the filter in an address; `key` is the parameter that names one of `sections`."""
-    known = card_filters.choices(db, scopes, request.args.get("state"))
+    known = card_filters.choices_of_state(db, scopes, request.args.get("state"))
     offered = {"repository": known.repositories, "person": known.people, "label": known.labels}
     form = FilterForm(
         path,

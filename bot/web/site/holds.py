@@ -115,7 +115,7 @@ def stop_lines(
 def start_lines(db: Connection, board: VisibleBoard, column: str, now: datetime, home: Path) -> list[str]:
     """Return a sentence for each reason for which no run of that column would start just now."""
     lines = stop_lines(db, board, now, whole=False, of_runs_in=column)
-    at_work, rules = hosts.known(db).at_work, policies.in_force(db, board.board_id).column(column)
+    at_work, rules = hosts.known_hosts(db).at_work, policies.in_force(db, board.board_id).column(column)
     if not at_work:
         return [*lines, NO_HOST.format(workers=program.of_workers(home))]
     if rules and not any({*rules.runs_on} <= {*host.labels} for host in at_work):
@@ -158,7 +158,7 @@ def queue(db: Connection, board_id: BoardId, now: datetime) -> list[QueueView]:
     most = max(1, MAX_QUEUED // len(counts)) if counts else 0
     lines = []
     for column, total in sorted(counts.items()):
-        head = run_queue.of_column(db, board_id, column, most)
+        head = run_queue.queued_in_column(db, board_id, column, most)
         lines.append(QueueView(plain(column), _places(head, now), total - len(head)))
     return lines
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runner.agents import contract
-from runner.agents.claude.settings import interruption, permitted, refused, said_by_user, unknown_request
+from runner.agents.claude.settings import allow_reply, deny_reply, interruption, said_by_user, unknown_request
 from runner.agents.json_lines import JsonLinesDialogue
 from runner.text.plain import cut, one_line
 
@@ -54,8 +54,8 @@ class ClaudeDialogue(JsonLinesDialogue):
         if wish is None:
             return None
         if allowed:
-            return permitted(ask_id, wish)
-        return refused(ask_id, f"Cardinal does not allow this: {why}")
+            return allow_reply(ask_id, wish)
+        return deny_reply(ask_id, f"Cardinal does not allow this: {why}")
 
     def steer(self, text: str) -> bytes | None:
         """Return the message; the model reads it after the running tool, or in a turn of its own."""
@@ -134,9 +134,9 @@ class ClaudeDialogue(JsonLinesDialogue):
             return contract.Send(unknown_request(ask_id))
         tool, wish = one_line(request["tool_name"], _NAME_BYTES), dict(request["input"])
         if len(self._asks) >= _KEPT:
-            return contract.Send(refused(ask_id, "too many wishes wait for an answer"))
+            return contract.Send(deny_reply(ask_id, "too many wishes wait for an answer"))
         self._asks[ask_id] = wish
-        return contract.PermissionAsked(ask_id, kind_of(tool), tool, subject_of(wish, self._layout.repo))
+        return contract.PermissionAsked(ask_id, kind_of(tool), tool, subject_of_wish(wish, self._layout.repo))
 
     def _ended(self, result: Any) -> contract.AgentEvent:
         problem = problem_of(result, self._task.session_id)
@@ -159,7 +159,7 @@ def kind_of(tool: str) -> str:
     return "board" if tool.startswith("mcp__board__") else _KINDS.get(tool, "other")
 
 
-def subject_of(wish: Mapping[str, Any], repo: str) -> str:
+def subject_of_wish(wish: Mapping[str, Any], repo: str) -> str:
     """Return the subject of a tool's use, untruncated: a shell line, a path in the repository, a pattern."""
     texts = {key: value for key, value in wish.items() if isinstance(value, str)}
     for key in _TELLING:
@@ -170,7 +170,7 @@ def subject_of(wish: Mapping[str, Any], repo: str) -> str:
 
 def summary_of(wish: Mapping[str, Any], repo: str, *, by_subagent: bool) -> str:
     """Return the subject as one short line; a subagent's is marked."""
-    line = one_line(subject_of(wish, repo), _SUMMARY_BYTES)
+    line = one_line(subject_of_wish(wish, repo), _SUMMARY_BYTES)
     return f"subagent: {line}" if by_subagent else line
 
 

@@ -96,9 +96,9 @@ def _event(headers: Mapping[str, Any], payload: bytes) -> bytes:
     if headers.get(":message-type") != "event":
         said = given.get("message") or headers.get(":error-message") or kind or "no message"
         error = {"type": _ERRORS.get(kind, "api_error"), "message": str(said)}
-        return sse.packed(json.dumps({"type": "error", "error": error}).encode(), "error")
+        return sse.event_bytes(json.dumps({"type": "error", "error": error}).encode(), "error")
     data = base64.b64decode(str(given.get("bytes", ""))).replace(b"\r", b" ").replace(b"\n", b" ")
-    return sse.packed(data, str(loaded(data).get("type", ""))) if data else b""
+    return sse.event_bytes(data, str(loaded(data).get("type", ""))) if data else b""
 
 
 def translate(provider: BedrockProvider, given: Mapping[str, Any], betas: Iterable[str]) -> tuple[str, bytes]:

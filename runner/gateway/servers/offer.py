@@ -51,7 +51,7 @@ def description(server: str, text: object) -> str:
     return f"A tool of the repository's tool server {server}, in its own words: {said}"
 
 
-def result_text(server: str, result: Mapping[str, Any], hidden: tuple[str, ...]) -> str:
+def tool_result_text(server: str, result: Mapping[str, Any], hidden: tuple[str, ...]) -> str:
     """Return the text of a result, between tags that it cannot forge, without secrets."""
     content = result.get("content")
     parts = [_part(part) for part in content] if isinstance(content, list) else []

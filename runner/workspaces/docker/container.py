@@ -157,7 +157,7 @@ class Container(Child):
         super()._kill()
 
 
-def start(engine: Engine, cell: Cell, *, cap_bytes: int, beside: int | None = None) -> Container:
+def start_container(engine: Engine, cell: Cell, *, cap_bytes: int, beside: int | None = None) -> Container:
     """Create and start a container. Raises SpawnError or an error of the engine; nothing is left then."""
     container_id = engine.create(cell)
     try:

@@ -240,7 +240,7 @@ def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tm
     assert json.loads(texts["cardinal-bundle/findings.json"])[0]["found"] == "it says [redacted]"
     assert "private_key" in json.loads(texts["cardinal-bundle/settings.json"])
     kept = Delivery(DeliveryId("x"), "ping", "", b"{}", cardinal.clock())
-    assert inbox.store(cardinal.services.engine, kept)
+    assert inbox.store_deliveries(cardinal.services.engine, kept)
 
 
 @pytest.fixture

@@ -349,7 +349,7 @@ def test_while_nothing_runs_explain_and_board_say_so_and_promise_nothing(
     assert cardinal("board").stdout.startswith(f"{away}\nacme/1  Shop board\n")
     (config.home / TRIAL).touch()
     assert cardinal("board").stdout.startswith(away.replace("cardinal up", "cardinal try"))
-    with lock_file.hold(config.home):
+    with lock_file.hold_lock(config.home):
         lock_file.record(config.home, lock_file.Presence(os.getpid(), "http://127.0.0.1:1", {}))
         assert "does not run" not in cardinal("explain", "acme/shop#1").stdout + cardinal("board").stdout
 

@@ -133,10 +133,10 @@ def test_a_backup_comes_back(cardinal: Cardinal, config: Config, story: Engine, 
 
 def test_quarantined_deliveries_are_listed_and_tried_again(cardinal: Cardinal, engine: Engine) -> None:
     delivery_id = DeliveryId("d-1")
-    inbox.store(engine, Delivery(delivery_id, "issues", "edited", b"{}", AT))
+    inbox.store_deliveries(engine, Delivery(delivery_id, "issues", "edited", b"{}", AT))
     claimed = inbox.claim(engine, delivery_id, lease_s=1)
     assert claimed is not None
-    inbox.fail(engine, claimed, "KeyError: number", retry_in_s=1, max_attempts=1)
+    inbox.record_failure(engine, claimed, "KeyError: number", retry_in_s=1, max_attempts=1)
     assert "KeyError: number" in cardinal("replay").stdout
     assert inbox.due(engine, limit=1) == ()
     assert printed(cardinal("replay", "d-1", "--json")) == {"replayed": ["d-1"]}

@@ -166,7 +166,7 @@ def test_a_delivery_that_met_no_redis_is_ingested_after_all(
 def slots_of_hosts(config: Config) -> list[int]:
     engine = open_ledger(config.database_url, migrate=False)
     with event_store.reading(engine) as db:
-        slots = [row.slots for row in hosts.known(db).rows]
+        slots = [row.slots for row in hosts.known_hosts(db).rows]
     engine.dispose()
     return slots
 
@@ -174,7 +174,7 @@ def slots_of_hosts(config: Config) -> list[int]:
 def store_delivery(config: Config) -> None:
     """Let a delivery wait: a tick asks for it after the heartbeat."""
     engine = open_ledger(config.database_url)
-    inbox.store(engine, Delivery(DeliveryId("d"), "ping", "", b"{}", datetime.now(UTC)))
+    inbox.store_deliveries(engine, Delivery(DeliveryId("d"), "ping", "", b"{}", datetime.now(UTC)))
     engine.dispose()
 
 

@@ -93,7 +93,7 @@ class Cardinal(People):
     def post(self, event: str, body: bytes, guid: str, action: str = "") -> bool:
         """Store a delivery that did not come from the forge."""
         kept = inbox.Delivery(DeliveryId(guid), event, action, body, self.clock())
-        return bool(inbox.store(self.services.engine, kept))
+        return bool(inbox.store_deliveries(self.services.engine, kept))
 
     def catch_up(self, *, publish: bool = True, work: bool = False) -> None:
         """Let everything happen that is due: `publish` writes to the forge, `work` carries runs out."""

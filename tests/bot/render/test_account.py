@@ -188,7 +188,7 @@ def said(past: Past, *events: Event) -> Said:
             apply(db, POLICY, decide(POLICY, snapshot, event, START), now=START)
         snapshot, run = snapshots.of_card(db, CARD), runs.get(db, RUN)
         audit = trail.make(db, RUN, at=START)["summary"]
-        shown = card_fields.values(past.row(), run, card_usd=spend.of_card(db, CARD).usd)
+        shown = card_fields.field_values(past.row(), run, card_usd=spend.of_card(db, CARD).usd)
     assert snapshot is not None
     story = past.story()
     alone = replace(story, reported=None)

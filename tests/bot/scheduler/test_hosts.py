@@ -107,7 +107,7 @@ def test_a_host_lives_however_long_others_write(config: Config, postgresql_schem
         with event_store.writing(engine):
             ticker.heartbeat(services)
         with event_store.reading(engine) as db:
-            assert [row.name for row in hosts.known(db).at_work] == [services.host]
+            assert [row.name for row in hosts.known_hosts(db).at_work] == [services.host]
 
 
 def test_the_host_that_asks_lives_whatever_its_row_says(engine: Engine) -> None:

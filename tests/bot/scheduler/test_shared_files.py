@@ -39,7 +39,7 @@ def engine(tmp_path: Path) -> Engine:
 
 def happen(engine: Engine, *events: Event) -> None:
     with event_store.writing(engine) as db:
-        reactor.append(db, *events, now=NOW)
+        reactor.append_and_react(db, *events, now=NOW)
 
 
 def begin(engine: Engine, rule: str) -> None:

@@ -60,7 +60,9 @@ def test_a_forecast_counts_what_running_work_has_reserved(ledger: Engine) -> Non
     with event_store.reading(ledger) as db:
         day, *_ = forecasts.of_board(db, BOARD, NOW)
     assert (day.spent_usd, day.reserved_usd, day.outlook) == (0.5, 1.5, Outlook.RESERVED)
-    assert forecasts.words(day).startswith("$0.50 of $2.00 today and $1.50 reserved, the rest is reserved:")
+    assert forecasts.forecast_words(day).startswith(
+        "$0.50 of $2.00 today and $1.50 reserved, the rest is reserved:"
+    )
 
 
 def test_what_is_left_of_a_limit_is_all_that_the_next_run_gets(ledger: Engine) -> None:

@@ -155,7 +155,7 @@ def test_a_delivery_that_cannot_be_recorded_with_others_holds_up_none_and_its_at
 def test_deliveries_that_say_nothing_are_settled_by_one_statement(cardinal: Cardinal) -> None:
     engine = cardinal.services.engine
     for n in range(20):
-        inbox.store(
+        inbox.store_deliveries(
             engine, inbox.Delivery(DeliveryId(f"star-{n}"), "star", "created", b"{}", cardinal.clock())
         )
     due = inbox.due(engine, limit=100)

@@ -146,12 +146,12 @@ def test_a_request_that_took_too_long_is_asked_for_less_next_time_and_recovers()
 
 def test_the_memory_survives_its_process_and_belongs_to_one_board(tmp_path: Path) -> None:
     records = FileRecords(tmp_path / "run", utc_now)
-    board, memory = Board(300), sweep_cursor.load(records, "b1", ["acme", 1])
+    board, memory = Board(300), sweep_cursor.load_memory(records, "b1", ["acme", 1])
     sweep(board, memory, NOW)
-    sweep_cursor.save(records, "b1", memory)
-    assert sweep_cursor.load(records, "b1", ["acme", 1]) == memory
-    assert not sweep_cursor.load(records, "b1", ["acme", 2]).whole
-    assert not sweep_cursor.load(records, "b2", ["acme", 1]).whole
+    sweep_cursor.save_memory(records, "b1", memory)
+    assert sweep_cursor.load_memory(records, "b1", ["acme", 1]) == memory
+    assert not sweep_cursor.load_memory(records, "b1", ["acme", 2]).whole
+    assert not sweep_cursor.load_memory(records, "b2", ["acme", 1]).whole
     for path in (tmp_path / "run").iterdir():
         path.write_text('{"scope": 1')
-    assert not sweep_cursor.load(records, "b1", ["acme", 1]).whole
+    assert not sweep_cursor.load_memory(records, "b1", ["acme", 1]).whole

@@ -31,17 +31,17 @@ def hold_elsewhere(home: Path) -> "subprocess.Popen[str]":
 
 def test_a_second_group_in_the_same_home_is_refused_until_the_first_is_dead(tmp_path: Path) -> None:
     with hold_elsewhere(tmp_path) as first:
-        with pytest.raises(AlreadyUpError, match="another CARDINAL_HOME"), lock_file.hold(tmp_path):
+        with pytest.raises(AlreadyUpError, match="another CARDINAL_HOME"), lock_file.hold_lock(tmp_path):
             raise AssertionError("held twice")
         first.kill()
         first.wait(60)
-        with lock_file.hold(tmp_path):
+        with lock_file.hold_lock(tmp_path):
             pass
 
 
 def test_what_runs_is_told_and_forgotten_at_the_end(tmp_path: Path) -> None:
     here = Presence(os.getpid(), "http://127.0.0.1:8484", {"web": 1})
-    with lock_file.hold(tmp_path):
+    with lock_file.hold_lock(tmp_path):
         lock_file.record(tmp_path, here)
         assert lock_file.read_presence(tmp_path) == here
     assert lock_file.read_presence(tmp_path) is None

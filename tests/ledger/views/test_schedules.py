@@ -60,9 +60,9 @@ def test_a_card_that_was_transferred_or_deleted_holds_back_the_next_for_a_day_an
 def test_two_events_of_one_second_make_two_cards_and_each_is_known(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
         for event in ("run-7", "run-8"):
-            assert not schedules.is_known(db, BOARD, "red", NOW, event)
+            assert not schedules.is_recorded(db, BOARD, "red", NOW, event)
             event_store.append(db, ScheduleDue(BOARD, "red", NOW, NOW, event=event), at=NOW)
-            assert schedules.is_known(db, BOARD, "red", NOW, event)
+            assert schedules.is_recorded(db, BOARD, "red", NOW, event)
         assert schedules.count_open(db, BOARD, "red", NOW) == 2
         key = EntryKey(schedules.key_of(BOARD, "red", NOW, "run-8"))
         gone = EntryGivenUp(CardId(BOARD), key, "create_scheduled_card", "no such repository")

@@ -287,11 +287,11 @@ def test_an_act_that_failed_for_good_is_forgotten_once_it_succeeds(ledger: Engin
     key = EntryKey("sticky:r1")
     with event_store.writing(ledger) as db:
         told(db, publication.EntryGivenUp(CARD, key, "upsert_comment", "locked"))
-        assert [it.because for it in remotes.given_up(db, CARD)] == ["locked"]
+        assert [it.because for it in remotes.given_up_keys(db, CARD)] == ["locked"]
         assert remotes.get(db, key) is None
         for digest in ("d1", "d2"):
             told(db, publication.EntryPublished(CARD, key, "upsert_comment", "99", digest))
-        assert remotes.given_up(db) == ()
+        assert remotes.given_up_keys(db) == ()
         assert remotes.get(db, key) == remotes.RemoteRow(key, CARD, "upsert_comment", "99", "d2", later(2))
         assert len(remotes.of_card(db, CARD)) == 1
 

@@ -14,11 +14,11 @@ from rules.chatops.parser import (
     RefusedCommand,
     approved_plan,
     chosen_question,
-    groups,
     may_answer,
     of_box,
     parse,
     permit,
+    permitted_groups,
 )
 from rules.commands.help import table
 from rules.policy.model import Policy
@@ -197,10 +197,12 @@ def test_who_may_not_drag_a_card_may_not_move_it_in_words_either(command: str) -
 
 
 def test_what_follows_from_another_role_is_not_named_beside_it() -> None:
-    assert groups(POLICY, "claim") == (("write",),)
-    assert groups(strict_policy("commands: {block: write, claim: triage}"), "claim") == (("write",),)
+    assert permitted_groups(POLICY, "claim") == (("write",),)
+    assert permitted_groups(strict_policy("commands: {block: write, claim: triage}"), "claim") == (
+        ("write",),
+    )
     strict = strict_policy("commands: {assign: ['@ann'], block: [admin, '@ann']}")
-    assert groups(strict, "claim") == (("write",), ("@ann",))
+    assert permitted_groups(strict, "claim") == (("write",), ("@ann",))
     assert "`write` and `@ann` |" in table(strict)
 
 

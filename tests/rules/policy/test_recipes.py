@@ -13,7 +13,7 @@ from ledger.ids import CardId, RunId
 from ledger.states import CardState, Ending, RunState
 from rules.card.agent_choice import played
 from rules.card.dependencies import waiting
-from rules.card.target_repository import Hints, resolve
+from rules.card.target_repository import Hints, resolve_target
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.intents.internal import AnswerQuestion, QueueRun
 from rules.intents.outbound import CreateCard, Intent, MoveCard, RuleEvent, RunTask, Say
@@ -175,7 +175,7 @@ def test_a_fleet_goes_to_each_repository_by_its_label_and_once_at_a_time() -> No
     policy = recipe("fleet")
     for name, schedule in policy.board.schedule.items():
         hints = Hints(schedule.labels, (), "", "cardinal[bot]", trusted=True)
-        assert resolve(policy, hints).repository == f"acme/{name}"
+        assert resolve_target(policy, hints).repository == f"acme/{name}"
         assert played(policy, column(policy, "Care"), "", schedule.labels).skills == ("dependencies",)
     assert starting(policy, "Care", "acme/api", "acme/api", "acme/web", "acme/docs") == ("r1", "r3", "r4")
     assert policy.board.repositories.without_policy.checked

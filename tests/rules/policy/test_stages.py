@@ -139,7 +139,7 @@ def test_a_mistake_in_a_persona_is_a_sentence_with_its_name(text: str, said: str
 
 @pytest.mark.parametrize("name", personas.names())
 def test_a_built_in_persona_is_one_and_says_something(name: str) -> None:
-    read = parse_persona(name, personas.text(name))
+    read = parse_persona(name, personas.built_in_text(name))
     assert 300 < len(read.text) < 4_000
     assert read.model == ""
 

@@ -18,7 +18,7 @@ from runner.agents.contract import Phase
 from runner.artifacts.store import store_of
 from runner.phases import checkpoint
 from runner.run.run_spec import INVESTIGATE, Briefing, HostPaths, RunSpec, StoreSpec
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, uncommitted
 from tests.runner.flows.test_kill import die_at, wait_for_its_end
 from tests.runner.flows.test_story import FINISH, PLAN
@@ -161,7 +161,7 @@ def killed_in_its_turn(world: World, order: RunSpec, last: str) -> None:
     order, log = world.claim(order)
 
     def work() -> None:
-        execute(order, log, world.remote, world.clock, providers=world.providers)
+        execute_run(order, log, world.remote, world.clock, providers=world.providers)
 
     world.engine.dispose()
     worker = multiprocessing.get_context("fork").Process(target=work)

@@ -14,7 +14,7 @@ from runner.guards.report import listed
 from runner.phases.guard import _JUDGE_S
 from runner.run.log import RunLog
 from runner.run.run_spec import Guards
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import BRANCH, World, git
 
@@ -179,7 +179,7 @@ def test_nothing_shortens_the_claim_while_the_guards_look(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Hello"}, FINISH])
     claimed, log = world.claim(world.order(guards=Guards({"secrets": "deny"})))
     log.__class__ = Renewals
-    execute(claimed, log, world.remote, world.clock)
+    execute_run(claimed, log, world.remote, world.clock)
     assert world.ended().ending is Ending.SUCCEEDED
     assert len(world.of("GuardsJudged")) > 0
     assert isinstance(log, Renewals)
@@ -207,7 +207,7 @@ def test_what_guards_refuse_only_after_people_pushed_is_given_back_to_the_agent(
                 git(clone, "push", "-q", "origin", f"HEAD:{BRANCH}")
 
     log.__class__ = Pushed
-    execute(claimed, log, world.remote, world.clock)
+    execute_run(claimed, log, world.remote, world.clock)
     steps = [(one.before, one.after) for one in world.of("RunStepped")]
     assert (RunState.PUBLISHING, RunState.WORKING) in steps
     assert (world.ended().reason, world.of("BranchPushed")) == ("guardrail", []), world.ended()

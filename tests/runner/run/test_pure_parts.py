@@ -7,7 +7,7 @@ import pytest
 
 from ledger.model.limit_answers import Subject
 from runner.agents.board_tools import BadCall, BoardCall, FinishInput, check_call
-from runner.agents.scripted.player import scenario_for, slug_of, title_of
+from runner.agents.scripted.player import prompt_title, scenario_for, slug_of
 from runner.agents.scripted.scenario import PACKAGED, find_scenario, parse_scenario
 from runner.errors import ScenarioError
 from runner.run.limits import Allowance, ExceededLimit, RunUsage
@@ -164,5 +164,5 @@ def test_a_card_gets_the_scenario_that_its_title_names(tmp_path: Path) -> None:
 def test_a_title_names_a_file_that_is_safe_in_a_path_and_in_a_shell(
     prompt: str, title: str, slug: str
 ) -> None:
-    assert title_of(prompt) == title
+    assert prompt_title(prompt) == title
     assert slug_of(title) == slug

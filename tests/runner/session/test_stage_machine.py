@@ -16,7 +16,7 @@ from runner.prompts.compose import compose
 from runner.prompts.stage import SNAPSHOTS_BYTES
 from runner.run.history import History
 from runner.run.run_spec import StageSpec, ToolSpec
-from runner.session.stage_machine import AS_MANY, MAX_ENTRIES, ONCE_MORE, Ask, Enter, admit, choices_of
+from runner.session.stage_machine import AS_MANY, MAX_ENTRIES, ONCE_MORE, Ask, Enter, admit_entry, choices_of
 from tests.runner.session.test_board_calls import ORDER, RUN, call, effect_of, history
 
 BUILD = StageSpec("build", "senior-engineer", "Build.", next=("check",), ends=False)
@@ -65,7 +65,7 @@ CIRCLES = ("build", "check") * 3
 
 
 def due(*events: Event, stages: tuple[StageSpec, ...] = STAGED.stages) -> Enter | Ask:
-    return admit(stages, history(*events))
+    return admit_entry(stages, history(*events))
 
 
 def waiting(*stages: str, target: str) -> list[Event]:

@@ -19,7 +19,7 @@ from rules.text import count, plain
 Say = Callable[[str], None]
 
 
-def plan(place: Destination, board: LocalBoard, say: Say) -> None:
+def show_plan(place: Destination, board: LocalBoard, say: Say) -> None:
     """Say the steps of `carry`, and write nothing. Raises CloneError for an obstacle."""
     there = issues_there(place, board.board)
     numbers = {card: int(issue["number"]) for card, issue in there.items()}
@@ -57,7 +57,7 @@ def carry(place: Destination, board: LocalBoard, say: Say) -> None:
     for card in board.cards:
         if _carry_card(place, board, card, issues, say):
             say(f"  {_name(board, card)} is {place.repository}#{numbers[card.card]}")
-    for branch in branches.push(place, board.git, _named(board, numbers)):
+    for branch in branches.push_branches(place, board.git, _named(board, numbers)):
         say(f"  pushed {branch}")
 
 

@@ -90,7 +90,7 @@ def run(call: ApiRequest, given: JobWish) -> JobRequest:
             wish, card = _request(call, board, given, key)
             (recorded,) = event_store.append(db, wish, at=now)
             acted_requests.keep(db, call.key, text, recorded.seq, now=now, ttl=KEPT)
-            handlers.put(db, card, now)
+            handlers.put_intent(db, card, now)
     wake(services)
     return request_of(call, key)
 

@@ -110,7 +110,7 @@ def _begin(call: ApiRequest, after: int) -> int:
 
 def _page(call: ApiRequest, scopes: Sequence[CardScope], kinds: frozenset[str], after: int) -> FollowedEvents:
     with event_store.reading(call.site.engine) as db:
-        page = card_news.page(db, scopes, after, kinds)
+        page = card_news.news_page(db, scopes, after, kinds)
     return FollowedEvents(
         events=list(map(_event, page.news)), last=page.last, omitted=page.omitted, more=page.more
     )

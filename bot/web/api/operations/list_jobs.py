@@ -47,7 +47,7 @@ def run(call: ApiRequest, given: JobQuery) -> JobPage:
     """Return a page of them. Raises ApiError, BusyError, FilterError."""
     scopes = [board.scope for board in call.boards_named(given.board)]
     with event_store.reading(call.site.engine) as db:
-        known = card_filters.choices(db, scopes, given.state)
+        known = card_filters.choices_of_state(db, scopes, given.state)
         wanted = card_filters.read(given.model_dump(include=set(card_filters.FIELDS)), known)
         place = cursor.read(given.after) if given.after else None
         if given.subscribed:

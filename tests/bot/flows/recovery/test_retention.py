@@ -22,7 +22,7 @@ DAY_S = 86_400
 
 
 def store_in(cardinal: Cardinal) -> Store:
-    return store_of(builder.places(cardinal.services.config))
+    return store_of(builder.artifact_places(cardinal.services.config))
 
 
 def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
@@ -36,7 +36,7 @@ def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
 
 
 def aged(cardinal: Cardinal, digest: str) -> None:
-    file: Path = builder.places(cardinal.services.config).artifacts / digest[:2] / digest
+    file: Path = builder.artifact_places(cardinal.services.config).artifacts / digest[:2] / digest
     then = time.time() - 3 * DAY_S
     os.utime(file, (then, then))
 
@@ -159,7 +159,7 @@ def test_a_long_removal_keeps_both_claims_while_each_file_is_short_and_else_it_s
     cardinal.finish(over)
     cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
     monkeypatch.setattr(Store, "remove", slow)
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     assert others == [takes_s > artifact_retention.LEASE_S] * 2 * removed
 
 
@@ -178,5 +178,5 @@ def test_so_does_a_long_walk_over_files_that_stay(
         kept(cardinal, over, text)
     monkeypatch.setattr(artifact_retention, "WALK", 1)
     monkeypatch.setattr(Store, "older_than", slow)
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     assert others == [False] * 6

@@ -29,10 +29,12 @@ def quarantine(pages: Pages, name: str, error: str, *, action: str = "opened", r
     """Have a delivery fail too often."""
     engine, body = pages.cardinal.services.engine, {"repository": {"full_name": repository}}
     payload = json.dumps(body if repository else {}).encode()
-    inbox.store(engine, Delivery(DeliveryId(name), "issues", action, payload, pages.cardinal.clock()))
+    inbox.store_deliveries(
+        engine, Delivery(DeliveryId(name), "issues", action, payload, pages.cardinal.clock())
+    )
     claimed = inbox.claim(engine, DeliveryId(name), lease_s=60)
     assert claimed is not None
-    inbox.fail(engine, claimed, error, retry_in_s=1, max_attempts=1)
+    inbox.record_failure(engine, claimed, error, retry_in_s=1, max_attempts=1)
 
 
 def test_where_nothing_stands_still_that_is_said_beside_queues_budget_and_hosts(pages: Pages) -> None:
