@@ -111,7 +111,7 @@ def services_over(config: configuration.Config, engine: Engine, hub: Hub, clock:
         config=config,
         engine=engine,
         context=OutboxContext(engine, config, clock, hub),
-        redis=embedded_redis.connect(config),
+        redis=embedded_redis.connect_redis(config),
         name=liveness.name(os.getpid()),
         clock=clock,
         host=host_name(config),

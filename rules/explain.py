@@ -31,7 +31,7 @@ def why(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
     return plain(_of_rest(policy, snapshot), 400)
 
 
-def status(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
+def card_status(policy: Policy, snapshot: Snapshot, now: datetime) -> str:
     """Return how the card stands as a short Markdown list."""
     where = code(snapshot.column) if snapshot.column else "no column"
     state = state_word(snapshot.state)

@@ -20,13 +20,13 @@ class BoardInUseError(CardinalError):
         super().__init__(f"{address} cannot be removed: {because}")
 
 
-def add(services: Services, board: ServedBoard) -> BoardId:
+def add_board(services: Services, board: ServedBoard) -> BoardId:
     """Serve the board from now on, or change its policy's repository and its weight; return its id.
 
     Raises a GithubError where the App cannot read it, and StatusMissingError without the field Status.
     """
     services = services.on(board)
-    board_id = board_sync.serve(services)
+    board_id = board_sync.serve_board(services)
     with event_store.writing(services.engine) as db:
         known = boards.get(db, board_id)
         if known and (known.policy_repository, known.weight) != (board.policy_repository, board.weight):
@@ -36,7 +36,7 @@ def add(services: Services, board: ServedBoard) -> BoardId:
     return board_id
 
 
-def remove(services: Services, address: BoardAddress) -> None:
+def remove_board(services: Services, address: BoardAddress) -> None:
     """Serve the board no more. Raises UnservedBoardError, and BoardInUseError while runs work there."""
     with event_store.writing(services.engine) as db:
         known = boards.at(db, *address)

@@ -19,7 +19,7 @@ class Examiner(StrEnum):
     DOCTOR = "cardinal doctor"
 
 
-def keep(
+def keep_results(
     engine: Engine, host: str, subject: ExaminationSubject, examiner: Examiner, results: Iterable[CheckResult]
 ) -> None:
     """Keep the results in the place of earlier ones about the same; those of hosts as such."""
@@ -28,4 +28,4 @@ def keep(
         KeptFinding(it.name, it.level, it.message, it.next_step) for it in results if it.of_host is of_host
     ]
     with event_store.writing(engine) as db:
-        examinations.record(db, host, subject, examiner, kept)
+        examinations.record_examination(db, host, subject, examiner, kept)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from bot.cli._show import line
+from bot.cli._show import clean
 from bot.state import instructions
 from bot.state.instructions import InstructionStack
 from ledger.views.runs import RunRow
@@ -30,4 +30,4 @@ def _text(stack: InstructionStack) -> Iterator[str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    yield from (line(row) if row else "" for row in text.splitlines())
+    yield from (clean(row) if row else "" for row in text.splitlines())

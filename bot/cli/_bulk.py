@@ -13,7 +13,7 @@ import click
 
 from bot.cli import CliError
 from bot.cli._following import NOT_DONE
-from bot.cli._show import line
+from bot.cli._show import clean
 from bot.web.api.client import ApiProblemError
 from bot.web.api.following import BUSY
 from bot.web.api.operations.list_jobs import MAX_LISTED
@@ -42,7 +42,7 @@ OPTIONS = (
 )
 
 
-def names(call: Call, filters: Sequence[str], most: int) -> list[str]:
+def job_names(call: Call, filters: Sequence[str], most: int) -> list[str]:
     """Return the jobs of the filters, or of standard input. Raises CliError where there are more."""
     given = _filtered(call, filters) if filters else (row.strip() for row in sys.stdin)
     listed = list(islice(_once(given), most + 1))
@@ -64,7 +64,7 @@ def _filtered(call: Call, filters: Sequence[str]) -> Iterator[str]:
     for given in filters:
         name, _, value = given.partition("=")
         if name not in FILTERS or not value or name in fields:
-            raise CliError(f"--filter {line(given)}: say NAME=VALUE once, with {alternatives(FILTERS)}")
+            raise CliError(f"--filter {clean(given)}: say NAME=VALUE once, with {alternatives(FILTERS)}")
         fields[name] = value
     for _ in range(MAX_MOST // MAX_LISTED + 1):
         page = call("list_jobs", fields, "")
@@ -84,7 +84,7 @@ def each(jobs: Sequence[str], key: str, do: Callable[[str, str], dict[str, Any]]
         try:
             document = _patiently(lambda: do(job, own))  # noqa: B023 -- it is called at once
         except CardinalError as error:
-            fault = line(str(error))
+            fault = clean(str(error))
             refused = isinstance(error, ApiProblemError) and error.status in NOT_DONE
             worst = max(worst, 1 if refused else 2)
         _report(job, document, fault, as_json=as_json)
@@ -108,4 +108,4 @@ def _report(job: str, document: Mapping[str, Any], fault: str, *, as_json: bool)
     if as_json:
         click.echo(json.dumps({"job": job, "fault": fault, "output": document or None}))
     else:
-        click.echo(f"{line(job)}: {fault or line(str(document.get('answer', 'done')))}", err=bool(fault))
+        click.echo(f"{clean(job)}: {fault or clean(str(document.get('answer', 'done')))}", err=bool(fault))

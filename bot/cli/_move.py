@@ -9,7 +9,7 @@ from bot.admin.clone import carried, trial
 from bot.admin.clone.move import carry, destination, local_board
 from bot.admin.clone.own_git import CloneError
 from bot.cli import CliError
-from bot.cli._show import line
+from bot.cli._show import clean
 from bot.github.client import REPOSITORY
 from bot.github.personal import PersonalHub
 from bot.system import config
@@ -44,7 +44,7 @@ def move(place: trial.Trial, repository: str, board: str, *, yes: bool, dry_run:
             click.confirm("Carry it over?", abort=True)
         carry.carry(there, local, _say)
     click.echo(
-        f"All of it is there. This board stays as it is: remove {line(str(place.folder))} if you want."
+        f"All of it is there. This board stays as it is: remove {clean(str(place.folder))} if you want."
     )
 
 
@@ -63,4 +63,4 @@ def _token() -> Secret:
 
 
 def _say(text: str) -> None:
-    click.echo(line(text) if text[:1] != " " else f"  {line(text)}")
+    click.echo(clean(text) if text[:1] != " " else f"  {clean(text)}")

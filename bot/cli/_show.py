@@ -116,7 +116,7 @@ def _drawn(console: "Console", grid: "Table") -> list[str]:
     return [row.rstrip() for row in captured.get().splitlines()]
 
 
-def line(text: str) -> str:
+def clean(text: str) -> str:
     """Return outside text as one line that cannot move the cursor or turn the reading direction."""
     return plain(text, 500)
 
@@ -124,7 +124,7 @@ def line(text: str) -> str:
 def text_block(text: str) -> Iterable[str]:
     """Yield outside text line by line, each harmless and indented."""
     for row in text.splitlines():
-        yield f"  {line(row)}" if row.strip() else ""
+        yield f"  {clean(row)}" if row.strip() else ""
 
 
 def local_time(at: datetime | None) -> str:

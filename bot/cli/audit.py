@@ -72,7 +72,7 @@ def _compare() -> tuple[published_heads.Compared | None, str]:
     settings = _home.settings()
     try:
         settings.require_app()
-        with _home.opened() as engine:
+        with _home.ledger_opened() as engine:
             return published_heads.compare(engine, Hub(settings, utc_now)), ""
     except ConfigError:
         return None, "not compared with GitHub: there is no App in the settings"
@@ -100,7 +100,7 @@ def export(run: str, form: str, target: Path | None) -> None:
     settings = _home.settings()
     with _home.open_for_reading() as db:
         known = _home.find_run(db, run)
-        document = audit_trail.make(db, known.run_id, at=utc_now(), secrets=secrets_of(settings))
+        document = audit_trail.make_trail(db, known.run_id, at=utc_now(), secrets=secrets_of(settings))
     written = text.write(document) if form == "md" else json.dumps(document, indent=1) + "\n"
     if target is None:
         click.echo(written, nl=False)

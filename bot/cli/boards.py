@@ -9,7 +9,7 @@ from bot.admin import boards as served
 from bot.admin.setup.errors import MissingWishError
 from bot.bootstrap import Services, open_services
 from bot.cli import CommandGroup, _home
-from bot.cli._show import json_option, line, show, table
+from bot.cli._show import clean, json_option, show, table
 from bot.cli.init import REPOSITORY
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
@@ -31,7 +31,7 @@ class BoardParameter(click.ParamType[BoardAddress]):
         """Return the address; ends with a sentence for other words."""
         address = board_address(str(value))
         if not address:
-            self.fail(f"{line(str(value))} is no board: OWNER/NUMBER was expected, like acme/1", param, ctx)
+            self.fail(f"{clean(str(value))} is no board: OWNER/NUMBER was expected, like acme/1", param, ctx)
         return address
 
 
@@ -88,7 +88,7 @@ def _add(board: BoardAddress, home: str, weight: int) -> None:
         raise MissingWishError("--policy-repository has an owner and a name: --policy-repository acme/board")
     wanted = ServedBoard(*board, home, weight=weight)
     with _services() as services:
-        served.add(services, wanted)
+        served.add_board(services, wanted)
     click.echo(f"{board} is served; its policy is in {wanted.home_repository}")
 
 
@@ -102,7 +102,7 @@ def _remove(board: BoardAddress) -> None:
       cardinal boards remove acme/2
     """
     with _services() as services:
-        served.remove(services, board)
+        served.remove_board(services, board)
     click.echo(f"{board} is not served any more")
 
 

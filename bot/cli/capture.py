@@ -35,10 +35,10 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
     """
     config, now = _home.settings(), utc_now()
     if off:
-        capture.end(config.home)
+        capture.end_capture(config.home)
     elif minutes is not None:
-        capture.begin(config.home, now, lasting=timedelta(minutes=minutes), most=most)
-    order = capture.current(config.home, now)
+        capture.begin_capture(config.home, now, lasting=timedelta(minutes=minutes), most=most)
+    order = capture.current_capture(config.home, now)
     files = capture.kept_deliveries(config.home)
     state = (
         "off" if order is None else f"on until {local_time(order.until)} UTC, at most {order.most} deliveries"

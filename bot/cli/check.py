@@ -12,7 +12,7 @@ from bot.admin.clone import in_force
 from bot.admin.clone.check import LocalResult, has_checks, run_checks
 from bot.admin.clone.commit import ClonedCommit
 from bot.admin.clone.guards import guard_violations
-from bot.cli._show import clone_option, json_option, line, show, text_block
+from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.system import config as configuration
 from ledger.events.guard import Violation
 from ledger.views.checks import CheckRow
@@ -102,20 +102,20 @@ def check_commit(
 ) -> JudgedCommit:
     """Judge the commit and run its checks; `say` gets a line for each step."""
     config = configuration.read(os.environ, Path.cwd())
-    name, rules = clone.column_of(cloned, column)
-    say(line(f"{cloned.commit[:SHORT]}, by {cloned.source} and the column {name}"))
+    name, rules = clone.policy_column(cloned, column)
+    say(clean(f"{cloned.commit[:SHORT]}, by {cloned.source} and the column {name}"))
     if cloned.uncommitted:
         say("Uncommitted changes are not checked.")
     judged = JudgedCommit(cloned, guard_violations(cloned, *published), [])
     for violation in judged.violations[:MAX_VIOLATIONS]:
         word = "asks a person about" if violation.action == "ask" else "refuses"
-        say(line(f"The guard `{violation.guard}` {word}: {violation_sentence(violation)}"))
+        say(clean(f"The guard `{violation.guard}` {word}: {violation_sentence(violation)}"))
     if len(judged.violations) > MAX_VIOLATIONS:
         say(f"and {len(judged.violations) - MAX_VIOLATIONS} more")
 
     def checked(row: CheckRow) -> None:
         judged.rows.append(row)
-        say(line(_result(row)))
+        say(clean(_result(row)))
 
     if has_checks(cloned, fast=fast):
         judged.result = run_checks(cloned, config, rules, fast=fast, say=checked)
@@ -137,7 +137,7 @@ def conclusion(judged: JudgedCommit, most: int | None = None) -> Iterator[str]:
     if judged.passes:
         yield "The gate would let it through."
     else:
-        yield line(f"The gate would refuse it: {judged.why}")
+        yield clean(f"The gate would refuse it: {judged.why}")
 
 
 def _result(row: CheckRow) -> str:
@@ -150,9 +150,9 @@ def _evidence(rows: list[CheckRow], definition: str) -> list[str]:
         return []
     last = rows[-1]
     return [
-        line(f"head {last.head}"),
-        line(f"base {last.base}"),
-        line(f"image {last.image or 'none'}"),
-        line(f"definition {definition}"),
-        *(line(f"log {row.log_digest} of {row.command}") for row in rows),
+        clean(f"head {last.head}"),
+        clean(f"base {last.base}"),
+        clean(f"image {last.image or 'none'}"),
+        clean(f"definition {definition}"),
+        *(clean(f"log {row.log_digest} of {row.command}") for row in rows),
     ]

@@ -3,7 +3,7 @@
 import click
 
 from bot.cli import _home
-from bot.cli._show import json_option, line, show
+from bot.cli._show import clean, json_option, show
 from bot.state import policies, snapshots
 from bot.system.clock import utc_now
 from rules.explain import why
@@ -32,6 +32,6 @@ def command(card: str, as_json: bool) -> None:
 
     def text() -> tuple[str]:
         away = _home.absence()
-        return (line(f"{away}. When it last ran: {because}" if away else because),)
+        return (clean(f"{away}. When it last ran: {because}" if away else because),)
 
     show(result, as_json=as_json, text=text)

@@ -10,7 +10,7 @@ import click
 from bot.admin.clone import hooks
 from bot.admin.clone.hooks import HookPlace, HookState
 from bot.cli import CommandGroup
-from bot.cli._show import clone_option, json_option, line, show, table
+from bot.cli._show import clean, clone_option, json_option, show, table
 
 HEADS = ("hook", "state", "file")
 FOLDER = clone_option("A folder of the clone, or a bare repository.")
@@ -76,7 +76,7 @@ def run(name: str, pushed: tuple[str, ...]) -> None:
         raise SystemExit(_by_its_hook(name, os.environ))
     from bot.cli import _pushed  # what judges is loaded where something is to be judged
 
-    raise SystemExit(_pushed.judge(name, pushed))
+    raise SystemExit(_pushed.judge_push(name, pushed))
 
 
 def _by_its_hook(name: str, environ: Mapping[str, str]) -> int:
@@ -92,9 +92,9 @@ def _print(places: tuple[HookPlace, ...], *, as_json: bool) -> None:
         yield from table(HEADS, ((place.name, place.state, place.path) for place in places), empty="no hooks")
         for place in places:
             if place.chained:
-                yield line(f"{place.name} calls the hook that was there first")
+                yield clean(f"{place.name} calls the hook that was there first")
             if place.manager and place.state is not HookState.OURS:
-                yield line(
+                yield clean(
                     "Git's hooks are not in this repository's own folder."
                     f" Add this line to {place.manager}: {place.line}"
                 )

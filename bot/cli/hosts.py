@@ -8,7 +8,7 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _home
-from bot.cli._show import ago, json_option, line, show, table
+from bot.cli._show import ago, clean, json_option, show, table
 from ledger.errors import CardinalError
 from ledger.queries.hosts import statuses
 from ledger.queue import hosts
@@ -21,7 +21,7 @@ class UnlistedHostError(CardinalError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"no host is known as {line(name)}: `cardinal hosts` lists them")
+        super().__init__(f"no host is known as {clean(name)}: `cardinal hosts` lists them")
 
 
 class LivingHostError(CardinalError):
@@ -31,7 +31,7 @@ class LivingHostError(CardinalError):
         self.name = name
         seconds = hosts.DEAD_AFTER.total_seconds()
         super().__init__(
-            f"{line(name)} lives: `cardinal hosts --drain` keeps runs from it; stop Cardinal there, and"
+            f"{clean(name)} lives: `cardinal hosts --drain` keeps runs from it; stop Cardinal there, and"
             f" remove it {seconds:.0f} s later"
         )
 
@@ -80,7 +80,7 @@ def _remove(db: Connection, name: str) -> bool:
     known = hosts.known_hosts(db)
     if any(row.name == name and known.is_alive(row) for row in known.rows):
         raise LivingHostError(name)
-    return hosts.remove(db, name)
+    return hosts.remove_host(db, name)
 
 
 def _change(name: str, change: Callable[[Connection], bool]) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from bot.admin.clone import carried, trial
-from bot.cli._show import clone_option, line
+from bot.cli._show import clean, clone_option
 
 
 @click.command("import")
@@ -22,5 +22,5 @@ def command(file: Path, folder: Path) -> None:
       cardinal import my-board.cardinal
     """
     place = carried.unpack_board(file, folder)
-    click.echo(f"the board is in {line(str(place.folder))}. Its {trial.POLICY} says what is run here:")
+    click.echo(f"the board is in {clean(str(place.folder))}. Its {trial.POLICY} says what is run here:")
     click.echo("read it, then start `cardinal try`.")

@@ -16,7 +16,7 @@ def command() -> None:
     Example:
       claude mcp add cardinal -- cardinal mcp
     """
-    url, token = _api.place()
+    url, token = _api.api_address()
     from bot.web.mcp import server
 
     server.serve_stdio(url, token.reveal())

@@ -9,7 +9,7 @@ import click
 from bot.admin.clone import own_git
 from bot.admin.clone import proposal as proposals
 from bot.cli import CommandGroup
-from bot.cli._show import clone_option, json_option, line, show, text_block
+from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.render import missing_checks
 from bot.repo_config import paths, personas, skills
 from bot.repo_config import profiles as profile_files
@@ -55,14 +55,14 @@ def validate(file: Path, home: str, as_json: bool) -> None:
     """
     problems, hints = _read(file, home)
     result = {"file": str(file), "valid": not problems, "problems": problems, "hints": hints}
-    said = [line(problem) for problem in problems] or [f"{file} is valid", *map(line, hints)]
+    said = [clean(problem) for problem in problems] or [f"{file} is valid", *map(clean, hints)]
     show(result, as_json=as_json, text=lambda: said)
     raise SystemExit(1 if problems else 0)
 
 
 @command.command("propose")
 @clone_option("A folder of the clone.")
-def proposed(folder: Path) -> None:
+def proposed_policy(folder: Path) -> None:
     """Print a policy file that fits your clone.
 
     Its checks are those that the last commit seems to have. Nothing is written, and nothing is run. Read it
@@ -74,10 +74,10 @@ def proposed(folder: Path) -> None:
     """
     if not own_git.commit_of(folder, "HEAD"):
         raise own_git.CloneError(f"{folder} has no commit to look at: go into your clone, and commit first")
-    proposal = proposals.proposed(folder, "HEAD")
+    proposal = proposals.proposed_checks(folder, "HEAD")
     click.echo(proposal.text(), nl=False)
     click.echo(
-        f"taken from: {', '.join(map(line, proposal.because)) or 'nothing: no checks known'}", err=True
+        f"taken from: {', '.join(map(clean, proposal.because)) or 'nothing: no checks known'}", err=True
     )
 
 
@@ -167,7 +167,7 @@ def _of_profiles(file: Path) -> Iterator[str]:
     for name in _own_profiles(file):
         path = f"profiles/{name}{SUFFIX}"
         try:
-            profile_files.parsed(str(_folder(file) / path), shelf.read(path, profile_files.PROFILE_BYTES))
+            profile_files.profile_of(str(_folder(file) / path), shelf.read(path, profile_files.PROFILE_BYTES))
         except PolicyError as error:
             yield from error.problems
 

@@ -7,7 +7,7 @@ import click
 
 from bot.admin.clone import trial
 from bot.cli import CliError, _forge, _move
-from bot.cli._show import clone_option, line
+from bot.cli._show import clean, clone_option
 from bot.system import model_keys
 from runner.agents import AGENTS
 
@@ -68,7 +68,7 @@ def command(
     elif agent is not None:
         raise CliError(f"the board is there already: change `agent:` in {place.folder / trial.POLICY}")
     elif not place.is_from_here():
-        click.echo(f"{line(str(place.folder))} was made by somebody else, or on another machine.")
+        click.echo(f"{clean(str(place.folder))} was made by somebody else, or on another machine.")
         click.confirm("Its settings say what is run, and who gets your key. Go on with it?", abort=True)
     policy = trial.policy_of(place)
     trial.remember(place, {**place.answers(), "columns": [*policy.board.columns]})
@@ -83,14 +83,14 @@ def command(
 def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
     """Propose how work is checked, and make the folder once the person agrees."""
     checks = trial.propose_checks(place)
-    click.echo(f"repository: {line(str(place.top))}\nDone merges into: {line(place.into)}")
+    click.echo(f"repository: {clean(str(place.top))}\nDone merges into: {clean(place.into)}")
     if checks is None:
         click.echo("checks: those of its .github/cardinal.yml")
     else:
-        because = ", ".join(map(line, checks.because))
+        because = ", ".join(map(clean, checks.because))
         click.echo(f"checks, taken from {because}:" if because else "checks: none were seen, so none are run")
         for each in checks.rules():
-            click.echo(f"  {line(each)}")
+            click.echo(f"  {clean(each)}")
         if trial.is_offline(agent, checks):
             click.echo("The scripted agent works without a network, so these do not run for now.")
         elif checks.needs_setup():

@@ -9,7 +9,7 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _home
-from bot.cli._show import json_option, line, local_time
+from bot.cli._show import clean, json_option, local_time
 from ledger import codec
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
@@ -67,7 +67,7 @@ def command(
       cardinal watch --board acme/1 --kind QuestionAsked --kind RunEnded
     """
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
-    with suppress(KeyboardInterrupt), _home.opened() as engine:
+    with suppress(KeyboardInterrupt), _home.ledger_opened() as engine:
         with event_store.reading(engine) as db:
             only = _home.find_card(db, card).card_id if card else None
             board_id = _home.board(db, board).board_id if board else None
@@ -101,7 +101,7 @@ def _rows(
             continue
         if board_id and ((row := cards.get(db, card_id)) is None or row.board_id != board_id):
             continue
-        yield timeline.line(card_id, recorded.seq, recorded.at, recorded.event)
+        yield timeline.event_line(card_id, recorded.seq, recorded.at, recorded.event)
 
 
 def _card_of(db: Connection, recorded: Recorded) -> CardId | None:
@@ -119,6 +119,6 @@ def _printed(db: Connection, row: TimelineRow, as_json: bool) -> str:
     card = cards.get(db, row.card_id)
     name = f"{card.repository}#{card.number}" if card is not None and card.number else row.card_id
     if not as_json:
-        return f"{local_time(row.at)}  {line(name)}  {row.run_id or ''}  {line(row.text)}"
+        return f"{local_time(row.at)}  {clean(name)}  {row.run_id or ''}  {clean(row.text)}"
     about = {"seq": row.seq, "at": row.at.isoformat(), "card": name, "run": row.run_id, "kind": row.kind}
     return json.dumps({**about, "zoom": row.zoom, "text": row.text})

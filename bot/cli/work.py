@@ -29,6 +29,6 @@ def command(names: tuple[str, ...], no_ticks: bool) -> None:
     """
     from bot.daemon.up import work
 
-    logs.set_up(_home.settings())
+    logs.set_up_logs(_home.settings())
     chosen = tuple(QueueName(name) for name in names) or tuple(QueueName)
     work(os.environ, Path.cwd(), click.echo, names=chosen, tick=not no_ticks)

@@ -263,7 +263,7 @@ def queues_of(name: QueueName, host: str) -> tuple[str, ...]:
     return (host_queue(host), name) if name is QueueName.RUNS and host else (name,)
 
 
-def work(
+def work_queue(
     redis: Redis,
     name: QueueName,
     ready: Ready | None = None,

@@ -112,7 +112,7 @@ class RedisRecords(SharedRecords):
 def shared_records(config: Config, clock: Clock) -> SharedRecords:
     """Return the records of all hosts where they share a Redis, else of this home."""
     if config.redis_url is not None:
-        return RedisRecords(redis.connect(config))
+        return RedisRecords(redis.connect_redis(config))
     return home_records(config, clock)
 
 

@@ -56,7 +56,7 @@ class CardTriggered(Fact):
             now = services.now()
             for board_id, name, schedule in waiting:
                 due = scheduled_cards.Due(self.at, self.at, self.event, self.cause)
-                scheduled_cards.request(db, board_id, name, schedule, due, now=now)
+                scheduled_cards.request_scheduled_card(db, board_id, name, schedule, due, now=now)
             return ()
 
         if waiting:

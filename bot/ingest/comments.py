@@ -74,7 +74,7 @@ def _edited(
         return no_events
     with event_store.reading(services.engine) as db:
         given = command_event(policies.in_force(db, card.board_id), card, parsed, author)
-        held = snapshots.held(db, card.card_id)
+        held = snapshots.held_comments(db, card.card_id)
     meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
     if len(meant) != 1:
         return no_events  # none is released
@@ -111,7 +111,7 @@ def _too_long(fact: facts.CommentWritten, card: cards.CardRow, role: str) -> Com
     )
 
 
-def ticked(services: Services, fact: facts.BoxTicked, card: cards.CardRow) -> list[EventFactory]:
+def resolve_ticks(services: Services, fact: facts.BoxTicked, card: cards.CardRow) -> list[EventFactory]:
     """Return the events of ticked boxes: the person who ticked one gave its command."""
     role = roles.role(services.hub, fact.repository, fact.by)
     author = CommandAuthor(fact.by, role, fact.place, fact.comment_id, "", fact.at, user_id=fact.by_id)

@@ -17,7 +17,7 @@ from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import QuestionId
 from ledger.log import event_store
-from ledger.model.limit_answers import answered, question
+from ledger.model.limit_answers import question, question_answered
 from ledger.queue import outbox
 from ledger.states import (
     RUN_HELD,
@@ -113,7 +113,9 @@ def _answer(db: Connection, policy: Policy, intent: internal.AnswerQuestion) -> 
     row = next((row for row in waiting if row.question_id == intent.question_id), None)
     if run is None or row is None:
         return ()
-    return (answered(run.run_id, row.question_id, row, by=intent.by, text=intent.text, code=intent.code),)
+    return (
+        question_answered(run.run_id, row.question_id, row, by=intent.by, text=intent.text, code=intent.code),
+    )
 
 
 def _ask(db: Connection, policy: Policy, intent: internal.AskQuestion) -> tuple[Event, ...]:

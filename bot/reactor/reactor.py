@@ -100,7 +100,7 @@ def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
             raise UnsettledRulesError(before)
         for recorded in waiting:
             _decide_one(db, recorded, now, rules)
-        cursors.advance(db, READER, before=before, after=waiting[-1].seq)
+        cursors.advance_cursor(db, READER, before=before, after=waiting[-1].seq)
         decided, before = decided + len(waiting), waiting[-1].seq
 
 
@@ -199,7 +199,7 @@ def _advance_lane(db: Connection, repository: str | None, now: datetime) -> None
     """Give the cards in the repository's merge lane their places, and the next one its turn."""
     lane = siblings.merge_lane(db, repository, MAX_CARDS) if repository else ()
     for row in lane:  # one by one: the first may become the leader, whom the others see
-        _apply_to(db, [row.card_id], lambda policy, it: merge_lane.advance(policy, it, now), now)
+        _apply_to(db, [row.card_id], lambda policy, it: merge_lane.advance_lane(policy, it, now), now)
 
 
 def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: datetime) -> None:
@@ -284,7 +284,7 @@ def _update_whole(db: Connection, card_id: CardId, event: Event, now: datetime) 
 def _wholes(db: Connection, card_id: CardId, event: Event | None = None) -> list[CardId]:
     """Return the cards of the issue that the card's is a part of, or was until the event."""
     parent = links.parent_of(db, card_id)
-    before = links.place_of(event.parent_before) if isinstance(event, LinksSeen) else None
+    before = links.issue_place(event.parent_before) if isinstance(event, LinksSeen) else None
     places = ((parent.repository, parent.number) if parent else None, before)
     return [card.card_id for place in places if place for card in cards.of_issue(db, *place)]
 
@@ -296,7 +296,7 @@ def _about(db: Connection, event: Event) -> tuple[cards.CardRow | None, BoardId 
         case CardEvent():
             card_id: CardId | None = event.card_id
         case RunEvent():
-            card_id = attempts.card_of(db, event.run_id)
+            card_id = attempts.card_of_run(db, event.run_id)
         case _:
             return None, None
     card = cards.get(db, card_id) if card_id else None

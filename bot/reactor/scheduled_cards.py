@@ -24,7 +24,7 @@ class Due:
     cause: str = ""
 
 
-def request(
+def request_scheduled_card(
     db: Connection, board_id: BoardId, name: str, schedule: CardSchedule, due: Due, *, now: datetime
 ) -> None:
     """Record that a schedule is due, and request its card unless too many are open, or it was recorded."""
@@ -38,7 +38,7 @@ def request(
         return
     card = CreateScheduledCard(
         CardId(board_id),
-        schedules.key_of(board_id, name, due.at, due.event),
+        schedules.schedule_key(board_id, name, due.at, due.event),
         name,
         due.at,
         schedule.title,

@@ -39,7 +39,7 @@ from rules.runs import plan_approval
 from runner.checks.by_path import describe_paths
 from runner.errors import RemoteAwayError, UnverifiedCommitError
 from runner.guards.path_patterns import protected
-from runner.run.instructions import LayerKind, own
+from runner.run.instructions import LayerKind, own_layer
 from runner.run.run_spec import (
     INVESTIGATE,
     Briefing,
@@ -94,7 +94,7 @@ class HubRemote:
     def make_commit(self, tree: str, parents: tuple[str, ...], message: str, /) -> MadeCommit:
         """Let GitHub make a commit without an author, which it signs as the App's."""
         try:
-            return git_commits.make(self.hub, self.repository, tree, parents, message)
+            return git_commits.make_commit(self.hub, self.repository, tree, parents, message)
         except RateLimitedError as error:
             raise RemoteAwayError(str(error), error.retry_after_s, limited=True) from error
         except UnavailableError as error:
@@ -132,7 +132,7 @@ _OF_RUN = (
 )
 
 
-def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubRemote]:
+def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubRemote]:
     """Return the specification of a run that was just claimed, and the way to its repository.
 
     The repository's rules are read from its default branch, never from the agent's. Raises a GithubError when
@@ -170,7 +170,7 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
             spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
         spec = _instructed(spec, services, card, rules, column.skills)
         there = elsewhere.offered_repositories(services, run, card)
-        spec = replace(spec, elsewhere=there, agents=agent_choice.names(board))
+        spec = replace(spec, elsewhere=there, agents=agent_choice.agent_names(board))
         spec = reproduction.with_reproduction(services, spec, run, card, rules)
         spec = spec if spec.investigates else _staged(services, spec, column)
     return spec, _remote(services, spec, agreed=agreed)
@@ -243,7 +243,7 @@ def _instructed(
     layers = (
         *profile.layers,
         *guides.layers(services.hub, spec.repository, spec.base, rules),
-        own(LayerKind.GUIDE, "Checks by path", policy_names.PATH, describe_paths(spec.validation)),
+        own_layer(LayerKind.GUIDE, "Checks by path", policy_names.PATH, describe_paths(spec.validation)),
         *skilled.layers,
     )
     return replace(spec, equipment=replace(skilled, layers=layers))

@@ -43,7 +43,7 @@ def make_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec,
     waited_s, pause_s = 0.0, FIRST_WAIT_S
     while True:
         try:
-            return builder.make(services, run_id, lease)
+            return builder.build_spec(services, run_id, lease)
         except (UnavailableError, RateLimitedError) as error:
             wait_s = error.retry_after_s if isinstance(error, RateLimitedError) else pause_s
             if waited_s + wait_s > MAX_S:

@@ -23,7 +23,9 @@ WALK = 1_000  # names of files that are read between two renewals
 Renew = Callable[[], None]  # raises StaleClaimError where the claim was lost
 
 
-def drop(services: Services, *, dry_run: bool = False, renew: Renew | None = None) -> tuple[str, ...]:
+def drop_artifacts(
+    services: Services, *, dry_run: bool = False, renew: Renew | None = None
+) -> tuple[str, ...]:
     """Remove old artifacts, then those over the limit, the oldest first; return a sentence for each.
 
     Of hosts that share a store the holder of its lease does it; a store of one's own has its own lease.
@@ -33,7 +35,7 @@ def drop(services: Services, *, dry_run: bool = False, renew: Renew | None = Non
     if dry_run:
         return _drop(services, None)
     name = "retention" if services.config.store else f"retention:{services.host}"
-    with leases.held(services.engine, name, services.name, ttl_s=LEASE_S) as lease:
+    with leases.lease_held(services.engine, name, services.name, ttl_s=LEASE_S) as lease:
         if lease is None:
             return ()
 

@@ -69,4 +69,4 @@ def _advance(
     if row.next_at > now:
         return
     next_at = next_after(schedule, row.next_at, now)
-    scheduled_cards.request(db, board_id, name, schedule, Due(row.next_at, next_at), now=now)
+    scheduled_cards.request_scheduled_card(db, board_id, name, schedule, Due(row.next_at, next_at), now=now)

@@ -53,7 +53,7 @@ def clean_up(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
     """
     if dry_run:
         return tuple(dict.fromkeys(_tidied(services, None)))  # two backends may name one folder
-    with leases.held(services.engine, f"tidy:{services.host}", services.name, ttl_s=LEASE_S) as lease:
+    with leases.lease_held(services.engine, f"tidy:{services.host}", services.name, ttl_s=LEASE_S) as lease:
         if lease is None:
             raise TidyingError
 
@@ -62,7 +62,7 @@ def clean_up(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
                 leases.renew(db, lease, ttl_s=LEASE_S)
 
         try:
-            return (*inbox_retention.drop(services), *_tidied(services, renew))
+            return (*inbox_retention.drop_deliveries(services), *_tidied(services, renew))
         except StaleClaimError as error:
             raise TidyingError from error
 
@@ -86,7 +86,7 @@ def _tidied(services: Services, renew: Renew | None) -> Iterator[str]:
             log.warning("not tidied backend=%s reason=%s", name, error)
     yield from _removed((*_gateways(places, alive), *_exports(places, alive)), renew)
     try:
-        yield from artifact_retention.drop(services, dry_run=renew is None, renew=renew)
+        yield from artifact_retention.drop_artifacts(services, dry_run=renew is None, renew=renew)
     except (RunnerError, StaleClaimError) as error:  # this host's own claim is renewed again below
         log.warning("artifacts not tidied reason=%s", error)
     yield from _removed(_refs(services, places), renew)  # the last: it may wait for mirrors

@@ -1,7 +1,7 @@
 """Slow looks of the doctor: at each host every ten minutes, and at everything every half hour."""
 
 from bot.admin.doctor import DoctorContext, checks_of_host, examine, routine_checks
-from bot.admin.examination import Examiner, keep
+from bot.admin.examination import Examiner, keep_results
 from bot.bootstrap import Services
 from ledger.db.tables import ExaminationSubject
 from ledger.log import event_store
@@ -21,4 +21,6 @@ def examine_due(services: Services) -> None:
         with event_store.writing(services.engine) as db:
             due = bool(chosen) and leases.due(db, name, every_s=every_s)
         if due:
-            keep(services.engine, services.host, subject, Examiner.SCHEDULER, examine(context, chosen))
+            keep_results(
+                services.engine, services.host, subject, Examiner.SCHEDULER, examine(context, chosen)
+            )

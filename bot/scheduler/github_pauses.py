@@ -40,7 +40,7 @@ def pauses(services: Services, longer_than: timedelta = timedelta()) -> dict[Boa
     return {board_id: at for board_id, at in until.items() if at is not None and at > end}
 
 
-def report(services: Services) -> None:
+def report_pauses(services: Services) -> None:
     """Log once that the limit of an owner's installation is spent, and once that this is over."""
     seen, now = _read_pauses(services), services.now()
     waiting = {owner for owner, until in seen.until.items() if until > now}

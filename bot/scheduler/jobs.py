@@ -197,7 +197,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
 
 
 def _claim(services: Services, run_id: RunId) -> Lease | None:
-    return dispatch.claim(
+    return dispatch.claim_run(
         services.engine,
         run_id,
         worker=services.name,

@@ -55,7 +55,7 @@ def read(
     )
 
 
-def unknown(field: str, text: str, known: Collection[str]) -> FilterError:
+def unknown_word(field: str, text: str, known: Collection[str]) -> FilterError:
     """Return the error for a value that is not known, with one that may have been meant."""
     meant = near(text, islice(known, MAX_COMPARED))
     hint = f"did you mean {plain(meant)}?" if meant else "correct it, or leave it out"
@@ -80,5 +80,5 @@ def _spellings(field: str, text: str, known: Collection[str]) -> tuple[str, ...]
     """Return every known name that is the same but for case. Raises FilterError for none."""
     spelt = tuple(name for name in known if name.casefold() == text.casefold()) if text else ()
     if text and not spelt:
-        raise unknown(field, text, known)
+        raise unknown_word(field, text, known)
     return spelt

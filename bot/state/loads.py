@@ -15,7 +15,7 @@ from rules.runs.queue import Load
 from rules.text import usd
 
 
-def of_board(db: Connection, board_id: BoardId, day: date, card_ids: Collection[CardId] = ()) -> Load:
+def board_load(db: Connection, board_id: BoardId, day: date, card_ids: Collection[CardId] = ()) -> Load:
     """Return the limits in use on `day` of UTC, with the dollars of these cards."""
     held = runs.held(db, board_id)
     agents = [run for run in held if run.kind != CHECK]
@@ -32,7 +32,7 @@ def of_board(db: Connection, board_id: BoardId, day: date, card_ids: Collection[
 
 def limits(db: Connection, board_id: BoardId, now: datetime) -> tuple[LimitInUse, ...]:
     """Return the board's limits with the use of each."""
-    load = of_board(db, board_id, now.astimezone(UTC).date())
+    load = board_load(db, board_id, now.astimezone(UTC).date())
     return limits_in_use(policies.in_force(db, board_id), load)
 
 

@@ -26,7 +26,7 @@ def way_out(kind: StandstillKind, home: Path) -> str:
     return _WAYS_OUT[kind].replace("{workers}", program.of_workers(home))
 
 
-def name_of(it: Standstill) -> str:
+def subject_name(it: Standstill) -> str:
     """Return the name of its subject: an issue, a draft, or the board."""
     if not it.card_id:
         return "the board"

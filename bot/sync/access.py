@@ -30,7 +30,7 @@ CORE_PERMISSIONS = ("contents", "issues", "pull_requests", "organization_project
 INSTALLED = ("uninstalled", "suspended")
 
 
-def check(services: Services, *, thoroughly: bool) -> bool:
+def check_access(services: Services, *, thoroughly: bool) -> bool:
     """Append the changes of the App's access; return whether the installation works.
 
     One call as the App. With `thoroughly`, or when due, also compare the repositories, and refresh cards that

@@ -25,13 +25,13 @@ from rules.policy.model import parse
 log = logging.getLogger(__name__)
 
 
-def ready(services: Services) -> bool:
+def is_ready(services: Services) -> bool:
     """Read the board and its policy if unknown; return whether cards can be synced: a policy is in force and
     the board has its field Status.
 
     Events of cards wait for the board's own policy: no default decides about them.
     """
-    board_id = serve(services)
+    board_id = serve_board(services)
     with event_store.reading(services.engine) as db:
         unread = policies.current(db, board_id) is None
     if unread:
@@ -58,7 +58,7 @@ def agrees(services: Services, seen: CardLook) -> bool:
     return False
 
 
-def serve(services: Services) -> BoardId:
+def serve_board(services: Services) -> BoardId:
     """Return the board's id; read the board where that was never done, and serve it from then on.
 
     Raises OtherBoardError for a board that the ledger does not serve.
@@ -85,7 +85,7 @@ def if_served(services: Services, board_id: BoardId) -> Services | None:
     never was.
     """
     on = services.if_served(board_id)
-    if on is None and services.config.board and serve(services.on_configured()) == board_id:
+    if on is None and services.config.board and serve_board(services.on_configured()) == board_id:
         on = services.if_served(board_id)
     return on
 

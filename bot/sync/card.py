@@ -120,7 +120,7 @@ def _sync_board(services: Services, board_id: BoardId | None, held: Held) -> fro
         return frozenset(held)
     left = dict(held)
     for _ in range(MAX_READS):
-        if not boards.ready(on):
+        if not boards.is_ready(on):
             return frozenset(held) - frozenset(left)
         for card_id in _sync_once(on, left):
             del left[card_id]
@@ -158,7 +158,7 @@ def _keep_look(
     if seen is not None and not services.board.is_at(seen.owner, seen.board_number):
         elsewhere = services.if_served(seen.board_id)
         if elsewhere is not None and elsewhere.board.is_at(seen.owner, seen.board_number):
-            return boards.ready(elsewhere) and bool(_sync_once(elsewhere, {card_id: lease}))
+            return boards.is_ready(elsewhere) and bool(_sync_once(elsewhere, {card_id: lease}))
         seen = None  # it is on a board that Cardinal does not serve
     if seen is not None and not boards.agrees(services, seen):
         return False  # columns were renamed or deleted: read the card again with the current ones
@@ -174,10 +174,10 @@ def _keep_look(
         known = cards.get(db, card_id)
         if labels and known is not None and not known.archived:
             event_store.append(db, *labels, at=services.now())
-        change_reports.drop(db, card_id, moved.reports, services.now() - movers.KEPT)
+        change_reports.drop_reports(db, card_id, moved.reports, services.now() - movers.KEPT)
         refresh_requests.mark_served(db, card_id, requests)
         if seen is not None and not seen.archived:
-            column_order.mark(db, seen.board_id, seen.column)
+            column_order.mark_column(db, seen.board_id, seen.column)
         reactor.advance(db, now=services.now())
         quiet = refresh_requests.counts(db, card_id)[0] == requests
         if quiet:

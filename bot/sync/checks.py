@@ -64,7 +64,7 @@ def overdue(services: Services, now: datetime, paused: Collection[BoardId] = ())
     """
     with event_store.reading(services.engine) as db:
         gone = boards.removed(db).union(paused)
-        return tuple(row.card_id for row in ci.waiting(db) if _is_due(db, row, gone, now))
+        return tuple(row.card_id for row in ci.awaited_checks(db) if _is_due(db, row, gone, now))
 
 
 def read_again(services: Services, card_id: CardId) -> None:

@@ -23,7 +23,7 @@ PREFIX, TURN = "rank:", "ranks"
 TURN_S = 60  # of one process at a time: an older reading never overwrites a newer one
 
 
-def mark(db: Connection, board_id: BoardId, column: str | None) -> None:
+def mark_column(db: Connection, board_id: BoardId, column: str | None) -> None:
     """Have the column's order read if runs wait in it; the order decides which starts first."""
     if column is None or not policies.in_force(db, board_id).archetype(column).STARTS_RUNS:
         return

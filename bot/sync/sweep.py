@@ -24,7 +24,7 @@ def sweep(services: Services) -> tuple[CardId, ...]:
 
     Of a large board one point's worth is compared, more if the board changed; see `sweep_cursor`.
     """
-    if not access.check(services, thoroughly=False):
+    if not access.check_access(services, thoroughly=False):
         return ()  # no call can succeed, and the fault is recorded
     return _compare(services)
 
@@ -40,7 +40,7 @@ def _came(services: Services, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId
 
 
 def _compare(services: Services) -> tuple[CardId, ...]:
-    board_id, address = board.serve(services), services.board.address
+    board_id, address = board.serve_board(services), services.board.address
     quiet = _quiet(services, board_id)
     memory = sweep_cursor.load_memory(services.hub.records, board_id, [*address, *quiet])
     turn = sweep_cursor.Round(memory, services.now())

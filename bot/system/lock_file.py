@@ -48,7 +48,7 @@ def hold_lock(home: Path) -> Iterator[None]:
             _pids(home).unlink(missing_ok=True)
 
 
-def record(home: Path, presence: Presence) -> None:
+def record_presence(home: Path, presence: Presence) -> None:
     """Write the record, at once and whole."""
     text = json.dumps(
         {"up": presence.up, "address": presence.address, "parts": dict(presence.parts)}, indent=1

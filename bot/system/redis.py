@@ -61,7 +61,7 @@ class SocketFolderError(CardinalError):
         )
 
 
-def connect(config: Config) -> Redis:
+def connect_redis(config: Config) -> Redis:
     """Return a client that connects at its first command; no command waits longer than ANSWER_S.
 
     No command is tried twice: one that was obeyed unheard would leave a mark without its wake-up.

@@ -55,7 +55,7 @@ class Order:
 _ORDER = TypeAdapter(Order)
 
 
-def begin(home: Path, now: datetime, *, lasting: timedelta, most: int) -> Order:
+def begin_capture(home: Path, now: datetime, *, lasting: timedelta, most: int) -> Order:
     """Capture deliveries from now on, within the limits; earlier captures stay."""
     order = Order(now + min(lasting, LONGEST), max(1, min(most, MAX)), secrets.token_hex(16))
     path = home / ORDER
@@ -65,12 +65,12 @@ def begin(home: Path, now: datetime, *, lasting: timedelta, most: int) -> Order:
     return order
 
 
-def end(home: Path) -> None:
+def end_capture(home: Path) -> None:
     """Capture no more deliveries."""
     (home / ORDER).unlink(missing_ok=True)
 
 
-def current(home: Path, now: datetime) -> Order | None:
+def current_capture(home: Path, now: datetime) -> Order | None:
     """Return the order in force; None without one."""
     try:
         order = _ORDER.validate_json((home / ORDER).read_bytes())
@@ -93,7 +93,7 @@ class Keeper:
 
     def take(self, deliveries: Sequence[tuple[Delivery, Mapping[str, str]]]) -> None:
         """Write redacted copies if an order is in force; header names are in lower case."""
-        order = current(self.home, self.clock())
+        order = current_capture(self.home, self.clock())
         if order is None:
             return
         for delivery, headers in deliveries:

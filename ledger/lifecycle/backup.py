@@ -50,7 +50,7 @@ def backup(engine: Engine, target: Path) -> ChainReport:
     if target.exists():
         raise BackupError(f"{target} exists: name a file that does not, so that no older back-up is lost")
     with copied(engine, target) as partial:
-        return check(partial)
+        return check_copy(partial)
 
 
 @contextmanager
@@ -83,7 +83,7 @@ def copied(engine: Engine, target: Path) -> Iterator[Path]:
         raise BackupError(f"{target} cannot be written: {error}; {step}") from error
 
 
-def check(file: Path) -> ChainReport:
+def check_copy(file: Path) -> ChainReport:
     """Return the report on the chain in `file`. Raises BackupError for other files, BrokenChainError."""
     require_sound(file)
     with _ledger_in(file) as db:
@@ -113,7 +113,7 @@ def restore(source: Path, url: str, *, overwrite_newer: bool = False) -> ChainRe
     `.broken`.
     """
     place = make_url(url)
-    report = check(source)
+    report = check_copy(source)
     if place.get_backend_name() == "postgresql":
         return _copy_over(source, url)
     target = Path(str(place.database))

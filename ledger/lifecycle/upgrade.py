@@ -19,7 +19,7 @@ from ledger.db.statements import drive
 from ledger.db.tables import VIEW_PREFIX, VIEWS, EditionState, editions
 from ledger.db.transactions import beside, reading, writing
 from ledger.errors import NewerLedgerError
-from ledger.lifecycle.edition import EditionRow, every, is_outdated, live, mine, own, refusal
+from ledger.lifecycle.edition import EditionRow, edition_error, every, is_outdated, live, mine, own_edition
 from ledger.lifecycle.migrate import current_number, known_number, migrate
 from ledger.lifecycle.migrations.m0007_editions import make_table
 from ledger.log.event_store import last_seq, read
@@ -42,7 +42,7 @@ def is_current(engine: Engine) -> bool:
         number = current_number(db)
         if number > known_number():
             raise NewerLedgerError(number, known_number())
-        row = own(every(db))
+        row = own_edition(every(db))
         return row is not None and row.state is EditionState.LIVE
 
 
@@ -50,7 +50,7 @@ def require_current(engine: Engine) -> None:
     """Raise OlderLedgerError, NewerLedgerError or OutdatedError unless the ledger is this code's."""
     if not is_current(engine):
         with reading(engine) as db:
-            raise refusal(db)
+            raise edition_error(db)
 
 
 def upgrade_ledger(
@@ -101,7 +101,7 @@ def fold_beside(
 
 def _refuse_outdated(db: Connection, back: bool) -> None:
     if is_outdated(every(db)) and not back:
-        raise refusal(db)
+        raise edition_error(db)
 
 
 def _fold_page(db: Connection, most: int) -> int:
@@ -202,7 +202,7 @@ def _views_of(tables: tuple[Table, ...]) -> tuple[str, ...]:
 
 
 def _folded(rows: tuple[EditionRow, ...]) -> tuple[str, ...] | None:
-    row = own(rows)
+    row = own_edition(rows)
     return None if row is None or row.state is not EditionState.FOLDING else row.folded
 
 
@@ -217,10 +217,10 @@ def _is_behind(db: Connection, rows: tuple[EditionRow, ...], most: int) -> bool:
 
 
 def _position(rows: tuple[EditionRow, ...]) -> int:
-    row = own(rows)
+    row = own_edition(rows)
     return 0 if row is None else row.position
 
 
 def _is_live(rows: tuple[EditionRow, ...]) -> bool:
-    row = own(rows)
+    row = own_edition(rows)
     return row is not None and row.state is EditionState.LIVE

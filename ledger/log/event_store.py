@@ -184,7 +184,7 @@ def streams_after(db: Connection, after: int, *, limit: int) -> tuple[int, froze
     return (rows[-1][0] if rows else after), frozenset(stream for _, stream in rows)
 
 
-def digest_of(db: Connection, stream: str) -> str:
+def stream_digest(db: Connection, stream: str) -> str:
     """Return the digest of the stream's newest event, which covers the log up to it; empty without one."""
     return _digest.scalar(db, {"stream": stream}) or ""
 

@@ -226,7 +226,7 @@ def of_agent(run_id: RunId, question_id: QuestionId, text: str, choices: tuple[s
     return QuestionAsked(run_id, question_id, _WORDS[Subject.WORK], text, choices, Subject.WORK)
 
 
-def answered(
+def question_answered(
     run_id: RunId, question_id: QuestionId, question: LimitQuestion, *, by: str, text: str, code: str = ""
 ) -> QuestionAnswered:
     """Return the answer with its meaning: `code`, or without one the meaning of the words."""

@@ -13,7 +13,7 @@ from ledger.states import Ending
 from ledger.views.runs import RunRow, runs
 
 
-def card_of(db: Connection, run_id: RunId) -> CardId | None:
+def card_of_run(db: Connection, run_id: RunId) -> CardId | None:
     """Return the card of the run; None when it was never queued."""
     card_id: CardId | None = value(db, runs.c.card_id, run_id=run_id)
     return card_id

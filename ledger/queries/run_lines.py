@@ -74,7 +74,9 @@ def _version_before(stream: Any, seq: Any) -> Select[Any]:
     return select(func.max(events.c.version)).where(events.c.stream == stream, events.c.seq < seq)
 
 
-def later(db: Connection, run_id: RunId, after: int, limit: int, *, behind: int = MAX_BEHIND) -> RunLines:
+def later_lines(
+    db: Connection, run_id: RunId, after: int, limit: int, *, behind: int = MAX_BEHIND
+) -> RunLines:
     """Return at most `limit` lines after the event `after`, of the run's newest `behind` events."""
     stream = stream_of(run_id)
     head, newest = _newest.first(db, {"stream": stream}) or (0, 0)

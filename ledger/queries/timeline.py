@@ -347,7 +347,7 @@ def of_card(
     newest = islice(sorted(map(tuple, stored), reverse=True), limit)
     lines = [
         replace(
-            line(card_id, seq, at, decode(kind, body)),
+            event_line(card_id, seq, at, decode(kind, body)),
             payload=body if zoom == Zoom.DEBUG and kind in PAYLOADS else "",
         )
         for seq, at, kind, body in newest
@@ -361,7 +361,7 @@ def times_of(db: Connection, card_id: CardId, kind: type[CardEvent], since: date
     return tuple([row[0] for row in _times.all(db, mine)])
 
 
-def line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
+def event_line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
     """Return the line of one event of the card or of a run of it."""
     kind = type(event).__name__
     zoom, tell = LINES.get(kind, (Zoom.DEBUG, lambda _e: kind))

@@ -39,7 +39,7 @@ class ExaminationRow:
         return tuple(KeptFinding(*fields) for fields in json.loads(self.findings))
 
 
-def record(
+def record_examination(
     db: Connection, host: str, subject: ExaminationSubject, examiner: str, findings: Iterable[KeptFinding]
 ) -> None:
     """Keep the findings; too many and too long ones are cut."""

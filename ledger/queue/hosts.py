@@ -60,7 +60,7 @@ def drain(db: Connection, name: str, *, drained: bool) -> bool:
     return change(db, hosts, {"name": name}, drained=drained) > 0
 
 
-def remove(db: Connection, name: str) -> bool:
+def remove_host(db: Connection, name: str) -> bool:
     """Forget the host and its results; False for an unknown one.
 
     One that lives is there again with its next heartbeat.

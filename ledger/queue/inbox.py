@@ -188,14 +188,14 @@ def record_failure(
     return spent and bool(changed)
 
 
-def due(engine: Engine, *, limit: int, late_s: float = 0.0) -> tuple[DeliveryId, ...]:
+def due_deliveries(engine: Engine, *, limit: int, late_s: float = 0.0) -> tuple[DeliveryId, ...]:
     """Return deliveries that nobody works on and that may be tried for `late_s` by now, the oldest first."""
     with reading(engine) as db:
         now = database_now(db) - timedelta(seconds=late_s)
         return tuple([delivery_id for (delivery_id,) in _due.all(db, {"now": now, "most": limit})])
 
 
-def waiting(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[Delivery, ...]:
+def still_waiting(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[Delivery, ...]:
     """Return those of the deliveries that wait and that nobody works on, in the order given."""
     query = _deliveries().where(inbox.c.delivery_id.in_(tuple(delivery_ids)), inbox.c.state == "waiting")
     rows = {row[0]: _read(*row) for row in db.execute(query)}
@@ -248,7 +248,7 @@ def _mine(claimed: Delivery) -> dict[str, object]:
     return {"delivery_id": claimed.delivery_id, "state": "claimed", "attempts": claimed.attempt}
 
 
-def counts(db: Connection) -> dict[str, int]:
+def delivery_counts(db: Connection) -> dict[str, int]:
     """Return how many deliveries are waiting, claimed, done and quarantined; MAX_COUNTED: so many or more."""
     states = ("waiting", "claimed", "done", "quarantined")
     return {state: _counted(state).scalar(db, {}) for state in states}

@@ -242,7 +242,7 @@ _CLAIMED = text("state = 'claimed'")  # spelt out for the partial index, see `_i
 _HOLDERS = Statement(select(outbox.c.holder).where(_CLAIMED).distinct())
 
 
-def release(db: Connection, holder: str, wait_s: float) -> int:
+def release_entries(db: Connection, holder: str, wait_s: float) -> int:
     """Let others take over, in `wait_s`, the longer claims of `holder`, who is known to be dead.
 
     Return how many entries those were.

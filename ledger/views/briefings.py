@@ -36,7 +36,7 @@ def newest(db: Connection, run_id: RunId) -> BriefingRow | None:
     return find(db, BriefingRow, briefings, "-seq", run_id=run_id)
 
 
-def issue_of(db: Connection, run_id: RunId) -> str:
+def briefed_issue(db: Connection, run_id: RunId) -> str:
     """Return the digest of the issue's text in the run's newest briefing; empty before the first."""
     return value(db, briefings.c.issue, "-seq", run_id=run_id) or ""
 

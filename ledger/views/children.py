@@ -15,7 +15,7 @@ from ledger.fold import Fold
 from ledger.ids import CardId, RunId
 from ledger.views.cards import CardRow
 from ledger.views.cards import get as get_card
-from ledger.views.links import place_of
+from ledger.views.links import issue_place
 from ledger.views.runs import runs
 
 MAX_DEPTH = 20  # no policy allows as many
@@ -88,7 +88,7 @@ def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
 
 @fold.on(CardConverted)
 def _transferred(db: Connection, _it: Recorded, event: CardConverted) -> None:
-    place = place_of(event.place_before)
+    place = issue_place(event.place_before)
     if place is not None:
         now = {"repository": event.repository, "number": event.number}
         change(db, children, {"repository": place[0], "number": place[1]}, **now)

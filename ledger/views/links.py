@@ -114,7 +114,7 @@ def parent_of(db: Connection, card_id: CardId) -> ParentRow | None:
     return find(db, ParentRow, parents, card_id=card_id)
 
 
-def place_of(issue: str) -> Place | None:
+def issue_place(issue: str) -> Place | None:
     """Return the place of owner/repository#number; None for any other text."""
     repository, _, number = issue.rpartition("#")
     return (repository, int(number[:18])) if repository and number.isdecimal() else None
@@ -159,7 +159,7 @@ def dependents(db: Connection, repository: str, number: int, limit: int) -> tupl
     return values(db, links.c.card_id, "card_id", limit=limit, repository=repository, number=number)
 
 
-def held() -> Select[tuple[str]]:
+def held_cards() -> Select[tuple[str]]:
     """Return the query for the cards that may not start."""
     return select(links.c.card_id).where(_holds())
 
@@ -247,7 +247,7 @@ def _seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
         public = row["repository"] in event.public
         insert(db, links, {"card_id": event.card_id, "done": done, "public": public, **row})
     drop(db, parents, card_id=event.card_id)
-    if (place := place_of(event.parent)) is not None:
+    if (place := issue_place(event.parent)) is not None:
         above = {"repository": place[0], "number": place[1], "public": place[0] in event.public}
         keep(db, parents, {"card_id": event.card_id}, above)
 
@@ -286,7 +286,7 @@ def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> 
 
 @fold.on(CardConverted)
 def _issue_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
-    if (was := place_of(event.place_before)) is not None:
+    if (was := issue_place(event.place_before)) is not None:
         before = {"repository": was[0], "number": was[1]}
         _carry(db, before, repository=event.repository, number=event.number)
 

@@ -13,7 +13,7 @@ MAX_NAMED = 3
 ELSEWHERE = "an issue in another repository"
 
 
-def waiting(policy: Policy, snapshot: Snapshot) -> tuple[CardState, str] | None:
+def why_waiting(policy: Policy, snapshot: Snapshot) -> tuple[CardState, str] | None:
     """Return the state of a waiting card and its reason; None when nothing holds its queued run back.
 
     Whoever may read the card may read the reason: it names no private issue of another repository.
@@ -64,7 +64,7 @@ def _named(policy: Policy, blockers: list[BlockerSeen]) -> str:
 
 def ask_about_blockers(policy: Policy, snapshot: Snapshot, run_id: RunId) -> Decision:
     """Ask people, as a comment that notifies, where the run cannot start without them."""
-    held, about_part = waiting(policy, snapshot), _ask_about_part(policy, snapshot)
+    held, about_part = why_waiting(policy, snapshot), _ask_about_part(policy, snapshot)
     if held is None or held[0] is not CardState.NEEDS_INPUT:
         return about_part
     # The key stands in the comment, too.

@@ -26,7 +26,7 @@ from ledger.events.placement import RepositoryResolved
 from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected, RunSteered
 from ledger.states import CardState, Reason
 from rules.card.agent_choice import chooses
-from rules.card.state import change, explain
+from rules.card.state import change_state, explain
 from rules.intents import by_command, internal, outbound, rule_results
 from rules.intents.outbound import Decision, Intent, RuleEvent, Say
 from rules.policy.model import Policy
@@ -123,11 +123,11 @@ def guard_move(
     because = refusal(policy, snapshot)
     reason = Reason.OTHER if snapshot.mover.login else Reason.MOVER_UNKNOWN
     if snapshot.archived:
-        shown = change(policy, snapshot, CardState.ARCHIVED, because, reason)
+        shown = change_state(policy, snapshot, CardState.ARCHIVED, because, reason)
     elif snapshot.live_run:
         shown = explain(snapshot, because, reason)
     else:
-        shown = change(policy, snapshot, CardState.BLOCKED, because, reason)
+        shown = change_state(policy, snapshot, CardState.BLOCKED, because, reason)
     if snapshot.is_draft:  # nobody can comment on it: its face says so
         return shown
     # Once an hour for each person and place: a card can be dragged without end, and each comment is a mail.

@@ -244,7 +244,7 @@ def _refusal(typed: str, allowed: tuple[str, ...], role: Role, login: str) -> st
     return f"{code(typed)} needs {named}; {code(login)} has the role {code(role)} here."
 
 
-def unknown(word: str) -> str:
+def unknown_command(word: str) -> str:
     """Return that there is no such command, and which is meant; empty where there is one."""
     known = COMMANDS.names()
     if word in known:
@@ -255,7 +255,7 @@ def unknown(word: str) -> str:
 
 
 def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
-    if because := unknown(word):
+    if because := unknown_command(word):
         return Mistyped(plain(word, 40), because)
     part = COMMANDS.load(word)
     if part.TAKES == "none":

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.model.limit_answers import CANCEL, CHOSEN_ONLY, FINISH, Code, Subject, codes_of, read, subject_of
 from ledger.states import RunState
-from rules.card.trigger import stamp, was_before
+from rules.card.trigger import time_stamp, was_before
 from rules.chatops.parser import APART, BOX, chosen_question, door_of, seen_stop
 from rules.intents.internal import AnswerQuestion, RequeueRun, StopRun
 from rules.intents.outbound import Decision, Intent, Say
@@ -25,7 +25,7 @@ def about(given: CommandGiven) -> str:
     """Return the key under which answers to this command are one comment."""
     if door_of(given.source) == BOX:
         # The same box can be ticked again, and be answered otherwise then.
-        at = f":{stamp(given.said_at)}" if given.said_at else ""
+        at = f":{time_stamp(given.said_at)}" if given.said_at else ""
         return f"command:{given.comment_id}:{given.source}{at}"
     return f"command:{given.comment_id}"
 
@@ -54,7 +54,7 @@ def answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, te
     return record_answer(snapshot, run, question, by, read(question, text), chosen_option(question, text))
 
 
-def choose(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code) -> Decision:
+def choose_answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code) -> Decision:
     """Record a choice that a command of its own made, and let the run go on."""
     labels = dict(zip(codes_of(question), question.choices, strict=False))
     return record_answer(snapshot, run, question, by, meant, labels.get(meant, meant))

@@ -10,7 +10,7 @@ from ledger.states import RunState
 from rules.card.trigger import was_before
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import approved_plan, refusal_to_answer
-from rules.chatops.replies import beaten, beaten_by, choose, say
+from rules.chatops.replies import beaten, beaten_by, choose_answer, say
 from rules.intents.internal import RequeueRun
 from rules.intents.outbound import Decision, Intent, UntickBoxes
 from rules.policy.model import Policy
@@ -85,7 +85,11 @@ def _stage(
             snapshot, given, f"The question of {run.run_id} was posted after that was written: read it."
         )
     refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)
-    return say(snapshot, given, refused) if refused else choose(snapshot, run, question, given.by, Code.GO_ON)
+    return (
+        say(snapshot, given, refused)
+        if refused
+        else choose_answer(snapshot, run, question, given.by, Code.GO_ON)
+    )
 
 
 def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | None:

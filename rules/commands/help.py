@@ -20,10 +20,10 @@ TAKES = "optional"
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Post the table of all commands."""
-    return say(snapshot, given, table(policy))
+    return say(snapshot, given, command_table(policy))
 
 
-def table(policy: Policy) -> str:
+def command_table(policy: Policy) -> str:
     """Return a Markdown table of the commands, their effects and who may give them."""
     rows = ["| command | what it does | who |", "| --- | --- | --- |"]
     for name, part in COMMANDS.all():

@@ -1,7 +1,7 @@
 """Lost and regained access: its meaning for the cards of a repository or an organisation."""
 
 from ledger.states import RUN_HELD, CardState, Reason
-from rules.card.state import change, derive_state
+from rules.card.state import change_state, derive_state
 from rules.card.stops import stopped_by
 from rules.intents.internal import RequeueRun, StopRun
 from rules.intents.outbound import Decision
@@ -17,7 +17,7 @@ def foreign(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block a card whose issue other people have the say over: nothing that is said there is obeyed."""
     owner = plain(snapshot.board_owner, 60)
     said = f"its issue is outside of {owner}: cards of other owners are shown, and nothing is done for them"
-    return change(policy, snapshot, CardState.BLOCKED, said, Reason.OUT_OF_REACH)
+    return change_state(policy, snapshot, CardState.BLOCKED, said, Reason.OUT_OF_REACH)
 
 
 def spread(policy: Policy, snapshot: Snapshot) -> Decision:

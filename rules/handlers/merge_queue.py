@@ -6,8 +6,8 @@ from typing import Any
 from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited
 from ledger.states import CardState, Gate, Reason
 from rules.card.move_rights import may_move
-from rules.card.state import change, explain
-from rules.card.trigger import stamp
+from rules.card.state import change_state, explain
+from rules.card.trigger import time_stamp
 from rules.intents.outbound import CancelMerge, CheckGroup, Decision, Say
 from rules.policy.model import Policy
 from rules.runs.gate import merge_of
@@ -40,8 +40,8 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
         f"pull request #{pull.number} is not merged by GitHub any more ({why}): look at it, then {again}"
     )
     # Nobody looks at a card in its last column again: the comment calls for somebody.
-    notice = Say(card, f"unmerged:{stamp(now)}", sentence(because), "pull")
-    return change(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+    notice = Say(card, f"unmerged:{time_stamp(now)}", sentence(because), "pull")
+    return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
 
 
 def grouped(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: datetime) -> Decision:

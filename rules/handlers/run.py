@@ -9,11 +9,11 @@ from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import Ending, RunState
 from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
-from rules.card.left_column import release
+from rules.card.left_column import release_card
 from rules.card.state import derive_state
 from rules.card.stops import stopped_by
 from rules.handlers import ci, failed_run, job
-from rules.handlers.card_moved import enter
+from rules.handlers.card_moved import enter_column
 from rules.intents.internal import EndRun, QueueRun, RequeueRun
 from rules.intents.outbound import (
     AnswerThread,
@@ -275,9 +275,11 @@ def _onward(
     policy: Policy, snapshot: Snapshot, run: RunSeen, event: runs.RunEnded, now: datetime
 ) -> Decision:
     if snapshot.held_back:
-        return derive_state(policy, snapshot) + release(snapshot, now)
+        return derive_state(policy, snapshot) + release_card(snapshot, now)
     if (snapshot.column or "").casefold() != run.column.casefold():
-        return enter(policy, snapshot, now)  # it was let go at once; now that the run has ended, it is served
+        return enter_column(
+            policy, snapshot, now
+        )  # it was let go at once; now that the run has ended, it is served
     column = policy.column(run.column)
     # What the column does next is about the work that it is for.
     done = column is not None and event.ending is Ending.SUCCEEDED and run.mode == column.mode

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import located, unknown
-from rules.policy.repository import Name, Names, PolicyModel, TimeZone, setting, whole
+from rules.policy.repository import Name, Names, PolicyModel, TimeZone, setting, whole_number
 from rules.policy.yaml_reader import Path, Written
 from rules.text import code
 
@@ -95,7 +95,7 @@ class CardSchedule(PolicyModel):
         None, "The issue's repository, at the board's owner; left out, the board's home."
     )
     labels: Names = setting((), "Labels of the issue.")
-    open_cards: int = whole(
+    open_cards: int = whole_number(
         1, 1, 20, "How many of its cards may be open at once; while there are that many, none is made."
     )
 

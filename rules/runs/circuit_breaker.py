@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from ledger.events import run as runs
 from ledger.events.board import BoardHalted, HaltLifted
 from ledger.states import BY_ITSELF, Ending, RunState
-from rules.card.trigger import stamp
+from rules.card.trigger import time_stamp
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import Halt, RunSeen, Snapshot
@@ -65,7 +65,7 @@ def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
         " run failed need a `/cardinal retry`."
     )
     return Decision(
-        (halt, Say(snapshot.card_id, f"halt:{stamp(now)}", text)), (f"the board is halted: {said}",)
+        (halt, Say(snapshot.card_id, f"halt:{time_stamp(now)}", text)), (f"the board is halted: {said}",)
     )
 
 

@@ -112,7 +112,7 @@ def shares(demands: Sequence[Demand], free: int) -> dict[BoardId, int]:
     return taken
 
 
-def choose(
+def choose_runs(
     policy: Policy,
     waiting: Sequence[Waiting],
     load: Load,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from runner.text.plain import cut, one_line
+from runner.text.plain import cut_bytes, one_line
 
 _TEXT_BYTES = 8_000
 _LINE_BYTES = 500
@@ -23,7 +23,7 @@ _TARGET = r"^(#?[1-9][0-9]{0,8}|[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,1
 
 
 def _cut_to(cap_bytes: int) -> BeforeValidator:
-    return BeforeValidator(lambda value: cut(value, cap_bytes) if isinstance(value, str) else value)
+    return BeforeValidator(lambda value: cut_bytes(value, cap_bytes) if isinstance(value, str) else value)
 
 
 def _line_of(cap_bytes: int) -> BeforeValidator:

@@ -281,7 +281,7 @@ class Mirror:
                 title, _, text = answer.partition("\n")
                 name, _, kind = title.partition(" ")
                 if kind == "commit":
-                    self._known[name] = commits.parsed(name, text)
+                    self._known[name] = commits.parse_commit(name, text)
         try:
             return tuple(self._known[name] for name in names)
         except KeyError as error:
@@ -300,7 +300,7 @@ class Mirror:
         """Store a commit, signed if there is a key, and return its id. Raises SigningError."""
         content = signing.signed(commit, key, self._beat) if key else commits.commit_text(commit)
         name = write_object(self.path, "commit", content)
-        self._known[name] = commits.parsed(name, content.decode())
+        self._known[name] = commits.parse_commit(name, content.decode())
         return name
 
     def query(self, *words: str, given: bytes = b"", objects: Path | None = None) -> str:

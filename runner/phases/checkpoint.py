@@ -21,7 +21,7 @@ from ledger.views.checkpoints import CheckpointRow
 from runner.artifacts import session_archive
 from runner.artifacts.backend import Beat, StoreError
 from runner.artifacts.blobs import BlobStore
-from runner.artifacts.opening import opened
+from runner.artifacts.opening import open_store
 from runner.artifacts.store import CAP_BYTES, store_of
 from runner.checks.places import tenancy
 from runner.errors import (
@@ -61,7 +61,7 @@ def checkpoint(run: RunContext) -> None:
     _keep(run, run.log.beat, HOLD_S)
 
 
-def signature(run_id: RunId, generation: int) -> str:
+def claim_signature(run_id: RunId, generation: int) -> str:
     """Return a claim's signature of the workspace that has its files."""
     return f"{run_id}-{generation}"
 
@@ -102,7 +102,7 @@ def _said(run: RunContext) -> tuple[int, int, bool]:
 def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bool] | None = None) -> bool:
     """Return whether the reading counts: not where the agent said more since `before` than was read."""
     order = run.order
-    if run.workspace.fresh or signature(order.run_id, order.generation) not in run.workspace.signed():
+    if run.workspace.fresh or claim_signature(order.run_id, order.generation) not in run.workspace.signed():
         return True  # the files are of an older claim, and there may be newer ones elsewhere
     try:
         event = _kept(run, beat, hold_s)
@@ -222,7 +222,7 @@ def _put(run: RunContext, path: Path, beat: Beat) -> str:
 
 
 def _store(run: RunContext) -> BlobStore:
-    return opened(run.order.places.store, run.order.places.artifacts)
+    return open_store(run.order.places.store, run.order.places.artifacts)
 
 
 @dataclass(slots=True)

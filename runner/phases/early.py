@@ -7,7 +7,7 @@ from ledger.events.run import BranchPushed, Progressed
 from runner.branch.export import export_commit
 from runner.errors import CommandTimeoutError, MovedBranchError, RepositoryError, WorkspaceError
 from runner.git.mirror import DiffStat
-from runner.guards.report import listed
+from runner.guards.report import list_violations
 from runner.phases.guard import judgement, unanswered
 from runner.phases.publish import measure, open_concerns, push
 from runner.session.context import RunContext
@@ -59,8 +59,8 @@ def _withheld(run: RunContext, judged: GuardsJudged, change: DiffStat, head: str
     """Return why the commit is not published now; empty when it is."""
     denied = tuple(finding for finding in judged.findings if finding.action == "deny")
     if denied or judged.left_out:
-        return f"the guardrails refuse it: {listed(denied or judged.findings, judged.left_out)}"
+        return f"the guardrails refuse it: {list_violations(denied or judged.findings, judged.left_out)}"
     doubtful = tuple(finding for _, some, _ in unanswered(run, judged) for finding in some)
     if doubtful:
-        return f"the guardrails want a person's word: {listed(doubtful)}"
+        return f"the guardrails want a person's word: {list_violations(doubtful)}"
     return open_concerns(run, change, head).text

@@ -16,7 +16,7 @@ from runner.phases.prepare import (
     take_workspace,
     unpack_session,
 )
-from runner.phases.work import work
+from runner.phases.work import do_work
 from runner.session.context import RunContext
 from runner.text.plain import one_line
 
@@ -28,7 +28,7 @@ _MESSAGE = "Left behind"
 def investigate(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """Take an investigation to its ending. Raises StageExit for every other exit, and RunnerError."""
     base = _prepare(run, allow_unsandboxed=allow_unsandboxed)
-    work(run)
+    do_work(run)
     checkpoint(run)
     _hand_in(run, base)
 

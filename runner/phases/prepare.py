@@ -18,7 +18,7 @@ from runner.checks.by_path import all_lines, set_up_of
 from runner.checks.places import clear_away, note_hosts, start_command, tenancy
 from runner.exec.child import finish
 from runner.git.mirror import Heads
-from runner.phases.checkpoint import FILES, KEPT, Brought, as_folder, bring, record_restored, signature
+from runner.phases.checkpoint import FILES, KEPT, Brought, as_folder, bring, claim_signature, record_restored
 from runner.phases.stage_transitions import stands_at
 from runner.prompts.briefing import digest_of
 from runner.run.exits import failed
@@ -105,7 +105,7 @@ def _stale(run: RunContext) -> tuple[str, str, str]:
     """
     order, place = run.order, tenancy(run.order).card_id
     last, signed = run.log.workspace(place), run.workspace.signed()
-    known = signature(last.run_id, last.generation) if last is not None else ""
+    known = claim_signature(last.run_id, last.generation) if last is not None else ""
     holder = (last.host if last is not None else order.host) or THIS_HOST
     if last is not None and last.host != order.host:
         return f"host {holder} worked on the card since", holder, known
@@ -124,7 +124,7 @@ def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
     if not where:
         # Both, until it is recorded: a crash between the two makes nobody else's files of these. Not longer:
         # a ledger that is restored knows the older claim, and may not take what came after it.
-        own = signature(order.run_id, order.generation)
+        own = claim_signature(order.run_id, order.generation)
         run.workspace.sign(known, own)
         run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation))
         run.workspace.sign(own)
@@ -143,7 +143,7 @@ def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
 
 def mark_prepared(run: RunContext) -> None:
     """Mark the workspace as complete, and as this claim's."""
-    run.workspace.sign(signature(run.order.run_id, run.order.generation))
+    run.workspace.sign(claim_signature(run.order.run_id, run.order.generation))
     run.workspace.mark_ready()
 
 

@@ -3,7 +3,7 @@
 from ledger.states import RunState
 from runner.agents.contract import Phase
 from runner.phases.early import publish_early
-from runner.phases.stage_transitions import ask, brief_stage, close, enter, exit_stage
+from runner.phases.stage_transitions import ask, brief_stage, close, enter_stage, exit_stage
 from runner.phases.work import cut_short, deliver_answer, resume, take_turn
 from runner.run.exits import failed
 from runner.run.facts import StageVisit
@@ -27,7 +27,7 @@ def play_stages(run: RunContext) -> None:
             continue
         due = admit_entry(run.order.stages, run.history)
         if isinstance(due, Enter):
-            enter(run, due)
+            enter_stage(run, due)
         else:
             ask(run, due)
     if log.open is not None:

@@ -9,14 +9,14 @@ from ledger.states import RunState
 from runner.agents.contract import READ_ONLY, Phase, Task
 from runner.branch.rebase import seen
 from runner.errors import KilledError
-from runner.guards.report import refusal
+from runner.guards.report import refusal_text
 from runner.phases.stage_transitions import close, reopen_stage
 from runner.prompts.compose import CI_TURN, compose
 from runner.run.exits import AwaitApproval, Park, StopRequested, failed
 from runner.run.facts import GUARD_TURN, Question
 from runner.run.limits import ASKS, ExceededLimit, RunUsage
 from runner.session.context import RunContext
-from runner.session.turn import TurnResult, play
+from runner.session.turn import TurnResult, play_turn
 
 _SUBJECTS = {
     ExceededLimit.TIME: Subject.TIME,
@@ -61,7 +61,7 @@ def make_plan(run: RunContext) -> None:
             raise failed("gave_up", "the agent ended its turn without proposing a plan")
 
 
-def work(run: RunContext) -> None:
+def do_work(run: RunContext) -> None:
     """Return once the agent reported the end of its work, and no turn is interrupted."""
     phase, turn = _FIRST.get(run.order.kind, (Phase.WORK, "work"))
     if run.order.investigates:
@@ -125,7 +125,7 @@ def repair_change(run: RunContext) -> None:
 
 
 def _refused(run: RunContext) -> str:
-    return refusal(run.history.guards.denied, seen(run) or run.mirror.head(run.order.base_branch))
+    return refusal_text(run.history.guards.denied, seen(run) or run.mirror.head(run.order.base_branch))
 
 
 def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> None:
@@ -157,7 +157,7 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
         refused=history.refused(),
         investigates=order.investigates,
     )
-    result = play(run, task)
+    result = play_turn(run, task)
     if result.session_gone and task.session_id:  # a killed agent may not have written it to its disk yet
         run.log.append(SessionLost(order.run_id, task.session_id), Progressed(order.run_id, _LOST))
         take_turn(run, phase, turn, detail=detail)  # once more at most: this one has no session to lose

@@ -258,7 +258,7 @@ class Turn:
         return f"the agent's program {how}" + (f": {last}" if last else "")
 
 
-def play(run: RunContext, task: contract.Task) -> TurnResult:
+def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
     """Play `task` with the agent, and leave nothing of it running.
 
     Raises SpawnError, ScenarioError or another RunnerError when it cannot start, StaleClaimError when the

@@ -54,8 +54,10 @@ def settled(engine: Engine, limit_s: float = LIMIT_S) -> None:
 
     def calm() -> bool:
         with event_store.reading(engine) as db:
-            counts = inbox.counts(db)
-            waiting = counts["waiting"] + counts["claimed"] + len(refresh_requests.waiting(db, limit=1))
+            counts = inbox.delivery_counts(db)
+            waiting = (
+                counts["waiting"] + counts["claimed"] + len(refresh_requests.requested_cards(db, limit=1))
+            )
             return not waiting and not _open(db)
 
     until(calm, "nothing waits in the ledger any more", limit_s)

@@ -18,7 +18,7 @@ OF_QUEUES = ("ledger/queue/", "bot/outbox/publisher.py")
 BOUND = re.compile(r"_?(MOST|LEAST|LONGEST|SHORTEST)_[A-Z]")  # a limit begins with MAX_ or MIN_
 # Names that several modules give to public functions with different parameters, and how many lists of
 # parameters a name has at the most. Both only fall. `WITH_MODULE` are said with their module (`outbox.get`).
-MAX_NAMESAKES, MAX_MEANINGS = 229, 6
+MAX_NAMESAKES, MAX_MEANINGS = 45, 4
 WITH_MODULE = {"command", "read", "write", "newest", "get", "find"}
 # Fields of these are stored, or carried over to what is: they keep their names.
 STORED = ("ledger/events/", "ledger/views/", "rules/intents/")

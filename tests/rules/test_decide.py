@@ -12,7 +12,7 @@ from ledger.ids import EntryKey
 from ledger.states import CardState, check_card_step
 from rules.card.state import legal_way, rest_of
 from rules.decide import BOARD_RULES, CARD_RULES, decide
-from rules.explain import status, why
+from rules.explain import card_status, why
 from rules.intents.outbound import Decision
 from rules.registry import ARCHETYPES
 from rules.runs.kill_switch import spread_stop
@@ -54,7 +54,7 @@ def test_every_card_can_be_explained_in_one_harmless_line(snapshot: Snapshot, by
     assert line.strip()
     assert len(line) <= 400
     assert not set(line) & set("\n\x00\u202e")
-    assert status(by, snapshot, NOW)
+    assert card_status(by, snapshot, NOW)
 
 
 @pytest.mark.parametrize("archetype", ARCHETYPES.names())

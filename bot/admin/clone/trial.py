@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, commit_of, git, git_output, personal_settings
-from bot.admin.clone.proposal import proposed
+from bot.admin.clone.proposal import proposed_checks
 from bot.state.policy_names import PATH, installed
-from bot.system.env_file import parse as settings_of
+from bot.system.env_file import parse_env as settings_of
 from bot.system.program import TRIAL
 from rules.policy.model import Policy, parse
 from rules.policy.proposal import Proposal
@@ -186,7 +186,7 @@ def propose_checks(place: Trial) -> Proposal | None:
     tree = f"refs/heads/{place.into}"
     if git(place.top, "cat-file", "-e", f"{tree}:{PATH}").exit_code == 0:
         return None
-    return proposed(place.top, tree)
+    return proposed_checks(place.top, tree)
 
 
 def is_offline(agent: str, checks: Proposal) -> bool:

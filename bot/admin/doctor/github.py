@@ -146,7 +146,7 @@ def deliveries(context: DoctorContext) -> Iterator[CheckResult]:
         yield warn("deliveries", "GitHub sent no delivery in three days", "look at the webhook above")
         return
     came = [attempt for attempt in newest if attempt.get("status_code", 0) in hook_deliveries.OK]
-    lost = hook_deliveries.failed(context.hub, context.now, partial(arrived, context))
+    lost = hook_deliveries.list_failed(context.hub, context.now, partial(arrived, context))
     if not came:
         message = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
         yield fail("deliveries", message, "let the webhook's address be reached from outside")

@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from bot.github.api import pulls
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.posting import publish
+from bot.outbox.posting import publish_comment
 from bot.outbox.targets import current_card, pull_of
 from bot.render.markdown.escape import line
 from bot.state.outbox_context import OutboxContext
@@ -27,7 +27,7 @@ def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActRes
         return ActResult()  # closed or merged already, or the card was taken up again
     because = line(intent.because.rstrip(". "), 500)
     why = f"Closed without merging: {because}. Its commits stay in this pull request."
-    outcome = publish(context, entry, pull, why)
+    outcome = publish_comment(context, entry, pull, why)
     try:
         pulls.edit(context.hub, pull.repository, pull.number, state="closed")
     except RefusedError:

@@ -12,7 +12,7 @@ from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.new_cards import make_issue, put_on_board, wait_for
 from bot.outbox.targets import Talk, current_card, run_of
 from bot.render import new_issue
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.state import policies
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -72,7 +72,7 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
             return (known,)  # the agent requested the card itself, during its work
         return (FollowUpMade(card.card_id, intent.run_id, intent.proposal, repository, number),)
 
-    return ActResult(str(number), digest_of(text), events)
+    return ActResult(str(number), text_digest(text), events)
 
 
 def _placed(

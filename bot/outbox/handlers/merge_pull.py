@@ -11,11 +11,11 @@ from bot.github.client import Hub
 from bot.github.errors import ConflictError, RefusedError
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import Talk, card_of, pull_of
+from bot.outbox.targets import Talk, pull_of, read_row
 from bot.render.markdown.escape import code
 from bot.render.pull.body import title_of
 from bot.render.pull.gate_check import OWN_CHECKS
-from bot.render.run.story import issue_of as issue_named
+from bot.render.run.story import issue_link as issue_named
 from bot.state import snapshots
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -38,7 +38,7 @@ ACT = Act("merge:{card_id}:{head}:{about}", ordered=True, coalesce=True)
 def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActResult:
     """Merge, or let GitHub do so once it can; raises GivenUpError with advice for a person."""
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         seen, gate = snapshots.of_card(db, intent.card_id), checks.standing(db, intent.card_id, intent.head)
     policy = context.policy(card.board_id)
     column, mover = policy.column(card.column), seen.mover if seen is not None else NOBODY

@@ -1,7 +1,7 @@
 """Posts a question as a comment that notifies."""
 
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.posting import publish
+from bot.outbox.posting import publish_comment
 from bot.outbox.targets import Talk, talk_of_run
 from bot.render import question as text
 from bot.render.mention import run_mention
@@ -17,7 +17,7 @@ ACT = Act("question:{question_id}", priority=0, ordered=True)
 def carry_out(context: OutboxContext, intent: PostQuestion, entry: Entry) -> ActResult:
     """Post the question."""
     talk, body = comment_of(context, intent)
-    return publish(context, entry, talk, body) if body else ActResult()
+    return publish_comment(context, entry, talk, body) if body else ActResult()
 
 
 def comment_of(context: OutboxContext, intent: PostQuestion | SettleQuestion) -> tuple[Talk, str]:

@@ -1,7 +1,7 @@
 """Posts a comment of the rules: a reply, a refusal, the assistant's words."""
 
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.posting import publish
+from bot.outbox.posting import publish_comment
 from bot.outbox.targets import current_card, issue_of, pull_of
 from bot.render.markdown.escape import fit, tame
 from bot.state.outbox_context import OutboxContext
@@ -16,4 +16,4 @@ def carry_out(context: OutboxContext, intent: Say, entry: Entry) -> ActResult:
     """Post the text, escaped: it may quote people or agents."""
     card = current_card(context, intent.card_id)
     pull = pull_of(card) if intent.place != "issue" else None
-    return publish(context, entry, pull or issue_of(card, context), fit((tame(intent.text),)))
+    return publish_comment(context, entry, pull or issue_of(card, context), fit((tame(intent.text),)))

@@ -148,7 +148,7 @@ def _of_evidence(seen: Seen, passed: bool) -> GateConclusion:
     intro = f"Checked{by} at {code(head[:12])}, on a clean checkout that the agent cannot touch."
     if head != seen.head:
         intro += f" GitHub made {code(seen.head[:12])} of it, signed and with the same files."
-    needed = (intro, evidence.table(seen.checks), evidence.failing(seen.checks))
+    needed = (intro, evidence.checks_table(seen.checks), evidence.failing(seen.checks))
     proof = evidence.proof(
         seen.checks,
         head=head,

@@ -17,7 +17,7 @@ def check_title(problems: tuple[str, ...], *, earlier: bool = True) -> str:
     return f"{count(len(problems), 'problem')}: {effect}"
 
 
-def summary(problems: tuple[str, ...], missing: tuple[str, ...] = ()) -> str:
+def check_summary(problems: tuple[str, ...], missing: tuple[str, ...] = ()) -> str:
     """Return the problems as a list, each with the place in the file that it is about; of a good policy which
     of its columns are `missing` on the board.
     """

@@ -19,7 +19,7 @@ def pointer(story: Story) -> str:
     )
 
 
-def listed(story: Story) -> str:
+def list_artifacts(story: Story) -> str:
     """Return the run's files; without pages only the attached ones, and the command that gets them."""
     kept = tuple(file for file in story.left if not file.dropped and file.kind not in OPERATORS)
     run_id = story.run.run_id

@@ -29,7 +29,7 @@ def write(story: Story) -> str:
     lives = story.run.ending is None  # the report of a run that ended has its checks and plays
     return fit(
         (
-            f"### {run_story.headline(story)}",
+            f"### {run_story.run_headline(story)}",
             _breadcrumbs(story),
             _facts(story),
             _now(story),
@@ -53,7 +53,7 @@ def _breadcrumbs(story: Story) -> str:
     crumbs = []
     for position, name in list(enumerate(STAGES))[first:]:
         reached = position == here and run.claimed_at is not None and run.state is not RunState.QUEUED
-        if name == "work" and stages.names(run):
+        if name == "work" and stages.stage_names(run):
             crumbs += stages.crumbs(story, done=position < here, reached=reached)
         elif position < here:
             crumbs.append(f"{name} ✓")
@@ -96,7 +96,7 @@ def _facts(story: Story) -> str:
     # The account of a run that did not succeed has its cost, too.
     accounted = _is_unsuccessful(run) and (story.reported is None or not run_story.has_begun(run))
     cost = "" if accounted else run_story.spent(story)
-    facts = (line(run.agent, 40), where, mode, attempt, cost, run_story.place(story))
+    facts = (line(run.agent, 40), where, mode, attempt, cost, run_story.work_place(story))
     return " · ".join(part for part in facts if part)
 
 
@@ -111,7 +111,7 @@ def _now(story: Story) -> str:
         return f"➡️ {comment} has the ending and the next step."
     if _is_unsuccessful(run):
         why = run.detail if run.ending is not Ending.CANCELLED else run.stop_why or run.detail
-        return "\n\n".join(part for part in (run_story.account(story), quote(why, 1_000)) if part)
+        return "\n\n".join(part for part in (run_story.stop_account(story), quote(why, 1_000)) if part)
     if run.ending is not None:
         return quote(run.detail, 1_000)
     if run.state is RunState.QUEUED:

@@ -15,7 +15,7 @@ def newest(checks: tuple[CheckRow, ...]) -> list[CheckRow]:
     return list({(check.tier, check.command): check for check in checks}.values())
 
 
-def table(checks: tuple[CheckRow, ...]) -> str:
+def checks_table(checks: tuple[CheckRow, ...]) -> str:
     """Return one row for the newest result of each command of a tier; empty without checks."""
     rows = [
         f"| {check.tier} | {code(check.command, 120)} | {_result(check, checks)}"
@@ -29,7 +29,7 @@ def table(checks: tuple[CheckRow, ...]) -> str:
 
 def checks_or_waiver(story: Story) -> str:
     """Return the table of checks, or the note that nothing was checked."""
-    return table(story.checks) or (missing_checks.WAIVED if story.waived else "")
+    return checks_table(story.checks) or (missing_checks.WAIVED if story.waived else "")
 
 
 def failing(checks: tuple[CheckRow, ...]) -> str:

@@ -14,7 +14,7 @@ _SUFFIX = ".md"
 
 
 @cache
-def names() -> tuple[str, ...]:
+def built_in_names() -> tuple[str, ...]:
     """Return the names of the built-in personas."""
     files = (entry.name for entry in resources.files(__name__).iterdir())
     return tuple(sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX)))

@@ -59,7 +59,7 @@ class CommandOutcome:
     refused: bool
 
 
-def card_of(services: Services, card_id: CardId, command: str) -> tuple[Services, CardRow] | None:
+def readable_card(services: Services, card_id: CardId, command: str) -> tuple[Services, CardRow] | None:
     """Return an issue's card, and the services for its board; None unless Cardinal serves that, and its
     owner has the say over the issue. One that left the board obeys few commands.
     """
@@ -87,11 +87,11 @@ def record_of_operator(services: Services, card: CardRow, name: str, text: str, 
     until = services.now() + timedelta(minutes=1)
     number, key = secrets.randbelow(2**NUMBER_BITS) + 1, secrets.token_hex(12)
     sent = SentCommand(parser.CLI, name, text, number, key, until, account)
-    seq, _ = record(services, card, SignIn(0, OPERATOR, until), sent, role=Role.ADMIN)
+    seq, _ = record_command(services, card, SignIn(0, OPERATOR, until), sent, role=Role.ADMIN)
     return seq
 
 
-def record(
+def record_command(
     services: Services, card: CardRow, visit: SignIn, sent: SentCommand, *, role: str = ""
 ) -> tuple[int, bool]:
     """Record the command, as given or refused, and let the rules answer. GitHub says the `role` unless given.

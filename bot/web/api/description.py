@@ -58,7 +58,7 @@ def document() -> dict[str, Any]:
     }
 
 
-def fits(path: str, queried: str) -> bool:
+def fits_path(path: str, queried: str) -> bool:
     """Tell whether an address is one of that path."""
     return re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), queried) is not None
 

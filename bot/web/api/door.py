@@ -266,7 +266,7 @@ def _failed(site: Site, lines: tuple[str, str], error: HTTPException) -> Respons
 
 
 def _unknown(path: str) -> Response:
-    ways = {it.METHOD for _, it in OPERATIONS.all() if description.fits(it.PATH, f"/{path}")}
+    ways = {it.METHOD for _, it in OPERATIONS.all() if description.fits_path(it.PATH, f"/{path}")}
     if not ways:
         because = "there is no such operation"
         return problem_document(

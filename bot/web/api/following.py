@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import httpx2
 
-from bot.web.api.client import ApiClient, ApiProblemError, connect
+from bot.web.api.client import ApiClient, ApiProblemError, connect_api
 
 AGAIN_S = 0.5  # as the stream's `retry` says; doubled for each break in a row
 MAX_BREAKS = 5  # in a row, without a message between them
@@ -56,4 +56,4 @@ def follow_once(
     url: str, token: str, name: str, fields: Mapping[str, Any], take: Take, wait_s: float
 ) -> bool:
     """Follow as `follow` does, with a client of its own."""
-    return anyio.run(_follow_once, connect(url, token), name, fields, take, wait_s)
+    return anyio.run(_follow_once, connect_api(url, token), name, fields, take, wait_s)

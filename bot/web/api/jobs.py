@@ -128,7 +128,7 @@ class JobRunDetail(JobRun):
     last_line: str
 
 
-def summary(card: ListedCard) -> JobSummary:
+def job_summary(card: ListedCard) -> JobSummary:
     """Return a card of a list."""
     return JobSummary(
         repository=card.repository or "",
@@ -158,7 +158,7 @@ def card_of(call: ApiRequest, name: JobName) -> CardRow:
     return wanted
 
 
-def whole(call: ApiRequest, card: CardRow) -> Job:
+def whole_job(call: ApiRequest, card: CardRow) -> Job:
     """Return a card with its runs, its question and the commands that fit. Raises BusyError."""
     with event_store.reading(call.site.engine) as db:
         listed = runs.of_card(db, card.card_id)

@@ -21,7 +21,7 @@ SESSION, VERSION = b"mcp-session-id", b"mcp-protocol-version"
 MAX_SESSION = 200  # characters
 
 
-async def serve(api: App, public_url: str, scope: Scope, receive: Receive, send: Send) -> None:
+async def serve_mcp(api: App, public_url: str, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one request of a client, with the rights of its token at the API."""
     headers = dict(scope["headers"])
     authorization = {"Authorization": headers[b"authorization"].decode("latin-1")}

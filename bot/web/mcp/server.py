@@ -22,7 +22,7 @@ from mcp_types import (
 )
 
 from bot.system import release
-from bot.web.api.client import ApiClient, connect
+from bot.web.api.client import ApiClient, connect_api
 from bot.web.mcp import prompts, resources, tools
 from bot.web.mcp.subscriptions import Subscriptions
 
@@ -57,7 +57,7 @@ def make_server(client: ApiClient, session: str, subscriptions: Subscriptions | 
 
 
 async def _serve_stdio(url: str, token: str) -> None:
-    client = connect(url, token)
+    client = connect_api(url, token)
     subscriptions = Subscriptions(client)
     server = make_server(client, secrets.token_hex(16), subscriptions)
     async with client.http, stdio_server() as (read, write), anyio.create_task_group() as tasks:

@@ -82,7 +82,7 @@ def mount(site: Site) -> None:
 
     @site.get("/runs/<run>/artifacts")
     def listing(visit: SignIn, run: str) -> Response:
-        parameters.check()
+        parameters.check_names()
         card, files = _readable(site, visit, run)
         if card is None:
             return site.nothing(visit)

@@ -42,7 +42,7 @@ def mount(site: Site) -> None:
 
     @site.get(PATH, f"{PATH}/<card_id>")
     def card(visit: SignIn, owner: str, name: str, number: int, card_id: str = "") -> Response:
-        parameters.check("zoom", "before")
+        parameters.check_names("zoom", "before")
         with event_store.reading(site.engine) as db:
             repository = cards.spelt(db, f"{owner}/{name}")
             known = cards.of_issue(db, repository, number)  # archived ones last

@@ -37,7 +37,7 @@ def mount(site: Site) -> None:
 
     @site.get("/runs/<run>/changes")
     def changes(visit: SignIn, run: str) -> Response:
-        parameters.check()
+        parameters.check_names()
         visible = run_visible(site, visit, run)
         if visible is None:
             return site.nothing(visit)

@@ -20,7 +20,7 @@ def mount(site: Site) -> None:
 
     @site.get("/hosts")
     def hosts(visit: SignIn) -> Response:
-        parameters.check()
+        parameters.check_names()
         mine = {board.board_id for board in site.operated_by(visit)}
         if not mine:
             return site.nothing(visit)

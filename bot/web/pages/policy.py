@@ -12,7 +12,7 @@ from bot.github.errors import GithubError
 from bot.state import policies, served_boards
 from bot.state.policy_names import PATH, installed
 from bot.web.authorization import RequestLimiter
-from bot.web.pages.act import later
+from bot.web.pages.act import try_later
 from bot.web.site import other_policy, parameters
 from bot.web.site.layout import Site, VisibleBoard, when
 from bot.web.site.other_policy import OtherPolicy
@@ -68,7 +68,7 @@ def mount(site: Site) -> None:
             return site.foreign(visit)
         if visit is None:
             return site.stranger()
-        parameters.check()
+        parameters.check_names()
         wanted = (owner.casefold(), number)
         visible = {(board.owner.casefold(), board.number): board for board in site.boards_of(visit)}
         mine = visible.get(wanted)
@@ -83,11 +83,11 @@ def mount(site: Site) -> None:
                 return site.page("Nothing was compared", TOO_LONG, status=413, visit=visit)
             reads = bool(form.get("branch"))
             if not pace.take(visit.user_id) or (reads and not room.acquire(blocking=False)):
-                return later(site, TOO_OFTEN)
+                return try_later(site, TOO_OFTEN)
             try:
                 other = other_policy.read(site, mine, form)
             except GithubError:
-                return later(site, "GitHub did not give the file")
+                return try_later(site, "GitHub did not give the file")
             finally:
                 if reads:
                     room.release()
@@ -149,7 +149,7 @@ def _preview(
 
 def _cards(db: Connection, board: VisibleBoard) -> dict[str | None, int]:
     """Return how many cards that the reader may see stand in each column."""
-    counts = lanes.counts(db, [board.scope])
+    counts = lanes.lane_counts(db, [board.scope])
     return {name: sum(by_state.values()) for name, by_state in counts.items()}
 
 

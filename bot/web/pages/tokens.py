@@ -36,7 +36,7 @@ def mount(site: Site) -> None:
 
     @site.get(PATH)
     def tokens(visit: SignIn) -> Response:
-        parameters.check()
+        parameters.check_names()
         return _page(site, visit)
 
     @site.blueprint.post(PATH)

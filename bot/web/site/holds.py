@@ -152,7 +152,7 @@ def limits(db: Connection, board_id: BoardId, now: datetime) -> list[LimitView]:
     ]
 
 
-def queue(db: Connection, board_id: BoardId, now: datetime) -> list[QueueView]:
+def queue_order(db: Connection, board_id: BoardId, now: datetime) -> list[QueueView]:
     """Return the columns' queues, each from its head: only for whom the board is whole."""
     counts = run_queue.counts(db, board_id)
     most = max(1, MAX_QUEUED // len(counts)) if counts else 0

@@ -7,7 +7,7 @@ from typing import Any
 from runner.agents import contract
 from runner.agents.claude.settings import allow_reply, deny_reply, interruption, said_by_user, unknown_request
 from runner.agents.json_lines import JsonLinesDialogue
-from runner.text.plain import cut, one_line
+from runner.text.plain import cut_bytes, one_line
 
 _ERROR_BYTES = 600
 _SUMMARY_BYTES = 300
@@ -102,11 +102,11 @@ class ClaudeDialogue(JsonLinesDialogue):
             if block["type"] == "tool_use":
                 yield from self._begun(block, by_subagent=subagent)
             elif block["type"] == "text" and not subagent and block["text"].strip():
-                yield contract.Text(cut(block["text"], _TEXT_BYTES))
+                yield contract.Text(cut_bytes(block["text"], _TEXT_BYTES))
 
     def _begun(self, block: Any, *, by_subagent: bool) -> Iterator[contract.AgentEvent]:
         tool, wish = one_line(block["name"], _NAME_BYTES), dict(block["input"])
-        if kind_of(tool) == "board":
+        if tool_kind(tool) == "board":
             return  # the gateway reports it
         if tool == "TodoWrite":
             if not by_subagent:
@@ -136,7 +136,9 @@ class ClaudeDialogue(JsonLinesDialogue):
         if len(self._asks) >= _KEPT:
             return contract.Send(deny_reply(ask_id, "too many wishes wait for an answer"))
         self._asks[ask_id] = wish
-        return contract.PermissionAsked(ask_id, kind_of(tool), tool, subject_of_wish(wish, self._layout.repo))
+        return contract.PermissionAsked(
+            ask_id, tool_kind(tool), tool, subject_of_wish(wish, self._layout.repo)
+        )
 
     def _ended(self, result: Any) -> contract.AgentEvent:
         problem = problem_of(result, self._task.session_id)
@@ -154,7 +156,7 @@ def _todos(todos: Any) -> contract.TodoShown:
     )
 
 
-def kind_of(tool: str) -> str:
+def tool_kind(tool: str) -> str:
     """Return read, edit, run, board or other."""
     return "board" if tool.startswith("mcp__board__") else _KINDS.get(tool, "other")
 
@@ -192,5 +194,5 @@ def problem_of(result: Mapping[str, Any], session_id: str) -> str:
     text = one_line(_AROUND.sub("", said if isinstance(said, str) else error_text), _ERROR_BYTES)
     status = result.get("api_error_status")
     if isinstance(status, int):
-        return cut(f"the model's provider answered {status}: {text}", _ERROR_BYTES)
+        return cut_bytes(f"the model's provider answered {status}: {text}", _ERROR_BYTES)
     return text or f"it ended with {one_line(str(result['subtype']), 80)}"

@@ -47,7 +47,7 @@ class Bedrock(Upstream):
                 payer = await asyncio.to_thread(self._frozen)
         except TimeoutError as error:
             raise ConnectionError("this machine's credentials of AWS do not come") from error
-        return Outgoing(url, body, signed(url, body, payer, self._provider.region))
+        return Outgoing(url, body, sign_request(url, body, payer, self._provider.region))
 
     def framing(self, kind: str) -> Callable[[bytes], bytes] | None:
         """Return the converter of Amazon's frames to server-sent events."""
@@ -122,7 +122,7 @@ def root(provider: BedrockProvider) -> str:
     return provider.url.rstrip("/") or f"https://bedrock-runtime.{provider.region}.amazonaws.com"
 
 
-def signed(url: str, body: bytes, credentials: Any, region: str) -> tuple[tuple[bytes, bytes], ...]:
+def sign_request(url: str, body: bytes, credentials: Any, region: str) -> tuple[tuple[bytes, bytes], ...]:
     """Return the headers of a request, with its signature (AWS Signature Version 4)."""
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest

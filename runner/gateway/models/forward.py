@@ -120,7 +120,7 @@ class Forward:
         try:
             if name not in self._upstreams:
                 self._upstreams[name] = upstream_of(call.provider)
-            return routes.request(await self._upstreams[name].outgoing(incoming), self._waits)
+            return routes.provider_request(await self._upstreams[name].outgoing(incoming), self._waits)
         except CredentialsError as error:
             raise _FailedError(401, str(error)) from error
         except ConnectionError as error:

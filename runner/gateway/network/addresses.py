@@ -94,7 +94,7 @@ class NetworkAccess:
 
     def refusal(self, host: str, port: int) -> str:
         """Return why that host may not be asked for, for the agent; empty when it may."""
-        return refusal(self.granted, host, port) or refusal(self._now, host, port)
+        return address_refusal(self.granted, host, port) or address_refusal(self._now, host, port)
 
 
 def host_and_port(text: str, default_port: int | None = None) -> tuple[str, int]:
@@ -122,7 +122,7 @@ def literal(host: str) -> Address | None:
         return None
 
 
-def refusal(rules: NetworkRules, host: str, port: int) -> str:
+def address_refusal(rules: NetworkRules, host: str, port: int) -> str:
     """Return why that host may not be asked for, for the agent; empty when it may."""
     where = f"`tools: {{network: […]}}` of the {rules.by}"
     match rules.network:

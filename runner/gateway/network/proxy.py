@@ -26,8 +26,8 @@ from runner.gateway.network.relay import (
     both,
     closed,
     drain_stream,
-    parse_request,
     pump,
+    read_request,
     send_body,
 )
 from runner.gateway.network.request import BadRequestError, ProxyRequest, onward, target_of
@@ -61,7 +61,7 @@ async def resolved(host: str) -> tuple[Address, ...]:
     return tuple(address for address in map(literal, texts) if address is not None)
 
 
-async def serve(
+async def serve_proxy(
     listener: socket.socket,
     reach: NetworkAccess,
     tell: Tell,
@@ -138,7 +138,7 @@ class _Proxy:
         head = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
         try:
             async with asyncio.timeout(self._limits.head_s):
-                request = target_of(await parse_request(head, reader))
+                request = target_of(await read_request(head, reader))
         except (BadRequestError, BadAuthorityError, h11.RemoteProtocolError) as error:
             raise RequestRefusedError(400, str(error)) from error
         upstream_reader, upstream = await self._reach(request)

@@ -19,7 +19,7 @@ class Reads(Protocol):
         """Return at most `n` bytes."""
 
 
-async def parse_request(head: h11.Connection, reader: Reads) -> h11.Request:
+async def read_request(head: h11.Connection, reader: Reads) -> h11.Request:
     """Return the next request. Raises ConnectionResetError when none comes, and h11's own errors."""
     while True:
         event = head.next_event()

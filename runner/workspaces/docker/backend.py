@@ -133,7 +133,7 @@ class DockerWorkspace(Folder):
         """Make an image of the home and of the untracked files here."""
         name = seeds.seed_name(self._home, self._image.image_id, key)
         cell = self._cell((), {}, self._binds(False))
-        seeds.keep(self._engine, cell, name, self._uid, self._gid)
+        seeds.keep_seed(self._engine, cell, name, self._uid, self._gid)
 
     def destroy(self) -> None:
         """Remove the containers, then the folder."""

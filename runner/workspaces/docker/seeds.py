@@ -44,7 +44,7 @@ def seed_name(home: str, base_image_id: str, key: str) -> str:
     return f"{REPOSITORY}:{digest}"
 
 
-def keep(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None:
+def keep_seed(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None:
     """Make the image `name` of the cell's folders. `cell` is made from the base image.
 
     Raises WorkspaceError when packing fails, or an error of the engine.

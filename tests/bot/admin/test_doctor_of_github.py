@@ -263,7 +263,7 @@ def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
     thread.start()
     address = f"http://127.0.0.1:{server.server_port}"
     (config.home / "run").mkdir(parents=True, exist_ok=True)
-    lock_file.record(config.home, Presence(os.getpid(), address, {}))
+    lock_file.record_presence(config.home, Presence(os.getpid(), address, {}))
     try:
         yield address
     finally:
@@ -292,6 +292,6 @@ def test_a_receiver_with_another_secret_is_found(cardinal: Cardinal) -> None:
 
 def test_a_receiver_that_is_gone_is_found(cardinal: Cardinal) -> None:
     (cardinal.services.config.home / "run").mkdir(parents=True, exist_ok=True)
-    lock_file.record(cardinal.services.config.home, Presence(os.getpid(), "http://127.0.0.1:9", {}))
+    lock_file.record_presence(cardinal.services.config.home, Presence(os.getpid(), "http://127.0.0.1:9", {}))
     (finding,) = github.signature(doctor_context(cardinal))
     assert (finding.level, "does not answer" in finding.message) == (Level.FAIL, True)

@@ -350,7 +350,7 @@ def test_while_nothing_runs_explain_and_board_say_so_and_promise_nothing(
     (config.home / TRIAL).touch()
     assert cardinal("board").stdout.startswith(away.replace("cardinal up", "cardinal try"))
     with lock_file.hold_lock(config.home):
-        lock_file.record(config.home, lock_file.Presence(os.getpid(), "http://127.0.0.1:1", {}))
+        lock_file.record_presence(config.home, lock_file.Presence(os.getpid(), "http://127.0.0.1:1", {}))
         assert "does not run" not in cardinal("explain", "acme/shop#1").stdout + cardinal("board").stdout
 
 

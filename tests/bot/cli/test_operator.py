@@ -138,9 +138,9 @@ def test_quarantined_deliveries_are_listed_and_tried_again(cardinal: Cardinal, e
     assert claimed is not None
     inbox.record_failure(engine, claimed, "KeyError: number", retry_in_s=1, max_attempts=1)
     assert "KeyError: number" in cardinal("replay").stdout
-    assert inbox.due(engine, limit=1) == ()
+    assert inbox.due_deliveries(engine, limit=1) == ()
     assert printed(cardinal("replay", "d-1", "--json")) == {"replayed": ["d-1"]}
-    assert inbox.due(engine, limit=1) == (delivery_id,)
+    assert inbox.due_deliveries(engine, limit=1) == (delivery_id,)
     assert cardinal("replay", "d-1").exit_code == 2
     assert printed(cardinal("replay", "--all", "--json")) == {"replayed": []}
 

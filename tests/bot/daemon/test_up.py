@@ -110,7 +110,7 @@ def test_it_stops_clean_and_leaves_nothing(environ: dict[str, str], tmp_path: Pa
         assert process.wait(60) == 0
         assert not any(alive(pid) for pid in pids)
     assert lock_file.read_presence(config.home) is None
-    assert not embedded_redis.answers(embedded_redis.connect(config))
+    assert not embedded_redis.answers(embedded_redis.connect_redis(config))
 
 
 def test_nothing_of_it_outlives_a_kill(environ: dict[str, str], tmp_path: Path, config: Config) -> None:
@@ -135,7 +135,7 @@ def test_every_part_that_is_killed_comes_back(
             return set(now) == PARTS and not set(now.values()) & set(before.values())
 
         until(all_new, "all have started again")
-        until(lambda: embedded_redis.answers(embedded_redis.connect(config)), "Redis answers")
+        until(lambda: embedded_redis.answers(embedded_redis.connect_redis(config)), "Redis answers")
         until(lambda: post(seen(config).address, "d-2") == 202, "a delivery is taken")
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
@@ -179,12 +179,12 @@ def store_delivery(config: Config) -> None:
 
 
 def has_ticked(config: Config) -> bool:
-    return bool(embedded_redis.connect(config).exists(queues.mark_key("ingest-d")))
+    return bool(embedded_redis.connect_redis(config).exists(queues.mark_key("ingest-d")))
 
 
 def counted(engine: Engine) -> dict[str, int]:
     with event_store.reading(engine) as db:
-        return inbox.counts(db)
+        return inbox.delivery_counts(db)
 
 
 @pytest.mark.parametrize(
@@ -244,4 +244,4 @@ def test_a_second_one_in_the_same_home_is_refused(
         assert "runs already" in second.stdout.read()
         assert second.wait(60) == 2
         second.close()
-        assert len(queues.queue(embedded_redis.connect(config), "runs")) >= 0
+        assert len(queues.queue(embedded_redis.connect_redis(config), "runs")) >= 0

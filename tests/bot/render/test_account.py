@@ -40,7 +40,7 @@ from ledger.log import event_store
 from ledger.states import Ending
 from ledger.views import cards, runs, spend
 from rules.decide import decide
-from rules.explain import status
+from rules.explain import card_status
 from rules.policy.model import default_policy
 from tests.bot.render.past import BOARD, CARD, RUN, START, Past, R
 
@@ -187,7 +187,7 @@ def said(past: Past, *events: Event) -> Said:
             snapshot = snapshots.for_event(db, card, event, START)
             apply(db, POLICY, decide(POLICY, snapshot, event, START), now=START)
         snapshot, run = snapshots.of_card(db, CARD), runs.get(db, RUN)
-        audit = trail.make(db, RUN, at=START)["summary"]
+        audit = trail.make_trail(db, RUN, at=START)["summary"]
         shown = card_fields.field_values(past.row(), run, card_usd=spend.of_card(db, CARD).usd)
     assert snapshot is not None
     story = past.story()
@@ -197,9 +197,9 @@ def said(past: Past, *events: Event) -> Said:
         run_comment.write(alone),
         report.write(story),
         shown,
-        status(POLICY, snapshot, START),
+        card_status(POLICY, snapshot, START),
         audit,
-        run_story.account(story),
+        run_story.stop_account(story),
     )
 
 

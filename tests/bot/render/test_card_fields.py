@@ -99,15 +99,15 @@ def test_an_ended_run_shows_its_ending(past: Past) -> None:
 def test_the_ticker_counts_and_warns_while_somebody_is_waited_for(
     counts: status_update.Counts, status: str
 ) -> None:
-    assert status_update.status(counts) == status
+    assert status_update.board_status(counts) == status
     assert status_update.write(status_update.Counts(3, 1, 2)) == "3 running · 1 waiting on you · 2 queued"
 
 
 def test_a_bad_policy_file_is_told_problem_by_problem() -> None:
     problems = ("line 3: unknown key `boord`: did you mean board?", "<script>")
     assert policy_check.check_title(problems) == "2 problems: the last good policy stays in force"
-    assert "- line 3: unknown key" in policy_check.summary(problems)
-    assert "<script>" not in policy_check.summary(problems)
+    assert "- line 3: unknown key" in policy_check.check_summary(problems)
+    assert "<script>" not in policy_check.check_summary(problems)
     assert policy_check.check_title(()) == "The policy is in force"
 
 

@@ -58,7 +58,7 @@ def test_a_forecast_counts_what_running_work_has_reserved(ledger: Engine) -> Non
     assert claim(ledger, R1)
     spend(ledger, R1, 0.5)
     with event_store.reading(ledger) as db:
-        day, *_ = forecasts.of_board(db, BOARD, NOW)
+        day, *_ = forecasts.board_forecast(db, BOARD, NOW)
     assert (day.spent_usd, day.reserved_usd, day.outlook) == (0.5, 1.5, Outlook.RESERVED)
     assert forecasts.forecast_words(day).startswith(
         "$0.50 of $2.00 today and $1.50 reserved, the rest is reserved:"

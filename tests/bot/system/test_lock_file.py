@@ -42,7 +42,7 @@ def test_a_second_group_in_the_same_home_is_refused_until_the_first_is_dead(tmp_
 def test_what_runs_is_told_and_forgotten_at_the_end(tmp_path: Path) -> None:
     here = Presence(os.getpid(), "http://127.0.0.1:8484", {"web": 1})
     with lock_file.hold_lock(tmp_path):
-        lock_file.record(tmp_path, here)
+        lock_file.record_presence(tmp_path, here)
         assert lock_file.read_presence(tmp_path) == here
     assert lock_file.read_presence(tmp_path) is None
 
@@ -51,5 +51,5 @@ def test_the_record_of_a_killed_group_counts_for_nothing(tmp_path: Path) -> None
     with subprocess.Popen(["true"]) as dead:
         dead.wait(60)
     (tmp_path / "run").mkdir()
-    lock_file.record(tmp_path, Presence(dead.pid, "http://127.0.0.1:1", {}))
+    lock_file.record_presence(tmp_path, Presence(dead.pid, "http://127.0.0.1:1", {}))
     assert lock_file.read_presence(tmp_path) is None

@@ -72,7 +72,7 @@ def test_nothing_is_kept_until_somebody_asks(door: FlaskClient, config: Config) 
 def test_what_is_kept_has_the_shape_and_no_word_of_people(
     door: FlaskClient, config: Config, clock: Clock
 ) -> None:
-    capture.begin(config.home, clock(), lasting=timedelta(minutes=5), most=10)
+    capture.begin_capture(config.home, clock(), lasting=timedelta(minutes=5), most=10)
     assert post(door, "a", COMMENT) == 202
     (path,) = capture.kept_deliveries(config.home)
     text = path.read_text()
@@ -94,7 +94,7 @@ def test_what_is_kept_has_the_shape_and_no_word_of_people(
 def test_it_ends_by_itself_and_keeps_no_more_than_was_asked_for(
     door: FlaskClient, config: Config, clock: Clock
 ) -> None:
-    capture.begin(config.home, clock(), lasting=timedelta(days=9), most=2)
+    capture.begin_capture(config.home, clock(), lasting=timedelta(days=9), most=2)
     for n in range(4):
         post(door, f"g{n}", COMMENT)
     post(door, "large", {"action": "x", "text": "y" * capture.MAX_BYTES})
@@ -109,7 +109,7 @@ def test_it_ends_by_itself_and_keeps_no_more_than_was_asked_for(
 def test_a_folder_that_cannot_be_written_costs_no_delivery(
     door: FlaskClient, config: Config, clock: Clock
 ) -> None:
-    capture.begin(config.home, clock(), lasting=timedelta(minutes=5), most=10)
+    capture.begin_capture(config.home, clock(), lasting=timedelta(minutes=5), most=10)
     (config.home / capture.FOLDER).write_text("in the way")
     assert post(door, "a", COMMENT) == 202
 

@@ -11,7 +11,7 @@ from ledger.db.tables import VIEWS
 from ledger.errors import BackupError, BrokenChainError, NewerLedgerError
 from ledger.events.run import AgentSaid
 from ledger.ids import DeliveryId, EntryKey, RunId
-from ledger.lifecycle.backup import COPIED, backup, check, restore
+from ledger.lifecycle.backup import COPIED, backup, check_copy, restore
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.log.hash_chain import verify_chain
@@ -85,7 +85,7 @@ def test_what_is_no_sound_ledger_is_not_restored(sqlite_ledger: Engine, tmp_path
             restore(torn, f"sqlite:///{tmp_path}/other.db")
     torn.write_bytes(whole.replace(b"line 1234", b"line 9999"))
     with pytest.raises(BrokenChainError) as broken:
-        check(torn)
+        check_copy(torn)
     assert broken.value.seq == 1235
     with pytest.raises(BackupError, match="no file"):
         restore(tmp_path / "missing.db", f"sqlite:///{tmp_path}/other.db")

@@ -98,7 +98,7 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "why cards wait": read(lambda db: run_queue.reasons_of(db, (MID, CardId("c8")))),
     "the head of a queue": read(lambda db: run_queue.queued_in_column(db, BOARD, "In Progress", 10)),
     "the reports of a card's runs": read(lambda db: reports.of_runs(db, (RunId("r7"), RunId("r8")))),
-    "due deliveries": lambda engine: inbox.due(engine, limit=10),
+    "due deliveries": lambda engine: inbox.due_deliveries(engine, limit=10),
     "quarantined deliveries": read(inbox.quarantined),
     "old deliveries": lambda engine: inbox.drop_old(engine, age=timedelta(), limit=2),
 }

@@ -56,8 +56,8 @@ def test_a_drained_host_stays_drained_over_its_heartbeats(ledger: Engine) -> Non
 def test_a_host_is_forgotten_until_its_heart_beats_again(ledger: Engine) -> None:
     beat(ledger, "b")
     with writing(ledger) as db:
-        assert hosts.remove(db, "b")
-        assert not hosts.remove(db, "b")
+        assert hosts.remove_host(db, "b")
+        assert not hosts.remove_host(db, "b")
     assert at_work(ledger) == []
     beat(ledger, "b")
     assert at_work(ledger) == ["b"]

@@ -26,7 +26,7 @@ def test_a_repeated_delivery_is_kept_once(ledger: Engine) -> None:
     assert inbox.store_deliveries(ledger, delivery())
     assert not inbox.store_deliveries(ledger, delivery())
     with event_store.reading(ledger) as db:
-        assert inbox.counts(db) == {"waiting": 1, "claimed": 0, "done": 0, "quarantined": 0}
+        assert inbox.delivery_counts(db) == {"waiting": 1, "claimed": 0, "done": 0, "quarantined": 0}
 
 
 def test_one_worker_gets_a_delivery_until_its_claim_runs_out(ledger: Engine, hand: Hand) -> None:
@@ -36,9 +36,9 @@ def test_one_worker_gets_a_delivery_until_its_claim_runs_out(ledger: Engine, han
     hand.at = later(59)
     assert inbox.claim(ledger, ID, lease_s=60) is None
     hand.at = later(59)
-    assert inbox.due(ledger, limit=9) == ()
+    assert inbox.due_deliveries(ledger, limit=9) == ()
     hand.at = later(60)
-    assert inbox.due(ledger, limit=9) == (ID,)
+    assert inbox.due_deliveries(ledger, limit=9) == (ID,)
     hand.at = later(60)
     assert inbox.claim(ledger, ID, lease_s=60) == replace(delivery(), attempt=2)
 
@@ -56,9 +56,9 @@ def test_who_lost_its_claim_can_neither_settle_nor_give_back(ledger: Engine, han
     hand.at = later(61)
     assert not inbox.record_failure(ledger, slow, "late", retry_in_s=1, max_attempts=1)
     with event_store.writing(ledger) as db:
-        assert inbox.counts(db)["claimed"] == 1
+        assert inbox.delivery_counts(db)["claimed"] == 1
         inbox.settle(db, other, later(62))
-        assert inbox.counts(db)["done"] == 1
+        assert inbox.delivery_counts(db)["done"] == 1
 
 
 def test_a_settled_delivery_is_done_for_good(ledger: Engine, hand: Hand) -> None:
@@ -71,7 +71,7 @@ def test_a_settled_delivery_is_done_for_good(ledger: Engine, hand: Hand) -> None
     hand.at = later(9999)
     assert inbox.claim(ledger, ID, lease_s=60) is None
     hand.at = later(9999)
-    assert inbox.due(ledger, limit=9) == ()
+    assert inbox.due_deliveries(ledger, limit=9) == ()
     assert not inbox.store_deliveries(ledger, delivery())
 
 
@@ -86,7 +86,7 @@ def test_a_delivery_that_fails_too_often_is_quarantined_and_can_be_replayed(
         assert claimed is not None
         outcomes.append(inbox.record_failure(ledger, claimed, f"no {attempt}", retry_in_s=30, max_attempts=3))
         hand.at = later(attempt * 100 + 29)
-        assert inbox.due(ledger, limit=9) == ()
+        assert inbox.due_deliveries(ledger, limit=9) == ()
     assert outcomes == [False, False, True]
     with event_store.writing(ledger) as db:
         (kept,) = inbox.quarantined(db)
@@ -94,7 +94,7 @@ def test_a_delivery_that_fails_too_often_is_quarantined_and_can_be_replayed(
         assert inbox.replay(db, ID)
         assert not inbox.replay(db, ID)
     hand.at = later(300)
-    assert inbox.due(ledger, limit=9) == (ID,)
+    assert inbox.due_deliveries(ledger, limit=9) == (ID,)
 
 
 def test_the_oldest_delivery_is_due_first(ledger: Engine, hand: Hand) -> None:
@@ -102,7 +102,7 @@ def test_the_oldest_delivery_is_due_first(ledger: Engine, hand: Hand) -> None:
         hand.at = later(-age)
         inbox.store_deliveries(ledger, delivery(name))
     hand.at = NOW
-    assert inbox.due(ledger, limit=2) == ("c", "b")
+    assert inbox.due_deliveries(ledger, limit=2) == ("c", "b")
 
 
 @pytest.mark.parametrize("payload", [b'{"t":"\xff\xfe"}', b'{"t":"a\x00b"}', '{"t":"\U0001f426"}'.encode()])
@@ -129,14 +129,14 @@ def test_a_group_is_kept_whole_and_its_repeats_once(ledger: Engine) -> None:
     assert inbox.store_deliveries(ledger, *(delivery(name) for name in names)) == {*names} - {"a"}
     assert inbox.store_deliveries(ledger, *(delivery(name) for name in names)) == frozenset()
     with event_store.reading(ledger) as db:
-        assert inbox.counts(db)["waiting"] == len({*names})
+        assert inbox.delivery_counts(db)["waiting"] == len({*names})
 
 
 def test_a_group_of_which_a_row_is_refused_is_not_kept_at_all(ledger: Engine) -> None:
     broken = replace(delivery("b"), delivery_id=None)  # type: ignore[arg-type]
     with pytest.raises(IntegrityError):
         inbox.store_deliveries(ledger, delivery("a"), broken, delivery("c"))
-    assert inbox.due(ledger, limit=9) == ()
+    assert inbox.due_deliveries(ledger, limit=9) == ()
 
 
 def test_only_old_deliveries_that_are_done_are_dropped_and_no_more_than_the_limit(
@@ -153,10 +153,10 @@ def test_only_old_deliveries_that_are_done_are_dropped_and_no_more_than_the_limi
         assert [name for name in "abcde" if inbox.known(db, DeliveryId(name))] == ["c", "d", "e"]
     assert inbox.drop_old(ledger, age=timedelta(seconds=20), limit=9) == 1
     assert inbox.drop_old(ledger, age=timedelta(seconds=20), limit=9) == 0
-    assert inbox.due(ledger, limit=9) == ("waits",)
+    assert inbox.due_deliveries(ledger, limit=9) == ("waits",)
 
 
 def test_a_count_ends_at_its_limit(ledger: Engine) -> None:
     inbox.store_deliveries(ledger, *(delivery(f"n{number}") for number in range(inbox.MAX_COUNTED + 1)))
     with event_store.reading(ledger) as db:
-        assert inbox.counts(db)["waiting"] == inbox.MAX_COUNTED
+        assert inbox.delivery_counts(db)["waiting"] == inbox.MAX_COUNTED

@@ -31,10 +31,10 @@ def test_the_words_of_reviews_are_part_of_the_conversation(ledger: Engine) -> No
             ("commented", "eve", False, "Obey."),
             ("review_requested", "ann", True, "bob"),
         ]
-        (held,) = messages.held(db, CARD, 9)
+        (held,) = messages.held_messages(db, CARD, 9)
         told(db, CommentReleased(CARD, held.comment_id, held.place, "ann"))
-        assert (messages.held(db, CARD, 9), held.text) == ((), "Obey.")
-        assert [one.vouched_by for one in messages.held(db, CARD, 9, vouched=True)] == ["ann"]
+        assert (messages.held_messages(db, CARD, 9), held.text) == ((), "Obey.")
+        assert [one.vouched_by for one in messages.held_messages(db, CARD, 9, vouched=True)] == ["ann"]
         assert verdicts.change_requesters(db, CARD) == ("bob",)
         told(db, reviewed(4, "approved"), pull.ReviewDismissed(CARD, 1))
         assert verdicts.change_requesters(db, CARD) == ()
@@ -73,5 +73,5 @@ def test_what_could_not_be_decided_is_kept_and_told_on_its_card(ledger: Engine) 
     with event_store.writing(ledger) as db:
         told(db, card_seen(), board.DecisionFailed(CARD, 1, "CardSeen", "KeyError: 'x'"))
         (row,) = failures.newest(db, 5)
-        assert (row.failed, row.of, failures.count(db)) == (1, "CardSeen", 1)
+        assert (row.failed, row.of, failures.count_failures(db)) == (1, "CardSeen", 1)
         assert "nothing was decided about CardSeen (event 1)" in timeline.of_card(db, CARD)[-1].text

@@ -10,7 +10,7 @@ from ledger.events.related import LinksSeen
 from ledger.events.run import RunQueued
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.states import CardState, Ending, Reason, RunState
-from rules.card.dependencies import waiting
+from rules.card.dependencies import why_waiting
 from rules.handlers.failed_run import retry_part
 from rules.intents.internal import AnswerQuestion, AskQuestion, ChangeCardState, QueueRun
 from rules.intents.outbound import Say
@@ -126,7 +126,7 @@ def test_a_run_that_is_queued_asks_at_once() -> None:
         R1, CARD, 1, "first", "In Progress", "acme/shop", "b", "scripted", "ann", "", "{}", True
     )
     assert "closed as not planned" in only(asks(left, event), Say).text
-    assert waiting(POLICY, card(run=QUEUED)) is None
+    assert why_waiting(POLICY, card(run=QUEUED)) is None
 
 
 FAILED = FailedPart(RunId("r7"), blocker(5), "it gave up.", is_here=True, is_asked=False)

@@ -20,7 +20,7 @@ from rules.chatops.parser import (
     permit,
     permitted_groups,
 )
-from rules.commands.help import table
+from rules.commands.help import command_table
 from rules.policy.model import Policy
 from rules.policy.model import parse as read
 from rules.registry import COMMANDS
@@ -203,7 +203,7 @@ def test_what_follows_from_another_role_is_not_named_beside_it() -> None:
     )
     strict = strict_policy("commands: {assign: ['@ann'], block: [admin, '@ann']}")
     assert permitted_groups(strict, "claim") == (("write",), ("@ann",))
-    assert "`write` and `@ann` |" in table(strict)
+    assert "`write` and `@ann` |" in command_table(strict)
 
 
 def needed(policy: Policy, command: str, words: str, role: str, login: str = "bob") -> str:

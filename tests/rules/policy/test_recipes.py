@@ -12,7 +12,7 @@ from ledger.events.run import PlanApproved, RunEnded, RunSteered
 from ledger.ids import CardId, RunId
 from ledger.states import CardState, Ending, RunState
 from rules.card.agent_choice import played
-from rules.card.dependencies import waiting
+from rules.card.dependencies import why_waiting
 from rules.card.target_repository import Hints, resolve_target
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.intents.internal import AnswerQuestion, QueueRun
@@ -21,7 +21,7 @@ from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
 from rules.policy.schedule import coming
 from rules.policy.validate import Installed
-from rules.runs.queue import Load, Station, Waiting, choose
+from rules.runs.queue import Load, Station, Waiting, choose_runs
 from rules.snapshot import BlockerSeen, FollowUpSeen, Standing
 from runner import agents
 from tests.rules.policy.recipes import INDEX, PAGES, policy_of
@@ -57,7 +57,7 @@ def starting(policy: Policy, where: str, *repositories: str) -> tuple[str, ...]:
         Waiting(RunId(f"r{n}"), CardId(f"c{n}"), where, where, name, n, NOW, by="alice")
         for n, name in enumerate(repositories, start=1)
     ]
-    return choose(policy, runs, Load(0, {}, {}), (), stations=(Station("", 20),)).starts
+    return choose_runs(policy, runs, Load(0, {}, {}), (), stations=(Station("", 20),)).starts
 
 
 def test_every_page_is_in_the_index_and_played_here() -> None:
@@ -109,7 +109,7 @@ def test_a_vote_is_cast_by_different_agents_and_the_decision_waits_for_all_of_th
     assert only(asks(voted, SUCCEEDED, by=policy), MoveCard).column == "Done"
     assert only(dragged(policy, "Decide"), QueueRun).waits_for_parts
     open_vote = BlockerSeen("#13", "Vote by strict", Standing.OPEN, open_to_readers=True)
-    held = waiting(policy, card("Decide", parts=(open_vote,)))
+    held = why_waiting(policy, card("Decide", parts=(open_vote,)))
     assert held
     assert held[0] is CardState.QUEUED
     assert "#13 (Vote by strict)" in held[1]

@@ -7,10 +7,10 @@ import pytest
 from runner.gateway.network.addresses import (
     BadAuthorityError,
     NetworkRules,
+    address_refusal,
     host_and_port,
     is_public_address,
     reachable_addresses,
-    refusal,
 )
 
 
@@ -82,19 +82,19 @@ def test_a_spelling_that_could_be_read_in_two_ways_is_refused(text: str) -> None
     ],
 )
 def test_a_pattern_fits_what_it_says_and_nothing_else(pattern: str, host: str, port: int, fits: bool) -> None:
-    assert (refusal(NetworkRules("list", (pattern,)), host, port) == "") is fits
+    assert (address_refusal(NetworkRules("list", (pattern,)), host, port) == "") is fits
 
 
 def test_a_refusal_says_which_rule_and_what_to_add() -> None:
-    assert refusal(NetworkRules("list"), "example.org", 443) == (
+    assert address_refusal(NetworkRules("list"), "example.org", 443) == (
         "network: list does not allow example.org: add it to `tools: {network: […]}` of the column"
     )
-    assert "allow example.org:22:" in refusal(NetworkRules("list"), "example.org", 22)
-    assert "network: none does not allow example.org" in refusal(
+    assert "allow example.org:22:" in address_refusal(NetworkRules("list"), "example.org", 22)
+    assert "network: none does not allow example.org" in address_refusal(
         NetworkRules("none", ("example.org",)), "example.org", 443
     )
-    assert refusal(NetworkRules("full"), "example.org", 22) == ""
-    assert "none" in refusal(NetworkRules("everything"), "example.org", 443)
+    assert address_refusal(NetworkRules("full"), "example.org", 22) == ""
+    assert "none" in address_refusal(NetworkRules("everything"), "example.org", 443)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from ledger.events.run import BranchExported, RunEvent, RunParked
 from ledger.states import Ending, RunState
 from rules.policy.repository import Guardrails
 from runner.guards.path_patterns import protected
-from runner.guards.report import listed
+from runner.guards.report import list_violations
 from runner.phases.guard import _JUDGE_S
 from runner.run.log import RunLog
 from runner.run.run_spec import Guards
@@ -85,7 +85,7 @@ def finding(path: str, **changes: Any) -> Violation:
 
 
 def test_a_path_is_told_with_its_rule_on_one_line_and_many_are_counted() -> None:
-    said = listed([finding("infra/a\n\x1b[31mb"), *(finding(f"infra/{n}") for n in range(6))])
+    said = list_violations([finding("infra/a\n\x1b[31mb"), *(finding(f"infra/{n}") for n in range(6))])
     assert "'infra/a [31mb' is protected (rule 'protect: infra/**')" in said
     assert "and 2 more" in said
     assert "\x1b" not in said

@@ -22,7 +22,7 @@ from runner.run.instructions import (
     LayerKind,
     SkillContent,
     news,
-    own,
+    own_layer,
     stack,
     stack_event,
     whole,
@@ -31,7 +31,7 @@ from runner.run.secrecy import PRIVATE_SKILL_MARK, secrecy_of
 from tests.runner.flows.test_story import ORDER
 
 AT, RUN = "/workspace/skills", RunId("r1")
-PROFILE = own(LayerKind.PROFILE, "python_service", "built in", "# Python\nUse pytest.")
+PROFILE = own_layer(LayerKind.PROFILE, "python_service", "built in", "# Python\nUse pytest.")
 SKILL = Layer(
     LayerKind.SKILL, "cache", "repository", "# How\nUse it.", "d1", "1.2", files=("references/keys.md",)
 )

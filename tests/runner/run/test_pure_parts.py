@@ -12,7 +12,7 @@ from runner.agents.scripted.scenario import PACKAGED, find_scenario, parse_scena
 from runner.errors import ScenarioError
 from runner.run.limits import Allowance, ExceededLimit, RunUsage
 from runner.run.run_spec import Limits
-from runner.text.plain import cut, one_line, redact, tail
+from runner.text.plain import cut_bytes, one_line, redact, tail
 
 PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\n-----END RSA " + "PRIVATE KEY-----"
 
@@ -45,9 +45,9 @@ def test_given_secrets_are_redacted_unless_they_are_tiny() -> None:
 
 
 def test_a_cut_keeps_whole_characters() -> None:
-    assert cut("äöü", 6) == "äöü"
-    assert cut("ä" * 20, 21).startswith("äää")
-    assert len(cut("ä" * 20, 21).encode()) <= 21
+    assert cut_bytes("äöü", 6) == "äöü"
+    assert cut_bytes("ä" * 20, 21).startswith("äää")
+    assert len(cut_bytes("ä" * 20, 21).encode()) <= 21
     assert tail("äöü", 3) == "ü"
     assert one_line("a\n\x1b[31mb\t\u202ec") == "a [31mb c"
 

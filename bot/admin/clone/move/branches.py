@@ -26,7 +26,7 @@ def push_branches(place: Destination, git: Path, branches: Mapping[str, str]) ->
     return moving
 
 
-def check(place: Destination, git: Path, branches: Mapping[str, str]) -> tuple[str, ...]:
+def check_branches(place: Destination, git: Path, branches: Mapping[str, str]) -> tuple[str, ...]:
     """Return the branches that would be pushed; raises as `push` does, and writes nothing there."""
     return _to_push(place, git, branches)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from bot.admin.clone.move import branches
-from bot.admin.clone.move.destination import Destination, history_there, issues_there, key_of
+from bot.admin.clone.move.destination import Destination, history_there, issues_there, marker_key
 from bot.admin.clone.move.local_board import LocalBoard, LocalCard
 from bot.admin.clone.own_git import CloneError
 from bot.github.api import issues as issue_links
@@ -12,7 +12,7 @@ from bot.github.api import projects
 from bot.github.client import repository_path
 from bot.github.errors import RefusedError
 from bot.render.board import moved_card
-from bot.render.markdown.marker import digest_of, mark
+from bot.render.markdown.marker import mark, text_digest
 from ledger.ids import EntryKey
 from rules.text import count, plain
 
@@ -42,7 +42,7 @@ def show_plan(place: Destination, board: LocalBoard, say: Say) -> None:
         more += [f", with {count(links, 'link')}"] * bool(links and card.card not in numbers)
         say(f"  {_name(board, card)} {plain(card.title)}: {known}{where}{''.join(more)}{remarks}")
     named = _named(board, numbers)
-    moving = branches.check(place, board.git, named)
+    moving = branches.check_branches(place, board.git, named)
     for branch in board.branches:
         name = board.branch_on_github(branch, numbers)
         becomes = name or f"cardinal/NUMBER-{branch.partition('-')[2]}, with the issue's number"
@@ -68,7 +68,7 @@ def _named(board: LocalBoard, numbers: Mapping[str, int]) -> dict[str, str]:
 
 
 def _make_issue(place: Destination, board: LocalBoard, card: LocalCard) -> Mapping[str, Any]:
-    key = EntryKey(key_of(board.board, card.card))
+    key = EntryKey(marker_key(board.board, card.card))
     body = {
         "title": moved_card.title(card.title) or "(no title)",
         "body": mark(moved_card.body(card.body), key),
@@ -104,9 +104,9 @@ def _carry_card(
     changed = False
     for part, text in enumerate(texts, 1):
         comment, digest = there.get(str(part), (0, ""))
-        if digest == digest_of(text):
+        if digest == text_digest(text):
             continue
-        body = {"body": mark(text, EntryKey(key_of(board.board, card.card, part)))}
+        body = {"body": mark(text, EntryKey(marker_key(board.board, card.card, part)))}
         if comment:
             place.hub.rest("PATCH", f"{root}/issues/comments/{comment}", body=body)
         else:

@@ -61,7 +61,7 @@ class Mark:
     digest: str
 
 
-def key_of(board: str, card: str, part: int | None = None) -> str:
+def marker_key(board: str, card: str, part: int | None = None) -> str:
     """Return the marker's key for an issue, or for a part of its history."""
     return f"try:{board}:{card}" if part is None else f"try:{board}:{card}:{part}"
 

@@ -117,7 +117,7 @@ def _page(call: ApiRequest, scopes: Sequence[CardScope], kinds: frozenset[str], 
 
 
 def _event(news: CardNews) -> FollowedEvent:
-    row = timeline.line(news.card_id, news.recorded.seq, news.recorded.at, news.recorded.event)
+    row = timeline.event_line(news.card_id, news.recorded.seq, news.recorded.at, news.recorded.event)
     return FollowedEvent(
         seq=row.seq,
         at=row.at,

@@ -14,4 +14,4 @@ Input, Output = JobName, Job
 
 def run(call: ApiRequest, given: JobName) -> Job:
     """Return it. Raises ApiError, BusyError."""
-    return jobs.whole(call, jobs.card_of(call, given))
+    return jobs.whole_job(call, jobs.card_of(call, given))

@@ -43,7 +43,7 @@ class CommandRequest(JobName):
     @field_validator("command", mode="before")
     @classmethod
     def _known(cls, command: object) -> object:
-        because = parser.unknown(command.partition(":")[0]) if isinstance(command, str) else ""
+        because = parser.unknown_command(command.partition(":")[0]) if isinstance(command, str) else ""
         if because:
             raise PydanticCustomError("unknown_command", "{because}", {"because": because})
         return command
@@ -66,7 +66,7 @@ def _require_pace(call: ApiRequest, card: CardRow, command: str) -> None:
         return
     with event_store.reading(call.site.engine) as db:
         most = policies.in_force(db, card.board_id).limits.commands_per_minute
-        lately = givers.count(db, card.board_id, call.visit.login, call.site.clock() - MINUTE)
+        lately = givers.count_commands(db, card.board_id, call.visit.login, call.site.clock() - MINUTE)
     if lately >= most:
         because = f"{call.visit.login} gave {most} commands within a minute, as many as the board obeys"
         raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many", because, "go on in a minute", LATER_S)
@@ -76,13 +76,13 @@ def run(call: ApiRequest, given: CommandRequest) -> CommandReceipt:
     """Record it once. Raises ApiError, BusyError, CardBusyError, GithubError, ReusedKeyError."""
     card = jobs.card_of(call, given)
     _require_pace(call, card, given.command.partition(":")[0])
-    about = record.card_of(call.site.services, card.card_id, given.command)
+    about = record.readable_card(call.site.services, card.card_id, given.command)
     if about is None:
         raise not_found()
     number = int.from_bytes(hashlib.sha256(call.key.encode()).digest()) % 2**NUMBER_BITS + 1
     until = call.site.clock() + KEPT
     sent = SentCommand(parser.API, given.command, given.text, number, call.key, until, call.token.name)
-    seq, first = record.record(*about, call.visit, sent)
+    seq, first = record.record_command(*about, call.visit, sent)
     outcome = record.outcome(call.site.services, call.visit, seq, parser.API)
     if outcome is None:
         raise not_found()

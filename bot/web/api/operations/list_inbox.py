@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.web.api.jobs import JobSummary, summary
+from bot.web.api.jobs import JobSummary, job_summary
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
 from ledger.queries import lanes
@@ -37,6 +37,6 @@ def run(call: ApiRequest, given: InboxQuery) -> Inbox:
     """Return them. Raises ApiError, BusyError."""
     scopes = [board.scope for board in call.boards_named(given.board)]
     with event_store.reading(call.site.engine) as db:
-        waiting, counts = lanes.waiting(db, scopes, limit=given.limit), lanes.counts(db, scopes)
+        waiting, counts = lanes.waiting_cards(db, scopes, limit=given.limit), lanes.lane_counts(db, scopes)
     total = sum(by_state.get(state, 0) for by_state in counts.values() for state in ATTENTION)
-    return Inbox(jobs=list(map(summary, waiting)), total=total)
+    return Inbox(jobs=list(map(job_summary, waiting)), total=total)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from bot.state import card_filters
 from bot.web.api import cursor
-from bot.web.api.jobs import JobSummary, summary
+from bot.web.api.jobs import JobSummary, job_summary
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
 from ledger.queries import lanes
@@ -56,5 +56,5 @@ def run(call: ApiRequest, given: JobQuery) -> JobPage:
             db, scopes, wanted, column=given.column or None, after=place, limit=given.limit + 1
         )
     page = listed[: given.limit]
-    more = cursor.write(*lanes.place_of(page[-1])) if len(listed) > len(page) else ""
-    return JobPage(jobs=[summary(card) for card in page], next=more)
+    more = cursor.write(*lanes.lane_place(page[-1])) if len(listed) > len(page) else ""
+    return JobPage(jobs=[job_summary(card) for card in page], next=more)

@@ -49,7 +49,7 @@ def run(call: ApiRequest, given: BoardName) -> BoardDetail:
     board = call.board(f"{given.owner}/{given.number}")
     with event_store.reading(call.site.engine) as db:
         row, policy = boards.get(db, board.board_id), policies.in_force(db, board.board_id)
-        counts = lanes.counts(db, [board.scope])
+        counts = lanes.lane_counts(db, [board.scope])
     columns = list[BoardColumn]()
     for name in (known.name for known in row.columns) if row else ():
         column = policy.column(name)

@@ -173,7 +173,7 @@ def test_a_person_whose_board_is_served_has_an_installation_like_any_other(cardi
     cardinal.at_work()
     found = installed(cardinal)
     found.account.type = UserType.USER
-    assert access.check(cardinal.services, thoroughly=False)
+    assert access.check_access(cardinal.services, thoroughly=False)
     assert cardinal.events(AccessLost) == []
 
 
@@ -183,7 +183,7 @@ def test_the_settings_may_write_the_owners_name_as_they_like(cardinal: Cardinal)
     config = replace(cardinal.services.config, board=BoardAddress("ACME", 1))
     services = replace(cardinal.services, config=config)
     cardinal.forge.store.access.suspend(installed(cardinal), actor=cardinal.person("alice"))
-    assert not access.check(services, thoroughly=False)
+    assert not access.check_access(services, thoroughly=False)
     assert [one.target.casefold() for one in cardinal.events(AccessLost)] == ["acme"]
 
 

@@ -96,5 +96,5 @@ def test_a_later_run_of_a_card_with_a_yes_to_files_of_ci_may_push_the_branch_tha
     later = cardinal.run_of(item).run_id
     assert later != first
     assert cardinal.claim(later)
-    order, remote = builder.make(cardinal.services, later, cardinal.leases[later])
+    order, remote = builder.build_spec(cardinal.services, later, cardinal.leases[later])
     assert (remote.workflows, order.workflows) == (wide, False)  # the guards ask about other content

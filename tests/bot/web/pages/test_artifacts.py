@@ -140,7 +140,7 @@ def test_a_login_that_is_somebody_elses_by_now_opens_nothing(pages: Pages) -> No
     hide(pages.cardinal)
     assert pages.browser("bob").get(page_of(run_id)).status_code == 200
     with event_store.writing(pages.cardinal.services.engine) as db:
-        sign_ins.begin(db, "w", user_id=4, login="bob", now=pages.cardinal.clock(), ttl_s=600)
+        sign_ins.begin_sign_in(db, "w", user_id=4, login="bob", now=pages.cardinal.clock(), ttl_s=600)
     bob.here.set_cookie("__Host-cardinal", "w", domain="cardinal.example.com", secure=True)
     assert bob.get(page_of(run_id)).status_code == 404
 

@@ -122,7 +122,7 @@ def test_deliveries_that_failed_are_listed_with_the_command_that_releases_them(p
 
 def examined(pages: Pages, subject: ExaminationSubject, *findings: KeptFinding) -> None:
     with event_store.writing(pages.cardinal.services.engine) as db:
-        examinations.record(db, f"b-{subject}", subject, "cardinal doctor", findings)
+        examinations.record_examination(db, f"b-{subject}", subject, "cardinal doctor", findings)
 
 
 def test_the_doctors_last_findings_are_there_with_who_looked_and_when(pages: Pages) -> None:
