@@ -36,7 +36,7 @@ def lease_s(services: Services, reclaims: int) -> float:
 
 
 def make_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, builder.HubRemote]:
-    """Return the result of `builder.make`; retry while GitHub is away or wants fewer calls.
+    """Return the result of `builder.build_spec`; retry while GitHub is away or wants fewer calls.
 
     Raises the GithubError that waiting does not help, or that lasted; a RulesError; StaleClaimError.
     """

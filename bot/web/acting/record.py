@@ -134,7 +134,7 @@ def record_command(
 def _give(
     services: Services, card: CardRow, parsed: parser.Parsed | parser.Mistyped, author: CommandAuthor
 ) -> EventFactory:
-    """Do as `commands.give`, but wait a little while somebody else's command has the card read.
+    """Do as `commands.prepare_command`, but wait a little while somebody else's command has the card read.
 
     Raises CardBusyError, GithubError.
     """

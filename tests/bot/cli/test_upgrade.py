@@ -13,7 +13,7 @@ HOLDER = """
 import sys
 from pathlib import Path
 from bot.system import lock_file
-with lock_file.hold(Path(sys.argv[1])):
+with lock_file.hold_lock(Path(sys.argv[1])):
     print(flush=True)
     input()
 """

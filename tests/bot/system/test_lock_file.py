@@ -14,7 +14,7 @@ HOLD = """
 import sys
 from pathlib import Path
 from bot.system import lock_file
-with lock_file.hold(Path(sys.argv[1])):
+with lock_file.hold_lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()
 """
