@@ -263,15 +263,6 @@ def next_due_s(engine: Engine, lane: str) -> float | None:
         return None if due_at is None else (due_at - database_now(db)).total_seconds()
 
 
-def backlog(db: Connection) -> dict[str, dict[str, int]]:
-    """Return how many entries are in each state, by lane."""
-    by_lane: dict[str, dict[str, int]] = {}
-    query = select(outbox.c.lane, outbox.c.state, func.count()).group_by(outbox.c.lane, outbox.c.state)
-    for lane, state, count in db.execute(query):
-        by_lane.setdefault(lane, {})[state] = count
-    return by_lane
-
-
 def stuck(db: Connection, now: datetime, older_than_s: float, limit: int | None = None) -> tuple[Entry, ...]:
     """Return the open entries that were put in line more than `older_than_s` ago, the oldest first."""
     query = pick(Entry, outbox).where(*_put_before(now - timedelta(seconds=older_than_s)))

@@ -41,11 +41,6 @@ def briefed_issue(db: Connection, run_id: RunId) -> str:
     return value(db, briefings.c.issue, "-seq", run_id=run_id) or ""
 
 
-def of_run(db: Connection, run_id: RunId) -> tuple[BriefingRow, ...]:
-    """Return all briefings of the run, the oldest first: a later one never replaces an earlier one."""
-    return listed(db, BriefingRow, briefings, "seq", run_id=run_id)
-
-
 def of_stages(db: Connection, run_id: RunId) -> tuple[StageBriefed, ...]:
     """Return the briefings of the run's stages by entry; none without stages."""
     return listed(db, StageBriefed, briefs, "entry", run_id=run_id)

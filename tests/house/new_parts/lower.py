@@ -21,7 +21,8 @@ SAMPLES = {
         from rules.decide import decide
         from tests.rules.scene import NOW, POLICY, card, given
 
-        print("| `/cardinal hello` | Say hello. |" in command_table(POLICY), parse("/cardinal hello you").because)
+        listed = "| `/cardinal hello` | Say hello. |" in command_table(POLICY)
+        print(listed, parse("/cardinal hello you").because)
         parsed = parse("/cardinal hello")
         print(*(one.text for one in decide(POLICY, card(), given(parsed.command), NOW).intents[1:]))
 
