@@ -23,7 +23,14 @@ from ledger.events.board import (
 from ledger.events.conversation import CommentReleased
 from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.events.placement import RepositoryResolved
-from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected, RunSteered
+from ledger.events.run import (
+    PlanApproved,
+    PlanRebound,
+    PlanRedirected,
+    QuestionAnswered,
+    RunRequeued,
+    RunSteered,
+)
 from ledger.states import CardState, Reason
 from rules.card.agent_choice import chooses
 from rules.card.state import change_state, explain
@@ -57,7 +64,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     CardToolAllowed,
     SkillsPinned,
     AgentPinned,
-    internal.RequeueRun,
+    RunRequeued,
     RunSteered,
     CommentReleased,
     StopOrdered,
@@ -66,7 +73,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     internal.EndRun,
     CardHeldBack,
     internal.AskQuestion,
-    internal.AnswerQuestion,
+    QuestionAnswered,
     BoardHalted,
     HaltLifted,
     outbound.MoveCard,

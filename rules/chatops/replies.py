@@ -3,12 +3,23 @@
 from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven, CommandRefused
-from ledger.model.limit_answers import CANCEL, CHOSEN_ONLY, FINISH, Code, Subject, codes_of, read, subject_of
+from ledger.events.run import QuestionAnswered, RunRequeued
+from ledger.model.limit_answers import (
+    CANCEL,
+    CHOSEN_ONLY,
+    FINISH,
+    Code,
+    Subject,
+    codes_of,
+    question_answered,
+    read,
+    subject_of,
+)
 from ledger.states import RunState
 from rules.card.trigger import time_stamp, was_before
 from rules.chatops.parser import APART, BOX, chosen_question, door_of, seen_stop
-from rules.intents.internal import AnswerQuestion, RequeueRun, StopRun
-from rules.intents.outbound import Decision, Intent, Say
+from rules.intents.internal import StopRun
+from rules.intents.outbound import Decision, Say
 from rules.snapshot import AnsweredQuestion, OpenQuestion, RunSeen, Snapshot
 from rules.text import code, plain
 
@@ -60,20 +71,24 @@ def choose_answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: 
     return record_answer(snapshot, run, question, by, meant, labels.get(meant, meant))
 
 
+def answer_to(
+    run: RunSeen, question: OpenQuestion, by: str, text: str, code: Code = Code.WORDS
+) -> QuestionAnswered:
+    """Return the answer: `code` is its meaning, `text` is for people."""
+    return question_answered(run.run_id, question.question_id, question, by=by, text=text, code=code)
+
+
 def record_answer(
     snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code, text: str
 ) -> Decision:
     """Record the answer and let the run go on; one of the rules may cancel it."""
-    card = snapshot.card_id
-    record = AnswerQuestion(card, run.run_id, question.question_id, by, text, meant)
+    record = answer_to(run, question, by, text, meant)
     because = (f"{by} answered {question.question_id}",)
     if ends := _ENDS_BY.get(subject_of(question)):
-        stop = StopRun(card, run.run_id, "cancel", by, ends[1])
+        stop = StopRun(snapshot.card_id, run.run_id, "cancel", by, ends[1])
         return Decision((record, stop) if meant is ends[0] else (record,), because)
     # Not parked yet: its worker still holds it, and parking with an answered question lets it go on.
-    go: tuple[Intent, ...] = (
-        (RequeueRun(card, run.run_id, "answered"),) if run.state is RunState.PARKED else ()
-    )
+    go = (RunRequeued(run.run_id, "answered"),) if run.state is RunState.PARKED else ()
     return Decision((record, *go), because)
 
 
@@ -99,10 +114,8 @@ def answer_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -
     """Answer the question about leaving, where it is open."""
     if run.leaving is None:
         return Decision()
-    picked, question_id = CANCEL if cancel else FINISH, run.leaving.question_id
-    return Decision(
-        (AnswerQuestion(snapshot.card_id, run.run_id, question_id, by, picked.label, picked.code),)
-    )
+    picked = CANCEL if cancel else FINISH
+    return Decision((answer_to(run, run.leaving, by, picked.label, picked.code),))
 
 
 def is_stale_choice(given: CommandGiven, question: OpenQuestion | None) -> bool:

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from ledger.events import findings, related, stage
 from ledger.events import run as runs
+from ledger.events.run import RunRequeued
 from ledger.ids import CardId
 from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import Ending, RunState
@@ -14,7 +15,7 @@ from rules.card.state import derive_state
 from rules.card.stops import stopped_by
 from rules.handlers import ci, failed_run, job
 from rules.handlers.card_moved import enter_column
-from rules.intents.internal import EndRun, QueueRun, RequeueRun
+from rules.intents.internal import EndRun, QueueRun
 from rules.intents.outbound import (
     AnswerThread,
     CreateCard,
@@ -92,10 +93,10 @@ def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decisi
         return Decision()
     lifted = run.paused and run.stop_why in SWITCHED
     if lifted and not stopped_by(snapshot.stops, card, snapshot.column):
-        return Decision((RequeueRun(card, run.run_id, "resumed"),), ("the switch was lifted meanwhile",))
+        return Decision((RunRequeued(run.run_id, "resumed"),), ("the switch was lifted meanwhile",))
     waits_for_answer = run.question is not None and subject_of(run.question) is not Subject.LEAVING
     if event.why in ("question", "limit") and not waits_for_answer and not run.stop_asked:
-        return Decision((RequeueRun(card, run.run_id, "answered"),), ("answered meanwhile",))
+        return Decision((RunRequeued(run.run_id, "answered"),), ("answered meanwhile",))
     return Decision()
 
 

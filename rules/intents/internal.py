@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.ids import QuestionId, RunId
-from ledger.model.limit_answers import AnswerChoice, Code, Subject
+from ledger.ids import RunId
+from ledger.model.limit_answers import AnswerChoice, Subject
 from ledger.states import CardState, Ending, Reason
 from rules.intents.outbound import Intent
 
@@ -41,17 +41,6 @@ class QueueRun(Intent):
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerQuestion(Intent):
-    """Record the answer: `code` is its meaning, `text` is for people."""
-
-    run_id: RunId
-    question_id: QuestionId
-    by: str
-    text: str
-    code: Code = Code.WORDS
-
-
-@dataclass(frozen=True, slots=True)
 class AskQuestion(Intent):
     """Ask people something on behalf of the rules; `part` is as in QuestionAsked."""
 
@@ -70,15 +59,6 @@ class RaiseBudget(Intent):
     usd: float
     by: str
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class RequeueRun(Intent):
-    """Let a parked or waiting run go on. `why`: answered, approved, redirected or resumed, then `by` whom."""
-
-    run_id: RunId
-    why: str
-    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from ledger.events.agent import CardToolAllowed
 from ledger.events.board import BoardHalted, CardExplained, CardHeldBack, HaltLifted, StopLifted, StopOrdered
 from ledger.events.conversation import CommentReleased
 from ledger.events.instruction import AgentPinned, SkillsPinned
-from ledger.events.run import PlanDecision, RunSteered
+from ledger.events.run import PlanDecision, QuestionAnswered, RunRequeued, RunSteered
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import CardId, QuestionId, RunId
 
@@ -31,6 +31,8 @@ RuleEvent = (
     | BoardHalted
     | HaltLifted
     | PlanDecision
+    | QuestionAnswered
+    | RunRequeued
 )
 
 

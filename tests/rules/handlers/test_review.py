@@ -19,9 +19,10 @@ from ledger.events.board import (
 from ledger.events.policy import PolicyLoaded, PolicyRejected
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
+from ledger.events.run import RunRequeued
 from ledger.ids import CardId, EntryKey
 from ledger.states import CardState, RunState
-from rules.intents.internal import ChangeCardState, RequeueRun, StopRun
+from rules.intents.internal import ChangeCardState, StopRun
 from rules.intents.outbound import (
     ClosePull,
     DeleteBranch,
@@ -266,7 +267,7 @@ def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> No
     stop = only(spread_stop(card(run=run()), ordered).intents, StopRun)
     assert stop.how == "pause"
     parked = run(RunState.PARKED, stop_asked="pause", stop_why=stop.why)
-    assert spread_stop(card(run=parked), lifted).intents == (RequeueRun(CARD, R1, "resumed", "al"),)
+    assert spread_stop(card(run=parked), lifted).intents == (RunRequeued(R1, "resumed", by="al"),)
     by_hand = run(RunState.PARKED, stop_asked="pause", stop_why="/cardinal pause")
     assert spread_stop(card(run=by_hand), lifted).intents == ()
     still = card(run=parked, stops=(Stop("column", "In Progress", "al"),))

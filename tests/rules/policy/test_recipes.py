@@ -8,14 +8,14 @@ from typing import Any
 
 from ledger.events.board import CardMoved
 from ledger.events.instruction import AgentPinned
-from ledger.events.run import PlanApproved, RunEnded, RunSteered
+from ledger.events.run import PlanApproved, QuestionAnswered, RunEnded, RunSteered
 from ledger.ids import CardId, RunId
 from ledger.states import CardState, Ending, RunState
 from rules.card.agent_choice import played
 from rules.card.dependencies import why_waiting
 from rules.card.target_repository import Hints, resolve_target
 from rules.chatops.parser import Parsed, Permitted, permit
-from rules.intents.internal import AnswerQuestion, QueueRun
+from rules.intents.internal import QueueRun
 from rules.intents.outbound import CreateCard, Intent, MoveCard, RuleEvent, RunTask, Say
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
@@ -138,7 +138,7 @@ def test_a_human_in_the_loop_approves_the_plan_and_answers_in_plain_words() -> N
     assert [isinstance(answer, Permitted) for answer in may] == [True, False, True]
     assert only(asks(waits, given("approve", by="alice"), by=policy), PlanApproved).by == "alice"
     parked = card(run=run(RunState.PARKED, question=QUESTION))
-    assert only(asks(parked, said("8081, please"), by=policy), AnswerQuestion).text == "8081, please"
+    assert only(asks(parked, said("8081, please"), by=policy), QuestionAnswered).text == "8081, please"
     assert [stage.approval for stage in column(policy, "In Progress").stages] == ["off", "required"]
 
 
