@@ -117,16 +117,16 @@ def _described(profile: dict[str, object]) -> Iterable[str]:
 
 def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the mistakes in file and folder, and hints at surprising effects."""
-    beside = capped((*_of_profiles(file), *_of_personas(file)))  # each of them fails a run
+    further = capped((*_of_profiles(file), *_of_personas(file)))  # each of them fails a run
     with file.open("rb") as opened:
         raw = opened.read(MAX_BYTES)
     try:
         text, own = raw.decode("utf-8"), _own_profiles(file)
         policy = parse(text, home=home, installed=policy_names.installed(), profiles=own)
     except UnicodeDecodeError:
-        return ("the file is not UTF-8", *beside), ()
+        return ("the file is not UTF-8", *further), ()
     except PolicyError as error:
-        return (*error.problems, *beside), ()
+        return (*error.problems, *further), ()
     root = file.resolve().parent.parent  # the file is in `.github`
     absent = paths.missing(root, text, policy.repository)
     hints = (
@@ -135,7 +135,7 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         *_skill_hints(file),
         *_coming_cards(policy),
     )
-    return (*paths.links(root, text, policy.repository), *beside), hints
+    return (*paths.links(root, text, policy.repository), *further), hints
 
 
 def _coming_cards(policy: Policy) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Cardinal's check run on a commit: made once, then kept up to date; and whether its verdict still counts."""
+"""Cardinal's check run on a commit: made once, then kept up to date; and whether its result still counts."""
 
 import json
 from collections.abc import Mapping

@@ -11,7 +11,7 @@ HOST_EVERY_S, ALL_EVERY_S = 600.0, 1800.0
 
 
 def examine_due(services: Services) -> None:
-    """Keep the findings about this host and those about the installation, where either is due."""
+    """Keep the results about this host and those about the installation, where either is due."""
     context = DoctorContext(services.config, services.engine, services.context.app, services.now())
     of_all = routine_checks() if context.boards() else ()  # before the first sweep nearly all is missing
     for subject, name, every_s, chosen in (

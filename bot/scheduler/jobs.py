@@ -136,7 +136,7 @@ def tidy(_host: str) -> None:
 
 
 def examine(_host: str) -> None:
-    """Keep the doctor's findings about this host, and from time to time those about the installation."""
+    """Keep the doctor's results about this host, and from time to time those about the installation."""
     examiner.examine_due(current())
 
 

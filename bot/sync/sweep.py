@@ -43,7 +43,7 @@ def _compare(services: Services) -> tuple[CardId, ...]:
     board_id, address = board.serve_board(services), services.board.address
     quiet = _quiet(services, board_id)
     memory = sweep_cursor.load_memory(services.hub.records, board_id, [*address, *quiet])
-    turn = sweep_cursor.Round(memory, services.now())
+    turn = sweep_cursor.BoardPass(memory, services.now())
     requested: dict[CardId, None] = {}
     try:
         while True:
@@ -60,7 +60,7 @@ def _compare(services: Services) -> tuple[CardId, ...]:
     except UnavailableError:
         sweep_cursor.slow_down(memory)
         raise
-    except RefusedError:  # GitHub no longer accepts a cursor of an earlier round: start again
+    except RefusedError:  # GitHub no longer accepts a cursor of an earlier pass: start again
         memory.starts, memory.place, memory.seen = [], 0, {}
         raise
     finally:
@@ -76,7 +76,7 @@ def _quiet(services: Services, board_id: BoardId) -> tuple[str, ...]:
 def _request_refreshes(
     services: Services, sight: Sight, all_seen: frozenset[CardId] | None, quiet: tuple[str, ...]
 ) -> tuple[CardId, ...]:
-    """Request a refresh of every card that differs; at a round's end also of those on no page."""
+    """Request a refresh of every card that differs; at a pass's end also of those on no page."""
     board_id = sight.board.board_id
     with event_store.reading(services.engine) as db:
         known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)

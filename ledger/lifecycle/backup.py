@@ -176,9 +176,9 @@ def _set_aside(file: Path) -> None:
     """Rename a broken ledger with SQLite's files beside it: nothing may be mixed with them."""
     free = next(n for n in count() if not file.with_name(f"{file.name}.broken{n or ''}").exists())
     for part in ("", "-wal", "-shm", "-journal"):
-        beside = file.with_name(file.name + part)
-        if beside.exists():
-            beside.rename(file.with_name(f"{file.name}.broken{free or ''}{part}"))
+        companion = file.with_name(file.name + part)
+        if companion.exists():
+            companion.rename(file.with_name(f"{file.name}.broken{free or ''}{part}"))
 
 
 def _require_room(source: Path, folder: Path) -> None:

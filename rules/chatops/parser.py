@@ -204,7 +204,7 @@ def _every_group(policy: Policy, command: str, word: str) -> Iterator[tuple[str,
 
 _WITH = {
     **dict.fromkeys((*SPENDING, Subject.SIZE), "budget"),
-    **dict.fromkeys((Subject.START, Subject.STAGE, Subject.ROUNDS), "approve"),
+    **dict.fromkeys((Subject.START, Subject.STAGE, Subject.STAGE_LOOPS), "approve"),
     Subject.PART: "retry",
 }
 

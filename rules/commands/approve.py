@@ -21,7 +21,7 @@ from rules.text import code
 USAGE = "/cardinal approve"
 ROLE = Role.WRITE
 INSTEAD = "To change the plan: `/cardinal redirect <text>`."
-STAGES = (Subject.START, Subject.STAGE, Subject.ROUNDS)
+STAGES = (Subject.START, Subject.STAGE, Subject.STAGE_LOOPS)
 BY_RULES = "Cardinal"  # who sends a plan back because the issue is another one now
 
 

@@ -69,7 +69,7 @@ def check(snapshot: Snapshot) -> Decision:
 
 
 def rewrite_check(snapshot: Snapshot, event: Event) -> Decision:
-    """Write the check anew after events that may change its verdict or its buttons."""
+    """Write the check anew after events that may change its result or its buttons."""
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     return check(snapshot) if waits or isinstance(event, CHANGING) else Decision()
 

@@ -97,7 +97,7 @@ def _ask(
         writable=False,
         cap_bytes=_OUTPUT_BYTES,
         gateway=gateway.folder if gateway is not None else None,
-        beside=gateway.fileno() if gateway is not None else None,
+        side_channel=gateway.fileno() if gateway is not None else None,
     )
     listener = _Listener(dialogue, child.write, gateway)
     try:
@@ -125,7 +125,7 @@ class _Listener:
         """Take one piece of output; True once the agent is done. Raises ChatError at an early end."""
         if not isinstance(piece, Line):
             raise ChatError(f"the agent ended without an answer: {redact(self._errors)[-300:]}")
-        if piece.beside:
+        if piece.is_message:
             self.overhear(piece.text)
         elif piece.error:
             self._errors = (self._errors + piece.text)[-1000:]

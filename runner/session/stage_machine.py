@@ -39,7 +39,7 @@ class Ask:
     def subject(self) -> Subject:
         """The subject of the question."""
         if self.why != "approval":
-            return Subject.ROUNDS
+            return Subject.STAGE_LOOPS
         return Subject.STAGE if self.source else Subject.START
 
 

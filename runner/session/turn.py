@@ -168,7 +168,7 @@ class Turn:
                 self._closed = True
             case Flooded():
                 self._flooded = True
-            case Line(text=said_text, beside=True):
+            case Line(text=said_text, is_message=True):
                 self._last_output_at = self._run.clock.monotonic()
                 self._listener.message(said_text)
             case Line(text=said_text, error=error):
@@ -285,7 +285,7 @@ def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
         commits=task.tools.commit != "deny",
         cap_bytes=run.order.limits.output_bytes,
         gateway=gateway.folder if gateway is not None else None,
-        beside=gateway.fileno() if gateway is not None else None,
+        side_channel=gateway.fileno() if gateway is not None else None,
         hides=command.hides,
     )
     transcript = Transcript(run.order.places.logs, run.order.run_id)

@@ -122,11 +122,11 @@ def _branch_rules(context: DoctorContext, repository: str, rules: RepositoryRule
         return
     base = repositories.default_branch(hub, repository)
     pushed = pushes(BRANCH, authorship, trailers("r1", f"{repository}#1"))
-    findings = of_push(rulesets.of_branch(hub, repository, BRANCH), pushed)
+    objections = of_push(rulesets.of_branch(hub, repository, BRANCH), pushed)
     of_base = rulesets.of_branch(hub, repository, base)
     for method in _methods(context):
-        findings += of_merge(of_base, base, method, "", signed=pushed.signed)
-    left = rulesets.binding(hub, repository, tuple(dict.fromkeys(findings)))
+        objections += of_merge(of_base, base, method, "", signed=pushed.signed)
+    left = rulesets.binding(hub, repository, tuple(dict.fromkeys(objections)))
     for each in left:
         yield (fail if each.refuses else warn)("rules", f"{repository}: {each.problem}", each.step)
 

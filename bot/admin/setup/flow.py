@@ -306,13 +306,13 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: Place) -> None:
         chosen = config.board.number
     number = chosen or board.find(hub, wishes.owner, place.choose)
     address = BoardAddress(wishes.owner, number)
-    beside = _is_beside_others(config, address)
-    named = wishes.policy_repository or ("" if beside else config.policy_repository)
+    shared = _is_beside_others(config, address)
+    named = wishes.policy_repository or ("" if shared else config.policy_repository)
     wanted = ServedBoard(*address, named)
     ready = board.prepare_board(
         hub, *address, wanted.home_repository, named=bool(named), columns=wishes.columns
     )
-    if beside:
+    if shared:
         with open_services(place.environ, place.cwd) as services:
             boards.add_board(services, wanted)
         place.say(f"the ledger serves {address} beside {config.board}: `cardinal boards list`")

@@ -1,4 +1,4 @@
-"""Writes the gate's verdict on a pull request as a check run on its commit in the merge queue."""
+"""Writes the gate's result on a pull request as a check run on its commit in the merge queue."""
 
 from bot.github.errors import RefusedError
 from bot.outbox import gate_check
@@ -34,7 +34,7 @@ def carry_out(context: OutboxContext, intent: CheckGroup, entry: Entry) -> ActRe
 
 
 def _objection(context: OutboxContext, card: CardRow) -> str:
-    """Return why the gate's verdict on the pull request's commit is out of date; empty if it is not."""
+    """Return why the gate's result on the pull request's commit is out of date; empty if it is not."""
     try:
         gate_check.demand_same(context, card, card.pull_head)
     except GivenUpError as error:

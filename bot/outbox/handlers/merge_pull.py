@@ -119,8 +119,8 @@ def _merge(
     base = repositories.default_branch(hub, repository)
     rules = rulesets.of_branch(hub, repository, base)
     # Signatures are GitHub's to judge: it alone knows the keys.
-    findings = of_merge(rules, base, method, "\n\n".join(words.values()), signed=True)
-    against = rulesets.binding(hub, repository, tuple(each for each in findings if each.refuses))
+    objections = of_merge(rules, base, method, "\n\n".join(words.values()), signed=True)
+    against = rulesets.binding(hub, repository, tuple(each for each in objections if each.refuses))
     if against:
         raise RefusedError("merge", 405, "; ".join(each.text for each in against))
     refused, awaits = _unmet(hub, repository, base, rules, head), ""

@@ -1,4 +1,4 @@
-"""Writes Cardinal's check on the pull request's commit: the gate's verdict, and buttons that apply."""
+"""Writes Cardinal's check on the pull request's commit: the gate's result, and buttons that apply."""
 
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult

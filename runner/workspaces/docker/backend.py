@@ -74,7 +74,7 @@ class DockerWorkspace(Folder):
         commits: bool = True,
         gateway: Path | None = None,
         hides: Sequence[str] = (),
-        beside: int | None = None,
+        side_channel: int | None = None,
     ) -> Child:
         """Start `argv` in a new container; see the contract. Raises the errors of this folder too."""
         self.changes += writable
@@ -93,7 +93,7 @@ class DockerWorkspace(Folder):
             binds.append(Bind(gateway.absolute(), _SOCKETS))
             command = ("/bin/sh", f"{LAYOUT.player}/enter.sh", *command)
         cell = self._cell(locked(*command), given, tuple(binds))
-        return start_container(self._engine, cell, cap_bytes=cap_bytes, beside=beside)
+        return start_container(self._engine, cell, cap_bytes=cap_bytes, side_channel=side_channel)
 
     def serve(
         self, server: ToolServerSpec, wire: int, errors: int, *, network: Path | None, env: Mapping[str, str]

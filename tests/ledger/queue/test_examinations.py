@@ -5,11 +5,11 @@ from sqlalchemy import Engine
 from ledger.db.tables import ExaminationSubject
 from ledger.log import event_store
 from ledger.queue import examinations, hosts
-from ledger.queue.examinations import MAX_CHARS, MAX_FINDINGS, KeptFinding
+from ledger.queue.examinations import MAX_CHARS, MAX_RESULTS, KeptResult
 from tests.ledger.queue.test_hosts import beat
 
 HOST, ALL = ExaminationSubject
-GOOD = KeptFinding("disk", "ok", "9 GB are free", "")
+GOOD = KeptResult("disk", "ok", "9 GB are free", "")
 
 
 def test_the_newest_findings_replace_those_before_and_go_with_their_host(ledger: Engine) -> None:
@@ -30,9 +30,9 @@ def test_the_newest_findings_replace_those_before_and_go_with_their_host(ledger:
 
 
 def test_too_many_and_too_long_findings_are_cut(ledger: Engine) -> None:
-    long = KeptFinding("disk", "warn", "\0\ud800" + "x" * MAX_CHARS, "y" * MAX_CHARS * 2)
+    long = KeptResult("disk", "warn", "\0\ud800" + "x" * MAX_CHARS, "y" * MAX_CHARS * 2)
     with event_store.writing(ledger) as db:
-        examinations.record_examination(db, "b", HOST, "first", [long] * (MAX_FINDINGS + 1))
+        examinations.record_examination(db, "b", HOST, "first", [long] * (MAX_RESULTS + 1))
         (row,) = examinations.all_hosts(db, HOST)
-    assert len(row.read()) == MAX_FINDINGS
+    assert len(row.read()) == MAX_RESULTS
     assert {len(text) for text in row.read()[0][2:]} == {MAX_CHARS}
