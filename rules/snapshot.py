@@ -6,7 +6,9 @@ from enum import StrEnum
 
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
+from ledger.events.run import QuestionAnswered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.model.limit_answers import Code, question_answered
 from ledger.states import CardState, Ending, Gate, Reason, RunState
 from rules.card.loss import Loss, is_outside, outside_owner
 from rules.card.shared_files import SharedFiles
@@ -57,6 +59,10 @@ class OpenQuestion:
     subject: str = ""
     codes: tuple[str, ...] = ()
     part: str = ""
+
+    def answer(self, run_id: RunId, by: str, text: str, code: Code = Code.WORDS) -> QuestionAnswered:
+        """Return the answer: `code` is its meaning, `text` is for people."""
+        return question_answered(run_id, self.question_id, self, by=by, text=text, code=code)
 
 
 @dataclass(frozen=True, slots=True)

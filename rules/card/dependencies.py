@@ -3,7 +3,6 @@
 from ledger.ids import RunId
 from ledger.model.limit_answers import GO_WITHOUT, RETRY_PART, STOP, Subject, subject_of
 from ledger.states import BY_ITSELF, CardState
-from rules.chatops.replies import answer_to
 from rules.intents.internal import AskQuestion
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
@@ -89,7 +88,7 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
         if not asks_about_part(waits) or waits.part in {it.run_id for it in snapshot.failed_parts}:
             return Decision()
         over = "No answer is needed any more."
-        answer = answer_to(run, waits, BY_ITSELF, over)
+        answer = waits.answer(run.run_id, BY_ITSELF, over)
         settled = Decision((answer,), (f"{waits.question_id} is over",))
     failed = next((it for it in snapshot.failed_parts if not it.is_asked), None)
     if failed is None:

@@ -7,7 +7,6 @@ from ledger.model.limit_answers import CANCEL, FINISH, Subject
 from ledger.states import RUN_HELD, Ending, RunState
 from rules.card.state import derive_state
 from rules.card.trigger import time_stamp
-from rules.chatops.replies import answer_to
 from rules.intents.internal import AskQuestion, EndRun, StopRun
 from rules.intents.outbound import Decision, Intent, MoveCard, RuleEvent, Say
 from rules.policy.model import Policy
@@ -128,7 +127,7 @@ def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen)
     card = snapshot.card_id
     kept: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, "", _who(snapshot)),)
     if run.leaving:
-        answer = answer_to(run, run.leaving, _who(snapshot), "The card was put back.")
+        answer = run.leaving.answer(run.run_id, _who(snapshot), "The card was put back.")
         return Decision((*kept, answer), ("somebody put the card back: the run just goes on",))
     return derive_state(policy, snapshot) + Decision(
         kept, ("somebody put the card back: the run just goes on",)

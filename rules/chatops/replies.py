@@ -3,7 +3,7 @@
 from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven, CommandRefused
-from ledger.events.run import QuestionAnswered, RunRequeued
+from ledger.events.run import RunRequeued
 from ledger.model.limit_answers import (
     CANCEL,
     CHOSEN_ONLY,
@@ -11,7 +11,6 @@ from ledger.model.limit_answers import (
     Code,
     Subject,
     codes_of,
-    question_answered,
     read,
     subject_of,
 )
@@ -71,18 +70,11 @@ def choose_answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: 
     return record_answer(snapshot, run, question, by, meant, labels.get(meant, meant))
 
 
-def answer_to(
-    run: RunSeen, question: OpenQuestion, by: str, text: str, code: Code = Code.WORDS
-) -> QuestionAnswered:
-    """Return the answer: `code` is its meaning, `text` is for people."""
-    return question_answered(run.run_id, question.question_id, question, by=by, text=text, code=code)
-
-
 def record_answer(
     snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code, text: str
 ) -> Decision:
     """Record the answer and let the run go on; one of the rules may cancel it."""
-    record = answer_to(run, question, by, text, meant)
+    record = question.answer(run.run_id, by, text, meant)
     because = (f"{by} answered {question.question_id}",)
     if ends := _ENDS_BY.get(subject_of(question)):
         stop = StopRun(snapshot.card_id, run.run_id, "cancel", by, ends[1])
@@ -115,7 +107,7 @@ def answer_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -
     if run.leaving is None:
         return Decision()
     picked = CANCEL if cancel else FINISH
-    return Decision((answer_to(run, run.leaving, by, picked.label, picked.code),))
+    return Decision((run.leaving.answer(run.run_id, by, picked.label, picked.code),))
 
 
 def is_stale_choice(given: CommandGiven, question: OpenQuestion | None) -> bool:
