@@ -25,7 +25,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
 
 def command_table(policy: Policy) -> str:
     """Return a Markdown table of the commands, their effects and who may give them."""
-    rows = ["| command | what it does | who |", "| --- | --- | --- |"]
+    rows = ["| command | effect | who |", "| --- | --- | --- |"]
     for name, part in COMMANDS.all():
         every = permitted_groups(policy, name)
         who = " and ".join(alternatives(code(word) for word in group) for group in every)

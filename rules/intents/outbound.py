@@ -1,7 +1,4 @@
-"""Outward intents: acts on GitHub. They become outbox entries, carried out in `bot/outbox/handlers/`.
-
-Inward intents are in `rules/intents/internal.py`. An intent does nothing itself.
-"""
+"""Outward intents: acts on GitHub, which `bot/outbox/handlers/` carry out; `internal.py` has the inward ones."""
 
 from dataclasses import dataclass
 from datetime import datetime
