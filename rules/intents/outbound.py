@@ -1,4 +1,4 @@
-"""Outward intents: acts on GitHub, which `bot/outbox/handlers/` carry out; `internal.py` has the inward ones."""
+"""Outward intents: acts on GitHub, carried out by `bot/outbox/handlers/`. `internal.py` has inward ones."""
 
 from dataclasses import dataclass
 from datetime import datetime
