@@ -4,16 +4,7 @@ from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.events.run import RunRequeued
-from ledger.model.limit_answers import (
-    CANCEL,
-    CHOSEN_ONLY,
-    FINISH,
-    Code,
-    Subject,
-    codes_of,
-    read,
-    subject_of,
-)
+from ledger.model.limit_answers import CANCEL, CHOSEN_ONLY, FINISH, Code, Subject, codes_of, read, subject_of
 from ledger.states import RunState
 from rules.card.trigger import time_stamp, was_before
 from rules.chatops.parser import APART, BOX, chosen_question, door_of, seen_stop
