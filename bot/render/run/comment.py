@@ -108,7 +108,7 @@ def _now(story: Story) -> str:
     run = story.run
     if _is_unsuccessful(run) and story.reported is not None:
         comment = f"[the report](#issuecomment-{story.reported})" if story.reported else "the report"
-        return f"➡️ {comment} has the ending and the next step."
+        return f"➡️ Its ending, with the next step, stands in {comment}."
     if _is_unsuccessful(run):
         why = run.detail if run.ending is not Ending.CANCELLED else run.stop_why or run.detail
         return "\n\n".join(part for part in (run_story.stop_account(story), quote(why, 1_000)) if part)
