@@ -68,7 +68,7 @@ class Services:
     def on_board(self, board_id: BoardId) -> "Services":
         """Return the services for the board of this id. Raises UnservedBoardError."""
         with event_store.reading(self.engine) as db:
-            return self.on(served_boards.require(db, self.config, board_id))
+            return self.on(served_boards.require_board(db, self.config, board_id))
 
     def if_served(self, board_id: BoardId) -> "Services | None":
         """Return the services for the board of this id; None where Cardinal does not serve it."""
@@ -77,13 +77,13 @@ class Services:
         return self.on(board) if board else None
 
     def on_configured(self) -> "Services":
-        """Return the services for the settings' board, for what is about it alone."""
+        """Return the services for the settings' board, for work on it alone."""
         return self.on(served_boards.configured(self.config))
 
     def on_every_board(self) -> "tuple[Services, ...]":
         """Return the services for each served board, those for the settings' board first."""
         with event_store.reading(self.engine) as db:
-            return tuple(self.on(board) for board in served_boards.every(db, self.config))
+            return tuple(self.on(board) for board in served_boards.all_served(db, self.config))
 
     def now(self) -> datetime:
         """Return the time in UTC."""
@@ -111,7 +111,7 @@ def services_over(config: configuration.Config, engine: Engine, hub: Hub, clock:
         config=config,
         engine=engine,
         context=OutboxContext(engine, config, clock, hub),
-        redis=embedded_redis.connect(config),
+        redis=embedded_redis.connect_redis(config),
         name=liveness.name(os.getpid()),
         clock=clock,
         host=host_name(config),

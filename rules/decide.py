@@ -22,7 +22,7 @@ from ledger.events import job as jobs
 from ledger.events import policy as policies
 from ledger.events import run as runs
 from rules.card import merge_lane, sibling_rebase, state
-from rules.card.move_rights import STEERED, guard, labelled
+from rules.card.move_rights import STEERED, guard_move, labelled
 from rules.handlers import board as boarding
 from rules.handlers import (
     card_moved,
@@ -147,7 +147,9 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
         return _possible(snapshot, (merge_queue.astray(policy, snapshot) if ended else Decision()) + checked)
     moved = isinstance(event, STEERED)
     decided = merge_queue.astray(policy, snapshot, moved=moved) if kind in UNSETTLING else Decision()
-    decided = guard(policy, snapshot, event, decided + CARD_RULES[kind](policy, snapshot, event, now), now)
+    decided = guard_move(
+        policy, snapshot, event, decided + CARD_RULES[kind](policy, snapshot, event, now), now
+    )
     return _possible(snapshot, decided + check_buttons.rewrite_check(snapshot, event))
 
 

@@ -31,7 +31,7 @@ def why(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
     return plain(_of_rest(policy, snapshot), 400)
 
 
-def status(policy: Policy, snapshot: Snapshot) -> str:
+def card_status(policy: Policy, snapshot: Snapshot) -> str:
     """Return how the card stands as a short Markdown list."""
     where = code(snapshot.column) if snapshot.column else "no column"
     state = state_word(snapshot.state)

@@ -25,10 +25,10 @@ class SlashCommand(Protocol):
     """A file of `rules/commands/`; its name is the word after `/cardinal`.
 
     `TAKES`: none, optional (a word on the first line), text, or optional text; the latter two go over lines.
-    `INSTEAD` is the advice against a text that the command does not take. A command that does
-    what others do needs their roles, too: always those of `ALSO`, and after a first word that of `SCOPES`.
-    `MOVES`: it needs the right to move cards. `offers` yields the forms and buttons that fit how a card
-    stands, whoever looks; a page has each command for its card without them.
+    `INSTEAD` is the advice against a text that the command does not take. A command that includes others
+    needs their roles, too: always those of `ALSO`, and after a first word that of `SCOPES`. `MOVES`: it needs
+    the right to move cards. `offers` yields the forms and buttons that fit how a card stands, whoever looks;
+    a page has each command for its card without them.
     """
 
     USAGE: str

@@ -6,9 +6,11 @@ from enum import StrEnum
 
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
+from ledger.events.run import QuestionAnswered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.model.limit_answers import Code, question_answered
 from ledger.states import CardState, Ending, Gate, Reason, RunState
-from rules.card.loss import Loss, is_outside, outside
+from rules.card.loss import Loss, is_outside, outside_owner
 from rules.card.shared_files import SharedFiles
 
 UNTOLD = "untold"  # the role of a mover where GitHub sends nothing about the board
@@ -57,6 +59,10 @@ class OpenQuestion:
     subject: str = ""
     codes: tuple[str, ...] = ()
     part: str = ""
+
+    def answer(self, run_id: RunId, by: str, text: str, code: Code = Code.WORDS) -> QuestionAnswered:
+        """Return the answer: `code` is its meaning, `text` is for people."""
+        return question_answered(run_id, self.question_id, self, by=by, text=text, code=code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +157,8 @@ class PullSeen:
     """The card's pull request. `state`: open, closed or merged.
 
     `awaits`: GitHub merges it by itself at `awaited_head`: queue, auto, or empty when it does not. `gate` is
-    what the gate says of `head`, `checked` the commit that it saw last, empty before the first.
-    `unfinished`: a run published it before it was done, and none has finished it since.
+    the gate's result for `head`, `checked` the commit that it saw last, empty before the first. `unfinished`:
+    a run published it before it was done, and none has finished it since.
     """
 
     number: int
@@ -179,7 +185,7 @@ class Standing(StrEnum):
 class BlockerSeen:
     """An issue that blocks the card. `name`: #12 or owner/repository#12, empty for one out of sight.
 
-    `open_to_readers`: whoever may read what is written about the card may read that issue.
+    `open_to_readers`: whoever may read the texts about the card may read that issue.
     """
 
     name: str
@@ -239,7 +245,8 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class TargetSeen:
-    """In which repository runs of a card work whose issue is about another one; or what people are asked.
+    """The repository in which runs of a card work whose issue is about another one; or the question to
+    people.
 
     `worked_in` is where a run of it has worked already, or empty.
     """
@@ -289,11 +296,12 @@ class Snapshot:
     the newest approval was about. `put_back` counts Cardinal's own moves since the newest run was queued.
     `begun` tells when the newest runs were queued, the newest first. `given_up`: its issue was closed as not
     planned by somebody who may move cards. `held` has the newest comments that wait for a word by somebody
-    with write access, `released` those that got one, `lifted` who let go on last what is to go on, and when:
-    where such a word is given. `struck` counts the cards that failed within an hour for the cause of which
-    the run just failed; `paced` the commands in a minute by whoever just gave one. `follow_ups` are an
-    investigation's, `proposed` is a card in another repository: read for what is about them. `blockers` and
-    `circle` (the way on which the card waits for itself) are only read while its run is queued.
+    with write access, `released` those that got one, `lifted` who lifted the last stop of the work that is to
+    go on, and when: where such a word is given. `struck` counts the cards that failed within an hour for the
+    cause of which the run just failed; `paced` the commands in a minute by whoever just gave one.
+    `follow_ups` are an investigation's, `proposed` is a card in another repository: read for events about
+    them. `blockers` and `circle` (the way on which the card waits for itself) are only read while its run is
+    queued.
     """
 
     card_id: CardId
@@ -363,7 +371,7 @@ class Snapshot:
         place = self.target.repository if self.target else ""
         if not place or not self._is_elsewhere(place):
             return ""
-        return outside(place, self.board_owner)
+        return outside_owner(place, self.board_owner)
 
     @property
     def foreign(self) -> bool:

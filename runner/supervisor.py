@@ -20,11 +20,11 @@ from runner.phases.early import publish_early
 from runner.phases.guard import enforce_guards
 from runner.phases.investigate import investigate
 from runner.phases.prepare import prepare, take_in_again
-from runner.phases.publish import publish
+from runner.phases.publish import publish_work
 from runner.phases.recheck import recheck
 from runner.phases.stages import play_stages
-from runner.phases.validate import demand_checks, validate
-from runner.phases.work import make_plan, work
+from runner.phases.validate import demand_checks, validate_work
+from runner.phases.work import do_work, make_plan
 from runner.run.exits import AwaitApproval, Finish, Park, StageExit, StopRequested, failed
 from runner.run.log import RunLog
 from runner.run.provider import Provider
@@ -32,14 +32,14 @@ from runner.run.run_spec import Clock, Remote, RunSpec
 from runner.run.secrecy import secrecy_of
 from runner.session.context import RunContext
 from runner.session.tool_servers import ending_servers
-from runner.text.plain import cut, one_line, redact
+from runner.text.plain import cut_bytes, one_line, redact
 from runner.workspaces.contract import Workspace
 from runner.workspaces.docker.errors import EngineTroubleError
 
 _DETAIL_BYTES = 2_000
 
 
-def execute(
+def execute_run(
     order: RunSpec,
     log: RunLog,
     remote: Remote,
@@ -157,7 +157,7 @@ def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
         if run.order.stages:
             play_stages(run)
         else:
-            work(run)
+            do_work(run)
         _offer(run, start)
     except Park:
         publish_early(run)
@@ -167,11 +167,11 @@ def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
         raise
     checkpoint(run)
     try:
-        publish(run, start)
+        publish_work(run, start)
     except errors.MovedBranchError:  # once: who pushes all the time is asked to retry
         take_in_again(run)
         _offer(run, start)
-        publish(run, start)
+        publish_work(run, start)
 
 
 def _place(order: RunSpec, log: RunLog) -> Workspace:
@@ -191,9 +191,9 @@ def _offer(run: RunContext, start: str) -> None:
     Then a card with steps is played in the browser.
     """
     enforce_guards(run, start)
-    validate(run, start)
+    validate_work(run, start)
     while run.history.guards.moved and enforce_guards(run, start):
-        validate(run, start)
+        validate_work(run, start)
     play_after(run, start)
 
 
@@ -218,7 +218,7 @@ def _reason(error: errors.RunnerError | UnknownPartError) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """Return the code of an error that other cards meet, too: its class, and what its subject is called."""
+    """Return the code of an error that other cards meet, too: its class, and the name of its subject."""
     facts = (str(getattr(error, name, "")) for name in ("agent", "name", "image"))
     return ":".join((type(error).__name__, *filter(None, facts)))
 
@@ -238,5 +238,5 @@ def _record_exit(order: RunSpec, log: RunLog, leave: StageExit) -> None:
             stopped = f"stopped in {took_s:.1f} s by {by}"
             log.append(RunEnded(run_id, Ending.CANCELLED, "cancelled", stopped, last_known, commits))
         case Finish(ending=ending, reason=reason, detail=detail, cause=cause):
-            said = cut(redact(detail), _DETAIL_BYTES)
+            said = cut_bytes(redact(detail), _DETAIL_BYTES)
             log.append(RunEnded(run_id, ending, reason, said, last_known, cause=cause))

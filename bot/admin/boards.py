@@ -14,29 +14,29 @@ from rules.text import count
 
 
 class BoardInUseError(CardinalError):
-    """The board cannot be removed yet; `because` says why, and what to do first."""
+    """The board cannot be removed yet; `because` has the reason and the first step."""
 
     def __init__(self, address: BoardAddress, because: str) -> None:
         super().__init__(f"{address} cannot be removed: {because}")
 
 
-def add(services: Services, board: ServedBoard) -> BoardId:
+def add_board(services: Services, board: ServedBoard) -> BoardId:
     """Serve the board from now on, or change its policy's repository and its weight; return its id.
 
     Raises a GithubError where the App cannot read it, and StatusMissingError without the field Status.
     """
     services = services.on(board)
-    board_id = board_sync.serve(services)
+    board_id = board_sync.serve_board(services)
     with event_store.writing(services.engine) as db:
         known = boards.get(db, board_id)
         if known and (known.policy_repository, known.weight) != (board.policy_repository, board.weight):
             wanted = BoardServed(board_id, board.policy_repository, board.weight)
-            reactor.append(db, wanted, now=services.now())
+            reactor.append_and_react(db, wanted, now=services.now())
     board_sync.load_policy(services, board_id)
     return board_id
 
 
-def remove(services: Services, address: BoardAddress) -> None:
+def remove_board(services: Services, address: BoardAddress) -> None:
     """Serve the board no more. Raises UnservedBoardError, and BoardInUseError while runs work there."""
     with event_store.writing(services.engine) as db:
         known = boards.at(db, *address)
@@ -50,4 +50,4 @@ def remove(services: Services, address: BoardAddress) -> None:
                 f"{count(len(at_work), 'run')} at work there: `cardinal runs` lists them; wait, or cancel"
             )
             raise BoardInUseError(address, because)
-        reactor.append(db, BoardRemoved(known.board_id), now=services.now())
+        reactor.append_and_react(db, BoardRemoved(known.board_id), now=services.now())

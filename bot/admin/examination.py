@@ -9,7 +9,7 @@ from bot.admin.doctor import CheckResult
 from ledger.db.tables import ExaminationSubject
 from ledger.log import event_store
 from ledger.queue import examinations
-from ledger.queue.examinations import KeptFinding
+from ledger.queue.examinations import KeptResult
 
 
 class Examiner(StrEnum):
@@ -19,13 +19,13 @@ class Examiner(StrEnum):
     DOCTOR = "cardinal doctor"
 
 
-def keep(
+def keep_results(
     engine: Engine, host: str, subject: ExaminationSubject, examiner: Examiner, results: Iterable[CheckResult]
 ) -> None:
     """Keep the results in the place of earlier ones about the same; those of hosts as such."""
     of_host = subject is ExaminationSubject.HOST
     kept = [
-        KeptFinding(it.name, it.level, it.message, it.next_step) for it in results if it.of_host is of_host
+        KeptResult(it.name, it.level, it.message, it.next_step) for it in results if it.of_host is of_host
     ]
     with event_store.writing(engine) as db:
-        examinations.record(db, host, subject, examiner, kept)
+        examinations.record_examination(db, host, subject, examiner, kept)

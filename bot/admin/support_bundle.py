@@ -44,7 +44,7 @@ def _texts(context: DoctorContext, results: Iterable[CheckResult]) -> Iterator[t
     yield "machine.json", json.dumps(machine, indent=1)
     if context.engine is not None:
         with event_store.reading(context.engine) as db:
-            counts = {"events": event_store.last_seq(db), "inbox": inbox.counts(db)}
+            counts = {"events": event_store.last_seq(db), "inbox": inbox.delivery_counts(db)}
             stuck = outbox.stuck(db, context.now, UNDONE_AFTER.total_seconds(), limit=50)
             late = [(entry.act, entry.attempts, entry.error) for entry in stuck]
         yield "ledger.json", json.dumps({**counts, "outbox_late": late}, indent=1, default=str)

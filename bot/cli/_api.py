@@ -4,7 +4,7 @@ from bot.cli import CliError, _home
 from bot.system.secret import Secret
 
 
-def place() -> tuple[str, Secret]:
+def api_address() -> tuple[str, Secret]:
     """Return the address and the token. Raises CliError."""
     config = _home.settings()
     url = config.url or config.public_url

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection
 
-from bot.cli._show import line
+from bot.cli._show import clean
 from bot.state import instructions
 from bot.state.instructions import InstructionStack
 from ledger.views.runs import RunRow
 
 
-def stack_of(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
+def describe_stack(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
     """Return the instructions of the run's agent, for programs and as lines for people."""
     stack = instructions.stack_of(db, run.run_id)
     document: dict[str, object] = {"run": run.run_id, "briefing": stack.briefing if stack else None}
@@ -30,4 +30,4 @@ def _text(stack: InstructionStack) -> Iterator[str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    yield from (line(row) if row else "" for row in text.splitlines())
+    yield from (clean(row) if row else "" for row in text.splitlines())

@@ -13,7 +13,7 @@ import click
 
 from bot.cli import CliError
 from bot.cli._following import NOT_DONE
-from bot.cli._show import line
+from bot.cli._show import clean
 from bot.web.api.client import ApiProblemError
 from bot.web.api.following import BUSY
 from bot.web.api.operations.list_jobs import MAX_LISTED
@@ -49,7 +49,7 @@ class JobPlace(NamedTuple):
     board: str = ""
 
 
-def names(call: Call, filters: Sequence[str], most: int) -> list[JobPlace]:
+def job_names(call: Call, filters: Sequence[str], most: int) -> list[JobPlace]:
     """Return the jobs of the filters, or of standard input. Raises CliError where there are more."""
     rows = (row.split(maxsplit=1) for row in sys.stdin)
     given = _filtered(call, filters) if filters else (JobPlace(*row) for row in rows if row)
@@ -72,7 +72,7 @@ def _filtered(call: Call, filters: Sequence[str]) -> Iterator[JobPlace]:
     for given in filters:
         name, _, value = given.partition("=")
         if name not in FILTERS or not value or name in fields:
-            raise CliError(f"--filter {line(given)}: say NAME=VALUE once, with {alternatives(FILTERS)}")
+            raise CliError(f"--filter {clean(given)}: say NAME=VALUE once, with {alternatives(FILTERS)}")
         fields[name] = value
     for _ in range(MAX_MOST // MAX_LISTED + 1):
         page = call("list_jobs", fields, "")
@@ -96,7 +96,7 @@ def each(
         try:
             document = _patiently(lambda: do(job, own))  # noqa: B023 -- it is called at once
         except CardinalError as error:
-            fault = line(str(error))
+            fault = clean(str(error))
             refused = isinstance(error, ApiProblemError) and error.status in NOT_DONE
             worst = max(worst, 1 if refused else 2)
         _report(job, document, fault, as_json=as_json)
@@ -121,5 +121,5 @@ def _report(place: JobPlace, document: Mapping[str, Any], fault: str, *, as_json
         click.echo(json.dumps({**place._asdict(), "fault": fault, "output": document or None}))
     else:
         click.echo(
-            f"{line(place.job)}: {fault or line(str(document.get('answer', 'done')))}", err=bool(fault)
+            f"{clean(place.job)}: {fault or clean(str(document.get('answer', 'done')))}", err=bool(fault)
         )

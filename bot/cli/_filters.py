@@ -35,4 +35,4 @@ def read(
     if not any(given.values()):
         return ALL
     scopes = [CardScope(board.board_id) for board in boards.all_boards(db)]
-    return card_filters.read(given, card_filters.choices(db, scopes, given["state"]), states)
+    return card_filters.read(given, card_filters.choices_of_state(db, scopes, given["state"]), states)

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bot.cli import CliError, _api
-from bot.cli._show import block, line
+from bot.cli._show import clean, text_block
 from bot.web.api.client import call_once
 from bot.web.api.following import follow_once
 from ledger.states import Ending
@@ -23,7 +23,7 @@ class NotDoneError(CliError):
 
 def follow(operation: str, fields: Mapping[str, Any], wait_s: int, *, as_json: bool) -> None:
     """Print each event. Raises ApiProblemError, ApiUnreachableError, CliError."""
-    url, token = _api.place()
+    url, token = _api.api_address()
     is_over = follow_once(url, token.reveal(), operation, fields, printer(as_json), wait_s)
     if "run" not in fields:
         return
@@ -35,7 +35,7 @@ def follow(operation: str, fields: Mapping[str, Any], wait_s: int, *, as_json: b
     document = call_once(url, token.reveal(), "get_run", {"run": run})
     ending, reason = str(document["ending"]), str(document["reason"])
     if ending != Ending.SUCCEEDED:
-        raise NotDoneError(line(": ".join(filter(None, (f"{run} {ending}", reason)))))
+        raise NotDoneError(clean(": ".join(filter(None, (f"{run} {ending}", reason)))))
 
 
 def printer(as_json: bool) -> Any:
@@ -50,8 +50,10 @@ def printer(as_json: bool) -> Any:
             return
         number = event.get("number")
         job = f"{event['repository']}#{number}" if number else ""
-        click.echo(" ".join(filter(None, (line(str(event["at"]))[:19], line(job), line(str(event["text"]))))))
-        for row in block(str(event.get("output", ""))):
+        click.echo(
+            " ".join(filter(None, (clean(str(event["at"]))[:19], clean(job), clean(str(event["text"])))))
+        )
+        for row in text_block(str(event.get("output", ""))):
             click.echo(row)
 
     return show

@@ -12,7 +12,7 @@ from bot.cli import CliError
 IN_ENGINE = '"$0" -P -m bot.cli images agent && exec "$0" "$@"'
 
 
-def become(module: str, *words: str, workspace: str) -> NoReturn:
+def exec_program(module: str, *words: str, workspace: str) -> NoReturn:
     """Go on as that program; with containers, beside an engine that has the agents' image."""
     if importlib.util.find_spec("forge") is None:
         raise CliError("this Cardinal has no forge: it lives in an image; use the one from its wheel")

@@ -70,7 +70,7 @@ def absence() -> str:
     config = settings()
     if lock_file.read_presence(config.home) is not None:
         return ""
-    client = embedded_redis.connect(config)
+    client = embedded_redis.connect_redis(config)
     try:
         works = embedded_redis.has_workers(client)
     finally:
@@ -97,7 +97,7 @@ def require_ledger(config: Config) -> None:
 
 
 @contextmanager
-def opened() -> Iterator[Engine]:
+def ledger_opened() -> Iterator[Engine]:
     """Yield this home's ledger as `open_engine` does, and close it in the end."""
     engine = open_engine(settings())
     try:
@@ -107,20 +107,20 @@ def opened() -> Iterator[Engine]:
 
 
 @contextmanager
-def reading() -> Iterator[Connection]:
+def open_for_reading() -> Iterator[Connection]:
     """Yield a connection that reads the ledger at one moment."""
-    with opened() as engine, event_store.reading(engine) as db:
+    with ledger_opened() as engine, event_store.reading(engine) as db:
         yield db
 
 
 @contextmanager
-def writing() -> Iterator[Connection]:
+def open_for_writing() -> Iterator[Connection]:
     """Yield a connection that writes to the ledger in one transaction."""
-    with opened() as engine, event_store.writing(engine) as db:
+    with ledger_opened() as engine, event_store.writing(engine) as db:
         yield db
 
 
-def card(db: Connection, name: str) -> CardRow:
+def find_card(db: Connection, name: str) -> CardRow:
     """Return the card of `owner/repository#number`, or with that card id.
 
     Raises UnlistedNameError, and SharedNameError where cards of several boards are not archived.
@@ -154,7 +154,7 @@ def name_of(row: CardRow | CardLine | ListedCard) -> str:
     return row.card_id if row.number is None else f"{row.repository}#{row.number}"
 
 
-def run(db: Connection, name: str) -> RunRow:
+def find_run(db: Connection, name: str) -> RunRow:
     """Return the run. Raises UnlistedNameError."""
     row = runs.get(db, RunId(name))
     if row is None:

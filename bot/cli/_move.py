@@ -9,7 +9,7 @@ from bot.admin.clone import carried, trial
 from bot.admin.clone.move import carry, destination, local_board
 from bot.admin.clone.own_git import CloneError
 from bot.cli import CliError
-from bot.cli._show import line
+from bot.cli._show import clean
 from bot.github.client import REPOSITORY
 from bot.github.personal import PersonalHub
 from bot.system import config
@@ -36,7 +36,7 @@ def move(place: trial.Trial, repository: str, board: str, *, yes: bool, dry_run:
     with carried.stopped(place.folder), destination.in_words():
         local = local_board.read(place)
         there = destination.find(hub, repository, board)
-        carry.plan(there, local, _say)
+        carry.show_plan(there, local, _say)
         if dry_run:
             click.echo("Nothing was written.")
             return
@@ -44,7 +44,7 @@ def move(place: trial.Trial, repository: str, board: str, *, yes: bool, dry_run:
             click.confirm("Carry it over?", abort=True)
         carry.carry(there, local, _say)
     click.echo(
-        f"All of it is there. This board stays as it is: remove {line(str(place.folder))} if you want."
+        f"All of it is there. This board stays as it is: remove {clean(str(place.folder))} if you want."
     )
 
 
@@ -63,4 +63,4 @@ def _token() -> Secret:
 
 
 def _say(text: str) -> None:
-    click.echo(line(text) if text[:1] != " " else f"  {line(text)}")
+    click.echo(clean(text) if text[:1] != " " else f"  {clean(text)}")

@@ -11,7 +11,7 @@ from pydantic.fields import FieldInfo
 from bot.cli import CliError, _api, _bulk, _following, _home
 from bot.cli._bulk import JobPlace
 from bot.cli._following import NOT_DONE, NotDoneError
-from bot.cli._show import json_option, line, table
+from bot.cli._show import clean, json_option, table
 from bot.web.api.client import ApiProblemError, call_once, checked
 from bot.web.api.jobs import JobName
 from bot.web.api.operation import OPERATIONS, Operation
@@ -28,12 +28,12 @@ SHORT: Mapping[str, str] = {
     "list_jobs": "list",
 }
 MAX_WAIT_S = 7 * 24 * 3600
-WAIT = "Go on with what comes for so many seconds at most; of a run to its end, which is the exit code."
+WAIT = "Follow new events for so many seconds at most; of a run to its end, which is the exit code."
 JOB = ("owner", "repository", "number")
 NOT_YET = "it would be done here"
 
 
-def named() -> dict[str, str]:
+def operations_by_name() -> dict[str, str]:
     """Return the operation of each command."""
     return {SHORT.get(name, name.replace("_", "-")): name for name in OPERATIONS.names()}
 
@@ -63,7 +63,7 @@ def command_of(name: str, operation: str) -> click.Command:
         try:
             if filter or job == "-" or dry_run:
                 of_many = bool(filter) or job == "-"
-                jobs = _bulk.names(_call, filter, most) if of_many else [JobPlace(str(job))]
+                jobs = _bulk.job_names(_call, filter, most) if of_many else [JobPlace(str(job))]
                 _many(operation, fields, key, jobs, dry_run, as_json)
                 return
             if wait:
@@ -72,7 +72,7 @@ def command_of(name: str, operation: str) -> click.Command:
             document = _call(operation, {**fields, **(_place(JobPlace(job)) if job else {})}, key)
         except ApiProblemError as error:
             fault: type[CliError] = NotDoneError if error.status in NOT_DONE else CliError
-            raise fault(line(str(error))) from error
+            raise fault(clean(str(error))) from error
         _print(document, as_json=as_json)
 
     return command
@@ -87,7 +87,7 @@ def _many(
     as_json: bool,
 ) -> None:
     """Do it for each job, or only name them. The worst fault is the exit code."""
-    _api.place()  # without it, each would fail the same
+    _api.api_address()  # without it, each would fail the same
     if not jobs:
         click.echo("no job fits, so nothing was done", err=True)
 
@@ -104,7 +104,7 @@ def _many(
 
 
 def _call(operation: str, fields: Mapping[str, Any], key: str) -> dict[str, Any]:
-    url, token = _api.place()
+    url, token = _api.api_address()
     return call_once(url, token.reveal(), operation, fields, key)
 
 
@@ -168,7 +168,7 @@ def _print(document: Mapping[str, Any], *, as_json: bool) -> None:
             for row in table(heads, [[it[head] for head in heads] for it in value], empty=""):
                 click.echo(row)
         elif value not in (None, "", [], {}) and (name, value) != ("number", 0):
-            click.echo(f"{name}: {line(value if isinstance(value, str) else json.dumps(value))}")
+            click.echo(f"{name}: {clean(value if isinstance(value, str) else json.dumps(value))}")
     if document.get("request") and not document["number"] and not document["problem"]:
-        key = line(str(document["request"]))
+        key = clean(str(document["request"]))
         click.echo(f"its card is made soon: `cardinal job get-request {key}` has its number then")

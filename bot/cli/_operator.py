@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services, open_services
 from bot.cli import CliError, _home
-from bot.cli._show import line, show
+from bot.cli._show import clean, show
 from bot.reactor import reactor
 from bot.scheduler.wakeups import wake
 from bot.state import policies, snapshots
@@ -59,7 +59,7 @@ def give(
     Exits with 1 when it is refused, or there is no card for it; with `of_living` also when no run is alive
     that it could be for.
     """
-    with _home.opened(), open_services(os.environ, Path.cwd()) as services:
+    with _home.ledger_opened(), open_services(os.environ, Path.cwd()) as services:
         if column is None and ("/" not in target or "#" in target):
             with event_store.reading(services.engine) as db:
                 card_id, run = _named(db, target)
@@ -67,16 +67,16 @@ def give(
                     _require_living(db, target, word, card_id, run)
                 elif run is not None:
                     _require_newest(db, run, word)
-            about = record.card_of(services, card_id, word)
+            about = record.readable_card(services, card_id, word)
             if about is None:
-                raise NothingAliveError(f"{line(target)} has no issue that Cardinal serves: nothing is done")
+                raise NothingAliveError(f"{clean(target)} has no issue that Cardinal serves: nothing is done")
             name, outcome = _give(about, target, word, text)
         elif word not in DONE or text:
-            raise CliError(f"a board takes pause and resume alone: give {line(word)} to one of its cards")
+            raise CliError(f"a board takes pause and resume alone: give {clean(word)} to one of its cards")
         else:
             name, outcome = _give_to_all(services, target, word, column)
     said = {"card": name, "command": word, "refused": outcome.refused, "answer": outcome.text}
-    show(said, as_json=as_json, text=lambda: (line(f"{name or target}: {outcome.text}"),))
+    show(said, as_json=as_json, text=lambda: (clean(f"{name or target}: {outcome.text}"),))
     if outcome.refused:
         raise click.exceptions.Exit(1)
 
@@ -84,8 +84,8 @@ def give(
 def _named(db: Connection, target: str) -> tuple[CardId, RunRow | None]:
     """Return the card of that name or id, or the run of that name with its card. Raises as they do."""
     if "#" in target or cards.get(db, CardId(target)) is not None:
-        return _home.card(db, target).card_id, None
-    run = _home.run(db, target)
+        return _home.find_card(db, target).card_id, None
+    run = _home.find_run(db, target)
     return run.card_id, run
 
 
@@ -107,12 +107,12 @@ def _require_living(db: Connection, target: str, word: str, card_id: CardId, run
     live, checking = (snapshot.live_run, snapshot.checking) if snapshot else (None, None)
     if run and run.state is RunState.ENDED:
         later = f", and {live.run_id} came since" if live else ""
-        raise NothingAliveError(f"{line(target)} has ended{later}: nothing is done")
+        raise NothingAliveError(f"{clean(target)} has ended{later}: nothing is done")
     if run and run.kind == CHECK:
         remedy = "a cancellation of its card ends it while no other run is alive there"
-        raise NothingAliveError(f"{line(target)} only checks a commit: nothing is done; {remedy}")
+        raise NothingAliveError(f"{clean(target)} only checks a commit: nothing is done; {remedy}")
     if word == "cancel" and not live and not (checking and checking.alive):
-        raise NothingAliveError(f"no run of {line(target)} is alive: nothing is done")
+        raise NothingAliveError(f"no run of {clean(target)} is alive: nothing is done")
 
 
 def _give(about: tuple[Services, CardRow], target: str, word: str, text: str) -> tuple[str, CommandOutcome]:
@@ -131,25 +131,25 @@ def _give_to_all(
     """Give the command for a board or column, on one of its cards where it has an issue."""
     with event_store.reading(services.engine) as db:
         board = _home.board(db, target)
-        column = column if column is None else column_of(board, column)
+        column = column if column is None else board_column(board, column)
         listed = lanes.newest(db, [CardScope(board.board_id)], column=column, limit=MAX_LOOKED_AT)
     scope = "board" if column is None else "column"
-    issues = (record.card_of(services, card.card_id, word) for card in listed if card.number)
+    issues = (record.readable_card(services, card.card_id, word) for card in listed if card.number)
     if about := next(filter(None, issues), None):
         return _give(about, target, word, scope)
     on_board = services.if_served(board.board_id)
     if on_board is None:
-        raise NothingAliveError(f"Cardinal does not serve {line(target)}: nothing is done")
+        raise NothingAliveError(f"Cardinal does not serve {clean(target)}: nothing is done")
     return "", _switch(on_board, board, word, scope, column)
 
 
-def column_of(board: BoardRow, wanted: str) -> str:
+def board_column(board: BoardRow, wanted: str) -> str:
     """Return the column's name as the board has it. Raises CliError."""
     names = [column.name for column in board.columns]
     alike = [wanted] if wanted in names else [it for it in names if it.casefold() == wanted.casefold()]
     if len(alike) != 1:
         which = alternatives(alike or names)
-        raise CliError(line(f"{board.address} has no single column {wanted}: say {which}"))
+        raise CliError(clean(f"{board.address} has no single column {wanted}: say {which}"))
     return alike[0]
 
 
@@ -167,6 +167,6 @@ def _switch(services: Services, board: BoardRow, word: str, scope: str, column: 
         if halt is not None and word == "resume" and column is None:
             events.append(HaltLifted(board.board_id, halt.cause, record.OPERATOR))
         done = list(filter(None, events))
-        reactor.append(db, *done, now=now)
+        reactor.append_and_react(db, *done, now=now)
     wake(services)
     return CommandOutcome((DONE if done else DONE_BEFORE)[word].format(scope=scope), refused=False)

@@ -10,10 +10,10 @@ from bot.admin.clone import commit as clone
 from bot.admin.clone import in_force
 from bot.admin.clone.guards import guard_violations
 from bot.admin.clone.own_git import commit_of, git, git_output, quarantine
-from bot.cli._show import line
+from bot.cli._show import clean
 from bot.cli.check import SHORT, check_commit, conclusion
 from ledger.errors import CardinalError
-from runner.guards.report import sentence
+from runner.guards.report import violation_sentence
 
 MAX_COMMITS = 5  # of one push; each is a set-up and a round of checks
 MAX_REFS = 50  # of one push to a server; each is a look by the guards
@@ -22,7 +22,7 @@ MAX_LINES = 12  # of the output of a check that fails: all that is said fits one
 REFUSED = 3  # an exit code that no crash and no signal has
 
 
-def judge(name: str, pushed: Sequence[str]) -> int:
+def judge_push(name: str, pushed: Sequence[str]) -> int:
     """Judge each `COMMIT:KNOWN`, as the hook of that name; return the exit code."""
     refused = False
     judged, most = (_before_push, MAX_COMMITS) if name == "pre-push" else (_on_server, MAX_REFS)
@@ -80,7 +80,9 @@ def _on_server(commit: str, known: str) -> bool:
     published = [before] if before else []
     denied = [each for each in guard_violations(cloned, *published) if each.action == "deny"]
     for violation in denied[:MAX_VIOLATIONS]:
-        click.echo(line(f"Cardinal refuses it: {sentence(violation)}: {violation.advice}"), err=True)
+        click.echo(
+            clean(f"Cardinal refuses it: {violation_sentence(violation)}: {violation.advice}"), err=True
+        )
     return bool(denied)
 
 

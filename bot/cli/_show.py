@@ -116,18 +116,18 @@ def _drawn(console: "Console", grid: "Table") -> list[str]:
     return [row.rstrip() for row in captured.get().splitlines()]
 
 
-def line(text: str, most: int = 500) -> str:
+def clean(text: str, most: int = 500) -> str:
     """Return outside text as one line that cannot move the cursor or turn the reading direction."""
     return plain(text, most)
 
 
-def block(text: str) -> Iterable[str]:
+def text_block(text: str) -> Iterable[str]:
     """Yield outside text line by line, each harmless and indented."""
     for row in text.splitlines():
-        yield f"  {line(row)}" if row.strip() else ""
+        yield f"  {clean(row)}" if row.strip() else ""
 
 
-def when(at: datetime | None) -> str:
+def local_time(at: datetime | None) -> str:
     """Return a time to the second, in UTC."""
     return "" if at is None else f"{at:%Y-%m-%d %H:%M:%S} UTC"
 
@@ -153,7 +153,7 @@ def gone(dropped: str) -> str:
 
 def _word(cell: object) -> str:
     if isinstance(cell, datetime):
-        return when(cell)
+        return local_time(cell)
     return "" if cell is None else str(cell)
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import click
 
 from bot.cli import _home
-from bot.cli._show import ago, block, gone, json_option, show, table
-from bot.runspec.builder import places
+from bot.cli._show import ago, gone, json_option, show, table, text_block
+from bot.runspec.builder import artifact_places
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.lifecycle.private_files import write_file
@@ -45,8 +45,8 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
       cardinal artifacts r12
       cardinal artifacts r12 --get 3fa9c1 --to log.txt
     """
-    with _home.reading() as db:
-        known = artifacts.of_run(db, _home.run(db, run).run_id)
+    with _home.open_for_reading() as db:
+        known = artifacts.of_run(db, _home.find_run(db, run).run_id)
     if digest is None:
         now = utc_now()
         rows = (
@@ -59,7 +59,7 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
     if target is not None:
         write_file(target, raw)
     elif sys.stdout.isatty():  # a program wrote it: it may steer a terminal
-        click.echo("\n".join(block(raw.decode("utf-8", "replace"))))
+        click.echo("\n".join(text_block(raw.decode("utf-8", "replace"))))
     else:
         sys.stdout.buffer.write(raw)
 
@@ -69,12 +69,12 @@ def _content(run: str, digest: str, rows: tuple[artifacts.ArtifactRow, ...]) -> 
         raise NoArtifactError(run, digest, f"give at least {SHORTEST} letters of the digest")
     named = {row.digest: row for row in rows if row.digest.startswith(digest)}
     if len(named) != 1:
-        because = "more than one begins so" if named else f"`cardinal artifacts {run}` lists what there is"
+        because = "more than one begins so" if named else f"`cardinal artifacts {run}` lists its files"
         raise NoArtifactError(run, digest, because)
     (row,) = named.values()
     if row.dropped:
         raise NoArtifactError(run, digest, gone(row.dropped))
-    raw = store_of(places(_home.settings())).read(row.digest)
+    raw = store_of(artifact_places(_home.settings())).read(row.digest)
     if raw is None:
         raise NoArtifactError(run, digest, "the file is gone from the store, or its disk has changed it")
     return raw

@@ -50,8 +50,8 @@ def verify(file: Path | None, as_json: bool) -> None:
         if file is not None:
             _verify_file(file, as_json=as_json)
             return
-        with _home.reading() as db:
-            report = hash_chain.verify(db)
+        with _home.open_for_reading() as db:
+            report = hash_chain.verify_chain(db)
         compared, why_not = _compare()
     except BrokenChainError as error:
         broken = {"whole": False, "broken_at": error.seq}
@@ -60,7 +60,7 @@ def verify(file: Path | None, as_json: bool) -> None:
     differs, heads = (compared.differs, compared.heads) if compared else ((), None)
     result = {"whole": not differs, "events": report.events, "head": report.head, "github": heads}
     result |= {"differs": differs, "not_compared": why_not}
-    whole = f"{report.events} events, {'not what GitHub holds' if differs else 'whole'}, head {report.head}"
+    whole = f"{report.events} events, {'other than on GitHub' if differs else 'whole'}, head {report.head}"
     last = why_not or f"{heads} heads that GitHub holds were compared"
     show(result, as_json=as_json, text=lambda: (whole, *differs, last))
     if differs:
@@ -72,7 +72,7 @@ def _compare() -> tuple[published_heads.Compared | None, str]:
     settings = _home.settings()
     try:
         settings.require_app()
-        with _home.opened() as engine:
+        with _home.ledger_opened() as engine:
             return published_heads.compare(engine, Hub(settings, utc_now)), ""
     except ConfigError:
         return None, "not compared with GitHub: there is no App in the settings"
@@ -98,9 +98,9 @@ def export(run: str, form: str, target: Path | None) -> None:
       cardinal audit export r12 --format md
     """
     settings = _home.settings()
-    with _home.reading() as db:
-        known = _home.run(db, run)
-        document = audit_trail.make(db, known.run_id, at=utc_now(), secrets=secrets_of(settings))
+    with _home.open_for_reading() as db:
+        known = _home.find_run(db, run)
+        document = audit_trail.make_trail(db, known.run_id, at=utc_now(), secrets=secrets_of(settings))
     written = text.write(document) if form == "md" else json.dumps(document, indent=1) + "\n"
     if target is None:
         click.echo(written, nl=False)
@@ -111,7 +111,7 @@ def export(run: str, form: str, target: Path | None) -> None:
 
 def _verify_file(file: Path, *, as_json: bool) -> None:
     trail = audit_proof.read(file)
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         differs = audit_proof.differences(db, trail, secrets=secrets_of(_home.settings()))
     result = {"whole": not differs, "run": trail.run, "events": len(trail.events), "differs": differs}
     good = (f"{len(trail.events)} events of {trail.run}, as the log has them",)

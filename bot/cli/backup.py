@@ -25,7 +25,7 @@ def command(target: Path | None, as_json: bool) -> None:
     """
     config = _home.settings()
     file = target or config.home / "backups" / f"ledger-{utc_now():%Y%m%dT%H%M%S}.db"
-    with _home.opened() as engine:
+    with _home.ledger_opened() as engine:
         report = backups.backup(engine, file)
     result = {"file": str(file), "events": report.events, "head": report.head}
     show(result, as_json=as_json, text=lambda: (f"{report.events} events are in {file}",))

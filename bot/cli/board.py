@@ -9,7 +9,7 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _filters, _home
-from bot.cli._show import ago, json_option, line, show, table
+from bot.cli._show import ago, clean, json_option, show, table
 from bot.state import card_filters, loads
 from bot.system.clock import utc_now
 from ledger.ids import BoardId, RunId
@@ -65,11 +65,11 @@ def command(column: str | None, as_json: bool, **given: str | None) -> None:
       cardinal board --column Review --label bug
     """
     now = utc_now()
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         listed = boards.all_boards(db)
         names = dict.fromkeys(known.name for board in listed for known in board.columns)
         if column is not None and column not in names:
-            raise card_filters.unknown("column", column, names)
+            raise card_filters.unknown_word("column", column, names)
         wanted = _filters.read(db, given)
         stories = [_board(db, board, column, wanted, now) for board in listed]
     show(stories, as_json=as_json, text=lambda: _text(stories, now))
@@ -90,7 +90,7 @@ def _board(
 def _places(db: Connection, board_id: BoardId, column: str, listed: Sequence[CardLine]) -> list[QueuePlace]:
     """Return the places of listed cards at the head of a column's queue."""
     places, numbers, wanted = list[QueuePlace](), count(1), {card.card_id for card in listed}
-    for it in run_queue.of_column(db, board_id, column, MAX_QUEUED):
+    for it in run_queue.queued_in_column(db, board_id, column, MAX_QUEUED):
         name = f"{it.repository}#{it.number}" if it.number else it.title
         place = next(numbers) if it.in_line else None
         if it.card_id in wanted:
@@ -100,21 +100,21 @@ def _places(db: Connection, board_id: BoardId, column: str, listed: Sequence[Car
 
 def _text(stories: Sequence[BoardStory], now: datetime) -> Iterable[str]:
     if not stories:
-        yield "no board was seen yet: `cardinal doctor` says what is missing"
+        yield "no board was seen yet: `cardinal doctor` names the cause"
     elif away := _home.absence():
         yield away
     for board in stories:
-        yield f"{board.board}  {line(board.title)}"
+        yield f"{board.board}  {clean(board.title)}"
         for stop in board.stops:
-            why = f": {line(stop.because)}" if stop.because else ""
-            yield f"stopped: {stop.scope} {line(stop.target)} by {line(stop.by)}, {ago(stop.at, now)}{why}"
+            why = f": {clean(stop.because)}" if stop.because else ""
+            yield f"stopped: {stop.scope} {clean(stop.target)} by {clean(stop.by)}, {ago(stop.at, now)}{why}"
         for limit in board.limits:
             used, allowed = loads.figures(limit)
             place, reached = limit.place or "the board", " (reached)" if limit.is_reached else ""
-            yield f"in use: {used} of {allowed}{reached} for {line(place)}: {limit.meaning}"
+            yield f"in use: {used} of {allowed}{reached} for {clean(place)}: {limit.meaning}"
         for name, listed in board.columns.items():
             yield ""
-            yield f"{line(name) or 'no column'} ({len(listed)})"
+            yield f"{clean(name) or 'no column'} ({len(listed)})"
             if listed:
                 rows = (
                     (_home.name_of(card), state_word(card.state), card.run_id, card.title, card.because)
@@ -123,5 +123,5 @@ def _text(stories: Sequence[BoardStory], now: datetime) -> Iterable[str]:
                 yield from table(HEADS, rows, empty="")
             for it in board.queues.get(name, ()):
                 place = f"queue {it.place}" if it.place else "in no place"
-                because = line(it.because) or "a worker that is free takes it"
-                yield f"  {place}: {line(it.card)} {it.run_id}, queued {ago(it.queued_at, now)}: {because}"
+                because = clean(it.because) or "a worker that is free takes it"
+                yield f"  {place}: {clean(it.card)} {it.run_id}, queued {ago(it.queued_at, now)}: {because}"

@@ -9,7 +9,7 @@ from bot.admin import boards as served
 from bot.admin.setup.errors import MissingWishError
 from bot.bootstrap import Services, open_services
 from bot.cli import CommandGroup, _home
-from bot.cli._show import json_option, line, show, table
+from bot.cli._show import clean, json_option, show, table
 from bot.cli.init import REPOSITORY
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
@@ -31,7 +31,7 @@ class BoardParameter(click.ParamType[BoardAddress]):
         """Return the address; ends with a sentence for other words."""
         address = board_address(str(value))
         if not address:
-            self.fail(f"{line(str(value))} is no board: OWNER/NUMBER was expected, like acme/1", param, ctx)
+            self.fail(f"{clean(str(value))} is no board: OWNER/NUMBER was expected, like acme/1", param, ctx)
         return address
 
 
@@ -52,7 +52,7 @@ def _list(as_json: bool) -> None:
       cardinal boards list --json
     """
     config = _home.settings()
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         known = {row.board_id: row for row in boards.served(db)}
         documents = [
             {
@@ -62,7 +62,7 @@ def _list(as_json: bool) -> None:
                 "weight": board.weight,
                 "runs": len(runs.held(db, board.board_id)) if board.board_id else 0,
             }
-            for board in served_boards.every(db, config)
+            for board in served_boards.all_served(db, config)
         ]
     rows = (tuple(str(word) for word in document.values()) for document in documents)
     show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no board is served yet"))
@@ -88,21 +88,21 @@ def _add(board: BoardAddress, home: str, weight: int) -> None:
         raise MissingWishError("--policy-repository has an owner and a name: --policy-repository acme/board")
     wanted = ServedBoard(*board, home, weight=weight)
     with _services() as services:
-        served.add(services, wanted)
+        served.add_board(services, wanted)
     click.echo(f"{board} is served; its policy is in {wanted.home_repository}")
 
 
 @command.command("remove")
 @click.argument("board", type=BoardParameter(), metavar="OWNER/NUMBER")
 def _remove(board: BoardAddress) -> None:
-    """Serve the board no more. Its cards stay as they are; what waits there is not started.
+    """Serve the board no more. Its cards stay as they are; runs that wait there are not started.
 
     \b
     Example:
       cardinal boards remove acme/2
     """
     with _services() as services:
-        served.remove(services, board)
+        served.remove_board(services, board)
     click.echo(f"{board} is not served any more")
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 import click
 
 from bot.cli import _home
-from bot.cli._show import json_option, show, table, when
+from bot.cli._show import json_option, local_time, show, table
 from bot.system.clock import utc_now
 from bot.web import capture
 
@@ -13,7 +13,7 @@ HEADS = ("file", "bytes")
 
 
 @click.command("capture")
-@click.option("--for", "minutes", type=click.IntRange(1, 1440), help="Keep what comes in these minutes.")
+@click.option("--for", "minutes", type=click.IntRange(1, 1440), help="Keep the deliveries of these minutes.")
 @click.option(
     "--most",
     type=click.IntRange(1, capture.MAX),
@@ -21,7 +21,7 @@ HEADS = ("file", "bytes")
     show_default=True,
     help="Keep no more deliveries than this.",
 )
-@click.option("--off", is_flag=True, help="Keep no more; what was kept stays.")
+@click.option("--off", is_flag=True, help="Keep no more; the kept ones stay.")
 @json_option
 def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
     """Keep deliveries, or list those that are kept.
@@ -35,12 +35,14 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
     """
     config, now = _home.settings(), utc_now()
     if off:
-        capture.end(config.home)
+        capture.end_capture(config.home)
     elif minutes is not None:
-        capture.begin(config.home, now, lasting=timedelta(minutes=minutes), most=most)
-    order = capture.current(config.home, now)
-    files = capture.kept(config.home)
-    state = "off" if order is None else f"on until {when(order.until)} UTC, at most {order.most} deliveries"
+        capture.begin_capture(config.home, now, lasting=timedelta(minutes=minutes), most=most)
+    order = capture.current_capture(config.home, now)
+    files = capture.kept_deliveries(config.home)
+    state = (
+        "off" if order is None else f"on until {local_time(order.until)} UTC, at most {order.most} deliveries"
+    )
     rows = [(file.name, file.stat().st_size) for file in files]
     show(
         {"capture": state, "folder": config.home / capture.FOLDER, "kept": [name for name, _ in rows]},

@@ -12,11 +12,11 @@ from bot.admin.clone import in_force
 from bot.admin.clone.check import LocalResult, has_checks, run_checks
 from bot.admin.clone.commit import ClonedCommit
 from bot.admin.clone.guards import guard_violations
-from bot.cli._show import block, clone_option, json_option, line, show
+from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.system import config as configuration
 from ledger.events.guard import Violation
 from ledger.views.checks import CheckRow
-from runner.guards.report import sentence
+from runner.guards.report import violation_sentence
 
 SHORT, MAX_VIOLATIONS = 12, 20
 NO_NETWORK = (
@@ -35,14 +35,14 @@ NO_NETWORK = (
     "--column", default="", help="Whose network and resources count; the first with an agent unless named."
 )
 @click.option("--fast", is_flag=True, help="Only set-up and the fast checks.")
-@click.option("--agent-view", is_flag=True, help="Print what an agent would be told of a failure.")
+@click.option("--agent-view", is_flag=True, help="Print an agent's report of a failure.")
 @json_option
 def command(
     commit: str, folder: Path, base: str, column: str, fast: bool, agent_view: bool, as_json: bool
 ) -> None:
     """Run set-up and checks on a clean checkout of a commit.
 
-    The commit must be in your clone; what is not committed is not checked. Commands, image and limits are
+    The commit must be in your clone; uncommitted changes are not checked. Commands, image and limits are
     those of the policy file on the default branch, as for the gate. Where there is none, and `cardinal try`
     serves the clone, they are those of its board. Exit code 1 when a check fails, 2 when nothing could be
     checked.
@@ -68,7 +68,7 @@ def command(
 
     def text() -> Iterable[str]:
         if agent_view:
-            return block(str(value["agent_view"]) or "Nothing failed: an agent would be told nothing.")
+            return text_block(str(value["agent_view"]) or "Nothing failed: an agent would be told nothing.")
         return conclusion(judged)
 
     show(value, as_json=as_json, text=text)
@@ -97,7 +97,7 @@ class JudgedCommit:
     @property
     def why(self) -> str:
         """Why the gate would refuse it, or nothing."""
-        denied = next((sentence(each) for each in self.violations if each.action == "deny"), "")
+        denied = next((violation_sentence(each) for each in self.violations if each.action == "deny"), "")
         return denied or (self.result.detail if self.result and not self.result.passed else "")
 
 
@@ -111,39 +111,39 @@ def check_commit(
 ) -> JudgedCommit:
     """Judge the commit and run its checks; `say` gets a line for each step."""
     config = configuration.read(os.environ, Path.cwd())
-    name, rules = clone.column_of(cloned, column)
-    say(line(f"{cloned.commit[:SHORT]}, by {cloned.source} and the column {name}"))
+    name, rules = clone.policy_column(cloned, column)
+    say(clean(f"{cloned.commit[:SHORT]}, by {cloned.source} and the column {name}"))
     if cloned.uncommitted:
         say("What is not committed is not checked.")
     judged = JudgedCommit(cloned, guard_violations(cloned, *published), [], fast)
     for violation in judged.violations[:MAX_VIOLATIONS]:
         word = "asks a person about" if violation.action == "ask" else "refuses"
-        say(line(f"The guard `{violation.guard}` {word}: {sentence(violation)}"))
+        say(clean(f"The guard `{violation.guard}` {word}: {violation_sentence(violation)}"))
     if len(judged.violations) > MAX_VIOLATIONS:
         say(f"and {len(judged.violations) - MAX_VIOLATIONS} more")
 
     def checked(row: CheckRow) -> None:
         judged.rows.append(row)
-        say(line(_result(row)))
+        say(clean(_result(row)))
 
     if has_checks(cloned, fast=fast):
         judged.result = run_checks(cloned, config, rules, fast=fast, say=checked)
         if judged.result.set_up_failed and not rules.tools.network:
-            judged.hint = line(NO_NETWORK.format(name))
+            judged.hint = clean(NO_NETWORK.format(name))
     else:
         say(f"No check ran: the policy names {'no fast one; `cardinal check` runs all' if fast else 'none'}.")
     return judged
 
 
 def conclusion(judged: JudgedCommit, most: int | None = None) -> Iterator[str]:
-    """Yield the end of a failed check's output, the evidence, and what the gate would do.
+    """Yield the end of a failed check's output, the evidence, and the gate's decision.
 
     With `most`, only so many lines of the output, and no evidence: digests are for a second look.
     """
     result, rows = judged.result, judged.rows
     if result is not None:
         if rows and not result.passed:
-            yield from [*block(rows[-1].tail)][-(most or 0) :]
+            yield from [*text_block(rows[-1].tail)][-(most or 0) :]
         yield from () if most else _evidence(rows, result.definition)
     yield from [judged.hint] if judged.hint else []
     if judged.passes and judged.fast:
@@ -151,7 +151,7 @@ def conclusion(judged: JudgedCommit, most: int | None = None) -> Iterator[str]:
     elif judged.passes:
         yield "The gate would let it through."
     else:
-        yield line(f"The gate would refuse it: {judged.why}")
+        yield clean(f"The gate would refuse it: {judged.why}")
 
 
 def _result(row: CheckRow) -> str:
@@ -164,9 +164,9 @@ def _evidence(rows: list[CheckRow], definition: str) -> list[str]:
         return []
     last = rows[-1]
     return [
-        line(f"head {last.head}"),
-        line(f"base {last.base}"),
-        line(f"image {last.image or 'none'}"),
-        line(f"definition {definition}"),
-        *(line(f"log {row.log_digest} of {row.command}") for row in rows),
+        clean(f"head {last.head}"),
+        clean(f"base {last.base}"),
+        clean(f"image {last.image or 'none'}"),
+        clean(f"definition {definition}"),
+        *(clean(f"log {row.log_digest} of {row.command}") for row in rows),
     ]

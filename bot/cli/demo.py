@@ -20,9 +20,9 @@ from runner.agents import AGENTS
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="The forge's port.  [default: a free one]"
 )
-@click.option("--json", "report", type=click.Path(dir_okay=False), help="Write what was seen into this file.")
+@click.option("--json", "report", type=click.Path(dir_okay=False), help="Write a report into this file.")
 @click.option("--keep", is_flag=True, help="Keep the demo's folder afterwards.")
-@click.option("--clean", is_flag=True, help="Remove what demos left behind, and do nothing else.")
+@click.option("--clean", is_flag=True, help="Remove the remains of demos, and do nothing else.")
 def command(
     auto: bool, agent: str, workspace: str | None, port: int, report: str | None, keep: bool, clean: bool
 ) -> None:
@@ -44,4 +44,4 @@ def command(
     words = [f"--agent={agent}", f"--workspace={workspace}", f"--port={port}"]
     words += [word for word, wanted in (("--auto", auto), ("--keep", keep)) if wanted]
     words += [f"--json={report}"] if report else []
-    _forge.become("forge.demo", *words, workspace=workspace)
+    _forge.exec_program("forge.demo", *words, workspace=workspace)

@@ -11,9 +11,9 @@ from sqlalchemy.exc import DBAPIError
 
 from bot.admin import support_bundle
 from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, mend
-from bot.admin.examination import Examiner, keep
+from bot.admin.examination import Examiner, keep_results
 from bot.cli import _home
-from bot.cli._show import json_option, line, screen, show
+from bot.cli._show import clean, json_option, screen, show
 from bot.github.client import Hub
 from bot.system import program
 from bot.system.clock import utc_now
@@ -38,7 +38,7 @@ class BundleError(CardinalError):
 @click.option(
     "--fix",
     is_flag=True,
-    help="Repair what is safe: fields, column descriptions, lost deliveries, repositories with a new name.",
+    help="Make safe repairs: fields, column descriptions, lost deliveries, repositories with a new name.",
 )
 @click.option(
     "--bundle",
@@ -81,9 +81,9 @@ def _keep(config: Config, engine: Engine, results: Sequence[CheckResult]) -> Non
     """Keep the results for the page Health; where the ledger takes none, that is said."""
     try:
         for subject in ExaminationSubject:
-            keep(engine, host_name(config), subject, Examiner.DOCTOR, results)
+            keep_results(engine, host_name(config), subject, Examiner.DOCTOR, results)
     except (DBAPIError, OSError) as error:
-        click.echo(f"the results are not kept for the page Health: {line(str(error))}", err=True)
+        click.echo(f"the results are not kept for the page Health: {clean(str(error))}", err=True)
 
 
 def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
@@ -101,7 +101,7 @@ def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
         if make_url(config.database_url).get_backend_name() == "sqlite":
             if not os.access(config.home, os.W_OK):
                 return None, (because, "let this user write in the home")
-            return None, (because, "`cardinal restore FILE` with a back-up; what is there is set aside")
+            return None, (because, "`cardinal restore FILE` with a back-up; the present ledger is set aside")
         return None, (because, "start that database, or correct CARDINAL_DATABASE_URL")
 
 
@@ -121,8 +121,8 @@ def _lines(results: Sequence[CheckResult], mended: Sequence[str]) -> Iterable[st
         is_told = result.next_step and result.next_step not in steps_next
         step = f" → {sentence(result.next_step)}" if is_told else ""
         head = f"{result.level:<5} {result.name:<14} "
-        text = f"{sentence(line(result.message))}{step}"
+        text = f"{sentence(clean(result.message))}{step}"
         yield from textwrap.wrap(
             text, width, initial_indent=head, subsequent_indent=" " * len(head), break_long_words=False
         )
-    yield from (f"fixed {line(repaired)}" for repaired in mended)
+    yield from (f"fixed {clean(repaired)}" for repaired in mended)

@@ -3,7 +3,7 @@
 import click
 
 from bot.cli import _home
-from bot.cli._show import json_option, line, show
+from bot.cli._show import clean, json_option, show
 from bot.state import policies, snapshots
 from rules.explain import why
 
@@ -14,14 +14,14 @@ from rules.explain import why
 def command(card: str, as_json: bool) -> None:
     """Say why a card does or does not move.
 
-    One line, with who has to do what.
+    One line, with the next step and who takes it.
 
     \b
     Example:
       cardinal explain acme/shop#12
     """
-    with _home.reading() as db:
-        row = _home.card(db, card)
+    with _home.open_for_reading() as db:
+        row = _home.find_card(db, card)
         snapshot = snapshots.of_card(db, row.card_id)
         if snapshot is None:
             raise _home.UnlistedNameError("card", card)
@@ -31,6 +31,6 @@ def command(card: str, as_json: bool) -> None:
 
     def text() -> tuple[str]:
         away = _home.absence()
-        return (line(f"{away}. When it last ran: {because}" if away else because),)
+        return (clean(f"{away}. When it last ran: {because}" if away else because),)
 
     show(result, as_json=as_json, text=text)

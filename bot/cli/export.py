@@ -15,7 +15,7 @@ def command(file: Path, folder: Path) -> None:
     """Write the board of `cardinal try` into FILE.
 
     Cards, comments, runs, events, artifacts and branches are in it. Keys, tokens and .cardinal/env are not,
-    nor what an agent has not committed. The board must not run.
+    nor an agent's uncommitted work. The board must not run.
 
     A home of `cardinal up` has `cardinal backup`.
 
@@ -23,6 +23,6 @@ def command(file: Path, folder: Path) -> None:
     Examples:
       cardinal export my-board.cardinal
     """
-    size = carried.give(trial.find(folder, ""), file)
+    size = carried.pack_board(trial.find(folder, ""), file)
     click.echo(f"{file}: {size / 1e6:.1f} MB. Not in it: keys, tokens, .cardinal/env, and what agents")
     click.echo("have not committed. `cardinal import` makes it a board in another clone.")

@@ -7,7 +7,7 @@ import click
 
 from bot.bootstrap import open_services
 from bot.cli import _home
-from bot.cli._show import json_option, line, show
+from bot.cli._show import clean, json_option, show
 from bot.scheduler import cleanup
 
 
@@ -26,14 +26,14 @@ def command(dry_run: bool, as_json: bool) -> None:
       cardinal gc --dry-run
       cardinal gc --json
     """
-    with _home.opened():  # says what to do where there is no ledger, and makes none
+    with _home.ledger_opened():  # says what to do where there is no ledger, and makes none
         pass
     with open_services(os.environ, Path.cwd()) as services:
-        done = cleanup.tidy(services, dry_run=dry_run)
+        done = cleanup.clean_up(services, dry_run=dry_run)
     did = "would be removed" if dry_run else "removed"
     report = {"dry_run": dry_run, "removed": list(done)}
     show(
         report,
         as_json=as_json,
-        text=lambda: [f"{did}: {line(it)}" for it in done] or ["nothing is left over"],
+        text=lambda: [f"{did}: {clean(it)}" for it in done] or ["nothing is left over"],
     )

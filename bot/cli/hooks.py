@@ -10,7 +10,7 @@ import click
 from bot.admin.clone import hooks
 from bot.admin.clone.hooks import HookPlace, HookState
 from bot.cli import CommandGroup
-from bot.cli._show import clone_option, json_option, line, show, table
+from bot.cli._show import clean, clone_option, json_option, show, table
 
 NO_POLICY = (
     "No policy is here, so no push is checked: `cardinal policy propose` prints one for .github/cardinal.yml"
@@ -38,7 +38,7 @@ def install(folder: Path, update: bool, as_json: bool) -> None:
       cardinal hooks install
       cardinal hooks install -C shop.git
     """
-    _print(hooks.install(folder, os.environ, update=update), folder, as_json=as_json)
+    _print(hooks.install_hooks(folder, os.environ, update=update), folder, as_json=as_json)
 
 
 @command.command("status")
@@ -64,7 +64,7 @@ def uninstall(folder: Path, as_json: bool) -> None:
     Example:
       cardinal hooks uninstall
     """
-    _print(hooks.uninstall(folder, os.environ), folder, as_json=as_json)
+    _print(hooks.uninstall_hooks(folder, os.environ), folder, as_json=as_json)
 
 
 @command.command("run", hidden=True)
@@ -79,14 +79,14 @@ def run(name: str, pushed: tuple[str, ...]) -> None:
         raise SystemExit(_by_its_hook(name, os.environ))
     from bot.cli import _pushed  # what judges is loaded where something is to be judged
 
-    raise SystemExit(_pushed.judge(name, pushed))
+    raise SystemExit(_pushed.judge_push(name, pushed))
 
 
 def _by_its_hook(name: str, environ: Mapping[str, str]) -> int:
     """Let git's own hook find out whether something is to be judged; return its exit code."""
     words = ("LOCAL_BRANCH", "TO_REF", "REMOTE_BRANCH", "FROM_REF")
     given = " ".join(environ.get(f"PRE_COMMIT_{word}", "") or "refs/heads/unnamed" for word in words)
-    program = ("sh", "-c", hooks.text(name), name)
+    program = ("sh", "-c", hooks.hook_text(name), name)
     return subprocess.run(program, input=f"{given}\n", text=True, check=False).returncode
 
 
@@ -95,9 +95,9 @@ def _print(places: tuple[HookPlace, ...], folder: Path, *, as_json: bool) -> Non
         yield from table(HEADS, ((place.name, place.state, place.path) for place in places), empty="no hooks")
         for place in places:
             if place.chained:
-                yield line(f"{place.name} calls the hook that was there first")
+                yield clean(f"{place.name} calls the hook that was there first")
             if place.manager and place.state is not HookState.OURS:
-                yield line(
+                yield clean(
                     "Git's hooks are not in this repository's own folder."
                     f" Add this line to {place.manager}: {place.line}"
                 )

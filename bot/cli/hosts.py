@@ -8,7 +8,7 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _home
-from bot.cli._show import ago, json_option, line, show, table
+from bot.cli._show import ago, clean, json_option, show, table
 from ledger.errors import CardinalError
 from ledger.queries.hosts import statuses
 from ledger.queue import hosts
@@ -21,7 +21,7 @@ class UnlistedHostError(CardinalError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"no host is known as {line(name)}: `cardinal hosts` lists them")
+        super().__init__(f"no host is known as {clean(name)}: `cardinal hosts` lists them")
 
 
 class LivingHostError(CardinalError):
@@ -31,7 +31,7 @@ class LivingHostError(CardinalError):
         self.name = name
         seconds = hosts.DEAD_AFTER.total_seconds()
         super().__init__(
-            f"{line(name)} lives: `cardinal hosts --drain` keeps runs from it; stop Cardinal there, and"
+            f"{clean(name)} lives: `cardinal hosts --drain` keeps runs from it; stop Cardinal there, and"
             f" remove it {seconds:.0f} s later"
         )
 
@@ -44,9 +44,9 @@ class LivingHostError(CardinalError):
 def command(drain: str | None, undrain: str | None, remove: str | None, as_json: bool) -> None:
     """List the hosts; drain or remove one first, where asked.
 
-    Each with its last heartbeat, the runs at work and its places for them, labels and version. What waits for
-    an answer on a drained host goes on elsewhere: from its newest checkpoint where hosts share a store
-    (CARDINAL_STORE), else from what is on GitHub.
+    Each with its last heartbeat, the runs at work and its places for them, labels and version. A run
+    that waits on a drained host goes on elsewhere: from its newest checkpoint where hosts share a store
+    (CARDINAL_STORE), else from the state on GitHub.
 
     \b
     Examples:
@@ -57,7 +57,7 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
     for name, change in ((drain, draining), (undrain, undraining), (remove, _remove)):
         if name is not None:
             _change(name, partial(change, name=name))
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         listed = statuses(db)
     documents = [
         {**asdict(host.row), "state": host.state, "runs": len(host.runs), "run_ids": host.runs}
@@ -78,14 +78,14 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
 
 
 def _remove(db: Connection, name: str) -> bool:
-    known = hosts.known(db)
+    known = hosts.known_hosts(db)
     if any(row.name == name and known.is_alive(row) for row in known.rows):
         raise LivingHostError(name)
-    return hosts.remove(db, name)
+    return hosts.remove_host(db, name)
 
 
 def _change(name: str, change: Callable[[Connection], bool]) -> None:
     """Change the host in one transaction. Raises UnlistedHostError where there is none."""
-    with _home.writing() as db:
+    with _home.open_for_writing() as db:
         if not change(db):
             raise UnlistedHostError(name)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from bot.admin.clone import carried, trial
-from bot.cli._show import clone_option, line
+from bot.cli._show import clean, clone_option
 
 
 @click.command("import")
@@ -15,12 +15,12 @@ def command(file: Path, folder: Path) -> None:
     """Make a board from FILE, which `cardinal export` has written.
 
     It is made in this clone, which has none yet, and goes on with `cardinal try`. The file may be anybody's:
-    `cardinal try` asks before it runs what is in it.
+    `cardinal try` asks before it runs anything in it.
 
     \b
     Examples:
       cardinal import my-board.cardinal
     """
-    place = carried.take(file, folder)
-    click.echo(f"the board is in {line(str(place.folder))}. Its {trial.POLICY} says what is run here:")
+    place = carried.unpack_board(file, folder)
+    click.echo(f"the board is in {clean(str(place.folder))}. Its {trial.POLICY} says what is run here:")
     click.echo("read it, then start `cardinal try`.")

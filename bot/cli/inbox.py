@@ -35,7 +35,7 @@ def command(login: str, *, everything: bool, as_json: bool, **given: str | None)
       cardinal inbox --repository acme/shop
     """
     now, states = utc_now(), tuple(LANES) if everything else ATTENTION
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         wanted = _filters.read(db, given, states)
         scopes = [CardScope(board.board_id) for board in boards.all_boards(db)]
         by_lane = lanes.by_lane(db, scopes, wanted)
@@ -53,6 +53,6 @@ def command(login: str, *, everything: bool, as_json: bool, **given: str | None)
     left_out = sum(len(it.cards) for it in by_lane.values()) - len(listed)
     empty = "nothing waits for anybody"
     if left_out:
-        empty = f"waiting for nobody: {count(left_out, 'card')}, `cardinal inbox --all` says for what"
+        empty = f"waiting for nobody: {count(left_out, 'card')}, `cardinal inbox --all` lists them"
     printed = [{"lane": lane, **card._asdict()} for lane, card in listed]
     show(printed, as_json=as_json, text=lambda: table(HEADS, rows, empty=empty))

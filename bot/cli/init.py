@@ -14,7 +14,7 @@ from bot.admin.setup import progress
 from bot.admin.setup.errors import MissingWishError, UnwritableError
 from bot.admin.setup.progress import Registered
 from bot.cli import _home
-from bot.cli._show import line
+from bot.cli._show import clean
 from bot.github.app_manifest import WEBHOOK_PATH
 from bot.system import github_address
 from bot.system.clock import utc_now
@@ -41,7 +41,7 @@ REACHABLE = (
 @click.option(
     "--public",
     default="",
-    help="Where people's browsers reach this machine, to see what runs left.  [default: as --webhook]",
+    help="Where people's browsers reach this machine, to see files of runs.  [default: as --webhook]",
 )
 @click.option("--poll", is_flag=True, help="No webhooks: nothing can reach this machine.")
 @click.option("--columns", is_flag=True, help="Make the policy's columns where they are missing.")
@@ -100,9 +100,9 @@ def command(
     if not (webhook or poll or known or existing):
         raise MissingWishError(REACHABLE)
     choose = _choose if sys.stdin.isatty() else None
-    place = flow.Place(os.environ, Path.cwd(), lambda text: click.echo(line(text)), utc_now, choose)
+    place = flow.Place(os.environ, Path.cwd(), lambda text: click.echo(clean(text)), utc_now, choose)
     try:
-        flow.set_up(wishes, place)
+        flow.set_up_app(wishes, place)
     except OSError as error:  # of files: those of the network have sentences of their own
         raise UnwritableError(error) from error
 
@@ -178,6 +178,6 @@ def _existing(app_id: int, key: Path | None, secret: str) -> Registered | None:
 
 def _choose(boards: Sequence[tuple[int, str]]) -> int:
     for number, title in boards:
-        click.echo(f"  {number}  {line(title)}")
+        click.echo(f"  {number}  {clean(title)}")
     numbers = click.Choice([str(number) for number, _ in boards])
     return int(click.prompt("Which board", type=numbers, show_choices=False))

@@ -12,13 +12,13 @@ class OperationGroup(CommandGroup):
         """Return the names of all commands, in order."""
         from bot.cli import _operations
 
-        return sorted(_operations.named())
+        return sorted(_operations.operations_by_name())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's
         """Return the command; None when no operation has its name."""
         from bot.cli import _operations
 
-        operation = _operations.named().get(cmd_name)
+        operation = _operations.operations_by_name().get(cmd_name)
         return None if operation is None else _operations.command_of(cmd_name, operation)
 
 

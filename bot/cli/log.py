@@ -8,8 +8,8 @@ from contextlib import suppress
 import click
 
 from bot.cli import _home
-from bot.cli._show import block, json_option, line, when
-from bot.render.run.folded_steps import folded
+from bot.cli._show import clean, json_option, local_time, text_block
+from bot.render.run.folded_steps import fold_rows
 from ledger.log import event_store
 from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
@@ -46,17 +46,17 @@ def command(run: str, follow: bool, zoom: str | None, as_json: bool) -> None:
     depth = Zoom(zoom or (Zoom.DEBUG if follow or as_json else Zoom.ACTIVITY))
     folds = depth is Zoom.ACTIVITY and not as_json
     seq, pause, held = 0, threading.Event(), list[RunLine]()
-    with suppress(KeyboardInterrupt), _home.opened() as engine:
+    with suppress(KeyboardInterrupt), _home.ledger_opened() as engine:
         while True:
             with event_store.reading(engine) as db:
-                known = _home.run(db, run)
-                page = run_lines.later(db, known.run_id, seq, PAGE, behind=WHOLE)
+                known = _home.find_run(db, run)
+                page = run_lines.later_lines(db, known.run_id, seq, PAGE, behind=WHOLE)
             over = not page.more and (known.ending is not None or not follow)
             fresh = [it for it in page.lines if _is_shown(it, depth, folds)]
             if folds:
                 rows = [*held, *fresh]
                 held = [] if over else _open_steps(rows)
-                fresh = [row for row, _ in folded(rows[: len(rows) - len(held)])]
+                fresh = [row for row, _ in fold_rows(rows[: len(rows) - len(held)])]
             for each in fresh:
                 click.echo(_object(each) if as_json else "\n".join(_text(each)))
             seq = page.last
@@ -80,5 +80,5 @@ def _object(each: RunLine) -> str:
 
 
 def _text(each: RunLine) -> Iterator[str]:
-    yield f"{when(each.at)}  {line(each.text)}"
-    yield from block(each.output)
+    yield f"{local_time(each.at)}  {clean(each.text)}"
+    yield from text_block(each.output)

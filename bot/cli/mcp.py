@@ -9,14 +9,14 @@ from bot.cli import _api
 def command() -> None:
     """Serve the API as an MCP server, on standard input and output.
 
-    For agents that start it themselves. It acts with CARDINAL_TOKEN at CARDINAL_URL, and may do what that
-    token may.
+    For agents that start it themselves. It acts with CARDINAL_TOKEN at CARDINAL_URL, within the rights of
+    that token.
 
     \b
     Example:
       claude mcp add cardinal -- cardinal mcp
     """
-    url, token = _api.place()
+    url, token = _api.api_address()
     from bot.web.mcp import server
 
     server.serve_stdio(url, token.reveal())

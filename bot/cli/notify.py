@@ -8,10 +8,10 @@ import click
 from pydantic import ValidationError
 
 from bot.cli import CommandGroup, _home
-from bot.cli._show import json_option, line, show, table
+from bot.cli._show import clean, json_option, show, table
 from bot.outbox import subscribers
 from bot.outbox.contract import GivenUpError
-from bot.outbox.notice_channel import Notice, deliver
+from bot.outbox.notice_channel import Notice, send_to
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from rules.chatops.notices import Subscriber
@@ -47,7 +47,7 @@ def command() -> None:
     "kinds",
     multiple=True,
     type=click.Choice([str(kind) for kind in NoticeKind]),
-    help="What about; all if left out.",
+    help="Kinds of news; all if left out.",
 )
 @click.option(
     "--board", "boards", multiple=True, metavar="OWNER/NUMBER", help="Of which boards; all if left out."
@@ -90,7 +90,7 @@ def _add(
     if escalate_to:
         _require(known, escalate_to)
     subscribers.write(_folder(), known)
-    click.echo(f"{line(name)} gets notices: `cardinal notify test {line(name)}` sends the first")
+    click.echo(f"{clean(name)} gets notices: `cardinal notify test {clean(name)}` sends the first")
 
 
 @command.command("list")
@@ -134,7 +134,7 @@ def _remove(name: str) -> None:
     known = subscribers.read(_folder())
     _require(known, name)
     subscribers.write(_folder(), {other: it for other, it in known.items() if other != name})
-    click.echo(f"{line(name)} gets no notices any more")
+    click.echo(f"{clean(name)} gets no notices any more")
 
 
 @command.command("test")
@@ -149,17 +149,17 @@ def send(name: str) -> None:
     subscriber = _require(subscribers.read(_folder()), name)
     try:
         key, text = f"test:{secrets.token_hex(8)}", "Notices of Cardinal arrive here."
-        accepted = deliver(subscriber.address, Notice(key, utc_now(), "Cardinal", text))
+        accepted = send_to(subscriber.address, Notice(key, utc_now(), "Cardinal", text))
     except GivenUpError as error:
         raise NotifyError(str(error)) from error
     if not accepted:
-        raise NotifyError(f"the service of {line(name)} did not accept it: check address and network")
-    click.echo(f"sent to {line(name)}")
+        raise NotifyError(f"the service of {clean(name)} did not accept it: check address and network")
+    click.echo(f"sent to {clean(name)}")
 
 
 def _require(known: dict[str, Subscriber], name: str) -> Subscriber:
     if name not in known:
-        raise NotifyError(f"{line(name)} is no subscriber: `cardinal notify list` names them")
+        raise NotifyError(f"{clean(name)} is no subscriber: `cardinal notify list` names them")
     return known[name]
 
 

@@ -9,7 +9,7 @@ import click
 from bot.admin.clone import own_git
 from bot.admin.clone import proposal as proposals
 from bot.cli import CommandGroup
-from bot.cli._show import block, clone_option, json_option, line, show
+from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.render import missing_checks
 from bot.repo_config import paths, personas, skills
 from bot.repo_config import profiles as profile_files
@@ -59,14 +59,14 @@ def validate(file: Path, home: str, as_json: bool) -> None:
     """
     problems, hints = _read(file, home)
     result = {"file": str(file), "valid": not problems, "problems": problems, "hints": hints}
-    said = [line(problem) for problem in problems] or [f"{file} is valid", *map(line, hints)]
+    said = [clean(problem) for problem in problems] or [f"{file} is valid", *map(clean, hints)]
     show(result, as_json=as_json, text=lambda: said)
     raise SystemExit(1 if problems else 0)
 
 
 @command.command("propose")
 @clone_option("A folder of the clone.")
-def proposed(folder: Path) -> None:
+def proposed_policy(folder: Path) -> None:
     """Print a policy file that fits your clone.
 
     Its checks are those that the last commit seems to have. Nothing is written, and nothing is run. Read it
@@ -78,10 +78,10 @@ def proposed(folder: Path) -> None:
     """
     if not own_git.commit_of(folder, "HEAD"):
         raise own_git.CloneError(f"{folder} has no commit to look at: go into your clone, and commit first")
-    proposal = proposals.proposed(folder, "HEAD")
+    proposal = proposals.proposed_checks(folder, "HEAD")
     click.echo(proposal.text(), nl=False)
     click.echo(
-        f"taken from: {', '.join(map(line, proposal.because)) or 'nothing: no checks known'}", err=True
+        f"taken from: {', '.join(map(clean, proposal.because)) or 'nothing: no checks known'}", err=True
     )
     if proposal.needs_setup():
         click.echo(FETCHES, err=True)
@@ -113,7 +113,7 @@ def _profile(name: str, part: BuiltInProfile) -> dict[str, object]:
 
 def _described(profile: dict[str, object]) -> Iterable[str]:
     yield f"{profile['name']}: {profile['what']}"
-    yield from block(str(profile["text"]))
+    yield from text_block(str(profile["text"]))
     for tier in ("setup", "fast", "full", "start", "address", "skills"):
         lines = profile[tier]
         yield from (
@@ -123,16 +123,16 @@ def _described(profile: dict[str, object]) -> Iterable[str]:
 
 def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the mistakes in file and folder, and hints at surprising effects."""
-    beside = capped((*_of_profiles(file), *_of_personas(file)))  # each of them fails a run
+    further = capped((*_of_profiles(file), *_of_personas(file)))  # each of them fails a run
     with file.open("rb") as opened:
         raw = opened.read(MAX_BYTES)
     try:
         text, own = raw.decode("utf-8"), _own_profiles(file)
         policy = parse(text, home=home, installed=policy_names.installed(), profiles=own)
     except UnicodeDecodeError:
-        return ("the file is not UTF-8", *beside), ()
+        return ("the file is not UTF-8", *further), ()
     except PolicyError as error:
-        return (*error.problems, *beside), ()
+        return (*error.problems, *further), ()
     root = file.resolve().parent.parent  # the file is in `.github`
     absent = paths.missing(root, text, policy.repository)
     hints = (
@@ -141,7 +141,7 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
         *_skill_hints(file),
         *_coming_cards(policy),
     )
-    return (*paths.links(root, text, policy.repository), *beside), hints
+    return (*paths.links(root, text, policy.repository), *further), hints
 
 
 def _coming_cards(policy: Policy) -> Iterator[str]:
@@ -173,7 +173,7 @@ def _of_profiles(file: Path) -> Iterator[str]:
     for name in _own_profiles(file):
         path = f"profiles/{name}{SUFFIX}"
         try:
-            profile_files.parsed(str(_folder(file) / path), shelf.read(path, profile_files.PROFILE_BYTES))
+            profile_files.profile_of(str(_folder(file) / path), shelf.read(path, profile_files.PROFILE_BYTES))
         except PolicyError as error:
             yield from error.problems
 

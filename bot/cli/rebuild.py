@@ -7,7 +7,7 @@ import click
 from bot.cli import _home
 from ledger.lifecycle import again, upgrade_backup
 from ledger.lifecycle.open import connect
-from ledger.lifecycle.upgrade import upgrade
+from ledger.lifecycle.upgrade import upgrade_ledger
 
 
 @click.command("rebuild")
@@ -34,7 +34,7 @@ def command(take_back: bool) -> None:
         return
     engine = connect(config.database_url)
     try:
-        upgrade(engine, _say, before=partial(upgrade_backup.back_up, say=click.echo), back=True)
+        upgrade_ledger(engine, _say, before=partial(upgrade_backup.back_up, say=click.echo), back=True)
     finally:
         engine.dispose()
     click.echo("the ledger is this version's")

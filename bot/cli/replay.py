@@ -3,7 +3,7 @@
 import click
 
 from bot.cli import _home
-from bot.cli._show import ago, json_option, line, show, table
+from bot.cli._show import ago, clean, json_option, show, table
 from bot.scheduler import queues
 from bot.system import redis as embedded_redis
 from bot.system.clock import utc_now
@@ -20,7 +20,7 @@ class NotQuarantinedError(CardinalError):
 
     def __init__(self, delivery_id: str) -> None:
         self.delivery_id = delivery_id
-        super().__init__(f"{line(delivery_id)} is not quarantined: `cardinal replay` lists what is")
+        super().__init__(f"{clean(delivery_id)} is not quarantined: `cardinal replay` lists those that are")
 
 
 @click.command("replay")
@@ -36,7 +36,7 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
       cardinal replay --all
     """
     config, now = _home.settings(), utc_now()
-    with _home.opened() as engine:
+    with _home.ledger_opened() as engine:
         with event_store.reading(engine) as db:
             aside = inbox.quarantined(db)
         if not deliveries and not everything:
@@ -51,7 +51,7 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
             for delivery_id in chosen:
                 if not inbox.replay(db, delivery_id):
                     raise NotQuarantinedError(delivery_id)
-    redis = embedded_redis.connect(config)
+    redis = embedded_redis.connect_redis(config)
     for delivery_id in chosen:  # where no Redis answers, the next tick finds them
         queues.request(redis, "ingest", delivery_id)
     show({"replayed": chosen}, as_json=as_json, text=lambda: (f"{len(chosen)} deliveries are tried again",))

@@ -33,8 +33,10 @@ def command(name: str | None, limit: int, as_json: bool) -> None:
       cardinal runs --card acme/shop#12
     """
     now = utc_now()
-    with _home.reading() as db:
-        newest = runs.of_card(db, _home.card(db, name).card_id, limit) if name else runs.newest(db, limit)
+    with _home.open_for_reading() as db:
+        newest = (
+            runs.of_card(db, _home.find_card(db, name).card_id, limit) if name else runs.newest(db, limit)
+        )
         rows = [] if as_json else [_row(db, run, now) for run in newest]
     show(newest, as_json=as_json, text=lambda: table(HEADS, rows, empty="no run was started yet"))
 

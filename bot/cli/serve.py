@@ -21,5 +21,5 @@ def command() -> None:
     """
     from bot.daemon.up import serve
 
-    logs.set_up(_home.settings())
+    logs.set_up_logs(_home.settings())
     serve(os.environ, Path.cwd(), click.echo)

@@ -9,11 +9,11 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _briefing, _home
-from bot.cli._show import ago, block, gone, json_option, line, show, when
+from bot.cli._show import ago, clean, gone, json_option, local_time, show, text_block
 from bot.render.run import observations as texts
-from bot.render.run.folded_steps import folded, without_echoes
+from bot.render.run.folded_steps import fold_rows, without_echoes
 from bot.render.run.stages import used
-from bot.runspec.builder import places
+from bot.runspec.builder import artifact_places
 from bot.state import patches
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
@@ -107,32 +107,32 @@ def command(name: str, briefing: bool, zoom: str, patch: bool, as_json: bool) ->
     if patch:
         click.echo(_patch(name), nl=False)
         return
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         document, text = _document(db, name, briefing, Zoom(zoom))
     show(document, as_json=as_json, text=lambda: text)
 
 
 def _patch(name: str) -> str:
     """Return the newest patch of a run. Raises NoPatchError."""
-    with _home.reading() as db:
-        kept = patches.newest(db, _home.run(db, name))
+    with _home.open_for_reading() as db:
+        kept = patches.newest(db, _home.find_run(db, name))
     if kept is None:
         raise NoPatchError(name, "nothing of it differs from its base, or nothing was kept yet")
-    raw = store_of(places(_home.settings())).read(kept.digest)
+    raw = store_of(artifact_places(_home.settings())).read(kept.digest)
     if raw is None:
         where = f", kept on {kept.host}" if kept.host else ""
         raise NoPatchError(name, f"the store here does not have {kept.digest[:12]}{where}")
     text = raw.decode("utf-8", "replace")
-    return "\n".join((*block(text), "")) if sys.stdout.isatty() else text  # a program wrote it
+    return "\n".join((*text_block(text), "")) if sys.stdout.isatty() else text  # a program wrote it
 
 
 def _document(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:
     if briefing:
-        return _briefing.stack_of(db, _home.run(db, name))
+        return _briefing.describe_stack(db, _home.find_run(db, name))
     if RUN.fullmatch(name):
-        story = _run(db, _home.run(db, name))
+        story = _run(db, _home.find_run(db, name))
         return story, _run_text(story)
-    card = _home.card(db, name)
+    card = _home.find_card(db, name)
     of_card = CardStory(
         card,
         runs.of_card(db, card.card_id),
@@ -148,7 +148,7 @@ def _timeline(db: Connection, card_id: CardId, zoom: Zoom) -> tuple[TimelineRow,
         rows = timeline.of_card(db, card_id, zoom, MAX_LINES)
         return rows if zoom is Zoom.DEBUG else tuple(without_echoes(rows))
     rows = tuple(without_echoes(timeline.of_card(db, card_id, zoom, MAX_EVENTS, steps=True)))
-    return tuple([row for row, _ in folded(rows)][-MAX_LINES:])
+    return tuple([row for row, _ in fold_rows(rows)][-MAX_LINES:])
 
 
 def _run(db: Connection, run: RunRow) -> RunStory:
@@ -168,40 +168,40 @@ def _run(db: Connection, run: RunRow) -> RunStory:
 
 def _run_text(story: RunStory) -> Iterable[str]:
     run = story.run
-    agent, kind = line(f"{run.agent} {run.agent_version}".strip()), kind_of_run(run.attempt, run.kind)
+    agent, kind = clean(f"{run.agent} {run.agent_version}".strip()), kind_of_run(run.attempt, run.kind)
     yield f"{run.run_id}  {state_word(run.ending or run.state)}  {kind}  {agent}"
-    yield f"{line(run.repository)}  {line(run.branch) if run.mode != INVESTIGATE else 'reads only'}"
-    yield f"mode {run.mode}: {line(reason(run.mode_rule, run.mode_value))}"
+    yield f"{clean(run.repository)}  {clean(run.branch) if run.mode != INVESTIGATE else 'reads only'}"
+    yield f"mode {run.mode}: {clean(reason(run.mode_rule, run.mode_value))}"
     through = f" ({run.door})" if run.door else ""
-    yield f"asked by {line(run.by)}{through}{f': {line(run.asked)}' if run.asked else ''}"
+    yield f"asked by {clean(run.by)}{through}{f': {clean(run.asked)}' if run.asked else ''}"
     now = utc_now()
     ended = f"ended {ago(run.ended_at, now)}" if run.ended_at else "not ended yet"
     yield f"queued {ago(run.queued_at, now)}  {ended}"
     work = f"{count(run.turns, 'turn')}  {count(run.commits, 'commit')}"
     yield f"${run.usd:.2f}  {run.active_s / 60:.1f} min  {work}"
     if run.reason or run.detail:
-        yield f"because: {line(f'{run.reason} {run.detail}')}  last known: {line(run.last_known)}"
+        yield f"because: {clean(f'{run.reason} {run.detail}')}  last known: {clean(run.last_known)}"
     yield from _observations(story)
     for plan in story.plans:
-        by = f" by {line(plan.by)}" if plan.by else ""
-        yield f"plan {plan.revision}, {plan.state}{by}: {line(plan.summary)}"
-        yield from (f"  {number}. {line(step)}" for number, step in enumerate(plan.steps, start=1))
+        by = f" by {clean(plan.by)}" if plan.by else ""
+        yield f"plan {plan.revision}, {plan.state}{by}: {clean(plan.summary)}"
+        yield from (f"  {number}. {clean(step)}" for number, step in enumerate(plan.steps, start=1))
     for stage in story.stages:
         yield from _stage(stage)
     for question in story.questions:
-        yield f"question {question.question_id}, by {question.asker}: {line(question.text)}"
+        yield f"question {question.question_id}, by {question.asker}: {clean(question.text)}"
         unanswered = "never answered" if question.withdrawn else "waits for an answer"
-        answer = f"{line(question.answered_by)}: {line(question.answer)}"
+        answer = f"{clean(question.answered_by)}: {clean(question.answer)}"
         yield f"  {unanswered if question.answered_at is None else answer}"
     for check in story.checks:
         ended = f"exit code {check.exit_code} after {check.duration_s:.1f} s"
-        yield f"{check.tier} {check.iteration}: {line(check.command)}: {ended}"
+        yield f"{check.tier} {check.iteration}: {clean(check.command)}: {ended}"
     for artifact in story.artifacts:
         size = ", ".join(filter(None, (f"{artifact.size_bytes} bytes", gone(artifact.dropped))))
-        yield f"{artifact.kind} {artifact.digest[:12]}: {line(artifact.name)} ({size})"
+        yield f"{artifact.kind} {artifact.digest[:12]}: {clean(artifact.name)} ({size})"
     if story.report is not None:
         yield "report:"
-        yield from block(story.report.done)
+        yield from text_block(story.report.done)
     yield from _findings(story.findings)
 
 
@@ -209,49 +209,49 @@ def _findings(report: FindingsReported | None) -> Iterable[str]:
     if report is None:
         return
     for number, finding in enumerate(report.findings, start=1):
-        yield f"finding {number}, {line(finding.confidence)} confidence: {line(finding.title)}"
+        yield f"finding {number}, {clean(finding.confidence)} confidence: {clean(finding.title)}"
         for at in finding.references:
             place = f"{at.path}:{at.line}" if at.line else at.path
-            yield f"  {line(place)}{'' if at.found else ' (not found)'}"
-        yield f"  cause: {line(finding.cause)}"
-        yield f"  fix: {line(finding.fix)}"
+            yield f"  {clean(place)}{'' if at.found else ' (not found)'}"
+        yield f"  cause: {clean(finding.cause)}"
+        yield f"  fix: {clean(finding.fix)}"
     for number, follow_up in enumerate(report.follow_ups, start=1):
-        yield f"follow-up {number}: {line(follow_up.title)}"
+        yield f"follow-up {number}: {clean(follow_up.title)}"
 
 
 def _observations(story: RunStory) -> Iterable[str]:
     if story.budget is not None and story.budget.budget_usd:
         held = f", ${story.budget.open_usd:.2f} reserved" if story.budget.open_usd else ""
-        rule = f" ({line(story.budget.by_rule)})" if story.budget.by_rule and held else ""
+        rule = f" ({clean(story.budget.by_rule)})" if story.budget.by_rule and held else ""
         yield f"budget ${story.budget.budget_usd:.2f}{held}{rule}"
-    for name, fact in texts.facts(story.seen).items():
+    for name, fact in texts.observation_lines(story.seen).items():
         if fact:
-            yield f"{name.lower()}: {line(fact)}"
+            yield f"{name.lower()}: {clean(fact)}"
     if story.seen is not None:
         for item, tick in zip(story.seen.todos, story.seen.ticks, strict=False):
-            yield f"  [{'x' if tick == '1' else ' '}] {line(item)}"
+            yield f"  [{'x' if tick == '1' else ' '}] {clean(item)}"
 
 
 def _stage(stage: StageRow) -> Iterable[str]:
-    on = f" → {line(stage.target)}" if stage.target else ""
-    went = "" if stage.left_at is None else f"{on} at {when(stage.left_at)}"
-    who = f"persona {line(stage.persona)} ({line(stage.persona_source)}, {stage.persona_digest[:12]})"
-    yield f"stage {stage.entry}, {line(stage.stage)}{went}: {who}, {used((stage,))}"
+    on = f" → {clean(stage.target)}" if stage.target else ""
+    went = "" if stage.left_at is None else f"{on} at {local_time(stage.left_at)}"
+    who = f"persona {clean(stage.persona)} ({clean(stage.persona_source)}, {stage.persona_digest[:12]})"
+    yield f"stage {stage.entry}, {clean(stage.stage)}{went}: {who}, {used((stage,))}"
     if stage.summary:
-        yield f"  {line(stage.summary)}"
+        yield f"  {clean(stage.summary)}"
 
 
 def _card_text(story: CardStory) -> Iterable[str]:
     card = story.card
-    yield f"{card.repository}#{card.number}  {line(card.title)}" if card.number else line(card.title)
-    yield f"{f'{state_word(card.state)} in {line(card.column or NOWHERE)}'.strip()}: {line(card.because)}"
+    yield (f"{card.repository}#{card.number}  {clean(card.title)}" if card.number else clean(card.title))
+    yield f"{f'{state_word(card.state)} in {clean(card.column or NOWHERE)}'.strip()}: {clean(card.because)}"
     if story.placement is not None:
         place = story.placement
         where = place.repository or "no repository"
-        yield f"works in {line(where)}: {place.rule} {line(place.value)}".rstrip()
+        yield f"works in {clean(where)}: {place.rule} {clean(place.value)}".rstrip()
     if card.pull_number:
         yield f"pull request #{card.pull_number} {card.pull_state}{', a draft' if card.pull_draft else ''}"
     for run in story.runs:
-        yield f"{run.run_id}  {state_word(run.ending or run.state)}  ${run.usd:.2f}  {line(run.last_line)}"
+        yield f"{run.run_id}  {state_word(run.ending or run.state)}  ${run.usd:.2f}  {clean(run.last_line)}"
     for row in story.timeline:
-        yield f"{when(row.at)}  {row.run_id or '':5}  {line(row.text, WORDS_CHARS)}"
+        yield f"{local_time(row.at)}  {row.run_id or '':5}  {clean(row.text, WORDS_CHARS)}"

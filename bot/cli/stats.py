@@ -7,7 +7,7 @@ from datetime import timedelta
 import click
 
 from bot.cli import _home
-from bot.cli._show import json_option, line, show
+from bot.cli._show import clean, json_option, show
 from bot.render.run.story import REASONS
 from bot.state import forecasts
 from bot.system.clock import utc_now
@@ -31,11 +31,13 @@ def command(days: int, as_json: bool) -> None:
       cardinal stats --days 7
     """
     now = utc_now()
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         figures = stats.of_boards(db, now - timedelta(days=days), now)
-        limits = [it for board in boards.all_boards(db) for it in forecasts.of_board(db, board.board_id, now)]
+        limits = [
+            it for board in boards.all_boards(db) for it in forecasts.board_forecast(db, board.board_id, now)
+        ]
     document = {field.name: getattr(figures, field.name) for field in fields(figures)}
-    said = [line(forecasts.words(it)) for it in limits]
+    said = [clean(forecasts.forecast_words(it)) for it in limits]
     show({**document, "forecasts": limits}, as_json=as_json, text=lambda: (*_text(figures), *said))
 
 
@@ -45,7 +47,7 @@ def _text(figures: Stats) -> Iterable[str]:
     if endings:
         yield f"endings: {', '.join(endings)}"
     for reason, number in figures.reasons.items():
-        yield f"  {number} for: {line(REASONS.get(reason, reason))}"
+        yield f"  {number} for: {clean(REASONS.get(reason, reason))}"
     if figures.usd_per_merge is not None and figures.hours_per_merge is not None:
         each = f"{usd(figures.usd_per_merge)} and {figures.hours_per_merge:.1f} h of work each"
         yield f"merged: {count(figures.merged, 'pull request')}, {each}"
@@ -62,4 +64,4 @@ def _shares(name: str, shares: tuple[SpendShare, ...]) -> Iterable[str]:
     if shares:
         yield f"by {name}:"
     for share in shares:
-        yield f"  {usd(share.usd):>12}  {line(share.name) or 'none'}"
+        yield f"  {usd(share.usd):>12}  {clean(share.name) or 'none'}"

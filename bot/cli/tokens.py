@@ -6,7 +6,7 @@ from datetime import timedelta
 import click
 
 from bot.cli import CommandGroup, _home
-from bot.cli._show import ago, json_option, line, show, table, when
+from bot.cli._show import ago, clean, json_option, local_time, show, table
 from bot.github.api import roles
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError
@@ -24,7 +24,7 @@ class UnknownTokenError(CardinalError):
 
     def __init__(self, token_id: str) -> None:
         self.token_id = token_id
-        super().__init__(f"no token lives under the id {line(token_id)}: `cardinal tokens list` has them")
+        super().__init__(f"no token lives under the id {clean(token_id)}: `cardinal tokens list` has them")
 
 
 class UnknownAccountError(CardinalError):
@@ -32,15 +32,15 @@ class UnknownAccountError(CardinalError):
 
     def __init__(self, login: str) -> None:
         self.login = login
-        super().__init__(f"GitHub has no account {line(login)}: name a person or a machine account")
+        super().__init__(f"GitHub has no account {clean(login)}: name a person or a machine account")
 
 
 @click.group("tokens", cls=CommandGroup)
 def command() -> None:
     """Make, list and revoke tokens of the API.
 
-    A token acts for one GitHub account and may do what that may, within its scope. People make their own on
-    the page /tokens.
+    A token acts for one GitHub account with the rights of that account, within its scope. People make their
+    own on the page /tokens.
     """
 
 
@@ -66,16 +66,16 @@ def _add(name: str, login: str, scope: str, days: int) -> None:
     """
     config, now = _home.settings(), utc_now()
     config.require_github()
-    with _home.reading() as db:
-        owner = served_boards.every(db, config)[0].owner
+    with _home.open_for_reading() as db:
+        owner = served_boards.all_served(db, config)[0].owner
     try:
-        user_id, exact = roles.account(Hub(config, utc_now).at(owner), login)
+        user_id, exact = roles.account_of(Hub(config, utc_now).at(owner), login)
     except NotFoundError as error:
         raise UnknownAccountError(login) from error
-    with _home.writing() as db:
+    with _home.open_for_writing() as db:
         text, _ = api_tokens.make(
             db,
-            line(name)[:MAX_NAME],
+            clean(name)[:MAX_NAME],
             login=exact,
             user_id=user_id,
             scopes=(scope,),
@@ -95,7 +95,7 @@ def _list(as_json: bool) -> None:
       cardinal tokens list
     """
     now = utc_now()
-    with _home.reading() as db:
+    with _home.open_for_reading() as db:
         rows = [row for row in api_tokens.every(db) if row.lives(now)]
     shown = (
         (
@@ -103,7 +103,7 @@ def _list(as_json: bool) -> None:
             row.name,
             row.login,
             " ".join(row.scopes),
-            when(row.until),
+            local_time(row.until),
             row.uses,
             ago(row.used_at, now),
         )
@@ -125,8 +125,8 @@ def _revoke(token_id: str) -> None:
     Example:
       cardinal tokens revoke 1f2e3d4c
     """
-    with _home.writing() as db:
+    with _home.open_for_writing() as db:
         ended = api_tokens.revoke(db, token_id, utc_now())
     if not ended:
         raise UnknownTokenError(token_id)
-    click.echo(f"{line(token_id)} opens nothing any more")
+    click.echo(f"{clean(token_id)} opens nothing any more")

@@ -7,7 +7,7 @@ import click
 
 from bot.admin.clone import trial
 from bot.cli import CliError, _forge, _move
-from bot.cli._show import clone_option, line
+from bot.cli._show import clean, clone_option
 from bot.system import model_keys
 from runner.agents import AGENTS
 
@@ -33,7 +33,7 @@ THERE = "the board is there already: in {} change `agent:`, and `model:`, which 
 @click.option(
     "--board", default="", metavar="OWNER/NUMBER", help="Its board there.  [default: the owner's only one]"
 )
-@click.option("--dry-run", is_flag=True, help="Say what would be carried over, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="List the cards to carry over, and write nothing.")
 @clone_option("A folder of the repository.")
 def command(
     into: str, agent: str | None, yes: bool, no_browser: bool, move_to: str, board: str, dry_run: bool,
@@ -69,7 +69,9 @@ def command(
     elif agent is not None:
         raise CliError(THERE.format(place.folder / trial.POLICY))
     elif not place.is_from_here():
-        click.echo(f"{line(str(place.folder))} was imported, or made by somebody else or on another machine.")
+        click.echo(
+            f"{clean(str(place.folder))} was imported, or made by somebody else or on another machine."
+        )
         click.confirm("Its settings say what is run, and who gets your key. Go on with it?", abort=True)
     policy = trial.policy_of(place)
     trial.remember(place, {**place.answers(), "columns": [*policy.board.columns]})
@@ -78,20 +80,20 @@ def command(
         pay(name, place)
     workspace = "local" if working <= {"scripted"} else "docker"
     words = [str(place.folder), f"--workspace={workspace}", *([] if no_browser else ["--browser"])]
-    _forge.become("forge.portable", *words, workspace=workspace)
+    _forge.exec_program("forge.portable", *words, workspace=workspace)
 
 
 def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
     """Propose how work is checked, and make the folder once the person agrees."""
-    checks = trial.proposal(place)
-    click.echo(f"repository: {line(str(place.top))}\nDone merges into: {line(place.into)}")
+    checks = trial.propose_checks(place)
+    click.echo(f"repository: {clean(str(place.top))}\nDone merges into: {clean(place.into)}")
     if checks is None:
         click.echo("checks: those of its .github/cardinal.yml")
     else:
-        because = ", ".join(map(line, checks.because))
+        because = ", ".join(map(clean, checks.because))
         click.echo(f"checks, taken from {because}:" if because else "checks: none were seen, so none are run")
         for each in checks.rules():
-            click.echo(f"  {line(each)}")
+            click.echo(f"  {clean(each)}")
         if trial.is_offline(agent, checks):
             click.echo("The scripted agent works without a network, so these do not run for now.")
         elif checks.needs_setup():

@@ -21,5 +21,5 @@ def command() -> None:
     """
     from bot.daemon.up import up
 
-    logs.set_up(_home.settings())
+    logs.set_up_logs(_home.settings())
     up(os.environ, Path.cwd(), click.echo)

@@ -45,7 +45,7 @@ def command(wheel: str, copy: str | None, start: str) -> None:
     """Install another version, make its images, and start it.
 
     Only while nothing runs in this home; WHEEL is the file of the other version. Its start copies a ledger in
-    SQLite first, and says how to go back. What happened since that copy is not in it.
+    SQLite first, and says how to go back. That copy has no later events.
 
     \b
     Examples:

@@ -9,7 +9,7 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _home
-from bot.cli._show import json_option, line, when
+from bot.cli._show import clean, json_option, local_time
 from ledger import codec
 from ledger.event import Recorded
 from ledger.events.board import CardEvent
@@ -44,7 +44,7 @@ KINDS = click.Choice([name for name, kind in codec.kinds().items() if issubclass
     type=click.IntRange(0),
     help="Begin after this event; without it, now, or with --once at the first.",
 )
-@click.option("--once", is_flag=True, help="Print what there is and stop.")
+@click.option("--once", is_flag=True, help="Print the events so far and stop.")
 @json_option
 def command(
     card: str | None,
@@ -67,9 +67,9 @@ def command(
       cardinal watch --board acme/1 --kind QuestionAsked --kind RunEnded
     """
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
-    with suppress(KeyboardInterrupt), _home.opened() as engine:
+    with suppress(KeyboardInterrupt), _home.ledger_opened() as engine:
         with event_store.reading(engine) as db:
-            only = _home.card(db, card).card_id if card else None
+            only = _home.find_card(db, card).card_id if card else None
             board_id = _home.board(db, board).board_id if board else None
             seq = (0 if once else event_store.last_seq(db)) if start is None else start
         pause = threading.Event()
@@ -101,7 +101,7 @@ def _rows(
             continue
         if board_id and ((row := cards.get(db, card_id)) is None or row.board_id != board_id):
             continue
-        yield timeline.line(card_id, recorded.seq, recorded.at, recorded.event)
+        yield timeline.event_line(card_id, recorded.seq, recorded.at, recorded.event)
 
 
 def _card_of(db: Connection, recorded: Recorded) -> CardId | None:
@@ -119,6 +119,6 @@ def _printed(db: Connection, row: TimelineRow, as_json: bool) -> str:
     card = cards.get(db, row.card_id)
     name = f"{card.repository}#{card.number}" if card is not None and card.number else row.card_id
     if not as_json:
-        return f"{when(row.at)}  {line(name)}  {row.run_id or ''}  {line(row.text, WORDS_CHARS)}"
+        return f"{local_time(row.at)}  {clean(name)}  {row.run_id or ''}  {clean(row.text, WORDS_CHARS)}"
     about = {"seq": row.seq, "at": row.at.isoformat(), "card": name, "run": row.run_id, "kind": row.kind}
     return json.dumps({**about, "zoom": row.zoom, "text": row.text})

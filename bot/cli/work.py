@@ -15,7 +15,7 @@ from bot.system import logs
 @click.option(
     "--no-ticks",
     is_flag=True,
-    help="No looks for what is due: another `cardinal` on this ledger must. Heartbeats are sent as ever.",
+    help="No looks for due work: another `cardinal` on this ledger must. Heartbeats are sent as ever.",
 )
 def command(names: tuple[str, ...], no_ticks: bool) -> None:
     """Run workers of all queues, or of those named.
@@ -29,6 +29,6 @@ def command(names: tuple[str, ...], no_ticks: bool) -> None:
     """
     from bot.daemon.up import work
 
-    logs.set_up(_home.settings())
+    logs.set_up_logs(_home.settings())
     chosen = tuple(QueueName(name) for name in names) or tuple(QueueName)
     work(os.environ, Path.cwd(), click.echo, names=chosen, tick=not no_ticks)

@@ -76,7 +76,7 @@ def next_dead() -> int | None:
     return None if ended is None else ended.si_pid
 
 
-def reap(pid: int) -> int:
+def reap_child(pid: int) -> int:
     """Kill the rest of the dead child's group while its pid is still its own; return its exit status."""
     with contextlib.suppress(ProcessLookupError, PermissionError):  # the usual case: nothing is left
         os.killpg(pid, signal.SIGKILL)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
-from bot.daemon.child import OUTDATED, RESTS, ProcessRole, become, next_dead, reap
+from bot.daemon.child import OUTDATED, RESTS, ProcessRole, become, next_dead, reap_child
 from ledger.errors import CardinalError
 from runner.exec.launch import with_parent
 
@@ -180,7 +180,7 @@ class ProcessGroup:
     def _reap(self) -> None:
         """Reap every child that died, with all that it left in its own group of processes."""
         while (dead := next_dead()) is not None:
-            status = reap(dead)
+            status = reap_child(dead)
             for child in self._children:
                 if child.pid == dead:
                     self._plan_restart(child, status)

@@ -64,8 +64,8 @@ class UnwritableHomeError(CardinalError):
 def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run everything until SIGTERM or SIGINT. Raises AlreadyUpError, ConfigError, AddressTakenError."""
     config = _prepared(environ, cwd, Config.require_github, say)
-    with lock_file.hold(config.home), web_server.bind(config) as listener:
-        address = web_server.address(listener)
+    with lock_file.hold_lock(config.home), web_server.bind(config) as listener:
+        address = web_server.listen_address(listener)
         roles = (
             *_redis(config),
             *web_roles(config, listener),
@@ -73,7 +73,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
         )
 
         def changed(pids: Mapping[str, int]) -> None:
-            lock_file.record(config.home, Presence(os.getpid(), address, pids))
+            lock_file.record_presence(config.home, Presence(os.getpid(), address, pids))
 
         say(f"{program.of_home(config.home)} pid={os.getpid()} home={config.home}")
         say(_way_in(config, address))
@@ -88,7 +88,7 @@ def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """
     config = _prepared(environ, cwd, Config.require_web, say)
     with lock_file.hold_part(config.home), web_server.bind(config) as listener:
-        say(_way_in(config, web_server.address(listener)))
+        say(_way_in(config, web_server.listen_address(listener)))
         ProcessGroup(web_roles(config, listener), say).run()
 
 
@@ -98,7 +98,7 @@ def work(
     """Run workers alone, of the queues in `names`. Raises NoRedisError, ChangingHomeError."""
     config = _prepared(environ, cwd, Config.require_github, say)
     with lock_file.hold_part(config.home):
-        client = embedded_redis.connect(config)
+        client = embedded_redis.connect_redis(config)
         if not embedded_redis.answers(client):
             raise NoRedisError(config.home)
         client.close()
@@ -156,7 +156,7 @@ def _redis(config: Config) -> tuple[ProcessRole, ...]:
     if config.redis_url is not None:
         return ()
     command = embedded_redis.server_command(config.home)
-    client = embedded_redis.connect(config)
+    client = embedded_redis.connect_redis(config)
 
     def become(_ready: Ready) -> None:
         os.execv(command[0], command)  # noqa: S606 -- no shell is the point
@@ -167,7 +167,7 @@ def _redis(config: Config) -> tuple[ProcessRole, ...]:
 def web_roles(config: Config, listener: socket) -> tuple[ProcessRole, ...]:
     """Return the web processes: whichever is free first accepts from the socket that all share."""
     return tuple(
-        ProcessRole(f"web-{number}", lambda ready: web_server.serve(config, listener, ready))
+        ProcessRole(f"web-{number}", lambda ready: web_server.serve_web(config, listener, ready))
         for number in range(1, config.web_processes + 1)
     )
 
@@ -192,14 +192,14 @@ def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[ProcessRole,
         def run(ready: Ready) -> None:
             queues = workers.queues_of(name, host)
             if name is QueueName.CONTROL and number == 1:  # sweeps and clean-up never let it rest
-                workers.work(embedded_redis.connect(config), name, ready, host=host)
+                workers.work_queue(embedded_redis.connect_redis(config), name, ready, host=host)
                 return
             ready()
             eager = queues[:1] if name is QueueName.CONTROL else queues
-            with embedded_redis.connect(config) as redis:
+            with embedded_redis.connect_redis(config) as redis:
                 patience_s = PATIENCE_S if number > 1 else 0.0
                 stand_by(redis, eager, patience_s=patience_s, slow=queues[len(eager) :])
-            workers.work(embedded_redis.connect(config), name, host=host, idle_s=IDLE_S)
+            workers.work_queue(embedded_redis.connect_redis(config), name, host=host, idle_s=IDLE_S)
             raise SystemExit(RESTS)
 
         return ProcessRole(f"{name}-{number}", run)

@@ -53,18 +53,18 @@ def bind(config: Config) -> socket.socket:
         raise AddressTakenError(config.host, config.port, error.strerror or str(error)) from error
 
 
-def address(listener: socket.socket) -> str:
+def listen_address(listener: socket.socket) -> str:
     """Return the address that people and the forge can use."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) -> None:
+def serve_web(config: Config, listener: socket.socket, ready: Callable[[], None]) -> None:
     """Serve until SIGTERM or SIGINT; ends by SystemExit."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _on_signal)  # uvicorn raises the signal once more when it has stopped
     engine = open_ledger(config.database_url)
-    wake = partial(delivery_wakeups.request, embedded_redis.connect(config))
+    wake = partial(delivery_wakeups.wake_ingestion, embedded_redis.connect_redis(config))
     door, streams = make_door(config, engine, wake, utc_now), Streams(engine)
     bridge = Bridge(
         make_app(config, engine, wake, utc_now, door=door),
@@ -75,7 +75,7 @@ def serve(config: Config, listener: socket.socket, ready: Callable[[], None]) ->
         door=None if door is None else door.serve,
     )
     app = McpDoor(bridge, config.public_url) if config.public_url else bridge
-    UvicornServer(settings(app, Connections(_room(config))), ready, streams.close).run([listener])
+    UvicornServer(server_settings(app, Connections(_room(config))), ready, streams.close).run([listener])
 
 
 class UvicornServer(uvicorn.Server):
@@ -107,12 +107,12 @@ class UvicornServer(uvicorn.Server):
         self._wake()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """Say so, then stop: what would go on for long has to end."""
+        """Announce the stop, then stop: long responses have to end."""
         self._stops()
         await super().shutdown(sockets)
 
 
-def settings(app: App, connections: Connections) -> uvicorn.Config:
+def server_settings(app: App, connections: Connections) -> uvicorn.Config:
     """Return uvicorn's settings: nothing of the environment, no word about itself, no header of a proxy."""
     return uvicorn.Config(
         app,

@@ -231,7 +231,7 @@ def _call_of(job: Job) -> QueuedCall | None:
 
 
 def _marks(call: QueuedCall | None) -> tuple[str, ...]:
-    """Return what keeps the next wake-up of the same id out."""
+    """Return the marks that keep the next wake-up of the same id out."""
     return () if call is None else (mark_key(call.job_id),)
 
 
@@ -263,7 +263,7 @@ def queues_of(name: QueueName, host: str) -> tuple[str, ...]:
     return (host_queue(host), name) if name is QueueName.RUNS and host else (name,)
 
 
-def work(
+def work_queue(
     redis: Redis,
     name: QueueName,
     ready: Ready | None = None,
@@ -276,10 +276,10 @@ def work(
 
     `redis` must not be used by anybody else.
 
-    Runs that only `host` may take come first: they wait for nobody else. So do deliveries of what people did;
-    the clean-up of `host` comes before echoes.
-    Only functions of `calls` are called: those of `calls_of`, unless others are given.
-    Raises SystemExit(1) when Redis went away at a bad moment; while it waits for a job it survives that.
+    Runs that only `host` may take come first: they wait for nobody else. So do deliveries of people's acts;
+    the clean-up of `host` comes before echoes. Only functions of `calls` are called: those of `calls_of`,
+    unless others are given. Raises SystemExit(1) when Redis went away at a bad moment; while it waits for a
+    job it survives that.
     """
     kind = RunWorker if name is QueueName.RUNS else LaneWorker
     worker = kind(

@@ -148,7 +148,7 @@ class Hub:
     def at_commit(self, path: str, commit: str) -> Any:
         """Return the body of GET `path` at the commit, kept for later: nothing there changes.
 
-        Raises NotFoundError for what is not there, or not in sight; that is not kept.
+        Raises NotFoundError for a path that is missing or out of sight; that answer is not kept.
         """
         get = partial(self.rest, "GET", path, params={"ref": commit})
         return self._kept_body(f"{path} {commit}", get) if COMMIT.fullmatch(commit) else get().body
@@ -156,7 +156,7 @@ class Hub:
     def recent(self, path: str, params: Mapping[str, Any], *, fresh: bool) -> Any:
         """Return the body of GET `path`, up to RECENT_S seconds old unless it must be `fresh`.
 
-        What is not there is not kept.
+        A missing path is not kept.
         """
         window = int(self._clock().timestamp() // RECENT_S)
         return self._kept_body(

@@ -59,7 +59,7 @@ def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
     `came` returns those of some deliveries that are in the inbox. Each is requested a few times, with growing
     pauses. All attempts of one have the same GUID, so a duplicate is recognised.
     """
-    due = [delivery for delivery in failed(hub, now - RECENT, came) if delivery.is_due(now)]
+    due = [delivery for delivery in list_failed(hub, now - RECENT, came) if delivery.is_due(now)]
     requested = []
     for delivery in _take(hub, due):
         try:
@@ -98,7 +98,7 @@ def _pause(failures: int) -> timedelta:
     return min(FIRST_PAUSE * float(2**doublings), MAX_PAUSE)
 
 
-def failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -> tuple[FailedDelivery, ...]:
+def list_failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -> tuple[FailedDelivery, ...]:
     """Return the failed deliveries after `since`, oldest first, without those that `came`.
 
     The search goes further back while it finds some, for outages of Cardinal. Without failures this is one

@@ -40,7 +40,9 @@ class ListedRepository:
 
 @dataclass(frozen=True, slots=True)
 class PersonAccess:
-    """What a person may read. `complete` has the owners, in small letters, of whom all was listed."""
+    """Repositories that a person may read. `complete` has the owners, in small letters, all of whose were
+    listed.
+    """
 
     repositories: tuple[ListedRepository, ...]
     complete: frozenset[str]

@@ -1,4 +1,4 @@
-"""GitHub as a person, by a token of theirs: for what they start themselves, on their own machine."""
+"""GitHub as a person, by a token of theirs: for commands that they start on their own machine."""
 
 import time
 from collections.abc import Callable, Mapping

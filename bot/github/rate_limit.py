@@ -53,7 +53,7 @@ _RECORD = TypeAdapter(RateUsage)
 
 @dataclass(frozen=True, slots=True)
 class ApiBudget:
-    """Spends what GitHub allows an installation, and tells how long an act should wait."""
+    """Spends an installation's budget of calls to GitHub, and tells how long an act should wait."""
 
     records: SharedRecords
     installation: str
@@ -62,7 +62,7 @@ class ApiBudget:
         """Count a call that is about to be sent, and return 0; or the seconds until it may be, uncounted.
 
         A call that is counted and then not sent costs its points all the same. Of the hour of `resource` it
-        takes one, until an answer tells what it took.
+        takes one, until an answer tells the true number.
         """
 
         def taken(spent: RateUsage, now_s: float) -> tuple[RateUsage, float]:
@@ -183,7 +183,7 @@ def _newer(windows: Mapping[str, Window], resource: str, window: Window) -> dict
 
 
 def _wait_s(spent: RateUsage, now_s: float, share: float, *, points: int, contents: int) -> float:
-    """Return the seconds until so much more stays within `share` of what a minute and an hour allow."""
+    """Return the seconds until so much more stays within `share` of the limits per minute and hour."""
     waits = [spent.closed_until_s - now_s]
     waits.append(_until_fits(spent.points, points, POINTS_PER_MINUTE * share, 60, now_s))
     if contents:

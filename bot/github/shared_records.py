@@ -1,7 +1,7 @@
 """Small records that processes share: files of one home, or keys in the Redis of several hosts.
 
-What is lost costs precision or a repeated call, never the truth. The time is the keeper's: no host's clock
-decides what another may do.
+A lost record costs precision or a repeated call, never the truth. The time is the keeper's: no host's clock
+decides over another's calls.
 """
 
 import fcntl
@@ -44,7 +44,7 @@ class SharedRecords(Protocol):
         return self.change(name, lambda record, now_s: (record, (record, now_s)))
 
     def change(self, name: str, update: Update[Result]) -> Result:
-        """Put what `update` returns in the place of the record, and return its result.
+        """Replace the record with the one that `update` returns, and return its result.
 
         Atomic among all processes; `update` may be called several times and must have no other effect.
         """
@@ -112,7 +112,7 @@ class RedisRecords(SharedRecords):
 def shared_records(config: Config, clock: Clock) -> SharedRecords:
     """Return the records of all hosts where they share a Redis, else of this home."""
     if config.redis_url is not None:
-        return RedisRecords(redis.connect(config))
+        return RedisRecords(redis.connect_redis(config))
     return home_records(config, clock)
 
 

@@ -80,7 +80,7 @@ def pushing(repository: str, *, workflows: bool = False, writes: bool = True) ->
     return TokenScope(repository, (*contents, ("workflows", "write")) if workflows else contents)
 
 
-def refusal(error: GithubError, reach: TokenScope) -> GithubError:
+def scope_refusal(error: GithubError, reach: TokenScope) -> GithubError:
     """Return the error for a token that GitHub refuses for this scope (a 422), else the error itself."""
     if error.status != 422:
         return error

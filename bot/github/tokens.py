@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from bot.github.errors import GithubError, NotFoundError, RefusedError, TokenError
 from bot.github.locked_cache import LockedCache
 from bot.github.token_cache import TokenCache
-from bot.github.token_scope import TokenScope, pushing, refusal
+from bot.github.token_scope import TokenScope, pushing, scope_refusal
 from bot.system.clock import Clock
 from bot.system.secret import Secret
 
@@ -146,7 +146,7 @@ class Tokens:
                 self._installation_id = None
             if reach is None:
                 raise
-            raise refusal(error, reach) from error
+            raise scope_refusal(error, reach) from error
         expires_at = datetime.fromisoformat(answer["expires_at"])
         return Token(Secret(answer["token"]), expires_at, self._clock())
 

@@ -44,7 +44,7 @@ class CardTriggered(Fact):
         with event_store.reading(services.engine) as db:
             waiting = [
                 (board.board_id, name, schedule)
-                for board in served_boards.every(db, services.config)
+                for board in served_boards.all_served(db, services.config)
                 if board.board_id and self.repository.partition("/")[0].casefold() == board.owner.casefold()
                 for name, schedule in policies.in_force(db, board.board_id).board.schedule.items()
                 if (trigger := trigger_at(schedule, board.home_repository, self.repository))
@@ -56,7 +56,7 @@ class CardTriggered(Fact):
             now = services.now()
             for board_id, name, schedule in waiting:
                 due = scheduled_cards.Due(self.at, self.at, self.event, self.cause)
-                scheduled_cards.request(db, board_id, name, schedule, due, now=now)
+                scheduled_cards.request_scheduled_card(db, board_id, name, schedule, due, now=now)
             return ()
 
         if waiting:

@@ -1,4 +1,4 @@
-"""Commands as events, whatever door they came through: the right to give them, and what they depend on."""
+"""Commands as events, whatever door they came through: the right to give them, and their dependencies."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -42,13 +42,13 @@ class CommandAuthor:
     addresses_unread: bool = False
 
 
-def give(
+def prepare_command(
     services: Services,
     card: cards.CardRow,
     parsed: parser.Parsed | parser.Mistyped,
     author: CommandAuthor,
 ) -> EventFactory:
-    """Read what the command depends on; return what makes its event. Raises CardBusyError, GithubError.
+    """Read the command's dependencies; return the factory of its event. Raises CardBusyError, GithubError.
 
     An approval has the default branch's commit, after a sync of the card. A command that starts a run also
     syncs a card whose text chooses the repository. A subscription depends on the file of subscribers. Other

@@ -39,7 +39,7 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: cards.
     author = CommandAuthor(
         fact.author, role, fact.place, fact.comment_id, source, fact.at, user_id=fact.author_id
     )
-    given = commands.give(services, card, parsed, author) if parsed else no_events
+    given = commands.prepare_command(services, card, parsed, author) if parsed else no_events
     speech = PersonSaid(
         card.card_id,
         fact.comment_id,
@@ -74,7 +74,7 @@ def _edited(
         return no_events
     with event_store.reading(services.engine) as db:
         given = command_event(policies.in_force(db, card.board_id), card, parsed, author)
-        held = snapshots.held(db, card.card_id)
+        held = snapshots.held_comments(db, card.card_id)
     meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
     if len(meant) != 1:
         return no_events  # none is released
@@ -111,13 +111,13 @@ def _too_long(fact: facts.CommentWritten, card: cards.CardRow, role: str) -> Com
     )
 
 
-def ticked(services: Services, fact: facts.BoxTicked, card: cards.CardRow) -> list[EventFactory]:
+def resolve_ticks(services: Services, fact: facts.BoxTicked, card: cards.CardRow) -> list[EventFactory]:
     """Return the events of ticked boxes: the person who ticked one gave its command."""
     role = roles.role(services.hub, fact.repository, fact.by)
     author = CommandAuthor(fact.by, role, fact.place, fact.comment_id, "", fact.at, user_id=fact.by_id)
     boxes = ((box, parser.of_box(box)) for box in fact.boxes)
     return [
-        commands.give(services, card, parsed, replace(author, source=f"box:{box}"))
+        commands.prepare_command(services, card, parsed, replace(author, source=f"box:{box}"))
         for box, parsed in boxes
         if parsed is not None
     ]
@@ -130,4 +130,4 @@ def pressed(services: Services, fact: facts.ButtonPressed, card: cards.CardRow) 
         return []
     role, source = roles.role(services.hub, fact.repository, fact.by), f"button:{fact.button}"
     author = CommandAuthor(fact.by, role, "check", fact.check_id, source, None, user_id=fact.by_id)
-    return [commands.give(services, card, parsed, author)]
+    return [commands.prepare_command(services, card, parsed, author)]

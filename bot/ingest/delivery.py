@@ -62,7 +62,7 @@ def ingest_light(
     Return the cards to refresh, and the other deliveries.
     """
     with event_store.reading(services.engine) as db:
-        waiting = inbox.waiting(db, delivery_ids)
+        waiting = inbox.still_waiting(db, delivery_ids)
         claimed = inbox.claimed(db, delivery_ids) if len(waiting) < len(delivery_ids) else ()
     light = {
         delivery.delivery_id: resolve.resolve(services, facts)
@@ -112,7 +112,7 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
             inbox.settle(db, delivery, services.now())
     except Exception as error:  # the top of a job: recorded, then raised
         age = services.now() - delivery.received_at
-        quarantined = inbox.fail(
+        quarantined = inbox.record_failure(
             services.engine,
             delivery,
             f"{type(error).__name__}: {error}",
@@ -148,7 +148,7 @@ def _record(db: Connection, services: Services, result: resolve.Resolution) -> N
     for card_id, board_id in result.refreshes:
         refresh_requests.add(db, card_id, board_id, result.moves.get(card_id))
     for card_id, change in result.changes:
-        change_reports.add(
+        change_reports.add_report(
             db, card_id, change_reports.Report(change.by, change.about, change.value, change.at or now)
         )
     for make in result.makers:

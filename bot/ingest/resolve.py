@@ -88,7 +88,7 @@ def _about_repository(services: Services, fact: facts.Fact, result: Resolution) 
             _pushed(services, fact)
         case facts.AccessChanged():
             for each in services.on_every_board():
-                access.check(each, thoroughly=True)
+                access.check_access(each, thoroughly=True)
         case facts.Renamed():
             result.makers.append(_renamed(fact))
         case facts.ChecksMoved():
@@ -115,15 +115,15 @@ def _concerned(services: Services, fact: facts.IssueFact) -> tuple[cards.CardRow
             with event_store.reading(services.engine) as db:
                 return tuple(card for card in known if not _is_own(db, card, fact))
         case facts.BoxTicked():
-            known = cards_of(services, fact.repository, fact.number)
+            known = known_cards(services, fact.repository, fact.number)
             with event_store.reading(services.engine) as db:
                 posted = remotes.cards_of(db, str(fact.comment_id))
             return known if len(known) < 2 else tuple(card for card in known if card.card_id in posted)
         case _:
-            return cards_of(services, fact.repository, fact.number)
+            return known_cards(services, fact.repository, fact.number)
 
 
-def cards_of(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
+def known_cards(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
     """Return the cards of an issue or pull request; an unknown card is read from GitHub."""
     known = _known(services, repository, number)
     if not known:
@@ -165,7 +165,7 @@ def _pushed(services: Services, fact: facts.Pushed) -> None:
 
 def _renamed(fact: facts.Renamed) -> EventFactory:
     def make(db: Connection) -> tuple[Event, ...]:
-        concerned = {card.board_id for card in placements.cards_in(db, fact.before)}
+        concerned = {card.board_id for card in placements.cards_working_in(db, fact.before)}
         return tuple(RepositoryMoved(board_id, fact.before, fact.after) for board_id in sorted(concerned))
 
     return make
@@ -197,7 +197,7 @@ def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, 
         case facts.CommentWritten():
             result.makers.append(comments.comment_written(services, fact, card))
         case facts.BoxTicked():
-            result.makers += comments.ticked(services, fact, card)
+            result.makers += comments.resolve_ticks(services, fact, card)
         case facts.LinksChanged() | facts.IssueShut():  # in any order: the sync reads the current state
             result.request_refresh(card)
         case facts.IssueEdited():
@@ -282,7 +282,7 @@ def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> Ev
         return no_events  # it is gone, and a sync of the card finds the rest
 
     def make(db: Connection) -> tuple[Event, ...]:
-        if verdicts.knows(db, card.card_id, fact.review_id):
+        if verdicts.knows_review(db, card.card_id, fact.review_id):
             return ()
         return (
             on_pull.ReviewSubmitted(

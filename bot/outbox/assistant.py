@@ -7,7 +7,7 @@ from bot.github.api import roles
 from bot.github.client import Hub
 from bot.outbox.contract import ActResult, GivenUpError, TooSoonError, TryAgainError
 from bot.render import assistant_prompt
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.runspec import builder, policy_fields
 from bot.state import snapshots
 from bot.state.outbox_context import OutboxContext
@@ -65,14 +65,14 @@ def metered(card_id: CardId, answer: chat.ChatAnswer) -> AssistantMetered:
     return AssistantMetered(card_id, answer.usd, answer.tokens)
 
 
-def ask(context: OutboxContext, entry: Entry, agent: str, model: str, prompt: str) -> chat.ChatAnswer:
+def ask_model(context: OutboxContext, entry: Entry, agent: str, model: str, prompt: str) -> chat.ChatAnswer:
     """Return the answer; raises GivenUpError if this was the last attempt or no attempt can succeed."""
     try:
         return chat.ask_once(
             agent,
             prompt,
             model=model,
-            places=builder.places(context.config),
+            places=builder.artifact_places(context.config),
             timeout_s=TIMEOUT_S,
             workspace=policy_fields.workspace(context.config),
             image=IMAGE,
@@ -89,4 +89,4 @@ def ask(context: OutboxContext, entry: Entry, agent: str, model: str, prompt: st
 
 def failure(card_id: CardId, what: str, because: str, rule: str = "") -> ActResult:
     """Return the outcome that records the failure on the card, so that the rules can tell people."""
-    return ActResult("", digest_of(because), lambda _: (AssistantFailed(card_id, what, because, rule),))
+    return ActResult("", text_digest(because), lambda _: (AssistantFailed(card_id, what, because, rule),))

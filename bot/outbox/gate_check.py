@@ -1,4 +1,4 @@
-"""Cardinal's check run on a commit: made once, then kept up to date; and whether its verdict still counts."""
+"""Cardinal's check run on a commit: made once, then kept up to date; and whether its result still counts."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from bot.github.errors import NotFoundError
 from bot.outbox.contract import ActResult, GivenUpError
 from bot.outbox.posting import last_of
 from bot.outbox.targets import MAX_RUNS
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.render.pull.gate_check import NAME, Seen, log_head
 from bot.repo_config import policy_file, profiles
 from bot.state import policies, policy_names
@@ -66,7 +66,7 @@ def demand_same(context: OutboxContext, card: CardRow, head: str) -> None:
         raise GivenUpError(f"the checks were changed on the default branch since it passed them. {CHECK}")
 
 
-def publish(
+def publish_check(
     context: OutboxContext, entry: Entry, *, repository: str, head: str, says: Mapping[str, Any]
 ) -> ActResult:
     """Make the check run on `head`, or update the one that this entry made.
@@ -75,7 +75,7 @@ def publish(
     current head of the log, out of reach of whoever can write the ledger.
     Source: docs.github.com/rest/checks/runs (create, update).
     """
-    digest = digest_of(json.dumps(says, sort_keys=True))
+    digest = text_digest(json.dumps(says, sort_keys=True))
     last = last_of(context, entry.key)
     known = last.remote_id if last else ""
     if last is not None and known and last.digest == digest:

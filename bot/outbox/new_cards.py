@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from bot.github.api import issues, projects
 from bot.github.client import repository_path
 from bot.github.errors import RefusedError
-from bot.outbox.posting import made_before, publish
+from bot.outbox.posting import made_before, publish_comment
 from bot.outbox.targets import Talk
 from bot.render.markdown.escape import code
 from bot.render.markdown.marker import mark
@@ -73,12 +73,12 @@ def wait_for(
     """
     missing = [it for it in parents if not _is_blocked(context, board_id, issue_id, it)]
     if missing:
-        publish(context, entry, issue, MISSING.format(", ".join(code(it, 150) for it in missing)))
+        publish_comment(context, entry, issue, MISSING.format(", ".join(code(it, 150) for it in missing)))
     return not missing
 
 
 def _is_blocked(context: OutboxContext, board_id: BoardId, issue_id: str, parent: str) -> bool:
-    place = links.place_of(parent)
+    place = links.issue_place(parent)
     if place is None:
         return False
     repository, number = place

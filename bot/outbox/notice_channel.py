@@ -14,7 +14,7 @@ from bot.outbox.contract import GivenUpError
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """What is sent. `key` and `made_at` stay the same when it is sent again; `news` is for programs."""
+    """A notice to send. `key` and `made_at` stay the same when it is sent again; `news` is for programs."""
 
     key: str
     made_at: datetime
@@ -28,7 +28,7 @@ def knows_repeats(address: str) -> bool:
     return address.startswith(signed_webhook.SCHEME) or all(map(_is_mail, _services(address)))
 
 
-def deliver(address: str, notice: Notice) -> bool:
+def send_to(address: str, notice: Notice) -> bool:
     """Send a notice within the service's time limits (seconds); False when it was not accepted.
 
     Raises GivenUpError where that can never succeed.

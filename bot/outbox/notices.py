@@ -19,7 +19,7 @@ from ledger.queue import outbox
 from ledger.views import boards, cards, runs, spend, subscriptions
 from ledger.views.boards import BoardRow
 from ledger.views.cards import CardRow
-from rules.chatops.notices import Subscriber, alerts, due_at, kind_of
+from rules.chatops.notices import Subscriber, alerts, due_at, notice_kind
 from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
 
 READER, BATCH = "notices", 500
@@ -42,19 +42,19 @@ def request_new(services: Services) -> None:
         fresh = event_store.read(db, after=before, limit=BATCH) if before else ()
         wanted = subscribers.of_people(db, wanted)
         for recorded in fresh:
-            if kind_of(recorded.event) is not None and recorded.at > services.now() - NEWS_AGE:
+            if notice_kind(recorded.event) is not None and recorded.at > services.now() - NEWS_AGE:
                 _queue(db, wanted, recorded, services.now())
-        cursors.advance(db, READER, before=before, after=fresh[-1].seq if fresh else last)
+        cursors.advance_cursor(db, READER, before=before, after=fresh[-1].seq if fresh else last)
 
 
 def _queue(db: Connection, wanted: Subscribers, recorded: Recorded, now: datetime) -> None:
     card, board_id, starter = _about(db, recorded)
-    board, kind = boards.get(db, board_id) if board_id else None, kind_of(recorded.event)
+    board, kind = boards.get(db, board_id) if board_id else None, notice_kind(recorded.event)
     if board is None or kind is None:
         return
     address = f"{board.owner}/{board.number}"
     lines = dict(_lines(db, recorded, kind, card, board, starter, now))
-    follow = subscriptions.names(db, card.card_id) if card and kind is not NoticeKind.SPEND else ()
+    follow = subscriptions.subscribers_of(db, card.card_id) if card and kind is not NoticeKind.SPEND else ()
     for name, subscriber in wanted.items():
         followed = not subscriber.channel and name.casefold() in follow
         if not followed and not subscriber.wants(kind, address, name, starter):
@@ -93,7 +93,7 @@ def _lines(
     starter: str,
     now: datetime,
 ) -> list[tuple[str, NoticeLine]]:
-    """Return what is told, by keys that make it the same notice."""
+    """Return the lines about an event, by keys that make each the same notice."""
     card_id = card.card_id if card else ""
     match recorded.event:
         case UsageMetered() if card is not None:

@@ -8,7 +8,7 @@ from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
 from bot.outbox.contract import ActResult, TooSoonError
 from bot.outbox.targets import Talk
-from bot.render.markdown.marker import Marker, digest_of, mark, marker_of
+from bot.render.markdown.marker import Marker, mark, marker_of, text_digest
 from bot.state.outbox_context import OutboxContext
 from ledger.ids import CardId, EntryKey
 from ledger.queue.outbox import Entry
@@ -24,7 +24,7 @@ SHARE_OF_CLAIM = 0.1
 MAX_WAIT_S = 60.0
 
 
-def publish(
+def publish_comment(
     context: OutboxContext, entry: Entry, talk: Talk, text: str, *, unticks: bool = False
 ) -> ActResult:
     """Post `text` under the entry's key, or update the comment that has this key.
@@ -32,7 +32,7 @@ def publish(
     A second attempt first looks for its own marker: the first may have died after GitHub accepted the post.
     With `unticks` a comment with the right digest is read again: somebody may have ticked a box in it.
     """
-    hub, digest, body = context.hub, digest_of(text), mark(text, entry.key)
+    hub, digest, body = context.hub, text_digest(text), mark(text, entry.key)
     known = last_of(context, entry.key)
     if known is None and entry.attempts > 1:
         known = _adopt(hub, talk, entry)
@@ -45,7 +45,7 @@ def publish(
 def edit_posted(context: OutboxContext, key: EntryKey, repository: str, text: str) -> ActResult:
     """Edit the comment posted under `key`; one that was never posted or is gone needs nothing."""
     known = last_of(context, key)
-    digest = digest_of(text)
+    digest = text_digest(text)
     if known is None or not known.remote_id:
         return ActResult("", digest)
     if known.digest != digest:

@@ -91,7 +91,7 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float, begin_s: 
 def _begun(context: OutboxContext) -> tuple[OutboxContext, tuple[OutboxContext, ...]]:
     """Return the context with the caps of this turn, and the same on one board of each owner."""
     with context.reading() as db:
-        every = served_boards.every(db, context.config)
+        every = served_boards.all_served(db, context.config)
     caps: dict[str, int] = {}
     for board in every:
         if board.board_id is not None:

@@ -17,7 +17,7 @@ import anyio
 import httpx2
 
 from bot.outbox.contract import GivenUpError
-from runner.gateway.network.addresses import is_public, may_be_private
+from runner.gateway.network.addresses import is_public_address, may_be_private
 
 SCHEME, PRIVATE = "webhook+", "private+"
 SIGNATURE = "X-Cardinal-Signature-256"
@@ -63,7 +63,7 @@ def post(address: str, document: Mapping[str, Any]) -> bool:
 
 
 async def _accepted(url: str, host: str, **sent: Any) -> bool:
-    """Tell whether the answer is one of success; what follows its status is not read."""
+    """Tell whether the answer is a success; only its status is read."""
     with anyio.fail_after(TIMEOUT_S):
         async with (
             httpx2.AsyncClient(timeout=TIMEOUT_S, trust_env=False) as http,
@@ -81,7 +81,7 @@ def _resolved(host: str, is_private: bool) -> str:
     except UnicodeError as error:  # a name that DNS cannot have
         raise GivenUpError(UNFIT) from error
     known = [ipaddress.ip_address(it[4][0]) for it in answers]
-    if not all(is_public(it) or (is_private and may_be_private(it)) for it in known):
+    if not all(is_public_address(it) or (is_private and may_be_private(it)) for it in known):
         because = "its address is one of a private network, or no host's"
         raise GivenUpError(f"{because}: an operator allows a private one by webhook+private+https://…")
     return f"[{known[0]}]" if known[0].version == 6 else str(known[0])

@@ -1,4 +1,4 @@
-"""Subscribers to notices: the operator's file `notices.json` in the home, and what people chose."""
+"""Subscribers to notices: the operator's file `notices.json` in the home, and people's choices."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -47,15 +47,17 @@ def of_login(known: Mapping[str, Subscriber], login: str) -> Subscriber | None:
 
 
 def of_people(db: Connection, known: Mapping[str, Subscriber]) -> dict[str, Subscriber]:
-    """Return the subscribers with what people chose for themselves; a channel chooses nothing."""
+    """Return the subscribers with their own choices; a channel chooses nothing."""
     choices = notice_choices.every(db)
     return {
-        name: it if it.channel or (row := choices.get(name.casefold())) is None else narrowed(it, choice(row))
+        name: it
+        if it.channel or (row := choices.get(name.casefold())) is None
+        else narrowed(it, choice_of(row))
         for name, it in known.items()
     }
 
 
-def choice(row: NoticeChoiceRow) -> NoticeChoice:
+def choice_of(row: NoticeChoiceRow) -> NoticeChoice:
     """Return a stored choice."""
     return NoticeChoice.model_validate({name: getattr(row, name) for name in NoticeChoice.model_fields})
 

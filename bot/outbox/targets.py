@@ -51,7 +51,7 @@ class Talk:
     number: int
 
 
-def card_of(db: Connection, card_id: CardId) -> CardRow:
+def read_row(db: Connection, card_id: CardId) -> CardRow:
     """Return the card; raises GivenUpError for an unknown one."""
     card = cards.get(db, card_id)
     if card is None:
@@ -59,10 +59,10 @@ def card_of(db: Connection, card_id: CardId) -> CardRow:
     return card
 
 
-def read_card(context: OutboxContext, card_id: CardId) -> CardRow:
+def current_card(context: OutboxContext, card_id: CardId) -> CardRow:
     """Return the card as it is now; raises GivenUpError for an unknown one."""
     with context.reading() as db:
-        return card_of(db, card_id)
+        return read_row(db, card_id)
 
 
 def run_of(db: Connection, run_id: RunId) -> RunRow:
@@ -104,7 +104,7 @@ def place_of(card: CardRow, place: str, context: OutboxContext) -> Talk:
 def talk_of_run(db: Connection, run_id: RunId, context: OutboxContext) -> Talk:
     """Return the place of the run's comments: the pull request if there was one before it, else the issue."""
     run = run_of(db, run_id)
-    card = card_of(db, run.card_id)
+    card = read_row(db, run.card_id)
     pull = pull_of(card)
     return pull if pull is not None and talks_on_pull(db, card, run) else issue_of(card, context)
 
@@ -123,7 +123,7 @@ def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
 def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
     """Return the rows of one run; raises GivenUpError for an unknown one. `site`: the pages' address."""
     run = run_of(db, run_id)
-    card = card_of(db, run.card_id)
+    card = read_row(db, run.card_id)
     rows = timeline.of_card(db, card.card_id, Zoom.ACTIVITY, MAX_TIMELINE)
     mine = tuple(row for row in reversed(rows) if row.run_id == run_id)
     return Story(
@@ -145,7 +145,7 @@ def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
         played=reproductions.of_run(db, run_id),
         reports=_reports(db, run),
         threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
-        asking=verdicts.asking(db, card.card_id) if card.pull_state == "open" else (),
+        asking=verdicts.change_requesters(db, card.card_id) if card.pull_state == "open" else (),
         reported=_reported(db, run),
     )
 

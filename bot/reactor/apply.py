@@ -17,7 +17,7 @@ from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import QuestionId
 from ledger.log import event_store
-from ledger.model.limit_answers import answered, question
+from ledger.model.limit_answers import question
 from ledger.queue import outbox
 from ledger.states import (
     RUN_HELD,
@@ -52,7 +52,7 @@ def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: d
 
 
 def _put(db: Connection, intent: outbound.Intent, now: datetime) -> None:
-    known = not handlers.put(db, intent, now)
+    known = not handlers.put_intent(db, intent, now)
     if known and isinstance(intent, outbound.CreateCard) and intent.again:
         outbox.reopen(db, handlers.key(intent))
 
@@ -68,8 +68,14 @@ def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:
             return card is not None and card.held_back != event.wanted
         case on_board.HaltLifted():
             return halts.of_board(db, event.board_id) is not None
-        case on_run.PlanApproved() | on_run.PlanRebound() | on_run.PlanRedirected():
-            return _is_of_waiting_plan(db, event)
+        case (
+            on_run.PlanApproved()
+            | on_run.PlanRebound()
+            | on_run.PlanRedirected()
+            | on_run.QuestionAnswered()
+            | on_run.RunRequeued()
+        ):
+            return _is_awaited(db, event)
         case CardToolAllowed():
             return event.pattern not in grants.of_card(db, event.card_id, exact=False)
         case SkillsPinned():
@@ -85,8 +91,14 @@ def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:
             return True
 
 
-def _is_of_waiting_plan(db: Connection, event: on_run.PlanDecision) -> bool:
+def _is_awaited(
+    db: Connection, event: on_run.PlanDecision | on_run.QuestionAnswered | on_run.RunRequeued
+) -> bool:
+    if isinstance(event, on_run.QuestionAnswered):
+        return event.question_id in {it.question_id for it in questions.open_of_run(db, event.run_id)}
     run = runs.get(db, event.run_id)
+    if isinstance(event, on_run.RunRequeued):
+        return run is not None and run.state in (RunState.PARKED, RunState.AWAITING_APPROVAL)
     if run is None or (run.state, run.plan_revision) != (RunState.AWAITING_APPROVAL, event.revision):
         return False
     return not run.plan_approved or isinstance(event, on_run.PlanRedirected)
@@ -105,15 +117,6 @@ def _change_state(db: Connection, policy: Policy, intent: internal.ChangeCardSta
     if card.state is not intent.after:
         check_card_step(legal, card.state, intent.after, moved=moved)
     return (on_board.CardStateChanged(card.card_id, card.state, intent.after, intent.because, intent.reason),)
-
-
-def _answer(db: Connection, policy: Policy, intent: internal.AnswerQuestion) -> tuple[Event, ...]:
-    run = runs.get(db, intent.run_id)
-    waiting = questions.open_of_run(db, intent.run_id) if run is not None else ()
-    row = next((row for row in waiting if row.question_id == intent.question_id), None)
-    if run is None or row is None:
-        return ()
-    return (answered(run.run_id, row.question_id, row, by=intent.by, text=intent.text, code=intent.code),)
 
 
 def _ask(db: Connection, policy: Policy, intent: internal.AskQuestion) -> tuple[Event, ...]:
@@ -135,13 +138,6 @@ def _raise_budget(db: Connection, policy: Policy, intent: internal.RaiseBudget) 
     if more is None:
         return (raised,)
     return (raised, BudgetReserved(run.run_id, more.usd, more.by_rule, more.limit_usd))
-
-
-def _requeue(db: Connection, policy: Policy, intent: internal.RequeueRun) -> tuple[Event, ...]:
-    run = runs.get(db, intent.run_id)
-    if run is None or run.state not in (RunState.PARKED, RunState.AWAITING_APPROVAL):
-        return ()
-    return (on_run.RunRequeued(run.run_id, intent.why, by=intent.by),)
 
 
 def _stop(db: Connection, policy: Policy, intent: internal.StopRun) -> tuple[Event, ...]:
@@ -171,10 +167,8 @@ def _ended(run: runs.RunRow, ending: Ending, reason: str, detail: str) -> on_run
 _INWARD: Mapping[type[outbound.Intent], Callable[..., tuple[Event, ...]]] = {
     internal.ChangeCardState: _change_state,
     internal.QueueRun: run_requests.queue_run,
-    internal.AnswerQuestion: _answer,
     internal.AskQuestion: _ask,
     internal.RaiseBudget: _raise_budget,
-    internal.RequeueRun: _requeue,
     internal.StopRun: _stop,
     internal.EndRun: _end,
 }

@@ -78,7 +78,7 @@ def behind(db: Connection) -> int:
     return event_store.last_seq(db) - cursors.position(db, READER)
 
 
-def append(db: Connection, *events: Event, now: datetime) -> None:
+def append_and_react(db: Connection, *events: Event, now: datetime) -> None:
     """Append events, if there are any, and decide them."""
     if events:
         event_store.append(db, *events, at=now)
@@ -100,7 +100,7 @@ def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
             raise UnsettledRulesError(before)
         for recorded in waiting:
             _decide_one(db, recorded, now, rules)
-        cursors.advance(db, READER, before=before, after=waiting[-1].seq)
+        cursors.advance_cursor(db, READER, before=before, after=waiting[-1].seq)
         decided, before = decided + len(waiting), waiting[-1].seq
 
 
@@ -162,7 +162,7 @@ def _apply_to(db: Connection, card_ids: Iterable[CardId], rule: CardRule, now: d
 def _spread_stop(db: Connection, event: StopOrdered | StopLifted, now: datetime) -> None:
     """Apply a kill switch to every live run under it, and show that of a card on it."""
     live = [run.card_id for run in (*runs.held(db), *runs.parked(db))]
-    _apply_to(db, live, lambda _, snapshot: kill_switch.spread(snapshot, event), now)
+    _apply_to(db, live, lambda _, snapshot: kill_switch.spread_stop(snapshot, event), now)
     if event.scope == "card":
         _apply_to(db, [CardId(event.target)], kill_switch.show_block, now)
 
@@ -177,7 +177,7 @@ def _spread_access(
     """
     target = event.after if isinstance(event, RepositoryMoved) else event.target
     if "/" in target:
-        concerned = [card.card_id for card in placements.cards_in(db, target)]
+        concerned = [card.card_id for card in placements.cards_working_in(db, target)]
     else:
         live = [run.card_id for run in (*runs.held(db, event.board_id), *runs.parked(db))]
         concerned = [*live, *card_queries.in_state(db, event.board_id, CardState.BLOCKED)]
@@ -189,7 +189,7 @@ def _spread_access(
 
 
 def _spread_merge(db: Connection, card: cards.CardRow, event: PullChanged, now: datetime) -> None:
-    """Let the other open pull requests of the repository be put on what was merged."""
+    """Let the other open pull requests of the repository be rebased on the merge."""
     if event.state == "merged" and card.pull_repository is not None:
         others = siblings.open_pulls(db, card.pull_repository, MAX_CARDS)
         _apply_to(db, others, lambda policy, snapshot: sibling_rebase.after_merge(policy, snapshot, now), now)
@@ -199,7 +199,7 @@ def _advance_lane(db: Connection, repository: str | None, now: datetime) -> None
     """Give the cards in the repository's merge lane their places, and the next one its turn."""
     lane = siblings.merge_lane(db, repository, MAX_CARDS) if repository else ()
     for row in lane:  # one by one: the first may become the leader, whom the others see
-        _apply_to(db, [row.card_id], lambda policy, it: merge_lane.advance(policy, it, now), now)
+        _apply_to(db, [row.card_id], lambda policy, it: merge_lane.advance_lane(policy, it, now), now)
 
 
 def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: datetime) -> None:
@@ -277,14 +277,14 @@ def _asks(db: Connection, card_id: CardId) -> bool:
 
 
 def _update_whole(db: Connection, card_id: CardId, event: Event, now: datetime) -> None:
-    """Update the card that this one is or was a part of: its face, and what its queued run waits for."""
+    """Update the card that this one is or was a part of: its face, and the wait of its queued run."""
     _apply_to(db, _wholes(db, card_id, event), issue_links.update_whole, now)
 
 
 def _wholes(db: Connection, card_id: CardId, event: Event | None = None) -> list[CardId]:
     """Return the cards of the issue that the card's is a part of, or was until the event."""
     parent = links.parent_of(db, card_id)
-    before = links.place_of(event.parent_before) if isinstance(event, LinksSeen) else None
+    before = links.issue_place(event.parent_before) if isinstance(event, LinksSeen) else None
     places = ((parent.repository, parent.number) if parent else None, before)
     return [card.card_id for place in places if place for card in cards.of_issue(db, *place)]
 
@@ -296,7 +296,7 @@ def _about(db: Connection, event: Event) -> tuple[cards.CardRow | None, BoardId 
         case CardEvent():
             card_id: CardId | None = event.card_id
         case RunEvent():
-            card_id = attempts.card_of(db, event.run_id)
+            card_id = attempts.card_of_run(db, event.run_id)
         case _:
             return None, None
     card = cards.get(db, card_id) if card_id else None

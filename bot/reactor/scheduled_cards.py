@@ -24,11 +24,11 @@ class Due:
     cause: str = ""
 
 
-def request(
+def request_scheduled_card(
     db: Connection, board_id: BoardId, name: str, schedule: CardSchedule, due: Due, *, now: datetime
 ) -> None:
     """Record that a schedule is due, and request its card unless too many are open, or it was recorded."""
-    if due.event and schedules.is_known(db, board_id, name, due.at, due.event):
+    if due.event and schedules.is_recorded(db, board_id, name, due.at, due.event):
         return
     count = schedules.count_open(db, board_id, name, now)
     full = count >= schedule.open_cards
@@ -38,7 +38,7 @@ def request(
         return
     card = CreateScheduledCard(
         CardId(board_id),
-        schedules.key_of(board_id, name, due.at, due.event),
+        schedules.schedule_key(board_id, name, due.at, due.event),
         name,
         due.at,
         schedule.title,
@@ -48,4 +48,4 @@ def request(
         schedule.labels,
         due.event,
     )
-    handlers.put(db, card, now)
+    handlers.put_intent(db, card, now)

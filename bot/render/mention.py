@@ -7,7 +7,7 @@ from ledger.views.runs import RunRow
 from rules.policy.roles import LOGIN
 
 
-def called(run: RunRow) -> str:
+def run_mention(run: RunRow) -> str:
     """Return a line that notifies those people; empty where there are none.
 
     It stands in the comment that waits, and goes when that is edited: GitHub notifies a person of a mention

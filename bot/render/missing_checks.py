@@ -16,7 +16,7 @@ repository:
 ```"""
 
 
-def why(repository: str, *, has_file: bool) -> str:
+def describe_gaps(repository: str, *, has_file: bool) -> str:
     """Return why no agent works there, and the line to write; the card shows the first 160 characters."""
     return (
         f"{lack(repository, has_file=has_file)}: name your tests, {LINE}, then retry."
@@ -33,7 +33,7 @@ def lack(repository: str, *, has_file: bool) -> str:
 def hints(rules: RepositoryRules) -> tuple[str, ...]:
     """Return the effects of these rules on runs that may surprise somebody."""
     if rules.waived:
-        return ("validation is none: nothing checks what agents do in this repository",)
+        return ("validation is none: nothing checks agents' work in this repository",)
     if not rules.checked:
         return (
             "no validation: a run on a card of this repository ends before an agent is started; write"
@@ -42,7 +42,7 @@ def hints(rules: RepositoryRules) -> tuple[str, ...]:
     return ()
 
 
-def steps() -> str:
+def next_steps() -> str:
     """Return the text to paste, for somebody who never wrote such a file."""
     return (
         f"Next: put this into `{FILE}` on the default branch, with the command that runs your tests, then try"

@@ -2,7 +2,7 @@
 
 from bot.render.markdown.checkboxes import box
 from bot.render.markdown.escape import fit, line, quote
-from bot.render.mention import called
+from bot.render.mention import run_mention
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.views.plans import PlanRow
@@ -52,5 +52,5 @@ def _how_to_decide(story: Story, plan: PlanRow) -> tuple[str, ...]:
         "\n".join((approve, box("cancel", "Cancel the run"))),
         "To change it, reply `/cardinal redirect` and what should be different."
         f" Nothing is edited before you approve.{cap}",
-        called(story.run),
+        run_mention(story.run),
     )

@@ -3,7 +3,7 @@
 from bot.github.api import contents
 from bot.github.client import Hub
 from rules.policy.repository import GUIDES, RepositoryRules
-from runner.run.instructions import Layer, LayerKind, own
+from runner.run.instructions import Layer, LayerKind, own_layer
 from runner.text.visible import strip_hidden
 
 GUIDE_BYTES = 16_000
@@ -17,7 +17,7 @@ def layers(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> tu
     files = {
         layer.digest: layer
         for name in reversed(rules.guides)
-        for layer in (own(LayerKind.GUIDE, name, name, _text(hub, repository, name, commit)),)
+        for layer in (own_layer(LayerKind.GUIDE, name, name, _text(hub, repository, name, commit)),)
     }
     return tuple(reversed(files.values()))
 

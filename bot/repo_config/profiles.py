@@ -13,7 +13,7 @@ from rules.policy.repository import Names, PolicyModel, RepositoryRules, setting
 from rules.policy.validate import NO_PROFILE
 from rules.registry import PROFILES
 from runner.guards import builtin as guards
-from runner.run.instructions import Layer, LayerKind, own
+from runner.run.instructions import Layer, LayerKind, own_layer
 from runner.text.visible import strip_hidden
 
 PROFILE_BYTES = 16_000
@@ -49,7 +49,7 @@ def parse_profile(path: str, text: str) -> ProfileFile:
     return ProfileFile(body.strip() + "\n", front.skills)
 
 
-def own_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, ...]:
+def own_profile_names(hub: Hub, repository: str, commit: str, text: str) -> tuple[str, ...]:
     """Return the repository's own profiles; GitHub is not asked where its policy `text` names none."""
     try:
         wanted = parse_repository(text).profile
@@ -72,7 +72,7 @@ def rules_of(hub: Hub, repository: str, text: str | None, commit: str, board: Bo
     """
     if not text:
         return board.repositories.without_policy
-    return parse_repository(text, own_names(hub, repository, commit, text), guards=guards.names())
+    return parse_repository(text, own_profile_names(hub, repository, commit, text), guards=guards.names())
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,16 +99,16 @@ def load(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> Prof
     entry = listed.get(f"{name}.md")
     if entry is None or entry.kind != "file":
         part = PROFILES.load(name)
-        layer = own(LayerKind.PROFILE, name, "built in", part.TEXT)
+        layer = own_layer(LayerKind.PROFILE, name, "built in", part.TEXT)
         return Profile(name, (layer,), part.SKILLS)
     path = f"{PROFILES_FOLDER}/{name}.md"
     raw = contents.content(hub, repository, path, commit, most_bytes=PROFILE_BYTES)
-    file = parsed(path, raw)
-    layer = own(LayerKind.PROFILE, name, path, strip_hidden(file.text, paths=True))
+    file = profile_of(path, raw)
+    layer = own_layer(LayerKind.PROFILE, name, path, strip_hidden(file.text, paths=True))
     return Profile(name, (layer,), file.skills, firm=True)
 
 
-def parsed(path: str, raw: bytes | None) -> ProfileFile:
+def profile_of(path: str, raw: bytes | None) -> ProfileFile:
     """Return a file's profile. Raises PolicyError, also for None: it cannot be read."""
     if raw is None:
         raise PolicyError((f"{path}: it is no plain file of at most {PROFILE_BYTES} bytes",))

@@ -15,10 +15,10 @@ from ledger.views import instructions
 from ledger.views.cards import CardRow
 from rules.policy.markdown.skill import SkillFile, SkillFileError, parse
 from rules.policy.repository import Skills
-from rules.runs.skills import OPERATOR, ConsideredSkill, Offer, SkillContext, choose, named_in
+from rules.runs.skills import OPERATOR, ConsideredSkill, Offer, SkillContext, choose_skills, named_in
 from runner.run.instructions import Equipment, Layer, LayerKind, SkillContent
 from runner.text.untrusted import without_invisible
-from runner.text.visible import clean, strip_hidden
+from runner.text.visible import clean_markup, strip_hidden
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ def gather(
     occasion = replace(
         _occasion(services, card), profile=profile.name, attached=attached, of_column=of_column
     )
-    choices = choose(rules, occasion, [skill.offer for skill in known.values()])
+    choices = choose_skills(rules, occasion, [skill.offer for skill in known.values()])
     return _equipment(choices, known)
 
 
@@ -90,7 +90,7 @@ def _occasion(services: Services, card: CardRow) -> SkillContext:
     trusted = roles.writes(services.hub, card.repository or "", card.author)
     with event_store.reading(services.engine) as db:
         pinned = instructions.pinned(db, card.card_id)
-    line = named_in(clean(card.body).text)
+    line = named_in(clean_markup(card.body).text)
     return SkillContext(without_invisible(card.title), trusted, card.choosing_labels, line, pinned)
 
 

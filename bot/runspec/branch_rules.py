@@ -1,4 +1,4 @@
-"""Rulesets of a run's own branch: what they would refuse is said before its agent starts."""
+"""Rulesets of a run's own branch: their refusals are known before its agent starts."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from runner.run.run_spec import Authorship, RunSpec
 
 
 def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
-    """Return the specification, whose agent is told what messages of commits must be like.
+    """Return the specification, with the demands on commit messages among the agent's instructions.
 
     `exists`: GitHub has the branch. `begun`: the agent has worked, so that the push is tried in any case.
     Raises BranchRulesError where the push would be refused.

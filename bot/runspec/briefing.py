@@ -124,7 +124,7 @@ def _conversation_message(message: messages.MessageRow, last: runs.RunRow | None
 def _related(db: Connection, card: CardRow, run: runs.RunRow | None) -> tuple[RelatedReport, ...]:
     """Return the reports of the issues that blocked the card, of its parent and of its parts.
 
-    The agent writes for all readers of the card: it is not told what they may not read.
+    The agent writes for all readers of the card: it gets no report that they may not read.
     """
     parent, policy = links.parent_of(db, card.card_id), policies.in_force(db, card.board_id)
     others = [

@@ -39,7 +39,7 @@ from rules.runs import plan_approval
 from runner.checks.by_path import describe_paths
 from runner.errors import RemoteAwayError, UnverifiedCommitError
 from runner.guards.path_patterns import protected
-from runner.run.instructions import LayerKind, own
+from runner.run.instructions import LayerKind, own_layer
 from runner.run.run_spec import (
     INVESTIGATE,
     Briefing,
@@ -94,7 +94,7 @@ class HubRemote:
     def make_commit(self, tree: str, parents: tuple[str, ...], message: str, /) -> MadeCommit:
         """Let GitHub make a commit without an author, which it signs as the App's."""
         try:
-            return git_commits.make(self.hub, self.repository, tree, parents, message)
+            return git_commits.make_commit(self.hub, self.repository, tree, parents, message)
         except RateLimitedError as error:
             raise RemoteAwayError(str(error), error.retry_after_s, limited=True) from error
         except UnavailableError as error:
@@ -111,7 +111,7 @@ class RunGoneError(LedgerError):
         super().__init__(f"run {run_id} is not in the ledger: `cardinal runs` lists those that are")
 
 
-def places(config: Config) -> HostPaths:
+def artifact_places(config: Config) -> HostPaths:
     """Return the folders of runs, and the store of all hosts."""
     root = config.home
     store = StoreSpec(
@@ -132,7 +132,7 @@ _OF_RUN = (
 )
 
 
-def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubRemote]:
+def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubRemote]:
     """Return the specification of a run that was just claimed, and the way to its repository.
 
     The repository's rules are read from its default branch, never from the agent's. Raises a GithubError when
@@ -158,7 +158,7 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
         generation=lease.generation,
         base_branch=base_branch,
         briefing=Briefing("") if run.kind == CHECK else _briefing(services, card, run_id),
-        places=places(services.config),
+        places=artifact_places(services.config),
         authorship=authorship_of(services.config, hub, run.repository, rules),
         validation=validation_of(run.repository, base, rules, has_file=bool(text)),
         base=base,
@@ -169,8 +169,8 @@ def make(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubR
             exists, begun = bool(card.pull_head), run.agent_started
             spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
         spec = _instructed(spec, services, card, rules, column.skills)
-        there = elsewhere.offered(services, run, card)
-        spec = replace(spec, elsewhere=there, agents=agent_choice.names(board))
+        there = elsewhere.offered_repositories(services, run, card)
+        spec = replace(spec, elsewhere=there, agents=agent_choice.agent_names(board))
         spec = reproduction.with_reproduction(services, spec, run, card, rules)
         spec = spec if spec.investigates else _staged(services, spec, column)
     return spec, _remote(services, spec, agreed=agreed)
@@ -213,7 +213,7 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
         "granted": grants.of_card(db, card.card_id, exact=True),
         "allowed": tuple(pattern for pattern in allowed if pattern != WORKFLOWS),
         "workflows": WORKFLOWS in allowed,
-        "policy": policies.digest(db, card.board_id),
+        "policy": policies.policy_digest(db, card.board_id),
         "failing": _failing(db, card),
         "start": card.early_start,
         "depth": children.depth_of(db, card),
@@ -243,7 +243,7 @@ def _instructed(
     layers = (
         *profile.layers,
         *guides.layers(services.hub, spec.repository, spec.base, rules),
-        own(LayerKind.GUIDE, "Checks by path", policy_names.PATH, describe_paths(spec.validation)),
+        own_layer(LayerKind.GUIDE, "Checks by path", policy_names.PATH, describe_paths(spec.validation)),
         *skilled.layers,
     )
     return replace(spec, equipment=replace(skilled, layers=layers))

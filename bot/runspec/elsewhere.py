@@ -14,7 +14,7 @@ from rules.policy.model import Policy
 from runner.run.run_spec import INVESTIGATE
 
 
-def offered(services: Services, run: RunRow, card: CardRow) -> tuple[str, ...]:
+def offered_repositories(services: Services, run: RunRow, card: CardRow) -> tuple[str, ...]:
     """Return the other repositories of the board where whoever started the run has write access.
 
     The issues on both sides name each other, so a private repository is one only where the policy says so.

@@ -71,7 +71,7 @@ def validation_of(repository: str, base: str, rules: RepositoryRules, *, has_fil
     known: dict[str, Any] = {"definition": rules.definition, "paths": paths}
     if checks is None or not base:  # without a commit the run ends with that, before any check
         return ValidationSpec(rules.setup, waived=True, **known)
-    absent = "" if rules.checked else missing_checks.why(repository, has_file=has_file)
+    absent = "" if rules.checked else missing_checks.describe_gaps(repository, has_file=has_file)
     return ValidationSpec(rules.setup, checks.fast, checks.full, absent=absent, **known)
 
 

@@ -11,7 +11,7 @@ from ledger.views.runs import RunRow
 from rules.policy.repository import RepositoryRules
 from rules.runs.reproduction import Words, wanted
 from runner.run.run_spec import BrowserStep, ReproductionSpec, RunSpec
-from runner.text.visible import clean
+from runner.text.visible import clean_markup
 
 _COMMENTS = 50
 
@@ -56,4 +56,4 @@ def _words(services: Services, run: RunRow, card: CardRow) -> tuple[Words, ...]:
         ),
         (card.body, trusted),
     )
-    return tuple(Words(clean(text).text, counts) for text, counts in texts)
+    return tuple(Words(clean_markup(text).text, counts) for text, counts in texts)

@@ -36,14 +36,14 @@ def lease_s(services: Services, reclaims: int) -> float:
 
 
 def make_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, builder.HubRemote]:
-    """Return the result of `builder.make`; retry while GitHub is away or wants fewer calls.
+    """Return the result of `builder.build_spec`; retry while GitHub is away or wants fewer calls.
 
     Raises the GithubError that waiting does not help, or that lasted; a RulesError; StaleClaimError.
     """
     waited_s, pause_s = 0.0, FIRST_WAIT_S
     while True:
         try:
-            return builder.make(services, run_id, lease)
+            return builder.build_spec(services, run_id, lease)
         except (UnavailableError, RateLimitedError) as error:
             wait_s = error.retry_after_s if isinstance(error, RateLimitedError) else pause_s
             if waited_s + wait_s > MAX_S:

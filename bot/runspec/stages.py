@@ -51,10 +51,10 @@ def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> 
         try:
             if name in own:
                 text, source = personas.own_text(hub, repository, commit, name), repository
-            elif name in personas.names():
-                text, source = personas.text(name), BUILT_IN
+            elif name in personas.built_in_names():
+                text, source = personas.built_in_text(name), BUILT_IN
             else:
-                known = tuple(sorted({*own, *personas.names()}))
+                known = tuple(sorted({*own, *personas.built_in_names()}))
                 problems.append(f"{unknown('persona', name, known)}; there are {', '.join(known)}")
                 continue
             sources[name] = Source(parse_persona(name, text), source)

@@ -1,7 +1,7 @@
 """Secrets of tool servers, as the operator gives them to one repository."""
 
 from bot.system.config import Config, ConfigError
-from bot.system.env_file import lines_of
+from bot.system.env_file import read_lines
 
 FOLDER = "tool-secrets"  # in the home: a file OWNER/REPOSITORY.env for each repository, in lower case
 
@@ -14,7 +14,7 @@ def tool_secrets(config: Config, repository: str) -> dict[str, str]:
     path = config.home / FOLDER / f"{repository.casefold()}.env"
     if ".." in path.parts:
         return {}
-    values, mistakes = lines_of(path)
+    values, mistakes = read_lines(path)
     if mistakes:
         raise ConfigError(tuple(mistakes))
     return values

@@ -77,7 +77,7 @@ _watched: WeakKeyDictionary[Engine, Watched] = WeakKeyDictionary()  # between tw
 def watch_starts(services: Services) -> None:
     """Record which runs have been ready for a minute without a claim, and when that is over.
 
-    Reads nothing while `dispatch.ready`, which every tick calls before, has nothing new and no run is late.
+    Reads nothing while `dispatch.ready_runs`, which every tick calls before, has no news and no run is late.
     """
     now, before = services.now(), _watched.get(services.engine, Watched({}))
     late_now = before.due is not None and before.due <= now

@@ -23,7 +23,9 @@ WALK = 1_000  # names of files that are read between two renewals
 Renew = Callable[[], None]  # raises StaleClaimError where the claim was lost
 
 
-def drop(services: Services, *, dry_run: bool = False, renew: Renew | None = None) -> tuple[str, ...]:
+def drop_artifacts(
+    services: Services, *, dry_run: bool = False, renew: Renew | None = None
+) -> tuple[str, ...]:
     """Remove old artifacts, then those over the limit, the oldest first; return a sentence for each.
 
     Of hosts that share a store the holder of its lease does it; a store of one's own has its own lease.
@@ -33,7 +35,7 @@ def drop(services: Services, *, dry_run: bool = False, renew: Renew | None = Non
     if dry_run:
         return _drop(services, None)
     name = "retention" if services.config.store else f"retention:{services.host}"
-    with leases.held(services.engine, name, services.name, ttl_s=LEASE_S) as lease:
+    with leases.lease_held(services.engine, name, services.name, ttl_s=LEASE_S) as lease:
         if lease is None:
             return ()
 
@@ -48,7 +50,7 @@ def drop(services: Services, *, dry_run: bool = False, renew: Renew | None = Non
 
 def _drop(services: Services, renew: Renew | None) -> tuple[str, ...]:
     """Remove artifacts, each under a renewed claim; None: remove nothing."""
-    store = store_of(builder.places(services.config))
+    store = store_of(builder.artifact_places(services.config))
     before = services.now() - timedelta(days=services.config.artifact_days)
     with event_store.reading(services.engine) as db:
         too_old = artifacts.oldest(db, MAX_AT_ONCE, before)
@@ -80,7 +82,7 @@ def _too_much(services: Services, besides: tuple[ArtifactRow, ...]) -> tuple[Art
 def _is_needed(services: Services, db: Connection, digest: str) -> bool:
     """Tell whether a file is an artifact, or part of a checkpoint that is not too old."""
     since = services.now() - timedelta(days=services.config.artifact_days)
-    return artifacts.is_kept(db, digest) or checkpoints.is_kept(db, digest, since)
+    return artifacts.is_kept(db, digest) or checkpoints.is_in_checkpoint(db, digest, since)
 
 
 def _remove(

@@ -36,7 +36,7 @@ def request_due(services: Services) -> None:
 
 
 def _all(services: Services, db: Connection) -> list[tuple[BoardId, str, CardSchedule]]:
-    boards = [board.board_id for board in served_boards.every(db, services.config) if board.board_id]
+    boards = [board.board_id for board in served_boards.all_served(db, services.config) if board.board_id]
     every = ((board_id, policies.in_force(db, board_id).board.schedule) for board_id in boards)
     return [(board_id, name, it) for board_id, named in every for name, it in named.items() if it.on is None]
 
@@ -44,7 +44,7 @@ def _all(services: Services, db: Connection) -> list[tuple[BoardId, str, CardSch
 def _removed(services: Services, db: Connection) -> list[ScheduleSet]:
     """Return the events that forget schedules which the policy has no more: none is made up for later."""
     kept = {(board_id, name) for board_id, name, _ in _all(services, db)}
-    boards = [board.board_id for board in served_boards.every(db, services.config)]
+    boards = [board.board_id for board in served_boards.all_served(db, services.config)]
     known = [board_id for board_id in boards if board_id and policies.is_known(db, board_id)]
     rows = [row for board_id in known for row in schedules.of_board(db, board_id)]
     gone = [row for row in rows if (row.board_id, row.schedule) not in kept]
@@ -69,4 +69,4 @@ def _advance(
     if row.next_at > now:
         return
     next_at = next_after(schedule, row.next_at, now)
-    scheduled_cards.request(db, board_id, name, schedule, Due(row.next_at, next_at), now=now)
+    scheduled_cards.request_scheduled_card(db, board_id, name, schedule, Due(row.next_at, next_at), now=now)

@@ -1,4 +1,4 @@
-"""Which events can change what dispatch chooses; after all others its last answer stands."""
+"""Events that can change the choice of dispatch; after all others its last answer stands."""
 
 from functools import cache
 
@@ -50,7 +50,7 @@ ASIDE = frozenset(
 MAX_EVENTS = 500  # after more of them, to choose anew costs no more than to read what they are
 
 
-def changed(db: Connection, *, after: int) -> bool:
+def choice_changed(db: Connection, *, after: int) -> bool:
     """Tell whether an event later than `after` can change the choice."""
     kinds = event_store.kinds_after(db, after, limit=MAX_EVENTS)
     return len(kinds) == MAX_EVENTS or any(map(matters, set(kinds)))

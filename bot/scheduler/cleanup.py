@@ -45,7 +45,7 @@ class TidyingError(CardinalError):
         super().__init__("this host is being cleaned up just now: try again in some minutes")
 
 
-def tidy(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
+def clean_up(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
     """Remove this host's left-overs and return a sentence for each; the next run retries failures.
 
     `dry_run`: remove nothing, and say nothing of old deliveries. Raises TidyingError while another process
@@ -53,7 +53,7 @@ def tidy(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
     """
     if dry_run:
         return tuple(dict.fromkeys(_tidied(services, None)))  # two backends may name one folder
-    with leases.held(services.engine, f"tidy:{services.host}", services.name, ttl_s=LEASE_S) as lease:
+    with leases.lease_held(services.engine, f"tidy:{services.host}", services.name, ttl_s=LEASE_S) as lease:
         if lease is None:
             raise TidyingError
 
@@ -62,14 +62,14 @@ def tidy(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
                 leases.renew(db, lease, ttl_s=LEASE_S)
 
         try:
-            return (*inbox_retention.drop(services), *_tidied(services, renew))
+            return (*inbox_retention.drop_deliveries(services), *_tidied(services, renew))
         except StaleClaimError as error:
             raise TidyingError from error
 
 
 def _tidied(services: Services, renew: Renew | None) -> Iterator[str]:
     """Remove left-overs, each under a renewed claim, and yield a sentence for each; None: remove nothing."""
-    places = builder.places(services.config)
+    places = builder.artifact_places(services.config)
 
     def alive(run_id: RunId, generation: int) -> bool:
         with event_store.reading(services.engine) as db:
@@ -87,7 +87,7 @@ def _tidied(services: Services, renew: Renew | None) -> Iterator[str]:
     dead = (*_gateways(places, alive), *_exports(places, alive), *_logs(services, places))
     yield from _removed(dead, renew)
     try:
-        yield from artifact_retention.drop(services, dry_run=renew is None, renew=renew)
+        yield from artifact_retention.drop_artifacts(services, dry_run=renew is None, renew=renew)
     except (RunnerError, StaleClaimError) as error:  # this host's own claim is renewed again below
         log.warning("artifacts not tidied reason=%s", error)
     yield from _removed(_refs(services, places), renew)  # the last: it may wait for mirrors

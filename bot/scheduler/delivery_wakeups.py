@@ -29,9 +29,8 @@ end
 """
 
 
-def request(redis: Redis, deliveries: Sequence[tuple[DeliveryId, bool]]) -> bool:
-    """Wake the ingestion of deliveries, each with whether an app did what it reports; False when Redis did
-    not take it.
+def wake_ingestion(redis: Redis, deliveries: Sequence[tuple[DeliveryId, bool]]) -> bool:
+    """Wake the ingestion of deliveries, each with whether an app acted; False when Redis did not take it.
 
     Nothing is added for one that is marked already: if that wake-up is lost, a tick finds the delivery.
     """

@@ -28,7 +28,7 @@ from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views import boards, budgets, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.runs.queue import Demand, RunSelection, Station, Waiting, choose, shares
+from rules.runs.queue import Demand, RunSelection, Station, Waiting, choose_runs, shares
 from rules.snapshot import LEAVE
 from runner.checks.places import LOOK
 from runner.errors import KilledError
@@ -62,7 +62,7 @@ def last_answer(engine: Engine) -> Answer | None:
     return None if known is None else known[0]
 
 
-def ready(
+def ready_runs(
     engine: Engine, *, now: datetime, slots: int, host: str = "", paused: Pauses = NO_PAUSES
 ) -> tuple[ReadyRun, ...]:
     """Return the runs that may start now, as many as workers are free on all hosts; record the reasons of the
@@ -72,7 +72,11 @@ def ready(
         at_work, agreed = _at_work(db, host, slots)
         basis, seq = (now.date(), at_work, frozenset(paused)), event_store.last_seq(db)
         answer, upto = _answers.get(engine) or (None, 0)
-        if answer and answer[0] == basis and (upto == seq or not choice_inputs.changed(db, after=upto)):
+        if (
+            answer
+            and answer[0] == basis
+            and (upto == seq or not choice_inputs.choice_changed(db, after=upto))
+        ):
             _answers[engine] = (answer, seq)
             return answer[1]
         choices = _choices(db, now, _free(db, at_work), paused)
@@ -97,7 +101,7 @@ def _at_work(db: Connection, host: str, slots: int) -> tuple[tuple[Station, ...]
     would replace it, and so on at every tick. A host without heartbeats has no workers of runs to offer,
     unless no other host lives either.
     """
-    known = hosts.known(db)
+    known = hosts.known_hosts(db)
     offered = {row.name: Station(row.name, row.slots, row.labels) for row in known.at_work}
     own = next((row for row in known.rows if row.name == host), None)
     agreed = own is None or host in offered or not offered
@@ -157,9 +161,9 @@ def _question(
     queue = shared_files.hold_back(db, policy, _waiting(db, _queued(db, board_id, policy)))
     if host_count > 1:
         queue = _with_hosts(db, queue)
-    load = loads.of_board(db, board_id, now.date(), {run.card_id for run in queue})
+    load = loads.board_load(db, board_id, now.date(), {run.card_id for run in queue})
     return partial(
-        choose,
+        choose_runs,
         policy,
         queue,
         replace(load, github_at=github_at),
@@ -226,7 +230,7 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
     reasons = {run_id: reason for choice in choices for run_id, reason in choice.reasons.items()}
     if not reasons:
         return ()
-    cards_of = run_queue.cards_of(db, reasons)
+    cards_of = run_queue.cards_of_runs(db, reasons)
     known = run_queue.reasons_of(db, cards_of.values())
     return tuple(
         CardExplained(cards_of[run_id], reason)
@@ -235,7 +239,7 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
     )
 
 
-def claim(
+def claim_run(
     engine: Engine,
     run_id: RunId,
     *,
@@ -272,7 +276,7 @@ def claim(
         return lease
 
 
-def reap(
+def reap_runs(
     engine: Engine,
     *,
     now: datetime,
@@ -290,7 +294,7 @@ def reap(
     if not late:
         return ()
     for lease in late:
-        liveness.end(lease.holder)  # before writing: it may sleep with the ledger's lock in its hands
+        liveness.end_holder(lease.holder)  # before writing: it may sleep with the ledger's lock in its hands
     reaped = []
     with event_store.writing(engine) as db:
         for lease in leases.expired(db, LEASE_PREFIX):
@@ -332,7 +336,7 @@ def _after_leaving(run: runs.RunRow, error: CardinalError | None) -> RunRequeued
 
 
 def _after_outage(run: runs.RunRow) -> RunRequeued:
-    detail = "the ledger was away, so its worker was ended; it goes on from what was kept last"
+    detail = "the ledger was away, so its worker was ended; it goes on from its last checkpoint"
     return RunRequeued(run.run_id, "handed_back", detail)
 
 

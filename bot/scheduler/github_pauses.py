@@ -1,4 +1,4 @@
-"""Boards whose installation may not call GitHub now: what would fail there waits, on every host."""
+"""Boards whose installation may not call GitHub now: their calls wait, on every host."""
 
 import logging
 import time
@@ -22,7 +22,7 @@ LONG = timedelta(minutes=1)  # the start of a run waits for less with its claim 
 
 @dataclass(slots=True)
 class _Pauses:
-    """What this process saw last: the owner of each board, and until when owners wait; which are reported."""
+    """The last reading of this process: each board's owner, until when owners wait, and the reported ones."""
 
     at: float = float("-inf")
     owners: Mapping[BoardId, str] = field(default_factory=dict)
@@ -40,7 +40,7 @@ def pauses(services: Services, longer_than: timedelta = timedelta()) -> dict[Boa
     return {board_id: at for board_id, at in until.items() if at is not None and at > end}
 
 
-def report(services: Services) -> None:
+def report_pauses(services: Services) -> None:
     """Log once that the limit of an owner's installation is spent, and once that this is over."""
     seen, now = _read_pauses(services), services.now()
     waiting = {owner for owner, until in seen.until.items() if until > now}
@@ -57,7 +57,7 @@ def _read_pauses(services: Services) -> _Pauses:
     seen, at = _seen.setdefault(services.engine, _Pauses()), time.monotonic()
     if at - seen.at >= REREAD_S:
         with event_store.reading(services.engine) as db:
-            boards = served_boards.every(db, services.config)
+            boards = served_boards.all_served(db, services.config)
         seen.owners = {board.board_id: board.owner.casefold() for board in boards if board.board_id}
         ends = {
             owner: services.context.app.at(owner).budget.barred_until_s()

@@ -12,7 +12,7 @@ BATCH, MAX_BATCHES = 1_000, 20  # of one turn; each batch is a transaction of so
 EVERY_S = 50.0  # of all hosts one drops, at every clean-up
 
 
-def drop(services: Services) -> tuple[str, ...]:
+def drop_deliveries(services: Services) -> tuple[str, ...]:
     """Drop old deliveries, the oldest first, within limits; return a sentence if there were some."""
     with event_store.writing(services.engine) as db:
         if not leases.due(db, "inbox-retention", every_s=EVERY_S):

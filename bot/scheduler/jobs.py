@@ -51,7 +51,7 @@ def ingest(*delivery_ids: str) -> None:
 def ingest_together(
     services: Services, ids: tuple[DeliveryId, ...]
 ) -> tuple[tuple[CardId, ...] | None, tuple[DeliveryError, ...]]:
-    """Ingest deliveries; return the cards to sync, None where nothing is new, and what failed."""
+    """Ingest deliveries; return the cards to sync, None where nothing is new, and the errors."""
     failed: list[DeliveryError] = []
     try:
         requested, left = delivery.ingest_light(services, ids)
@@ -132,11 +132,11 @@ def recover_deliveries() -> None:
 def tidy(_host: str) -> None:
     """Remove left-overs of dead claims and finished cards on this host, which its queue is of."""
     with suppress(cleanup.TidyingError):
-        cleanup.tidy(current())
+        cleanup.clean_up(current())
 
 
 def examine(_host: str) -> None:
-    """Keep what the doctor finds on this host, and from time to time what it finds in all."""
+    """Keep the doctor's results about this host, and from time to time those about the installation."""
     examiner.examine_due(current())
 
 
@@ -179,7 +179,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
                 watchdog=watchdog,
                 heartbeat=heartbeat,
             )
-            supervisor.execute(
+            supervisor.execute_run(
                 spec,
                 run_log,
                 remote,
@@ -197,7 +197,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
 
 
 def _claim(services: Services, run_id: RunId) -> Lease | None:
-    return dispatch.claim(
+    return dispatch.claim_run(
         services.engine,
         run_id,
         worker=services.name,

@@ -96,7 +96,7 @@ def host_queue(host: str) -> str:
 
 
 def tidy_queue(host: str) -> str:
-    """Return the name of the queue of the clean-up on this host: nobody else sees what is left there."""
+    """Return the name of the queue of the clean-up on this host: nobody else sees the remains there."""
     return f"{QueueName.CONTROL}:tidy:{host}"
 
 

@@ -88,7 +88,7 @@ def pause_s(tick_s: float, quiet_s: float) -> float:
 
 
 def request_sweeps(services: Services) -> None:
-    """Wake the sweep of every board, and the search for failed deliveries; what people do goes first."""
+    """Wake the sweep of every board, and the search for failed deliveries; people's acts go first."""
     queues.request(services.redis, "recover_deliveries", name=queues.ECHOES)
     paused = github_pauses.pauses(services)
     for each in services.on_every_board():
@@ -101,7 +101,7 @@ def request_sweeps(services: Services) -> None:
 def request_upkeep(engine: Engine, redis: Redis, here: str) -> None:
     """Wake the clean-up and the doctor on this host and on every other that lives: each sees its own."""
     with event_store.reading(engine) as db:
-        known = hosts.known(db)
+        known = hosts.known_hosts(db)
     for host in {here, *(row.name for row in known.rows if known.is_alive(row))}:
         for job in ("tidy", "examine"):
             queues.request(redis, job, host, name=queues.tidy_queue(host))
@@ -145,13 +145,13 @@ def reap(services: Services) -> None:
     grace = _graces.setdefault(services.engine, LeaseGrace(time.monotonic, lease_s / 2))
     # A lease that was renewed just before an outage runs out up to its length after that, and has its grace.
     outage = _outage(services.engine).within(2 * lease_s)
-    if dispatch.reap(services.engine, now=services.now(), sure=grace.sure, outage=outage):
+    if dispatch.reap_runs(services.engine, now=services.now(), sure=grace.sure, outage=outage):
         request_upkeep(services.engine, services.redis, services.host)  # a dead worker's containers live on
 
 
 def ingest(services: Services) -> None:
     """Wake the ingestion of waiting deliveries."""
-    for delivery_id in inbox.due(services.engine, limit=MAX_AT_ONCE):
+    for delivery_id in inbox.due_deliveries(services.engine, limit=MAX_AT_ONCE):
         queues.request(services.redis, "ingest", delivery_id)
 
 
@@ -159,7 +159,7 @@ def sync_cards(services: Services) -> None:
     """Wake the sync of cards with a refresh request; one that failed for long is tried less often."""
     paused = github_pauses.pauses(services)
     with event_store.reading(services.engine) as db:
-        waiting, now = refresh_requests.waiting(db, MAX_AT_ONCE, but=paused), database_now(db)
+        waiting, now = refresh_requests.requested_cards(db, MAX_AT_ONCE, but=paused), database_now(db)
     for card in waiting:
         waited_s = (now - card.rung_at).total_seconds()
         if waited_s > EAGER_S and int(waited_s) % PATIENT_S:
@@ -184,10 +184,10 @@ def probe(services: Services) -> None:
 def probe_boards(engine: Engine, now: datetime) -> tuple[BoardId, ...]:
     """Record for each halted board whose wait is over that one run may try; return those boards."""
     with event_store.reading(engine) as db:
-        if not halts.due(db, now):
+        if not halts.due_halts(db, now):
             return ()
     with event_store.writing(engine) as db:
-        due = halts.due(db, now)
+        due = halts.due_halts(db, now)
         for halt in due:
             event_store.append(db, BoardProbed(halt.board_id, halt.cause), at=now)
         reactor.advance(db, now=now)
@@ -220,13 +220,13 @@ def write_places(services: Services) -> None:
     if moved:
         with event_store.writing(services.engine) as db:
             for card_id in moved:
-                handlers.put(db, UpdateFace(card_id), services.now())
+                handlers.put_intent(db, UpdateFace(card_id), services.now())
     _places[services.engine] = places
 
 
 STEPS: tuple[Step, ...] = (
     heartbeat,
-    github_pauses.report,
+    github_pauses.report_pauses,
     expire_dead_holders,
     reap,
     ingest,

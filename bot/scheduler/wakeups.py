@@ -41,7 +41,7 @@ def wake(services: Services) -> None:
 
 def ready(services: Services, now: datetime) -> tuple[dispatch.ReadyRun, ...]:
     """Return the runs that may start now, as these services see it."""
-    return dispatch.ready(
+    return dispatch.ready_runs(
         services.engine,
         now=now,
         slots=services.config.run_workers,

@@ -9,7 +9,7 @@ from ledger.log import event_store
 from ledger.views import boards, losses, policies, stops
 from ledger.views.policies import PolicyRow
 from rules.card.loss import Loss
-from rules.card.trigger import stamp
+from rules.card.trigger import time_stamp
 from rules.snapshot import Stop
 
 MAX_BOARDS = 1000  # kept in memory
@@ -19,7 +19,7 @@ SOURCES = (boards, losses, policies, stops)
 
 @dataclass(frozen=True, slots=True)
 class BoardState:
-    """What the rules for each of a board's cards need of the board; `policy` as the file has it."""
+    """Facts about a board that the rules for each of its cards need; `policy` as the file has it."""
 
     stops: tuple[Stop, ...]
     losses: tuple[Loss, ...]
@@ -34,7 +34,7 @@ _known: dict[BoardId, tuple[str, BoardState]] = {}
 
 def of_board(db: Connection, board_id: BoardId) -> BoardState:
     """Return the board's state at this moment."""
-    newest = event_store.digest_of(db, f"board:{board_id}")
+    newest = event_store.stream_digest(db, f"board:{board_id}")
     known = _known.get(board_id)
     if known is not None and known[0] == newest:
         return known[1]
@@ -49,7 +49,7 @@ def of_board(db: Connection, board_id: BoardId) -> BoardState:
 def _read(db: Connection, board_id: BoardId) -> BoardState:
     return BoardState(
         tuple(
-            Stop(row.scope, row.target, row.by, stamp(row.at), row.because, row.claims)
+            Stop(row.scope, row.target, row.by, time_stamp(row.at), row.because, row.claims)
             for row in stops.of_board(db, board_id)
         ),
         tuple(Loss(row.target, row.reason, row.detail) for row in losses.of_board(db, board_id)),

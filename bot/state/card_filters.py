@@ -1,4 +1,6 @@
-"""Filters of card lists, as people write them in an address or a command, read against what they may see."""
+"""Filters of card lists, as people write them in an address or a command, read against the cards that they
+may see.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice
@@ -24,7 +26,7 @@ class FilterError(CardinalError):
         super().__init__(because)
 
 
-def choices(db: Connection, scopes: Sequence[CardScope], state: str | None) -> CardChoices:
+def choices_of_state(db: Connection, scopes: Sequence[CardScope], state: str | None) -> CardChoices:
     """Return the names that a filter may have: those of archived cards where their state is asked for."""
     archived = (state or "").strip().casefold() == CardState.ARCHIVED
     return card_filter.choices(db, scopes, archived=archived)
@@ -53,7 +55,7 @@ def read(
     )
 
 
-def unknown(field: str, text: str, known: Collection[str]) -> FilterError:
+def unknown_word(field: str, text: str, known: Collection[str]) -> FilterError:
     """Return the error for a value that is not known, with one that may have been meant."""
     meant = near(text, islice(known, MAX_COMPARED))
     hint = f"did you mean {plain(meant)}?" if meant else "correct it, or leave it out"
@@ -78,5 +80,5 @@ def _spellings(field: str, text: str, known: Collection[str]) -> tuple[str, ...]
     """Return every known name that is the same but for case. Raises FilterError for none."""
     spelt = tuple(name for name in known if name.casefold() == text.casefold()) if text else ()
     if text and not spelt:
-        raise unknown(field, text, known)
+        raise unknown_word(field, text, known)
     return spelt

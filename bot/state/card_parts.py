@@ -16,7 +16,7 @@ def to_do(db: Connection, row: cards.CardRow, run: RunSeen | None) -> tuple[card
     return links.parts_to_do(db, row.repository, row.number) if waits else ()
 
 
-def failed(
+def failed_parts(
     db: Connection,
     row: cards.CardRow,
     run: RunSeen | None,

@@ -12,7 +12,7 @@ from rules.runs.forecast import Forecast, Outlook, forecast
 from rules.text import plain, usd
 
 
-def of_board(db: Connection, board_id: BoardId, now: datetime) -> tuple[Forecast, ...]:
+def board_forecast(db: Connection, board_id: BoardId, now: datetime) -> tuple[Forecast, ...]:
     """Return the forecast of the board's day, and of each column's that has a limit."""
     policy = policies.in_force(db, board_id)
     spent = spend.shared(db, board_id, now.astimezone(UTC).date(), ())
@@ -32,7 +32,7 @@ def of_board(db: Connection, board_id: BoardId, now: datetime) -> tuple[Forecast
     )
 
 
-def words(it: Forecast) -> str:
+def forecast_words(it: Forecast) -> str:
     """Return a forecast in one sentence without its end."""
     match it.outlook:
         case Outlook.REACHED:

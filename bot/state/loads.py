@@ -1,4 +1,4 @@
-"""What a board's runs use now, in the shape of the rules about the queue, and of the limits."""
+"""Use of a board's limits by its runs, in the shape of the rules about the queue, and of the limits."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -15,7 +15,7 @@ from rules.runs.queue import Load
 from rules.text import usd
 
 
-def of_board(db: Connection, board_id: BoardId, day: date, card_ids: Collection[CardId] = ()) -> Load:
+def board_load(db: Connection, board_id: BoardId, day: date, card_ids: Collection[CardId] = ()) -> Load:
     """Return the limits in use on `day` of UTC, with the dollars of these cards."""
     held = runs.held(db, board_id)
     agents = [run for run in held if run.kind != CHECK]
@@ -31,8 +31,8 @@ def of_board(db: Connection, board_id: BoardId, day: date, card_ids: Collection[
 
 
 def limits(db: Connection, board_id: BoardId, now: datetime) -> tuple[LimitInUse, ...]:
-    """Return the board's limits with what is in use of each."""
-    load = of_board(db, board_id, now.astimezone(UTC).date())
+    """Return the board's limits with the use of each."""
+    load = board_load(db, board_id, now.astimezone(UTC).date())
     return limits_in_use(policies.in_force(db, board_id), load)
 
 

@@ -55,7 +55,7 @@ class OutboxContext:
         return event_store.reading(self.engine)
 
     def begin(self, entry: Entry) -> None:
-        """Record, before it is sent, what nobody can look for later. Raises StaleClaimError."""
+        """Record the start of a sending that nobody can look for later. Raises StaleClaimError."""
         with event_store.writing(self.engine) as db:
             outbox.begin(db, entry)
 

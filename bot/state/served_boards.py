@@ -77,7 +77,7 @@ def configured(config: Config) -> ServedBoard:
     return ServedBoard(*config.board, config.policy_repository)
 
 
-def every(db: Connection, config: Config) -> tuple[ServedBoard, ...]:
+def all_served(db: Connection, config: Config) -> tuple[ServedBoard, ...]:
     """Return all boards, that of the settings first, even before its first reading."""
     mine, seen = configured(config), boards.at(db, *config.board)
     if seen is not None:
@@ -98,7 +98,7 @@ def get(db: Connection, config: Config, board_id: BoardId) -> ServedBoard | None
     return board if row.served else None
 
 
-def require(db: Connection, config: Config, board_id: BoardId) -> ServedBoard:
+def require_board(db: Connection, config: Config, board_id: BoardId) -> ServedBoard:
     """Return the board. Raises UnservedBoardError where Cardinal does not serve it."""
     board = get(db, config, board_id)
     if board is None:
@@ -111,7 +111,7 @@ def hub_of(engine: Engine, config: Config, hub: Hub, repository: str) -> Hub:
     """Return GitHub as the installation at the repository's owner, if a board is served there."""
     owner = repository.partition("/")[0].casefold()
     with event_store.reading(engine) as db:
-        owners = {board.owner.casefold() for board in every(db, config)}
+        owners = {board.owner.casefold() for board in all_served(db, config)}
     return hub.at(owner) if owner in owners else hub
 
 

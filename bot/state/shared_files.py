@@ -41,4 +41,4 @@ def _obstacle(db: Connection, waiting: Waiting) -> str:
         return ""  # what has begun waits for nobody, so that two never wait for each other
     card = cards.get(db, waiting.card_id)
     own_pull = card.pull_number if card is not None and card.pull_state == "open" else None
-    return overlap.obstacle(of_card(db, waiting.card_id), own_pull or 0)
+    return overlap.overlap_obstacle(of_card(db, waiting.card_id), own_pull or 0)

@@ -97,7 +97,7 @@ def with_place(db: Connection, snapshot: Snapshot) -> Snapshot:
     run = snapshot.run
     if run is None or run.state is not RunState.QUEUED:
         return snapshot
-    return replace(snapshot, run=replace(run, place=run_queue.place(db, run.run_id)))
+    return replace(snapshot, run=replace(run, place=run_queue.queue_place(db, run.run_id)))
 
 
 def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -> Snapshot:
@@ -111,9 +111,9 @@ def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -
             snapshot = with_place(db, snapshot)
             return replace(
                 snapshot,
-                held=held(db, card_id),
-                released=held(db, card_id, vouched=True),
-                paced=givers.count(db, snapshot.board_id, event.by, now - MINUTE),
+                held=held_comments(db, card_id),
+                released=held_comments(db, card_id, vouched=True),
+                paced=givers.count_commands(db, snapshot.board_id, event.by, now - MINUTE),
                 follow_ups=_follow_ups(db, card_id, event.argument) if event.command == "follow-up" else (),
                 lifted=_lifted(db, snapshot, event),
                 run=_of_choice(db, snapshot.run, chosen_question(event.source)),
@@ -198,13 +198,13 @@ def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
     return Halt(row.cause, row.because, row.until, row.tries, row.probing, row.probe) if row else None
 
 
-def held(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[Held, ...]:
+def held_comments(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[Held, ...]:
     """Return the newest comments that wait for a release by a person with write access; with `vouched` those
     that were released.
     """
     return tuple(
         Held(row.comment_id, row.place, row.author, row.text, row.changed, row.vouched_by, row.at)
-        for row in messages.held(db, card_id, MAX_HELD, vouched=vouched)
+        for row in messages.held_messages(db, card_id, MAX_HELD, vouched=vouched)
     )
 
 
@@ -269,8 +269,8 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         blockers=blockers,
         circle=tuple(seen(*step) for step in circle),
         parts=tuple(map(seen_part, parts)),
-        failed_parts=card_parts.failed(db, row, run, parts, seen_part),
-        begun=attempts.begun(db, row.card_id, MAX_KEPT) if row.attempts else (),
+        failed_parts=card_parts.failed_parts(db, row, run, parts, seen_part),
+        begun=attempts.begun_runs(db, row.card_id, MAX_KEPT) if row.attempts else (),
         board_owner=board.owner,
         policy_digest=board.policy.digest if board.policy else "",
         checking=_checking(db, row),
@@ -331,7 +331,7 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
         wait=row.because if run.state is RunState.QUEUED else "",
         withdrawn=_withdrawn(db, run),
         plan_at=plan.at if plan else None,
-        briefed=briefings.issue_of(db, run.run_id),
+        briefed=briefings.briefed_issue(db, run.run_id),
         plan_digest=plan_digest(run.plan_summary, run.plan_steps) if plan else "",
         plan_base=plan.base if plan else "",
         plan_policy=plan.policy if plan else "",

@@ -1,4 +1,4 @@
-"""What stands still, for operators: its words and its way out, as Health and `cardinal doctor` have them."""
+"""Standstills, for operators: their words and their ways out, as Health and `cardinal doctor` have them."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -22,11 +22,11 @@ _WAYS_OUT: Mapping[StandstillKind, str] = {
 
 
 def way_out(kind: StandstillKind, home: Path) -> str:
-    """Return the next step about what stands still in this home."""
+    """Return the next step about a standstill in this home."""
     return _WAYS_OUT[kind].replace("{workers}", program.of_workers(home))
 
 
-def name_of(it: Standstill) -> str:
+def subject_name(it: Standstill) -> str:
     """Return the name of its subject: an issue, a draft, or the board."""
     if not it.card_id:
         return "the board"
@@ -35,7 +35,7 @@ def name_of(it: Standstill) -> str:
 
 
 def words(it: Standstill, now: datetime) -> str:
-    """Return in one line what stands still, for how long, and why."""
+    """Return a standstill in one line: its subject, its duration, its reason."""
     since = brief(now - it.since)
     match it.kind:
         case StandstillKind.NO_STEP:
@@ -43,7 +43,7 @@ def words(it: Standstill, now: datetime) -> str:
         case StandstillKind.UNANSWERED:
             what = f"{it.run_id} waits for an answer for {since}"
         case StandstillKind.NO_WORKER:
-            what = f"{it.run_id} is queued for {since}, and no worker takes what may start"
+            what = f"{it.run_id} is queued for {since}, and no worker takes runs"
         case StandstillKind.UNDECIDED:
             what = f"{it.about} was passed by {since} ago"
         case StandstillKind.GIVEN_UP:

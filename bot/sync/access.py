@@ -30,7 +30,7 @@ CORE_PERMISSIONS = ("contents", "issues", "pull_requests", "organization_project
 INSTALLED = ("uninstalled", "suspended")
 
 
-def check(services: Services, *, thoroughly: bool) -> bool:
+def check_access(services: Services, *, thoroughly: bool) -> bool:
     """Append the changes of the App's access; return whether the installation works.
 
     One call as the App. With `thoroughly`, or when due, also compare the repositories, and refresh cards that
@@ -116,7 +116,7 @@ def moved_to(hub: Hub, repository: str) -> str:
 def record_moved(engine: Engine, moved: Sequence[RepositoryMoved], *, at: datetime) -> None:
     """Append new names of repositories; their cards and runs follow."""
     with event_store.writing(engine) as db:
-        reactor.append(db, *moved, now=at)
+        reactor.append_and_react(db, *moved, now=at)
 
 
 def _take_back(services: Services, board_id: BoardId, there: Mapping[str, Mapping[str, Any]]) -> None:
@@ -125,7 +125,7 @@ def _take_back(services: Services, board_id: BoardId, there: Mapping[str, Mappin
     with event_store.reading(services.engine) as db:
         back = tuple(
             RepositoryMoved(board_id, now, str(there[then.casefold()]["full_name"]))
-            for now, then in placements.moved_on(db, board_id)
+            for now, then in placements.renamed_repositories(db, board_id)
             if now.partition("/")[0].casefold() != owner and then.casefold() in there
         )
     if back:
@@ -147,9 +147,11 @@ def _record(
         events = tuple(_news(db, board_id, wrong, judged))
         for event in events:
             if isinstance(event, AccessLost) and event.reason == "removed":
-                for card in placements.cards_in(db, event.target):  # perhaps renamed: a sync finds its name
+                for card in placements.cards_working_in(
+                    db, event.target
+                ):  # perhaps renamed: a sync finds its name
                     refresh_requests.add(db, card.card_id, board_id)
-        reactor.append(db, *events, now=services.now())
+        reactor.append_and_react(db, *events, now=services.now())
         if any(isinstance(event, AccessRegained) for event in events):
             outbox.let_go_on(db)
     for event in events:

@@ -25,13 +25,13 @@ from rules.policy.model import parse
 log = logging.getLogger(__name__)
 
 
-def ready(services: Services) -> bool:
+def is_ready(services: Services) -> bool:
     """Read the board and its policy if unknown; return whether cards can be synced: a policy is in force and
     the board has its field Status.
 
     Events of cards wait for the board's own policy: no default decides about them.
     """
-    board_id = serve(services)
+    board_id = serve_board(services)
     with event_store.reading(services.engine) as db:
         unread = policies.current(db, board_id) is None
     if unread:
@@ -58,7 +58,7 @@ def agrees(services: Services, seen: CardLook) -> bool:
     return False
 
 
-def serve(services: Services) -> BoardId:
+def serve_board(services: Services) -> BoardId:
     """Return the board's id; read the board where that was never done, and serve it from then on.
 
     Raises OtherBoardError for a board that the ledger does not serve.
@@ -73,7 +73,7 @@ def serve(services: Services) -> BoardId:
             served_boards.refuse_another(db, services.config)
         known = boards.get(db, board_id)
         if known is None or not known.served:
-            reactor.append(
+            reactor.append_and_react(
                 db, BoardServed(board_id, board.policy_repository, board.weight), now=services.now()
             )
             outbox.let_go_on(db)  # what the board left when it was removed
@@ -85,7 +85,7 @@ def if_served(services: Services, board_id: BoardId) -> Services | None:
     never was.
     """
     on = services.if_served(board_id)
-    if on is None and services.config.board and serve(services.on_configured()) == board_id:
+    if on is None and services.config.board and serve_board(services.on_configured()) == board_id:
         on = services.if_served(board_id)
     return on
 
@@ -109,7 +109,7 @@ def note(services: Services, seen: BoardSeen) -> None:
             events += _changed(known, seen)
         if known is None or _shape(known) != _shape(seen):
             events.append(seen)
-        reactor.append(db, *events, now=services.now())
+        reactor.append_and_react(db, *events, now=services.now())
 
 
 def note_lost(services: Services, error: StatusMissingError) -> None:
@@ -120,7 +120,7 @@ def note_lost(services: Services, error: StatusMissingError) -> None:
             raise error
         now = error.fields.get(known.status_field_id, "")
         if boards.lost_status(db, known.board_id) != now:
-            reactor.append(db, StatusLost(known.board_id, now), now=services.now())
+            reactor.append_and_react(db, StatusLost(known.board_id, now), now=services.now())
 
 
 def _changed(known: boards.BoardRow, seen: BoardSeen) -> Iterator[ColumnsChanged]:
@@ -169,7 +169,7 @@ def load_policy(services: Services, board_id: BoardId) -> None:
         if services.board.policy_repository:
             return  # it is configured, and its file may allow less than the built-in policy
         text, commit = None, ""
-    own = profiles.own_names(services.hub, home, commit, text) if text else ()
+    own = profiles.own_profile_names(services.hub, home, commit, text) if text else ()
     digest = hashlib.sha256((text or "").encode()).hexdigest()
     with event_store.writing(services.engine) as db:
         known = policies.current(db, board_id)
@@ -183,4 +183,4 @@ def load_policy(services: Services, board_id: BoardId) -> None:
                 parse(text, home=home, installed=policy_names.installed(), profiles=own)
         except PolicyError as error:
             event = PolicyRejected(board_id, digest, commit, error.problems)
-        reactor.append(db, event, now=services.now())
+        reactor.append_and_react(db, event, now=services.now())

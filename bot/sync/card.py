@@ -120,7 +120,7 @@ def _sync_board(services: Services, board_id: BoardId | None, held: Held) -> fro
         return frozenset(held)
     left = dict(held)
     for _ in range(MAX_READS):
-        if not boards.ready(on):
+        if not boards.is_ready(on):
             return frozenset(held) - frozenset(left)
         for card_id in _sync_once(on, left):
             del left[card_id]
@@ -158,11 +158,11 @@ def _keep_look(
     if seen is not None and not services.board.is_at(seen.owner, seen.board_number):
         elsewhere = services.if_served(seen.board_id)
         if elsewhere is not None and elsewhere.board.is_at(seen.owner, seen.board_number):
-            return boards.ready(elsewhere) and bool(_sync_once(elsewhere, {card_id: lease}))
+            return boards.is_ready(elsewhere) and bool(_sync_once(elsewhere, {card_id: lease}))
         seen = None  # it is on a board that Cardinal does not serve
     if seen is not None and not boards.agrees(services, seen):
         return False  # columns were renamed or deleted: read the card again with the current ones
-    closing, placed = _closing(services, seen), target_repository.decide(services, seen)
+    closing, placed = _closing(services, seen), target_repository.decide_target(services, seen)
     came_at = _came_at(services, card_id, seen)
     moved = movers.find(services, card_id, seen, came=came_at is not None)
     labels = _labels(services, card_id, seen)
@@ -174,10 +174,10 @@ def _keep_look(
         known = cards.get(db, card_id)
         if labels and known is not None and not known.archived:
             event_store.append(db, *labels, at=services.now())
-        change_reports.drop(db, card_id, moved.reports, services.now() - movers.KEPT)
+        change_reports.drop_reports(db, card_id, moved.reports, services.now() - movers.KEPT)
         refresh_requests.mark_served(db, card_id, requests)
         if seen is not None and not seen.archived:
-            column_order.mark(db, seen.board_id, seen.column)
+            column_order.mark_column(db, seen.board_id, seen.column)
         reactor.advance(db, now=services.now())
         quiet = refresh_requests.counts(db, card_id)[0] == requests
         if quiet:
@@ -198,7 +198,7 @@ def _labels(services: Services, card_id: CardId, seen: CardLook | None) -> tuple
         return ()
     with event_store.reading(services.engine) as db:
         policy = policies.in_force(db, seen.board_id)
-    return movers.labels(services, card_id, policy, seen)
+    return movers.judge_labels(services, card_id, policy, seen)
 
 
 def _record(
@@ -242,7 +242,7 @@ def _events(
         first = _first_sight(db, seen, by, dragged=came_at is not None)
         seen_first = (first, *facts, *((closing,) if closing else ()))
         return seen_first, seen.updated_at if first.arrived else None
-    news = differences(known, seen, closing, by=by)
+    news = card_changes(known, seen, closing, by=by)
     if moved.late and not known.mover and not news:
         news = (on_board.MoverFound(card_id, seen.column or "", by.login, by.role),)
     events = (*facts, *news)  # first: a card that enters a column shows what it waits for
@@ -344,7 +344,7 @@ def _closing(services: Services, seen: CardLook | None) -> on_board.IssueClosed 
     return on_board.IssueClosed(seen.card_id, reason, by, trusted)
 
 
-def differences(
+def card_changes(
     known: cards.CardRow, seen: CardLook, closing: on_board.IssueClosed | None = None, *, by: Mover = NOBODY
 ) -> tuple[Event, ...]:
     """Return the changes between the known and the seen card, in the order in which rules must see them."""

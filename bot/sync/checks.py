@@ -64,7 +64,7 @@ def overdue(services: Services, now: datetime, paused: Collection[BoardId] = ())
     """
     with event_store.reading(services.engine) as db:
         gone = boards.removed(db).union(paused)
-        return tuple(row.card_id for row in ci.waiting(db) if _is_due(db, row, gone, now))
+        return tuple(row.card_id for row in ci.awaited_checks(db) if _is_due(db, row, gone, now))
 
 
 def read_again(services: Services, card_id: CardId) -> None:
@@ -83,7 +83,7 @@ def read_again(services: Services, card_id: CardId) -> None:
     on = services.if_served(card.board_id)
     make = read(on, card, patient=not late) if on else no_events
     with event_store.writing(services.engine) as db:
-        reactor.append(db, *make(db), now=services.now())
+        reactor.append_and_react(db, *make(db), now=services.now())
 
 
 def _is_due(db: Connection, row: ci.CiRow, gone: frozenset[BoardId], now: datetime) -> bool:

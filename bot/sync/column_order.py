@@ -23,7 +23,7 @@ PREFIX, TURN = "rank:", "ranks"
 TURN_S = 60  # of one process at a time: an older reading never overwrites a newer one
 
 
-def mark(db: Connection, board_id: BoardId, column: str | None) -> None:
+def mark_column(db: Connection, board_id: BoardId, column: str | None) -> None:
     """Have the column's order read if runs wait in it; the order decides which starts first."""
     if column is None or not policies.in_force(db, board_id).archetype(column).STARTS_RUNS:
         return
@@ -72,4 +72,4 @@ def _read(services: Services, lease: Lease) -> None:
     with event_store.writing(services.engine) as db:
         leases.release(db, lease)
         if on and order != cards.order_of(db, board_id, column):
-            reactor.append(db, ColumnRanked(board_id, column, order), now=services.now())
+            reactor.append_and_react(db, ColumnRanked(board_id, column, order), now=services.now())

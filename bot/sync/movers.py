@@ -51,7 +51,7 @@ def find(services: Services, card_id: CardId, seen: CardLook | None, *, came: bo
             by = on_timeline(seen.last_move, seen.column, known.moved_at if known else None)
         by = by or sender(mine, seen.column if seen is not None else None)
         if not by:
-            return Moved(unknown(services, seen), reports=mine)
+            return Moved(unknown_mover(services, seen), reports=mine)
         return Moved(_with_role(services, known, seen, reports, by), reports=mine)
     if known is None or seen is None or known.archived:
         return Moved()
@@ -70,7 +70,7 @@ def _is_known(report: Report, known: CardRow) -> bool:
     return report.value == known.column or (not report.value and report.sender == known.mover)
 
 
-def labels(
+def judge_labels(
     services: Services, card_id: CardId, policy: Policy, seen: CardLook | None
 ) -> tuple[LabelJudged, ...]:
     """Return the labels whose author's right to choose is news, by deliveries."""
@@ -103,7 +103,7 @@ def _news(known: CardRow | None, seen: CardLook | None) -> tuple[About, ...] | N
     return (About.COLUMN,) if known.column != seen.column else None
 
 
-def unknown(services: Services, seen: CardLook | None) -> Mover:
+def unknown_mover(services: Services, seen: CardLook | None) -> Mover:
     """Return an unknown mover; UNTOLD where GitHub never reports movers."""
     personal = seen is not None and seen.personal
     return Mover(role=UNTOLD) if personal or not services.config.webhooks else NOBODY

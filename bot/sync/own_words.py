@@ -1,4 +1,4 @@
-"""What people wrote in a card's description, where a rule's model wrote it out over their words."""
+"""People's own words in a card's description, where a rule's model wrote over them."""
 
 from collections.abc import Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""A policy file on a branch: its problems, or what it would change, before it is merged."""
+"""A policy file on a branch: its problems, or its changes, before it is merged."""
 
 import hashlib
 
@@ -25,9 +25,12 @@ def read(services: Services, board_id: BoardId, commit: str) -> None:
     if text is None:
         return
     digest = hashlib.sha256(text.encode()).hexdigest()
-    own = profiles.own_names(services.hub, home, commit, text)
+    own = profiles.own_profile_names(services.hub, home, commit, text)
     with event_store.writing(services.engine) as db:
-        if digest == policies.digest(db, board_id) or policies.proposal(db, board_id, commit) is not None:
+        if (
+            digest == policies.policy_digest(db, board_id)
+            or policies.proposal(db, board_id, commit) is not None
+        ):
             return
         problems: tuple[str, ...] = ()
         changes: tuple[ColumnChange, ...] = ()
@@ -41,4 +44,4 @@ def read(services: Services, board_id: BoardId, commit: str) -> None:
         except PolicyError as error:
             problems = error.problems
         proposed = PolicyProposed(board_id, digest, commit, problems, changes, settings, more)
-        reactor.append(db, proposed, now=services.now())
+        reactor.append_and_react(db, proposed, now=services.now())

@@ -24,7 +24,7 @@ def sweep(services: Services) -> tuple[CardId, ...]:
 
     Of a large board one point's worth is compared, more if the board changed; see `sweep_cursor`.
     """
-    if not access.check(services, thoroughly=False):
+    if not access.check_access(services, thoroughly=False):
         return ()  # no call can succeed, and the fault is recorded
     return _compare(services)
 
@@ -40,10 +40,10 @@ def _came(services: Services, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId
 
 
 def _compare(services: Services) -> tuple[CardId, ...]:
-    board_id, address = board.serve(services), services.board.address
+    board_id, address = board.serve_board(services), services.board.address
     quiet = _quiet(services, board_id)
-    memory = sweep_cursor.load(services.hub.records, board_id, [*address, *quiet])
-    turn = sweep_cursor.Round(memory, services.now())
+    memory = sweep_cursor.load_memory(services.hub.records, board_id, [*address, *quiet])
+    turn = sweep_cursor.BoardPass(memory, services.now())
     requested: dict[CardId, None] = {}
     try:
         while True:
@@ -60,11 +60,11 @@ def _compare(services: Services) -> tuple[CardId, ...]:
     except UnavailableError:
         sweep_cursor.slow_down(memory)
         raise
-    except RefusedError:  # GitHub no longer accepts a cursor of an earlier round: start again
+    except RefusedError:  # GitHub no longer accepts a cursor of an earlier pass: start again
         memory.starts, memory.place, memory.seen = [], 0, {}
         raise
     finally:
-        sweep_cursor.save(services.hub.records, board_id, memory)
+        sweep_cursor.save_memory(services.hub.records, board_id, memory)
 
 
 def _quiet(services: Services, board_id: BoardId) -> tuple[str, ...]:
@@ -76,7 +76,7 @@ def _quiet(services: Services, board_id: BoardId) -> tuple[str, ...]:
 def _request_refreshes(
     services: Services, sight: Sight, all_seen: frozenset[CardId] | None, quiet: tuple[str, ...]
 ) -> tuple[CardId, ...]:
-    """Request a refresh of every card that differs; at a round's end also of those on no page."""
+    """Request a refresh of every card that differs; at a pass's end also of those on no page."""
     board_id = sight.board.board_id
     with event_store.reading(services.engine) as db:
         known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)

@@ -2,7 +2,7 @@
 
 One request reads up to five pages, and a sweep makes one request: a small board is read whole each time, a
 large one over several sweeps. If GitHub reports a change of the board, the sweep goes on at once, within its
-share of the hour. A page is read from a cursor of an earlier round; neighbours overlap a little, so that new
+share of the hour. A page is read from a cursor of an earlier pass; neighbours overlap a little, so that new
 cards between them are found. The state is one small record; losing it costs one reading of the whole board.
 """
 
@@ -28,7 +28,7 @@ MAX_REQUESTS = 500  # of one sweep: GitHub's own limit is 50,000 cards on a boar
 class SweepState:
     """The state of earlier sweeps; `scope` names the board and the columns that are left out.
 
-    `starts`: cursor and card before the second, third … page. `seen`: this round's cards with their cursors.
+    `starts`: cursor and card before the second, third … page. `seen`: this pass's cards with their cursors.
     `whole`: all pages were read once. `owed`: pages to read since the last change.
     """
 
@@ -48,8 +48,8 @@ class SweepState:
 _FILE = TypeAdapter(SweepState)
 
 
-class Round:
-    """One sweep's part of a round over the board, from where the last one stopped."""
+class BoardPass:
+    """One sweep's part of a pass over the board, from where the last one stopped."""
 
     def __init__(self, memory: SweepState, now: datetime) -> None:
         self.memory = memory
@@ -65,7 +65,7 @@ class Round:
         return tuple(known[self.memory.place : self.memory.place + self.memory.at_once])
 
     def take(self, sight: Sight) -> frozenset[CardId] | None:
-        """Record a request's pages; return all items of the round if it ends here, else None."""
+        """Record a request's pages; return all items of the pass if it ends here, else None."""
         memory = self.memory
         if sight.touched_at != memory.touched_at:
             memory.touched_at, memory.owed = sight.touched_at, len(memory.starts) + 1
@@ -122,11 +122,11 @@ class Round:
 
 
 def slow_down(memory: SweepState) -> None:
-    """Read fewer pages at once: GitHub took too long for the last request. Every round adds one again."""
+    """Read fewer pages at once: GitHub took too long for the last request. Every pass adds one again."""
     memory.at_once = max(1, memory.at_once // 2)
 
 
-def load(records: SharedRecords, board: str, scope: Sequence[object]) -> SweepState:
+def load_memory(records: SharedRecords, board: str, scope: Sequence[object]) -> SweepState:
     """Return the state for this scope; empty without one."""
     wanted = json.dumps(scope)
     try:
@@ -139,7 +139,7 @@ def load(records: SharedRecords, board: str, scope: Sequence[object]) -> SweepSt
     return memory
 
 
-def save(records: SharedRecords, board: str, memory: SweepState) -> None:
+def save_memory(records: SharedRecords, board: str, memory: SweepState) -> None:
     """Save the state."""
     records.change(_name(board), lambda *_: (_FILE.dump_json(memory), None))
 

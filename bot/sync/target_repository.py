@@ -20,7 +20,7 @@ from rules.snapshot import Mover
 from runner.text.visible import strip_hidden
 
 
-def decide(services: Services, seen: CardLook | None) -> RepositoryResolved | None:
+def decide_target(services: Services, seen: CardLook | None) -> RepositoryResolved | None:
     """Return the decision if it is news; None for a card that can only be about its own repository."""
     if seen is None or seen.kind != "Issue" or seen.archived or seen.repository is None:
         return None
@@ -34,7 +34,7 @@ def decide(services: Services, seen: CardLook | None) -> RepositoryResolved | No
     author = card.author if card is not None else seen.author
     placed = ResolvedTarget(seen.repository, "own", seen.repository)
     if shared:
-        placed = target_repository.resolve(policy, _hints(services, seen, author))
+        placed = target_repository.resolve_target(policy, _hints(services, seen, author))
     if known is not None and _is_kept(known, placed):
         return None  # later changes of that repository are `access`'s part: renamed, archived, out of reach
     placed = _chosen(services, policy, known, seen, placed)
@@ -76,7 +76,7 @@ def _chosen(
     if not by and placed.rule == "label":
         return placed
     known_as = Mover(by, roles.role(services.hub, seen.repository or "", by))
-    who = known_as if by else movers.unknown(services, seen)
+    who = known_as if by else movers.unknown_mover(services, seen)
     return placed if may_move(policy, who) else target_repository.unchosen(placed, by)
 
 

@@ -24,7 +24,7 @@ def utc_now() -> datetime:
 class LedgerClock:
     """The time by the database's clock: seen every REREAD_S seconds, and counted on between.
 
-    While the database is away it is counted on from what was seen last. It is late by one answer's way.
+    While the database is away it is counted on from the last reading. It is late by one answer's way.
     """
 
     def __init__(self, engine: Engine) -> None:

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from bot.system.env_file import lines_of, why_foreign
+from bot.system.env_file import read_lines, why_foreign
 from bot.system.github_address import GITHUB_API, api_root, web_root
 from bot.system.secret import Secret
 from bot.system.setting_types import (
@@ -82,7 +82,7 @@ class Config:
     )
     public_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/?#@\\]+)?$")] = Field(
         "",
-        description="Where browsers reach Cardinal, without a path: what runs leave is served there; "
+        description="Where browsers reach Cardinal, without a path: files of runs are served there; "
         "if unset, nowhere.",
     )
     client_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,100}$")] = Field(
@@ -181,7 +181,7 @@ class Config:
     compatible_url: OptionalAddress = Field("", description="The root of that provider's API.")
     prices: Annotated[tuple[TokenPrice, ...], BeforeValidator(as_prices)] = Field(
         (),
-        description="What models cost, in dollars per million tokens of input and output: "
+        description="Prices of models, in dollars per million tokens of input and output: "
         "`my-model=0.60/2.50`; commas between. They come before the price list.",
     )
     share_with_owners: bool = Field(
@@ -292,7 +292,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
     home = cwd / (named or ".cardinal")
     if not named and (foreign := why_foreign(home)):
         raise ConfigError((foreign,))
-    lines, problems = lines_of(home / ENV_FILE)
+    lines, problems = read_lines(home / ENV_FILE)
     given = lines | {name: text for name, text in environ.items() if name.startswith(PREFIX)}
     known = {PREFIX + name.upper(): name for name in FIELDS}
     problems += [

@@ -22,7 +22,7 @@ class EnvLineError(CardinalError):
         super().__init__(f"line {line}: {because}")
 
 
-def parse(text: str) -> dict[str, str]:
+def parse_env(text: str) -> dict[str, str]:
     """Return the values by name. Raises EnvLineError for a line that is none and a name given twice."""
     values: dict[str, str] = {}
     for binding in _bindings(text):
@@ -33,7 +33,7 @@ def parse(text: str) -> dict[str, str]:
     return values
 
 
-def changed(text: str, values: Mapping[str, str]) -> str:
+def change_text(text: str, values: Mapping[str, str]) -> str:
     """Return the file's text with these values set; everything else stays as people wrote it.
 
     Raises EnvLineError for a text that cannot be read, and ValueError for a value that would need quotes.
@@ -95,10 +95,10 @@ def why_foreign(home: Path) -> str:
     )
 
 
-def lines_of(path: Path) -> tuple[dict[str, str], list[str]]:
+def read_lines(path: Path) -> tuple[dict[str, str], list[str]]:
     """Return the env file's settings and its mistakes; none for a missing file."""
     try:
-        return parse(path.read_text(encoding="utf-8")), []
+        return parse_env(path.read_text(encoding="utf-8")), []
     except FileNotFoundError:
         return {}, []
     except EnvLineError as error:

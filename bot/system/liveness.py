@@ -33,7 +33,7 @@ def is_dead(holder: str) -> bool:
     return pid is not None and not _is(holder, pid)
 
 
-def end(holder: str) -> bool:
+def end_holder(holder: str) -> bool:
     """Kill the process that `holder` names, if it lives on this machine; tell whether it was killed.
 
     For one that sleeps on its claim: its children, the agent among them, die with it. Never ends the caller.
@@ -104,7 +104,9 @@ def expire_dead_holders(engine: Engine) -> int:
     if not dead:
         return 0
     with event_store.writing(engine) as db:
-        return sum(outbox.release(db, holder, IN_FLIGHT_S) + leases.lapse(db, holder) for holder in dead)
+        return sum(
+            outbox.release_entries(db, holder, IN_FLIGHT_S) + leases.lapse(db, holder) for holder in dead
+        )
 
 
 class LeaseGrace:
@@ -140,7 +142,7 @@ class OutageMemory:
 
     @contextmanager
     def watch(self) -> Iterator[None]:
-        """Watch what is read and written within."""
+        """Watch the reads and writes within."""
         began = self._monotonic()
         try:
             yield

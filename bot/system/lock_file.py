@@ -48,7 +48,7 @@ class Presence:
 
 
 @contextmanager
-def hold(home: Path) -> Iterator[None]:
+def hold_lock(home: Path) -> Iterator[None]:
     """Hold the home's lock; raises AlreadyUpError. The kernel lets go of it when this process dies."""
     with _locked(home, "up", fcntl.LOCK_EX, AlreadyUpError):
         try:
@@ -67,7 +67,7 @@ def hold_part(home: Path) -> Iterator[None]:
 @contextmanager
 def hold_alone(home: Path) -> Iterator[None]:
     """Hold the home for a change of its version or ledger; raises AlreadyUpError and PartsUpError."""
-    with hold(home), _locked(home, "parts", fcntl.LOCK_EX, PartsUpError):
+    with hold_lock(home), _locked(home, "parts", fcntl.LOCK_EX, PartsUpError):
         yield
 
 
@@ -83,7 +83,7 @@ def _locked(home: Path, name: str, how: int, refused: Callable[[Path], CardinalE
         yield
 
 
-def record(home: Path, presence: Presence) -> None:
+def record_presence(home: Path, presence: Presence) -> None:
     """Write the record, at once and whole."""
     text = json.dumps(
         {"up": presence.up, "address": presence.address, "parts": dict(presence.parts)}, indent=1

@@ -50,7 +50,7 @@ class Lines(logging.Formatter):
         return f"{at} {record.levelname.lower()} {record.process} {record.name} {clean}"
 
 
-def set_up(config: Config) -> None:
+def set_up_logs(config: Config) -> None:
     """Send every record of at least the configured level to standard error, instead of elsewhere."""
     lines = logging.StreamHandler(sys.stderr)
     lines.setFormatter(Lines(secrets_in(config)))

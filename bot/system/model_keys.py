@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bot.system.config import PREFIX, Config, ConfigError
-from bot.system.env_file import lines_of
+from bot.system.env_file import read_lines
 from rules.policy.roles import LOGIN
 from runner.run.provider import BedrockProvider, Provider, VertexProvider
 
@@ -62,7 +62,7 @@ def _instead(config: Config) -> Provider | None:
 
 
 def operators(config: Config, owner: str) -> bool:
-    """Tell whether a board of `owner` may use what the operator has: keys and private skills."""
+    """Tell whether a board of `owner` may use the operator's keys and private skills."""
     return config.share_with_owners or _is_operators(config, owner)
 
 
@@ -75,7 +75,7 @@ def _own(config: Config, owner: str) -> dict[str, str]:
     if not LOGIN.fullmatch(owner):  # no login leads out of the folder
         return {}
     path = file_of(config, owner)
-    lines, mistakes = lines_of(path)
+    lines, mistakes = read_lines(path)
     if mistakes:
         raise ConfigError(tuple(mistakes))
     known = {f"{PREFIX}{name.upper()}_{kind}" for name in NAMES for kind in ("KEY", "URL")}

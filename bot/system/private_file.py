@@ -16,14 +16,14 @@ def write(path: Path, text: str) -> None:
     make_folder(path.parent)
     if path.parent.stat().st_uid == os.geteuid():
         path.parent.chmod(FOLDER_MODE)  # it may have been there, for everybody to read
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    beside.unlink(missing_ok=True)
-    make_file(beside)
-    with beside.open("w", encoding="utf-8") as file:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    make_file(draft)
+    with draft.open("w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())
-    beside.replace(path)
+    draft.replace(path)
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         os.fsync(folder)

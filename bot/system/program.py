@@ -1,4 +1,4 @@
-"""Program of a home: the command that starts what runs there, for sentences to people."""
+"""Program of a home: the command that starts it, for sentences to people."""
 
 from pathlib import Path
 
@@ -6,10 +6,10 @@ TRIAL = "try.json"  # in the home of a board that `cardinal try` serves
 
 
 def of_home(home: Path) -> str:
-    """Return the command that starts what runs in this home."""
+    """Return the command that starts Cardinal in this home."""
     return "cardinal try" if (home / TRIAL).exists() else "cardinal up"
 
 
 def of_workers(home: Path) -> str:
-    """Return what starts workers for this home, as marked code."""
+    """Return the commands that start workers for this home, as marked code."""
     return f"`{of_home(home)}`" if (home / TRIAL).exists() else f"`{of_home(home)}` or `cardinal work`"

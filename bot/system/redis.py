@@ -1,7 +1,7 @@
 """Redis: the one that `cardinal up` starts on a unix socket, or the operator's own.
 
-Redis holds wake-ups, and what hosts that share it spend of GitHub's limits; nothing is written to disk, and
-losing it loses nothing.
+Redis holds wake-ups, and the use of GitHub's limits by the hosts that share it; nothing is written to disk,
+and losing it loses nothing.
 """
 
 import hashlib
@@ -61,7 +61,7 @@ class SocketFolderError(CardinalError):
         )
 
 
-def connect(config: Config) -> Redis:
+def connect_redis(config: Config) -> Redis:
     """Return a client that connects at its first command; no command waits longer than ANSWER_S.
 
     No command is tried twice: one that was obeyed unheard would leave a mark without its wake-up.

@@ -1,4 +1,4 @@
-"""Types of the operator's settings: what a variable's text means."""
+"""Types of the operator's settings: the meaning of a variable's text."""
 
 import json
 import re

@@ -46,7 +46,8 @@ class BusyError(CardinalError):
 class RequestLimiter:
     """A limit per key and minute, and for all keys per hour. Safe among threads.
 
-    `shared`: one key gets at most half of what the others leave of the hour, so that none uses up all of it.
+    `shared`: one key gets at most half of the rest that others leave of the hour, so that none uses up all of
+    it.
     """
 
     def __init__(self, clock: Clock, *, each: int, of_all: int, shared: bool = True) -> None:
@@ -93,7 +94,7 @@ class RepositoryAccess:
 class Readers:
     """Cached answers about readers. About each of them one call at a time goes to GitHub, of few at once.
 
-    `list_of` returns what the person of a token may read of some owners' repositories.
+    `list_of` returns the repositories of some owners that the person of a token may read.
     """
 
     def __init__(
@@ -166,7 +167,7 @@ class Readers:
     def wrote(self, visit: SignIn, names: Collection[str]) -> bool:
         """Tell whether the visitor could write to one of the repositories when last looked up.
 
-        GitHub is not asked: that is enough to show a link, and not to open what it leads to.
+        GitHub is not asked: that is enough to show a link, and not to open its page.
         """
         return any(roles.may_write(self.last_role(visit, name)) for name in names)
 
@@ -178,7 +179,7 @@ class Readers:
     def must_be_able_to_ask(self, visit: SignIn) -> None:
         """Raise BusyError where a further question of the visitor would.
 
-        What does not exist is answered like what exists then: else the difference would tell.
+        A missing thing is answered like an existing one then: else the difference would tell.
         """
         if not self._pace.allows(visit.user_id):
             raise BusyError(TOO_OFTEN)
@@ -205,7 +206,7 @@ class Readers:
 
     @contextmanager
     def _turn(self, visit: SignIn, known: Callable[[], T | None]) -> Iterator[T | None]:
-        """Wait for what is `known`, or for the turn to ask about the visitor: then yield None.
+        """Wait for a `known` answer, or for the turn to ask about the visitor: then yield None.
 
         Raises BusyError.
         """
@@ -226,7 +227,7 @@ class Readers:
     def _list(self, visit: SignIn, names: Collection[str]) -> None:
         """Look repositories up by one listing with the visitor's token, where it is here.
 
-        That uses up no rate limit of the App. What it does not say is looked up one by one.
+        That uses up no rate limit of the App. Repositories that it lacks are looked up one by one.
         """
         with self._turn(visit, lambda: not self._may_list(visit, names)) as needless:
             if needless:

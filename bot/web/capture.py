@@ -55,7 +55,7 @@ class Order:
 _ORDER = TypeAdapter(Order)
 
 
-def begin(home: Path, now: datetime, *, lasting: timedelta, most: int) -> Order:
+def begin_capture(home: Path, now: datetime, *, lasting: timedelta, most: int) -> Order:
     """Capture deliveries from now on, within the limits; earlier captures stay."""
     order = Order(now + min(lasting, LONGEST), max(1, min(most, MAX)), secrets.token_hex(16))
     path = home / ORDER
@@ -65,12 +65,12 @@ def begin(home: Path, now: datetime, *, lasting: timedelta, most: int) -> Order:
     return order
 
 
-def end(home: Path) -> None:
+def end_capture(home: Path) -> None:
     """Capture no more deliveries."""
     (home / ORDER).unlink(missing_ok=True)
 
 
-def current(home: Path, now: datetime) -> Order | None:
+def current_capture(home: Path, now: datetime) -> Order | None:
     """Return the order in force; None without one."""
     try:
         order = _ORDER.validate_json((home / ORDER).read_bytes())
@@ -79,7 +79,7 @@ def current(home: Path, now: datetime) -> Order | None:
     return order if now < order.until else None
 
 
-def kept(home: Path) -> tuple[Path, ...]:
+def kept_deliveries(home: Path) -> tuple[Path, ...]:
     """Return the captured files, oldest first."""
     return tuple(sorted((home / FOLDER).glob("*.json")))
 
@@ -93,7 +93,7 @@ class Keeper:
 
     def take(self, deliveries: Sequence[tuple[Delivery, Mapping[str, str]]]) -> None:
         """Write redacted copies if an order is in force; header names are in lower case."""
-        order = current(self.home, self.clock())
+        order = current_capture(self.home, self.clock())
         if order is None:
             return
         for delivery, headers in deliveries:
@@ -105,7 +105,7 @@ class Keeper:
                 log.warning("delivery not captured id=%s error=%s", delivery.delivery_id, error)
 
     def _write(self, order: Order, delivery: Delivery, headers: Mapping[str, str]) -> None:
-        there = kept(self.home)
+        there = kept_deliveries(self.home)
         if len(there) >= order.most or sum(file.stat().st_size for file in there) >= MAX_BYTES_IN_ALL:
             return
         document = {

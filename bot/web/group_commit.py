@@ -126,7 +126,7 @@ class GroupCommit:
     def _store(self, group: Sequence[Incoming], alone_until: float) -> None:
         """Store the group; when that fails each alone, so that a bad one takes no other with it."""
         try:
-            new = set(inbox.store(self._engine, *(it.delivery for it in group)))
+            new = set(inbox.store_deliveries(self._engine, *(it.delivery for it in group)))
         except SQLAlchemyError as error:
             if len(group) == 1 or time.monotonic() > alone_until:
                 _refuse(group, type(error).__name__)

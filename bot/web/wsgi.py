@@ -30,8 +30,8 @@ Serve = Callable[[Scope, bytes, Send], Awaitable[None]]
 class Bridge:
     """An ASGI application over one for WSGI; the path `deliveries` has threads of its own.
 
-    `follow` serves what goes on: a response with a stream, once the application has allowed it. `door` serves
-    deliveries of usual size; without it the application does.
+    `follow` serves a response with a stream, once the application has allowed it. `door` serves deliveries of
+    usual size; without it the application does.
     """
 
     def __init__(

@@ -52,7 +52,7 @@ def _row(name: str) -> tuple[str, ...]:
         agent.version if agent.secrets else "comes with Cardinal",
         " or ".join(agent.secrets) or "nobody's",
         *(models or scenario for models in meant),
-        ", ".join(f"`{one}`" for one in workspaces.of_agent(agent)),
+        ", ".join(f"`{one}`" for one in workspaces.backends_of(agent)),
     )
 
 

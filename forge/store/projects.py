@@ -24,7 +24,6 @@ from forge.store.settings import DragShape
 MAX_OPTIONS = 50
 BUILT_IN = (("Title", FieldType.TITLE), ("Assignees", FieldType.ASSIGNEES), ("Labels", FieldType.LABELS))
 COLORS = ("GRAY", "BLUE", "GREEN", "YELLOW", "ORANGE", "RED", "PINK", "PURPLE")
-STATUSES = ("INACTIVE", "ON_TRACK", "AT_RISK", "OFF_TRACK", "COMPLETE")
 
 
 @dataclass(eq=False)

@@ -24,8 +24,8 @@ class PatientConnection(psycopg.Connection[Any]):
     def wait(self, gen: PQGen[T], interval: float = _INTERVAL_S, timeout: float | None = None) -> T:
         """Return the result of psycopg's wait.
 
-        Raises OperationalError where the session is over, also for what psycopg counts as another kind of
-        error, as the end of a transaction that was idle for too long.
+        Raises OperationalError where the session is over, also where psycopg raises another kind of error, as
+        after a transaction that was idle for too long.
         """
         limit_s = self.answer_s if timeout is None else timeout
         try:
@@ -44,7 +44,7 @@ class PatientConnection(psycopg.Connection[Any]):
             raise psycopg.OperationalError(str(error)) from error
 
 
-def limits(url: URL) -> dict[str, object]:
+def connection_limits(url: URL) -> dict[str, object]:
     """Return the limits of a connection as libpq takes them; those that the URL sets are left alone.
 
     Source: postgresql.org/docs/current/libpq-connect.html, parameter key words.
@@ -60,7 +60,7 @@ def limits(url: URL) -> dict[str, object]:
     return {name: limit for name, limit in ours.items() if name not in url.query}
 
 
-def bound(engine: Engine, answer_s: float) -> None:
+def bound_answers(engine: Engine, answer_s: float) -> None:
     """Have the engine open connections that give up after `answer_s`."""
 
     def connect(_dialect: Dialect, _record: Any, words: Any, settings: Any) -> Any:

@@ -9,7 +9,7 @@ from ledger.ids import QuestionId
 
 @dataclass(frozen=True, slots=True)
 class TodoListed(RunEvent):
-    """The agent's own list of what there is to do, as it stands now; `done` has one entry for each item."""
+    """The agent's own to-do list, as it stands now; `done` has one entry for each item."""
 
     items: tuple[str, ...]
     done: tuple[bool, ...]
@@ -24,8 +24,8 @@ class SessionLost(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class PermissionAwaited(RunEvent):
-    """The question of that id asks whether the agent may use a tool; `command` is what it wants to run, or
-    the path that it wants to edit.
+    """The question of that id asks whether the agent may use a tool; `command` is the command to run, or the
+    path to edit.
     """
 
     question_id: QuestionId
@@ -52,7 +52,7 @@ class ToolAllowed(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class CardToolAllowed(CardEvent):
-    """A person allowed the agents of a card what matches `pattern`, unasked."""
+    """A person allowed the agents of a card all uses that match `pattern`, unasked."""
 
     pattern: str
     by: str
@@ -101,7 +101,7 @@ class SecretSent(RunEvent):
 class ToolServerCalled(RunEvent):
     """The agent called a tool of a tool server. `outcome`: ok, error, timeout, gone or refused.
 
-    What it gave and got is in no event: only the sizes are, as JSON and as text.
+    Input and output are in no event: only their sizes, as JSON and as text.
     """
 
     server: str
@@ -114,7 +114,7 @@ class ToolServerCalled(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ToolServerFailed(RunEvent):
-    """A tool server does not do what the policy says of it; `detail` is partly in its own words."""
+    """A tool server does not behave as the policy says; `detail` is partly in its own words."""
 
     server: str
     detail: str

@@ -12,9 +12,9 @@ ATTACHED = (FILE, PAGE)  # the kinds of what an agent attached itself
 
 @dataclass(frozen=True, slots=True)
 class ArtifactKept(RunEvent):
-    """A file is in the store. `kind`: log, patch, report, briefing or transcript; trace, screenshot,
-    video or console of a browser; file or page for what the agent attached; more may come. `digest` is
-    the SHA-256 of its bytes, from which secrets were taken before where it is text.
+    """A file is in the store. `kind`: log, patch, report, briefing or transcript; trace, screenshot, video or
+    console of a browser; file or page for an attachment of the agent's; more may come. `digest` is the
+    SHA-256 of its bytes, from which secrets were taken before where it is text.
     """
 
     name: str
@@ -28,8 +28,8 @@ class ArtifactDropped(RunEvent):
     """A file is not in the store, or no more. `reason`: age, space, share (the run had kept enough) or
     store (that could not be written).
 
-    What a browser left may be dropped at once, without a digest: for its size, or for its shape, when it is
-    not what its name says. `kind` and `size_bytes` are told of one for which the run had no room.
+    A browser's file may be dropped at once, without a digest: for its size, or for its shape, when its name
+    belies its content. `kind` and `size_bytes` are told of one for which the run had no room.
     """
 
     name: str

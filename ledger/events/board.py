@@ -138,7 +138,7 @@ class CardSeen(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CardDescribed(CardEvent):
-    """The title, description or labels of the card's issue differ from what was known.
+    """The title, description or labels of the card's issue differ from the known ones.
 
     `expanded`: GitHub shows a description that a rule's model wrote over `body`, as in BodyExpanded.
     """
@@ -221,7 +221,7 @@ class CardArrived(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CardArchived(CardEvent):
-    """The card left the board: archived, or deleted for good; `reason` names what was seen.
+    """The card left the board: archived, or deleted for good; `reason` is the observation.
 
     `by` took it away and has the role `role` in its repository; both are empty where that is not known.
     """
@@ -335,7 +335,7 @@ class StopLifted(BoardEvent):
 class BoardHalted(BoardEvent):
     """Runs of several cards failed for one cause, so none starts until `until`; then one may try.
 
-    `because` is what people read; `tries` counts the runs that tried in vain.
+    `because` is the text for people; `tries` counts the runs that tried in vain.
     """
 
     cause: str

@@ -7,7 +7,7 @@ from ledger.events.run import RunEvent
 
 @dataclass(frozen=True, slots=True)
 class RoundBegan(RunEvent):
-    """Checks begin in the workspace, at `head`: until a turn begins, what is new in it is theirs."""
+    """Checks begin in the workspace, at `head`: until a turn begins, new changes in it are theirs."""
 
     iteration: int
     head: str
@@ -18,8 +18,8 @@ class RoundFailed(RunEvent):
     """A round of checks failed on the files of `tree`, at `command`; `set_up`: before any check could run;
     `clean`: on a clean checkout, where the agent never was.
 
-    `signature` is the SHA-256 of what the failure looks like, without what differs each time. `failing`
-    counts what failed, 0 where the output does not say; `names` are the first of them. `useful` is the part
+    `signature` is the SHA-256 of the failure's looks, without the parts that differ each time. `failing`
+    counts the failures, 0 where the output does not say; `names` are the first of them. `useful` is the part
     of the output that helps, redacted. The sizes are those of the whole change against its base.
     """
 

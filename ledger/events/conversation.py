@@ -83,7 +83,7 @@ class CommentReleased(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CommentChanged(CardEvent):
-    """A comment is not what it was when it was heard. `how`: edited or deleted."""
+    """A comment changed after Cardinal read it. `how`: edited or deleted."""
 
     comment_id: int
     place: str
@@ -142,7 +142,7 @@ class AssistantMetered(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class AssistantFailed(CardEvent):
-    """A call of the assistant or of a rule failed for good; `because` is what a person can act on.
+    """A call of the assistant or of a rule failed for good; `because` is a text that a person can act on.
 
     `rule` is as in TaskAnswered; empty for the assistant.
     """

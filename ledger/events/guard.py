@@ -9,9 +9,9 @@ from ledger.events.run import RunEvent
 class Violation:
     """One thing that a guard found. `action`: ask or deny; `rule` is the policy's key with its value.
 
-    `path` is as git has it, what is not UTF-8 escaped; `line` is 0 where it is about the whole file. `commit`
-    is empty for what stands at the head, else the commit in which it was and later was not. `mark` tells this
-    content from another in the same place.
+    `path` is as git has it, bytes that are not UTF-8 escaped; `line` is 0 where it is about the whole file.
+    `commit` is empty for a finding at the head, else the commit in which it was and later was not. `mark`
+    tells this content from another in the same place.
     """
 
     guard: str
@@ -29,8 +29,8 @@ class Violation:
 class GuardsJudged(RunEvent):
     """All guards looked at `head` and at every commit that GitHub did not have, since `base`.
 
-    `rules` is the digest of the rules that they went by, `digest` that of all findings; `left_out` are those
-    that are not listed here, which are fewer than the listed in weight: what is denied comes first.
+    `rules` is the digest of the rules that they went by, `digest` that of all findings; `left_out` counts
+    those that are not listed here, none of more weight than the listed: denied ones come first.
 
     `start` is given where the work goes on, and `head` is to be published early: the commit at which the work
     began. `withheld` then says for people why it is not published; empty where it is about to be.

@@ -28,7 +28,7 @@ class JobRequested(BoardEvent):
 
 @dataclass(frozen=True, slots=True)
 class JobMade(CardEvent):
-    """The card that was asked for is on the board; what follows is as in JobRequested."""
+    """The card that was asked for is on the board; the other fields are as in JobRequested."""
 
     board_id: BoardId
     key: str

@@ -9,7 +9,7 @@ from ledger.events.board import CardEvent
 class RepositoryResolved(CardEvent):
     """It was decided in which repository runs of the card work. `rule`: label, line, field, own or none.
 
-    `value` is what the rule went by. `problem` is what people are asked where nothing could be decided; then
+    `value` is the input of the rule. `problem` is the question to people where nothing could be decided; then
     `repository` is empty, and no run may start.
     """
 

@@ -28,7 +28,7 @@ class SettingChange:
 
 @dataclass(frozen=True, slots=True)
 class ColumnChange:
-    """What a drag into `column` does now, and would do by another policy; empty where the policy has no such
+    """The effect of a drag into `column` now, and by another policy; empty where the policy has no such
     column. `cards` stand there.
     """
 

@@ -8,9 +8,9 @@ from ledger.ids import EntryKey
 
 @dataclass(frozen=True, slots=True)
 class EntryPublished(CardEvent):
-    """An outward act was carried out; `remote_id` is what GitHub calls it (a comment's id …) or empty.
+    """An outward act was carried out; `remote_id` is GitHub's name for it (a comment's id …) or empty.
 
-    `digest` is the SHA-256 of what was sent, so that the same is not sent twice. Board-wide acts use the
+    `digest` is the SHA-256 of the content, so that the same is not sent twice. Board-wide acts use the
     board's id as `card_id`.
     """
 
@@ -22,7 +22,7 @@ class EntryPublished(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class EntryGivenUp(CardEvent):
-    """An outward act failed for good; `because` is what a person can act on."""
+    """An outward act failed for good; `because` is a text that a person can act on."""
 
     key: EntryKey
     act: str

@@ -80,7 +80,7 @@ class BranchDeleted(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CheckFailure:
-    """A check that is red; `log` is the end of what it said, redacted. `on_base`: red on the base as well."""
+    """A check that is red; `log` is the end of its output, redacted. `on_base`: red on the base as well."""
 
     name: str
     url: str
@@ -133,7 +133,7 @@ class MergeAwaited(CardEvent):
     """GitHub merges the pull request by itself once it can, or does so no more.
 
     `how`: queue, auto (as soon as its checks pass) or empty: no more, and `because` says why. With a `how` it
-    says what is awaited, if that is no check. `head` is the commit that is to be merged.
+    names the awaited condition, if that is no check. `head` is the commit that is to be merged.
     """
 
     number: int

@@ -33,6 +33,8 @@ class ReproductionPlayed(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ReproductionSkipped(RunEvent):
-    """Nothing is played in this run, although it was wanted; `why` is what a person can do, as Markdown."""
+    """Nothing is played in this run, although it was wanted; `why` has the next step for a person, as
+    Markdown.
+    """
 
     why: str

@@ -36,13 +36,13 @@ class RunQueued(RunEvent):
     it continues, or empty. `plan_required` is false for a retry whose plan was approved already.
 
     `mode` is fix or investigate. `mode_rule` chose it: column, label (`mode_value` says which), command (who
-    gave it) or repeat (of which run). `asked` is what whoever started it wants of this very run, or empty.
-    `rebases`: a check puts the branch on its base first, and pushes it.
-    `reproduces`: they want the card's steps played in a browser, and to hear why where they are not.
-    `by` asked for the run through `door`: board (a drag), comment, box, button, page, parent (an answer
-    there), checks (what GitHub says of a commit) or policy (its `retry`); empty in older events.
-    `other_agent` of the column's `agents` plays it, since the one before it failed; empty for no such retry.
-    `waits_for_parts`: it begins when no sub-issue of the card's issue is left to do.
+    gave it) or repeat (of which run). `asked` is the request of whoever started it to this very run, or
+    empty. `rebases`: a check puts the branch on its base first, and pushes it. `reproduces`: they want the
+    card's steps played in a browser, and to hear why where they are not. `by` asked for the run through
+    `door`: board (a drag), comment, box, button, page, parent (an answer there), checks (GitHub's results of
+    a commit) or policy (its `retry`); empty in older events. `other_agent` of the column's `agents` plays it,
+    since the one before it failed; empty for no such retry. `waits_for_parts`: it begins when no sub-issue of
+    the card's issue is left to do.
     """
 
     card_id: CardId
@@ -136,7 +136,7 @@ class PlanRebound(RunEvent):
 class PlanApproved(RunEvent):
     """Somebody approved the plan; `by` is `policy` where no approval is demanded.
 
-    `bound` is the SHA-256 of what was approved: plan, issue text, base commit and policy.
+    `bound` is the SHA-256 of the things approved: plan, issue text, base commit and policy.
     """
 
     revision: int
@@ -199,8 +199,8 @@ class QuestionAsked(RunEvent):
     guard, validation, stage, leave or part.
 
     `subject` and `codes`, one for each choice, are those of `limit_answers.py`; an agent's choices have no
-    codes. About size, the numbers say how large the change is where that is over a limit; `digest` is of
-    what else a yes would be leave for: findings, odd commits; `part` is the run of a sub-issue that failed.
+    codes. About size, the numbers say how large the change is where that is over a limit; `digest` is of the
+    other things that a yes would permit: findings, odd commits; `part` is the run of a sub-issue that failed.
     """
 
     question_id: QuestionId
@@ -218,7 +218,7 @@ class QuestionAsked(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class QuestionAnswered(RunEvent):
-    """A person answered; `text` is the reply or the chosen choice's text, `code` what it means.
+    """A person answered; `text` is the reply or the chosen choice's text, `code` its meaning.
 
     `asker` and `subject` are the question's; all three are empty where they were not kept.
     """
@@ -370,8 +370,8 @@ class RunEnded(RunEvent):
     """The run's one ending. `last_known` is the state that it ended in, with the last line it said.
 
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,
-    stopped, superseded, conflict, no_changes, no_validation, cancelled, repository or internal; `detail` is
-    what a person can act on. `commits` are those of the run that its workspace keeps, None uncounted.
+    stopped, superseded, conflict, no_changes, no_validation, cancelled, repository or internal; `detail` is a
+    text that a person can act on. `commits` are those of the run that its workspace keeps, None uncounted.
     `cause` is a code that is the same for the same cause on other cards: a provider, its key, the engine, an
     image; empty for one of the card's own.
     """

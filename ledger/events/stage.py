@@ -44,7 +44,7 @@ class StageReopened(RunEvent):
 @dataclass(frozen=True, slots=True)
 class SnapshotTaken(RunEvent):
     """The hand-over of an entry at the commit `head`: the agent's `summary` and `open_points`, its notes and
-    the plan's steps that are not done; `files` are what git says has changed, `files_omitted` how many more.
+    the plan's steps that are not done; `files` are the changed ones by git, `files_omitted` how many more.
     """
 
     stage: str
@@ -60,7 +60,8 @@ class SnapshotTaken(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class StageLeft(RunEvent):
-    """A stage was left for `target`, empty when it ended the work; what the entry used and changed in all.
+    """A stage was left for `target`, empty when it ended the work; with the use and the changes of the whole
+    entry.
 
     `lines_added` are those of `lines_changed` that are new; the others are gone.
     """

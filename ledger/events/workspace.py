@@ -11,8 +11,8 @@ class WorkspaceTaken(RunEvent):
     """The claim of that generation works in the workspace `place` of `host` from here on.
 
     `place` is the card's id, with a prefix for an investigation. `left_on` is the host with the newest files
-    and sessions where they are not in this workspace: the work begins anew from what is on GitHub. It is
-    empty where nothing is missing, and `host` itself where this workspace is not as its last claim left it.
+    and sessions where they are not in this workspace: the work begins anew from GitHub's state. It is empty
+    where nothing is missing, and `host` itself where this workspace is not as its last claim left it.
     """
 
     place: str
@@ -25,11 +25,11 @@ class WorkspaceTaken(RunEvent):
 class Checkpointed(RunEvent):
     """The work in the workspace `place` of `host` is in the store, for another host to go on with.
 
-    `head` is the branch's commit, `files` a commit on top of it with what was not committed, or `head` again.
+    `head` is the branch's commit, `files` a commit on top of it with uncommitted files, or `head` again.
     `bundle`, `session` and `patch` are digests of blobs, empty where there is nothing: commits that the base
     does not have, the agent's session files, and the whole change as text, of so many `files_changed`. `refs`
     are the run's own names in the mirror, each with its commit; `stood_on` as in the workspace. `left_out`
-    says what was not kept.
+    names the parts that were not kept.
     """
 
     place: str
@@ -48,9 +48,9 @@ class Checkpointed(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class WorkspaceRestored(RunEvent):
-    """The workspace `place` was made on `host` from what run `source` kept in the store on `source_host`.
+    """The workspace `place` was made on `host` from the checkpoint that run `source` made on `source_host`.
 
-    `missing` says what could not be brought; empty where everything is there.
+    `missing` names the parts that could not be brought; empty where everything is there.
     """
 
     place: str

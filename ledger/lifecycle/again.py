@@ -17,7 +17,7 @@ from ledger.errors import OlderLedgerError
 from ledger.lifecycle.edition import every, live, mine
 from ledger.lifecycle.migrate import current_number, known_number
 from ledger.lifecycle.open import connect
-from ledger.lifecycle.upgrade import Progress, fold_beside, sweep
+from ledger.lifecycle.upgrade import Progress, drop_remains, fold_beside
 
 
 def fold_again(url: str, progress: Progress) -> None:
@@ -32,7 +32,7 @@ def fold_again(url: str, progress: Progress) -> None:
         with reading(engine) as db:
             _require_live(db)
         fold_beside(engine, lambda db: _take_place(db, token), progress)
-        sweep(engine)
+        drop_remains(engine)
     finally:
         engine.dispose()
 

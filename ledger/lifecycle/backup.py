@@ -23,7 +23,7 @@ from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.private_files import make_file, make_folder
 from ledger.lifecycle.rebuild import refold
 from ledger.log.event_store import last_seq
-from ledger.log.hash_chain import ChainReport, verify
+from ledger.log.hash_chain import ChainReport, verify_chain
 
 PAGE = 1000  # rows at once
 # Not the hosts, which make themselves known, nor what a ledger is made with.
@@ -40,8 +40,8 @@ SELECT setval(pg_get_serial_sequence('outbox', 'entry_id'),
 
 
 def backup(engine: Engine, target: Path) -> ChainReport:
-    """Copy the ledger as it is at one moment to `target`, which appears whole or not at all; return what was
-    checked.
+    """Copy the ledger as it is at one moment to `target`, which appears whole or not at all; return the check
+    of its chain.
 
     Raises BackupError on PostgreSQL, when `target` exists or cannot be written, BrokenChainError when the
     copy's chain is broken.
@@ -50,7 +50,7 @@ def backup(engine: Engine, target: Path) -> ChainReport:
     if target.exists():
         raise BackupError(f"{target} exists: name a file that does not, so that no older back-up is lost")
     with copied(engine, target) as partial:
-        return check(partial)
+        return check_copy(partial)
 
 
 @contextmanager
@@ -83,11 +83,11 @@ def copied(engine: Engine, target: Path) -> Iterator[Path]:
         raise BackupError(f"{target} cannot be written: {error}; {step}") from error
 
 
-def check(file: Path) -> ChainReport:
+def check_copy(file: Path) -> ChainReport:
     """Return the report on the chain in `file`. Raises BackupError for other files, BrokenChainError."""
     require_sound(file)
     with _ledger_in(file) as db:
-        return verify(db)
+        return verify_chain(db)
 
 
 def require_sound(file: Path) -> None:
@@ -113,7 +113,7 @@ def restore(source: Path, url: str, *, overwrite_newer: bool = False) -> ChainRe
     `.broken`.
     """
     place = make_url(url)
-    report = check(source)
+    report = check_copy(source)
     if place.get_backend_name() == "postgresql":
         return _copy_over(source, url)
     target = Path(str(place.database))
@@ -149,7 +149,7 @@ def _copy_over(source: Path, url: str) -> ChainReport:
                 copy_rows(old, new, COPIED)
                 drive(new, _NEXT_ENTRY)
                 refold(new)
-                return verify(new)
+                return verify_chain(new)
         finally:
             there.dispose()
             target.dispose()
@@ -176,9 +176,9 @@ def _set_aside(file: Path) -> None:
     """Rename a broken ledger with SQLite's files beside it: nothing may be mixed with them."""
     free = next(n for n in count() if not file.with_name(f"{file.name}.broken{n or ''}").exists())
     for part in ("", "-wal", "-shm", "-journal"):
-        beside = file.with_name(file.name + part)
-        if beside.exists():
-            beside.rename(file.with_name(f"{file.name}.broken{free or ''}{part}"))
+        companion = file.with_name(file.name + part)
+        if companion.exists():
+            companion.rename(file.with_name(f"{file.name}.broken{free or ''}{part}"))
 
 
 def _require_room(source: Path, folder: Path) -> None:

@@ -83,14 +83,14 @@ def live(rows: tuple[EditionRow, ...]) -> EditionRow | None:
     return next((row for row in rows if row.state is EditionState.LIVE), None)
 
 
-def own(rows: tuple[EditionRow, ...]) -> EditionRow | None:
+def own_edition(rows: tuple[EditionRow, ...]) -> EditionRow | None:
     """Return the row of the code that runs; None when the ledger never saw it."""
     return next((row for row in rows if row.digest == mine().digest), None)
 
 
 def is_outdated(rows: tuple[EditionRow, ...]) -> bool:
     """Return whether another edition took the ledger over from this one, or is of a later version."""
-    there, here = live(rows), own(rows)
+    there, here = live(rows), own_edition(rows)
     if there is None or there == here:
         return False
     was_live = here is not None and here.state is EditionState.PAST
@@ -100,13 +100,13 @@ def is_outdated(rows: tuple[EditionRow, ...]) -> bool:
 def require_live(db: Connection) -> None:
     """Raise OutdatedError or OlderLedgerError unless the ledger takes writes of this edition."""
     if _state.scalar(db, {"digest": mine().digest}) != EditionState.LIVE:
-        raise refusal(db)
+        raise edition_error(db)
 
 
-def refusal(db: Connection) -> OutdatedError | OlderLedgerError:
+def edition_error(db: Connection) -> OutdatedError | OlderLedgerError:
     """Return why the ledger does not take writes of this edition."""
     rows = every(db)
-    there, here = live(rows), own(rows)
+    there, here = live(rows), own_edition(rows)
     if there is not None and is_outdated(rows):
         return OutdatedError(mine().name, there.name)
     progress = ""

@@ -18,7 +18,7 @@ from ledger.errors import LedgerUrlError
 from ledger.lifecycle.edition import require_live
 from ledger.lifecycle.migrations.m0007_editions import SIGN
 from ledger.lifecycle.private_files import make_file, make_folder
-from ledger.lifecycle.upgrade import Before, Progress, require_current, upgrade
+from ledger.lifecycle.upgrade import Before, Progress, require_current, upgrade_ledger
 
 # That SQLite keeps prepared for each connection. One event's views, rules and entries take about 150, and to
 # prepare them anew costs a quarter of an event; the driver keeps 128.
@@ -49,7 +49,7 @@ def open_ledger(
     engine = connect(url, durable=durable, answer_s=answer_s)
     try:
         if migrate:
-            upgrade(engine, progress, before=before)
+            upgrade_ledger(engine, progress, before=before)
         else:
             require_current(engine)
         engine.update_execution_options(**{GUARD: require_live})
@@ -154,9 +154,9 @@ def _open_postgresql(url: URL, answer_s: float) -> Engine:
         url.set(drivername="postgresql+psycopg"),
         pool_pre_ping=True,
         # a rebuilt view would break statements that another process has prepared
-        connect_args={**postgresql.limits(url), "prepare_threshold": None},
+        connect_args={**postgresql.connection_limits(url), "prepare_threshold": None},
     )
-    postgresql.bound(engine, answer_s)
+    postgresql.bound_answers(engine, answer_s)
     return engine
 
 

@@ -24,7 +24,7 @@ def refold(db: Connection) -> int:
     seq = folded = 0
     while page := read(db, after=seq, limit=PAGE):
         for recorded in page:
-            for step in views.steps(type(recorded.event).__name__):
+            for step in views.fold_steps(type(recorded.event).__name__):
                 step(db, recorded, recorded.event)
         seq, folded = page[-1].seq, folded + len(page)
     return folded

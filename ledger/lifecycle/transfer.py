@@ -8,10 +8,10 @@ from pysqlite3 import dbapi2 as sqlite
 from ledger.db import tables
 from ledger.db.transactions import WAIT_S, reading, writing
 from ledger.errors import BackupError
-from ledger.lifecycle.backup import check, copy_rows
+from ledger.lifecycle.backup import check_copy, copy_rows
 from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.rebuild import refold
-from ledger.log.hash_chain import ChainReport, verify
+from ledger.log.hash_chain import ChainReport, verify_chain
 
 # Not the leases and sign-ins, which are of another machine's processes and browsers.
 TAKEN = (
@@ -25,7 +25,7 @@ def take_in(source: Path, url: str) -> ChainReport:
 
     `source` may be anybody's, and is migrated. Raises BackupError, BrokenChainError.
     """
-    check(source)
+    check_copy(source)
     target = open_ledger(url)
     _require_plain(source, Path(str(target.url.database)))
     there = open_ledger(f"sqlite:///{source}")
@@ -33,7 +33,7 @@ def take_in(source: Path, url: str) -> ChainReport:
         with reading(there) as old, writing(target) as new:
             copy_rows(old, new, TAKEN)
             refold(new)
-            return verify(new)
+            return verify_chain(new)
     finally:
         there.dispose()
         target.dispose()

@@ -1,7 +1,7 @@
 """Upgrade of a ledger: changed views are folded beside the live ones while work goes on, then all switch.
 
 The older version works with its own tables until one short transaction makes the migrations that are due and
-takes the ledger over. What a killed upgrade left is gone on with.
+takes the ledger over. A killed upgrade is continued by the next.
 """
 
 import time
@@ -19,7 +19,7 @@ from ledger.db.statements import drive
 from ledger.db.tables import VIEW_PREFIX, VIEWS, EditionState, editions
 from ledger.db.transactions import beside, reading, writing
 from ledger.errors import NewerLedgerError
-from ledger.lifecycle.edition import EditionRow, every, is_outdated, live, mine, own, refusal
+from ledger.lifecycle.edition import EditionRow, edition_error, every, is_outdated, live, mine, own_edition
 from ledger.lifecycle.migrate import current_number, known_number, migrate
 from ledger.lifecycle.migrations.m0007_editions import make_table
 from ledger.log.event_store import last_seq, read
@@ -42,7 +42,7 @@ def is_current(engine: Engine) -> bool:
         number = current_number(db)
         if number > known_number():
             raise NewerLedgerError(number, known_number())
-        row = own(every(db))
+        row = own_edition(every(db))
         return row is not None and row.state is EditionState.LIVE
 
 
@@ -50,10 +50,10 @@ def require_current(engine: Engine) -> None:
     """Raise OlderLedgerError, NewerLedgerError or OutdatedError unless the ledger is this code's."""
     if not is_current(engine):
         with reading(engine) as db:
-            raise refusal(db)
+            raise edition_error(db)
 
 
-def upgrade(
+def upgrade_ledger(
     engine: Engine,
     progress: Progress | None = None,
     *,
@@ -63,14 +63,14 @@ def upgrade(
 ) -> tuple[str, ...]:
     """Make the ledger that of this code; return the names of the migrations that were due and are done now.
 
-    `before` is called once the ledger is about to go over from another edition; what it raises prevents it.
+    `before` is called once the ledger is about to go over from another edition; an error of it prevents that.
     `most` events are folded under one lock. Raises NewerLedgerError, and OutdatedError where another edition
     took over from this one, unless the ledger goes `back` to it.
     """
     done: tuple[str, ...] | None = () if is_current(engine) else None
     if done is None:
         done = fold_beside(engine, _take_over, progress, before=before, back=back, most=most)
-    sweep(engine)
+    drop_remains(engine)
     return done
 
 
@@ -101,7 +101,7 @@ def fold_beside(
 
 def _refuse_outdated(db: Connection, back: bool) -> None:
     if is_outdated(every(db)) and not back:
-        raise refusal(db)
+        raise edition_error(db)
 
 
 def _fold_page(db: Connection, most: int) -> int:
@@ -112,7 +112,7 @@ def _fold_page(db: Connection, most: int) -> int:
     position, only = _position(rows), frozenset(_views_of(_new_tables(rows)))
     page = read(db, after=position, limit=most) if only else ()
     for recorded in page:
-        for step in views.steps(type(recorded.event).__name__, only):
+        for step in views.fold_steps(type(recorded.event).__name__, only):
             step(db, recorded, recorded.event)
     position = page[-1].seq if page else position
     change(db, editions, {"digest": mine().digest}, position=position, at=database_now(db))
@@ -169,7 +169,7 @@ def _prepare(db: Connection) -> bool:
     return True
 
 
-def sweep(engine: Engine) -> None:
+def drop_remains(engine: Engine) -> None:
     """Drop the tables of past editions and of abandoned ones, each in a transaction of its own."""
     with reading(engine) as db:
         rows, now = every(db), database_now(db)
@@ -202,7 +202,7 @@ def _views_of(tables: tuple[Table, ...]) -> tuple[str, ...]:
 
 
 def _folded(rows: tuple[EditionRow, ...]) -> tuple[str, ...] | None:
-    row = own(rows)
+    row = own_edition(rows)
     return None if row is None or row.state is not EditionState.FOLDING else row.folded
 
 
@@ -217,10 +217,10 @@ def _is_behind(db: Connection, rows: tuple[EditionRow, ...], most: int) -> bool:
 
 
 def _position(rows: tuple[EditionRow, ...]) -> int:
-    row = own(rows)
+    row = own_edition(rows)
     return 0 if row is None else row.position
 
 
 def _is_live(rows: tuple[EditionRow, ...]) -> bool:
-    row = own(rows)
+    row = own_edition(rows)
     return row is not None and row.state is EditionState.LIVE

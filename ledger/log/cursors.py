@@ -12,7 +12,7 @@ def position(db: Connection, reader: str) -> int:
     return value(db, cursors.c.position, reader=reader) or 0
 
 
-def advance(db: Connection, reader: str, *, before: int, after: int) -> None:
+def advance_cursor(db: Connection, reader: str, *, before: int, after: int) -> None:
     """Move `reader` from `before` to `after`. Raises LateWriterError when it is not at `before` any more."""
     if change(db, cursors, {"reader": reader, "position": before}, position=after):
         return

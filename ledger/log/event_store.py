@@ -17,7 +17,7 @@ from ledger.event import Event, Recorded
 from ledger.log.hash_chain import GENESIS, link, newest
 from ledger.queue import leases
 
-__all__ = ["Fence", "append", "last_seq", "read", "reading", "version", "writing"]
+__all__ = ["Fence", "append", "last_seq", "read", "reading", "stream_version", "writing"]
 
 E = TypeVar("E", bound=Event)
 # Makes its events once the transaction is open in which they are appended.
@@ -114,8 +114,8 @@ def append(
         kind, body, event = written(event)  # as a replay will see it, not as the writer meant it
         stream, seq = event.stream, seq + 1
         current = versions.get(stream)
-        versions[stream] = (version(db, stream) if current is None else current) + 1
-        for check in views.guards():
+        versions[stream] = (stream_version(db, stream) if current is None else current) + 1
+        for check in views.view_checks():
             check(db, event)
         digest = link(digest, seq, stream, versions[stream], at, kind, body)
         row = Recorded(seq, stream, versions[stream], moment, event)
@@ -130,7 +130,7 @@ def append(
                 "digest": digest,
             }
         )
-        for step in views.steps(kind):
+        for step in views.fold_steps(kind):
             step(db, row, event)
         recorded.append(row)
     _insert.run_all(db, rows)
@@ -184,11 +184,11 @@ def streams_after(db: Connection, after: int, *, limit: int) -> tuple[int, froze
     return (rows[-1][0] if rows else after), frozenset(stream for _, stream in rows)
 
 
-def digest_of(db: Connection, stream: str) -> str:
+def stream_digest(db: Connection, stream: str) -> str:
     """Return the digest of the stream's newest event, which covers the log up to it; empty without one."""
     return _digest.scalar(db, {"stream": stream}) or ""
 
 
-def version(db: Connection, stream: str) -> int:
+def stream_version(db: Connection, stream: str) -> int:
     """Return how many events the stream has."""
     return _version.scalar(db, {"stream": stream}) or 0

@@ -38,7 +38,7 @@ def link(before: str, seq: int, stream: str, version: int, at: datetime | str, k
     return sha256((before + canonical([seq, stream, version, when, kind, body])).encode()).hexdigest()
 
 
-def verify(db: Connection, upto: int | None = None) -> ChainReport:
+def verify_chain(db: Connection, upto: int | None = None) -> ChainReport:
     """Return the report on all events, or on those up to `upto`.
 
     Raises BrokenChainError at the first event that does not follow from the one before it.

@@ -37,7 +37,7 @@ class Subject(StrEnum):
     REBASE = "rebase"
     START = "start"  # of the first stage
     STAGE = "stage"  # a later one
-    ROUNDS = "rounds"  # through the stages
+    STAGE_LOOPS = "rounds"  # through the stages
     TOOL = "tool"
     ELSEWHERE = "elsewhere"  # a card in another repository
     LEAVING = "leaving"  # the column, while its run is at work
@@ -99,7 +99,7 @@ OF_TURN = frozenset(
 )  # asked for the agent: it gets the answer
 SPENDING = frozenset({Subject.BUDGET, Subject.SHARED, Subject.TIME, Subject.TURNS, Subject.TOKENS})
 # Words decide nothing here, and there is no agent that could act on them before somebody has chosen.
-CHOSEN_ONLY = SPENDING | {Subject.START, Subject.ROUNDS, Subject.LEAVING, Subject.PART}
+CHOSEN_ONLY = SPENDING | {Subject.START, Subject.STAGE_LOOPS, Subject.LEAVING, Subject.PART}
 LIMITS = SPENDING | {Subject.REPAIRS, Subject.SIZE, Subject.GUARD, Subject.WORKFLOWS}
 _AGREES = frozenset({Code.GO_ON, Code.PUBLISH, Code.TRY_AGAIN, Code.ALLOW_ONCE, Code.CREATE})
 _REFUSES = frozenset({Code.STOP, Code.DENY})
@@ -126,7 +126,7 @@ _WORDS = {subject: word for word, subject in _SUBJECTS.items()} | {
     Subject.TOKENS: "limit",
     Subject.SIZE: "limit",
     Subject.START: "stage",
-    Subject.ROUNDS: "stage",
+    Subject.STAGE_LOOPS: "stage",
 }
 # The choices of questions that were asked before choices had codes, by their subject and number.
 _BEFORE: dict[tuple[Subject, int], tuple[Code, ...]] = {
@@ -226,7 +226,7 @@ def of_agent(run_id: RunId, question_id: QuestionId, text: str, choices: tuple[s
     return QuestionAsked(run_id, question_id, _WORDS[Subject.WORK], text, choices, Subject.WORK)
 
 
-def answered(
+def question_answered(
     run_id: RunId, question_id: QuestionId, question: LimitQuestion, *, by: str, text: str, code: str = ""
 ) -> QuestionAnswered:
     """Return the answer with its meaning: `code`, or without one the meaning of the words."""

@@ -13,13 +13,13 @@ from ledger.states import Ending
 from ledger.views.runs import RunRow, runs
 
 
-def card_of(db: Connection, run_id: RunId) -> CardId | None:
+def card_of_run(db: Connection, run_id: RunId) -> CardId | None:
     """Return the card of the run; None when it was never queued."""
     card_id: CardId | None = value(db, runs.c.card_id, run_id=run_id)
     return card_id
 
 
-def begun(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
+def begun_runs(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
     """Return when the card's newest attempts were queued, the newest first."""
     return tuple([queued_at for (queued_at,) in _begun.all(db, {"card_id": card_id, "most": limit})])
 

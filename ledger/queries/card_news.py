@@ -42,7 +42,7 @@ def later(
 ) -> tuple[int, bool]:
     """Return the last event that was looked at, `after` if there is none later, and whether there is news.
 
-    News is what happened to a card in sight, one that was just archived too, to a run of such a card, or to a
+    News is an event of a card in sight, one that was just archived too, of a run of such a card, or of a
     board whose drafts are in sight. With `card_id` that card's alone counts.
     """
     newest = event_store.last_seq(db)
@@ -65,7 +65,7 @@ def later(
     return last, bool(scopes) and db.scalar(select(exists(mine))) is True
 
 
-def page(
+def news_page(
     db: Connection, scopes: Sequence[CardScope], after: int, kinds: Collection[str], limit: int = PAGE
 ) -> NewsPage:
     """Return events of these kinds later than `after`, the oldest first, of cards in sight.

@@ -29,8 +29,8 @@ class CardLine(NamedTuple):
 def lines(
     db: Connection, board_id: BoardId, columns: tuple[str, ...] | None = None, wanted: CardFilter = ALL
 ) -> tuple[CardLine, ...]:
-    """Return the cards of `cards.of_board` that are asked for as lines of a list: several times faster than
-    whole cards. Those that need somebody come first in each column.
+    """Return the wanted cards of the board as lines of a list: several times faster than whole cards. Those
+    that need somebody come first in each column.
     """
     shown = (
         cards.c[name] if name != "state" else type_coerce(cards.c.state, Text) for name in CardLine._fields

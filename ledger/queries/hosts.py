@@ -42,7 +42,7 @@ class HostStatus:
 
 def statuses(db: Connection) -> tuple[HostStatus, ...]:
     """Return all hosts by name."""
-    known, at_work = hosts.known(db), dict[str, list[RunId]]()
+    known, at_work = hosts.known_hosts(db), dict[str, list[RunId]]()
     for run in runs.held(db):
         at_work.setdefault(run.host, []).append(run.run_id)
     return tuple(

@@ -212,12 +212,12 @@ def newest(
     return _rows(db, query.order_by(cards.c.state_at.desc(), cards.c.card_id).limit(limit))
 
 
-def place_of(card: ListedCard) -> tuple[datetime, CardId]:
+def lane_place(card: ListedCard) -> tuple[datetime, CardId]:
     """Return the card's place in the list of `newest`."""
     return card.state_at, card.card_id
 
 
-def waiting(
+def waiting_cards(
     db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL, *, limit: int | None = None
 ) -> tuple[ListedCard, ...]:
     """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
@@ -225,7 +225,7 @@ def waiting(
     return _rows(db, query.order_by(_BY_NEED, cards.c.state_at, cards.c.card_id).limit(limit))
 
 
-def counts(
+def lane_counts(
     db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL
 ) -> dict[str | None, dict[CardState, int]]:
     """Return how many cards of each state stand in each column; None is for no column."""

@@ -20,7 +20,7 @@ from ledger.events.run import (
     ToolUsed,
 )
 from ledger.ids import RunId
-from ledger.queries.timeline import LINES, Zoom, one_line
+from ledger.queries.timeline import LINES, Zoom, text_line
 
 WORDS = (AgentSaid, PlanRedirected, QuestionAnswered, QuestionAsked, RunSteered)
 # Beside the lines of the depth activity. The rest of the depth debug is the operator's.
@@ -83,7 +83,9 @@ def _version_before(stream: Any, seq: Any) -> Select[Any]:
     return select(func.max(events.c.version)).where(events.c.stream == stream, events.c.seq < seq)
 
 
-def later(db: Connection, run_id: RunId, after: int, limit: int, *, behind: int = MAX_BEHIND) -> RunLines:
+def later_lines(
+    db: Connection, run_id: RunId, after: int, limit: int, *, behind: int = MAX_BEHIND
+) -> RunLines:
     """Return at most `limit` lines after the event `after`, of the run's newest `behind` events."""
     stream = stream_of(run_id)
     head, newest = _newest.first(db, {"stream": stream}) or (0, 0)
@@ -105,13 +107,13 @@ def stream_of(run_id: RunId) -> str:
 def _line(seq: int, at: datetime, kind: str, body: str) -> RunLine:
     event, (zoom, tell) = decode(kind, body), LINES[kind]
     step = event if isinstance(event, ToolUsed) else None
-    return RunLine(seq, at, one_line(tell(event)), _output(event)[-MAX_OUTPUT:], zoom, step)
+    return RunLine(seq, at, text_line(tell(event)), _output(event)[-MAX_OUTPUT:], zoom, step)
 
 
 def _output(event: Event) -> str:
     """Return a program's output; of an agent and people their words, where one line does not hold them."""
     if isinstance(event, CommandChecked):
         return event.tail
-    if isinstance(event, WORDS) and one_line(event.text) != event.text.strip():
+    if isinstance(event, WORDS) and text_line(event.text) != event.text.strip():
         return event.text
     return ""

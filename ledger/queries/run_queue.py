@@ -68,7 +68,7 @@ def counts(db: Connection, board_id: BoardId) -> dict[str, int]:
     return {column: count for column, count in db.execute(query.group_by(runs.c.column))}
 
 
-def of_column(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedCard, ...]:
+def queued_in_column(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedCard, ...]:
     """Return the head of a column's queue with runs that wait for other issues, by place, then age."""
     card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.because
     in_line = and_(cards.c.column == runs.c.column, _waits_for_none())
@@ -95,7 +95,7 @@ def checks(db: Connection, board_id: BoardId, limit: int) -> tuple[QueuedRow, ..
     return all_rows(db, QueuedRow, query.order_by(runs.c.serial).limit(limit))
 
 
-def place(db: Connection, run_id: RunId) -> int:
+def queue_place(db: Connection, run_id: RunId) -> int:
     """Return the run's place, from 1, among those of its column that `free` returns; 0 for any other run."""
     ahead, itself = _PLACE.first(db, {"run_id": run_id}) or (0, 0)
     return int(ahead) if itself else 0
@@ -120,7 +120,7 @@ def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
     return {CardId(card_id): because for card_id, because in db.execute(query)}
 
 
-def cards_of(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, CardId]:
+def cards_of_runs(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, CardId]:
     """Return the card of each of the runs that are known."""
     query = select(runs.c.run_id, runs.c.card_id).where(runs.c.run_id.in_(tuple(run_ids)))
     return {RunId(run_id): CardId(card_id) for run_id, card_id in db.execute(query)}
@@ -131,7 +131,7 @@ def _stands() -> ColumnElement[bool]:
 
 
 def _waits_for_none() -> ColumnElement[bool]:
-    return and_(runs.c.kind != CHECK, runs.c.card_id.not_in(links.held()), ~waits_for_parts())
+    return and_(runs.c.kind != CHECK, runs.c.card_id.not_in(links.held_cards()), ~waits_for_parts())
 
 
 def waits_for_parts() -> ColumnElement[bool]:
@@ -163,7 +163,7 @@ def unrefreshed_dependents(
     waits = (runs.c.state == RunState.QUEUED) & (runs.c.kind != CHECK)
     queued = select(runs.c.card_id).where(waits, runs.c.board_id == board_id)
     requested = queued.outerjoin(refresh_requests, refresh_requests.c.card_id == runs.c.card_id).where(
-        runs.c.card_id.in_(links.held()),
+        runs.c.card_id.in_(links.held_cards()),
         or_(refresh_requests.c.rung_at.is_(None), refresh_requests.c.rung_at < before),
     )
     return tuple(CardId(card_id) for card_id in db.scalars(requested.order_by(runs.c.serial).limit(limit)))

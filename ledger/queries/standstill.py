@@ -61,7 +61,9 @@ class StandstillSort(NamedTuple):
     total: int
 
 
-def of_board(db: Connection, scope: CardScope, now: datetime, limit: int) -> tuple[StandstillSort, ...]:
+def board_standstills(
+    db: Connection, scope: CardScope, now: datetime, limit: int
+) -> tuple[StandstillSort, ...]:
     """Return the standstills of the board by their kind, at most `limit` of each, the oldest first.
 
     Of cards only those in the scope; those of the board itself are always there.
@@ -112,7 +114,7 @@ class _Board(NamedTuple):
 
     def unstarted(self) -> Select[Any]:
         query = self._runs(StandstillKind.NO_WORKER, cards.c.because, (RunState.QUEUED,), STALLED_AFTER)
-        return query.where(runs.c.card_id.not_in(links.held()), ~run_queue.waits_for_parts())
+        return query.where(runs.c.card_id.not_in(links.held_cards()), ~run_queue.waits_for_parts())
 
     def _acts(self, kind: StandstillKind) -> Select[Any]:
         fields = outbox.c.act, outbox.c.error, outbox.c.created_at

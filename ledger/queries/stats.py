@@ -70,15 +70,15 @@ class DayWaits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Figures of the time since `since`. `runs`, and what is said of them, are those queued in it.
+    """Figures of the time since `since`. `runs`, and the figures about them, are of those queued in it.
 
     `merged` counts cards that rest since then with a merged pull request; each took so many dollars and hours
     of agents' work. `needed_person`: runs that asked something, or whose plan a person has to approve.
     `people_s`, `workers_s` and `agents_s` are the seconds that cards waited for people (answers, approvals,
-    reviews and what failed), for a worker, and for an agent at work; `waits` has the cards that waited
-    longest, `waits_by_day` the days (UTC) on which any did, the first day first. `usd_by` has the dollars by
-    day, column, repository, person, agent and model, `agents_by_day` those of each agent's days, the first
-    day first. `estimated_usd` are those of runs for which a subscription pays.
+    reviews and failures), for a worker, and for an agent at work; `waits` has the cards that waited longest,
+    `waits_by_day` the days (UTC) on which any did, the first day first. `usd_by` has the dollars by day,
+    column, repository, person, agent and model, `agents_by_day` those of each agent's days, the first day
+    first. `estimated_usd` are those of runs for which a subscription pays.
     """
 
     since: datetime

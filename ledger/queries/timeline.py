@@ -231,7 +231,7 @@ def _checkpointed(event: Checkpointed) -> str:
 
 def _restored(event: WorkspaceRestored) -> str:
     without = f", without {'; '.join(event.missing)}" if event.missing else ""
-    return f"goes on with what {event.source} left on {event.source_host or 'this host'}{without}"
+    return f"goes on with the work of {event.source} on {event.source_host or 'this host'}{without}"
 
 
 def _provider_failed(event: ProviderFailed) -> str:
@@ -350,7 +350,7 @@ def of_card(
     newest = islice(sorted(map(tuple, stored), reverse=True), limit)
     lines = [
         replace(
-            line(card_id, seq, at, decode(kind, body)),
+            event_line(card_id, seq, at, decode(kind, body)),
             payload=body if zoom == Zoom.DEBUG and kind in PAYLOADS else "",
         )
         for seq, at, kind, body in newest
@@ -364,17 +364,17 @@ def times_of(db: Connection, card_id: CardId, kind: type[CardEvent], since: date
     return tuple([row[0] for row in _times.all(db, mine)])
 
 
-def line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
+def event_line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
     """Return the line of one event of the card or of a run of it."""
     kind = type(event).__name__
     zoom, tell = LINES.get(kind, (Zoom.DEBUG, lambda _e: kind))
     run_id = event.run_id if isinstance(event, RunEvent) else None
     step = event if isinstance(event, ToolUsed) else None
-    text = one_line(tell(event), WORDS_CHARS if kind in WORDS else LINE_CHARS)
+    text = text_line(tell(event), WORDS_CHARS if kind in WORDS else LINE_CHARS)
     return TimelineRow(seq, card_id, run_id, zoom, kind, text, at, step=step)
 
 
-def one_line(text: str, most: int = LINE_CHARS) -> str:
+def text_line(text: str, most: int = LINE_CHARS) -> str:
     """Return `text` without line breaks and control characters, at most so many characters."""
     whole = " ".join("".join(char if char.isprintable() else " " for char in text[: most * 4]).split())
     return whole if len(whole) <= most else whole[: most - 1] + "…"

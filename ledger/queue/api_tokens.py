@@ -27,13 +27,13 @@ class Scope(StrEnum):
 
 
 MEANING: Mapping[Scope, str] = {
-    Scope.READ: "read what its account may read",
+    Scope.READ: "read with its account's rights",
     Scope.ACT: "give the commands that its account may give on cards",
     Scope.CREATE: "give these commands, and make cards",
 }
 
 
-def covers(scopes: tuple[str, ...], scope: Scope) -> bool:
+def scope_covers(scopes: tuple[str, ...], scope: Scope) -> bool:
     """Tell whether a token with these scopes may do that."""
     order = list(Scope)
     return any(given in order and order.index(Scope(given)) >= order.index(scope) for given in scopes)

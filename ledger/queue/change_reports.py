@@ -39,7 +39,7 @@ class Report:
     at: datetime
 
 
-def add(db: Connection, card_id: CardId, report: Report) -> None:
+def add_report(db: Connection, card_id: CardId, report: Report) -> None:
     """Keep the report; of the same change by the same person only the newest."""
     key = {"card_id": card_id, "sender": report.sender, "about": report.about, "value": report.value}
     known = value(db, reports.c.at, "-at", **key)
@@ -52,7 +52,7 @@ def of_card(db: Connection, card_id: CardId) -> tuple[Report, ...]:
     return listed(db, Report, reports, "at", "sender", "value", card_id=card_id)
 
 
-def drop(db: Connection, card_id: CardId, seen: Iterable[Report], before: datetime) -> None:
+def drop_reports(db: Connection, card_id: CardId, seen: Iterable[Report], before: datetime) -> None:
     """Drop those whose change was seen, and those from before that moment."""
     for report in seen:
         drop_rows(db, reports, card_id=card_id, **asdict(report))

@@ -1,4 +1,4 @@
-"""Examinations: the newest findings of each host; they replace the ones before."""
+"""Examinations: the newest results of each host; they replace the ones before."""
 
 import json
 from collections.abc import Iterable
@@ -12,11 +12,11 @@ from ledger.db.clock import database_now
 from ledger.db.rows import drop, keep, listed
 from ledger.db.tables import ExaminationSubject, examinations
 
-MAX_FINDINGS, MAX_CHARS = 200, 1_000  # of one examination; of each text
+MAX_RESULTS, MAX_CHARS = 200, 1_000  # of one examination; of each text
 
 
-class KeptFinding(NamedTuple):
-    """A finding as the examiner names, grades and words it; `next_step` is empty where nothing is to do."""
+class KeptResult(NamedTuple):
+    """A result as the examiner names, grades and words it; `next_step` is empty where nothing is to do."""
 
     name: str
     level: str
@@ -34,16 +34,16 @@ class ExaminationRow:
     at: datetime
     findings: str
 
-    def read(self) -> tuple[KeptFinding, ...]:
-        """Return the findings, in the order of the examination."""
-        return tuple(KeptFinding(*fields) for fields in json.loads(self.findings))
+    def read(self) -> tuple[KeptResult, ...]:
+        """Return the results, in the order of the examination."""
+        return tuple(KeptResult(*fields) for fields in json.loads(self.findings))
 
 
-def record(
-    db: Connection, host: str, subject: ExaminationSubject, examiner: str, findings: Iterable[KeptFinding]
+def record_examination(
+    db: Connection, host: str, subject: ExaminationSubject, examiner: str, results: Iterable[KeptResult]
 ) -> None:
-    """Keep the findings; too many and too long ones are cut."""
-    cut = [[text[:MAX_CHARS] for text in finding] for finding in findings][:MAX_FINDINGS]
+    """Keep the results; too many and too long ones are cut."""
+    cut = [[text[:MAX_CHARS] for text in result] for result in results][:MAX_RESULTS]
     values = {"examiner": examiner, "at": database_now(db), "findings": json.dumps(cut)}
     keep(db, examinations, {"host": host, "subject": subject}, values)
 
@@ -53,6 +53,6 @@ def all_hosts(db: Connection, subject: ExaminationSubject) -> tuple[ExaminationR
     return listed(db, ExaminationRow, examinations, "host", subject=subject)
 
 
-def forget(db: Connection, host: str) -> None:
+def forget_host(db: Connection, host: str) -> None:
     """Drop the results of the host."""
     drop(db, examinations, host=host)

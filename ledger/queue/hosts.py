@@ -50,7 +50,7 @@ def beat(db: Connection, name: str, *, slots: int, labels: tuple[str, ...], vers
         insert(db, hosts, {"name": name, "drained": False, **values})
 
 
-def known(db: Connection) -> HostList:
+def known_hosts(db: Connection) -> HostList:
     """Return all hosts."""
     return HostList(listed(db, HostRow, hosts, "name"), database_now(db))
 
@@ -60,10 +60,10 @@ def drain(db: Connection, name: str, *, drained: bool) -> bool:
     return change(db, hosts, {"name": name}, drained=drained) > 0
 
 
-def remove(db: Connection, name: str) -> bool:
+def remove_host(db: Connection, name: str) -> bool:
     """Forget the host and its results; False for an unknown one.
 
     One that lives is there again with its next heartbeat.
     """
-    examinations.forget(db, name)
+    examinations.forget_host(db, name)
     return drop(db, hosts, name=name) > 0

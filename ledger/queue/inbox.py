@@ -109,7 +109,7 @@ def _counted(state: str) -> Statement:
     return Statement(select(func.count()).select_from(mine.subquery()))
 
 
-def store(engine: Engine, *deliveries: Delivery) -> frozenset[DeliveryId]:
+def store_deliveries(engine: Engine, *deliveries: Delivery) -> frozenset[DeliveryId]:
     """Keep the deliveries, all or none, in one transaction; return those that were not known already.
 
     They are on disk when it returns.
@@ -173,7 +173,9 @@ def settle(db: Connection, claimed: Delivery, now: datetime) -> None:
         raise StaleClaimError(f"delivery:{claimed.delivery_id}", claimed.attempt, attempts or 0)
 
 
-def fail(engine: Engine, claimed: Delivery, error: str, *, retry_in_s: float, max_attempts: int) -> bool:
+def record_failure(
+    engine: Engine, claimed: Delivery, error: str, *, retry_in_s: float, max_attempts: int
+) -> bool:
     """Give the delivery back to be tried again in `retry_in_s`; True when it was quarantined instead.
 
     Nothing happens to one that somebody else took over meanwhile.
@@ -186,14 +188,14 @@ def fail(engine: Engine, claimed: Delivery, error: str, *, retry_in_s: float, ma
     return spent and bool(changed)
 
 
-def due(engine: Engine, *, limit: int, late_s: float = 0.0) -> tuple[DeliveryId, ...]:
+def due_deliveries(engine: Engine, *, limit: int, late_s: float = 0.0) -> tuple[DeliveryId, ...]:
     """Return deliveries that nobody works on and that may be tried for `late_s` by now, the oldest first."""
     with reading(engine) as db:
         now = database_now(db) - timedelta(seconds=late_s)
         return tuple([delivery_id for (delivery_id,) in _due.all(db, {"now": now, "most": limit})])
 
 
-def waiting(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[Delivery, ...]:
+def still_waiting(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[Delivery, ...]:
     """Return those of the deliveries that wait and that nobody works on, in the order given."""
     query = _deliveries().where(inbox.c.delivery_id.in_(tuple(delivery_ids)), inbox.c.state == "waiting")
     rows = {row[0]: _read(*row) for row in db.execute(query)}
@@ -246,7 +248,7 @@ def _mine(claimed: Delivery) -> dict[str, object]:
     return {"delivery_id": claimed.delivery_id, "state": "claimed", "attempts": claimed.attempt}
 
 
-def counts(db: Connection) -> dict[str, int]:
+def delivery_counts(db: Connection) -> dict[str, int]:
     """Return how many deliveries are waiting, claimed, done and quarantined; MAX_COUNTED: so many or more."""
     states = ("waiting", "claimed", "done", "quarantined")
     return {state: _counted(state).scalar(db, {}) for state in states}

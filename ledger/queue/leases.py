@@ -67,7 +67,7 @@ def release(db: Connection, lease: Lease) -> None:
 
 
 @contextmanager
-def held(engine: Engine, name: str, holder: str, *, ttl_s: float) -> Iterator[Lease | None]:
+def lease_held(engine: Engine, name: str, holder: str, *, ttl_s: float) -> Iterator[Lease | None]:
     """Hold a lease meanwhile; None, and nothing is held, while somebody else's is alive.
 
     Who is killed meanwhile holds it until it ends.

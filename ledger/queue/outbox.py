@@ -242,7 +242,7 @@ _CLAIMED = text("state = 'claimed'")  # spelt out for the partial index, see `_i
 _HOLDERS = Statement(select(outbox.c.holder).where(_CLAIMED).distinct())
 
 
-def release(db: Connection, holder: str, wait_s: float) -> int:
+def release_entries(db: Connection, holder: str, wait_s: float) -> int:
     """Let others take over, in `wait_s`, the longer claims of `holder`, who is known to be dead.
 
     Return how many entries those were.
@@ -261,15 +261,6 @@ def next_due_s(engine: Engine, lane: str) -> float | None:
     with reading(engine) as db:
         due_at: datetime | None = _DUE.scalar(db, {"lane": lane})
         return None if due_at is None else (due_at - database_now(db)).total_seconds()
-
-
-def backlog(db: Connection) -> dict[str, dict[str, int]]:
-    """Return how many entries are in each state, by lane."""
-    by_lane: dict[str, dict[str, int]] = {}
-    query = select(outbox.c.lane, outbox.c.state, func.count()).group_by(outbox.c.lane, outbox.c.state)
-    for lane, state, count in db.execute(query):
-        by_lane.setdefault(lane, {})[state] = count
-    return by_lane
 
 
 def stuck(db: Connection, now: datetime, older_than_s: float, limit: int | None = None) -> tuple[Entry, ...]:

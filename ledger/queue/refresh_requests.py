@@ -111,7 +111,7 @@ def counts(db: Connection, card_id: CardId) -> tuple[int, int]:
     return (0, 0) if row is None else (row.rung, row.answered)
 
 
-def waiting(db: Connection, limit: int, but: Collection[BoardId] = ()) -> tuple[RefreshRequest, ...]:
+def requested_cards(db: Connection, limit: int, but: Collection[BoardId] = ()) -> tuple[RefreshRequest, ...]:
     """Return at most `limit` cards with an unanswered request, the longest waiting first.
 
     None of the boards in `but`.

@@ -21,7 +21,9 @@ class SignIn:
     until: datetime
 
 
-def begin(db: Connection, word: str, *, user_id: int, login: str, now: datetime, ttl_s: float) -> None:
+def begin_sign_in(
+    db: Connection, word: str, *, user_id: int, login: str, now: datetime, ttl_s: float
+) -> None:
     """Open a visit under the word that the browser keeps; the ledger keeps its digest only."""
     db.execute(visits.delete().where(visits.c.until <= now))
     mine = select(visits.c.word_digest).where(visits.c.user_id == user_id).order_by(visits.c.until.desc())

@@ -47,7 +47,7 @@ def digests() -> Mapping[str, str]:
 
 
 @cache
-def steps(kind: str, only: frozenset[str] | None = None) -> tuple[Step[Any], ...]:
+def fold_steps(kind: str, only: frozenset[str] | None = None) -> tuple[Step[Any], ...]:
     """Return the steps of the views, or of those named, for events of that kind, in their order."""
     parts()
     folds = (view.fold for name, view in VIEWS.all() if only is None or name in only)
@@ -56,6 +56,6 @@ def steps(kind: str, only: frozenset[str] | None = None) -> tuple[Step[Any], ...
 
 
 @cache
-def guards() -> tuple[Check, ...]:
+def view_checks() -> tuple[Check, ...]:
     """Return the checks of all views."""
     return tuple(view.check for view in parts() if view.check)

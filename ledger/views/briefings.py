@@ -36,14 +36,9 @@ def newest(db: Connection, run_id: RunId) -> BriefingRow | None:
     return find(db, BriefingRow, briefings, "-seq", run_id=run_id)
 
 
-def issue_of(db: Connection, run_id: RunId) -> str:
+def briefed_issue(db: Connection, run_id: RunId) -> str:
     """Return the digest of the issue's text in the run's newest briefing; empty before the first."""
     return value(db, briefings.c.issue, "-seq", run_id=run_id) or ""
-
-
-def of_run(db: Connection, run_id: RunId) -> tuple[BriefingRow, ...]:
-    """Return all briefings of the run, the oldest first: a later one never replaces an earlier one."""
-    return listed(db, BriefingRow, briefings, "seq", run_id=run_id)
 
 
 def of_stages(db: Connection, run_id: RunId) -> tuple[StageBriefed, ...]:

@@ -35,11 +35,11 @@ _MAX_USD = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class BudgetRow:
-    """A run's dollars. `budget_usd` is its whole budget: `base_usd` of its column and what people added.
+    """A run's dollars. `budget_usd` is its whole budget: `base_usd` of its column and people's additions.
 
     `granted_usd` is its newest reservation and `open_usd` the rest of that, 0 while no worker holds the run;
-    `by_rule` and `limit_usd` say what made it less than the run's budget. `question_id` is an open question
-    that can be answered with as much again.
+    `by_rule` and `limit_usd` tell the limit that made it less than the run's budget. `question_id` is an open
+    question that can be answered with as much again.
     """
 
     run_id: RunId

@@ -186,16 +186,6 @@ def of_pull(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]
     return listed(db, CardRow, cards, *order, pull_repository=repository, pull_number=number)
 
 
-def of_board(
-    db: Connection, board_id: BoardId, columns: tuple[str, ...] | None = None, limit: int | None = None
-) -> tuple[CardRow, ...]:
-    """Return the board's cards that are not archived, by column and rank, whole."""
-    query = pick(CardRow, cards).where(cards.c.board_id == board_id, ~cards.c.archived)
-    if columns is not None:
-        query = query.where(cards.c.column.in_(columns))
-    return all_rows(db, CardRow, query.order_by(cards.c.column, cards.c.rank, cards.c.card_id).limit(limit))
-
-
 def attention(db: Connection) -> tuple[CardRow, ...]:
     """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
     return all_rows(db, CardRow, _ATTENTION)

@@ -1,4 +1,4 @@
-"""What is in the store of the work of each run: the newest checkpoint."""
+"""The newest checkpoint of each run's work in the store."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -49,7 +49,7 @@ def of_place(db: Connection, place: str) -> CheckpointRow | None:
     return find(db, CheckpointRow, checkpoints, "-seq", place=place)
 
 
-def is_kept(db: Connection, digest: str, since: datetime) -> bool:
+def is_in_checkpoint(db: Connection, digest: str, since: datetime) -> bool:
     """Return whether a blob belongs to a run that has not ended, or whose checkpoint is younger than that."""
     held = checkpoints.c
     named = or_(held.bundle == digest, held.session == digest, held.patch == digest)

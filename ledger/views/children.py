@@ -1,4 +1,4 @@
-"""The cards that agents proposed for a card, and what became of each."""
+"""The cards that agents proposed for a card, and the outcome of each."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ from ledger.fold import Fold
 from ledger.ids import CardId, RunId
 from ledger.views.cards import CardRow
 from ledger.views.cards import get as get_card
-from ledger.views.links import place_of
+from ledger.views.links import issue_place
 from ledger.views.runs import runs
 
 MAX_DEPTH = 20  # no policy allows as many
@@ -51,7 +51,7 @@ def of_card(db: Connection, card_id: CardId) -> tuple[ChildRow, ...]:
     return listed(db, ChildRow, children, "run_id", "proposal", card_id=card_id)
 
 
-def parent_of(db: Connection, repository: str, number: int) -> CardId | None:
+def proposing_card(db: Connection, repository: str, number: int) -> CardId | None:
     """Return the card whose run proposed the issue; None for an issue of people."""
     card_id: CardId | None = value(db, children.c.card_id, repository=repository, number=number)
     return card_id
@@ -61,7 +61,7 @@ def depth_of(db: Connection, card: CardRow) -> int:
     """Return how many cards stand above the card whose agents made the next one; at most MAX_DEPTH."""
     above: CardRow | None = card
     for depth in range(MAX_DEPTH):
-        parent_id = parent_of(db, above.repository or "", above.number or -1) if above else None
+        parent_id = proposing_card(db, above.repository or "", above.number or -1) if above else None
         if parent_id is None:
             return depth
         above = get_card(db, parent_id)
@@ -88,7 +88,7 @@ def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
 
 @fold.on(CardConverted)
 def _transferred(db: Connection, _it: Recorded, event: CardConverted) -> None:
-    place = place_of(event.place_before)
+    place = issue_place(event.place_before)
     if place is not None:
         now = {"repository": event.repository, "number": event.number}
         change(db, children, {"repository": place[0], "number": place[1]}, **now)

@@ -77,7 +77,7 @@ def failures_of(db: Connection, card_id: CardId, head: str) -> tuple[CheckFailur
     return listed(db, CheckFailureRow, failures, "name", card_id=card_id, head=head)
 
 
-def waiting(db: Connection) -> tuple[CiRow, ...]:
+def awaited_checks(db: Connection) -> tuple[CiRow, ...]:
     """Return the cards whose checks are awaited, the longest waiting first."""
     return all_rows(db, CiRow, pick(CiRow, ci).where(_WAITS).order_by(ci.c.since))
 

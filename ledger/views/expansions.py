@@ -1,4 +1,4 @@
-"""What an `ai_task` rule wrote last over an issue's description, and the description before."""
+"""The newest text of an `ai_task` rule over an issue's description, and the description before."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

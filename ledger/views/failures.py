@@ -34,7 +34,7 @@ def newest(db: Connection, limit: int) -> tuple[FailureRow, ...]:
     return all_rows(db, FailureRow, pick(FailureRow, failures).order_by(failures.c.seq.desc()).limit(limit))
 
 
-def count(db: Connection) -> int:
+def count_failures(db: Connection) -> int:
     """Return how many events were skipped."""
     return db.scalar(select(func.count()).select_from(failures)) or 0
 

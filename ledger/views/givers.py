@@ -29,8 +29,8 @@ givers = Table("view_givers", VIEWS, *columns(GiverRow, "seq"), Index("view_give
 fold = Fold()
 
 
-def count(db: Connection, board_id: BoardId, by: str, since: datetime) -> int:
-    """Return the count of their commands on the board after `since`: no board uses up what another obeys."""
+def count_commands(db: Connection, board_id: BoardId, by: str, since: datetime) -> int:
+    """Return the count of their commands on the board after `since`: no board uses up another's limit."""
     return int(_count.scalar(db, {"board_id": board_id, "by": by, "since": since}))
 
 

@@ -55,7 +55,7 @@ def of_board(db: Connection, board_id: BoardId) -> HaltRow | None:
     return find(db, HaltRow, halts, board_id=board_id)
 
 
-def due(db: Connection, now: datetime) -> tuple[HaltRow, ...]:
+def due_halts(db: Connection, now: datetime) -> tuple[HaltRow, ...]:
     """Return the halts that have waited long enough and have no probing run."""
     return all_rows(db, HaltRow, _due, now=now)
 

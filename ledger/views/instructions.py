@@ -46,7 +46,7 @@ agent_pins = Table("view_agent_pins", VIEWS, *columns(AgentPinned, "card_id"))
 fold = Fold()
 
 
-def stack(db: Connection, run_id: RunId) -> tuple[LayerRow, ...]:
+def stack_rows(db: Connection, run_id: RunId) -> tuple[LayerRow, ...]:
     """Return the run's newest layers in their order; none before the first claim is prepared."""
     return listed(db, LayerRow, layers, "place", run_id=run_id)
 

@@ -1,4 +1,4 @@
-"""Cards that programs asked for: each request with what became of it."""
+"""Cards that programs asked for: each request with its outcome."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -41,7 +41,7 @@ Index("view_jobs_user", jobs.c.user_id, jobs.c.at)
 fold = Fold()
 
 
-def key_of(request: str) -> str:
+def request_key(request: str) -> str:
     """Return the outbox key of a request."""
     return f"job:{request}"
 
@@ -76,7 +76,7 @@ def _made(db: Connection, _it: Recorded, event: JobMade) -> None:
 @fold.on(EntryGivenUp)
 def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
     if event.act == ACT:
-        change(db, jobs, {"key": event.key.removeprefix(key_of(""))}, problem=event.because)
+        change(db, jobs, {"key": event.key.removeprefix(request_key(""))}, problem=event.because)
 
 
 fold.on(RepositoryMoved)(setter(jobs, lambda e: {"repository": e.after}, repository="before"))

@@ -116,7 +116,7 @@ def parent_of(db: Connection, card_id: CardId) -> ParentRow | None:
     return find(db, ParentRow, parents, card_id=card_id)
 
 
-def place_of(issue: str) -> Place | None:
+def issue_place(issue: str) -> Place | None:
     """Return the place of owner/repository#number; None for any other text."""
     repository, _, number = issue.rpartition("#")
     return (repository, int(number[:18])) if repository and number.isdecimal() else None
@@ -161,7 +161,7 @@ def dependents(db: Connection, repository: str, number: int, limit: int) -> tupl
     return values(db, links.c.card_id, "card_id", limit=limit, repository=repository, number=number)
 
 
-def held() -> Select[tuple[str]]:
+def held_cards() -> Select[tuple[str]]:
     """Return the query for the cards that may not start."""
     return select(links.c.card_id).where(_holds())
 
@@ -169,7 +169,7 @@ def held() -> Select[tuple[str]]:
 def circle(db: Connection, card_id: CardId) -> tuple[Step, ...]:
     """Return the way on which the card waits for itself, from its issue to its issue; empty if there is none.
 
-    Only what the ledger knows is walked, and of that MAX_WALKED issues at most.
+    Only dependencies in the ledger are walked, over MAX_WALKED issues at most.
     """
     card = known_cards.get(db, card_id)
     if card is None or card.repository is None or card.number is None:
@@ -211,7 +211,7 @@ def _way(came_from: dict[Place, Place], home: Place, last: Place) -> tuple[Place
 def _steps(db: Connection, frontier: list[Place]) -> Iterable[tuple[Place, Place, bool]]:
     """Yield which issue waits for which, of the issues of the frontier that have a card; is that public?
 
-    An issue waits for what blocks it, and with a queued run that says so for its sub-issues.
+    An issue waits for its blockers, and with a queued run that says so for its sub-issues.
     """
     of_links, of_parts = _step_queries()
     for start in range(0, len(frontier), AT_ONCE):
@@ -252,7 +252,7 @@ def _seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
         public = row["repository"] in event.public
         insert(db, links, {"card_id": event.card_id, "done": done, "public": public, **row})
     drop(db, parents, card_id=event.card_id)
-    if (place := place_of(event.parent)) is not None:
+    if (place := issue_place(event.parent)) is not None:
         above = {"repository": place[0], "number": place[1], "public": place[0] in event.public}
         keep(db, parents, {"card_id": event.card_id}, above)
 
@@ -291,7 +291,7 @@ def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> 
 
 @fold.on(CardConverted)
 def _issue_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
-    if (was := place_of(event.place_before)) is not None:
+    if (was := issue_place(event.place_before)) is not None:
         before = {"repository": was[0], "number": was[1]}
         _carry(db, before, repository=event.repository, number=event.number)
 

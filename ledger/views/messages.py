@@ -20,7 +20,6 @@ from sqlalchemy import (
 
 from ledger.db.column_types import Prose
 from ledger.db.rows import all_rows, change, columns, fields_for, keep, pick, record, recorder, value
-from ledger.db.rows import count as count_rows
 from ledger.db.statements import Statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -107,7 +106,9 @@ def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
     return value(db, messages.c.seq, **_comment(card_id, place, comment_id)) is not None
 
 
-def held(db: Connection, card_id: CardId, limit: int, *, vouched: bool = False) -> tuple[MessageRow, ...]:
+def held_messages(
+    db: Connection, card_id: CardId, limit: int, *, vouched: bool = False
+) -> tuple[MessageRow, ...]:
     """Return the newest comments and reviews by people without write access, the oldest first: those that
     wait, or those that somebody let through (`vouched`).
     """
@@ -137,11 +138,6 @@ def _counted(place: str) -> str:
     if place in VERDICTS:
         return "verdict"
     return place if place == "review" else "issue"
-
-
-def count(db: Connection, card_id: CardId) -> int:
-    """Return how many messages the card has."""
-    return count_rows(db, messages, card_id=card_id)
 
 
 @fold.on(PersonSaid)

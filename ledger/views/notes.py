@@ -1,4 +1,4 @@
-"""The findings that agents noted in each run."""
+"""Notes of the agents in each run."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -37,7 +37,7 @@ def get(db: Connection, card_id: CardId) -> PlacementRow | None:
     return find(db, PlacementRow, placements, card_id=card_id)
 
 
-def cards_in(db: Connection, repository: str) -> tuple[CardRow, ...]:
+def cards_working_in(db: Connection, repository: str) -> tuple[CardRow, ...]:
     """Return the cards on the board whose issue, placement or open pull request is in the repository."""
     placed = select(placements.c.card_id).where(placements.c.repository == repository)
     pulled = (cards.c.pull_repository == repository) & (cards.c.pull_state == "open")
@@ -53,7 +53,7 @@ def asking(db: Connection, board_id: BoardId, limit: int) -> tuple[CardId, ...]:
     return tuple(CardId(card_id) for card_id in db.scalars(query.order_by(cards.c.card_id).limit(limit)))
 
 
-def moved_on(db: Connection, board_id: BoardId) -> tuple[tuple[str, str], ...]:
+def renamed_repositories(db: Connection, board_id: BoardId) -> tuple[tuple[str, str], ...]:
     """Return the repositories of the board's cards that have another name than cards say: now, and then."""
     query = _on_board(board_id, placements.c.repository, placements.c.named)
     query = query.where(placements.c.repository != placements.c.named)

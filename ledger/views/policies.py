@@ -48,7 +48,7 @@ def current(db: Connection, board_id: BoardId) -> PolicyRow | None:
     return find(db, PolicyRow, policies, board_id=board_id)
 
 
-def digest(db: Connection, board_id: BoardId) -> str:
+def policy_digest(db: Connection, board_id: BoardId) -> str:
     """Return the digest of the file in force; empty where none is."""
     return value(db, policies.c.digest, board_id=board_id) or ""
 

@@ -52,7 +52,6 @@ questions = Table(
     Index("view_questions_part", "part"),
 )
 fold = Fold()
-_WAITS = questions.c.answered_at.is_(None) & ~questions.c.withdrawn
 
 
 def get(db: Connection, question_id: QuestionId) -> QuestionRow | None:

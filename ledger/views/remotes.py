@@ -54,17 +54,12 @@ def get(db: Connection, key: EntryKey) -> RemoteRow | None:
     return find(db, RemoteRow, remotes, key=key)
 
 
-def of_card(db: Connection, card_id: CardId) -> tuple[RemoteRow, ...]:
-    """Return the acts carried out for the card, the oldest first."""
-    return listed(db, RemoteRow, remotes, "at", card_id=card_id)
-
-
 def cards_of(db: Connection, remote_id: str) -> frozenset[CardId]:
     """Return the cards whose acts had that result."""
     return frozenset(values(db, remotes.c.card_id, remote_id=remote_id))
 
 
-def given_up(db: Connection, card_id: CardId | None = None) -> tuple[GivenUpRow, ...]:
+def given_up_keys(db: Connection, card_id: CardId | None = None) -> tuple[GivenUpRow, ...]:
     """Return the acts that failed for good, of the card or of all, the oldest first."""
     if card_id is None:
         return listed(db, GivenUpRow, failures, "at")

@@ -1,4 +1,4 @@
-"""What the model of each `ai_task` rule wrote last for a card's next runs."""
+"""The newest brief by the model of each `ai_task` rule for a card's next runs."""
 
 from dataclasses import dataclass
 

@@ -195,7 +195,7 @@ def of_card(db: Connection, card_id: CardId, limit: int = 20) -> tuple[RunRow, .
     return listed(db, RunRow, runs, "-serial", limit=limit, card_id=card_id)
 
 
-def repositories_of(db: Connection, card_id: CardId) -> frozenset[str]:
+def worked_in(db: Connection, card_id: CardId) -> frozenset[str]:
     """Return where the card's runs worked, all of them."""
     return frozenset(values(db, runs.c.repository, card_id=card_id))
 

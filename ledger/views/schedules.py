@@ -74,7 +74,7 @@ def count_open(db: Connection, board_id: BoardId, schedule: str, now: datetime) 
     return db.scalar(select(func.count()).select_from(each)) or 0
 
 
-def is_known(db: Connection, board_id: BoardId, schedule: str, due_at: datetime, event: str) -> bool:
+def is_recorded(db: Connection, board_id: BoardId, schedule: str, due_at: datetime, event: str) -> bool:
     """Tell whether the event of that time has made a card of the schedule, or will."""
     key = dict(zip(MADE_KEY, (board_id, schedule, due_at, event), strict=True))
     return find(db, ScheduledCardRow, made, **key) is not None
@@ -87,7 +87,7 @@ def is_made(db: Connection, board_id: BoardId, repository: str, number: int) -> 
     )
 
 
-def key_of(board_id: BoardId, schedule: str, due_at: datetime, event: str = "") -> str:
+def schedule_key(board_id: BoardId, schedule: str, due_at: datetime, event: str = "") -> str:
     """Return the key of the outbox's entry that makes the card."""
     return ":".join(filter(None, ("scheduled", board_id, schedule, f"{due_at:%Y%m%dT%H%M%S}", event)))
 
@@ -123,5 +123,5 @@ def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
         return
     board_id = BoardId(event.card_id)
     for row in listed(db, ScheduledCardRow, made, board_id=board_id, number=0):
-        if key_of(board_id, row.schedule, row.due_at, row.event) == event.key:
+        if schedule_key(board_id, row.schedule, row.due_at, row.event) == event.key:
             change(db, made, {name: getattr(row, name) for name in MADE_KEY}, number=-1)

@@ -26,7 +26,7 @@ subscriptions = Table("view_subscriptions", VIEWS, *columns(SubscriptionRow, "ca
 fold = Fold()
 
 
-def names(db: Connection, card_id: CardId) -> frozenset[str]:
+def subscribers_of(db: Connection, card_id: CardId) -> frozenset[str]:
     """Return who follows the card, in small letters."""
     return frozenset(values(db, subscriptions.c.name, card_id=card_id))
 

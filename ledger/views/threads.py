@@ -52,11 +52,6 @@ def pending_count(db: Connection, card_id: CardId) -> int:
     return count(db, threads, card_id=card_id, answered_by=None)
 
 
-def of_run(db: Connection, run_id: RunId) -> tuple[ThreadRow, ...]:
-    """Return the threads that the run answered."""
-    return listed(db, ThreadRow, threads, "seq", "thread_id", answered_by=run_id)
-
-
 @fold.on(ReviewSubmitted)
 def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
     if not event.trusted:

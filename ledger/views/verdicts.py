@@ -38,7 +38,7 @@ reviews = Table(
 fold = Fold()
 
 
-def knows(db: Connection, card_id: CardId, review_id: int) -> bool:
+def knows_review(db: Connection, card_id: CardId, review_id: int) -> bool:
     """Tell whether the review was recorded, so that two deliveries of it are one event."""
     return bool(value(db, reviews.c.heard, card_id=card_id, review_id=review_id))
 
@@ -49,7 +49,7 @@ def asked_at(db: Connection, card_id: CardId) -> datetime | None:
     return at
 
 
-def asking(db: Connection, card_id: CardId) -> tuple[str, ...]:
+def change_requesters(db: Connection, card_id: CardId) -> tuple[str, ...]:
     """Return who requested changes and has not looked again since."""
     return values(db, verdicts.c.author, "review_id", card_id=card_id, verdict="changes_requested")
 

@@ -7,7 +7,7 @@ from pydantic import Field
 from ledger.events.board import CardExplained
 from ledger.states import CardState, Gate
 from rules.card import merge_lane
-from rules.card.state import change
+from rules.card.state import change_state
 from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, MarkReady, MergePull, Say
@@ -57,12 +57,12 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
         because = f"pull request #{pull.number} could not be merged: {missing}, {_THEN}"
         # Nobody looks at a card in its last column again: the comment calls for somebody.
         notice = Say(card, f"merge:{occasion.key}", sentence(because), "pull")
-        return change(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+        return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
     ready = (MarkReady(card, about=occasion.key),) if pull.draft else ()
     because = f"merging pull request #{pull.number}"
     in_lane = settings.lane and policy.archetype(snapshot.column).IS_FINAL
     if in_lane and snapshot.lane_ahead:
-        return merge_lane.wait(policy, snapshot)
+        return merge_lane.wait_for_turn(policy, snapshot)
     act = MergePull(card, settings.method, pull.head, occasion.key, requires=settings.requires, fresh=in_lane)
     if in_lane:
         return Decision((*ready, act)) + merge_lane.lead(policy, snapshot, pull)
@@ -82,7 +82,7 @@ def _checked_first(
     because = (
         f"pull request #{pull.number} is checked first, for somebody else pushed its commit; then merged"
     )
-    return change(policy, snapshot, CardState.BLOCKED, because) + started
+    return change_state(policy, snapshot, CardState.BLOCKED, because) + started
 
 
 def headline(settings: Settings) -> str:

@@ -23,7 +23,7 @@ def played(policy: Policy, column: ColumnPolicy, pinned: str, labels: tuple[str,
     return column.played_by(choice, policy.board.specialists)
 
 
-def names(board: BoardRules) -> tuple[str, ...]:
+def agent_names(board: BoardRules) -> tuple[str, ...]:
     """Return the names of the agents that any column lists, as a label can have them."""
     listed = (choice.removeprefix(MARK) for column in board.columns.values() for choice in column.agents)
     return tuple(dict.fromkeys(name for name in listed if len(PREFIX + name) <= MAX_LABEL))

@@ -5,7 +5,7 @@ from typing import Any
 
 from ledger.events.policy import ColumnChange
 from ledger.states import CardState
-from rules.card.state import change, derive_state
+from rules.card.state import change_state, derive_state
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision
 from rules.policy.column import ColumnPolicy
@@ -26,7 +26,7 @@ def act(
     for index, step in enumerate(steps):
         if step["action"] == "start_run" and brief is not None:
             because = "its run starts once a rule's model has written the brief, or with /cardinal retry"
-            decided += change(policy, snapshot, CardState.BLOCKED, because)
+            decided += change_state(policy, snapshot, CardState.BLOCKED, because)
             continue
         part = ACTIONS.load(step["action"])
         here = RuleTrigger(f"{occasion.rule}/{index}", occasion.by, occasion.now)

@@ -3,7 +3,7 @@
 from ledger.ids import RunId
 from ledger.model.limit_answers import GO_WITHOUT, RETRY_PART, STOP, Subject, subject_of
 from ledger.states import BY_ITSELF, CardState
-from rules.intents.internal import AnswerQuestion, AskQuestion
+from rules.intents.internal import AskQuestion
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import BlockerSeen, OpenQuestion, Snapshot, Standing
@@ -13,7 +13,7 @@ MAX_NAMED = 3
 ELSEWHERE = "an issue in another repository"
 
 
-def waiting(policy: Policy, snapshot: Snapshot) -> tuple[CardState, str] | None:
+def why_waiting(policy: Policy, snapshot: Snapshot) -> tuple[CardState, str] | None:
     """Return the state of a waiting card and its reason; None when nothing holds its queued run back.
 
     Whoever may read the card may read the reason: it names no private issue of another repository.
@@ -64,7 +64,7 @@ def _named(policy: Policy, blockers: list[BlockerSeen]) -> str:
 
 def ask_about_blockers(policy: Policy, snapshot: Snapshot, run_id: RunId) -> Decision:
     """Ask people, as a comment that notifies, where the run cannot start without them."""
-    held, about_part = waiting(policy, snapshot), _ask_about_part(policy, snapshot)
+    held, about_part = why_waiting(policy, snapshot), _ask_about_part(policy, snapshot)
     if held is None or held[0] is not CardState.NEEDS_INPUT:
         return about_part
     # The key stands in the comment, too.
@@ -88,7 +88,7 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
         if not asks_about_part(waits) or waits.part in {it.run_id for it in snapshot.failed_parts}:
             return Decision()
         over = "No answer is needed any more."
-        answer = AnswerQuestion(snapshot.card_id, run.run_id, waits.question_id, BY_ITSELF, over)
+        answer = waits.answer(run.run_id, BY_ITSELF, over)
         settled = Decision((answer,), (f"{waits.question_id} is over",))
     failed = next((it for it in snapshot.failed_parts if not it.is_asked), None)
     if failed is None:

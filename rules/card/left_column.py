@@ -6,8 +6,8 @@ from ledger.events.board import CardHeldBack, CardMoved
 from ledger.model.limit_answers import CANCEL, FINISH, Subject
 from ledger.states import RUN_HELD, Ending, RunState
 from rules.card.state import derive_state
-from rules.card.trigger import stamp
-from rules.intents.internal import AnswerQuestion, AskQuestion, EndRun, StopRun
+from rules.card.trigger import time_stamp
+from rules.intents.internal import AskQuestion, EndRun, StopRun
 from rules.intents.outbound import Decision, Intent, MoveCard, RuleEvent, Say
 from rules.policy.model import Policy
 from rules.snapshot import RunSeen, Snapshot
@@ -26,7 +26,7 @@ def only_waits(run: RunSeen) -> bool:
     return not run.begun and run.state in (RunState.QUEUED, RunState.PARKED)
 
 
-def let_go(snapshot: Snapshot, wanted: str | None, run: RunSeen) -> Decision:
+def let_run_go(snapshot: Snapshot, wanted: str | None, run: RunSeen) -> Decision:
     """End a run that only waits: the card may go, and is served where it stands once the run has ended."""
     where = f"to {code(wanted)}" if wanted else "out of its column"
     because = f"{_named(snapshot)} dragged the card {where} before {run.run_id} began"
@@ -75,7 +75,7 @@ def apply_on_leave(
     wanted, card = event.after, snapshot.card_id
     if run.stop_asked == "cancel":
         return Decision((), (f"{run.run_id} is being cancelled already",))
-    back = MoveCard(card, run.column, about=f"back:{run.run_id}:{stamp(now)}", source=wanted or "")
+    back = MoveCard(card, run.column, about=f"back:{run.run_id}:{time_stamp(now)}", source=wanted or "")
     if snapshot.put_back >= MAX_BACK:
         return _given_way(snapshot, run, wanted)
     if wanted is None:
@@ -97,7 +97,7 @@ def apply_on_leave(
         text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}: "
         text += "it was put back until that run has ended. `/cardinal cancel` stops it, "
         text += "`/cardinal finish` lets it go on to its end."
-        return Decision((*hold, Say(card, f"leave:{run.run_id}:{stamp(now)}", text)), (text,))
+        return Decision((*hold, Say(card, f"leave:{run.run_id}:{time_stamp(now)}", text)), (text,))
     text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}. "
     text += "Cancel it, or let it finish?"
     return Decision((*hold, AskQuestion(card, run.run_id, Subject.LEAVING, text, (CANCEL, FINISH))), (text,))
@@ -127,21 +127,19 @@ def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen)
     card = snapshot.card_id
     kept: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, "", _who(snapshot)),)
     if run.leaving:
-        answer = AnswerQuestion(
-            card, run.run_id, run.leaving.question_id, _who(snapshot), "The card was put back."
-        )
+        answer = run.leaving.answer(run.run_id, _who(snapshot), "The card was put back.")
         return Decision((*kept, answer), ("somebody put the card back: the run just goes on",))
     return derive_state(policy, snapshot) + Decision(
         kept, ("somebody put the card back: the run just goes on",)
     )
 
 
-def release(snapshot: Snapshot, now: datetime) -> Decision:
+def release_card(snapshot: Snapshot, now: datetime) -> Decision:
     """Move a card that was held back to where it was wanted, once its run has ended."""
     if not snapshot.held_back or snapshot.run is None:
         return Decision()
     card, wanted = snapshot.card_id, snapshot.held_back
-    about = f"release:{snapshot.run.run_id}:{stamp(now)}"
+    about = f"release:{snapshot.run.run_id}:{time_stamp(now)}"
     move = MoveCard(card, wanted, about=about, source=snapshot.column or "")
     return Decision(
         (CardHeldBack(card, "", "policy"), move), (f"the card goes to {code(wanted)}, as was wanted",)

@@ -6,8 +6,8 @@ from rules.text import plain
 
 _OUT_OF_REACH = "{target} is out of reach ({reason}): see `cardinal doctor`"
 _UNACCEPTED = (
-    "{target} has not accepted what the App needs ({detail}): an owner does in {target}'s settings, under "
-    "GitHub Apps"
+    "{target} has not accepted the permissions of the App ({detail}): an owner does so in {target}'s "
+    "settings, under GitHub Apps"
 )
 _LOST = {
     "uninstalled": "the App is not installed on {target} any more: install it again, `cardinal init` "
@@ -49,7 +49,7 @@ def is_outside(repository: str, owner: str) -> bool:
     return repository.partition("/")[0].casefold() != owner.casefold()
 
 
-def outside(repository: str, owner: str) -> str:
+def outside_owner(repository: str, owner: str) -> str:
     """Return the sentence about a repository that was given to another owner."""
     next_step = "name another repository, or transfer it back"
     return f"{plain(repository, 140)} is outside of {plain(owner, 60)}: {next_step}"

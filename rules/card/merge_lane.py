@@ -7,7 +7,7 @@ from ledger.states import CardState, Reason
 from rules.card import sibling_rebase
 from rules.card.column_actions import act
 from rules.card.move_rights import may_move
-from rules.card.state import change, explain
+from rules.card.state import change_state, explain
 from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
@@ -16,20 +16,20 @@ from rules.snapshot import PullSeen, Snapshot
 from rules.text import ordinal, sentence
 
 
-def wait(policy: Policy, snapshot: Snapshot) -> Decision:
+def wait_for_turn(policy: Policy, snapshot: Snapshot) -> Decision:
     """Let the card wait behind the others, and say at which place."""
     ahead = snapshot.lane_ahead
     because = f"approved, {ordinal(len(ahead) + 1)} in the merge lane behind #{ahead[-1]}"
-    return change(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_LANE)
+    return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_LANE)
 
 
 def lead(policy: Policy, snapshot: Snapshot, pull: PullSeen) -> Decision:
     """Give the card its turn."""
     because = f"1st in the merge lane: merging pull request #{pull.number}"
-    return change(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_TURN)
+    return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_TURN)
 
 
-def advance(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+def advance_lane(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Give a waiting card its new place, or its turn once nobody is before it."""
     column = policy.column(snapshot.column)
     waits = snapshot.reason is Reason.MERGE_LANE and snapshot.open_pull is not None
@@ -47,7 +47,7 @@ def outdated(policy: Policy, snapshot: Snapshot, event: MergeOutdated, now: date
     first = "1st in the merge lane: it is rebased on the newest base and checked there, then merged"
     if snapshot.checking is not None and snapshot.checking.alive:
         return explain(snapshot, first, Reason.MERGE_TURN)
-    begun = sibling_rebase.begin(policy, snapshot, now)
+    begun = sibling_rebase.begin_rebase(policy, snapshot, now)
     if any(isinstance(intent, QueueRun) for intent in begun.intents):
         return begun + explain(snapshot, first, Reason.MERGE_TURN)
     # The next one gets its turn; nobody looks at a card in its last column again.

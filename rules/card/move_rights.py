@@ -23,10 +23,17 @@ from ledger.events.board import (
 from ledger.events.conversation import CommentReleased
 from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.events.placement import RepositoryResolved
-from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected, RunSteered
+from ledger.events.run import (
+    PlanApproved,
+    PlanRebound,
+    PlanRedirected,
+    QuestionAnswered,
+    RunRequeued,
+    RunSteered,
+)
 from ledger.states import CardState, Reason
 from rules.card.agent_choice import chooses
-from rules.card.state import change, explain
+from rules.card.state import change_state, explain
 from rules.intents import by_command, internal, outbound, rule_results
 from rules.intents.outbound import Decision, Intent, RuleEvent, Say
 from rules.policy.model import Policy
@@ -57,7 +64,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     CardToolAllowed,
     SkillsPinned,
     AgentPinned,
-    internal.RequeueRun,
+    RunRequeued,
     RunSteered,
     CommentReleased,
     StopOrdered,
@@ -66,7 +73,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     internal.EndRun,
     CardHeldBack,
     internal.AskQuestion,
-    internal.AnswerQuestion,
+    QuestionAnswered,
     BoardHalted,
     HaltLifted,
     outbound.MoveCard,
@@ -107,7 +114,9 @@ def may_move(policy: Policy, mover: Mover) -> bool:
     return covered(policy.board.move, role_of(mover.role), mover.login)
 
 
-def guard(policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, now: datetime) -> Decision:
+def guard_move(
+    policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, now: datetime
+) -> Decision:
     """Return the decision where it does nothing or the mover may; else only the sentence about that.
 
     The card stays where it was put: people move cards. It goes on when somebody who may moves it, or says so.
@@ -121,11 +130,11 @@ def guard(policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, n
     because = refusal(policy, snapshot)
     reason = Reason.OTHER if snapshot.mover.login else Reason.MOVER_UNKNOWN
     if snapshot.archived:
-        shown = change(policy, snapshot, CardState.ARCHIVED, because, reason)
+        shown = change_state(policy, snapshot, CardState.ARCHIVED, because, reason)
     elif snapshot.live_run:
         shown = explain(snapshot, because, reason)
     else:
-        shown = change(policy, snapshot, CardState.BLOCKED, because, reason)
+        shown = change_state(policy, snapshot, CardState.BLOCKED, because, reason)
     if snapshot.is_draft:  # nobody can comment on it: its face says so
         return shown
     # Once an hour for each person and place: a card can be dragged without end, and each comment is a mail.

@@ -29,13 +29,13 @@ def holding(shared: Iterable[SharedFiles], own_pull: int) -> tuple[SharedFiles, 
     return tuple(it for it in shared if it.at_work or (it.pull and (not own_pull or it.pull < own_pull)))
 
 
-def obstacle(shared: Iterable[SharedFiles], own_pull: int) -> str:
+def overlap_obstacle(shared: Iterable[SharedFiles], own_pull: int) -> str:
     """Return why a run waits where the policy says `overlap: wait`; empty when it does not."""
     held_by = describe(holding(shared, own_pull))
     return f"{held_by} as well: it waits until that is merged or closed (`overlap: wait`)" if held_by else ""
 
 
-def noticed(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
+def notice_overlap(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
     """Say once on the card which other work changes the same files; `snapshot.shared` has them."""
     known = describe(snapshot.shared)
     if policy.board.overlap == "ignore" or not known or run.mode != "fix":

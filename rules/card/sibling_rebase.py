@@ -20,21 +20,21 @@ CONFLICT = "conflict"  # the reason of a run that could not rebase
 def after_merge(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Queue the rebase of a branch whose work is finished, within the hourly limit.
 
-    Left alone: a card whose run is alive or is only checked just now (that one looks again at its end), and
-    what GitHub merges by itself, through its queue or once its checks pass. A card in the merge lane is
-    rebased when it is its turn.
+    Left alone: a card whose run is alive or is only checked just now (that one looks again at its end), and a
+    pull request that GitHub merges by itself, through its queue or once its checks pass. A card in the merge
+    lane is rebased when it is its turn.
     """
     if policy.board.rebase != "on_merge" or snapshot.reason in (Reason.MERGE_LANE, Reason.MERGE_TURN):
         return Decision()
-    return begin(policy, snapshot, now)
+    return begin_rebase(policy, snapshot, now)
 
 
-def begin(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+def begin_rebase(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Queue the rebase of a finished branch, within the hourly limit."""
     pull, run = snapshot.open_pull, snapshot.run
     if pull is None or pull.awaits or snapshot.foreign:
         return Decision()
-    if run is None or not run.has_finished_work or pull.unfinished or check_only.obstacle(snapshot):
+    if run is None or not run.has_finished_work or pull.unfinished or check_only.check_obstacle(snapshot):
         return Decision()
     lately = begun_lately(snapshot.checking, now)
     if lately >= policy.limits.automatic_runs_per_hour:

@@ -6,7 +6,7 @@ from datetime import datetime
 from ledger.events.board import CardExplained
 from ledger.ids import CardId
 from ledger.states import ATTENTION, CARD_STEPS, CardState, Reason, RunState
-from rules.card.dependencies import waiting
+from rules.card.dependencies import why_waiting
 from rules.card.stops import blocked_by
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
@@ -29,8 +29,8 @@ class Rest:
 
 
 def legal_states(archetype: Archetype, after: CardState, *, live: bool) -> tuple[CardState, ...]:
-    """Return the states among which a card becomes `after`. What its live run says holds wherever it stands,
-    be it in a column that no policy names any more.
+    """Return the states among which a card becomes `after`. The states of its live run are legal wherever it
+    stands, be it in a column that no policy names any more.
     """
     kinds = (archetype, *(part for _, part in ARCHETYPES.all() if live and part.STARTS_RUNS))
     return next((kind.STATES for kind in kinds if after in kind.STATES), archetype.STATES)
@@ -53,7 +53,7 @@ def legal_way(legal: tuple[CardState, ...], before: CardState, after: CardState)
     return next(((state, after) for state in between if after in CARD_STEPS[state]), ())
 
 
-def change(
+def change_state(
     policy: Policy, snapshot: Snapshot, after: CardState, because: str, reason: Reason = Reason.OTHER
 ) -> Decision:
     """Return the steps to the state, or only the sentence when the card is in it and the sentence is new."""
@@ -82,8 +82,8 @@ def derive_state(policy: Policy, snapshot: Snapshot, because: str = "") -> Decis
     if rest is None:
         return Decision()
     if because:
-        return change(policy, snapshot, rest.state, because)
-    return change(policy, snapshot, rest.state, rest.because, rest.reason)
+        return change_state(policy, snapshot, rest.state, because)
+    return change_state(policy, snapshot, rest.state, rest.because, rest.reason)
 
 
 def explained(policy: Policy, snapshot: Snapshot, event: CardExplained, now: datetime) -> Decision:
@@ -143,7 +143,7 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Rest | Non
         case RunState.PARKED:
             who = f" by {run.stop_by}" if run.stop_by else ""
             return Rest(CardState.BLOCKED, f"{name} is paused{who}") if run.stop_asked == "pause" else None
-        case RunState.QUEUED if held := waiting(policy, snapshot):
+        case RunState.QUEUED if held := why_waiting(policy, snapshot):
             return Rest(*held, Reason.DEPENDENCY)
         case RunState.QUEUED | RunState.CLAIMED:
             return Rest(CardState.QUEUED, f"{name} waits for its turn")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from ledger.states import CardState, Reason
-from rules.card.state import change
+from rules.card.state import change_state
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -69,7 +69,7 @@ def _lines_of_text(body: str) -> Iterator[str]:
             yield line
 
 
-def resolve(policy: Policy, hints: Hints) -> ResolvedTarget:
+def resolve_target(policy: Policy, hints: Hints) -> ResolvedTarget:
     """Return the repository named by label, line or field, in that order; or the question for people."""
     by_label = {label.casefold(): target for label, target in policy.board.repositories.labels.items()}
     labels = [label for label in hints.labels if label.casefold() in by_label]
@@ -147,10 +147,10 @@ def _is_unread(policy: Policy, snapshot: Snapshot) -> bool:
     return not known and is_shared(policy, snapshot.repository)
 
 
-def ask(policy: Policy, snapshot: Snapshot) -> Decision:
+def ask_repository(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block the card with the question, and put it in a comment: once for each question."""
     because = problem(policy, snapshot)
-    shown = change(policy, snapshot, CardState.BLOCKED, because, Reason.REPOSITORY_UNCLEAR)
+    shown = change_state(policy, snapshot, CardState.BLOCKED, because, Reason.REPOSITORY_UNCLEAR)
     if _is_unread(policy, snapshot):
         return shown
     digest = sha256(because.encode()).hexdigest()[:16]

@@ -18,7 +18,7 @@ class RuleTrigger:
     @property
     def key(self) -> str:
         """Text for this occasion alone: every event is decided exactly once, at its own time."""
-        return f"{self.rule}@{stamp(self.now)}"
+        return f"{self.rule}@{time_stamp(self.now)}"
 
 
 def was_before(said_at: datetime | None, shown_at: datetime | None) -> bool:
@@ -26,6 +26,6 @@ def was_before(said_at: datetime | None, shown_at: datetime | None) -> bool:
     return said_at is not None and shown_at is not None and said_at < shown_at - CLOCKS_APART
 
 
-def stamp(now: datetime) -> str:
+def time_stamp(now: datetime) -> str:
     """Return the moment in microseconds, as text for keys."""
     return str(round(now.timestamp() * 1_000_000))

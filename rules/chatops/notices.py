@@ -103,7 +103,7 @@ def narrowed(subscriber: Subscriber, choice: NoticeChoice) -> NarrowedSubscriber
     )
 
 
-def kind_of(event: Event) -> NoticeKind | None:
+def notice_kind(event: Event) -> NoticeKind | None:
     """Return the kind of a notice about the event; None: it is no news for anybody outside."""
     match event:
         case QuestionAsked():

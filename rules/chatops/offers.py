@@ -26,10 +26,10 @@ class Urgency(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class CommandOffer:
-    """One command to give. `name` is `<command>` or `<command>:<what it is about>`, as in a source.
+    """One command to give. `name` is `<command>` or `<command>:<subject>`, as in a source.
 
-    It takes one of `choices` (its text, and what people read), or words after `asks`, or nothing. `subject`
-    is that of the question which it answers; `of_board` tells that it is about all cards.
+    It takes one of `choices` (its text, and the label for people), or words after `asks`, or nothing.
+    `subject` is that of the question which it answers; `of_board` tells that it is about all cards.
     """
 
     name: str
@@ -75,7 +75,7 @@ def others(
         if not (name in made and part.TAKES == "none")
         and isinstance(permit(policy, Parsed(name, ""), role=role, login=login), Permitted)
     )
-    hint = "What follows the word, where it takes something"
+    hint = "Text behind the word, where it takes one"
     return CommandOffer("", "More commands", hint, Urgency.CARD, choices=choices) if choices else None
 
 

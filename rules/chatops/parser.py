@@ -109,7 +109,7 @@ def of_button(identifier: str) -> Parsed | None:
 
 
 def of_form(name: str, text: str) -> Parsed | Mistyped:
-    """Return the command of a form: `<command>` or `<command>:<what it is about>`, with its text."""
+    """Return the command of a form: `<command>` or `<command>:<subject>`, with its text."""
     first, _, below = text.replace("\r\n", "\n").replace("\r", "\n").partition("\n")
     return _command(name.partition(":")[0], first.strip(), below)
 
@@ -171,7 +171,7 @@ def chosen_question(source: str) -> str:
 def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitted | RefusedCommand:
     """Say whether somebody with that role in the card's repository may give the command."""
     word = next(iter(parsed.argument.lower().split()), "")
-    for allowed in groups(policy, parsed.command, word):
+    for allowed in permitted_groups(policy, parsed.command, word):
         if not covered(allowed, role_of(role), login):
             scope = f" {word}" if word in COMMANDS.load(parsed.command).SCOPES else ""
             return RefusedCommand(
@@ -180,7 +180,7 @@ def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitte
     return Permitted()
 
 
-def groups(policy: Policy, command: str, word: str = "") -> tuple[tuple[str, ...], ...]:
+def permitted_groups(policy: Policy, command: str, word: str = "") -> tuple[tuple[str, ...], ...]:
     """Return roles and people in groups: whoever gives the command, with that first word, is in each.
 
     A group that holds whenever another one does is left out.
@@ -204,7 +204,7 @@ def _every_group(policy: Policy, command: str, word: str) -> Iterator[tuple[str,
 
 _WITH = {
     **dict.fromkeys((*SPENDING, Subject.SIZE), "budget"),
-    **dict.fromkeys((Subject.START, Subject.STAGE, Subject.ROUNDS), "approve"),
+    **dict.fromkeys((Subject.START, Subject.STAGE, Subject.STAGE_LOOPS), "approve"),
     Subject.PART: "retry",
 }
 
@@ -213,8 +213,8 @@ def refusal_to_answer(policy: Policy, subject: Subject, *, role: str, login: str
     """Return why somebody may not answer a question about that, in whatever way; empty when they may.
 
     A limit is lifted with money or time, so whom the policy trusts with `budget` must answer there, and whom
-    it trusts with `approve` where a stage waits, or with `retry` where a sub-issue failed; whoever changes
-    what CI does runs programs with the repository's secrets, so it takes who may `allow`.
+    it trusts with `approve` where a stage waits, or with `retry` where a sub-issue failed; whoever changes CI
+    runs programs with the repository's secrets, so it takes who may `allow`.
     """
     wanted = [needs(policy, "answer")]
     if (command := _WITH.get(subject, "")) in policy.board.commands:
@@ -244,18 +244,18 @@ def _refusal(typed: str, allowed: tuple[str, ...], role: Role, login: str) -> st
     return f"{code(typed)} needs {named}; {code(login)} has the role {code(role)} here."
 
 
-def unknown(word: str) -> str:
+def unknown_command(word: str) -> str:
     """Return that there is no such command, and which is meant; empty where there is one."""
     known = COMMANDS.names()
     if word in known:
         return ""
     meant = near(word, known)
     hint = f"Did you mean `/cardinal {meant}`? " if meant else ""
-    return f"There is no command {code(word, 40)}. {hint}`/cardinal help` lists what there is."
+    return f"There is no command {code(word, 40)}. {hint}`/cardinal help` lists all."
 
 
 def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
-    if because := unknown(word):
+    if because := unknown_command(word):
         return Mistyped(plain(word, 40), because)
     part = COMMANDS.load(word)
     if part.TAKES == "none":

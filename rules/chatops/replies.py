@@ -3,12 +3,13 @@
 from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven, CommandRefused
+from ledger.events.run import RunRequeued
 from ledger.model.limit_answers import CANCEL, CHOSEN_ONLY, FINISH, Code, Subject, codes_of, read, subject_of
 from ledger.states import RunState
-from rules.card.trigger import stamp, was_before
+from rules.card.trigger import time_stamp, was_before
 from rules.chatops.parser import APART, BOX, chosen_question, door_of, seen_stop
-from rules.intents.internal import AnswerQuestion, RequeueRun, StopRun
-from rules.intents.outbound import Decision, Intent, Say
+from rules.intents.internal import StopRun
+from rules.intents.outbound import Decision, Say
 from rules.snapshot import AnsweredQuestion, OpenQuestion, RunSeen, Snapshot
 from rules.text import code, plain
 
@@ -25,7 +26,7 @@ def about(given: CommandGiven) -> str:
     """Return the key under which answers to this command are one comment."""
     if door_of(given.source) == BOX:
         # The same box can be ticked again, and be answered otherwise then.
-        at = f":{stamp(given.said_at)}" if given.said_at else ""
+        at = f":{time_stamp(given.said_at)}" if given.said_at else ""
         return f"command:{given.comment_id}:{given.source}{at}"
     return f"command:{given.comment_id}"
 
@@ -40,7 +41,7 @@ def talk_of(event: CommandGiven | CommandRefused) -> str:
     return "issue" if event.place in ("issue", *APART) else "pull"
 
 
-def chosen(question: OpenQuestion, text: str) -> str:
+def chosen_option(question: OpenQuestion, text: str) -> str:
     """Return the choice that a number or its own words pick, else the text as it is."""
     word = text.strip()
     if word.isascii() and word.isdigit() and len(word) < 4 and 1 <= int(word) <= len(question.choices):
@@ -51,10 +52,10 @@ def chosen(question: OpenQuestion, text: str) -> str:
 
 def answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, text: str) -> Decision:
     """Record a written or ticked answer with its meaning, and let the run go on."""
-    return record_answer(snapshot, run, question, by, read(question, text), chosen(question, text))
+    return record_answer(snapshot, run, question, by, read(question, text), chosen_option(question, text))
 
 
-def choose(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code) -> Decision:
+def choose_answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code) -> Decision:
     """Record a choice that a command of its own made, and let the run go on."""
     labels = dict(zip(codes_of(question), question.choices, strict=False))
     return record_answer(snapshot, run, question, by, meant, labels.get(meant, meant))
@@ -64,16 +65,13 @@ def record_answer(
     snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code, text: str
 ) -> Decision:
     """Record the answer and let the run go on; one of the rules may cancel it."""
-    card = snapshot.card_id
-    record = AnswerQuestion(card, run.run_id, question.question_id, by, text, meant)
+    record = question.answer(run.run_id, by, text, meant)
     because = (f"{by} answered {question.question_id}",)
     if ends := _ENDS_BY.get(subject_of(question)):
-        stop = StopRun(card, run.run_id, "cancel", by, ends[1])
+        stop = StopRun(snapshot.card_id, run.run_id, "cancel", by, ends[1])
         return Decision((record, stop) if meant is ends[0] else (record,), because)
     # Not parked yet: its worker still holds it, and parking with an answered question lets it go on.
-    go: tuple[Intent, ...] = (
-        (RequeueRun(card, run.run_id, "answered"),) if run.state is RunState.PARKED else ()
-    )
+    go = (RunRequeued(run.run_id, "answered"),) if run.state is RunState.PARKED else ()
     return Decision((record, *go), because)
 
 
@@ -99,10 +97,8 @@ def answer_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -
     """Answer the question about leaving, where it is open."""
     if run.leaving is None:
         return Decision()
-    picked, question_id = CANCEL if cancel else FINISH, run.leaving.question_id
-    return Decision(
-        (AnswerQuestion(snapshot.card_id, run.run_id, question_id, by, picked.label, picked.code),)
-    )
+    picked = CANCEL if cancel else FINISH
+    return Decision((run.leaving.answer(run.run_id, by, picked.label, picked.code),))
 
 
 def is_stale_choice(given: CommandGiven, question: OpenQuestion | None) -> bool:

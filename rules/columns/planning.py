@@ -16,10 +16,10 @@ HAS_ASSISTANT = True
 def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
     """Let the assistant answer the newest messages."""
     actions = act(policy, snapshot, column.entry_actions, occasion)
-    return derive_state(policy, snapshot) + ask(snapshot) + actions
+    return derive_state(policy, snapshot) + ask_assistant(snapshot) + actions
 
 
-def ask(snapshot: Snapshot) -> Decision:
+def ask_assistant(snapshot: Snapshot) -> Decision:
     """Ask the assistant where there is something that it has not answered; a draft is converted first."""
     said = bool(snapshot.body.strip()) or snapshot.last_said > 0
     if not said:

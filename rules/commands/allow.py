@@ -9,7 +9,7 @@ from ledger.events.agent import CardToolAllowed
 from ledger.events.conversation import CommandGiven
 from ledger.model.limit_answers import Code, Subject, subject_of
 from rules.chatops.parser import WORKFLOWS
-from rules.chatops.replies import choose, say
+from rules.chatops.replies import choose_answer, say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -47,5 +47,5 @@ def _workflows(snapshot: Snapshot, given: CommandGiven) -> Decision:
     run, because = snapshot.live_run, (f"{given.by} allows changes of workflow files on this card",)
     allowed = Decision((CardToolAllowed(snapshot.card_id, WORKFLOWS, given.by),), because)
     if run and run.question and subject_of(run.question) is Subject.WORKFLOWS:
-        return allowed + choose(snapshot, run, run.question, given.by, Code.PUBLISH)
+        return allowed + choose_answer(snapshot, run, run.question, given.by, Code.PUBLISH)
     return allowed

@@ -48,7 +48,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)
     if refused:
         return replies.say(snapshot, given, refused)
-    picked, ticked = replies.chosen(question, given.argument), door_of(given.source) == BOX
+    picked, ticked = replies.chosen_option(question, given.argument), door_of(given.source) == BOX
     if replies.is_undecided(question, given.argument) or (ticked and picked not in question.choices):
         text = f"Please choose a number ({replies.numbers(question)}): `/cardinal answer 1`."
         return replies.say(snapshot, given, text)

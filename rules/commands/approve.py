@@ -4,14 +4,13 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected
+from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected, RunRequeued
 from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import RunState
 from rules.card.trigger import was_before
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import approved_plan, refusal_to_answer
-from rules.chatops.replies import beaten, beaten_by, choose, say
-from rules.intents.internal import RequeueRun
+from rules.chatops.replies import beaten, beaten_by, choose_answer, say
 from rules.intents.outbound import Decision, Intent, UntickBoxes
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -22,7 +21,7 @@ from rules.text import code
 USAGE = "/cardinal approve"
 ROLE = Role.WRITE
 INSTEAD = "To change the plan: `/cardinal redirect <text>`."
-STAGES = (Subject.START, Subject.STAGE, Subject.ROUNDS)
+STAGES = (Subject.START, Subject.STAGE, Subject.STAGE_LOOPS)
 BY_RULES = "Cardinal"  # who sends a plan back because the issue is another one now
 
 
@@ -66,9 +65,9 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     stale = _stale(snapshot, run, given)
     if stale is not None:
         return stale
-    card, because = snapshot.card_id, f"{given.by} approved plan {run.plan_revision} of {run.run_id}"
+    because = f"{given.by} approved plan {run.plan_revision} of {run.run_id}"
     approved = PlanApproved(run.run_id, run.plan_revision, given.by, plan_approval.bound(snapshot, run))
-    return Decision((approved, RequeueRun(card, run.run_id, "approved")), (because,))
+    return Decision((approved, RunRequeued(run.run_id, "approved")), (because,))
 
 
 def _of_a_plan(given: CommandGiven) -> bool:
@@ -85,7 +84,11 @@ def _stage(
             snapshot, given, f"The question of {run.run_id} was posted after that was written: read it."
         )
     refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)
-    return say(snapshot, given, refused) if refused else choose(snapshot, run, question, given.by, Code.GO_ON)
+    return (
+        say(snapshot, given, refused)
+        if refused
+        else choose_answer(snapshot, run, question, given.by, Code.GO_ON)
+    )
 
 
 def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | None:
@@ -102,7 +105,7 @@ def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | 
         why = f"Nobody objected, but {plan_approval.ISSUE} changed: read it again in the briefing."
         again = (
             PlanRedirected(run.run_id, run.plan_revision, BY_RULES, why),
-            RequeueRun(card, run.run_id, "redirected"),
+            RunRequeued(run.run_id, "redirected"),
         )
         return Decision(again, (anew,)) + say(snapshot, given, anew)
     changed = plan_approval.moved_on(snapshot, run, given.base)

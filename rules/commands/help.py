@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.parts import charter
-from rules.chatops.parser import groups
+from rules.chatops.parser import permitted_groups
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -20,14 +20,14 @@ TAKES = "optional"
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Post the table of all commands."""
-    return say(snapshot, given, table(policy))
+    return say(snapshot, given, command_table(policy))
 
 
-def table(policy: Policy) -> str:
+def command_table(policy: Policy) -> str:
     """Return a Markdown table of the commands, their effects and who may give them."""
-    rows = ["| command | what it does | who |", "| --- | --- | --- |"]
+    rows = ["| command | effect | who |", "| --- | --- | --- |"]
     for name, part in COMMANDS.all():
-        every = groups(policy, name)
+        every = permitted_groups(policy, name)
         who = " and ".join(alternatives(code(word) for word in group) for group in every)
         usage = part.USAGE.replace("|", "\\|")
         rows.append(f"| `{usage}` | {charter(part)} | {who} |")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.card.trigger import stamp
+from rules.card.trigger import time_stamp
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import left_column
 from rules.chatops.replies import say
@@ -45,6 +45,6 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     if run is not None:
         text = f"{run.run_id} lives, so the card stays: `/cardinal cancel` first, or drag the card."
         return say(snapshot, given, text)
-    about = f"command:{stamp(now)}"
+    about = f"command:{time_stamp(now)}"
     move = MoveCard(snapshot.card_id, column, about, source=snapshot.column or "", by=given.by)
     return Decision((move,), (f"{given.by} moves the card to {column}",))

@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from ledger.events.run import PlanRedirected, RunSteered
+from ledger.events.run import PlanRedirected, RunRequeued, RunSteered
 from ledger.states import RUN_HELD, RunState
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
-from rules.intents.internal import RequeueRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -36,11 +35,11 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Redirect the newest plan where one waits for approval, else steer the agent."""
-    run, card = snapshot.live_run, snapshot.card_id
+    run = snapshot.live_run
     if run and run.state is RunState.AWAITING_APPROVAL:
         intents = (
             PlanRedirected(run.run_id, run.plan_revision, given.by, given.argument),
-            RequeueRun(card, run.run_id, "redirected"),
+            RunRequeued(run.run_id, "redirected"),
         )
         return Decision(intents, (f"{given.by} redirected plan {run.plan_revision} of {run.run_id}",))
     if run is None:

@@ -5,11 +5,11 @@ from datetime import datetime
 
 from ledger.events.board import HaltLifted, StopLifted
 from ledger.events.conversation import CommandGiven
+from ledger.events.run import RunRequeued
 from rules.card.stops import blocked_by, stopped_by
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import SEEN_STOP, Parsed, RefusedCommand, permit
 from rules.chatops.replies import STALE_STOP, is_stale_stop, say
-from rules.intents.internal import RequeueRun
 from rules.intents.outbound import Decision, Intent, RuleEvent
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -60,7 +60,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     if scope == "board" and snapshot.halt:
         intents.append(HaltLifted(snapshot.board_id, snapshot.halt.cause, given.by))
     if scope == "card" and run and run.paused:
-        intents.append(RequeueRun(card, run.run_id, "resumed", given.by))
+        intents.append(RunRequeued(run.run_id, "resumed", by=given.by))
     if intents:
         return Decision(tuple(intents), (f"{given.by} resumes the {scope}",))
     return say(snapshot, given, _nothing(snapshot, scope))

@@ -14,7 +14,7 @@ from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.runs.mode import again
-from rules.runs.start import obstacle, queue
+from rules.runs.start import queue_card, start_obstacle
 from rules.snapshot import Snapshot
 
 USAGE = "/cardinal retry"
@@ -26,7 +26,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer another attempt where one may start, and in a terminal column another merge."""
     run = snapshot.run
     merges = policy.archetype(snapshot.column).IS_FINAL and snapshot.open_pull
-    if run and not run.alive and (merges or not obstacle(policy, snapshot)):
+    if run and not run.alive and (merges or not start_obstacle(policy, snapshot)):
         hint = "Try the merge again" if merges else "Try again, with what was said since"
         looks_first = run.ending is Ending.SUCCEEDED and not merges  # there is something to review
         urgency = Urgency.CARD if looks_first else Urgency.RUN
@@ -41,7 +41,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return act(policy, snapshot, column.entry_actions, RuleTrigger("retry", given.by, now))
     if snapshot.begun and was_before(given.said_at, snapshot.begun[0]):
         return say(snapshot, given, "That was said before the newest run, so no other one was started.")
-    because = obstacle(policy, snapshot)
+    because = start_obstacle(policy, snapshot)
     if because:
         return say(snapshot, given, f"No run was started: {because}.")
-    return queue(policy, snapshot, by=given.by, door=door_of(given.source), mode=again(policy, snapshot))
+    return queue_card(policy, snapshot, by=given.by, door=door_of(given.source), mode=again(policy, snapshot))

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from rules.chatops.replies import say
-from rules.explain import status
+from rules.explain import card_status
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -17,4 +17,4 @@ INSTEAD = "It always speaks of this card."
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Post the state of the card, its run and its pull request."""
-    return say(snapshot, given, status(policy, snapshot))
+    return say(snapshot, given, card_status(policy, snapshot))

@@ -1,9 +1,10 @@
 """Lost and regained access: its meaning for the cards of a repository or an organisation."""
 
+from ledger.events.run import RunRequeued
 from ledger.states import RUN_HELD, CardState, Reason
-from rules.card.state import change, derive_state
+from rules.card.state import change_state, derive_state
 from rules.card.stops import stopped_by
-from rules.intents.internal import RequeueRun, StopRun
+from rules.intents.internal import StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -17,7 +18,7 @@ def foreign(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block a card whose issue other people have the say over: nothing that is said there is obeyed."""
     owner = plain(snapshot.board_owner, 60)
     said = f"its issue is outside of {owner}: cards of other owners are shown, and nothing is done for them"
-    return change(policy, snapshot, CardState.BLOCKED, said, Reason.OUT_OF_REACH)
+    return change_state(policy, snapshot, CardState.BLOCKED, said, Reason.OUT_OF_REACH)
 
 
 def spread(policy: Policy, snapshot: Snapshot) -> Decision:
@@ -34,7 +35,7 @@ def spread(policy: Policy, snapshot: Snapshot) -> Decision:
     run = snapshot.live_run
     held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
     if run and run.paused and run.stop_why == WHY and not held:
-        return Decision((RequeueRun(snapshot.card_id, run.run_id, "resumed"),), ("it can be reached again",))
+        return Decision((RunRequeued(run.run_id, "resumed"),), ("it can be reached again",))
     return derive_state(policy, snapshot)
 
 

@@ -15,7 +15,7 @@ from ledger.events.board import (
 from ledger.events.placement import RepositoryResolved
 from ledger.states import CardState, Reason, RunState
 from rules.card.column_actions import act
-from rules.card.left_column import apply_on_leave, came_back, is_leaving, let_go, only_waits, returned
+from rules.card.left_column import apply_on_leave, came_back, is_leaving, let_run_go, only_waits, returned
 from rules.card.state import derive_state
 from rules.card.trigger import RuleTrigger
 from rules.columns import planning
@@ -38,7 +38,7 @@ def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> 
         return derive_state(policy, snapshot)
     if _nobody_dragged(policy, snapshot):
         return derive_state(policy, snapshot, UNDRAGGED)
-    return enter(policy, snapshot, now)
+    return enter_column(policy, snapshot, now)
 
 
 def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -> Decision:
@@ -47,14 +47,14 @@ def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -
         return Decision((), ("the card has moved on since",))
     run = snapshot.live_run
     if run and is_leaving(event, run) and only_waits(run):
-        return exit_from(policy, snapshot, event.before, now) + let_go(snapshot, event.after, run)
+        return exit_from(policy, snapshot, event.before, now) + let_run_go(snapshot, event.after, run)
     if run and is_leaving(event, run):
         return apply_on_leave(policy, snapshot, event, run, now)
     if run:
         return returned(policy, snapshot, event, run)
     if event.before is None and _nobody_dragged(policy, snapshot):
         return derive_state(policy, snapshot, UNDRAGGED)
-    return exit_from(policy, snapshot, event.before, now) + enter(policy, snapshot, now)
+    return exit_from(policy, snapshot, event.before, now) + enter_column(policy, snapshot, now)
 
 
 def arrived(policy: Policy, snapshot: Snapshot, event: CardArrived, now: datetime) -> Decision:
@@ -67,7 +67,7 @@ def arrived(policy: Policy, snapshot: Snapshot, event: CardArrived, now: datetim
         return Decision((), ("a run has begun since",))
     if snapshot.run is None and _nobody_dragged(policy, snapshot):
         return derive_state(policy, snapshot, UNDRAGGED)
-    return exit_from(policy, snapshot, event.column, now) + enter(policy, snapshot, now)
+    return exit_from(policy, snapshot, event.column, now) + enter_column(policy, snapshot, now)
 
 
 def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
@@ -82,7 +82,7 @@ def mover_found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: date
         return Decision()
     run = snapshot.live_run
     if run is None:
-        return enter(policy, snapshot, now)
+        return enter_column(policy, snapshot, now)
     move = CardMoved(snapshot.card_id, run.column, event.column, False, event.by, event.role)
     return apply_on_leave(policy, snapshot, move, run, now) if is_leaving(move, run) else Decision()
 
@@ -100,7 +100,7 @@ def exit_from(policy: Policy, snapshot: Snapshot, column: str | None, now: datet
     return act(policy, snapshot, left.on_exit, RuleTrigger(f"{column}/on_exit", dragger(snapshot), now))
 
 
-def enter(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+def enter_column(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Apply the policy to a card that has come to its column."""
     if snapshot.archived:
         return derive_state(policy, snapshot)
@@ -117,9 +117,9 @@ def converted(policy: Policy, snapshot: Snapshot, event: CardConverted, now: dat
     """Resume the step that needed an issue in place of the draft."""
     archetype = policy.archetype(snapshot.column)
     if archetype.HAS_ASSISTANT:
-        return planning.ask(snapshot)
+        return planning.ask_assistant(snapshot)
     if archetype.STARTS_RUNS and snapshot.run is None:
-        return enter(policy, snapshot, now)
+        return enter_column(policy, snapshot, now)
     # It may have been blocked because its repository was not found under the name that it had.
     return spread(policy, snapshot) if snapshot.state is CardState.BLOCKED else Decision()
 
@@ -131,7 +131,7 @@ def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: dat
     begun = snapshot.last_answered > 0 or snapshot.last_said > 0 or snapshot.brief
     if not policy.archetype(snapshot.column).HAS_ASSISTANT or begun or snapshot.is_draft:
         return Decision()
-    return planning.ask(snapshot)
+    return planning.ask_assistant(snapshot)
 
 
 def _reworded(snapshot: Snapshot, run: RunSeen) -> Decision:
@@ -150,7 +150,7 @@ def placed(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: d
         snapshot.reason is Reason.REPOSITORY_UNCLEAR and snapshot.live_run is None and not snapshot.archived
     )
     if waits:
-        return enter(policy, snapshot, now)
+        return enter_column(policy, snapshot, now)
     # The repository that it named before may be out of reach, which does not concern it any more.
     # Why else it is blocked, it is not for a label to take back.
     out_of_reach = bool(snapshot.lost) or snapshot.reason is Reason.OUT_OF_REACH

@@ -9,7 +9,7 @@ from ledger.events.board import CardMoved
 from ledger.events.conversation import CommandGiven
 from ledger.events.pull import PullChanged, PullOpened
 from ledger.states import RunState
-from rules.card.trigger import stamp
+from rules.card.trigger import time_stamp
 from rules.chatops.offers import fitting
 from rules.chatops.parser import of_button, pressed_run
 from rules.intents.outbound import Decision, Intent, Say, WriteCheck
@@ -69,7 +69,7 @@ def check(snapshot: Snapshot) -> Decision:
 
 
 def rewrite_check(snapshot: Snapshot, event: Event) -> Decision:
-    """Write the check anew after events that may change its verdict or its buttons."""
+    """Write the check anew after events that may change its result or its buttons."""
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     return check(snapshot) if waits or isinstance(event, CHANGING) else Decision()
 
@@ -87,7 +87,7 @@ def superseded(snapshot: Snapshot, given: CommandGiven) -> str:
 
 def answered(snapshot: Snapshot, decided: Decision, given: CommandGiven, now: datetime) -> Decision:
     """Return the decision on a press: it has no comment that could be marked, and each is answered anew."""
-    about = f"button:{given.command}:{given.by}:{stamp(now)}"
+    about = f"button:{given.command}:{given.by}:{time_stamp(now)}"
     intents = (
         replace(intent, about=about) if isinstance(intent, Say) else intent for intent in decided.intents
     )

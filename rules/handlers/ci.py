@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.states import CardState, Ending, Reason
-from rules.card.state import change, derive_state, explain, feedback_waits
+from rules.card.state import change_state, derive_state, explain, feedback_waits
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.runs.mode import INVESTIGATE, chosen
-from rules.runs.start import obstacle
+from rules.runs.mode import INVESTIGATE, choose_mode
+from rules.runs.start import start_obstacle
 from rules.snapshot import Snapshot
 from rules.text import code, count
 
@@ -34,11 +34,11 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
         because = f"{names} is red on the default branch, too: not repaired"
         return _comment_on(policy, snapshot, event, because)
     if snapshot.live_run:
-        return Decision((), (f"{snapshot.live_run.run_id} is alive: what it pushes is checked again",))
+        return Decision((), (f"{snapshot.live_run.run_id} is alive: its next push is checked again",))
     because = _why_not(policy, snapshot, event, now)
     if because:
         return _comment_on(policy, snapshot, event, f"{_names(mine)} is red: {because}")
-    mode = chosen(policy, snapshot)
+    mode = choose_mode(policy, snapshot)
     repair = QueueRun(
         snapshot.card_id,
         "repair",
@@ -64,7 +64,7 @@ def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
     limits, seen = policy.limits, snapshot.ci
     if feedback_waits(snapshot):
         return "the next revision repairs it, too"
-    if chosen(policy, snapshot).mode == INVESTIGATE:
+    if choose_mode(policy, snapshot).mode == INVESTIGATE:
         return "its card is only investigated; /cardinal fix starts a run that repairs it"
     if limits.repairs == 0:
         return "the policy lets nothing repair it; /cardinal retry starts a run"
@@ -75,7 +75,7 @@ def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
     lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
     if lately >= limits.automatic_runs_per_hour:
         return f"{lately} runs began within an hour; /cardinal retry starts one"
-    return obstacle(policy, snapshot)
+    return start_obstacle(policy, snapshot)
 
 
 def _comment_on(policy: Policy, snapshot: Snapshot, event: ChecksSettled, because: str) -> Decision:
@@ -84,7 +84,7 @@ def _comment_on(policy: Policy, snapshot: Snapshot, event: ChecksSettled, becaus
     busy = snapshot.live_run or not policy.archetype(snapshot.column).STARTS_RUNS
     if busy or all(failure.on_base for failure in event.failures):
         return said + explain(snapshot, because, Reason.CHECKS_RED)
-    return said + change(policy, snapshot, CardState.BLOCKED, because, Reason.CHECKS_RED)
+    return said + change_state(policy, snapshot, CardState.BLOCKED, because, Reason.CHECKS_RED)
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -6,8 +6,8 @@ from ledger.events.conversation import AssistantFailed, AssistantReplied, Person
 from ledger.events.run import RunSteered
 from ledger.model.limit_answers import Subject, subject_of
 from ledger.states import RUN_HELD, CardState, RunState
-from rules.card.state import change, derive_state
-from rules.card.trigger import stamp, was_before
+from rules.card.state import change_state, derive_state
+from rules.card.trigger import time_stamp, was_before
 from rules.chatops import replies
 from rules.chatops.parser import parse, refusal_to_answer
 from rules.handlers.task import begin_run
@@ -64,12 +64,12 @@ def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed,
     """Say on the card that nobody answered, and why."""
     because = f"the assistant could not answer: {plain(event.because, 200)}"
     posted = Decision(
-        (Say(snapshot.card_id, f"failed:{plain(event.what, 60)}:{stamp(now)}", because),), (because,)
+        (Say(snapshot.card_id, f"failed:{plain(event.what, 60)}:{time_stamp(now)}", because),), (because,)
     )
     posted += begin_run(policy, snapshot, event.rule, now)
     if not policy.archetype(snapshot.column).HAS_ASSISTANT:
         return posted
-    return posted + change(policy, snapshot, CardState.BLOCKED, because)
+    return posted + change_state(policy, snapshot, CardState.BLOCKED, because)
 
 
 def _untrusted(snapshot: Snapshot, event: PersonSaid) -> Decision:

@@ -8,7 +8,7 @@ from ledger.states import Ending
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.runs.mode import again
-from rules.runs.start import obstacle, queue
+from rules.runs.start import queue_card, start_obstacle
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import code
 
@@ -22,23 +22,23 @@ def try_another(policy: Policy, snapshot: Snapshot, run: RunSeen, event: RunEnde
     column = policy.column(run.column)
     other = column.retry if column else None
     of_agent = event.ending is Ending.FAILED and event.reason in OF_AGENT
-    if other is None or not of_agent or run.other_agent or obstacle(policy, snapshot):
+    if other is None or not of_agent or run.other_agent or start_obstacle(policy, snapshot):
         return Decision()
     lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
     if lately >= policy.limits.automatic_runs_per_hour:
         return Decision((), (f"{lately} runs began within an hour, so {other} does not try",))
     mode = again(policy, snapshot)
-    return queue(policy, snapshot, by=run.by, door=DOOR, mode=mode, other_agent=other)
+    return queue_card(policy, snapshot, by=run.by, door=DOOR, mode=mode, other_agent=other)
 
 
 def retry_part(policy: Policy, snapshot: Snapshot, failed: RunId, *, by: str, whole: CardId) -> Decision:
     """Queue the next attempt of a sub-issue, as somebody answered on its parent, the card `whole`."""
     if snapshot.run is None or snapshot.run.run_id != failed:
         return Decision((), (f"there was another attempt after {failed} already",))
-    if because := obstacle(policy, snapshot):
+    if because := start_obstacle(policy, snapshot):
         said = f"#{snapshot.number} was not retried: {because}."
         return Decision((Say(whole, f"part:{failed}", said),), (said,))
-    return queue(policy, snapshot, by=by, door=PARENT, mode=again(policy, snapshot))
+    return queue_card(policy, snapshot, by=by, door=PARENT, mode=again(policy, snapshot))
 
 
 def noticed(snapshot: Snapshot, event: RunQueued) -> Decision:

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ledger.events.related import LinksSeen
 from ledger.states import Reason, RunState
-from rules.card.dependencies import ask_about_blockers, asks_about_part, waiting
+from rules.card.dependencies import ask_about_blockers, asks_about_part, why_waiting
 from rules.card.state import derive_state
 from rules.intents.outbound import Decision, UpdateFace
 from rules.policy.model import Policy
@@ -28,7 +28,7 @@ def update_waiting(policy: Policy, snapshot: Snapshot) -> Decision:
     run = snapshot.live_run
     if run is None or run.state is not RunState.QUEUED:
         return Decision()
-    waits = waiting(policy, snapshot) is not None or asks_about_part(run.question)
+    waits = why_waiting(policy, snapshot) is not None or asks_about_part(run.question)
     if not waits and snapshot.reason is not Reason.DEPENDENCY:
         return Decision()
     return derive_state(policy, snapshot) + ask_about_blockers(policy, snapshot, run.run_id)

@@ -6,8 +6,8 @@ from typing import Any
 from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited
 from ledger.states import CardState, Gate, Reason
 from rules.card.move_rights import may_move
-from rules.card.state import change, explain
-from rules.card.trigger import stamp
+from rules.card.state import change_state, explain
+from rules.card.trigger import time_stamp
 from rules.intents.outbound import CancelMerge, CheckGroup, Decision, Say
 from rules.policy.model import Policy
 from rules.runs.gate import merge_of
@@ -40,8 +40,8 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
         f"pull request #{pull.number} is not merged by GitHub any more ({why}): look at it, then {again}"
     )
     # Nobody looks at a card in its last column again: the comment calls for somebody.
-    notice = Say(card, f"unmerged:{stamp(now)}", sentence(because), "pull")
-    return change(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+    notice = Say(card, f"unmerged:{time_stamp(now)}", sentence(because), "pull")
+    return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
 
 
 def grouped(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: datetime) -> Decision:
@@ -63,7 +63,7 @@ def ungrouped(policy: Policy, snapshot: Snapshot, event: GroupGone, now: datetim
     """Take back that the card waits in the queue, unless its merge or its end says more."""
     pull = snapshot.open_pull
     if pull is None or pull.awaits or event.reason != "dequeued" or snapshot.reason is not Reason.MERGE_QUEUE:
-        return Decision((), ("what becomes of the merge is told apart",))
+        return Decision((), ("the outcome of the merge is told apart",))
     because = f"pull request #{event.number} has left GitHub's merge queue without being merged"
     return explain(snapshot, because)
 

@@ -6,8 +6,8 @@ from ledger.events.board import DecisionFailed
 from ledger.events.publication import EntryGivenUp
 from ledger.ids import RunId
 from ledger.states import CardState
-from rules.card.state import change, explain
-from rules.card.trigger import stamp
+from rules.card.state import change_state, explain
+from rules.card.trigger import time_stamp
 from rules.intents.outbound import Decision, Say, WriteRunComment
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -45,7 +45,7 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
         return Decision((WriteRunComment(snapshot.card_id, RunId(event.key.removeprefix("report:"))),))
     if _is_wanted(event) and (not snapshot.archived or event.act in ("archive_card", "move_card")):
         text = f"{_WANTED[event.act]}: {plain(event.because, 300)}"
-        return Decision((Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(text)),), (text,))
+        return Decision((Say(snapshot.card_id, f"given-up:{time_stamp(now)}", sentence(text)),), (text,))
     failed = _NEEDED.get(event.act.replace("_", "").lower())
     if failed is None or snapshot.archived:
         return Decision((), (f"{plain(event.act, 40)} was given up: {plain(event.because, 160)}",))
@@ -54,8 +54,8 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
         # The run's own state is the truer one; the sentence is shown beside it.
         return explain(snapshot, because)
     # Nobody looks at a card in its last column again: the comment calls for somebody.
-    notice = Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(because))
-    return change(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
+    notice = Say(snapshot.card_id, f"given-up:{time_stamp(now)}", sentence(because))
+    return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
 
 
 def _is_wanted(event: EntryGivenUp) -> bool:
@@ -69,7 +69,13 @@ def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
     if (wanted := snapshot.proposed) is not None:
         text = f"The card that {wanted.run_id} proposed in {wanted.repository} could not be made as agreed: "
         return Decision(
-            (Say(snapshot.card_id, f"given-up:{stamp(now)}", sentence(text + plain(event.because, 300))),),
+            (
+                Say(
+                    snapshot.card_id,
+                    f"given-up:{time_stamp(now)}",
+                    sentence(text + plain(event.because, 300)),
+                ),
+            ),
             (because,),
         )
     for follow_up in snapshot.follow_ups:
@@ -77,7 +83,7 @@ def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
             what = f"Follow-up {follow_up.proposal} of {follow_up.run_id}"
             text = f"{what} could not be made: {plain(event.because, 200)}. "
             text += f"`/cardinal follow-up {follow_up.run_id}:{follow_up.proposal}` tries again."
-            return Decision((Say(snapshot.card_id, f"given-up:{stamp(now)}", text),), (because,))
+            return Decision((Say(snapshot.card_id, f"given-up:{time_stamp(now)}", text),), (because,))
     return Decision((), (because,))
 
 

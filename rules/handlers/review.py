@@ -8,7 +8,7 @@ from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewS
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, has_action
 from rules.card.move_rights import may_move
-from rules.card.state import change, derive_state, explain
+from rules.card.state import change_state, derive_state, explain
 from rules.card.trigger import RuleTrigger, was_before
 from rules.columns.review import changes_asked
 from rules.handlers import comment
@@ -48,7 +48,7 @@ def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
         request += " (or say /cardinal retry there)"
     text = f"{request[0].upper()}{request[1:]}."
     notice = Decision((Say(snapshot.card_id, f"review:{event.review_id}", text, "pull"),))
-    return change(policy, snapshot, CardState.CHANGES_REQUESTED, request) + notice
+    return change_state(policy, snapshot, CardState.CHANGES_REQUESTED, request) + notice
 
 
 def _approved(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
@@ -69,7 +69,7 @@ def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: d
         return Decision()
     rest = policy.archetype(snapshot.column).AFTER_DISMISSAL
     if snapshot.verdict == "none" and rest:
-        return change(policy, snapshot, rest.state, rest.because)
+        return change_state(policy, snapshot, rest.state, rest.because)
     return derive_state(policy, snapshot)
 
 
@@ -124,14 +124,16 @@ def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime
             return explain(snapshot, because)
         if policy.archetype(snapshot.column).IS_FINAL:
             return derive_state(policy, snapshot)
-        return change(policy, snapshot, CardState.BLOCKED, because)
+        return change_state(policy, snapshot, CardState.BLOCKED, because)
     if event.reason in ABANDONED:
         because = f"{by} closed the issue as {how}"
         given_up = abandon(snapshot, because)
         if snapshot.live_run:
             return given_up
         done = policy.archetype(snapshot.column).IS_FINAL
-        return given_up + change(policy, snapshot, CardState.DONE if done else CardState.BLOCKED, because)
+        return given_up + change_state(
+            policy, snapshot, CardState.DONE if done else CardState.BLOCKED, because
+        )
     if snapshot.live_run:
         return Decision((), (f"{snapshot.live_run.run_id} goes on: the issue was closed as completed",))
     return derive_state(policy, snapshot)
@@ -147,7 +149,7 @@ def archived(policy: Policy, snapshot: Snapshot, event: CardArchived, now: datet
     if not snapshot.archived:
         return Decision((), ("the card is back on the board",))
     because = f"the card left the board ({plain(event.reason, 60)})"
-    return abandon(snapshot, because) + change(policy, snapshot, CardState.ARCHIVED, because)
+    return abandon(snapshot, because) + change_state(policy, snapshot, CardState.ARCHIVED, because)
 
 
 def abandon(snapshot: Snapshot, because: str) -> Decision:

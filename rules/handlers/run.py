@@ -4,17 +4,18 @@ from datetime import datetime
 
 from ledger.events import findings, related, stage
 from ledger.events import run as runs
+from ledger.events.run import RunRequeued
 from ledger.ids import CardId
 from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import Ending, RunState
 from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
-from rules.card.left_column import release
+from rules.card.left_column import release_card
 from rules.card.state import derive_state
 from rules.card.stops import stopped_by
 from rules.handlers import ci, failed_run, job
-from rules.handlers.card_moved import enter
-from rules.intents.internal import EndRun, QueueRun, RequeueRun
+from rules.handlers.card_moved import enter_column
+from rules.intents.internal import EndRun, QueueRun
 from rules.intents.outbound import (
     AnswerThread,
     CreateCard,
@@ -67,7 +68,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
     if waits:
         seen = _posted(snapshot, run) + seen
     if isinstance(event, runs.RunQueued):
-        seen += overlap.noticed(policy, snapshot, run) + failed_run.noticed(snapshot, event)
+        seen += overlap.notice_overlap(policy, snapshot, run) + failed_run.noticed(snapshot, event)
         seen += job.begun(snapshot, event, now)
     if run.state is RunState.QUEUED:
         seen += ask_about_blockers(policy, snapshot, run.run_id)
@@ -79,7 +80,7 @@ def files_known(
 ) -> Decision:
     """Say which other work changes the same files, now that git knows this run's changes."""
     run = _newest(snapshot, event)
-    return overlap.noticed(policy, snapshot, run) if run else Decision()
+    return overlap.notice_overlap(policy, snapshot, run) if run else Decision()
 
 
 def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decision:
@@ -92,10 +93,10 @@ def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decisi
         return Decision()
     lifted = run.paused and run.stop_why in SWITCHED
     if lifted and not stopped_by(snapshot.stops, card, snapshot.column):
-        return Decision((RequeueRun(card, run.run_id, "resumed"),), ("the switch was lifted meanwhile",))
+        return Decision((RunRequeued(run.run_id, "resumed"),), ("the switch was lifted meanwhile",))
     waits_for_answer = run.question is not None and subject_of(run.question) is not Subject.LEAVING
     if event.why in ("question", "limit") and not waits_for_answer and not run.stop_asked:
-        return Decision((RequeueRun(card, run.run_id, "answered"),), ("answered meanwhile",))
+        return Decision((RunRequeued(run.run_id, "answered"),), ("answered meanwhile",))
     return Decision()
 
 
@@ -224,7 +225,9 @@ def limited(policy: Policy, snapshot: Snapshot, event: related.PipelineLimited, 
 def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     """Report, show the card's new state, and let it go where the policy or a person wanted it."""
     card, run = snapshot.card_id, _newest(snapshot, event)
-    announced = circuit_breaker.halts(policy, snapshot, event) or circuit_breaker.is_shared(snapshot, event)
+    announced = circuit_breaker.halts(policy, snapshot, event) or circuit_breaker.is_shared_cause(
+        snapshot, event
+    )
     posted = () if announced else (_last_word(card, run, event),)
     report = Decision(posted, (f"{event.run_id} ended: {event.ending}",))
     report += circuit_breaker.ended(policy, snapshot, event, now)
@@ -273,9 +276,11 @@ def _onward(
     policy: Policy, snapshot: Snapshot, run: RunSeen, event: runs.RunEnded, now: datetime
 ) -> Decision:
     if snapshot.held_back:
-        return derive_state(policy, snapshot) + release(snapshot, now)
+        return derive_state(policy, snapshot) + release_card(snapshot, now)
     if (snapshot.column or "").casefold() != run.column.casefold():
-        return enter(policy, snapshot, now)  # it was let go at once; now that the run has ended, it is served
+        return enter_column(
+            policy, snapshot, now
+        )  # it was let go at once; now that the run has ended, it is served
     column = policy.column(run.column)
     # What the column does next is about the work that it is for.
     done = column is not None and event.ending is Ending.SUCCEEDED and run.mode == column.mode

@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events.conversation import TaskAnswered
 from rules.card.column_actions import last_brief
 from rules.card.move_rights import may_move
-from rules.card.trigger import stamp
+from rules.card.trigger import time_stamp
 from rules.handlers.card_moved import dragger
 from rules.intents.outbound import Decision, Say
 from rules.intents.rule_results import AddLabels, ExpandBody, FillField
@@ -16,7 +16,7 @@ from rules.snapshot import Snapshot
 
 def answered(policy: Policy, snapshot: Snapshot, event: TaskAnswered, now: datetime) -> Decision:
     """Post the answer of a rule's model, and set the chosen fields."""
-    card, about = snapshot.card_id, f"task:{event.rule}:{stamp(now)}"
+    card, about = snapshot.card_id, f"task:{event.rule}:{time_stamp(now)}"
     said = (Say(card, about, event.text),) if event.text.strip() else ()
     labels = (AddLabels(card, event.labels, about),) if event.labels else ()
     option = (FillField(card, event.field, event.option, about),) if event.option else ()

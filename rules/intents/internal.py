@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.ids import QuestionId, RunId
-from ledger.model.limit_answers import AnswerChoice, Code, Subject
+from ledger.ids import RunId
+from ledger.model.limit_answers import AnswerChoice, Subject
 from ledger.states import CardState, Ending, Reason
 from rules.intents.outbound import Intent
 
@@ -22,8 +22,8 @@ class ChangeCardState(Intent):
 class QueueRun(Intent):
     """Queue a new run. `kind`: first, revision, retry, or repair of checks that are red.
 
-    `mode` and what chose it, `asked`, `reproduces`, `door`, `rebases`, `waits_for_parts` and `other_agent`
-    are as in RunQueued.
+    `mode` and its rule, `asked`, `reproduces`, `door`, `rebases`, `waits_for_parts` and `other_agent` are as
+    in RunQueued.
     """
 
     kind: str
@@ -38,17 +38,6 @@ class QueueRun(Intent):
     rebases: bool = False
     waits_for_parts: bool = False
     other_agent: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerQuestion(Intent):
-    """Record the answer: `code` is its meaning, `text` is for people."""
-
-    run_id: RunId
-    question_id: QuestionId
-    by: str
-    text: str
-    code: Code = Code.WORDS
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +59,6 @@ class RaiseBudget(Intent):
     usd: float
     by: str
     at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class RequeueRun(Intent):
-    """Let a parked or waiting run go on. `why`: answered, approved, redirected or resumed, then `by` whom."""
-
-    run_id: RunId
-    why: str
-    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,4 @@
-"""Outward intents: acts on GitHub. They become outbox entries, carried out in `bot/outbox/handlers/`.
-
-Inward intents are in `rules/intents/internal.py`. An intent does nothing itself.
-"""
+"""Outward intents: acts on GitHub, carried out by `bot/outbox/handlers/`. `internal.py` has inward ones."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +8,7 @@ from ledger.events.agent import CardToolAllowed
 from ledger.events.board import BoardHalted, CardExplained, CardHeldBack, HaltLifted, StopLifted, StopOrdered
 from ledger.events.conversation import CommentReleased
 from ledger.events.instruction import AgentPinned, SkillsPinned
-from ledger.events.run import PlanDecision, RunSteered
+from ledger.events.run import PlanDecision, QuestionAnswered, RunRequeued, RunSteered
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import CardId, QuestionId, RunId
 
@@ -31,6 +28,8 @@ RuleEvent = (
     | BoardHalted
     | HaltLifted
     | PlanDecision
+    | QuestionAnswered
+    | RunRequeued
 )
 
 
@@ -230,7 +229,7 @@ class CreateCard(Intent):
 class CreateScheduledCard(Intent):
     """Make the card of a schedule's time. `card_id` is the board's id; `key` makes it the same card.
 
-    What is on the card is in the policy of that moment; `repository` is empty for the board's home, `column`
+    The card's content is in the policy of that moment; `repository` is empty for the board's home, `column`
     for its first inbox, and `event` unless that makes it, not the time.
     """
 
@@ -321,8 +320,8 @@ class MarkReady(Intent):
 class MergePull(Intent):
     """Merge, guarded by `head`. `method`: merge, squash or rebase; `about` makes it the same attempt.
 
-    `requires` is what must still hold when it is its turn: approved, or none. `fresh`: only what was rebased
-    and checked on the commit where the base stands then.
+    `requires` is the condition that must still hold when it is its turn: approved, or none. `fresh`: only a
+    head that was rebased and checked on the commit where the base stands then.
     """
 
     method: str

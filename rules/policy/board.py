@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from rules.policy.column import ColumnPolicy, Dollars
-from rules.policy.repository import Name, PolicyModel, RepositoryRules, positive, setting, whole
+from rules.policy.repository import Name, PolicyModel, RepositoryRules, positive, setting, whole_number
 from rules.policy.schedule import CardSchedule
 from rules.policy.stages import Specialist, SpecialistName
 
@@ -24,8 +24,8 @@ Allowed = Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length
 class BoardLimits(PolicyModel):
     """Limits of all columns together."""
 
-    runs: int = whole(6, 1, 1000, "Runs at the same time on the board.")
-    runs_per_repository: int = whole(2, 1, 1000, "Runs at the same time in one repository.")
+    runs: int = whole_number(6, 1, 1000, "Runs at the same time on the board.")
+    runs_per_repository: int = whole_number(2, 1, 1000, "Runs at the same time in one repository.")
     usd_per_day: float = positive(
         50, 1_000_000, "Dollars a day (UTC) on the whole board, with those that runs have reserved."
     )
@@ -34,29 +34,31 @@ class BoardLimits(PolicyModel):
         None, "Dollars a day (UTC) for the runs that one person started; left out, no limit."
     )
     usd_total: Dollars = setting(None, "Dollars of the board in all, ever; left out, no limit.")
-    automatic_runs_per_hour: int = whole(
+    automatic_runs_per_hour: int = whole_number(
         6, 1, 100, "Runs of one card in an hour beyond which none starts without a person's command."
     )
-    commands_per_minute: int = whole(
+    commands_per_minute: int = whole_number(
         20,
         1,
         1000,
         "Commands of one person, or a program in their name, that the board obeys in a minute.",
     )
-    repairs: int = whole(
+    repairs: int = whole_number(
         2, 0, 20, "Runs in a row that repair a pull request whose checks are red on GitHub; 0: none."
     )
-    ci_wait_minutes: int = whole(
+    ci_wait_minutes: int = whole_number(
         60, 1, 1440, "Minutes until a pull request's checks are taken as they are, finished or not."
     )
-    same_failures: int = whole(
+    same_failures: int = whole_number(
         3,
         2,
         100,
         "Cards that fail within an hour for one cause, a bad key say, before the board halts."
         " The key of that name under `repository:` is about the rounds of one run.",
     )
-    points_per_hour: int = whole(2500, 100, 15_000, "GitHub's rate-limit points that Cardinal may use.")
+    points_per_hour: int = whole_number(
+        2500, 100, 15_000, "GitHub's rate-limit points that Cardinal may use."
+    )
 
 
 class RepositoryChoice(PolicyModel):
@@ -126,7 +128,7 @@ class BoardRules(PolicyModel):
     )
     overlap: Literal["warn", "wait", "ignore"] = setting(
         "warn",
-        "What happens where a run works on files that a live run or an open pull request of another card"
+        "Treatment of a run that works on files that a live run or an open pull request of another card"
         " [changes as well](#siblings): the card says so (`warn`), a run that has not begun waits (`wait`),"
         " or nothing (`ignore`).",
     )

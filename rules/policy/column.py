@@ -7,7 +7,7 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from rules.policy.messages import unknown
 from rules.policy.network import HostSecret, Network
-from rules.policy.repository import Lines, Name, Names, PolicyModel, positive, setting, whole
+from rules.policy.repository import Lines, Name, Names, PolicyModel, positive, setting, whole_number
 from rules.policy.roles import LOGIN
 from rules.policy.stages import MARK, MAX, McpChoice, Permission, Specialist, Stage
 from rules.registry import ARCHETYPES
@@ -56,14 +56,14 @@ class Tools(PolicyModel):
 class Resources(PolicyModel):
     """How much of the machine one container of a run may use."""
 
-    memory_mb: int = whole(4096, 64, 1_000_000, "Megabytes of memory; beyond it the kernel stops it.")
+    memory_mb: int = whole_number(4096, 64, 1_000_000, "Megabytes of memory; beyond it the kernel stops it.")
     cpus: float = Field(default=2.0, gt=0, le=256, description="Processor cores.")
-    processes: int = whole(512, 16, 100_000, "Processes and threads at once.")
-    disk_mb: int = whole(8192, 64, 10_000_000, "Megabytes that the workspace may take.")
-    files: int = whole(
+    processes: int = whole_number(512, 16, 100_000, "Processes and threads at once.")
+    disk_mb: int = whole_number(8192, 64, 10_000_000, "Megabytes that the workspace may take.")
+    files: int = whole_number(
         500_000, 1000, 100_000_000, "Files and folders that the workspace may have, empty ones too."
     )
-    open_files: int = whole(8192, 64, 1_000_000, "Files open at once in a program.")
+    open_files: int = whole_number(8192, 64, 1_000_000, "Files open at once in a program.")
 
 
 class MoveTo(PolicyModel):
@@ -75,11 +75,11 @@ class MoveTo(PolicyModel):
 class Pipelines(PolicyModel):
     """How far one run may make and link cards by itself."""
 
-    cards: int = whole(5, 0, 100, "Cards that one run may make; beyond it the card says so once.")
-    links: int = whole(
+    cards: int = whole_number(5, 0, 100, "Cards that one run may make; beyond it the card says so once.")
+    links: int = whole_number(
         10, 0, 100, "Cards that one run may link with its own; beyond it the card says so once."
     )
-    depth: int = whole(
+    depth: int = whole_number(
         2, 0, 8, "How deep cards may come from cards: 1 lets only runs of cards that people made make more."
     )
     columns: Names = setting(
@@ -94,7 +94,7 @@ class Pipelines(PolicyModel):
 class ColumnPolicy(PolicyModel):
     """The rules of one column of the board."""
 
-    archetype: str = Field(description="What kind of column it is: an [archetype](#what-a-column-can-be).")
+    archetype: str = Field(description="The kind of column: an [archetype](#what-a-column-can-be).")
     mode: Literal["fix", "investigate"] = setting(
         "fix", "`fix` ends in a pull request; `investigate` reads only and reports findings."
     )
@@ -109,7 +109,7 @@ class ColumnPolicy(PolicyModel):
         (), "More models that its agents may ask for; no other is let through."
     )
     instructions: Annotated[str, Field(max_length=8000)] = setting(
-        "", "What every agent here is told, besides the card."
+        "", "Instructions to every agent here, besides the card."
     )
     skills: Names = setting((), "[Skills](skills.md) that each of its runs gets.")
     reviewers: Annotated[tuple[Reviewer, ...], Field(max_length=10)] = setting(
@@ -118,19 +118,23 @@ class ColumnPolicy(PolicyModel):
     plan_approval: Literal["required", "off"] = setting(
         "required", "Whether a person must approve the plan before the work begins."
     )
-    concurrency: int = whole(3, 1, 100, "Runs at the same time in this column.")
+    concurrency: int = whole_number(3, 1, 100, "Runs at the same time in this column.")
     budget_usd: float = positive(2.00, 10_000, "Dollars for one run; reached, it parks and asks.")
     usd_per_day: Dollars = setting(
         None, "Dollars a day (UTC) for all runs of this column; left out, no limit."
     )
-    timeout_minutes: int = whole(30, 1, 1440, "Minutes of work for one run; reached, it parks and asks.")
-    max_turns: int = whole(60, 1, 10_000, "Turns of the agent in one run.")
-    max_tokens: int = whole(
+    timeout_minutes: int = whole_number(
+        30, 1, 1440, "Minutes of work for one run; reached, it parks and asks."
+    )
+    max_turns: int = whole_number(60, 1, 10_000, "Turns of the agent in one run.")
+    max_tokens: int = whole_number(
         0, 0, 10**12, "Tokens of one run, input and output; reached, it parks and asks; 0: no limit."
     )
     silence_minutes: float = positive(5, 1440, "Minutes without a sign of life before a run has failed.")
-    max_output_mb: int = whole(50, 1, 10_000, "Megabytes that the agent may print before it is stopped.")
-    retries: int = whole(
+    max_output_mb: int = whole_number(
+        50, 1, 10_000, "Megabytes that the agent may print before it is stopped."
+    )
+    retries: int = whole_number(
         2, 0, 20, "How often a run goes on after its worker, git, the sandbox or the agent was killed."
     )
     retry: Annotated[AgentChoice | None, BeforeValidator(_other_agent)] = setting(
@@ -141,7 +145,7 @@ class ColumnPolicy(PolicyModel):
     runs_on: Annotated[tuple[Label, ...], Field(max_length=20)] = setting(
         (), "Labels that a host must have to work on its runs (`CARDINAL_LABELS`); empty: any host."
     )
-    tools: Tools = setting(Tools(), "What the agent may do.")
+    tools: Tools = setting(Tools(), "The agent's permissions.")
     secrets: Annotated[tuple[HostSecret, ...], Field(max_length=20)] = setting(
         (), "[Secrets](permissions.md#secrets-for-hosts) that the proxy adds to requests; no agent has them."
     )
@@ -168,7 +172,7 @@ class ColumnPolicy(PolicyModel):
         " are done or their issues closed (`wait`), or starts all the same (`ignore`).",
     )
     on_leave: Literal["ask", "cancel", "finish"] = setting(
-        "ask", "What happens to a live run whose card is dragged out; one that never began is let go."
+        "ask", "Treatment of a live run whose card is dragged out; one that never began is let go."
     )
 
     @field_validator("archetype")

@@ -39,7 +39,7 @@ def capped(problems: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def unknown(what: str, word: str, known: tuple[str, ...]) -> str:
-    """Return `unknown <what>` with a similar word, else with all known words."""
+    """Return that the word is unknown, with a similar word, else with all known words."""
     meant = near(word, known)
     hint = f"did you mean {meant}?" if meant else f"known are {alternatives(known)}"
     return f"unknown {what} {code(word)}: {hint}"

@@ -71,7 +71,7 @@ class HostSecret(PolicyModel):
         "Authorization", "The header that it is sent in."
     )
     format: Annotated[str, Field(pattern=r"^[!-~ ]*\{\}[!-~ ]*$", max_length=200)] = setting(
-        "Bearer {}", "What the header says; `{}` is the secret."
+        "Bearer {}", "Text of the header; `{}` is the secret."
     )
 
     @field_validator("header")

@@ -93,7 +93,7 @@ def _propose_in(names: Collection[str], texts: Mapping[str, str]) -> Proposal:
     """Return the proposed commands of one folder.
 
     Every language that is there is checked. A target `test` or `check` of a Makefile comes before all others:
-    whoever wrote it has decided what is run.
+    whoever wrote it has chosen the commands.
     """
     made = _make(names, texts)
     proposals = [made] if made else [part for look in _LANGUAGES if (part := look(names, texts))]

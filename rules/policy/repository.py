@@ -55,7 +55,7 @@ def setting(default: Any, description: str) -> Any:
     return Field(default=default, description=description)
 
 
-def whole(default: int, least: int, most: int, description: str) -> Any:
+def whole_number(default: int, least: int, most: int, description: str) -> Any:
     """Return the field of a whole number from `least` to `most`."""
     return Field(default=default, strict=True, ge=least, le=most, description=description)
 
@@ -99,11 +99,11 @@ class PathRules(PolicyModel):
 class RepositoryLimits(PolicyModel):
     """How far one run may go in this repository."""
 
-    iterations: int = whole(5, 1, 50, "Rounds of edit and check in one run.")
-    full_runs: int = whole(3, 1, 20, "Runs of the full checks in one run.")
-    files_changed: int = whole(40, 1, 10_000, "Files that a pull request may change.")
-    lines_changed: int = whole(1500, 1, 1_000_000, "Lines that a pull request may add and remove.")
-    same_failures: int = whole(
+    iterations: int = whole_number(5, 1, 50, "Rounds of edit and check in one run.")
+    full_runs: int = whole_number(3, 1, 20, "Runs of the full checks in one run.")
+    files_changed: int = whole_number(40, 1, 10_000, "Files that a pull request may change.")
+    lines_changed: int = whole_number(1500, 1, 1_000_000, "Lines that a pull request may add and remove.")
+    same_failures: int = whole_number(
         3,
         2,
         50,
@@ -139,7 +139,7 @@ class Guardrails(PolicyModel):
     allow: Lines = setting(
         (), "Path patterns of the only files that may change, letter by letter; empty: all."
     )
-    max_file_kb: int = whole(1000, 1, 1_000_000, "From how many KB on a file is large.")
+    max_file_kb: int = whole_number(1000, 1, 1_000_000, "From how many KB on a file is large.")
     commands: CommandGuard = setting(CommandGuard(), "Commands that are refused.")
 
     @property
@@ -169,8 +169,8 @@ class Reproduction(PolicyModel):
     address: Annotated[str, Field(pattern=_APP_ADDRESS)] = setting(
         "", "Where the app listens then: `http://127.0.0.1:…/`, or `localhost`."
     )
-    ready_s: int = whole(60, 1, 600, "Seconds after which it must answer there.")
-    minutes: int = whole(5, 1, 30, "What one reproduction may take, set-up included.")
+    ready_s: int = whole_number(60, 1, 600, "Seconds after which it must answer there.")
+    minutes: int = whole_number(5, 1, 30, "Limits of one reproduction, set-up included.")
     image: Name = setting(BROWSER_IMAGE, "The container image, with the browser in it.")
 
 
@@ -230,7 +230,7 @@ class RepositoryRules(PolicyModel):
         {}, "Folders of a [monorepo](#monorepos) with checks of their own; the deepest one is a file's."
     )
     limits: RepositoryLimits = setting(RepositoryLimits(), "How far one run may go.")
-    guardrails: Guardrails = setting(Guardrails(), "What an agent must leave alone.")
+    guardrails: Guardrails = setting(Guardrails(), "Files that an agent must leave alone.")
     commits: Commits = setting(Commits(), "Whether [commits](#commits) are signed.")
     skills: Skills = setting(Skills(), "Skills by default and by label.")
     reproduction: Reproduction | None = setting(

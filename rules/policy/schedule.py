@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import located, unknown
-from rules.policy.repository import Name, Names, PolicyModel, TimeZone, setting, whole
+from rules.policy.repository import Name, Names, PolicyModel, TimeZone, setting, whole_number
 from rules.policy.yaml_reader import Path, Written
 from rules.text import code
 
@@ -86,7 +86,7 @@ class CardSchedule(PolicyModel):
     every: Annotated[str, AfterValidator(_every)] | None = setting(
         None, "In place of `cron`: hours, days or weeks between two cards, as `12h`, `3d` or `1w`."
     )
-    on: CardTrigger | None = setting(None, "In place of both: what makes a card.")
+    on: CardTrigger | None = setting(None, "In place of both: the event that makes a card.")
     time_zone: TimeZone = setting("UTC", "Whose clock `cron` means, as `Europe/Berlin`.")
     title: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="The card's title.")
     body: Annotated[str, Field(max_length=20_000)] = setting("", "The card's description.")
@@ -95,7 +95,7 @@ class CardSchedule(PolicyModel):
         None, "The issue's repository, at the board's owner; left out, the board's home."
     )
     labels: Names = setting((), "Labels of the issue.")
-    open_cards: int = whole(
+    open_cards: int = whole_number(
         1, 1, 20, "How many of its cards may be open at once; while there are that many, none is made."
     )
 

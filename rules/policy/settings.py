@@ -35,7 +35,7 @@ class Setting:
 def settings_of(model: BaseModel, depth: int = ALL, prefix: str = "") -> Iterator[Setting]:
     """Yield the settings of a part of a policy, and of the parts in it, in the model's order.
 
-    What nobody gave is there in the first `depth` parts, from the outside inwards.
+    Defaults are there in the first `depth` parts, from the outside inwards.
     """
     for name, field in type(model).model_fields.items():
         if depth > 0 or name in model.model_fields_set:
@@ -43,7 +43,7 @@ def settings_of(model: BaseModel, depth: int = ALL, prefix: str = "") -> Iterato
             yield from _settings(f"{prefix}{name}", getattr(model, name), meaning, depth - 1)
 
 
-def rest(policy: Policy, depth: int = ALL) -> Iterator[Setting]:
+def settings_of_no_column(policy: Policy, depth: int = ALL) -> Iterator[Setting]:
     """Yield the settings that are no column's."""
     return (it for it in settings_of(policy, depth) if not it.name.startswith(_COLUMNS))
 
@@ -54,7 +54,7 @@ def changed_settings(before: Policy, after: Policy) -> tuple[tuple[SettingChange
     """
     columns = ((name, before.column(name), column) for name, column in after.board.columns.items())
     both = ((name, settings_of(old), settings_of(new)) for name, old, new in columns if old is not None)
-    pairs = (*both, ("", rest(before), rest(after)))
+    pairs = (*both, ("", settings_of_no_column(before), settings_of_no_column(after)))
     changes = [change for pair in pairs for change in _changed(*pair)]
     return tuple(changes[:MAX_CHANGED]), len(changes[MAX_CHANGED:])
 

@@ -66,7 +66,7 @@ class Stage(PolicyModel):
     approval: Literal["required", "off"] = setting(
         "off", "Whether a person must agree each time before it begins."
     )
-    tools: StageTools = setting(StageTools(), "What its agent may do, within the column's.")
+    tools: StageTools = setting(StageTools(), "Permissions of its agent, within the column's.")
     cleanup: Lines = setting((), "Shell lines run in the workspace when the stage is left; empty: none.")
 
     @field_validator("name")
@@ -146,7 +146,7 @@ def stage_problems(
 ) -> Iterator[str]:
     """Yield a sentence for each stage that leads nowhere, is never reached, or may do more than the column.
 
-    `allowed` is what the column says of edit, run and commit, `network` whom it lets be reached.
+    `allowed` has the column's values of edit, run and commit, `network` the hosts that it lets be reached.
     """
     names = tuple(stage.name for stage in stages)
     for index, stage in enumerate(stages):

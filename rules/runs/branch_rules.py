@@ -42,7 +42,7 @@ class BranchRule:
 
 
 @dataclass(frozen=True, slots=True)
-class RuleFinding:
+class RuleObjection:
     """A rule's objection to Cardinal, and the way out. `refuses`: it certainly does."""
 
     problem: str
@@ -71,19 +71,19 @@ class Pushes:
     exists: bool = False
 
 
-def of_push(rules: Iterable[BranchRule], pushes: Pushes) -> tuple[RuleFinding, ...]:
-    """Return the findings of the rules of Cardinal's own branch against its pushes."""
-    return tuple(finding for rule in rules for finding in _of_push(rule, pushes))
+def of_push(rules: Iterable[BranchRule], pushes: Pushes) -> tuple[RuleObjection, ...]:
+    """Return the objections of the rules of Cardinal's own branch against its pushes."""
+    return tuple(objection for rule in rules for objection in _of_push(rule, pushes))
 
 
 def of_merge(
     rules: Iterable[BranchRule], base: str, method: str, message: str, *, signed: bool
-) -> tuple[RuleFinding, ...]:
-    """Return the findings of the base branch's rules against a merge; `message` is empty if unknown."""
+) -> tuple[RuleObjection, ...]:
+    """Return the objections of the base branch's rules against a merge; `message` is empty if unknown."""
     known = tuple(rules)
     if any(rule.kind == "merge_queue" for rule in known):  # it has a method and messages of its own
         method = message = ""
-    return tuple(finding for rule in known for finding in _of_merge(rule, base, method, message, signed))
+    return tuple(objection for rule in known for objection in _of_merge(rule, base, method, message, signed))
 
 
 def environments(rules: Iterable[BranchRule]) -> tuple[str, ...]:
@@ -105,7 +105,7 @@ def message_demands(rules: Iterable[BranchRule]) -> tuple[str, ...]:
     )
 
 
-def _of_push(rule: BranchRule, pushes: Pushes) -> Iterator[RuleFinding]:
+def _of_push(rule: BranchRule, pushes: Pushes) -> Iterator[RuleObjection]:
     where = f"a rule of {code(pushes.branch)}"
     match rule.kind:
         case "required_signatures" if not pushes.signed:
@@ -127,7 +127,7 @@ def _of_push(rule: BranchRule, pushes: Pushes) -> Iterator[RuleFinding]:
             yield _found(rule, f"{where} ({kind}) may refuse all pushes but the first", refuses=False)
 
 
-def _of_message(rule: BranchRule, where: str, ending: str) -> Iterator[RuleFinding]:
+def _of_message(rule: BranchRule, where: str, ending: str) -> Iterator[RuleObjection]:
     """Judge messages of which only the ending is known."""
     wanted = f"{where} demands that a commit's message {_demand(rule)}"
     ends = rule.operator == "ends_with" and len(rule.pattern) <= len(ending)
@@ -139,7 +139,9 @@ def _of_message(rule: BranchRule, where: str, ending: str) -> Iterator[RuleFindi
         yield _found(rule, wanted, step, refuses=False)
 
 
-def _of_merge(rule: BranchRule, base: str, method: str, message: str, signed: bool) -> Iterator[RuleFinding]:
+def _of_merge(
+    rule: BranchRule, base: str, method: str, message: str, signed: bool
+) -> Iterator[RuleObjection]:
     where = f"a rule of {code(base)}"
     match rule.kind:
         case "required_signatures" if not signed:
@@ -161,7 +163,7 @@ def _of_merge(rule: BranchRule, base: str, method: str, message: str, signed: bo
             yield _found(rule, text, step, refuses=False)
 
 
-def _judged(rule: BranchRule, where: str, what: str, text: str) -> Iterator[RuleFinding]:
+def _judged(rule: BranchRule, where: str, what: str, text: str) -> Iterator[RuleObjection]:
     matched, shown = _matches(rule, text), code(text, 120)
     wanted = f"{where} demands that {what} {_demand(rule)}"
     if matched is None:
@@ -199,5 +201,5 @@ def _demand(rule: BranchRule) -> str:
     return f"{'not ' if rule.negate else ''}{demand} {code(rule.pattern, 120)}"
 
 
-def _found(rule: BranchRule, problem: str, step: str = LEAVE_OUT, *, refuses: bool = True) -> RuleFinding:
-    return RuleFinding(problem, step, refuses, rule.ruleset)
+def _found(rule: BranchRule, problem: str, step: str = LEAVE_OUT, *, refuses: bool = True) -> RuleObjection:
+    return RuleObjection(problem, step, refuses, rule.ruleset)

@@ -16,18 +16,18 @@ from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
 
-def obstacle(snapshot: Snapshot) -> str:
+def check_obstacle(snapshot: Snapshot) -> str:
     """Return why nothing can be checked just now; empty when it can."""
     if snapshot.archived or snapshot.open_pull is None:
         return "there is no open pull request of this card"
     if snapshot.live_run:
-        return f"{snapshot.live_run.run_id} is at work, and what it pushes goes through the gate"
+        return f"{snapshot.live_run.run_id} is at work, and its pushes go through the gate"
     if snapshot.checking is not None and snapshot.checking.alive:
         return f"{snapshot.checking.run_id} checks it already"
     return "" if snapshot.run is not None else "no run has worked on this card yet"
 
 
-def begin(snapshot: Snapshot, by: str) -> Decision:
+def begin_check(snapshot: Snapshot, by: str) -> Decision:
     """Queue a run that checks the pull request's commit."""
     pull = snapshot.open_pull
     because = f"{plain(by, 40)} lets {plain(pull.head[:7], 7) if pull else 'it'} be checked"
@@ -37,7 +37,7 @@ def begin(snapshot: Snapshot, by: str) -> Decision:
 def unasked(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Check a push to a pull request in review or before its merge, within the hourly limit."""
     pull = snapshot.open_pull
-    if pull is None or pull.gate is not Gate.UNSEEN or obstacle(snapshot):
+    if pull is None or pull.gate is not Gate.UNSEEN or check_obstacle(snapshot):
         return Decision()
     archetype = policy.archetype(snapshot.column)
     if not (archetype.HAS_REVIEWS or archetype.IS_FINAL):
@@ -46,7 +46,7 @@ def unasked(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     if lately >= policy.limits.automatic_runs_per_hour:
         because = f"{lately} checks began within an hour: /cardinal check starts another"
         return explain(snapshot, because)
-    return begin(snapshot, BY_PUSH)
+    return begin_check(snapshot, BY_PUSH)
 
 
 def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime) -> Decision:
@@ -55,7 +55,7 @@ def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime)
         return Decision((), ("a run that only checks moves no card",))
     pull = snapshot.open_pull
     if pull is None or snapshot.archived or snapshot.live_run:
-        return Decision((), ("what was checked is of no use any more",))
+        return Decision((), ("the checks are of no use any more",))
     checked = event.ending is Ending.SUCCEEDED or event.reason in ("validation", "superseded")
     if pull.gate is Gate.UNSEEN and checked:
         return unasked(policy, snapshot, now)  # somebody pushed meanwhile

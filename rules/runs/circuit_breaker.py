@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from ledger.events import run as runs
 from ledger.events.board import BoardHalted, HaltLifted
 from ledger.states import BY_ITSELF, Ending, RunState
-from rules.card.trigger import stamp
+from rules.card.trigger import time_stamp
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import Halt, RunSeen, Snapshot
@@ -16,7 +16,7 @@ FIRST_WAIT, MAX_WAIT = timedelta(minutes=10), timedelta(hours=2)
 _ALIVE = (RunState.AWAITING_APPROVAL, RunState.VALIDATING, RunState.PUBLISHING)
 
 
-def is_shared(snapshot: Snapshot, event: runs.RunEnded) -> bool:
+def is_shared_cause(snapshot: Snapshot, event: runs.RunEnded) -> bool:
     """Return whether the run's cause of failure halts the board: then it needs no report of its own."""
     return bool(event.cause) and snapshot.halt is not None and snapshot.halt.cause == event.cause
 
@@ -36,7 +36,7 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
     if event.ending in (Ending.CANCELLED, Ending.LOST):  # it shows neither: the next one tries
         again = BoardHalted(snapshot.board_id, halt.cause, halt.because, now + FIRST_WAIT, halt.tries)
         return Decision((again,), (f"{event.run_id} ended before it could tell",))
-    if not is_shared(snapshot, event):
+    if not is_shared_cause(snapshot, event):
         return _lift(snapshot, halt, f"{event.run_id} did not fail of it any more")
     wait = min(FIRST_WAIT * 2 ** min(halt.tries + 1, 10), MAX_WAIT)
     longer = BoardHalted(snapshot.board_id, halt.cause, halt.because, now + wait, halt.tries + 1)
@@ -65,7 +65,7 @@ def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
         " run failed need a `/cardinal retry`."
     )
     return Decision(
-        (halt, Say(snapshot.card_id, f"halt:{stamp(now)}", text)), (f"the board is halted: {said}",)
+        (halt, Say(snapshot.card_id, f"halt:{time_stamp(now)}", text)), (f"the board is halted: {said}",)
     )
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 
 from ledger.events.board import StopLifted, StopOrdered
+from ledger.events.run import RunRequeued
 from ledger.ids import BoardId
 from ledger.states import RUN_HELD, Reason
 from rules.card.state import derive_state
 from rules.card.stops import blocked_by, stopped_by
-from rules.intents.internal import RequeueRun, StopRun
+from rules.intents.internal import StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot, Stop
@@ -31,7 +32,7 @@ def switched(
     return (StopOrdered if on else StopLifted)(board_id, scope, target, by)
 
 
-def spread(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
+def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
     """Return the decision on one card in the scope of a kill switch that was switched."""
     run, checking = snapshot.live_run, snapshot.checking
     if snapshot.board_id != event.board_id or not _covers(snapshot, event.scope, event.target):
@@ -52,9 +53,7 @@ def spread(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
     held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
     if not run.paused or run.stop_why not in SWITCHED or held:
         return Decision()
-    return Decision(
-        (RequeueRun(snapshot.card_id, run.run_id, "resumed", event.by),), (f"the {event.scope} may go on",)
-    )
+    return Decision((RunRequeued(run.run_id, "resumed", by=event.by),), (f"the {event.scope} may go on",))
 
 
 def show_block(policy: Policy, snapshot: Snapshot) -> Decision:

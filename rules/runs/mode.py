@@ -42,7 +42,7 @@ def commanded(mode: str, by: str) -> Chosen:
     return Chosen(mode, "command", by)
 
 
-def chosen(policy: Policy, snapshot: Snapshot) -> Chosen:
+def choose_mode(policy: Policy, snapshot: Snapshot) -> Chosen:
     """Return the mode that the card's labels say, else its column's; labels that disagree mean reading."""
     return _labelled(policy, snapshot) or _of_column(policy, snapshot)
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.spend_limits import Limit
-from rules.card.loss import Loss, is_outside, outside
+from rules.card.loss import Loss, is_outside, outside_owner
 from rules.card.stops import halted, lost_by, stopped_by
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Grant, Share
@@ -59,7 +59,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What runs already: counts of runs that a worker holds, dollars spent against each limit that runs share
+    """The present load: counts of runs that a worker holds, dollars spent against each limit that runs share
     (those of a day: today's, UTC), and dollars that runs have reserved. `checks` counts runs that only check,
     which all the others leave out. `github_at`: GitHub takes no call for the board before that time.
     """
@@ -112,7 +112,7 @@ def shares(demands: Sequence[Demand], free: int) -> dict[BoardId, int]:
     return taken
 
 
-def choose(
+def choose_runs(
     policy: Policy,
     waiting: Sequence[Waiting],
     load: Load,
@@ -141,7 +141,7 @@ def choose(
     return RunSelection(tuple(starts), reasons, gate.grants, gate.hosts, gate.workers.stations)
 
 
-def limited(until: datetime) -> str:
+def limit_sentence(until: datetime) -> str:
     """Return the sentence about GitHub's limit."""
     return f"GitHub takes no more calls before {until:%H:%M} UTC (its limit): it starts by itself then"
 
@@ -238,11 +238,11 @@ class _Gate:
         if lost := lost_by(self._losses, run.repository):
             yield lost
         if self._owner and is_outside(run.repository, self._owner):
-            yield outside(run.repository, self._owner)
+            yield outside_owner(run.repository, self._owner)
         if stopped := stopped_by(self._stops, run.card_id, run.column):
             yield stopped
         if self._github_at is not None:
-            yield limited(self._github_at)
+            yield limit_sentence(self._github_at)
         if run.models:
             yield from self._no_place(run)
         elif self._checks >= MAX_CHECKS:

@@ -84,7 +84,9 @@ def names_of(text: str) -> tuple[str, ...]:
     return tuple(names)[:MAX_NAMED]
 
 
-def choose(rules: Skills, occasion: SkillContext, offers: Iterable[Offer]) -> tuple[ConsideredSkill, ...]:
+def choose_skills(
+    rules: Skills, occasion: SkillContext, offers: Iterable[Offer]
+) -> tuple[ConsideredSkill, ...]:
     """Return every considered skill: first those that something asks for, in the order of loading.
 
     Asked for by default, by profile, by column, by label, by the description, by command, by trigger word.

@@ -7,15 +7,15 @@ from datetime import datetime, timedelta
 from ledger.events.conversation import CommandGiven
 from ledger.states import CardState, Ending
 from rules.card.agent_choice import unknown_labels
-from rules.card.state import change, derive_state, feedback_waits
-from rules.card.target_repository import ask as ask_for_repository
+from rules.card.state import change_state, derive_state, feedback_waits
+from rules.card.target_repository import ask_repository as ask_for_repository
 from rules.card.target_repository import problem as unplaced
 from rules.chatops.parser import door_of
 from rules.chatops.replies import say
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.model import Policy
-from rules.runs.mode import INVESTIGATE, Chosen, chosen, commanded
+from rules.runs.mode import INVESTIGATE, Chosen, choose_mode, commanded
 from rules.runs.plan_approval import is_reworded, moved_on
 from rules.snapshot import Snapshot
 from rules.text import count
@@ -25,7 +25,7 @@ _REPRODUCE = re.compile(r"(?<!\S)(?:--|—|–)repro(?!\S)[ \t]*", re.IGNORECASE
 MAX_KEPT = 100  # of a card's newest runs; no policy allows as many in an hour by themselves
 
 
-def obstacle(policy: Policy, snapshot: Snapshot) -> str:
+def start_obstacle(policy: Policy, snapshot: Snapshot) -> str:
     """Return why no run may start on the card, or an empty string."""
     return _barrier(policy, snapshot) or unplaced(policy, snapshot)
 
@@ -53,7 +53,7 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
         return ask_for_repository(policy, snapshot)
     if snapshot.is_draft:
         return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))
-    run, mode = snapshot.run, chosen(policy, snapshot).mode
+    run, mode = snapshot.run, choose_mode(policy, snapshot).mode
     if run and run.ending is Ending.SUCCEEDED and run.mode == mode and not feedback_waits(snapshot):
         return derive_state(
             policy, snapshot, "there is nothing new to do; /cardinal retry starts another run"
@@ -61,11 +61,11 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
     lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
     if lately >= policy.limits.automatic_runs_per_hour:
         said = f"{lately} runs began within an hour: does an automation drag it? /cardinal retry starts one"
-        return change(policy, snapshot, CardState.BLOCKED, said)
-    return queue(policy, snapshot, by=by, door="board")
+        return change_state(policy, snapshot, CardState.BLOCKED, said)
+    return queue_card(policy, snapshot, by=by, door="board")
 
 
-def queue(
+def queue_card(
     policy: Policy,
     snapshot: Snapshot,
     *,
@@ -81,7 +81,7 @@ def queue(
     `mode` is that of a command; else label and column choose it. `request` is `asked` of RunQueued;
     `reproduces`, `door` and `other_agent` are as there.
     """
-    mode = mode or chosen(policy, snapshot)
+    mode = mode or choose_mode(policy, snapshot)
     wanted, because = _fitting(policy, snapshot, by, mode)
     intent = replace(
         wanted,
@@ -106,7 +106,7 @@ def _waits_for_parts(policy: Policy, snapshot: Snapshot, kind: str) -> bool:
 
 def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode: str) -> Decision:
     """Queue a run in the mode that a command names, where one may start; its words are for this run."""
-    because = obstacle(policy, snapshot)
+    because = start_obstacle(policy, snapshot)
     if because:
         return say(snapshot, given, f"No run was started: {because}.")
     first, newline, below = given.argument.partition("\n")
@@ -114,7 +114,9 @@ def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode:
     words = f"{first.rstrip()}{newline}{below}".strip()
     choice = commanded(mode, given.by)
     door = door_of(given.source)
-    return queue(policy, snapshot, by=given.by, door=door, mode=choice, request=words, reproduces=flags > 0)
+    return queue_card(
+        policy, snapshot, by=given.by, door=door, mode=choice, request=words, reproduces=flags > 0
+    )
 
 
 def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple[QueueRun, str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from runner.text.plain import cut, one_line
+from runner.text.plain import cut_bytes, one_line
 
 _TEXT_BYTES = 8_000
 _LINE_BYTES = 500
@@ -23,7 +23,7 @@ _TARGET = r"^(#?[1-9][0-9]{0,8}|[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,1
 
 
 def _cut_to(cap_bytes: int) -> BeforeValidator:
-    return BeforeValidator(lambda value: cut(value, cap_bytes) if isinstance(value, str) else value)
+    return BeforeValidator(lambda value: cut_bytes(value, cap_bytes) if isinstance(value, str) else value)
 
 
 def _line_of(cap_bytes: int) -> BeforeValidator:
@@ -68,7 +68,7 @@ class TickInput(Tool):
 
 
 class ProgressInput(Tool):
-    """Tell people in one line what you are doing now. Use it at each new piece of work, not at each step."""
+    """Tell people your present work in one line. Use it at each new piece of work, not at each step."""
 
     text: Annotated[Words, Field(min_length=1, description="One line.")]
 
@@ -83,13 +83,13 @@ class AskInput(Tool):
 
 
 class NoteInput(Tool):
-    """Keep a finding that must survive this session: what you learnt, decided or ruled out."""
+    """Keep a finding that must survive this session: a fact learnt, a decision, a way ruled out."""
 
     text: Annotated[Text, Field(min_length=1, description="The finding.")]
 
 
 class ThreadInput(Tool):
-    """Answer one review thread of your work order: what you changed, or why you did not."""
+    """Answer one review thread of your work order: with your change, or with the reason for none."""
 
     thread_id: Annotated[str, Field(min_length=1, max_length=200, description="The thread's id.")]
     text: Annotated[Text, Field(min_length=1, description="Your reply to the reviewer.")]
@@ -173,7 +173,7 @@ class BlockInput(Tool):
 
 class GoToStageInput(Tool):
     """Hand the work to another stage of this column, where the column has stages, and end your turn. Another
-    agent goes on there, who knows only what you commit, note and write here.
+    agent goes on there, who knows only your commits, your notes and the text you write here.
     """
 
     stage: Annotated[Words, Field(min_length=1, description="The stage's name.")]
@@ -182,10 +182,10 @@ class GoToStageInput(Tool):
 
 
 class CreateCardInput(FollowUpInput):
-    """Propose a new card for work that is not part of this one. It is made at once; people decide what
-    becomes of it, so leave it alone. `show_card` says whether you may choose its `column`, `start` an agent
-    on it, and which `skills`; how many cards you make, and how deep, has a limit. With `repository`, for work
-    that this card needs there, people are asked first: you are stopped until somebody answers.
+    """Propose a new card for work that is not part of this one. It is made at once; people decide about it,
+    so leave it alone. `show_card` says whether you may choose its `column`, `start` an agent on it, and which
+    `skills`; how many cards you make, and how deep, has a limit. With `repository`, for work that this card
+    needs there, people are asked first: you are stopped until somebody answers.
     """
 
     repository: Annotated[

@@ -1,7 +1,7 @@
 """The contract of an agent: its start, its output, and the replies, messages and interruptions that it gets.
 
 An agent has no I/O of its own: the supervisor starts its command, reads its lines and writes its bytes. One
-process plays one phase; the session is what continues. A dialogue is one such process's protocol.
+process plays one phase; the session continues. A dialogue is one such process's protocol.
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from runner.agents.contract import AgentEvent, Noise
-from runner.text.plain import cut
+from runner.text.plain import cut_bytes
 
 _NOISE_BYTES = 500
 _MALFORMED = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
@@ -20,7 +20,7 @@ class JsonLinesDialogue(ABC):
         try:
             return tuple(self._events(json.loads(line)))
         except _MALFORMED:
-            return (Noise(cut(line, _NOISE_BYTES)),)
+            return (Noise(cut_bytes(line, _NOISE_BYTES)),)
 
     def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
         """Return None: board calls come through the gateway."""

@@ -14,7 +14,7 @@ _OTHER_KEY = "give this host the CARDINAL_STORE_ENCRYPTION_KEY of the one that w
 
 
 class BlobStore:
-    """A store over a backend; with a key, what lies there is unreadable. Every method raises StoreError."""
+    """A store over a backend; with a key, its files are unreadable. Every method raises StoreError."""
 
     def __init__(self, backend: BlobBackend, key: bytes = b"") -> None:
         self._backend, self._key = backend, key
@@ -74,7 +74,7 @@ class BlobStore:
     def _clear(self, sealed: FileIO, digest: str) -> FileIO:
         """Return an encrypted blob in clear, in a file without a name."""
         if not self._key:
-            raise StoreError(self.address, "read", "what is there is encrypted", _OTHER_KEY)
+            raise StoreError(self.address, "read", "the stored file is encrypted", _OTHER_KEY)
         with ExitStack() as until_clear:
             clear = until_clear.enter_context(tempfile.TemporaryFile(buffering=0))
             try:

@@ -9,7 +9,7 @@ from runner.artifacts.sealing import key_of
 from runner.run.run_spec import StoreSpec
 
 
-def opened(spec: StoreSpec, own: Path) -> BlobStore:
+def open_store(spec: StoreSpec, own: Path) -> BlobStore:
     """Return the store; `own` is the folder of a home that shares none. Nothing is connected to yet."""
     key = key_of(spec.encryption_key)
     if spec.address.startswith("s3://"):

@@ -23,7 +23,8 @@ class SessionArchiveError(RunnerError):
 def rewrite(source: Path, target: Path, patterns: Sequence[str]) -> None:
     """Write the archive that a workspace left as one of only these files; the same files make the same bytes.
 
-    Lines of JSON lose what looks like a secret. Raises SessionArchiveError for any other file that holds one.
+    Lines of JSON lose texts that look like a secret. Raises SessionArchiveError for any other file that holds
+    one.
     """
     try:
         with (

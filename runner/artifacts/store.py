@@ -8,7 +8,7 @@ from io import BytesIO, FileIO
 
 from runner.artifacts.backend import StoreError
 from runner.artifacts.blobs import BlobStore
-from runner.artifacts.opening import opened
+from runner.artifacts.opening import open_store
 from runner.errors import OversizedRepositoryError
 from runner.run.run_spec import HostPaths
 from runner.text.plain import redact
@@ -81,7 +81,7 @@ class Store:
 
 def store_of(places: HostPaths) -> Store:
     """Return the artifacts in the store of a host."""
-    return Store(opened(places.store, places.artifacts))
+    return Store(open_store(places.store, places.artifacts))
 
 
 def shortened(raw: bytes, cap_bytes: int) -> bytes:

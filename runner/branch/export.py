@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from runner.branch.rebase import note_head, seen
 from runner.errors import LongHistoryError
-from runner.git.commits import Commit, git_time, own
+from runner.git.commits import Commit, git_time, own_commit
 from runner.run.run_spec import Committer
 from runner.session.context import RunContext
 
@@ -33,7 +33,7 @@ def export_commit(run: RunContext, head: str) -> str:
             mirror.take_pack(pack, head, head_name(run))
         finally:
             pack.unlink(missing_ok=True)
-        brought, (head, made) = head, stamp(run, head)
+        brought, (head, made) = head, stamp_commits(run, head)
         if head != brought:
             mirror.remember(head_name(run), head)
             run.checkout.adopt(head, made)
@@ -46,7 +46,7 @@ def head_name(run: RunContext) -> str:
     return f"{run.order.run_id}-head"
 
 
-def stamp(run: RunContext, head: str) -> tuple[str, tuple[str, ...]]:
+def stamp_commits(run: RunContext, head: str) -> tuple[str, tuple[str, ...]]:
     """Return `head` with all new commits made Cardinal's own, and these commits of the mirror.
 
     People's stay theirs, also when rebased.
@@ -67,7 +67,7 @@ def stamp(run: RunContext, head: str) -> tuple[str, tuple[str, ...]]:
             theirs[likeness] -= 1  # once: a second of the kind is the agent's
             kept = replace(kept, committed=when)
         else:
-            kept = own(kept, order.authorship.author, order.run_id, order.full_reference, when)
+            kept = own_commit(kept, order.authorship.author, order.run_id, order.full_reference, when)
         # GitHub verifies a signature by the committer's address; who wrote it is the author.
         kept = replace(kept, committer=_name(order.authorship.committer))
         made[commit.commit] = mirror.make_commit(kept, order.authorship.key)
@@ -105,7 +105,7 @@ def rebased(run: RunContext, head: str) -> tuple[Commit, ...]:
     return run.mirror.commits(known, base, head) if known else ()
 
 
-def missing(run: RunContext, head: str) -> tuple[Commit, ...]:
+def lost_commits(run: RunContext, head: str) -> tuple[Commit, ...]:
     """Return people's commits that `head` has neither unchanged nor rebased.
 
     Merges, Cardinal's own commits and commits that the base has by now do not count.

@@ -4,7 +4,7 @@ from ledger.events.branch import CommitsSigned
 from runner.branch.export import head_name, published, remember_stamped
 from runner.errors import UnverifiedCommitError
 from runner.git.commits import Commit
-from runner.git.credentials import answered
+from runner.git.credentials import credentials_served
 from runner.run.run_spec import MadeCommit
 from runner.session.context import RunContext
 from runner.text.plain import one_line
@@ -12,7 +12,7 @@ from runner.text.plain import one_line
 MAX_COMMITS = 100  # a call each
 
 
-def signed(run: RunContext, head: str) -> str:
+def sign_on_github(run: RunContext, head: str) -> str:
     """Return GitHub's commit in place of the exported `head`; workspace and mirror stand on it then.
 
     The event is written before anything is pushed, so that the next claim pushes the same commit. Raises
@@ -65,7 +65,9 @@ def _made_anew(run: RunContext, head: str, fresh: tuple[Commit, ...]) -> str:
 def _made(run: RunContext, commit: Commit, made: dict[str, str]) -> str:
     parents = tuple(made.get(parent, parent) for parent in commit.parents)
     remote, wait = run.mirror.remote, run.log.beat_or_stop
-    answer: MadeCommit = answered(lambda: remote.make_commit(commit.tree, parents, commit.message), wait)
+    answer: MadeCommit = credentials_served(
+        lambda: remote.make_commit(commit.tree, parents, commit.message), wait
+    )
     if not answer.verified:
         raise UnverifiedCommitError(f"{answer.commit[:12]} is {one_line(answer.why, 80)}")
     if (answer.tree, answer.parents) != (commit.tree, parents):

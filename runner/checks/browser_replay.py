@@ -108,7 +108,7 @@ class Browsed:
         return ReplayResult(reproduction.UNPLAYABLE, 0, f"{_short(said)}{where}")
 
 
-def listed(texts: Sequence[str]) -> tuple[str, ...]:
+def list_texts(texts: Sequence[str]) -> tuple[str, ...]:
     """Return steps as an event stores them."""
     return tuple(map(_short, texts))
 
@@ -169,7 +169,7 @@ def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> N
             head=head,
             image=image,
             outcome=outcome.outcome,
-            steps=listed([step.text for step in wanted.steps]),
+            steps=list_texts([step.text for step in wanted.steps]),
             step=outcome.step,
             said=outcome.said,
             errors=seen.errors,

@@ -67,7 +67,7 @@ def _deepest(file: str, paths: Collection[str]) -> str:
 def selected(validation: ValidationSpec, changed: Iterable[str], folders: Collection[str]) -> ValidationSpec:
     """Return the lines for these changed files; `folders` are those that are there.
 
-    What has no full checks has its fast ones in the gate, as everywhere. The repository's own set-up comes
+    A path without full checks has its fast ones in the gate, as everywhere. The repository's own set-up comes
     first, always. A path whose folder is gone, or is a link, cannot be checked: that fails.
     """
     wanted = covering(changed, [path.path for path in validation.paths])

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from runner.text.plain import cut, one_line, tail
+from runner.text.plain import cut_bytes, one_line, tail
 
 _LINE_CHARACTERS = 500
 _SIGNATURE_LINES = 80  # of an output in which nothing is recognised: its end
@@ -110,12 +110,12 @@ class Failure:
 
 def read(command: str, output: str) -> Failure:
     """Return the failure in the output of `command`, where its format is known; else the output's end."""
-    lines = [plain(line) for line in _window(output).split("\n")]
+    lines = [output_line(line) for line in _window(output).split("\n")]
     tests, problems = _tests(lines), _problems(lines)
     failing = tests or problems
     errors = [line for line in lines if ERRORS.search(line)][:_MAX_ERRORS] if failing else []
     names = tuple(one_line(name, _NAME_BYTES) for name in failing[:MAX_NAMES])
-    same = signature(command, failing, errors, lines)
+    same = failure_signature(command, failing, errors, lines)
     return Failure(len(failing), names, _useful(lines, tests, problems), same)
 
 
@@ -176,7 +176,7 @@ def _listed(title: str, names: Sequence[str]) -> str:
         return ""
     rows = [f"- {one_line(name, _NAME_BYTES)}" for name in names[:MAX_NAMES]]
     more = [f"- and {len(names) - MAX_NAMES} more"] if len(names) > MAX_NAMES else []
-    return cut("\n".join([f"{title} ({len(names)}):", *rows, *more]), USEFUL_BYTES - _END_BYTES)
+    return cut_bytes("\n".join([f"{title} ({len(names)}):", *rows, *more]), USEFUL_BYTES - _END_BYTES)
 
 
 def _blocks(lines: Sequence[str]) -> Iterator[str]:
@@ -203,10 +203,10 @@ def _shortened(block: Sequence[str]) -> str:
     if len(text.encode("utf-8", "replace")) <= _BLOCK_BYTES:
         return text
     half = _BLOCK_BYTES // 2
-    return f"{cut(text, half)}\n{tail(text, half)}"
+    return f"{cut_bytes(text, half)}\n{tail(text, half)}"
 
 
-def plain(line: str) -> str:
+def output_line(line: str) -> str:
     """Return a line of output without colours and cursor moves, truncated."""
     shown = line.rsplit("\r", 1)[-1] if "\r" in line.rstrip("\r") else line  # a bar that was drawn over
     return _TERMINAL.sub("", shown[: 4 * _LINE_CHARACTERS])[:_LINE_CHARACTERS].rstrip()
@@ -219,7 +219,7 @@ def normal(line: str) -> str:
     return " ".join(line.split())
 
 
-def signature(command: str, names: Iterable[str], errors: Iterable[str], lines: Iterable[str]) -> str:
+def failure_signature(command: str, names: Iterable[str], errors: Iterable[str], lines: Iterable[str]) -> str:
     """Return the SHA-256 of a failure: of its names and errors, else of the end of the output.
 
     Order does not count: tests in parallel fail in any.

@@ -7,7 +7,7 @@ from ledger.events.guard import GuardsJudged
 from ledger.events.run import QuestionAsked
 from ledger.model.limit_answers import GO_ON, PUBLISH, STOP, Size, Subject
 from runner.git.mirror import DiffStat
-from runner.guards.report import listed
+from runner.guards.report import list_violations
 from runner.run.facts import FailedRounds
 from runner.run.run_spec import Limits
 from runner.session.context import RunContext
@@ -72,8 +72,8 @@ def bound_repairs(run: RunContext) -> None:
 def bound_refusals(run: RunContext, judged: GuardsJudged) -> None:
     """Raise Park when guards refuse the change and its iterations are used up."""
     if run.history.iterations > run.order.limits.iterations * run.allowance.times(Subject.REPAIRS):
-        said = f"The guardrails refuse the change: {listed(run.history.guards.denied, judged.left_out)}."
-        why = f"{said} The attempts to get it right are used up."
+        refused = list_violations(run.history.guards.denied, judged.left_out)
+        why = f"The guardrails refuse the change: {refused}. The attempts to get it right are used up."
         run.ask(Subject.REPAIRS, f"{why} Shall the agent go on, and undo that?", (GO_ON, STOP))
 
 

@@ -74,11 +74,11 @@ class Child:
         bounds: ProcessLimits = UNBOUNDED,
         inherits: Sequence[int] = (),
         expendable: bool = False,
-        beside: int | None = None,
+        side_channel: int | None = None,
     ) -> None:
         """Start `argv`. Raises SpawnError. `expendable`: the kernel kills it first when memory runs out.
 
-        `beside` is a descriptor whose messages are read together with the child's output.
+        `side_channel` is a descriptor whose messages are read together with the child's output.
         """
         try:
             self._popen = subprocess.Popen(
@@ -97,7 +97,9 @@ class Child:
             raise SpawnError(f"{argv[0]} has no pipes")
         self._stdin = self._popen.stdin
         os.set_blocking(self._stdin.fileno(), False)
-        self._stream = Stream(self._popen.stdout, self._popen.stderr, cap_bytes=cap_bytes, beside=beside)
+        self._stream = Stream(
+            self._popen.stdout, self._popen.stderr, cap_bytes=cap_bytes, side_channel=side_channel
+        )
         self._unsent = bytearray()
         self._struck = False
         self._ahead: deque[Heard] = deque()

@@ -36,7 +36,7 @@ class Deadline:
     def of_lease(self, ttl_s: float) -> float:
         """Return the deadline of a lease that is renewed from now on for `ttl_s` seconds.
 
-        It is earlier by what the killing takes: the lease may be another's when its time is over.
+        It is earlier by the time that killing takes: the lease may be another's when its time is over.
         """
         return time.clock_gettime(self._clock) + usable_s(ttl_s)
 

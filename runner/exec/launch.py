@@ -51,10 +51,10 @@ UNBOUNDED = ProcessLimits()
 
 def launch_problem() -> str:
     """Return why no program can be started here, or nothing."""
-    return problem_of(_setpriv())
+    return setpriv_problem(_setpriv())
 
 
-def problem_of(setpriv: str) -> str:
+def setpriv_problem(setpriv: str) -> str:
     """Return why this `setpriv` cannot start programs, or nothing, which is remembered by forks too."""
     if not setpriv:
         return "setpriv is not installed: install util-linux 2.33 or newer"
@@ -93,7 +93,7 @@ def launched(
     oom_score_adj). Raises OSError when `argv` cannot be started here.
     """
     setpriv = _setpriv()
-    if problem := problem_of(setpriv):
+    if problem := setpriv_problem(setpriv):
         raise OSError(problem)
     program = str(cwd / argv[0]) if "/" in argv[0] else argv[0]
     if shutil.which(program, path=env.get("PATH", os.defpath)) is None:

@@ -18,13 +18,13 @@ _OFFER_S = 0.2
 class Line:
     """One line without its end. `error`: from stderr; `cut`: it was longer than the cap.
 
-    `beside` marks a whole message of the descriptor beside the child; an empty one is its end.
+    `is_message` marks a whole message of the side channel; an empty one is its end.
     """
 
     text: str
     error: bool
     cut: bool
-    beside: bool = False
+    is_message: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,12 +78,14 @@ class Framer:
 class Stream:
     """Reads stdout and stderr of one child until both end, the cap is reached, or it is closed.
 
-    `beside` is a descriptor of messages (SOCK_SEQPACKET); it does not count for cap and end.
+    `side_channel` is a descriptor of messages (SOCK_SEQPACKET); it does not count for cap and end.
     """
 
-    def __init__(self, out: IO[bytes], err: IO[bytes], *, cap_bytes: int, beside: int | None = None) -> None:
+    def __init__(
+        self, out: IO[bytes], err: IO[bytes], *, cap_bytes: int, side_channel: int | None = None
+    ) -> None:
         self._pipes = {out.fileno(): Framer(error=False), err.fileno(): Framer(error=True)}
-        self._beside = beside
+        self._side_channel = side_channel
         self._cap_bytes = cap_bytes
         self._waiting: queue.Queue[tuple[Heard, ...]] = queue.Queue(maxsize=_QUEUED_CHUNKS)
         self._abandoned = threading.Event()
@@ -105,12 +107,14 @@ class Stream:
 
     def _read(self) -> None:
         with selectors.DefaultSelector() as ready:
-            for descriptor in (*self._pipes, *(() if self._beside is None else (self._beside,))):
+            for descriptor in (*self._pipes, *(() if self._side_channel is None else (self._side_channel,))):
                 ready.register(descriptor, selectors.EVENT_READ)
             open_pipes = set(self._pipes)
             while open_pipes and not self._abandoned.is_set():
                 for key, _ in ready.select(timeout=_OFFER_S):
-                    if not (self._take_beside(key.fd) if key.fd == self._beside else self._take(key.fd)):
+                    if not (
+                        self._take_message(key.fd) if key.fd == self._side_channel else self._take(key.fd)
+                    ):
                         ready.unregister(key.fd)
                         open_pipes.discard(key.fd)
                 if self.read_bytes > self._cap_bytes:
@@ -118,13 +122,13 @@ class Stream:
                     return
         self._offer((Closed(),))
 
-    def _take_beside(self, descriptor: int) -> bool:
-        """Offer one message from beside; False at its end."""
+    def _take_message(self, descriptor: int) -> bool:
+        """Offer one message from the side channel; False at its end."""
         try:
             message = os.read(descriptor, _CHUNK_BYTES)
         except ConnectionResetError:  # it died with words of ours unread
             message = b""
-        self._offer((Line(message.decode("utf-8", "replace"), error=False, cut=False, beside=True),))
+        self._offer((Line(message.decode("utf-8", "replace"), error=False, cut=False, is_message=True),))
         return bool(message)
 
     def _take(self, descriptor: int) -> bool:

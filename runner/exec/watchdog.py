@@ -53,9 +53,9 @@ class Watchdog:
 def watched(what: str, deadline: Deadline, end_containers: Callable[[], None]) -> Iterator[Watchdog]:
     """Have this process watched: past the deadline it is killed with all that it started.
 
-    It is not spared itself: a worker that was stopped would go on where it stood, and push.
-    `end_containers` ends what an engine holds; it is called when the process dies in another way, too.
-    It may raise RunnerError, and is tried again then. `what` names the run in the log.
+    It is not spared itself: a worker that was stopped would go on where it stood, and push. `end_containers`
+    ends the containers of an engine; it is called when the process dies in another way, too. It may raise
+    RunnerError, and is tried again then. `what` names the run in the log.
     """
     worker = os.getpid()
     pidfd = os.pidfd_open(worker)
@@ -94,7 +94,7 @@ def _watch(
 def _end(worker: int, pidfd: int) -> None:
     """Kill the worker, then its descendants and the sessions that they began.
 
-    The worker first: it could start something else meanwhile. The kernel kills what it started itself.
+    The worker first: it could start something else meanwhile. The kernel kills the worker's own children.
     """
     family = _family(worker) - {os.getpid()}
     sessions = {session for pid, (_, session) in process_table().items() if pid in family}

@@ -213,7 +213,7 @@ class Checkout:
         return self._run(what, scripts.command(script, *given), mirrored=mirrored, exporting=exporting)
 
     def _git(self, *words: str) -> Ran:
-        return self._run(words[0], scripts.git(*words))
+        return self._run(words[0], scripts.git_command(*words))
 
     def _listed(self, *words: str) -> PathList:
         """Return the lines of a git command, without truncated ones, which are longer than any name."""

@@ -196,7 +196,7 @@ def command(script: str, *given: str, prologue: str = _PROLOGUE) -> tuple[str, .
     return ("/bin/sh", "-c", prologue + script, "cardinal", *given)
 
 
-def git(*words: str) -> tuple[str, ...]:
+def git_command(*words: str) -> tuple[str, ...]:
     """Return one git command under the same settings."""
     return command('g "$@"', *words)
 

@@ -31,7 +31,7 @@ class Commit:
     message: str
 
 
-def parsed(commit: str, text: str) -> Commit:
+def parse_commit(commit: str, text: str) -> Commit:
     """Return the commit in the output of `git cat-file commit`; unknown headers are skipped."""
     head, _, message = text.partition("\n\n")
     headers: dict[str, list[str]] = {}
@@ -44,7 +44,7 @@ def parsed(commit: str, text: str) -> Commit:
     return Commit(commit, tree, parents, author, authored, committer, committed, message.rstrip("\n"))
 
 
-def written(commit: Commit) -> bytes:
+def commit_text(commit: Commit) -> bytes:
     """Return the git object of a commit: only these fields, so no header hides anything."""
     rows = [
         f"tree {commit.tree}",
@@ -55,7 +55,7 @@ def written(commit: Commit) -> bytes:
     return ("\n".join(rows) + f"\n\n{commit.message}\n").encode("utf-8", "replace")
 
 
-def own(commit: Commit, committer: Committer, run_id: str, card: str, when: str) -> Commit:
+def own_commit(commit: Commit, committer: Committer, run_id: str, card: str, when: str) -> Commit:
     """Return the commit as Cardinal's own, with trailers for run and card."""
     name = f"{committer.name} <{committer.email}>"
     said = _OURS.sub("", commit.message.replace("\0", ""))[:_MESSAGE_CHARS].strip() or f"Work of run {run_id}"

@@ -15,10 +15,10 @@ NAP_S = 0.5
 
 def fresh(remote: Remote, beat: Callable[[], None]) -> Mapping[str, str]:
     """Return fresh credentials. Raises as `answered` does."""
-    return answered(remote.git_environment, beat)
+    return credentials_served(remote.git_environment, beat)
 
 
-def answered(ask: Callable[[], T], beat: Callable[[], None]) -> T:
+def credentials_served(ask: Callable[[], T], beat: Callable[[], None]) -> T:
     """Return the answer of GitHub; while it is away, ask again for AWAY_S, or until its limit is reset.
 
     `beat` is called meanwhile, and may raise to end the wait. Raises RemoteAwayError after it.

@@ -280,7 +280,7 @@ class Mirror:
                 title, _, text = answer.partition("\n")
                 name, _, kind = title.partition(" ")
                 if kind == "commit":
-                    self._known[name] = commits.parsed(name, text)
+                    self._known[name] = commits.parse_commit(name, text)
         try:
             return tuple(self._known[name] for name in names)
         except KeyError as error:
@@ -297,9 +297,9 @@ class Mirror:
 
     def make_commit(self, commit: Commit, key: SigningKey | None = None) -> str:
         """Store a commit, signed if there is a key, and return its id. Raises SigningError."""
-        content = signing.signed(commit, key, self._beat) if key else commits.written(commit)
+        content = signing.signed(commit, key, self._beat) if key else commits.commit_text(commit)
         name = write_object(self.path, "commit", content)
-        self._known[name] = commits.parsed(name, content.decode())
+        self._known[name] = commits.parse_commit(name, content.decode())
         return name
 
     def query(self, *words: str, given: bytes = b"", objects: Path | None = None) -> str:
@@ -395,5 +395,5 @@ class Mirror:
 
 
 def _stored_in(objects: Path | None) -> dict[str, str]:
-    """Return the environment in which git's objects are those of a folder, and of what it borrows from."""
+    """Return the environment in which git's objects are those of a folder and of its alternates."""
     return {} if objects is None else {"GIT_OBJECT_DIRECTORY": str(objects)}

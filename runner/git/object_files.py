@@ -43,7 +43,8 @@ def _packed_refs(repository: Path) -> dict[str, str]:
 
 
 def write_ref(repository: Path, folder: str, name: str, commit: str) -> None:
-    """Point `folder`/`name` at a commit, unless it is there. Raises GitError for what is no name or commit.
+    """Point `folder`/`name` at a commit, unless it is there. Raises GitError for a text that is no name or
+    commit.
 
     Only one writer at a time may mean this very ref; others, and git's own, are in nobody's way.
     """

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from runner.errors import SigningError
 from runner.exec.child import Child, finish
-from runner.git.commits import Commit, written
+from runner.git.commits import Commit, commit_text
 from runner.run.run_spec import SigningKey
 
 _LIMIT_S = 30.0
@@ -20,7 +20,7 @@ def signed(commit: Commit, key: SigningKey, beat: Callable[[], None]) -> bytes:
 
     Raises SigningError. Source: git-config(1), gpg.format; ssh-keygen(1), -Y sign.
     """
-    content = written(commit)
+    content = commit_text(commit)
     child = Child(
         ("ssh-keygen", "-Y", "sign", "-n", "git", "-f", str(key.path)),
         env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"},

@@ -7,7 +7,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
 
-from runner.guards.path_patterns import folded
+from runner.guards.path_patterns import fold_case
 
 # Configuration of the usual check tools, by name, in any folder.
 _WHOLE = re.compile(
@@ -65,9 +65,9 @@ _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
 Sections = dict[str, object]
 
 
-def whole(path: str) -> str:
+def why_decisive(path: str) -> str:
     """Return why a whole file decides, as the end of a sentence; empty when it does not."""
-    plain = folded(path)
+    plain = fold_case(path)
     if _RULES.fullmatch(plain):
         return "says what agents may do here, and who reviews it"
     if _SHOWN.fullmatch(plain):
@@ -78,9 +78,9 @@ def whole(path: str) -> str:
     return "decides what the checks do" if _WHOLE.fullmatch(name) or _FOLDERS.fullmatch(plain) else ""
 
 
-def named(path: str, commands: Iterable[str]) -> bool:
+def is_named(path: str, commands: Iterable[str]) -> bool:
     """Whether a shell line of the checks names the file, as a path or as a module of Python."""
-    return any(_fits(folded(path), line) for line in commands)
+    return any(_fits(fold_case(path), line) for line in commands)
 
 
 def _fits(path: str, line: str) -> bool:
@@ -99,17 +99,17 @@ def _run_by(words: list[str]) -> Iterator[str]:
         if not word:
             continue
         if at and words[at - 1] == "-m" and _MODULE.fullmatch(word):
-            module = folded(word.replace(".", "/"))
+            module = fold_case(word.replace(".", "/"))
             yield from (f"{module}.py", f"{module}/__main__.py", f"{module}/__init__.py")
         elif before in _RUNNERS or (at and _CONFIGURED_BY.fullmatch(words[at - 1])):
-            yield posixpath.normpath(folded(word))
+            yield posixpath.normpath(fold_case(word))
         if not word.startswith("-") and not word.isdigit():
             before = word.rsplit("/", 1)[-1]
 
 
 def by_lines(path: str) -> bool:
     """Whether only some lines of a file decide."""
-    return _LINES.fullmatch(folded(path)) is not None
+    return _LINES.fullmatch(fold_case(path)) is not None
 
 
 def decides(line: str) -> bool:
@@ -133,7 +133,7 @@ def altered(path: str, before: str, after: str) -> tuple[str, ...]:
 
 
 def _name(path: str) -> str:
-    return folded(path).rsplit("/", 1)[-1]
+    return fold_case(path).rsplit("/", 1)[-1]
 
 
 def _at(value: object, *keys: str) -> object:

@@ -68,8 +68,8 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Breach:
-    """One thing that a guard does not let through. `rule` is the policy's key with its value; `what` ends a
-    sentence that begins with the path, `advice` says what undoes it.
+    """A finding that a guard does not let through. `rule` is the policy's key with its value; `what` ends a
+    sentence that begins with the path, `advice` says how to undo it.
 
     `doubtful`: it may well be harmless, so that a person is asked even where the policy denies.
     """

@@ -19,7 +19,7 @@ _FOLD = {ord(alike): plain for plain, likes in _ALIKE.items() for alike in likes
 _TRAILING = re.compile(r"[. ]+(?=/|$)")  # Windows drops them from the end of a name
 
 
-def folded(text: str) -> str:
+def fold_case(text: str) -> str:
     """Return `text` without case, look-alikes and invisible characters.
 
     Some file systems fold case and composition, and drop invisible characters (HFS+) or trailing dots (NTFS).
@@ -37,10 +37,11 @@ def protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str,
     """Return each protected path with the first pattern that protects it.
 
     `*` and `?` stay within a name, `**` crosses folders. A pattern without a slash matches at any depth, and
-    one for a folder matches everything in it. Case does not count, and look-alikes are what they look like.
+    one for a folder matches everything in it. Case does not count, and look-alikes count as the characters
+    that they resemble.
     """
     rules = [(pattern, _compiled(pattern, forgiving=True)) for pattern in patterns if pattern.strip(" /")]
-    seen = ((path, folded(path)) for path in paths)
+    seen = ((path, fold_case(path)) for path in paths)
     matches = (
         (path, next((rule for rule, shape in rules if _fits(shape, plain)), "")) for path, plain in seen
     )
@@ -55,7 +56,7 @@ def outside(paths: Iterable[str], patterns: Iterable[str]) -> tuple[str, ...]:
 
 def is_workflow(path: str) -> bool:
     """Whether GitHub Actions takes the file for a workflow, or somebody could take it for one."""
-    plain = _TRAILING.sub("", folded(path))
+    plain = _TRAILING.sub("", fold_case(path))
     return plain.startswith(".github/workflows/") or plain.rstrip("/") in _ABOVE
 
 
@@ -69,11 +70,11 @@ def _compiled(pattern: str, *, forgiving: bool) -> re.Pattern[str]:
     if "/" not in plain.rstrip("/"):
         anchored = f"**/{anchored}"
     inside = anchored.removesuffix("/**")
-    spelled = folded if forgiving else str
+    spelled = fold_case if forgiving else str
     tokens = _TOKENS.findall(inside)
     shape = "".join(_MEANS.get(token, re.escape(spelled(token))) for token in tokens)
     # A link or a submodule in the place of a folder above would bring a folder of somebody else's there.
-    above = [re.escape(folded(folder)) for folder in _folders_above(inside)] if forgiving else []
+    above = [re.escape(fold_case(folder)) for folder in _folders_above(inside)] if forgiving else []
     return re.compile("|".join((f"{shape}(?:/.*)?", *above)), re.DOTALL)
 
 

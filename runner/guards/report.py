@@ -11,7 +11,7 @@ _PATH_BYTES = 200
 _RULE_BYTES = 300
 
 
-def sentence(violation: Violation) -> str:
+def violation_sentence(violation: Violation) -> str:
     """Return one finding on one line: place, problem and rule."""
     line = f":{violation.line}" if violation.line else ""
     commit = f" in commit {violation.commit[:8]}" if violation.commit else ""
@@ -19,24 +19,24 @@ def sentence(violation: Violation) -> str:
     return f"{path!r}{line}{commit} {violation.what} (rule {one_line(violation.rule, _RULE_BYTES)!r})"
 
 
-def listed(violations: Sequence[Violation], more: int = 0, shown: int = _SHOWN) -> str:
+def list_violations(violations: Sequence[Violation], more: int = 0, shown: int = _SHOWN) -> str:
     """Return the first findings, each once in whatever commits, and the number of others."""
-    rows = tuple(dict.fromkeys(map(sentence, violations)))
+    rows = tuple(dict.fromkeys(map(violation_sentence, violations)))
     rest = len(rows) - shown + more if len(rows) > shown else more
     return "; ".join(rows[:shown]) + (f" and {rest} more" if rest > 0 else "")
 
 
-def question(violations: Sequence[Violation], more: int) -> str:
+def guard_question(violations: Sequence[Violation], more: int) -> str:
     """Return the question for a person."""
-    return (
-        f"The guardrails of the repository's policy ask about this change: {listed(violations, more)}. "
-        "Publish that too?"
-    )
+    listed = list_violations(violations, more)
+    return f"The guardrails of the repository's policy ask about this change: {listed}. Publish that too?"
 
 
-def refusal(violations: Iterable[Violation], fork: str) -> str:
+def refusal_text(violations: Iterable[Violation], fork: str) -> str:
     """Return the findings to undo, for the agent, and how to rewrite its commits, which begin at `fork`."""
-    rows = list(dict.fromkeys(f"- {sentence(violation)}: {violation.advice}" for violation in violations))
+    rows = list(
+        dict.fromkeys(f"- {violation_sentence(violation)}: {violation.advice}" for violation in violations)
+    )
     more = [f"- and {len(rows) - _FOR_AGENTS} more of the kind"] if len(rows) > _FOR_AGENTS else []
     text = "\n".join((*rows[:_FOR_AGENTS], *more))
     return (
@@ -48,7 +48,7 @@ def refusal(violations: Iterable[Violation], fork: str) -> str:
     )
 
 
-def reason(violations: Sequence[Violation], more: int) -> str:
+def failure_reason(violations: Sequence[Violation], more: int) -> str:
     """Return why the run failed that did not undo the findings."""
     advice = violations[0].advice if violations else ""
-    return f"the guardrails refuse the change: {listed(violations, more)}. What undoes it: {advice}"
+    return f"the guardrails refuse the change: {list_violations(violations, more)}. What undoes it: {advice}"

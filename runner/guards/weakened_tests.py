@@ -7,7 +7,7 @@ characters: a line of a megabyte takes linear time.
 import re
 from collections.abc import Iterable, Iterator
 
-from runner.guards.path_patterns import folded
+from runner.guards.path_patterns import fold_case
 
 NOWHERE, NEAR_TESTS, TEST_FILE = 0, 1, 2  # by its name alone: how surely a runner finds tests in a file
 
@@ -122,9 +122,9 @@ _SPACES = re.compile(r"\s+")
 _REMARKS = ("//", "/*", "*", "--", ";;")
 
 
-def kind_of(path: str) -> int:
+def test_kind(path: str) -> int:
     """Return how surely runners find tests in a file of that name."""
-    plain = folded(path)
+    plain = fold_case(path)
     if _NAMED.fullmatch(plain) or _COLLECTED.fullmatch(plain):
         return TEST_FILE
     return NEAR_TESTS if _IN_FOLDER.fullmatch(plain) else NOWHERE
@@ -132,11 +132,11 @@ def kind_of(path: str) -> int:
 
 def language(path: str) -> str:
     """Return the language of a file: its suffix, or one name for related suffixes."""
-    match = _LANGUAGE.fullmatch(folded(path))
+    match = _LANGUAGE.fullmatch(fold_case(path))
     return (match.lastgroup or match[match.re.groups]) if match else ""
 
 
-def plain(line: str) -> str:
+def code_line(line: str) -> str:
     """Return a line without indentation and with single spaces; empty for a comment."""
     said = _SPACES.sub(" ", line).strip()
     remark = said.startswith(_REMARKS) or (said.startswith("#") and not said.startswith(("#[", "#![")))
@@ -155,9 +155,9 @@ def assertions_in(line: str) -> int:
 
 def tricks(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, str]]:
     """Yield the added lines that weaken checks, each with its effect as the end of a sentence."""
-    is_test, is_script = kind_of(path) != NOWHERE, _SCRIPT.fullmatch(folded(path)) is not None
+    is_test, is_script = test_kind(path) != NOWHERE, _SCRIPT.fullmatch(fold_case(path)) is not None
     for number, text in lines:
-        line = plain(text)
+        line = code_line(text)
         if is_test and _OFF_WORDS.search(line) and _OFF.search(line):
             yield number, "switches tests off"
         elif is_test and _HOLLOW.search(line):

@@ -21,7 +21,7 @@ from ledger.views.checkpoints import CheckpointRow
 from runner.artifacts import session_archive
 from runner.artifacts.backend import Beat, StoreError
 from runner.artifacts.blobs import BlobStore
-from runner.artifacts.opening import opened
+from runner.artifacts.opening import open_store
 from runner.artifacts.store import CAP_BYTES, store_of
 from runner.checks.places import tenancy
 from runner.errors import (
@@ -34,7 +34,7 @@ from runner.errors import (
 )
 from runner.git.checkout import Checkout
 from runner.git.commits import PATCHED_FILE
-from runner.git.credentials import answered
+from runner.git.credentials import credentials_served
 from runner.run.run_spec import RunSpec
 from runner.session.context import CheckpointPace, RunContext
 from runner.session.keep import keep
@@ -56,13 +56,15 @@ log = logging.getLogger(__name__)
 
 
 def checkpoint(run: RunContext) -> None:
-    """Keep the work in the store, unless it is there already. What could not be kept is said on the card."""
+    """Keep the work in the store, unless it is there already. The card names the parts that could not be
+    kept.
+    """
     # Not the run's own beat: that obeys a stop, and a stopped run is kept as well.
     run.log.append(*_transcript(run))
     _keep(run, run.log.beat, HOLD_S)
 
 
-def signature(run_id: RunId, generation: int) -> str:
+def claim_signature(run_id: RunId, generation: int) -> str:
     """Return a claim's signature of the workspace that has its files."""
     return f"{run_id}-{generation}"
 
@@ -74,7 +76,7 @@ def pace_of(order: RunSpec) -> CheckpointPace:
 
 
 def _transcript(run: RunContext) -> tuple[RunEvent, ...]:
-    """Store what the transcript has more than it had, as a file of its own."""
+    """Store the new part of the transcript, as a file of its own."""
     log_file = transcript_of(run.order.places.logs, run.order.run_id)
     if not log_file.exists() or log_file.stat().st_size <= run.pace.logged_bytes:
         return ()
@@ -101,9 +103,9 @@ def _said(run: RunContext) -> tuple[int, int, bool]:
 
 
 def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bool] | None = None) -> bool:
-    """Return whether what was read counts: not where the agent said more since `before` than was read."""
+    """Return whether the reading counts: not where the agent said more since `before` than was read."""
     order = run.order
-    if run.workspace.fresh or signature(order.run_id, order.generation) not in run.workspace.signed():
+    if run.workspace.fresh or claim_signature(order.run_id, order.generation) not in run.workspace.signed():
         return True  # the files are of an older claim, and there may be newer ones elsewhere
     try:
         event = _kept(run, beat, hold_s)
@@ -223,7 +225,7 @@ def _put(run: RunContext, path: Path, beat: Beat) -> str:
 
 
 def _store(run: RunContext) -> BlobStore:
-    return opened(run.order.places.store, run.order.places.artifacts)
+    return open_store(run.order.places.store, run.order.places.artifacts)
 
 
 @dataclass(slots=True)
@@ -312,7 +314,7 @@ def _fetched(run: RunContext, digest: str, what: str, missing: list[str]) -> Fil
             raise RemoteAwayError(str(error), AGAIN_S) from error
 
     try:
-        file = answered(get, run.log.beat_or_stop)
+        file = credentials_served(get, run.log.beat_or_stop)
     except (StoreError, RemoteAwayError) as error:
         why = error.__cause__ if isinstance(error, RemoteAwayError) else error
         missing.append(f"{what}: {one_line(str(why), _WHY_CHARS)}")
@@ -342,7 +344,7 @@ def as_folder(run: RunContext, archive: FileIO) -> Iterator[Path]:
         yield folder
 
 
-def restored(run: RunContext, brought: Brought) -> WorkspaceRestored:
+def record_restored(run: RunContext, brought: Brought) -> WorkspaceRestored:
     """Return the event of a workspace that was made from a checkpoint."""
     row = brought.row
     place = tenancy(run.order).card_id

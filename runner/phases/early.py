@@ -7,7 +7,7 @@ from ledger.events.run import BranchPushed, Progressed
 from runner.branch.export import export_commit
 from runner.errors import CommandTimeoutError, MovedBranchError, RepositoryError, WorkspaceError
 from runner.git.mirror import DiffStat
-from runner.guards.report import listed
+from runner.guards.report import list_violations
 from runner.phases.guard import judgement, unanswered
 from runner.phases.publish import measure, open_concerns, push
 from runner.session.context import RunContext
@@ -19,9 +19,9 @@ _WHY_CHARS = 300
 def publish_early(run: RunContext) -> str:
     """Push HEAD where the policy wants to see the work early and the guards let it pass; no agent is at work.
 
-    Return HEAD as it was exported, or empty. What cannot be pushed now is for the end of the work: pushes of
-    people are taken in, and findings given back or asked about, there. A pull request that is up for review
-    gets finished work only. Raises StopRequested.
+    Return HEAD as it was exported, or empty. The end of the work does the rest: there, pushes of people are
+    taken in, and findings given back or asked about. A pull request that is up for review gets finished work
+    only. Raises StopRequested.
     """
     order, head = run.order, ""
     if not order.early or run.log.pull_is_ready(order.card_id):
@@ -59,8 +59,8 @@ def _withheld(run: RunContext, judged: GuardsJudged, change: DiffStat, head: str
     """Return why the commit is not published now; empty when it is."""
     denied = tuple(finding for finding in judged.findings if finding.action == "deny")
     if denied or judged.left_out:
-        return f"the guardrails refuse it: {listed(denied or judged.findings, judged.left_out)}"
+        return f"the guardrails refuse it: {list_violations(denied or judged.findings, judged.left_out)}"
     doubtful = tuple(finding for _, some, _ in unanswered(run, judged) for finding in some)
     if doubtful:
-        return f"the guardrails want a person's word: {listed(doubtful)}"
+        return f"the guardrails want a person's word: {list_violations(doubtful)}"
     return open_concerns(run, change, head).text

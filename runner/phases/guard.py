@@ -15,7 +15,7 @@ from runner.guards import builtin
 from runner.guards.contract import Breach, Change
 from runner.guards.diff import Known, change_of
 from runner.guards.path_patterns import is_workflow
-from runner.guards.report import question, reason
+from runner.guards.report import failure_reason, guard_question
 from runner.phases.work import repair_change
 from runner.run.exits import Finish, failed
 from runner.run.run_spec import Guards
@@ -39,7 +39,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
         head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
         if not head or head == start:
             return worked
-        judged = judge(run, export_commit(run, head))
+        judged = judge_change(run, export_commit(run, head))
         if not run.history.guards.denied:
             return worked
         if run.history.guards.stands:
@@ -49,7 +49,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
         worked = True
 
 
-def judge(run: RunContext, head: str) -> GuardsJudged:
+def judge_change(run: RunContext, head: str) -> GuardsJudged:
     """Return the guards' judgement of a commit in the mirror; a new one becomes an event."""
     last = run.history.guards.judged
     judged = judgement(run, head, last)
@@ -75,11 +75,11 @@ def judgement(run: RunContext, head: str, last: GuardsJudged | None) -> GuardsJu
 
 def ask_people(run: RunContext, head: str) -> None:
     """Return once people agreed to each doubtful violation and none is denied. Raises Park and Finish."""
-    judged = judge(run, head)
+    judged = judge_change(run, head)
     if run.history.guards.denied:
         raise _refused(run, judged)
     for subject, some, digest in unanswered(run, judged):
-        text = question(some, judged.left_out)
+        text = guard_question(some, judged.left_out)
         run.ask(subject, text, (PUBLISH_PROTECTED, STOP), digest=digest)
 
 
@@ -134,7 +134,7 @@ def _violation(name: str, action: str, breach: Breach) -> Violation:
 
 
 def _refused(run: RunContext, judged: GuardsJudged) -> Finish:
-    return failed("guardrail", reason(run.history.guards.denied, judged.left_out))
+    return failed("guardrail", failure_reason(run.history.guards.denied, judged.left_out))
 
 
 def _digest(what: object) -> str:

@@ -11,12 +11,12 @@ from runner.phases.prepare import (
     admit,
     bring_newer,
     forget_session,
-    mark_ready,
+    mark_prepared,
     set_up,
     take_workspace,
     unpack_session,
 )
-from runner.phases.work import work
+from runner.phases.work import do_work
 from runner.session.context import RunContext
 from runner.text.plain import one_line
 
@@ -28,7 +28,7 @@ _MESSAGE = "Left behind"
 def investigate(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """Take an investigation to its ending. Raises StageExit for every other exit, and RunnerError."""
     base = _prepare(run, allow_unsandboxed=allow_unsandboxed)
-    work(run)
+    do_work(run)
     checkpoint(run)
     _hand_in(run, base)
 
@@ -49,7 +49,7 @@ def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
             forget_session(run)
         else:
             unpack_session(run, brought)
-        mark_ready(run)
+        mark_prepared(run)
     if not run.checkout.commit(_BEFORE):
         set_up(run, base)
         run.checkout.mark(_BEFORE, "What set-up left")

@@ -18,7 +18,7 @@ from runner.checks.by_path import all_lines, set_up_of
 from runner.checks.places import clear_away, note_hosts, start_command, tenancy
 from runner.exec.child import finish
 from runner.git.mirror import Heads
-from runner.phases.checkpoint import FILES, KEPT, Brought, as_folder, bring, restored, signature
+from runner.phases.checkpoint import FILES, KEPT, Brought, as_folder, bring, claim_signature, record_restored
 from runner.phases.stage_transitions import stands_at
 from runner.prompts.briefing import digest_of
 from runner.run.exits import failed
@@ -86,7 +86,7 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     elif run.workspace.fresh:
         forget_session(run)
         _check_out(run, heads)
-    elif why := unusable(run, lambda: _take_over(run, heads)):
+    elif why := why_unusable(run, lambda: _take_over(run, heads)):
         make_anew(run, now, why)
         _check_out(run, heads)
     return _start(run, heads)
@@ -105,7 +105,7 @@ def _stale(run: RunContext) -> tuple[str, str, str]:
     """
     order, place = run.order, tenancy(run.order).card_id
     last, signed = run.log.workspace(place), run.workspace.signed()
-    known = signature(last.run_id, last.generation) if last is not None else ""
+    known = claim_signature(last.run_id, last.generation) if last is not None else ""
     holder = (last.host if last is not None else order.host) or THIS_HOST
     if last is not None and last.host != order.host:
         return f"host {holder} worked on the card since", holder, known
@@ -117,14 +117,14 @@ def _stale(run: RunContext) -> tuple[str, str, str]:
 def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
     """Record that this claim has the workspace; return why its files are not the newest, or empty.
 
-    What was `brought` from the store is here then.
+    Files `brought` from the store are here then.
     """
     order, place = run.order, tenancy(run.order).card_id
     where, holder, known = _stale(run)
     if not where:
         # Both, until it is recorded: a crash between the two makes nobody else's files of these. Not longer:
         # a ledger that is restored knows the older claim, and may not take what came after it.
-        own = signature(order.run_id, order.generation)
+        own = claim_signature(order.run_id, order.generation)
         run.workspace.sign(known, own)
         run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation))
         run.workspace.sign(own)
@@ -141,9 +141,9 @@ def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
     return where
 
 
-def mark_ready(run: RunContext) -> None:
+def mark_prepared(run: RunContext) -> None:
     """Mark the workspace as complete, and as this claim's."""
-    run.workspace.sign(signature(run.order.run_id, run.order.generation))
+    run.workspace.sign(claim_signature(run.order.run_id, run.order.generation))
     run.workspace.mark_ready()
 
 
@@ -153,7 +153,7 @@ def _check_out(run: RunContext, heads: Heads) -> None:
     if not brought:
         run.checkout.clone(run.order.branch, run.order.base_branch, heads)
     set_up(run, heads.base)
-    mark_ready(run)  # not before: a set-up that was cut short, or failed, is no set-up
+    mark_prepared(run)  # not before: a set-up that was cut short, or failed, is no set-up
     if brought or heads.branch or run.order.validation.setup:  # else it stands on the base, and is that
         _put_on(run, heads)
 
@@ -172,7 +172,7 @@ def _restore(run: RunContext, heads: Heads, brought: Brought) -> None:
     if brought.files and brought.files != brought.head:
         run.checkout.uncommit(f"refs/cardinal/{order.run_id}-{FILES}")
     unpack_session(run, brought)
-    mark_ready(run)
+    mark_prepared(run)
     _put_on(run, heads)
 
 
@@ -186,7 +186,7 @@ def unpack_session(run: RunContext, brought: Brought) -> None:
             run.checkout.unpack_home(folder)
     missing = f" Not here: {'; '.join(brought.missing)}." if brought.missing else ""
     text = f"The work goes on on host {order.host} as it was kept on host {brought.row.host}.{missing}"
-    run.log.append(restored(run, brought), Progressed(order.run_id, text))
+    run.log.append(record_restored(run, brought), Progressed(order.run_id, text))
 
 
 def _take_over(run: RunContext, heads: Heads) -> None:
@@ -317,7 +317,7 @@ def take_in_again(run: RunContext) -> None:
     take_in_pushes(run, heads.branch)
 
 
-def unusable(run: RunContext, attempt: Callable[[], None]) -> str:
+def why_unusable(run: RunContext, attempt: Callable[[], None]) -> str:
     """Try to continue in the workspace; return why that is impossible, or empty.
 
     A workspace that failed its last run, or is over its share, is not tried.

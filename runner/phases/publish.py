@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ledger.events.run import MAX_FILES, BranchExported, BranchPushed, RunEnded
 from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject
 from ledger.states import Ending, RunState
-from runner.branch.export import export_commit, missing, published, rebased
-from runner.branch.github_signed import signed
+from runner.branch.export import export_commit, lost_commits, published, rebased
+from runner.branch.github_signed import sign_on_github
 from runner.branch.rebase import seen, stand_on
 from runner.checks.repair_limits import oversize
 from runner.errors import MovedBranchError
@@ -16,7 +16,7 @@ from runner.git.commits import Commit
 from runner.git.mirror import DiffStat
 from runner.phases.guard import ask_people
 from runner.run.exits import failed
-from runner.run.instructions import digest_of
+from runner.run.instructions import layers_digest
 from runner.session import keep
 from runner.session.context import RunContext
 from runner.session.tool_effects import report
@@ -36,7 +36,7 @@ _SKIPPING = re.compile(
 _SHOWN = 3
 
 
-def publish(run: RunContext, start: str) -> None:
+def publish_work(run: RunContext, start: str) -> None:
     """Push the branch if it moved, then write answers, report and ending in one transaction.
 
     Raises Park when the change is too large or touches protected files, MovedBranchError when people pushed
@@ -52,7 +52,7 @@ def publish(run: RunContext, start: str) -> None:
         head = push(run, head)
         events.append(BranchPushed(order.run_id, order.branch, head))
     ended = RunEnded(order.run_id, Ending.SUCCEEDED, "", "", one_line(run.history.last_line))
-    run.log.append(*events, *report(order, run.history), *keep.report(run), ended)
+    run.log.append(*events, *report(order, run.history), *keep.keep_report(run), ended)
 
 
 def _export(run: RunContext, head: str) -> str:
@@ -105,7 +105,7 @@ def open_concerns(run: RunContext, change: DiffStat, head: str) -> OpenConcerns:
     """Return the concerns that nobody agreed to yet: a large change, odd commits."""
     over = oversize(change, run.order.limits, run.published(Subject.SIZE))
     odd = _odd_commits(run, head)
-    digest = digest_of("\n".join(odd)) if odd else ""
+    digest = layers_digest("\n".join(odd)) if odd else ""
     large = f"The change is large: {over.said}." if over.said else ""
     strange = f"Commit {'; '.join(odd)}." if odd else ""
     open_yet = over.said or (odd and not run.may_publish(Subject.SIZE, digest))
@@ -118,7 +118,7 @@ def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
     lost = tuple(
         f"{commit.commit[:8]} by {one_line(commit.author, 80)!r} was pushed by people,"
         " and is missing or altered"
-        for commit in missing(run, head)
+        for commit in lost_commits(run, head)
     )
     return (*said, *lost[:_SHOWN])
 
@@ -130,7 +130,7 @@ def push(run: RunContext, head: str) -> str:
     """
     run.log.hold(0)  # who lost the claim pushes nothing
     if run.order.authorship.by_github:
-        head = signed(run, head)
+        head = sign_on_github(run, head)
     try:
         _push_onto_known(run, head)  # usually nothing moved since this claim fetched
     except MovedBranchError:
@@ -141,7 +141,9 @@ def push(run: RunContext, head: str) -> str:
 
 
 def _push_onto_known(run: RunContext, head: str) -> None:
-    """Push unless the branch is there; raise MovedBranchError where people pushed what the work is not on."""
+    """Push unless the branch is there; raise MovedBranchError where people pushed commits that the work is
+    not on.
+    """
     now = run.mirror.head(run.order.branch)
     if now not in ("", head, seen(run)):
         raise MovedBranchError(run.order.branch)

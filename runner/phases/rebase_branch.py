@@ -1,7 +1,7 @@
 """Puts a delivered branch on the newest base and pushes it: no agent, and nobody's commits are lost."""
 
 from ledger.events.branch import BranchRebased
-from runner.branch.export import export_commit, head_name, missing
+from runner.branch.export import export_commit, head_name, lost_commits
 from runner.branch.rebase import stand_on
 from runner.errors import MovedBranchError
 from runner.git.mirror import Heads
@@ -21,7 +21,7 @@ def rebase_branch(run: RunContext, heads: Heads) -> str:
     """Rebase GitHub's branch in an empty workspace, push it with a lease, and return its commit.
 
     A branch that has its base already stays as it is. Raises Finish, with the branch untouched, on a conflict
-    and where a rebase would lose or alter what people pushed.
+    and where a rebase would lose or alter people's commits.
     """
     order, mirror = run.order, run.mirror
     if mirror.goes_on_from(heads.branch, heads.base):
@@ -39,7 +39,7 @@ def rebase_branch(run: RunContext, heads: Heads) -> str:
         more = " …" if len(conflicts) > _SHOWN else ""
         raise _stuck(run, f"both change {', '.join(conflicts[:_SHOWN])}{more}")
     head = export_commit(run, run.checkout.commit())
-    if lost := missing(run, head):
+    if lost := lost_commits(run, head):
         raise _stuck(run, f"commit {lost[0].commit[:8]} by {one_line(lost[0].author, 80)!r} would be altered")
     try:
         head = push(run, head)
@@ -56,8 +56,8 @@ def _note(run: RunContext, before: str, after: str, base: str) -> None:
 
 
 def _lines(run: RunContext, head: str, base: str) -> tuple[str, ...]:
-    """Return what a commit adds and removes since it left the base, file by file. Of binary files, which show
-    no lines, the ids of the objects are among it.
+    """Return the lines that a commit adds and removes since it left the base, file by file. Of binary files,
+    which show no lines, the ids of the objects are among it.
     """
     patch = run.mirror.patch(base, head)
     kept = (

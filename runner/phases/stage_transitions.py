@@ -15,11 +15,11 @@ from runner.phases.checkpoint import checkpoint
 from runner.prompts.compose import of_stage
 from runner.run.exits import Park
 from runner.run.facts import StageVisit
-from runner.run.instructions import digest_of
+from runner.run.instructions import layers_digest
 from runner.run.run_spec import StageSpec
 from runner.session.context import RunContext
-from runner.session.stage_machine import Ask, Enter, may_edit, named
-from runner.text.plain import cut, redact, tail
+from runner.session.stage_machine import Ask, Enter, may_edit, stage_named
+from runner.text.plain import cut_bytes, redact, tail
 from runner.text.untrusted import flat
 
 FILES = 60  # that a snapshot names
@@ -31,7 +31,7 @@ _TAIL_BYTES = 1_000
 TIMED_OUT = 124  # as timeout(1) says it
 
 
-def enter(run: RunContext, due: Enter) -> None:
+def enter_stage(run: RunContext, due: Enter) -> None:
     """Open a stage; the host's mirror then has its start commit."""
     log, stage = run.history.stages, due.stage
     head = run.checkout.commit()
@@ -55,17 +55,19 @@ def enter(run: RunContext, due: Enter) -> None:
     )
 
 
-def brief(run: RunContext, visit: StageVisit) -> None:
+def brief_stage(run: RunContext, visit: StageVisit) -> None:
     """Record the agent's instructions before the first turn of the entry; again after a kill there."""
-    text = cut(run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _BRIEF_BYTES)
-    run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, digest_of(text), text))
+    text = cut_bytes(
+        run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _BRIEF_BYTES
+    )
+    run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, layers_digest(text), text))
 
 
 def ask(run: RunContext, due: Ask) -> None:
     """Ask people how the stages continue, with the last hand-over. Raises Park."""
     run_id, log = run.order.run_id, run.history.stages
     last = log.visits[-1] if log.visits else None
-    said = f"\n\n{last.stage} hands over: {cut(last.summary, 1_500)}" if last is not None else ""
+    said = f"\n\n{last.stage} hands over: {cut_bytes(last.summary, 1_500)}" if last is not None else ""
     question_id = run.history.next_question_id(run_id)
     run.step(RunState.WORKING)
     run.log.append(
@@ -77,7 +79,7 @@ def ask(run: RunContext, due: Ask) -> None:
 
 def exit_stage(run: RunContext, visit: StageVisit) -> None:
     """Clean up, commit, and record the entry's changes, usage and hand-over."""
-    order, stage, begun = run.order, named(run.order.stages, visit.stage), visit.head
+    order, stage, begun = run.order, stage_named(run.order.stages, visit.stage), visit.head
     _tidy(run, visit, stage)
     if may_edit(stage):
         said = f"Stage {stage.name} of run {order.run_id} on {order.reference}"
@@ -100,7 +102,7 @@ def exit_stage(run: RunContext, visit: StageVisit) -> None:
             summary=visit.summary,
             files=files[:FILES],
             files_omitted=files_changed - len(files[:FILES]),
-            notes=tuple(cut(note, _NOTE_BYTES) for note in visit.notes[-NOTES:]),
+            notes=tuple(cut_bytes(note, _NOTE_BYTES) for note in visit.notes[-NOTES:]),
             open_points=visit.open_points,
             open_steps=plan.steps[plan.done :] if plan is not None else (),
             head=head,
@@ -122,12 +124,14 @@ def exit_stage(run: RunContext, visit: StageVisit) -> None:
     )
 
 
-def reopen(run: RunContext, why: str) -> None:
+def reopen_stage(run: RunContext, why: str) -> None:
     """Reopen the newest entry that may edit, in its session; a run without stages does nothing."""
     log = run.history.stages
     if log.open is not None or not log.visits:
         return
-    editing = (entry for entry in reversed(log.visits) if may_edit(named(run.order.stages, entry.stage)))
+    editing = (
+        entry for entry in reversed(log.visits) if may_edit(stage_named(run.order.stages, entry.stage))
+    )
     visit = next(editing, log.visits[-1])
     run.log.append(
         staged.StageReopened(run.order.run_id, visit.stage, visit.entry, why, run.checkout.commit())

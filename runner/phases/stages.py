@@ -3,12 +3,12 @@
 from ledger.states import RunState
 from runner.agents.contract import Phase
 from runner.phases.early import publish_early
-from runner.phases.stage_transitions import ask, brief, close, enter, exit_stage
+from runner.phases.stage_transitions import ask, brief_stage, close, enter_stage, exit_stage
 from runner.phases.work import cut_short, deliver_answer, resume, take_turn
 from runner.run.exits import failed
 from runner.run.facts import StageVisit
 from runner.session.context import RunContext
-from runner.session.stage_machine import Enter, admit
+from runner.session.stage_machine import Enter, admit_entry
 
 
 def play_stages(run: RunContext) -> None:
@@ -25,9 +25,9 @@ def play_stages(run: RunContext) -> None:
             exit_stage(run, visit)
             publish_early(run)
             continue
-        due = admit(run.order.stages, run.history)
+        due = admit_entry(run.order.stages, run.history)
         if isinstance(due, Enter):
-            enter(run, due)
+            enter_stage(run, due)
         else:
             ask(run, due)
     if log.open is not None:
@@ -41,7 +41,7 @@ def _play(run: RunContext, visit: StageVisit) -> None:
     _resume(run, visit)
     if visit.target is None and visit.turn not in run.history.turns:
         run.step(RunState.WORKING)
-        brief(run, visit)
+        brief_stage(run, visit)
         take_turn(run, Phase.STAGE, visit.turn)
     report = f"{Phase.REPORT}-{visit.turn}"
     if visit.target is None and report not in run.history.turns:

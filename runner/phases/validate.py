@@ -16,7 +16,7 @@ from runner.run.run_spec import RunSpec, ValidationSpec
 from runner.session.context import RunContext
 
 
-def validate(run: RunContext, start: str) -> None:
+def validate_work(run: RunContext, start: str) -> None:
     """Return once HEAD passes; the agent repairs failures, within limits.
 
     `start` is the run's start commit. Raises Finish without a change, Park at a limit and where repairs lead

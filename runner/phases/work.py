@@ -9,14 +9,14 @@ from ledger.states import RunState
 from runner.agents.contract import READ_ONLY, Phase, Task
 from runner.branch.rebase import seen
 from runner.errors import KilledError
-from runner.guards.report import refusal
-from runner.phases.stage_transitions import close, reopen
+from runner.guards.report import refusal_text
+from runner.phases.stage_transitions import close, reopen_stage
 from runner.prompts.compose import CI_TURN, compose
 from runner.run.exits import AwaitApproval, Park, StopRequested, failed
 from runner.run.facts import GUARD_TURN, Question
 from runner.run.limits import ASKS, ExceededLimit, RunUsage
 from runner.session.context import RunContext
-from runner.session.turn import TurnResult, play
+from runner.session.turn import TurnResult, play_turn
 
 _SUBJECTS = {
     ExceededLimit.TIME: Subject.TIME,
@@ -61,7 +61,7 @@ def make_plan(run: RunContext) -> None:
             raise failed("gave_up", "the agent ended its turn without proposing a plan")
 
 
-def work(run: RunContext) -> None:
+def do_work(run: RunContext) -> None:
     """Return once the agent reported the end of its work, and no turn is interrupted."""
     phase, turn = _FIRST.get(run.order.kind, (Phase.WORK, "work"))
     if run.order.investigates:
@@ -95,7 +95,7 @@ def deliver_answer(run: RunContext) -> None:
     turn = f"heed-{words.question_id}" if words else ""
     if words is not None and run.history.turns.get(turn) != "done":
         run.step(RunState.WORKING)
-        reopen(run, "heed")
+        reopen_stage(run, "heed")
         take_turn(run, Phase.HEED, turn, detail=words.words)
 
 
@@ -111,7 +111,7 @@ def _detail_of(run: RunContext, phase: Phase) -> str:
 def repair(run: RunContext, iteration: int, failing: str) -> None:
     """Give the failing output to the same session, or to that of the last stage that may edit."""
     run.step(RunState.WORKING)
-    reopen(run, "repair")
+    reopen_stage(run, "repair")
     take_turn(run, Phase.REPAIR, f"repair-{iteration}", detail=failing)
     close(run)
 
@@ -119,13 +119,13 @@ def repair(run: RunContext, iteration: int, failing: str) -> None:
 def repair_change(run: RunContext) -> None:
     """Let the same session, or that of the last stage that may edit, undo the refused parts of the change."""
     run.step(RunState.WORKING)
-    reopen(run, "repair")
+    reopen_stage(run, "repair")
     take_turn(run, Phase.REPAIR, run.history.guards.turn, detail=_refused(run))
     close(run)
 
 
 def _refused(run: RunContext) -> str:
-    return refusal(run.history.guards.denied, seen(run) or run.mirror.head(run.order.base_branch))
+    return refusal_text(run.history.guards.denied, seen(run) or run.mirror.head(run.order.base_branch))
 
 
 def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> None:
@@ -157,7 +157,7 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
         refused=history.refused(),
         investigates=order.investigates,
     )
-    result = play(run, task)
+    result = play_turn(run, task)
     if result.session_gone and task.session_id:  # a killed agent may not have written it to its disk yet
         run.log.append(SessionLost(order.run_id, task.session_id), Progressed(order.run_id, _LOST))
         take_turn(run, phase, turn, detail=detail)  # once more at most: this one has no session to lose

@@ -7,9 +7,9 @@ from datetime import datetime
 from typing import TypeVar
 
 from runner.run.run_spec import Briefing
-from runner.text.plain import cut, redact
+from runner.text.plain import cut_bytes, redact
 from runner.text.untrusted import delimit_untrusted, flat
-from runner.text.visible import clean, clean_line
+from runner.text.visible import clean_line, clean_markup
 
 T = TypeVar("T")
 BODY_BYTES = 8_000
@@ -127,7 +127,7 @@ class _Texts:
 
     def clean(self, text: str, cap_bytes: int, what: str, *, tags: bool = True) -> str:
         """Return the visible part of `text`; without `tags` for text that Cardinal posts for agents."""
-        cleaned = clean(text, tags=tags)
+        cleaned = clean_markup(text, tags=tags)
         return self._kept(cleaned.text, cap_bytes, what, cleaned.hidden)
 
     def title(self, text: str) -> str:
@@ -139,7 +139,7 @@ class _Texts:
         if hidden:
             self._hidden.append(f"{what} ({', '.join(hidden)})")
         shown = redact(text.strip())
-        kept = cut(shown, cap_bytes)
+        kept = cut_bytes(shown, cap_bytes)
         if kept != shown:
             self.omitted.append(f"{what}: {len(shown.encode()) - cap_bytes} bytes over {cap_bytes}")
         return kept

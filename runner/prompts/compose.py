@@ -8,7 +8,7 @@ from runner.agents.contract import Phase
 from runner.prompts.stage import core, intro, last_call
 from runner.run.facts import GUARD_TURN, Plan
 from runner.run.history import History
-from runner.run.instructions import digest_of, news, whole
+from runner.run.instructions import layers_digest, news, whole
 from runner.run.run_spec import RunSpec
 from runner.text.untrusted import delimit_untrusted, flat, without_invisible
 from runner.text.visible import strip_hidden
@@ -170,7 +170,7 @@ def result_on_base(order: RunSpec, history: History) -> str:
     errors = "\n".join(("Errors on the console:", *played.errors)) if played.errors else ""
     material = without_invisible("\n".join(part for part in (steps, said, errors) if part))
     # No text can hold its own digest, so none can forge the closing tag.
-    tag = f"untrusted-{digest_of(material)[:16]}"
+    tag = f"untrusted-{layers_digest(material)[:16]}"
     without = "" if order.kind == "first" or order.investigates else _ON_BASE_ONLY
     return (
         f"## In a browser, before you began\nThe card's steps were played on commit {played.head[:12]}:"

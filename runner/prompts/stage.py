@@ -5,8 +5,8 @@ from itertools import accumulate
 from runner.run.facts import StageVisit
 from runner.run.history import History
 from runner.run.run_spec import RunSpec, StageSpec
-from runner.session.stage_machine import may_edit, named, ways
-from runner.text.plain import cut, redact
+from runner.session.stage_machine import may_edit, stage_named, ways
+from runner.text.plain import cut_bytes, redact
 from runner.text.untrusted import flat
 from runner.text.visible import strip_hidden
 
@@ -23,7 +23,7 @@ def intro(order: RunSpec, history: History) -> str:
     visit = history.stages.open
     if visit is None or not order.stages:
         return ""
-    stage = named(order.stages, visit.stage)
+    stage = stage_named(order.stages, visit.stage)
     who = f"## Who you are in this stage: {stage.persona}\n{stage.text}" if stage.text else ""
     return "\n\n".join(part for part in (who, handed_over(history, visit)) if part)
 
@@ -33,7 +33,7 @@ def core(order: RunSpec, history: History, matter: str) -> str:
     visit = history.stages.open
     if visit is None:
         return matter
-    stage = named(order.stages, visit.stage)
+    stage = stage_named(order.stages, visit.stage)
     route = ", ".join(stage.name for stage in order.stages)
     again = f", entered for the {visit.number}th time" if visit.number > 3 else _TIMES[visit.number - 1]
     rules = (
@@ -53,7 +53,7 @@ def last_call(order: RunSpec, history: History) -> str:
     visit = history.stages.open
     if visit is None or history.stages.over:
         return ""
-    left = ways(named(order.stages, visit.stage))
+    left = ways(stage_named(order.stages, visit.stage))
     return (
         f"You stopped without leaving stage {visit.stage}. Change nothing more: {left}; or call `block` with"
         " what keeps you from going on."
@@ -68,7 +68,7 @@ def handed_over(history: History, before: StageVisit) -> str:
     past = [visit for visit in reversed(history.stages.visits) if visit.snapshot and visit is not before]
     if not past:
         return ""
-    parts = [cut(_snapshot(past[0]), SNAPSHOTS_BYTES)]
+    parts = [cut_bytes(_snapshot(past[0]), SNAPSHOTS_BYTES)]
     used = len(parts[0].encode())
     for visit in past[1:]:
         text = _snapshot(visit)
@@ -121,12 +121,12 @@ def _snapshot(visit: StageVisit) -> str:
 
 def _quoted(text: str, cap_bytes: int) -> str:
     return "\n".join(
-        f"> {row}" for row in cut(strip_hidden(redact(text), tags=False), cap_bytes).splitlines()
+        f"> {row}" for row in cut_bytes(strip_hidden(redact(text), tags=False), cap_bytes).splitlines()
     )
 
 
 def _line(text: str) -> str:
-    return cut(" ".join(strip_hidden(redact(text), tags=False).split()), _NOTE_BYTES)
+    return cut_bytes(" ".join(strip_hidden(redact(text), tags=False).split()), _NOTE_BYTES)
 
 
 def _listed(head: str, items: tuple[str, ...], most: int, omitted: int) -> str:

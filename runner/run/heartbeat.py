@@ -1,7 +1,7 @@
 """Heartbeat of a claim: a process that renews the lease while a step of the worker takes its time.
 
 On a busy machine one step can take longer than a lease. The lease stays short, so that another host waits no
-longer than for any; what ends with the worker's silence is the renewing.
+longer than for any; the renewing ends with the worker's silence.
 """
 
 import contextlib
@@ -96,7 +96,7 @@ def _beat(engine: Engine, lease: Lease, heartbeat: Heartbeat, worker: int) -> No
         stat = Path(f"/proc/{os.getppid()}/stat")
         while not select.select([worker], [], [], POLL_S)[0]:
             if heartbeat.is_due and not _is_stopped(stat):
-                renew(engine, lease, heartbeat)
+                renew_lease(engine, lease, heartbeat)
     except StaleClaimError:
         pass  # another has the run: the worker's next write is refused
     except BaseException:
@@ -110,8 +110,8 @@ def _is_stopped(stat: Path) -> bool:
     return stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] in ("T", "t")
 
 
-def renew(engine: Engine, lease: Lease, heartbeat: Heartbeat) -> None:
-    """Renew the lease and move the deadline by what is certain. Raises StaleClaimError.
+def renew_lease(engine: Engine, lease: Lease, heartbeat: Heartbeat) -> None:
+    """Renew the lease and move the deadline as far as is certain. Raises StaleClaimError.
 
     A ledger that is away is asked again at the next look.
     """

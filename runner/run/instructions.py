@@ -125,12 +125,12 @@ class KnownInstructions:
             self.read.add(self.session_id)
 
 
-def own(kind: LayerKind, name: str, source: str, text: str) -> Layer:
+def own_layer(kind: LayerKind, name: str, source: str, text: str) -> Layer:
     """Return a layer with the digest of its text."""
-    return Layer(kind, name, source, text, digest_of(text))
+    return Layer(kind, name, source, text, layers_digest(text))
 
 
-def digest_of(*texts: str) -> str:
+def layers_digest(*texts: str) -> str:
     """Return the SHA-256 of the texts, in hex."""
     return hashlib.sha256("\0".join(texts).encode("utf-8", "replace")).hexdigest()
 
@@ -140,12 +140,12 @@ def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple
     given = tuple(more)
     system = INVESTIGATING if mode == "investigate" else SYSTEM
     layers = (
-        own(LayerKind.SYSTEM, "rules", "cardinal", f"{_ORDER}\n\n{system}"),
-        own(LayerKind.MODE, mode, "cardinal", MODES.get(mode, "")),
+        own_layer(LayerKind.SYSTEM, "rules", "cardinal", f"{_ORDER}\n\n{system}"),
+        own_layer(LayerKind.MODE, mode, "cardinal", MODES.get(mode, "")),
         *(layer for layer in given if layer.kind is LayerKind.PROFILE),
         *(layer for layer in given if layer.kind is LayerKind.GUIDE),
-        own(LayerKind.COLUMN, "instructions", "the board's policy", column),
-        own(LayerKind.CARD, "briefing", "the card", briefing),
+        own_layer(LayerKind.COLUMN, "instructions", "the board's policy", column),
+        own_layer(LayerKind.CARD, "briefing", "the card", briefing),
         *(layer for layer in given if layer.kind is LayerKind.SKILL),
     )
     return tuple(layer for layer in layers if layer.text.strip())
@@ -153,7 +153,7 @@ def stack(mode: str, column: str, briefing: str, more: Iterable[Layer]) -> tuple
 
 def stack_event(run_id: RunId, layers: tuple[Layer, ...]) -> InstructionsStacked:
     """Return the event about a stack, without the texts of private layers and of the card."""
-    digest = digest_of(json.dumps([[layer.kind, layer.name, layer.digest] for layer in layers]))
+    digest = layers_digest(json.dumps([[layer.kind, layer.name, layer.digest] for layer in layers]))
     return InstructionsStacked(run_id, digest, tuple(_as_event(layer) for layer in layers))
 
 

@@ -216,7 +216,7 @@ class RunLog:
 
     @contextmanager
     def _writing(self, *, renews: bool, for_s: float = 0.0) -> Iterator[Connection]:
-        """Give a writing transaction that renews the lease, and move the deadline by what is certain.
+        """Give a writing transaction that renews the lease, and move the deadline as far as is certain.
 
         Raises KilledError when nobody watches the deadline any more.
         """

@@ -236,7 +236,7 @@ class Committer:
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """An operator's private SSH key on the host, and whose it is: the committer of what it signs."""
+    """An operator's private SSH key on the host, and its owner: the committer of the signed commits."""
 
     path: Path
     owner: Committer

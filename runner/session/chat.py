@@ -17,7 +17,7 @@ from runner.gateway.control.messages import CallRefusal, ProviderFailure, believ
 from runner.gateway.control.terms import Terms
 from runner.run.provider import Provider
 from runner.run.run_spec import HostPaths
-from runner.text.plain import cut, redact
+from runner.text.plain import cut_bytes, redact
 from runner.workspaces.contract import Tenancy, Workspace
 
 MAX_USD = 1.0  # for one answer
@@ -97,7 +97,7 @@ def _ask(
         writable=False,
         cap_bytes=_OUTPUT_BYTES,
         gateway=gateway.folder if gateway is not None else None,
-        beside=gateway.fileno() if gateway is not None else None,
+        side_channel=gateway.fileno() if gateway is not None else None,
     )
     listener = _Listener(dialogue, child.write, gateway)
     try:
@@ -125,7 +125,7 @@ class _Listener:
         """Take one piece of output; True once the agent is done. Raises ChatError at an early end."""
         if not isinstance(piece, Line):
             raise ChatError(f"the agent ended without an answer: {redact(self._errors)[-300:]}")
-        if piece.beside:
+        if piece.is_message:
             self.overhear(piece.text)
         elif piece.error:
             self._errors = (self._errors + piece.text)[-1000:]
@@ -147,7 +147,7 @@ class _Listener:
         error = self._end.error if self._end else ""
         if error or not self._said:
             raise ChatError(f"the agent gave no answer: {redact(self._refused or error)[:300]}")
-        return ChatAnswer(cut(redact("\n".join(self._said)), _ANSWER_BYTES), self._usd, self._tokens)
+        return ChatAnswer(cut_bytes(redact("\n".join(self._said)), _ANSWER_BYTES), self._usd, self._tokens)
 
     def _react(self, event: contract.AgentEvent) -> None:
         match event:

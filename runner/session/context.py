@@ -40,7 +40,7 @@ class Scales:
 
 @dataclass(slots=True)
 class CheckpointPace:
-    """When the next checkpoint is due, and what was said last of those that lack something."""
+    """When the next checkpoint is due, and the last message about one that lacks something."""
 
     due_at: float = 0.0  # 0 before the first turn
     said: str = ""

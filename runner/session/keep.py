@@ -47,7 +47,7 @@ def patch(run: RunContext, base: str, head: str) -> tuple[RunEvent, ...]:
     return keep(run, f"{run.order.branch}.patch", "patch", run.mirror.patch(base, head))
 
 
-def report(run: RunContext) -> tuple[RunEvent, ...]:
+def keep_report(run: RunContext) -> tuple[RunEvent, ...]:
     """Keep the agent's final report."""
     said = run.history.finish or {}
     lists = (("What changed", "changed"), ("What to check", "check"), ("Open questions", "open_questions"))

@@ -200,9 +200,9 @@ class AgentListener:
         run_id = self._run.order.run_id
         command = self._run.secrecy.redact_private_skills(one_line(redact(request.command), 2_000))
         # An answer covers exactly the question, which is identified by its stored text.
-        marked = command + permission.mark(request, command, self._run.order.card_id)
+        marked = command + permission.written_mark(request, command, self._run.order.card_id)
         meant = (request.command or request.tool,)
-        judged = permission.judge(
+        judged = permission.judge_request(
             request,
             self._task.tools,
             permission.Allowed(meant if marked in self._task.granted else (), self._task.allowed),
@@ -212,7 +212,7 @@ class AgentListener:
         if judged.decision is permission.PermissionDecision.ASK and not self.parks:
             self.batch.flush(now=True)
             question_id = self._run.history.next_question_id(run_id)
-            text = redact(permission.question(request, judged.why))
+            text = redact(permission.permission_question(request, judged.why))
             self._run.log.append(
                 limit_answers.question(run_id, question_id, Subject.TOOL, text, permission.CHOICES),
                 seen.PermissionAwaited(run_id, question_id, one_line(request.tool, 100), marked),

@@ -54,7 +54,7 @@ def _denied(why: str) -> Judgement:
     return Judgement(PermissionDecision.DENY, why)
 
 
-def judge(
+def judge_request(
     request: PermissionAsked,
     tools: ToolSpec,
     leave: Allowed,
@@ -166,7 +166,7 @@ def _all_parts(pattern: str, command: str) -> bool:
     return all(_is(wanted, piece) for piece in pieces if piece)
 
 
-def mark(request: PermissionAsked, written: str, card_id: str) -> str:
+def written_mark(request: PermissionAsked, written: str, card_id: str) -> str:
     """Return a mark that distinguishes commands `written` alike; empty for a command written unchanged.
 
     It is slow to compute, so that nobody finds a secret by trying.
@@ -177,7 +177,7 @@ def mark(request: PermissionAsked, written: str, card_id: str) -> str:
     return f" [{scrypt(whole, salt=card_id.encode(), n=2**14, r=8, p=1, dklen=12).hex()}]"
 
 
-def question(request: PermissionAsked, why: str) -> str:
+def permission_question(request: PermissionAsked, why: str) -> str:
     """Return the question for a person."""
     wish = _cut_command(request.command) or request.tool
     verb = "edit" if request.kind == "edit" else "run" if request.kind == "run" else "use"

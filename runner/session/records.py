@@ -10,7 +10,7 @@ from runner.agents.contract import Usage
 from runner.exec.child import BEAT_S
 from runner.gateway.control.messages import believable
 from runner.session.context import RunContext
-from runner.text.plain import REDACTED, cut, redact
+from runner.text.plain import REDACTED, cut_bytes, redact
 
 MAX = 20
 METER_S = 15.0
@@ -41,7 +41,7 @@ class Transcript:
         """Write one line with a mark: `>` stdout, `!` stderr, `#` Cardinal."""
         if self._left <= 0:
             return
-        line = f"{mark} {cut(self._clean(mark, text), _LINE_BYTES)}\n".encode()
+        line = f"{mark} {cut_bytes(self._clean(mark, text), _LINE_BYTES)}\n".encode()
         self._left -= len(line)
         self._file.write(line if self._left > 0 else b"# the log is full\n")
 
@@ -84,7 +84,7 @@ class Batch:
         if isinstance(last, AgentSaid):
             self._waiting.pop()
             clean = f"{last.text}\n{clean}"
-        self.add(AgentSaid(self._run.order.run_id, cut(clean, _SAID_BYTES)))
+        self.add(AgentSaid(self._run.order.run_id, cut_bytes(clean, _SAID_BYTES)))
 
     def count(self, sent: SecretSent) -> None:
         """Add uses of a secret; those that wait become one event."""

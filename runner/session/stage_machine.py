@@ -39,11 +39,11 @@ class Ask:
     def subject(self) -> Subject:
         """The subject of the question."""
         if self.why != "approval":
-            return Subject.ROUNDS
+            return Subject.STAGE_LOOPS
         return Subject.STAGE if self.source else Subject.START
 
 
-def admit(stages: Sequence[StageSpec], history: History) -> Enter | Ask:
+def admit_entry(stages: Sequence[StageSpec], history: History) -> Enter | Ask:
     """Return the next step while no stage is open and none has ended the work.
 
     Answers that stop the run have ended it before.
@@ -61,13 +61,13 @@ def admit(stages: Sequence[StageSpec], history: History) -> Enter | Ask:
     if len(log.visits) >= MAX_ENTRIES * (1 + _granted(history, "entries")):
         said = f"The run has been in {len(log.visits)} stages, and wants to begin {target}."
         return Ask("entries", source, target, said, (AS_MANY, STOP))
-    stage = named(stages, target)
+    stage = stage_named(stages, target)
     if not stage.approval:
         return Enter(stage, source, "agent" if source else "policy")
     return _approved(stages, history, stage, source)
 
 
-def named(stages: Sequence[StageSpec], name: str) -> StageSpec:
+def stage_named(stages: Sequence[StageSpec], name: str) -> StageSpec:
     """Return the stage of that name. Raises ValueError, which the policy's checks prevent."""
     stage = next((stage for stage in stages if stage.name == name), None)
     if stage is None:
@@ -94,7 +94,7 @@ def _approved(stages: Sequence[StageSpec], history: History, stage: StageSpec, s
         return Enter(stage, source, question.answered_by)
     if not source:  # there is nowhere to go back to, so it is asked until somebody chooses
         return Ask("approval", source, stage.name, _approval(stage, source), choices_of(stage, source))
-    return Enter(named(stages, source), source, question.answered_by, sent_back=True)
+    return Enter(stage_named(stages, source), source, question.answered_by, sent_back=True)
 
 
 def _approval(stage: StageSpec, source: str) -> str:
@@ -137,7 +137,7 @@ def refusal_of_stage(given: Tool, order: RunSpec, history: History) -> str:
         return over if isinstance(given, GoToStageInput) else ""
     if visit.target is not None:
         return f"the work is handed over{f' to {visit.target}' if visit.target else ''}: end your turn"
-    stage = named(order.stages, visit.stage)
+    stage = stage_named(order.stages, visit.stage)
     match given:
         case GoToStageInput(stage=wanted) if wanted not in stage.next:
             return f"there is no way from {stage.name} to {wanted!r}: {ways(stage)}"

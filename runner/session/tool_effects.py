@@ -13,7 +13,7 @@ from runner.run.history import History
 from runner.run.run_spec import RunSpec
 from runner.session.card_limits import limit_reached
 from runner.session.stage_machine import refusal_of_stage
-from runner.text.plain import cut, each_text, redact
+from runner.text.plain import cut_bytes, each_text, redact
 from runner.text.untrusted import without_invisible
 from runner.text.visible import strip_hidden
 
@@ -276,7 +276,7 @@ def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
     return {
         "number": order.number,
         "issue": order.reference,
-        "title": cut(without_invisible(order.title), _TEXT_BYTES),
+        "title": cut_bytes(without_invisible(order.title), _TEXT_BYTES),
         "repository": order.repository,
         "branch": order.branch,
         "base_branch": order.base_branch,
@@ -294,22 +294,22 @@ def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
         "threads": [
             {
                 "thread_id": thread.thread_id,
-                "path": cut(thread.path, text_bytes),
+                "path": cut_bytes(thread.path, text_bytes),
                 "line": thread.line,
-                "text": cut(strip_hidden(thread.text), text_bytes),
+                "text": cut_bytes(strip_hidden(thread.text), text_bytes),
                 "answered": thread.thread_id in history.threads,
             }
             for thread in order.threads[:items]
         ],
-        "notes": [cut(strip_hidden(note, tags=False), text_bytes) for note in history.notes[-items:]],
+        "notes": [cut_bytes(strip_hidden(note, tags=False), text_bytes) for note in history.notes[-items:]],
         "answers": [
             {
-                "question": cut(strip_hidden(question.event.text, tags=False), text_bytes),
-                "answer": cut(redact(strip_hidden(question.answer or "")), text_bytes),
+                "question": cut_bytes(strip_hidden(question.event.text, tags=False), text_bytes),
+                "answer": cut_bytes(redact(strip_hidden(question.answer or "")), text_bytes),
             }
             for question in answers[-items:]
         ],
-        "briefing": cut(order.briefing.text, _BRIEFING_BYTES // share),
+        "briefing": cut_bytes(order.briefing.text, _BRIEFING_BYTES // share),
     }
 
 
@@ -319,9 +319,9 @@ def _plan(history: History, text_bytes: int) -> dict[str, object] | None:
         return None
     return {
         "state": plan.state,
-        "summary": cut(strip_hidden(plan.summary, tags=False), 3 * text_bytes),
+        "summary": cut_bytes(strip_hidden(plan.summary, tags=False), 3 * text_bytes),
         "steps": [
-            {"step": cut(strip_hidden(step, tags=False), text_bytes // 2), "done": number <= plan.done}
+            {"step": cut_bytes(strip_hidden(step, tags=False), text_bytes // 2), "done": number <= plan.done}
             for number, step in enumerate(plan.steps, start=1)
         ],
     }

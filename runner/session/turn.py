@@ -171,7 +171,7 @@ class Turn:
                 self._closed = True
             case Flooded():
                 self._flooded = True
-            case Line(text=said_text, beside=True):
+            case Line(text=said_text, is_message=True):
                 self._last_output_at = self._run.clock.monotonic()
                 self._listener.message(said_text)
             case Line(text=said_text, error=error):
@@ -261,7 +261,7 @@ class Turn:
         return f"the agent's program {how}" + (f": {last}" if last else "")
 
 
-def play(run: RunContext, task: contract.Task) -> TurnResult:
+def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
     """Play `task` with the agent, and leave nothing of it running.
 
     Raises SpawnError, ScenarioError or another RunnerError when it cannot start, StaleClaimError when the
@@ -288,7 +288,7 @@ def play(run: RunContext, task: contract.Task) -> TurnResult:
         commits=task.tools.commit != "deny",
         cap_bytes=run.order.limits.output_bytes,
         gateway=gateway.folder if gateway is not None else None,
-        beside=gateway.fileno() if gateway is not None else None,
+        side_channel=gateway.fileno() if gateway is not None else None,
         hides=command.hides,
     )
     transcript = Transcript(run.order.places.logs, run.order.run_id)

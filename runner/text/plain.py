@@ -58,7 +58,7 @@ def each_text(value: Any, change: Callable[[str], str]) -> Any:
     return {key: each_text(item, change) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-def cut(text: str, cap_bytes: int) -> str:
+def cut_bytes(text: str, cap_bytes: int) -> str:
     """Return the beginning of `text` in at most `cap_bytes` of UTF-8, with a mark when truncated."""
     raw = text.encode("utf-8", "replace")
     if len(raw) <= cap_bytes:
@@ -75,7 +75,7 @@ def tail(text: str, cap_bytes: int) -> str:
 
 def one_line(text: str, cap_bytes: int = 500) -> str:
     """Return `text` as one line without control characters, cut to `cap_bytes`."""
-    return cut(" ".join("".join(c if c.isprintable() else " " for c in text).split()), cap_bytes)
+    return cut_bytes(" ".join("".join(c if c.isprintable() else " " for c in text).split()), cap_bytes)
 
 
 def redact(text: str, secrets: Iterable[str] = ()) -> str:

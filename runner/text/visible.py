@@ -76,7 +76,7 @@ class Cleaned:
         )
 
 
-def clean(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
+def clean_markup(text: str, *, tags: bool = True, paths: bool = False) -> Cleaned:
     """Return the visible text of `text` on a page of GitHub.
 
     Without `tags` a `<` is an ordinary character, except in comments: for text of agents, which Cardinal
@@ -126,7 +126,7 @@ def clean_line(text: str) -> Cleaned:
 
 def strip_hidden(text: str, *, tags: bool = True, paths: bool = False) -> str:
     """Return the visible text of `text`, with a sentence about hidden contents."""
-    cleaned = clean(text, tags=tags, paths=paths)
+    cleaned = clean_markup(text, tags=tags, paths=paths)
     return "\n".join(part for part in (cleaned.text, cleaned.note()) if part)
 
 

@@ -9,15 +9,15 @@ BACKENDS = Registry[Backend]("workspace backend", __name__, Backend, entry="back
 names, load = BACKENDS.names, BACKENDS.load
 
 
-def of_agent(agent: AgentAdapter) -> tuple[str, ...]:
+def backends_of(agent: AgentAdapter) -> tuple[str, ...]:
     """Return the names of the backends that have the agent's program."""
     return tuple(name for name, backend in BACKENDS.all() if backend.runs_images or not agent.in_image)
 
 
 def require_program(agent: AgentAdapter, name: str) -> None:
     """Raise BackendError where the backend does not have the agent's program."""
-    if name not in of_agent(agent):
-        raise BackendError(agent.name, name, of_agent(agent))
+    if name not in backends_of(agent):
+        raise BackendError(agent.name, name, backends_of(agent))
 
 
 def first_usable() -> str:

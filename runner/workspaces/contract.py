@@ -106,7 +106,7 @@ class Workspace(Protocol):
         commits: bool = True,
         gateway: Path | None = None,
         hides: Sequence[str] = (),
-        beside: int | None = None,
+        side_channel: int | None = None,
     ) -> Child:
         """Start a command in the repository's folder, without network.
 
@@ -114,7 +114,7 @@ class Workspace(Protocol):
         read-only. `export`: may it write to `layout.out`. `commits`: may it write to `.git`. `gateway`: the
         folder with the sockets of the run's gateway. `hides`: folders and files of the repository that look
         empty.
-        `beside`: a descriptor whose messages are heard together with the command's output.
+        `side_channel`: a descriptor whose messages are heard together with the command's output.
 
         Raises SpawnError, and WorkspaceError when there is no plain `.git` to protect.
         """

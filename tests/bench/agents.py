@@ -9,7 +9,7 @@ from ledger.events.run import RunEvent, RunStepped, UsageMetered
 from ledger.events.turn import TurnStarted
 from ledger.states import Ending, RunState
 from runner.run.log import RunLog
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from runner.workspaces.docker.backend import Docker
 from tests.bench.figures import Figure, percentile, say
 from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, Stand
@@ -54,7 +54,7 @@ def _one_run(agent: str) -> tuple[float, float]:
 
             log.__class__ = Timed
             start = time.perf_counter()
-            execute(order, log, world.remote, world.clock, providers=world.providers)
+            execute_run(order, log, world.remote, world.clock, providers=world.providers)
             took_s = time.perf_counter() - start
             if world.ended().ending is not Ending.SUCCEEDED:
                 raise RuntimeError(f"the run of {agent} failed: {world.ended().detail}")

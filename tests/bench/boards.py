@@ -64,12 +64,14 @@ def filled(path: Path, size: int) -> Engine:
         with event_store.writing(engine) as db:
             event_store.append(db, *told[first : first + BATCH], at=NOW)
     with event_store.writing(engine) as db:
-        cursors.advance(db, reactor.READER, before=0, after=event_store.last_seq(db))  # decided, as it were
+        cursors.advance_cursor(
+            db, reactor.READER, before=0, after=event_store.last_seq(db)
+        )  # decided, as it were
         for n in range(size):  # as every look at a card leaves one
             lease = leases.take(db, f"look:c{n}", "worker", ttl_s=30)
             if lease is not None:
                 leases.release(db, lease)
-    dispatch.ready(engine, now=NOW, slots=SLOTS)  # the reasons why cards wait are recorded once
+    dispatch.ready_runs(engine, now=NOW, slots=SLOTS)  # the reasons why cards wait are recorded once
     return engine
 
 
@@ -127,7 +129,7 @@ def _queue_note(size: int) -> str:
 
 
 def _tick(engine: Engine) -> None:
-    dispatch.ready(engine, now=NOW, slots=SLOTS)
+    dispatch.ready_runs(engine, now=NOW, slots=SLOTS)
 
 
 def _say(engine: Engine) -> None:
@@ -151,7 +153,7 @@ def _decided_ms(engine: Engine) -> float:
     for n in range(REPEATS):
         with event_store.writing(engine) as db:
             start = time.perf_counter()
-            reactor.append(db, Progressed(run_id, f"step {n}"), now=NOW)
+            reactor.append_and_react(db, Progressed(run_id, f"step {n}"), now=NOW)
             took.append((time.perf_counter() - start) * 1000)
     return statistics.median(took)
 
@@ -159,11 +161,11 @@ def _decided_ms(engine: Engine) -> float:
 def _due(engine: Engine) -> None:
     """Ask what `bot.scheduler.ticker` asks beside the dispatch."""
     liveness.expire_dead_holders(engine)
-    dispatch.reap(engine, now=NOW)
+    dispatch.reap_runs(engine, now=NOW)
     with event_store.reading(engine) as db:
         reactor.behind(db)
-        refresh_requests.waiting(db, limit=100)
-    inbox.due(engine, limit=100)
+        refresh_requests.requested_cards(db, limit=100)
+    inbox.due_deliveries(engine, limit=100)
     for lane in ("github", "assist"):
         outbox.next_due_s(engine, lane)
 

@@ -139,7 +139,7 @@ def _cards(count: int, more_env: Mapping[str, str]) -> Iterator[tuple[Scene, tup
 def _play(scene: Scene, numbers: Sequence[int]) -> Burst:
     """Drag all cards and wait for the first comment on each."""
     config = configuration.read(scene.environment, scene.home)
-    redis = embedded_redis.connect(config)
+    redis = embedded_redis.connect_redis(config)
     requests.delete(f"{scene.team.url}/_forge/calls", timeout=30).raise_for_status()
     kinds, jobs, cpu = _kinds(scene), _jobs(redis), _cpu_s(config.home)
     dragged = _drag_all(scene, numbers)
@@ -189,7 +189,7 @@ def _waiting(scene: Scene) -> tuple[int, int]:
         with event_store.reading(engine) as db:
             undone = inbox.c.state.in_(("waiting", "claimed"))
             waits = int(db.scalar(select(func.count()).select_from(inbox).where(undone)) or 0)
-            return waits + len(refresh_requests.waiting(db, limit=1)), event_store.last_seq(db)
+            return waits + len(refresh_requests.requested_cards(db, limit=1)), event_store.last_seq(db)
     finally:
         engine.dispose()
 

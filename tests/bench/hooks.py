@@ -43,7 +43,7 @@ def _compared(times: int, megabytes: int, end: str) -> Iterator[Figure]:
             file = clones["raw"] / ".git/hooks" / name
             file.write_text(EMPTY)
             file.chmod(0o755)
-        hooks.install(clones["hook"], {})
+        hooks.install_hooks(clones["hook"], {})
         for turn in range(times):
             for kind, clone in clones.items():
                 for step, words in _steps(clone, kind, turn).items():

@@ -215,7 +215,7 @@ def _cookie(pages: Pages, number: int) -> str:
     login = f"reader{number}"
     account, services = pages.cardinal.forge.store.users.add(login), pages.cardinal.services
     with event_store.writing(services.engine) as db:  # more people than may sign in within an hour
-        sign_ins.begin(db, login, user_id=account.id, login=login, now=services.now(), ttl_s=VISIT_S)
+        sign_ins.begin_sign_in(db, login, user_id=account.id, login=login, now=services.now(), ttl_s=VISIT_S)
     return f"__Host-cardinal={login}"
 
 
@@ -235,7 +235,7 @@ def web(config: Config) -> Iterator[tuple[psutil.Process, int]]:
     spawning = multiprocessing.get_context("spawn")
     ready = spawning.Event()
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        web = spawning.Process(target=web_server.serve, args=(config, listener, ready.set))
+        web = spawning.Process(target=web_server.serve_web, args=(config, listener, ready.set))
         web.start()
         try:
             if not ready.wait(PATIENCE_S):

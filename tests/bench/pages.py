@@ -163,7 +163,7 @@ def fill(cardinal: Cardinal, size: int) -> int:
             event_store.append(db, *history[first : first + BATCH], at=cardinal.clock())
     with event_store.writing(engine) as db:
         last = event_store.last_seq(db)
-        cursors.advance(db, reactor.READER, before=cursors.position(db, reactor.READER), after=last)
+        cursors.advance_cursor(db, reactor.READER, before=cursors.position(db, reactor.READER), after=last)
         for number in range(HOSTS):
             hosts.beat(db, f"host-{number}", slots=4, labels=("linux", "large"), version="1.0")
     return last

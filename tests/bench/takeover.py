@@ -16,7 +16,7 @@ from ledger.log import event_store
 from ledger.queue import leases
 from runner.run.log import RunLog
 from runner.run.run_spec import HostPaths, RunSpec, StoreSpec
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.bench.figures import Figure
 from tests.runner.world import LIMITS, RUN, World, make_world
 
@@ -61,7 +61,7 @@ def _killed(world: World, order: RunSpec) -> None:
     world.engine.dispose()
 
     def work() -> None:
-        execute(claimed, log, world.remote, world.clock)
+        execute_run(claimed, log, world.remote, world.clock)
 
     worker = multiprocessing.get_context("fork").Process(target=work)
     worker.start()
@@ -104,5 +104,5 @@ def _taken_over(world: World, order: RunSpec, killed: float) -> tuple[float, flo
 
     log = RunLog(world.engine, RUN, lease, world.clock, ttl_s=LEASE_S)
     log.__class__ = Watched
-    execute(claimed, log, world.remote, world.clock)
+    execute_run(claimed, log, world.remote, world.clock)
     return waited, works[0]

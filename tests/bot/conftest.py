@@ -48,7 +48,7 @@ def redis_server(config: Config) -> Iterator[subprocess.Popen[bytes]]:
 
 @pytest.fixture
 def redis(config: Config, redis_server: subprocess.Popen[bytes]) -> Iterator[Redis]:
-    client = embedded_redis.connect(config)
+    client = embedded_redis.connect_redis(config)
     yield client
     client.close()
 
@@ -57,7 +57,7 @@ def start_redis(config: Config) -> subprocess.Popen[bytes]:
     """Return a started Redis that answers."""
     command = launched(embedded_redis.server_command(config.home), env=os.environ, cwd=Path.cwd())
     server = subprocess.Popen(command)
-    client = embedded_redis.connect(config)
+    client = embedded_redis.connect_redis(config)
     until(lambda: embedded_redis.answers(client), "redis-server answers")
     client.close()
     return server

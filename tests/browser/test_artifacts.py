@@ -46,7 +46,7 @@ class Served:
         """Let the run keep a screenshot."""
         raw = picture()
         digest = hashlib.sha256(raw).hexdigest()
-        file = builder.places(self.cardinal.services.config).artifacts / digest[:2] / digest
+        file = builder.artifact_places(self.cardinal.services.config).artifacts / digest[:2] / digest
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(raw)
         with event_store.writing(self.cardinal.services.engine) as db:

@@ -54,8 +54,10 @@ def settled(engine: Engine, limit_s: float = LIMIT_S) -> None:
 
     def calm() -> bool:
         with event_store.reading(engine) as db:
-            counts = inbox.counts(db)
-            waiting = counts["waiting"] + counts["claimed"] + len(refresh_requests.waiting(db, limit=1))
+            counts = inbox.delivery_counts(db)
+            waiting = (
+                counts["waiting"] + counts["claimed"] + len(refresh_requests.requested_cards(db, limit=1))
+            )
             return not waiting and not _open(db)
 
     until(calm, "nothing waits in the ledger any more", limit_s)
@@ -70,7 +72,7 @@ def _open(db: Connection) -> list[str]:
 def check_ledger(engine: Engine) -> None:
     """The chain is whole; nothing was quarantined, given up or is stuck."""
     with event_store.reading(engine) as db:
-        assert hash_chain.verify(db).events == event_store.last_seq(db)
+        assert hash_chain.verify_chain(db).events == event_store.last_seq(db)
         assert inbox.quarantined(db) == (), inbox.quarantined(db)
         given_up = [
             one.event for one in event_store.read(db, limit=1_000_000) if isinstance(one.event, EntryGivenUp)

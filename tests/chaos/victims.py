@@ -68,7 +68,7 @@ def redis(cardinal: Cardinal) -> Repaired:
 def redis_with_waiting_jobs(cardinal: Cardinal) -> Repaired:
     """Kill Redis while wake-ups wait in its queues: their workers are stopped until then."""
     config = configuration.read(cardinal.environment, cardinal.root / "operator")
-    client = embedded_redis.connect(config)
+    client = embedded_redis.connect_redis(config)
     workers = [cardinal.pid(name) for name in ("publish-1", "control-1", "control-2")]
     for pid in workers:
         os.kill(pid, signal.SIGSTOP)

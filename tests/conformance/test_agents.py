@@ -48,7 +48,7 @@ def test_it_says_what_it_is_and_what_it_needs(name: str) -> None:
     assert agent.name == name
     assert agent.version
     assert set(agent.secrets) <= PROVIDERS
-    assert workspaces.of_agent(agent)
+    assert workspaces.backends_of(agent)
     assert bool(agent.models("default")) == bool(agent.secrets)
     assert agent.trusted == (not agent.secrets)
     assert {agent.provider(wanted) for wanted in ("default", "x", "anthropic/x")} <= {*agent.secrets, ""}

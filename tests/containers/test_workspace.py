@@ -282,7 +282,7 @@ def test_the_gateways_sockets_are_reached_through_and_never_replaced(room: Works
 def test_messages_from_beside_are_heard(room: Workspace) -> None:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with ours, theirs:
-        child = start(room, "sleep", "60", beside=ours.fileno())
+        child = start(room, "sleep", "60", side_channel=ours.fileno())
         theirs.send(b'{"type": "usage"}')
         assert "usage" in hear_until(child, "usage")
         child.close()

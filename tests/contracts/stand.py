@@ -18,7 +18,7 @@ from runner import agents
 from runner.run.log import RunLog
 from runner.run.provider import Provider
 from runner.run.run_spec import Limits, ResourceSpec, RunSpec, ToolSpec
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from runner.workspaces.docker.engine import engine_address
 from runner.workspaces.docker.sweeping import home_of
 from tests.runner.world import World
@@ -113,7 +113,7 @@ class Stand:
         log.__class__ = Dying
         pid = os.fork()
         if pid == 0:
-            execute(claimed, log, self.world.remote, self.world.clock, providers=self.world.providers)
+            execute_run(claimed, log, self.world.remote, self.world.clock, providers=self.world.providers)
             os._exit(0)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
 

@@ -80,7 +80,7 @@ def _all_done(cardinal: Cardinal, wanted: list[tuple[str, int]]) -> bool:
 
 def _none_waits(cardinal: Cardinal) -> bool:
     with event_store.reading(cardinal.engine) as db:
-        return not inbox.counts(db)["waiting"]
+        return not inbox.delivery_counts(db)["waiting"]
 
 
 def _pulls(cardinal: Cardinal) -> list[Json]:

@@ -207,7 +207,7 @@ class Cardinal:
 
     def waiting(self) -> int:
         """Return how many deliveries are stored and not ingested."""
-        return len(inbox.due(self.services.engine, late_s=-86400, limit=100))
+        return len(inbox.due_deliveries(self.services.engine, late_s=-86400, limit=100))
 
     # --- what people see -------------------------------------------------------------------------------
 
@@ -229,7 +229,7 @@ def open_beside(side: Side, home: Path) -> Iterator[Cardinal]:
     hub = ToldHub(config, clock)
     hub.engine = engine
     # Nobody answers there: wake-ups are lost, and the test does what they would have brought about.
-    redis = embedded_redis.connect(config)
+    redis = embedded_redis.connect_redis(config)
     services = Services(
         config, engine, OutboxContext(engine, config, clock, hub), redis, "test-1", clock
     ).on_configured()

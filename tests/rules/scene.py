@@ -5,7 +5,9 @@ from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 from ledger.events.conversation import CommandGiven, PersonSaid
+from ledger.events.run import QuestionAnswered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.model.limit_answers import Code, asker_of, subject_of
 from ledger.states import CardState, Ending, Gate, Reason, RunState, check_card_step
 from rules.card.state import legal_states
 from rules.decide import decide
@@ -41,6 +43,11 @@ def run(state: RunState = RunState.WORKING, **changes: Any) -> RunSeen:
 
 def ended(ending: Ending = Ending.SUCCEEDED, **changes: Any) -> RunSeen:
     return run(RunState.ENDED, ending=ending, **changes)
+
+
+def answer_to(question: OpenQuestion, text: str, code: Code = Code.WORDS) -> QuestionAnswered:
+    asker, subject = asker_of(question.asker), subject_of(question)
+    return QuestionAnswered(R1, question.question_id, "bob", text, code, asker, subject)
 
 
 def pull(state: str = "open", **changes: Any) -> PullSeen:

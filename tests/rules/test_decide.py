@@ -12,10 +12,10 @@ from ledger.ids import EntryKey
 from ledger.states import CardState, check_card_step
 from rules.card.state import legal_way, rest_of
 from rules.decide import BOARD_RULES, CARD_RULES, decide
-from rules.explain import status, why
+from rules.explain import card_status, why
 from rules.intents.outbound import Decision
 from rules.registry import ARCHETYPES
-from rules.runs.kill_switch import spread
+from rules.runs.kill_switch import spread_stop
 from rules.snapshot import Snapshot
 from tests.rules import scene
 from tests.rules.anything import event_kinds, events, snapshots
@@ -54,7 +54,7 @@ def test_every_card_can_be_explained_in_one_harmless_line(snapshot: Snapshot, by
     assert line.strip()
     assert len(line) <= 400
     assert not set(line) & set("\n\x00\u202e")
-    assert status(by, snapshot)
+    assert card_status(by, snapshot)
 
 
 @pytest.mark.parametrize("archetype", ARCHETYPES.names())
@@ -88,7 +88,7 @@ def test_the_state_at_rest_does_not_depend_on_the_state_before_where_a_run_lives
 @given(snapshots, st.sampled_from(["board", "column", "card"]))
 def test_a_stop_spreads_only_to_runs_that_a_worker_holds(snapshot: Snapshot, scope: str) -> None:
     target = {"board": BOARD, "column": "In Progress", "card": CARD}[scope]
-    stopped = spread(snapshot, StopOrdered(BOARD, scope, target, "bob"))
+    stopped = spread_stop(snapshot, StopOrdered(BOARD, scope, target, "bob"))
     checks = snapshot.checking is not None and snapshot.checking.alive
     assert not stopped.intents or snapshot.live_run is not None or checks
 

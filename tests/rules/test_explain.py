@@ -3,7 +3,7 @@
 import pytest
 
 from ledger.states import CardState, Ending, RunState
-from rules.explain import status, why
+from rules.explain import card_status, why
 from rules.snapshot import NOBODY, Snapshot, Stop
 from tests.rules.scene import BOARD, POLICY, QUESTION, card, ended, pull, run
 
@@ -63,7 +63,7 @@ def test_every_card_is_explained(snapshot: Snapshot, said: str) -> None:
 
 
 def test_the_status_has_the_card_the_run_and_the_pull_request() -> None:
-    text = status(POLICY, card(state=S.WORKING, run=run(last_line="`x` @bob"), pull=pull(draft=True)))
+    text = card_status(POLICY, card(state=S.WORKING, run=run(last_line="`x` @bob"), pull=pull(draft=True)))
     assert text.splitlines() == [
         "- **working** in `In Progress`",
         "- r1 is working: `x` @bob.",

@@ -30,7 +30,7 @@ from ledger.events.run import (
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.backup import backup, restore
 from ledger.log import event_store
-from ledger.model.limit_answers import answered
+from ledger.model.limit_answers import question_answered
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from runner.errors import UnverifiedCommitError
@@ -46,7 +46,7 @@ from runner.run.run_spec import (
     RunSpec,
     ValidationSpec,
 )
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.ledgers import new_ledger
 
 RUN = RunId("r1")
@@ -186,7 +186,9 @@ class World:
     def run(self, order: RunSpec, **options: Any) -> RunEvent:
         """Claim and execute; return the newest event of the run."""
         order, log = self.claim(order, **options)
-        execute(order, log, self.remote, self.clock, providers=self.providers, tool_secrets=self.tool_secrets)
+        execute_run(
+            order, log, self.remote, self.clock, providers=self.providers, tool_secrets=self.tool_secrets
+        )
         return self.events(order.run_id)[-1]
 
     def meanwhile(self, order: RunSpec, when: str, act: Callable[[], object]) -> float:
@@ -206,7 +208,7 @@ class World:
                 super().beat()
 
         log.__class__ = Watched
-        execute(claimed, log, self.remote, self.clock, providers=self.providers)
+        execute_run(claimed, log, self.remote, self.clock, providers=self.providers)
         assert acted_at, self.events()[-3:]
         return time.monotonic() - acted_at[0]
 
@@ -217,7 +219,7 @@ class World:
 
     def answer(self, order: RunSpec, text: str, code: str = "") -> RunEvent:
         asked = self.only("QuestionAsked", order.run_id, newest=True)
-        self.write(answered(order.run_id, asked.question_id, asked, by="ann", text=text, code=code))
+        self.write(question_answered(order.run_id, asked.question_id, asked, by="ann", text=text, code=code))
         return self.again(order, "answered")
 
     def approve(self, order: RunSpec) -> RunEvent:

@@ -60,14 +60,14 @@ def _takes(*kinds: type[Event]) -> Callable[[Fill], Fill]:
     return register
 
 
-def fields(event: Any, *without: str) -> Row:
+def event_fields(event: Any, *without: str) -> Row:
     """Return the fields of an event, or of a part of it, as plain values; its run's id is left out."""
     return {name: value for name, value in asdict(event).items() if name not in ("run_id", *without)}
 
 
 def row(it: AuditEvent, *without: str) -> Row:
     """Return an event as a row: its number and time in the log, and its fields."""
-    return {"seq": it.seq, "at": it.at, **fields(it.event, *without)}
+    return {"seq": it.seq, "at": it.at, **event_fields(it.event, *without)}
 
 
 def rows(section: str, *without: str, named: bool = False, **added: str) -> Fill:
@@ -84,7 +84,7 @@ def facts(section: str) -> Fill:
     """Return a filler that makes the newest event the facts of `section`."""
 
     def fill(summary: Summary, it: AuditEvent) -> None:
-        summary[section] = fields(it.event)
+        summary[section] = event_fields(it.event)
 
     return fill
 
@@ -94,7 +94,7 @@ def request(summary: Summary, it: AuditEvent) -> None:
     """Fill `asked`, `repository` and `agent` from the request and the agent's sessions."""
     match it.event:
         case run.RunQueued() as event:
-            about = fields(event, "card_id", "repository", "branch", "agent", "settings", "session_id")
+            about = event_fields(event, "card_id", "repository", "branch", "agent", "settings", "session_id")
             summary["asked"] = {"at": it.at, **about}
             summary["repository"] |= {"name": event.repository, "branch": event.branch}
             summary["agent"] = {"name": event.agent or "none: it only checks", "version": "", "sessions": []}
@@ -137,7 +137,7 @@ def instructions(summary: Summary, it: AuditEvent) -> None:
         case instruction.SkillsChosen(considered=considered):
             summary["skills"] = [{"seq": it.seq, **asdict(skill)} for skill in considered]
         case instruction.InstructionsStacked() as event:
-            layers = [fields(layer, "text") for layer in event.layers]
+            layers = [event_fields(layer, "text") for layer in event.layers]
             summary["instructions"] = {"seq": it.seq, "digest": event.digest, "layers": layers}
 
 
@@ -164,7 +164,7 @@ def questions(summary: Summary, it: AuditEvent) -> None:
     """Fill `questions` with their answers, and `leave` with permissions that answers gave."""
     match it.event:
         case run.QuestionAsked() as event:
-            question = {"asked_at": it.at, **fields(event), "answer": "", "by": "", "at": ""}
+            question = {"asked_at": it.at, **event_fields(event), "answer": "", "by": "", "at": ""}
             summary["questions"].append(question)
         case run.QuestionAnswered() as event:
             for question in summary["questions"]:
@@ -208,7 +208,7 @@ def commands(summary: Summary, it: AuditEvent) -> None:
             what = f"/cardinal {event.command} {event.argument}".rstrip()
             said = {"what": what, "by": event.by, "role": event.role, "door": door_of(event.source)}
         case event:
-            said = {"what": type(event).__name__, **fields(event, "comment_id")}
+            said = {"what": type(event).__name__, **event_fields(event, "comment_id")}
     summary["commands"].append({"at": it.at, **said})
 
 
@@ -270,7 +270,9 @@ def guards(summary: Summary, it: AuditEvent) -> None:
     if isinstance(it.event, guard.GuardsJudged):
         number = len(it.event.findings) + it.event.left_out
         summary["guards"].append({**row(it, "findings"), "found": number, "leave_by": "", "leave": ""})
-        summary["violations"] += [{"seq": it.seq, **fields(finding, "mark")} for finding in it.event.findings]
+        summary["violations"] += [
+            {"seq": it.seq, **event_fields(finding, "mark")} for finding in it.event.findings
+        ]
 
 
 @_takes(findings.InvestigationBegun, findings.FindingsReported, findings.FollowUpMade)
@@ -280,7 +282,7 @@ def investigation(summary: Summary, it: AuditEvent) -> None:
         case findings.InvestigationBegun(base=base):
             summary["findings"] |= {"base": base}
         case findings.FindingsReported() as event:
-            proposed = [{**fields(follow_up), "made": ""} for follow_up in event.follow_ups]
+            proposed = [{**event_fields(follow_up), "made": ""} for follow_up in event.follow_ups]
             summary["findings"] |= {**row(it), "follow_ups": proposed}
         case findings.FollowUpMade() as event if event.run_id == summary["run"]:
             proposed = summary["findings"].get("follow_ups", [])
@@ -300,17 +302,17 @@ def publication(summary: Summary, it: AuditEvent) -> None:
     """Fill `signed`, `pushed`, `hosts`, `secrets` and `outcome`."""
     match it.event:
         case run.BranchPushed() as event:
-            summary["pushed"].append({"at": it.at, **fields(event)})
+            summary["pushed"].append({"at": it.at, **event_fields(event)})
         case branch.BranchRebased() as event:
             summary["pushed"].append({"at": it.at, "branch": event.branch, "head": event.after, "start": ""})
         case branch.CommitsSigned() as event:
-            summary["signed"].append({"at": it.at, **fields(event)})
+            summary["signed"].append({"at": it.at, **event_fields(event)})
         case agent.HostReached() as event:
-            summary["hosts"].append(fields(event))
+            summary["hosts"].append(event_fields(event))
         case agent.SecretSent() as event:
-            summary["secrets"].append(fields(event))
+            summary["secrets"].append(event_fields(event))
         case run.RunEnded() as event:
-            summary["outcome"] = {**fields(event), "at": it.at}
+            summary["outcome"] = {**event_fields(event), "at": it.at}
 
 
 @_takes(artifact.ArtifactKept, artifact.ArtifactDropped)
@@ -318,14 +320,14 @@ def artifacts(summary: Summary, it: AuditEvent) -> None:
     """Fill `artifacts`, each with why it was dropped."""
     match it.event:
         case artifact.ArtifactKept() as event:
-            summary["artifacts"].append({**fields(event), "dropped": ""})
+            summary["artifacts"].append({**event_fields(event), "dropped": ""})
         case artifact.ArtifactDropped() as event:
             same = (entry for entry in summary["artifacts"] if entry["digest"] == event.digest)
             kept = [entry for entry in same if event.digest or entry["name"] == event.name]
             for entry in kept:
                 entry["dropped"] = event.reason
             if not kept:
-                summary["artifacts"].append({**fields(event, "reason"), "dropped": event.reason})
+                summary["artifacts"].append({**event_fields(event, "reason"), "dropped": event.reason})
 
 
 @_takes(pull.BranchDeleted, pull.ChecksSettled)

@@ -58,7 +58,7 @@ FACTS = frozenset(
 Document = dict[str, Any]
 
 
-def make(
+def make_trail(
     db: Connection, run_id: RunId, *, at: datetime, secrets: Iterable[str] = (), upto: int | None = None
 ) -> Document:
     """Return the document about a run that is known, as the log stood at the event `upto`, or stands now.

@@ -88,8 +88,10 @@ def differences(db: Connection, trail: Trail, *, secrets: Iterable[str] = ()) ->
         or hash_chain.digest_at(db, trail.log.events) != trail.log.head
     ):
         return ("the file is about another log, or its `log` was altered",)
-    hash_chain.verify(db, upto=trail.log.events)
-    true = audit_trail.make(db, RunId(trail.run), at=trail.made_at, secrets=secrets, upto=trail.log.events)
+    hash_chain.verify_chain(db, upto=trail.log.events)
+    true = audit_trail.make_trail(
+        db, RunId(trail.run), at=trail.made_at, secrets=secrets, upto=trail.log.events
+    )
     written = json.loads(canonical(true))
     differs = [*_of_events(trail, written["events"]), *_of_summary(trail.summary, written["summary"])]
     more = len(differs) - MAX_NAMED

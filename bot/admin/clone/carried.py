@@ -40,7 +40,7 @@ ANSWERS = {
 }
 
 
-def give(place: trial.Trial, target: Path) -> int:
+def pack_board(place: trial.Trial, target: Path) -> int:
     """Write the board into `target`, which appears whole or not at all; return its size. Raises CloneError.
 
     Keys, tokens and the settings in `env` are left out, and places of agents: work of theirs that is not
@@ -86,7 +86,7 @@ def _write(target: Path, files: dict[str, Path]) -> None:
         partial.unlink(missing_ok=True)
 
 
-def take(file: Path, folder: Path) -> trial.Trial:
+def unpack_board(file: Path, folder: Path) -> trial.Trial:
     """Make the board of the file in the clone around `folder`, at once or not at all. Raises CloneError."""
     try:
         with zipfile.ZipFile(file) as archive:
@@ -141,7 +141,7 @@ def _unpack(archive: zipfile.ZipFile, sums: dict[str, str], fresh: Path) -> None
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with archive.open(name) as content, path.open("xb") as out:
             if _copied(content, out, left) != digest:
-                raise ValueError(f"{name} is not what was exported")
+                raise ValueError(f"{name} differs from the exported one")
         left -= path.stat().st_size
 
 

@@ -43,7 +43,7 @@ LEASE_S = 3600.0  # nobody else is there to take it
 
 @dataclass(frozen=True, slots=True)
 class LocalResult:
-    """How it ended: `detail` is empty when all passed, `agent_view` is what an agent would be told."""
+    """End of the checks: `detail` is empty when all passed, `agent_view` is the report that an agent gets."""
 
     passed: bool
     detail: str
@@ -101,7 +101,7 @@ def run_checks(
         try:
             order, lease = _claim(engine, order)
             log = RunLog(engine, order.run_id, lease, WALL, ttl_s=LEASE_S, on_append=follow)
-            supervisor.execute(order, log, remote, WALL, allow_unsandboxed=config.allow_unsandboxed)
+            supervisor.execute_run(order, log, remote, WALL, allow_unsandboxed=config.allow_unsandboxed)
             events = [each.event for each in log.events()]
             ended = next(event for event in events if isinstance(event, RunEnded))
         finally:

@@ -1,4 +1,4 @@
-"""The folder of one check: what a killed one has left, its containers too, is removed by the next."""
+"""Folder of one check; the next check removes the remains of a killed one, containers too."""
 
 import fcntl
 import os

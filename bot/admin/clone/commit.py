@@ -115,7 +115,7 @@ def _policy(text: str, profiles: tuple[str, ...], *, or_default: bool) -> Policy
         return parse(DEFAULT_TEXT, home=None)
 
 
-def column_of(cloned: ClonedCommit, name: str) -> tuple[str, ColumnPolicy]:
+def policy_column(cloned: ClonedCommit, name: str) -> tuple[str, ColumnPolicy]:
     """Return the column whose place and network are used: the first one with an agent, unless named.
 
     Raises CloneError.

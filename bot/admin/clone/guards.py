@@ -1,4 +1,4 @@
-"""Guards over a clone's commit: what the gate would find in the change."""
+"""Guards over a clone's commit: the findings that the gate would have."""
 
 import tempfile
 from dataclasses import replace

@@ -83,7 +83,7 @@ def places(folder: Path, environ: Mapping[str, str], *, update: bool = False) ->
     return tuple(_managed_place(common / APART / name, hooks) for name in names)
 
 
-def install(folder: Path, environ: Mapping[str, str], *, update: bool = False) -> tuple[HookPlace, ...]:
+def install_hooks(folder: Path, environ: Mapping[str, str], *, update: bool = False) -> tuple[HookPlace, ...]:
     """Put the hooks in, and return them; a hook that is there is kept, and called first.
 
     At every moment the hook that was there, or the new one, stands in its place. Raises CloneError.
@@ -99,7 +99,7 @@ def install(folder: Path, environ: Mapping[str, str], *, update: bool = False) -
         if not (place.manager and place.state is HookState.OURS):
             new = place.path.with_name(f"{place.name}{NEW}")
             new.unlink(missing_ok=True)  # of an install that was killed
-            new.write_text(text(place.name))
+            new.write_text(hook_text(place.name))
             new.chmod(0o755)
             new.replace(place.path)
     if update:  # last: at no moment is the server without one
@@ -107,7 +107,7 @@ def install(folder: Path, environ: Mapping[str, str], *, update: bool = False) -
     return places(folder, environ, update=update)
 
 
-def uninstall(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, ...]:
+def uninstall_hooks(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, ...]:
     """Take the hooks out, those that git no longer calls, too, and put back those that were there."""
     _, common = _git_folder(folder)
     own, apart = common / "hooks", common / APART
@@ -213,7 +213,7 @@ def _has(path: Path, mark: str) -> bool:
         return mark.encode() in file.read(500)
 
 
-def text(name: str) -> str:
+def hook_text(name: str) -> str:
     """Return the hook, a program of the shell."""
     command = shlex.quote(str(Path(sys.executable).with_name("cardinal")))
     marks = {"mark": MARK, "before": BEFORE, "legacy": LEGACY, "pre_commit": PRE_COMMIT}

@@ -15,7 +15,7 @@ def find(folder: Path, commit: str, base: str = "") -> ClonedCommit:
     empty `base` is the branch that *Done* merges into.
     """
     cloned = clone.find(folder, commit, base)
-    place = None if cloned.has_file else trial.served(folder)
+    place = None if cloned.has_file else trial.trial_around(folder)
     if place is None:
         return cloned
     known = clone.find(folder, commit, base or place.into)

@@ -17,7 +17,7 @@ NO_REPOSITORY = (
 
 
 class CloneError(CardinalError):
-    """The clone cannot be checked as it is; `because` ends with what to do."""
+    """The clone cannot be checked as it is; `because` ends with the next step."""
 
     def __init__(self, because: str) -> None:
         self.because = because
@@ -25,7 +25,7 @@ class CloneError(CardinalError):
 
 
 def quarantine(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return what git tells its hook on a server: where the objects of the push are until it is taken."""
+    """Return git's variables for a hook on a server: the folders of its objects before acceptance."""
     return {name: text for name, text in environ.items() if name in QUARANTINE}
 
 
@@ -47,7 +47,7 @@ def git(folder: Path, *words: str, env: Mapping[str, str] | None = None) -> Ran:
 
 
 def personal_settings(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:
-    """Yield git's environment with each file of the person's own settings, what counts most first.
+    """Yield git's environment with each file of the person's own settings, by precedence.
 
     Source: git-config(1).
     """

@@ -6,7 +6,7 @@ from bot.admin.clone.own_git import git_output
 from rules.policy.proposal import Proposal, markers, propose
 
 
-def proposed(folder: Path, commit: str) -> Proposal:
+def proposed_checks(folder: Path, commit: str) -> Proposal:
     """Return the proposal for the repository around `folder`, as it is at the commit."""
     words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
     names = frozenset(git_output(folder, *words).split("\0"))

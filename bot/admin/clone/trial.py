@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, commit_of, git, git_output, personal_settings
-from bot.admin.clone.proposal import proposed
+from bot.admin.clone.proposal import proposed_checks
 from bot.state.policy_names import PATH, installed
-from bot.system.env_file import parse as settings_of
+from bot.system.env_file import parse_env as settings_of
 from bot.system.program import TRIAL
 from rules.policy.model import Policy, parse
 from rules.policy.proposal import Proposal
@@ -92,7 +92,7 @@ class Trial:
 def find(folder: Path, into: str) -> Trial:
     """Return the place around `folder`. An empty `into` is the branch that is checked out.
 
-    Raises CloneError: one sentence on what is in the way, and what to do.
+    Raises CloneError: one sentence with the obstacle and the next step.
     """
     if git_output(folder, "rev-parse", "--is-bare-repository").strip() == "true":
         raise CloneError(f"{folder} is a bare repository: go into a clone of it")
@@ -113,7 +113,7 @@ def find(folder: Path, into: str) -> Trial:
     return Trial(place.top, place.common, _branch(place.top, into or current))
 
 
-def served(folder: Path) -> Trial | None:
+def trial_around(folder: Path) -> Trial | None:
     """Return the place of the board in the clone around `folder`, or in the one whose work tree that is.
 
     None without one that this user made on this machine. Raises CloneError.
@@ -139,7 +139,7 @@ def _around(folder: Path, into: str) -> Trial | None:
 
 
 def _maker() -> str:
-    """Return what only this user's processes on this machine write. Source: machine-id(5)."""
+    """Return a signature that only this user's processes on this machine write. Source: machine-id(5)."""
     try:
         machine = Path("/etc/machine-id").read_text(encoding="ascii").strip()
     except OSError:
@@ -153,7 +153,7 @@ def _check_folder(place: Trial) -> None:
         if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.geteuid():
             raise CloneError(f"{place.folder} is no folder of yours: remove it first")
     if git_output(place.top, "ls-files", "--", FOLDER, f"{FOLDER}/*"):
-        raise CloneError(f"git tracks {FOLDER} here: what is in it may be somebody else's; remove it first")
+        raise CloneError(f"git tracks {FOLDER} here: its content may be somebody else's; remove it first")
 
 
 def _branch(top: Path, into: str) -> str:
@@ -181,12 +181,12 @@ def _branch(top: Path, into: str) -> str:
     return into
 
 
-def proposal(place: Trial) -> Proposal | None:
+def propose_checks(place: Trial) -> Proposal | None:
     """Return the checks that the branch seems to have; None where it has a policy file of its own."""
     tree = f"refs/heads/{place.into}"
     if git(place.top, "cat-file", "-e", f"{tree}:{PATH}").exit_code == 0:
         return None
-    return proposed(place.top, tree)
+    return proposed_checks(place.top, tree)
 
 
 def is_offline(agent: str, checks: Proposal) -> bool:

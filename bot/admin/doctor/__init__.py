@@ -87,7 +87,7 @@ class DoctorContext:
 
     @property
     def program(self) -> str:
-        """The command that starts what runs in this home."""
+        """The command that starts Cardinal in this home."""
         return program.of_home(self.config.home)
 
     def boards(self) -> tuple[BoardRow, ...]:

@@ -18,10 +18,10 @@ def waiting(context: DoctorContext) -> Iterator[CheckResult]:
     if context.engine is None:
         return
     with event_store.reading(context.engine) as db:
-        inward = inbox.counts(db)
+        inward = inbox.delivery_counts(db)
         stuck, held = outbox.count_stuck(db, context.now, STUCK_S)
-        lost = remotes.given_up(db)
-    asleep = inbox.due(context.engine, late_s=STUCK_S, limit=100)
+        lost = remotes.given_up_keys(db)
+    asleep = inbox.due_deliveries(context.engine, late_s=STUCK_S, limit=100)
     if inward["quarantined"]:
         yield fail("inbox", f"{inward['quarantined']} deliveries are quarantined", REPLAY)
     elif asleep:
@@ -53,7 +53,7 @@ def starts(context: DoctorContext) -> Iterator[CheckResult]:
         message = f"{sum(counts.values())} ready runs are taken by no worker"
         yield fail("starts", message, way_out(StandstillKind.NO_WORKER, context.config.home))
     else:
-        yield ok("starts", "what may start is taken")
+        yield ok("starts", "ready runs are taken")
 
 
 def decisions(context: DoctorContext) -> Iterator[CheckResult]:
@@ -61,7 +61,7 @@ def decisions(context: DoctorContext) -> Iterator[CheckResult]:
     if context.engine is None:
         return
     with event_store.reading(context.engine) as db:
-        count, newest = failures.count(db), failures.newest(db, 1)
+        count, newest = failures.count_failures(db), failures.newest(db, 1)
     if not newest:
         yield ok("decisions", "every event was decided")
         return

@@ -94,14 +94,14 @@ def headers(context: DoctorContext) -> Iterator[CheckResult]:
             if wanted_header(context, board, column.name) != column.description
         ]
         if not stale:
-            yield ok("columns", "the columns' descriptions say what a drag does")
+            yield ok("columns", "the columns' descriptions tell the effect of a drag")
         elif _are_being_written(context, board):
             step = f"the next sweep reads them, within {context.config.sweep_s:.0f} s"
             yield ok(
                 "columns", f"the description of {', '.join(stale)} is being written, and not read yet", step
             )
         else:
-            message = f"the description of {', '.join(stale)} does not say what a drag does"
+            message = f"the description of {', '.join(stale)} does not tell the effect of a drag"
             yield warn("columns", message, "run `cardinal doctor --fix`", mends="columns")
 
 
@@ -117,7 +117,8 @@ def wanted_header(context: DoctorContext, board: BoardRow, column: str) -> str |
 def _are_being_written(context: DoctorContext, board: BoardRow) -> bool:
     """Tell whether Cardinal writes the first descriptions, or wrote some and may not have read them yet.
 
-    What was read before may be recorded after. Two sweeps later a difference is somebody else's text.
+    A reading from before the write may be recorded after it. Two sweeps later a difference is somebody else's
+    text.
     """
     if context.engine is None:
         return False

@@ -55,7 +55,7 @@ def app(context: DoctorContext) -> Iterator[CheckResult]:
 
 
 def _server(version: str) -> Iterator[CheckResult]:
-    """Say which Enterprise Server answers, and what an older one lacks; nothing of github.com."""
+    """Report the release of an Enterprise Server, and whether it is too old; nothing for github.com."""
     if not version:
         return
     match = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", version)
@@ -146,13 +146,13 @@ def deliveries(context: DoctorContext) -> Iterator[CheckResult]:
         yield warn("deliveries", "GitHub sent no delivery in three days", "look at the webhook above")
         return
     came = [attempt for attempt in newest if attempt.get("status_code", 0) in hook_deliveries.OK]
-    lost = hook_deliveries.failed(context.hub, context.now, partial(arrived, context))
+    lost = hook_deliveries.list_failed(context.hub, context.now, partial(arrived, context))
     if not came:
         message = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
         yield fail("deliveries", message, "let the webhook's address be reached from outside")
     elif lost and all(delivery.is_hopeless(context.now) for delivery in lost):
         message = f"{len(lost)} were refused time and again, from {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
-        step = "nobody asks for them any more: what was said in comments since then has to be said again"
+        step = "nobody asks for them any more: comments since then have to be written again"
         yield warn("deliveries", message, step)
     elif lost:
         message = f"{len(lost)} were lost"
@@ -182,7 +182,7 @@ def signature(context: DoctorContext) -> Iterator[CheckResult]:
         yield fail("signature", message, f"start `{context.program}` again")
         return
     if answers == [202, 401]:
-        yield ok("signature", "what is signed is taken, what is not is refused")
+        yield ok("signature", "signed deliveries are taken, others are refused")
     else:
         message = f"a signed delivery was answered with {answers[0]}, a forged one with {answers[1]}"
         yield fail("signature", message, f"start `{context.program}` again with these settings")
@@ -222,7 +222,7 @@ def _left(budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
             continue
         left = min(window.remaining, max(0, (ceiling or window.limit) - (window.limit - window.remaining)))
         level = Level.WARN if left < FEW_CALLS else Level.OK
-        step = "wait: Cardinal leaves out what matters least" if level is Level.WARN else ""
+        step = "wait: Cardinal leaves out the least important calls" if level is Level.WARN else ""
         capped = f" ({ceiling} by the policy)" if ceiling and ceiling < window.limit else ""
         yield CheckResult(f"budget {name}", level, f"{left} of {window.limit}{capped} an hour are left", step)
     used = (

@@ -96,7 +96,7 @@ def group(context: DoctorContext) -> Iterator[CheckResult]:
 
 def redis(context: DoctorContext) -> Iterator[CheckResult]:
     """Does Redis answer?"""
-    client = embedded_redis.connect(context.config)
+    client = embedded_redis.connect_redis(context.config)
     alive = embedded_redis.answers(client)
     client.close()
     if alive:

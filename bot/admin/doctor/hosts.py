@@ -37,7 +37,7 @@ def versions(context: DoctorContext) -> Iterator[CheckResult]:
 def labels(context: DoctorContext) -> Iterator[CheckResult]:
     """Has a host the labels that each column's `runs_on` demands?
 
-    Where no host takes runs at all, labels are not what is missing.
+    Where no host takes runs at all, labels are not the problem.
     """
     offered = [host.row for host in _listed(context) if host.state is HostState.ALIVE]
     for board, policy in context.policies() if offered else ():

@@ -104,7 +104,7 @@ def _guides(
 
 def _checked(repository: str, rules: RepositoryRules) -> CheckResult:
     if rules.waived:
-        message = f"{repository}: validation is none, so nothing checks what agents do there"
+        message = f"{repository}: validation is none, so nothing checks agents' work there"
         return warn("checks", message, "name `fast` or `full` checks, unless that is meant")
     if not rules.checked:
         message = f"{repository} names no checks, so no agent starts there"
@@ -122,11 +122,11 @@ def _branch_rules(context: DoctorContext, repository: str, rules: RepositoryRule
         return
     base = repositories.default_branch(hub, repository)
     pushed = pushes(BRANCH, authorship, trailers("r1", f"{repository}#1"))
-    findings = of_push(rulesets.of_branch(hub, repository, BRANCH), pushed)
+    objections = of_push(rulesets.of_branch(hub, repository, BRANCH), pushed)
     of_base = rulesets.of_branch(hub, repository, base)
     for method in _methods(context):
-        findings += of_merge(of_base, base, method, "", signed=pushed.signed)
-    left = rulesets.binding(hub, repository, tuple(dict.fromkeys(findings)))
+        objections += of_merge(of_base, base, method, "", signed=pushed.signed)
+    left = rulesets.binding(hub, repository, tuple(dict.fromkeys(objections)))
     for each in left:
         yield (fail if each.refuses else warn)("rules", f"{repository}: {each.problem}", each.step)
 

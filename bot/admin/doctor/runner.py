@@ -138,7 +138,7 @@ def _payment(agent: AgentAdapter, models: list[str], paid: Mapping[str, Provider
 
 
 def _pays(payer: Provider) -> str:
-    """Return by what an agent is paid; never a key."""
+    """Return in words who pays for an agent; never a key."""
     if isinstance(payer, BedrockProvider) and not payer.access_key:
         return "this machine's own credentials of AWS pay"
     return f"{SETTINGS[payer.name]} pays"

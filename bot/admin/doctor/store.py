@@ -8,17 +8,17 @@ from io import BytesIO
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok
 from bot.runspec import builder
 from runner.artifacts.backend import StoreError
-from runner.artifacts.opening import opened
+from runner.artifacts.opening import open_store
 
 _PROBE_BYTES = 64
 
 
 def store(context: DoctorContext) -> Iterator[CheckResult]:
     """Write a few bytes, read them again, and remove them."""
-    places = builder.places(context.config)
+    places = builder.artifact_places(context.config)
     if not places.store.address and not context.config.home.exists():
         return  # there is no home to write to yet
-    blobs, probe = opened(places.store, places.artifacts), secrets.token_bytes(_PROBE_BYTES)
+    blobs, probe = open_store(places.store, places.artifacts), secrets.token_bytes(_PROBE_BYTES)
     digest = hashlib.sha256(probe).hexdigest()
     try:
         blobs.put(BytesIO(probe), digest)

@@ -1,1 +1,1 @@
-"""Container images built from what the package carries."""
+"""Container images built from files of the package."""

@@ -51,7 +51,7 @@ def find(hub: Hub, owner: str, choose: Choose | None) -> int:
     return choose(boards)
 
 
-def prepare(
+def prepare_board(
     hub: Hub, owner: str, number: int, home_repository: str, *, named: bool, columns: bool
 ) -> PreparedBoard:
     """Make missing fields and columns and update the others; a second call changes nothing.

@@ -81,7 +81,7 @@ class Place:
         return configuration.read(self.environ, self.cwd)
 
 
-def set_up(wishes: Wishes, place: Place) -> None:
+def set_up_app(wishes: Wishes, place: Place) -> None:
     """Do the remaining steps. Raises InitError, GithubError or ConfigError with the next step."""
     config = place.config()
     settings.check_environment(place.environ)
@@ -99,7 +99,7 @@ def set_up(wishes: Wishes, place: Place) -> None:
         _point_webhook(hub, wishes, place, place.config())
         login = _await_installation(hub, wishes, place, page, front)
         _prepare_board(hub, dataclasses.replace(wishes, owner=login), place)
-        progress.remove(config.home)
+        progress.remove_progress(config.home)
         _end(wishes, place, registration, front)
 
 
@@ -129,7 +129,7 @@ def _app(
     )
     place.say(f"the App's id, key and secret are in {config.home / configuration.ENV_FILE}")
     if wishes.public_url and app.client_secret:
-        place.say(f"{wishes.public_url} will show what runs leave, to whoever may read their repository")
+        place.say(f"{wishes.public_url} will show files of runs, to whoever may read their repository")
     return app.app_id
 
 
@@ -157,7 +157,7 @@ def _register(
         raise NotRegisteredError(front.address, wishes.wait_s)
     if registration.app is None:
         front.serve_until(lambda: False, 1.0)  # so that the page's answer goes out
-        progress.remove(config.home)
+        progress.remove_progress(config.home)
         raise InitError(f"{registration.problem}. Run `cardinal init` again")
     place.say(f"GitHub made the App {registration.app.slug}")
     return registration.app
@@ -229,7 +229,7 @@ def _settings(hub: Hub, config: Config) -> str:
 def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> None:
     """Update the App's webhook where the wishes say so; its secret goes along with its address."""
     if wishes.poll:
-        settings.change(config.home, {"WEBHOOKS": "false"})
+        settings.change_settings(config.home, {"WEBHOOKS": "false"})
         place.say(
             f"no webhooks: Cardinal looks at the board every {config.sweep_s:.0f} s, and does not hear what"
             " is said in comments and reviews. Switch the webhook off on the App's page if it is on"
@@ -244,7 +244,7 @@ def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> No
     was_off, secret = not config.webhooks, config.webhook_secret.reveal()
     if wishes.webhook and (was_off or not secret):
         secret = secret or secrets.token_hex(SECRET_BYTES)
-        settings.change(config.home, {"WEBHOOKS": "true", "WEBHOOK_SECRET": secret})
+        settings.change_settings(config.home, {"WEBHOOKS": "true", "WEBHOOK_SECRET": secret})
     elif was_off or (wishes.existing is None and now.get("url") == wanted):
         return
     hub.as_app("PATCH", "/app/hook/config", body={"url": wanted, "secret": secret, "content_type": "json"})
@@ -306,17 +306,19 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: Place) -> None:
         chosen = config.board.number
     number = chosen or board.find(hub, wishes.owner, place.choose)
     address = BoardAddress(wishes.owner, number)
-    beside = _is_beside_others(config, address)
-    named = wishes.policy_repository or ("" if beside else config.policy_repository)
+    shared = _is_beside_others(config, address)
+    named = wishes.policy_repository or ("" if shared else config.policy_repository)
     wanted = ServedBoard(*address, named)
-    ready = board.prepare(hub, *address, wanted.home_repository, named=bool(named), columns=wishes.columns)
-    if beside:
+    ready = board.prepare_board(
+        hub, *address, wanted.home_repository, named=bool(named), columns=wishes.columns
+    )
+    if shared:
         with open_services(place.environ, place.cwd) as services:
-            boards.add(services, wanted)
+            boards.add_board(services, wanted)
         place.say(f"the ledger serves {address} beside {config.board}: `cardinal boards list`")
     else:
         policy = {"POLICY_REPOSITORY": named} if wishes.policy_repository else {}
-        settings.change(config.home, {"BOARD": str(address), **policy})
+        settings.change_settings(config.home, {"BOARD": str(address), **policy})
     for sentence in _sentences(ready, str(address)):
         place.say(sentence)
 
@@ -340,7 +342,7 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
     if ready.fields:
         yield f"made the fields {', '.join(ready.fields)}"
     if ready.described:
-        yield "wrote into each column's header what a drag there does"
+        yield "wrote the effect of a drag into each column's header"
     if ready.missing:
         missing = ", ".join(ready.missing)
         yield f"the board has no column {missing}: --columns makes them, or name your own in the policy file"

@@ -63,7 +63,7 @@ class Registration:
             if not compare_digest(state.encode(), self.state.encode()) or not CODE.fullmatch(code):
                 return 403, FOREIGN_ANSWER
             if self.code and not compare_digest(code, self.code):
-                return 403, "An answer came already: see what the terminal says."
+                return 403, "An answer came already: see the terminal."
             self.code = code
             if self.app is None:
                 try:

@@ -65,6 +65,6 @@ def write(home: Path, notes: Notes) -> None:
     private_file.write(home / NAME, json.dumps(asdict(notes)))
 
 
-def remove(home: Path) -> None:
+def remove_progress(home: Path) -> None:
     """Forget them: everything is done."""
     (home / NAME).unlink(missing_ok=True)

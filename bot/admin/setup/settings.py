@@ -27,15 +27,15 @@ def put_away(config: Config, app: Registered, *, webhooks: bool, public_url: str
         values |= {"CLIENT_ID": app.client_id, "CLIENT_SECRET": app.client_secret, "PUBLIC_URL": public_url}
     elif config.client_id and config.app_id != app.app_id:  # another App's: nobody could sign in with them
         values |= dict.fromkeys(SIGN_IN, "")
-    change(config.home, values)
+    change_settings(config.home, values)
 
 
-def change(home: Path, values: Mapping[str, str]) -> None:
+def change_settings(home: Path, values: Mapping[str, str]) -> None:
     """Set `CARDINAL_*` lines of the env file by their short names; the rest of it stays as it is."""
     path = home / ENV_FILE
     text = path.read_text(encoding="utf-8") if path.exists() else ""
     try:
-        wanted = env_file.changed(text, {PREFIX + name: value for name, value in values.items()})
+        wanted = env_file.change_text(text, {PREFIX + name: value for name, value in values.items()})
     except ValueError as error:
         raise UnfitSettingError(str(error)) from None
     if wanted != text:

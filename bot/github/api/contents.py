@@ -22,11 +22,11 @@ class FolderEntry(NamedTuple):
 def entries(hub: Hub, repository: str, folder: str, commit: str) -> tuple[FolderEntry, ...]:
     """Return the folder's entries by name; nothing if it is missing or no folder.
 
-    The folder above is read first, where there is one: its listing is kept, and what is missing is not.
+    The folder above is read first, where there is one: its listing is kept, an absence is not.
     """
     above, _, name = folder.rpartition("/")
-    beside = entries(hub, repository, above, commit) if above else ()
-    if above and len(beside) < MAX_ENTRIES and name not in {entry.name for entry in beside}:
+    siblings = entries(hub, repository, above, commit) if above else ()
+    if above and len(siblings) < MAX_ENTRIES and name not in {entry.name for entry in siblings}:
         return ()
     listing = _contents(hub, repository, folder, commit)
     if not isinstance(listing, list):

@@ -4,7 +4,7 @@ from bot.github.client import Hub, repository_path
 from runner.run.run_spec import MadeCommit
 
 
-def make(hub: Hub, repository: str, tree: str, parents: tuple[str, ...], message: str) -> MadeCommit:
+def make_commit(hub: Hub, repository: str, tree: str, parents: tuple[str, ...], message: str) -> MadeCommit:
     """Make a commit that no branch has. One of an App that names no author and no committer GitHub signs.
 
     A lost answer leaves a commit that nobody sees, so the call can be repeated. Source:

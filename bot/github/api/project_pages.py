@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.github.api import project_queries
 from bot.github.api.project_models import CardStub
-from bot.github.api.projects import CARDS, column_of, condition, kind_of, shape_of
+from bot.github.api.projects import CARDS, column_of, condition, item_kind, shape_of
 from bot.github.client import Hub
 from ledger.events.board import BoardSeen
 from ledger.ids import CardId
@@ -74,7 +74,7 @@ def _newest(home: Mapping[str, Any] | None) -> str | None:
 
 def _page(items: Mapping[str, Any], skip_columns: tuple[str, ...]) -> Page:
     edges = [edge for edge in items["edges"] or () if edge and edge.get("node")]
-    stubs = (_stub(edge["node"]) for edge in edges if kind_of(edge["node"]["type"]) in CARDS)
+    stubs = (_stub(edge["node"]) for edge in edges if item_kind(edge["node"]["type"]) in CARDS)
     return Page(
         # The filter ignores case, and a name with a quote cannot be written in it: the column itself decides.
         tuple(stub for stub in stubs if stub.column not in skip_columns),

@@ -90,7 +90,7 @@ def _look_of(item: Mapping[str, Any]) -> CardLook:
         personal=project["owner"].get("__typename") == "User",
         board_number=project["number"],
         content_id=content.get("id", ""),
-        kind=kind_of(item["type"]) if content else "Redacted",
+        kind=item_kind(item["type"]) if content else "Redacted",
         repository=repository.get("nameWithOwner"),
         default_branch=(repository.get("defaultBranchRef") or {}).get("name"),
         number=content.get("number"),
@@ -166,7 +166,7 @@ def column_of(item: Mapping[str, Any]) -> str | None:
     return (item.get("fieldValueByName") or {}).get("name")
 
 
-def kind_of(item_type: str) -> str:
+def item_kind(item_type: str) -> str:
     """Return `DraftIssue` for DRAFT_ISSUE and so on."""
     return "".join(word.capitalize() for word in item_type.split("_"))
 

@@ -8,7 +8,6 @@ from bot.github.errors import NotFoundError, RefusedError
 from ledger.events.pull import Thread
 
 MAX_PAGES = 10  # 1,000 comments or threads; the rest is not read
-GHOST = "ghost"
 
 
 def threads_of_review(hub: Hub, repository: str, number: int, review_id: int) -> tuple[Thread, ...]:

@@ -46,7 +46,7 @@ def role_of_account(hub: Hub, repository: str, login: str, user_id: int) -> str:
     return _role_of(permission) if (permission.get("user") or {}).get("id") == user_id else NONE
 
 
-def account(hub: Hub, login: str) -> tuple[int, str]:
+def account_of(hub: Hub, login: str) -> tuple[int, str]:
     """Return the id and the exact login of an account. Raises NotFoundError, GithubError.
 
     Source: docs.github.com/rest/users/users#get-a-user.

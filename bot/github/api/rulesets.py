@@ -5,7 +5,7 @@ from urllib.parse import quote
 
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, PermissionMissingError
-from rules.runs.branch_rules import BranchRule, RuleFinding
+from rules.runs.branch_rules import BranchRule, RuleObjection
 
 PAGE = 100
 _LISTS = ("required_deployment_environments", "allowed_merge_methods")
@@ -24,13 +24,15 @@ def of_branch(hub: Hub, repository: str, branch: str, *, fresh: bool = True) -> 
     return tuple(map(_rule, listed))
 
 
-def binding(hub: Hub, repository: str, findings: tuple[RuleFinding, ...]) -> tuple[RuleFinding, ...]:
-    """Return the findings without those of rulesets that the App may bypass.
+def binding(hub: Hub, repository: str, objections: tuple[RuleObjection, ...]) -> tuple[RuleObjection, ...]:
+    """Return the objections without those of rulesets that the App may bypass.
 
     Source: docs.github.com/rest/repos/rules#get-a-repository-ruleset (current_user_can_bypass).
     """
-    free = {number for number in {each.ruleset for each in findings} if _may_bypass(hub, repository, number)}
-    return tuple(each for each in findings if each.ruleset not in free)
+    free = {
+        number for number in {each.ruleset for each in objections} if _may_bypass(hub, repository, number)
+    }
+    return tuple(each for each in objections if each.ruleset not in free)
 
 
 def _may_bypass(hub: Hub, repository: str, number: int) -> bool:

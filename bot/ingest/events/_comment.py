@@ -64,7 +64,7 @@ def _comment_altered(payload: Payload, subject: str, place: str, how: str) -> Co
 def _ticked(payload: Payload, subject: str, place: str) -> tuple[Fact, ...]:
     if find(payload, "changes.body.from") is None:
         return ()
-    ticked = checkboxes.ticked(text(payload, "changes.body.from"), text(payload, "comment.body"))
+    ticked = checkboxes.newly_ticked(text(payload, "changes.body.from"), text(payload, "comment.body"))
     if not ticked:
         return ()
     return (

@@ -31,7 +31,7 @@ class WorkflowFailed(CardTriggered):
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     """Return a failure on a branch of the repository's own; pull requests have their own checks.
 
-    What Cardinal's own push broke makes no card, whose merge could break it again, and so on.
+    A failure after Cardinal's own push makes no card: the merge of that could fail again, and so on.
     """
     if own(payload, bot_id) or text_or_empty(payload, "action") != "completed":
         return ()

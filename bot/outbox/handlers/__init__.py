@@ -25,19 +25,19 @@ ACTS = Registry[Handler](
 )
 
 
-def name_of(intent_class: type[Intent]) -> str:
+def act_name(intent_class: type[Intent]) -> str:
     """Return the act's name for an intent: WriteRunComment is write_run_comment."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", intent_class.__name__).lower()
 
 
 def key(intent: Intent) -> EntryKey:
     """Return the key of the intent's entry."""
-    return ACTS.load(name_of(type(intent))).ACT.key(intent)
+    return ACTS.load(act_name(type(intent))).ACT.key(intent)
 
 
 def draft(intent: Intent, now: datetime, last: RemoteRow | None) -> Draft:
     """Return the outbox entry for an intent; `last` is the last publication under the same key."""
-    name = name_of(type(intent))
+    name = act_name(type(intent))
     act = ACTS.load(name).ACT
     again = last is not None and act.coalesce
     return Draft(
@@ -53,7 +53,7 @@ def draft(intent: Intent, now: datetime, last: RemoteRow | None) -> Draft:
     )
 
 
-def put(db: Connection, intent: Intent, now: datetime) -> bool:
+def put_intent(db: Connection, intent: Intent, now: datetime) -> bool:
     """Put the intent's entry in line; False when its key is known already, as in `outbox.put`."""
     return outbox.put(db, draft(intent, now, remotes.get(db, key(intent))), now)
 

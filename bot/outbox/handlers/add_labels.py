@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import issues
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.targets import issue_of, read_card
+from bot.outbox.targets import current_card, issue_of
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardDescribed
@@ -18,7 +18,7 @@ ACT = Act("labels:{card_id}:{about}", ordered=True)
 
 def carry_out(context: OutboxContext, intent: AddLabels, _entry: Entry) -> ActResult:
     """Add the labels; one that is there already stays as it is."""
-    card = read_card(context, intent.card_id)
+    card = current_card(context, intent.card_id)
     if card.archived:
         return ActResult()
     issue = issue_of(card, context)

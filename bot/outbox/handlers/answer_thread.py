@@ -5,8 +5,8 @@ from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import made_before
-from bot.outbox.targets import Talk, card_of, pull_of, run_of
-from bot.render.markdown.marker import digest_of, mark
+from bot.outbox.targets import Talk, pull_of, read_row, run_of
+from bot.render.markdown.marker import mark, text_digest
 from bot.render.pull.body import thread_reply
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
@@ -21,7 +21,7 @@ def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> Act
     """Reply, then resolve; a deleted thread or pull request needs neither."""
     with context.reading() as db:
         run = run_of(db, intent.run_id)
-        pull = pull_of(card_of(db, run.card_id))
+        pull = pull_of(read_row(db, run.card_id))
         thread = threads.get(db, intent.thread_id)
     if pull is None or thread is None:
         return ActResult()
@@ -33,7 +33,7 @@ def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> Act
         reviews.resolve_thread(context.hub, pull.repository, node_id)
     except NotFoundError:
         pass
-    return ActResult(reply_id, digest_of(text))
+    return ActResult(reply_id, text_digest(text))
 
 
 def _reply(hub: Hub, pull: Talk, thread_id: str, body: str) -> str:

@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import projects
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import read_card
+from bot.outbox.targets import current_card
 from bot.state import snapshots
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -18,7 +18,7 @@ ACT = Act("archive:{card_id}:{about}", ordered=True)
 
 def carry_out(context: OutboxContext, intent: ArchiveCard, _entry: Entry) -> ActResult:
     """Archive it, or bring it back; its own webhook is about nothing new then."""
-    card = read_card(context, intent.card_id)
+    card = current_card(context, intent.card_id)
     if card.archived == intent.wanted:
         return ActResult()
     if intent.wanted:

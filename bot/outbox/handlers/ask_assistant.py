@@ -6,9 +6,9 @@ from sqlalchemy import Connection
 
 from bot.outbox import assistant
 from bot.outbox.contract import Act, ActResult, GivenUpError, TooSoonError
-from bot.outbox.targets import card_of
+from bot.outbox.targets import read_row
 from bot.render import assistant_prompt
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.conversation import AssistantReplied
@@ -28,7 +28,7 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Act
     No answer where the card left its planning column or was answered already.
     """
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         recent = messages.newest(db, card.card_id, assistant.MAX_MESSAGES)
     policy = context.policy(card.board_id)
     column = policy.column(card.column)
@@ -42,7 +42,7 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Act
     trust = assistant.trust_of(context.hub, card)
     prompt = assistant_prompt.conversation(card, recent, instructions=column.instructions, trust=trust)
     try:
-        answer = assistant.ask(context, entry, column.agent, column.model, prompt)
+        answer = assistant.ask_model(context, entry, column.agent, column.model, prompt)
     except GivenUpError as error:
         return assistant.failure(card.card_id, "the planning assistant", error.because)
     brief = assistant_prompt.brief_of(answer.text)
@@ -55,7 +55,7 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Act
         replied = AssistantReplied(card.card_id, answer.text, brief, newest)
         return (assistant.metered(card.card_id, answer), replied)
 
-    return ActResult("", digest_of(f"{newest}:{answer.text}"), events)
+    return ActResult("", text_digest(f"{newest}:{answer.text}"), events)
 
 
 def _is_open(message: MessageRow) -> bool:

@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from bot.github.api import merge_queue
 from bot.github.errors import NotFoundError
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.targets import pull_of, read_card
+from bot.outbox.targets import current_card, pull_of
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import MergeAwaited
@@ -20,7 +20,7 @@ ACT = Act("unmerge:{card_id}:{head}", priority=0, coalesce=True)
 
 def carry_out(context: OutboxContext, intent: CancelMerge, _entry: Entry) -> ActResult:
     """Take it out of the queue, or turn auto-merge off; a merged one stays merged."""
-    card = read_card(context, intent.card_id)
+    card = current_card(context, intent.card_id)
     pull = pull_of(card)
     if pull is None:
         return ActResult()

@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import issues
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import issue_of, read_card
+from bot.outbox.targets import current_card, issue_of
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardAssigned
@@ -17,7 +17,7 @@ ACT = Act("assignees:{card_id}:{about}", ordered=True)
 
 def carry_out(context: OutboxContext, intent: ChangeAssignees, _entry: Entry) -> ActResult:
     """Add or remove them; GitHub passes by in silence whoever cannot be assigned."""
-    card = read_card(context, intent.card_id)
+    card = current_card(context, intent.card_id)
     issue = issue_of(card, context)
     there = issues.change_assignees(
         context.hub, issue.repository, issue.number, intent.people, wanted=intent.wanted

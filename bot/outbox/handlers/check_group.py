@@ -1,9 +1,9 @@
-"""Writes the gate's verdict on a pull request as a check run on its commit in the merge queue."""
+"""Writes the gate's result on a pull request as a check run on its commit in the merge queue."""
 
 from bot.github.errors import RefusedError
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import card_of, pull_of
+from bot.outbox.targets import pull_of, read_row
 from bot.render.pull import gate_check as gate
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
@@ -17,14 +17,16 @@ ACT = Act("group:{card_id}:{head}", priority=0)
 def carry_out(context: OutboxContext, intent: CheckGroup, entry: Entry) -> ActResult:
     """Make the check run; a group that is gone by now needs none."""
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         seen = gate_check.seen_of(db, card, card.pull_head, context.config.public_url)
     pull = pull_of(card)
     if pull is None or pull.number != intent.number or card.pull_state != "open":
         return ActResult()
     says = gate.of_group(seen, intent.number, _objection(context, card))
     try:
-        return gate_check.publish(context, entry, repository=pull.repository, head=intent.head, says=says)
+        return gate_check.publish_check(
+            context, entry, repository=pull.repository, head=intent.head, says=says
+        )
     except RefusedError as error:
         if "No commit found" in error.because:
             return ActResult()
@@ -32,7 +34,7 @@ def carry_out(context: OutboxContext, intent: CheckGroup, entry: Entry) -> ActRe
 
 
 def _objection(context: OutboxContext, card: CardRow) -> str:
-    """Return why the gate's verdict on the pull request's commit is out of date; empty if it is not."""
+    """Return why the gate's result on the pull request's commit is out of date; empty if it is not."""
     try:
         gate_check.demand_same(context, card, card.pull_head)
     except GivenUpError as error:

@@ -5,8 +5,8 @@ from sqlalchemy import Connection
 from bot.github.api import pulls
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.posting import publish
-from bot.outbox.targets import pull_of, read_card
+from bot.outbox.posting import publish_comment
+from bot.outbox.targets import current_card, pull_of
 from bot.render.markdown.escape import line
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -21,13 +21,13 @@ ACT = Act("close:{card_id}", ordered=True, coalesce=True)
 
 def carry_out(context: OutboxContext, intent: ClosePull, entry: Entry) -> ActResult:
     """Post the reason, then close; a closed or merged one needs nothing."""
-    card = read_card(context, intent.card_id)
+    card = current_card(context, intent.card_id)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not (card.archived or card.given_up):
         return ActResult()  # closed or merged already, or the card was taken up again
     because = line(intent.because.rstrip(". "), 500)
     why = f"Closed without merging: {because}. Its commits stay in this pull request."
-    outcome = publish(context, entry, pull, why)
+    outcome = publish_comment(context, entry, pull, why)
     try:
         pulls.edit(context.hub, pull.repository, pull.number, state="closed")
     except RefusedError:

@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from bot.github.api import projects as board
 from bot.github.errors import NotFoundError, RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import card_of
+from bot.outbox.targets import read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardConverted
@@ -22,7 +22,7 @@ ACT = Act("convert:{card_id}", ordered=True, coalesce=True)
 def carry_out(context: OutboxContext, intent: ConvertDraft, _entry: Entry) -> ActResult:
     """Convert it; an issue or an archived card needs nothing."""
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         if card.number is not None or card.archived:
             return ActResult()
         repository = _repository(db, context, card)

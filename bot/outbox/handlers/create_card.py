@@ -10,9 +10,9 @@ from bot.github.client import Hub
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.new_cards import make_issue, put_on_board, wait_for
-from bot.outbox.targets import Talk, read_card, run_of
+from bot.outbox.targets import Talk, current_card, run_of
 from bot.render import new_issue
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.state import policies
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -34,7 +34,7 @@ ACT = Act("card:{run_id}:{proposal}", ordered=True)
 
 def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActResult:
     """Make the issue and put it on the board."""
-    card = read_card(context, intent.card_id)
+    card = current_card(context, intent.card_id)
     repository = intent.repository or card.repository
     if repository is None:
         raise GivenUpError("its card has no repository in which an issue could be made")
@@ -72,7 +72,7 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
             return (known,)  # the agent requested the card itself, during its work
         return (FollowUpMade(card.card_id, intent.run_id, intent.proposal, repository, number),)
 
-    return ActResult(str(number), digest_of(text), events)
+    return ActResult(str(number), text_digest(text), events)
 
 
 def _placed(

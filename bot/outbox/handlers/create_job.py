@@ -4,7 +4,7 @@ from bot.outbox.contract import Act, ActResult
 from bot.outbox.new_cards import make_issue, put_on_board, wait_for
 from bot.outbox.targets import Talk
 from bot.render import new_issue
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.state.outbox_context import OutboxContext
 from ledger.events.job import JobMade
 from ledger.ids import BoardId
@@ -25,4 +25,4 @@ def carry_out(context: OutboxContext, intent: CreateJob, entry: Entry) -> ActRes
     column = intent.column if wait_for(context, entry, board_id, talk, node_id, intent.parents) else ""
     card_id = put_on_board(context, board_id, node_id)
     done = JobMade(card_id, board_id, intent.key, intent.repository, number, column, intent.skills, intent.by)
-    return ActResult(str(number), digest_of(text), lambda _: (done,))
+    return ActResult(str(number), text_digest(text), lambda _: (done,))

@@ -2,7 +2,7 @@
 
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.new_cards import make_issue, put_on_board
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.state.outbox_context import OutboxContext
 from ledger.events.schedule import ScheduledCardMade
 from ledger.ids import BoardId
@@ -23,4 +23,4 @@ def carry_out(context: OutboxContext, intent: CreateScheduledCard, entry: Entry)
     board_id = BoardId(intent.card_id)
     put_on_board(context, board_id, node_id, intent.column)
     done = ScheduledCardMade(board_id, intent.schedule, intent.due_at, repository, number, intent.event)
-    return ActResult(str(number), digest_of(text), lambda _: (done,))
+    return ActResult(str(number), text_digest(text), lambda _: (done,))

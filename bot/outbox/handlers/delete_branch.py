@@ -2,7 +2,7 @@
 
 from bot.github.api import pulls
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.targets import read_card
+from bot.outbox.targets import current_card
 from bot.state.outbox_context import OutboxContext
 from ledger.events.pull import BranchDeleted
 from ledger.queue.outbox import Entry
@@ -14,7 +14,7 @@ ACT = Act("branch:{card_id}:{branch}", ordered=True, coalesce=True)
 
 def carry_out(context: OutboxContext, intent: DeleteBranch, _entry: Entry) -> ActResult:
     """Delete the branch, but not under an open pull request; a missing one counts as deleted."""
-    card = read_card(context, intent.card_id)
+    card = current_card(context, intent.card_id)
     repository = card.pull_repository or card.repository
     if repository is None or not intent.branch or card.pull_state == "open":
         return ActResult()

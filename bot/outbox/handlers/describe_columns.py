@@ -2,7 +2,7 @@
 
 from bot.github.api import projects
 from bot.outbox.contract import Act, ActResult
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.state.outbox_context import OutboxContext
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
@@ -32,5 +32,5 @@ def carry_out(context: OutboxContext, intent: DescribeColumns, _entry: Entry) ->
             wanted[column.name] = UNSERVED
     projects.describe_columns(context.hub, known.status_field_id, wanted)
     return ActResult(
-        known.status_field_id, digest_of("\n".join(f"{k}: {v}" for k, v in sorted(wanted.items())))
+        known.status_field_id, text_digest("\n".join(f"{k}: {v}" for k, v in sorted(wanted.items())))
     )

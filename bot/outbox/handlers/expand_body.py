@@ -4,9 +4,9 @@ from sqlalchemy import Connection
 
 from bot.github.api import issues
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import card_of, issue_of
+from bot.outbox.targets import issue_of, read_row
 from bot.render.markdown.escape import COMMENT_LIMIT, closed, folded, tame
-from bot.render.markdown.marker import digest_of, mark, marker_of
+from bot.render.markdown.marker import mark, marker_of, text_digest
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardDescribed
@@ -23,7 +23,7 @@ AGAIN = "drag the card here again to have it written out anew"
 def carry_out(context: OutboxContext, intent: ExpandBody, entry: Entry) -> ActResult:
     """Write the description, once; raises GivenUpError where people edited it since the model read it."""
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         earlier = expansions.get(db, card.content_id)
     if card.archived:
         return ActResult()
@@ -48,4 +48,4 @@ def carry_out(context: OutboxContext, intent: ExpandBody, entry: Entry) -> ActRe
         described = CardDescribed(intent.card_id, fresh.title, before, fresh.labels, expanded=True)
         return (expanded, described)  # webhooks about own acts are not read
 
-    return ActResult(card.card_id, digest_of(intent.body), events)
+    return ActResult(card.card_id, text_digest(intent.body), events)

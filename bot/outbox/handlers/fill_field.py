@@ -2,7 +2,7 @@
 
 from bot.github.api import projects
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import card_of
+from bot.outbox.targets import read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views import boards
@@ -17,7 +17,7 @@ SINGLE_SELECT = "SINGLE_SELECT"
 def carry_out(context: OutboxContext, intent: FillField, _entry: Entry) -> ActResult:
     """Choose the option, unless somebody chose one; raises GivenUpError without such a field or option."""
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         known = boards.get(db, card.board_id)
     if known is None or card.archived:
         return ActResult()

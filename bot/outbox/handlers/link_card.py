@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from bot.github.api import issues
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import card_of
+from bot.outbox.targets import read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views import cards, links
@@ -27,13 +27,13 @@ def carry_out(context: OutboxContext, intent: LinkCard, _entry: Entry) -> ActRes
             raise GivenUpError(
                 "the two would wait for each other in a circle: take one dependency away first"
             )
-    return change(context, blocked, blocking, wanted=True)
+    return change_dependency(context, blocked, blocking, wanted=True)
 
 
 def ends(db: Connection, intent: LinkCard | UnlinkCard) -> tuple[CardRow, CardRow]:
     """Return the card that waits and the one that it waits for. Raises GivenUpError."""
     repository, _, number = intent.target.rpartition("#")
-    card = card_of(db, intent.card_id)
+    card = read_row(db, intent.card_id)
     there = cards.of_issue(db, cards.spelt(db, repository), int(number))
     other = next((it for it in there if it.board_id == card.board_id and not it.archived), None)
     if other is None:
@@ -41,8 +41,12 @@ def ends(db: Connection, intent: LinkCard | UnlinkCard) -> tuple[CardRow, CardRo
     return (card, other) if intent.relation == "blocked_by" else (other, card)
 
 
-def change(context: OutboxContext, blocked: CardRow, blocking: CardRow, *, wanted: bool) -> ActResult:
-    """Add or remove the dependency; GitHub refuses what is so already, as after an attempt without answer."""
+def change_dependency(
+    context: OutboxContext, blocked: CardRow, blocking: CardRow, *, wanted: bool
+) -> ActResult:
+    """Add or remove the dependency; GitHub refuses a change that is made already, as after an attempt without
+    answer.
+    """
     act = issues.add_blocked_by if wanted else issues.remove_blocked_by
     ends = blocked.content_id, blocking.content_id
     try:

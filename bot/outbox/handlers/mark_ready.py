@@ -6,7 +6,7 @@ from bot.github.api import pulls, reviews
 from bot.github.errors import RefusedError
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import card_of, pull_of
+from bot.outbox.targets import pull_of, read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import PullChanged
@@ -21,7 +21,7 @@ ACT = Act("ready:{card_id}:{about}", ordered=True, coalesce=True)
 def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> ActResult:
     """Mark it ready; a ready, closed or missing one needs nothing."""
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         gate = checks.standing(db, intent.card_id, card.pull_head)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not card.pull_draft:

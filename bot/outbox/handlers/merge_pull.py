@@ -11,11 +11,11 @@ from bot.github.client import Hub
 from bot.github.errors import ConflictError, RefusedError
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import Talk, card_of, pull_of
+from bot.outbox.targets import Talk, pull_of, read_row
 from bot.render.markdown.escape import code
 from bot.render.pull.body import title_of
 from bot.render.pull.gate_check import OWN_CHECKS
-from bot.render.run.story import issue_of as issue_named
+from bot.render.run.story import issue_link as issue_named
 from bot.state import snapshots
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -38,7 +38,7 @@ ACT = Act("merge:{card_id}:{head}:{about}", ordered=True, coalesce=True)
 def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActResult:
     """Merge, or let GitHub do so once it can; raises GivenUpError with advice for a person."""
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         seen, gate = snapshots.of_card(db, intent.card_id), checks.standing(db, intent.card_id, intent.head)
     policy = context.policy(card.board_id)
     column, mover = policy.column(card.column), seen.mover if seen is not None else NOBODY
@@ -87,7 +87,7 @@ def _attempt(hub: Hub, card: cards.CardRow, pull: Talk, intent: MergePull) -> tu
 
 
 def _behind(context: OutboxContext, intent: MergePull, card: cards.CardRow, pull: Talk) -> ActResult | None:
-    """Return what to do where the commit was not checked on top of the base as it stands; else None.
+    """Return the result for a commit that was not checked on top of the base as it stands; else None.
 
     GitHub's merge queue checks that itself, so a branch that has one is left to it, be it by a ruleset or by
     the branch's older protection, of which the rules of a branch say nothing.
@@ -111,7 +111,7 @@ def _words(card: cards.CardRow, number: int) -> dict[str, str]:
 def _merge(
     hub: Hub, card: cards.CardRow, pull: Talk, intent: MergePull, words: dict[str, str]
 ) -> tuple[str, str, str]:
-    """Return the commit, or GitHub's way to merge by itself later and what for, if it is no check.
+    """Return the commit, or GitHub's way to merge by itself later and the deployment that it awaits, if any.
 
     Raises the refusal without either.
     """
@@ -119,8 +119,8 @@ def _merge(
     base = repositories.default_branch(hub, repository)
     rules = rulesets.of_branch(hub, repository, base)
     # Signatures are GitHub's to judge: it alone knows the keys.
-    findings = of_merge(rules, base, method, "\n\n".join(words.values()), signed=True)
-    against = rulesets.binding(hub, repository, tuple(each for each in findings if each.refuses))
+    objections = of_merge(rules, base, method, "\n\n".join(words.values()), signed=True)
+    against = rulesets.binding(hub, repository, tuple(each for each in objections if each.refuses))
     if against:
         raise RefusedError("merge", 405, "; ".join(each.text for each in against))
     refused, awaits = _unmet(hub, repository, base, rules, head), ""
@@ -145,7 +145,7 @@ def _merge(
 
 
 def _explained(refused: str, rules: tuple[BranchRule, ...]) -> tuple[str, str]:
-    """Return GitHub's refusal with what to do about it, and the deployment that is awaited, if it is one."""
+    """Return GitHub's refusal with the next step, and the deployment that is awaited, if it is one."""
     said = refused.rstrip(". ")
     if "signatures" in said.lower():
         return f"{said}: {SIGN}", ""

@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import projects
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import card_of
+from bot.outbox.targets import read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardMoved
@@ -22,7 +22,7 @@ def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> ActRes
     Raises GivenUpError if the board has no such column, or if a commanded card went elsewhere meanwhile.
     """
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         known = boards.get(db, card.board_id)
     gone = known is None or card.archived
     if known is None or gone or (intent.source and card.column != intent.source):

@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from bot.github.api import pulls
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.targets import story_of
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.render.pull import body as pull_body
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -42,4 +42,4 @@ def carry_out(context: OutboxContext, intent: OpenPull, entry: Entry) -> ActResu
             PullOpened(intent.card_id, repository, pull.number, pull.node_id, branch, pull.head, pull.draft),
         )
 
-    return ActResult(str(pull.number), digest_of(body), events)
+    return ActResult(str(pull.number), text_digest(body), events)

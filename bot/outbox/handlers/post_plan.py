@@ -1,7 +1,7 @@
 """Posts a plan that waits for approval, as a comment that notifies."""
 
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.posting import publish
+from bot.outbox.posting import publish_comment
 from bot.outbox.targets import Talk, story_of, talk_of_run
 from bot.render import plan as text
 from bot.state.outbox_context import OutboxContext
@@ -16,7 +16,7 @@ ACT = Act("plan:{run_id}:{revision}", priority=0, ordered=True)
 def carry_out(context: OutboxContext, intent: PostPlan, entry: Entry) -> ActResult:
     """Post the plan."""
     talk, body = comment_of(context, intent)
-    return publish(context, entry, talk, body) if body else ActResult()
+    return publish_comment(context, entry, talk, body) if body else ActResult()
 
 
 def comment_of(context: OutboxContext, intent: PostPlan | SettlePlan) -> tuple[Talk, str]:

@@ -1,10 +1,10 @@
 """Posts a question as a comment that notifies."""
 
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.posting import publish
+from bot.outbox.posting import publish_comment
 from bot.outbox.targets import Talk, talk_of_run
 from bot.render import question as text
-from bot.render.mention import called
+from bot.render.mention import run_mention
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views import questions, runs
@@ -17,7 +17,7 @@ ACT = Act("question:{question_id}", priority=0, ordered=True)
 def carry_out(context: OutboxContext, intent: PostQuestion, entry: Entry) -> ActResult:
     """Post the question."""
     talk, body = comment_of(context, intent)
-    return publish(context, entry, talk, body) if body else ActResult()
+    return publish_comment(context, entry, talk, body) if body else ActResult()
 
 
 def comment_of(context: OutboxContext, intent: PostQuestion | SettleQuestion) -> tuple[Talk, str]:
@@ -27,4 +27,4 @@ def comment_of(context: OutboxContext, intent: PostQuestion | SettleQuestion) ->
         question, run = questions.get(db, intent.question_id), runs.get(db, intent.run_id)
     if question is None or run is None:
         return talk, ""
-    return talk, text.write(question, called(run))
+    return talk, text.write(question, run_mention(run))

@@ -1,7 +1,7 @@
 """Posts the final report of a run, or its failure with the last known state."""
 
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.posting import publish
+from bot.outbox.posting import publish_comment
 from bot.outbox.targets import story_of, talk_of_run
 from bot.render.run import report
 from bot.state.outbox_context import OutboxContext
@@ -17,4 +17,4 @@ def carry_out(context: OutboxContext, intent: PostReport, entry: Entry) -> ActRe
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
         talk = talk_of_run(db, intent.run_id, context)
-    return publish(context, entry, talk, report.write(story))
+    return publish_comment(context, entry, talk, report.write(story))

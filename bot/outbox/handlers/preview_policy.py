@@ -1,8 +1,8 @@
-"""Reports on a branch's commit, as a check run, what its policy file would change."""
+"""Reports the changes by a branch's policy file, as a check run on its commit."""
 
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.policy_check import write_check
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.render.pull import policy_check
 from bot.state.outbox_context import OutboxContext
 from ledger.ids import BoardId
@@ -22,4 +22,4 @@ def carry_out(context: OutboxContext, intent: PreviewPolicy, entry: Entry) -> Ac
         return ActResult()
     title, summary = policy_check.preview_title(proposal), policy_check.preview(proposal)
     answered = write_check(context, intent.commit, entry, bool(proposal.problems), title, summary)
-    return ActResult(answered, digest_of(summary))
+    return ActResult(answered, text_digest(summary))

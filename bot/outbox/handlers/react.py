@@ -3,7 +3,7 @@
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.targets import place_of, read_card
+from bot.outbox.targets import current_card, place_of
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from rules.intents.outbound import React
@@ -17,7 +17,7 @@ def carry_out(context: OutboxContext, intent: React, _entry: Entry) -> ActResult
 
     A deleted comment needs none. Source: docs.github.com/rest/reactions/reactions.
     """
-    talk = place_of(read_card(context, intent.card_id), intent.place, context)
+    talk = place_of(current_card(context, intent.card_id), intent.place, context)
     family = "pulls" if intent.place == "review" else "issues"
     path = f"{repository_path(talk.repository)}/{family}/comments/{intent.comment_id}/reactions"
     try:

@@ -2,7 +2,7 @@
 
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.policy_check import write_check
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.render.pull import policy_check
 from bot.state import structure
 from bot.state.outbox_context import OutboxContext
@@ -24,7 +24,7 @@ def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> Act
         policy = policies.current(db, BoardId(intent.card_id))
         missing = structure.unknown_to_board(db, BoardId(intent.card_id))
     problems = policy.problems if policy and policy.rejected_commit == intent.commit else ()
-    title = policy_check.title(problems, earlier=bool(policy and policy.digest))
-    summary = policy_check.summary(problems, missing)
+    title = policy_check.check_title(problems, earlier=bool(policy and policy.digest))
+    summary = policy_check.check_summary(problems, missing)
     answered = write_check(context, intent.commit, entry, bool(problems), title, summary)
-    return ActResult(answered, digest_of(summary))
+    return ActResult(answered, text_digest(summary))

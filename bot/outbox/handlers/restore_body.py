@@ -4,7 +4,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import issues
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import card_of, issue_of
+from bot.outbox.targets import issue_of, read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardDescribed
@@ -19,7 +19,7 @@ ACT = Act("restore:{card_id}:{about}", ordered=True)
 def carry_out(context: OutboxContext, intent: RestoreBody, _entry: Entry) -> ActResult:
     """Write the old description; raises GivenUpError where somebody edited the model's."""
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         expansion = expansions.get(db, card.content_id)
     if expansion is None or card.archived:
         return ActResult()

@@ -4,9 +4,9 @@ from sqlalchemy import Connection
 
 from bot.outbox import assistant
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import card_of
+from bot.outbox.targets import read_row
 from bot.render import assistant_prompt
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.conversation import AssistantFailed
@@ -22,7 +22,7 @@ ACT = Act("task:{card_id}:{rule}:{occasion}", lane="assist")
 def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> ActResult:
     """Run the rule's prompt over the card once."""
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         recent = messages.newest(db, card.card_id, assistant.MAX_MESSAGES)
     column = context.policy(card.board_id).column(intent.rule.rsplit("/", 2)[0])  # its name may have a slash
     if column is None:
@@ -38,7 +38,7 @@ def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> ActResul
         form=task_answer.form(intent),
     )
     try:
-        answer = assistant.ask(context, entry, column.agent, intent.model or column.model, prompt)
+        answer = assistant.ask_model(context, entry, column.agent, intent.model or column.model, prompt)
     except GivenUpError as error:
         return assistant.failure(card.card_id, f"the rule {intent.rule}", error.because, intent.rule)
 
@@ -51,4 +51,4 @@ def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> ActResul
     def events(_: Connection) -> tuple[Event, ...]:
         return (paid, result)
 
-    return ActResult("", digest_of(answer.text), events)
+    return ActResult("", text_digest(answer.text), events)

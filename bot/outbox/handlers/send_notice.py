@@ -24,7 +24,7 @@ from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
 ACT = Act("{key}", lane="notice")
 MAX_LINES = 50
 MAY_BE_SENT = "Cardinal ended while it sent this, so it may have been sent, and is not sent again"
-_TRUNCATED = "and more than a digest keeps: `cardinal inbox` and the pages have what waits"
+_TRUNCATED = "and more than a digest keeps: `cardinal inbox` and the pages have the waiting cards"
 WORDS = {
     NoticeKind.QUESTION: "A question waits for an answer",
     NoticeKind.APPROVAL: "A plan waits for approval",
@@ -36,7 +36,7 @@ WORDS = {
 
 
 def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActResult:
-    """Send what is still news. After a crash it is sent again only where the same notice is known as such."""
+    """Send the parts that are still news. After a crash it is sent again only where the same notice is known as such."""
     try:
         subscriber = subscribers.read(context.config.home).get(intent.name)
     except SubscribersError as error:
@@ -44,7 +44,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     if subscriber is None:
         raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
     if entry.sending and not notice_channel.knows_repeats(subscriber.address):
-        raise GivenUpError(f"{MAY_BE_SENT}: `cardinal inbox` and the pages have what waits")
+        raise GivenUpError(f"{MAY_BE_SENT}: `cardinal inbox` and the pages have the waiting cards")
     rights = {} if subscriber.channel else _rights(context, intent)
     result = ActResult(events=lambda db: _ended(db, rights, intent.name))
     lines = [it for line in intent.lines if (it := _line(context, subscriber, line, rights))]
@@ -58,7 +58,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     count = f"{len(texts)}{'+' if intent.truncated else ''}"
     title = f"Cardinal, board {context.board.address}: {count} " + ("news" if len(texts) > 1 else "notice")
     context.begin(entry)
-    if not notice_channel.deliver(subscriber.address, Notice(entry.key, entry.created_at, title, body, news)):
+    if not notice_channel.send_to(subscriber.address, Notice(entry.key, entry.created_at, title, body, news)):
         raise TryAgainError(f"the service of {intent.name} did not accept it: try `cardinal notify test`")
     return result
 
@@ -66,7 +66,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
 def _line(
     context: OutboxContext, subscriber: Subscriber, line: NoticeLine, rights: Mapping[CardId, str]
 ) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the line for people, and for programs; None for what is no news any more, or not for them."""
+    """Return the line for people, and for programs; None if it is no news any more, or not for them."""
     with context.reading() as db:
         card = cards.get(db, CardId(line.card_id)) if line.card_id else None
         question = questions.get(db, QuestionId(line.question_id)) if line.question_id else None
@@ -95,7 +95,7 @@ def _rights(context: OutboxContext, intent: SendNotice) -> dict[CardId, str]:
 
 
 def _ended(db: Connection, rights: Mapping[CardId, str], name: str) -> tuple[Event, ...]:
-    """End the person's subscriptions to what they may not read any more."""
+    """End the person's subscriptions to cards that they may not read any more."""
     hidden = sorted(card_id for card_id, role in rights.items() if role == roles.NONE)
     followed = (card_id for card_id in hidden if subscriptions.get(db, card_id, name))
     return tuple(CardUnsubscribed(card_id, name, "may not read it any more") for card_id in followed)

@@ -13,4 +13,4 @@ def carry_out(context: OutboxContext, intent: UnlinkCard, _entry: Entry) -> ActR
     """Remove it."""
     with context.reading() as db:
         blocked, blocking = link_card.ends(db, intent)
-    return link_card.change(context, blocked, blocking, wanted=False)
+    return link_card.change_dependency(context, blocked, blocking, wanted=False)

@@ -4,7 +4,7 @@ from bot.github.client import repository_path
 from bot.github.errors import NotFoundError
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import own_marker
-from bot.outbox.targets import place_of, read_card
+from bot.outbox.targets import current_card, place_of
 from bot.render.markdown import checkboxes
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
@@ -16,7 +16,7 @@ ACT = Act("untick:{place}:{comment_id}", coalesce=True)
 
 def carry_out(context: OutboxContext, intent: UntickBoxes, _entry: Entry) -> ActResult:
     """Write the comment without ticks; a deleted comment, or one that is not Cardinal's, needs nothing."""
-    talk = place_of(read_card(context, intent.card_id), intent.place, context)
+    talk = place_of(current_card(context, intent.card_id), intent.place, context)
     family = "pulls" if intent.place == "review" else "issues"
     path = f"{repository_path(talk.repository)}/{family}/comments/{intent.comment_id}"
     try:

@@ -7,9 +7,9 @@ from bot.github.client import Hub
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.posting import last_of, wait_for_more
-from bot.outbox.targets import card_of
-from bot.render.board.card_fields import KINDS, FaceField, values
-from bot.render.markdown.marker import digest_of
+from bot.outbox.targets import read_row
+from bot.render.board.card_fields import KINDS, FaceField, field_values
+from bot.render.markdown.marker import text_digest
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Field
@@ -33,18 +33,18 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
     Raises TooSoonError for mere progress soon after the last write.
     """
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         run = runs.get(db, card.run_id) if card.run_id else None
-        place = run_queue.place(db, run.run_id) if run and run.state is RunState.QUEUED else 0
+        place = run_queue.queue_place(db, run.run_id) if run and run.state is RunState.QUEUED else 0
         parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
         usd = spend.of_card(db, card.card_id).usd
-        wanted = values(card, run, card_usd=usd, place=place, parts=parts)
+        wanted = field_values(card, run, card_usd=usd, place=place, parts=parts)
         known = boards.get(db, card.board_id)
     if known is None or card.archived:
         return ActResult()
     last = last_of(context, entry.key)
-    digests = {name: digest_of(str(value))[:DIGEST_CHARS] for name, value in wanted.items()}
-    written = _written(last.digest) if last else dict.fromkeys(FaceField, digest_of("")[:DIGEST_CHARS])
+    digests = {name: text_digest(str(value))[:DIGEST_CHARS] for name, value in wanted.items()}
+    written = _written(last.digest) if last else dict.fromkeys(FaceField, text_digest("")[:DIGEST_CHARS])
     same_state = written.get(FaceField.AGENT) == digests[FaceField.AGENT]
     if last is not None and run is not None and same_state and card.state in FLOWING:
         wait_for_more(context, run, last)

@@ -3,8 +3,8 @@
 from bot.github.api import pulls
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import last_of
-from bot.outbox.targets import card_of, pull_of, story_of
-from bot.render.markdown.marker import digest_of, put_part
+from bot.outbox.targets import pull_of, read_row, story_of
+from bot.render.markdown.marker import put_part, text_digest
 from bot.render.pull import body as pull_body
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
@@ -21,7 +21,7 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
     Without a pull request, or if people removed that part, do nothing.
     """
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         pull = pull_of(card)
         if pull is None or card.run_id is None or card.pull_state != "open":
             return ActResult()
@@ -35,7 +35,7 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
         else:
             body = pull_body.unready(body)
     last = last_of(context, entry.key)
-    done = ActResult(str(pull.number), digest_of(body))
+    done = ActResult(str(pull.number), text_digest(body))
     if last is None or (last.remote_id, last.digest) != (done.remote_id, done.digest):
         there = there or pulls.read(context.hub, pull.repository, pull.number)
         part = pull_body.part(body, entry.key)

@@ -10,7 +10,7 @@ from bot.github.errors import NotFoundError
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import last_of
 from bot.render.board import status_update
-from bot.render.markdown.marker import digest_of
+from bot.render.markdown.marker import text_digest
 from bot.state import policies, snapshots, structure
 from bot.state.outbox_context import OutboxContext
 from ledger.ids import BoardId
@@ -30,15 +30,15 @@ def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Act
     """Edit the board's status update in place, or post it; nothing without a change."""
     board_id = BoardId(intent.card_id)
     with context.reading() as db:
-        counts = count(db, board_id)
+        counts = count_cards(db, board_id)
         lost = (
             *structure.troubles(db, board_id),
             *_losses(db, board_id),
         )
         full = full_disks.newest(db, board_id)
     over = status_update.full_disk(full.since, full.until, context.clock()) if full else ()
-    text, status = status_update.write(counts, lost, over), status_update.status(counts, lost)
-    digest = digest_of(text)
+    text, status = status_update.write(counts, lost, over), status_update.board_status(counts, lost)
+    digest = text_digest(text)
     last = last_of(context, entry.key)
     if last is not None and last.digest == digest:
         return ActResult(last.remote_id, digest)
@@ -57,8 +57,8 @@ def carry_out(context: OutboxContext, intent: UpdateTicker, entry: Entry) -> Act
 
 
 def _losses(db: Connection, board_id: BoardId) -> Iterable[str]:
-    """Return what cannot be worked in. Readers of a board need not read all its repositories: none is named
-    unless the policy says so; Health and `cardinal doctor` name them.
+    """Return the board's losses as sentences. Readers of a board need not read all its repositories: none is
+    named unless the policy says so; Health and `cardinal doctor` name them.
     """
     named = may_name(policies.in_force(db, board_id), open_to_readers=False)
     known = snapshots.board_losses(db, board_id)
@@ -66,7 +66,7 @@ def _losses(db: Connection, board_id: BoardId) -> Iterable[str]:
     return dict.fromkeys(loss.sentence for loss in shown)
 
 
-def count(db: Connection, board_id: BoardId) -> status_update.Counts:
+def count_cards(db: Connection, board_id: BoardId) -> status_update.Counts:
     """Return the count of the board's cards that run, wait for a person, and are queued."""
     waiting = [card for card in cards.attention(db) if card.board_id == board_id]
     halt = halts.of_board(db, board_id)

@@ -1,9 +1,9 @@
-"""Writes Cardinal's check on the pull request's commit: the gate's verdict, and buttons that apply."""
+"""Writes Cardinal's check on the pull request's commit: the gate's result, and buttons that apply."""
 
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import last_of
-from bot.outbox.targets import card_of, pull_of
+from bot.outbox.targets import pull_of, read_row
 from bot.render.pull import gate_check as gate
 from bot.state import snapshots
 from bot.state.outbox_context import OutboxContext
@@ -18,7 +18,7 @@ ACT = Act("check:{card_id}:{head}", priority=2, coalesce=True)
 def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> ActResult:
     """Write the check from the ledger's current state; an outdated commit keeps its own."""
     with context.reading() as db:
-        card = card_of(db, intent.card_id)
+        card = read_row(db, intent.card_id)
         snapshot = snapshots.of_card(db, intent.card_id)
         seen = gate_check.seen_of(db, card, intent.head, context.config.public_url)
     pull = pull_of(card)
@@ -26,4 +26,4 @@ def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> ActRe
         last = last_of(context, entry.key)
         return ActResult(last.remote_id, last.digest) if last else ActResult()
     says = gate.write(seen, check_buttons.of_check(context.policy(card.board_id), snapshot))
-    return gate_check.publish(context, entry, repository=pull.repository, head=intent.head, says=says)
+    return gate_check.publish_check(context, entry, repository=pull.repository, head=intent.head, says=says)

@@ -1,7 +1,7 @@
 """Writes the comment with an investigation's findings, later with the cards made of its follow-ups."""
 
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.posting import publish
+from bot.outbox.posting import publish_comment
 from bot.outbox.targets import story_of, talk_of_run
 from bot.render.run import findings as text
 from bot.state.outbox_context import OutboxContext
@@ -24,4 +24,4 @@ def carry_out(context: OutboxContext, intent: WriteFindings, entry: Entry) -> Ac
         raise GivenUpError(f"run {intent.run_id} left no findings")
     root = context.hub.page_url(story.run.repository)
     said = text.write(story, report, made, root=root, here=talk.repository)
-    return publish(context, entry, talk, said, unticks=True)
+    return publish_comment(context, entry, talk, said, unticks=True)

@@ -1,7 +1,7 @@
 """Writes or edits the run's one sticky comment from the ledger's current state."""
 
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.posting import last_of, publish, wait_for_more
+from bot.outbox.posting import last_of, publish_comment, wait_for_more
 from bot.outbox.targets import story_of, talk_of_run
 from bot.render.run import comment
 from bot.state.outbox_context import OutboxContext
@@ -24,4 +24,4 @@ def carry_out(context: OutboxContext, intent: WriteRunComment, entry: Entry) -> 
     last = last_of(context, entry.key)
     if last is not None and story.run.state not in WAITING:
         wait_for_more(context, story.run, last)
-    return publish(context, entry, talk, comment.write(story), unticks=True)
+    return publish_comment(context, entry, talk, comment.write(story), unticks=True)

@@ -54,7 +54,7 @@ KINDS: Mapping[FaceField, str] = {
 }
 
 
-def values(
+def field_values(
     card: CardRow, run: RunRow | None, *, card_usd: float, place: int = 0, parts: Sequence[CardRow] = ()
 ) -> dict[FaceField, str | float]:
     """Return the value of each field; an empty text clears it. Without spending there is no cost. A resting

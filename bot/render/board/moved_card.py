@@ -15,7 +15,7 @@ _REACHES = re.compile(r"@(?=[A-Za-z0-9])|&(?=#?\w{1,32};)|#(?=\d)|\bGH-(?=\d)", 
 
 
 class Said(Protocol):
-    """What somebody said."""
+    """A comment by somebody."""
 
     @property
     def author(self) -> str: ...
@@ -31,12 +31,12 @@ def title(text: str) -> str:
 
 
 def body(text: str) -> str:
-    """Return the issue's text: the same words. What does not fit is in the history."""
+    """Return the issue's text: the same words. The whole of one that does not fit is in the history."""
     return cut(_clean(text), COMMENT_LIMIT, "the whole text is in the first comment")
 
 
 def history(name: str, author: str, at: datetime, whole: str, remarks: Sequence[Said]) -> tuple[str, ...]:
-    """Return the comments that tell where the card was, and quote what was said there."""
+    """Return the comments that tell where the card was, and quote its comments."""
     lines = [
         f"Carried over from a board on somebody's own machine: {name}, by {_name(author)} at {_time(at)}."
     ]

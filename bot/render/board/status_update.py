@@ -43,7 +43,7 @@ def full_disk(since: datetime, until: datetime, now: datetime) -> tuple[str, ...
     return (f"Cardinal's disk was full {span}: deliveries that it refused meanwhile are asked for again",)
 
 
-def status(counts: Counts, lost: Sequence[str] = ()) -> str:
+def board_status(counts: Counts, lost: Sequence[str] = ()) -> str:
     """Return GitHub's word for it: OFF_TRACK while nothing starts, AT_RISK while a question or a failure
     waits, INACTIVE when nothing runs.
     """

@@ -15,7 +15,7 @@ def box(name: str, label: str, *, ticked: bool = False) -> str:
     return f"- [{'x' if ticked else ' '}] {label} <!-- box:{name} -->"
 
 
-def ticked(before: str, after: str) -> tuple[str, ...]:
+def newly_ticked(before: str, after: str) -> tuple[str, ...]:
     """Return the names of the boxes that `after` has ticked and `before` has not, in order, each once."""
     old = _ticked_names(before)
     return tuple(Counter(_ticked_names(after)) - Counter(old))  # a quoted box of that name hides no real one

@@ -8,7 +8,7 @@ LONGEST = 100
 _ODD = re.compile(r"[^A-Za-z0-9._]+")
 
 
-def of_run(site: str, run_id: RunId) -> str:
+def run_link(site: str, run_id: RunId) -> str:
     """Return the address of the page with the run's files; `site` is the address of the pages."""
     return f"{site}/runs/{run_id}/artifacts"
 

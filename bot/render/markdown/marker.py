@@ -19,7 +19,7 @@ class Marker:
     digest: str
 
 
-def digest_of(text: str) -> str:
+def text_digest(text: str) -> str:
     """Return the SHA-256 of `text` as hexadecimal digits."""
     return sha256(text.encode(errors="replace")).hexdigest()
 
@@ -28,7 +28,7 @@ def mark(text: str, key: EntryKey) -> str:
     """Return `text` with the marker of `key` as its last line."""
     # Two hyphens would end an HTML comment early in some parsers.
     name = quote(key, safe=":/#._-").replace("--", "%2D%2D")
-    return f"{text}\n\n<!-- cardinal:{name}:{digest_of(text)} -->"
+    return f"{text}\n\n<!-- cardinal:{name}:{text_digest(text)} -->"
 
 
 def marker_of(body: str) -> Marker | None:

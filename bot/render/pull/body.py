@@ -6,7 +6,7 @@ from bot.render.markdown.escape import cut, fit, line, quote, tame
 from bot.render.markdown.marker import BEGIN, mark
 from bot.render.run import artifacts, evidence, reproduction
 from bot.render.run import story as run_story
-from bot.render.run.report import whole
+from bot.render.run.report import whole_report
 from bot.render.run.story import Story
 from ledger.ids import EntryKey
 from ledger.states import RunState
@@ -27,12 +27,12 @@ def write(story: Story) -> str:
     if unfinished:  # what was checked before says nothing of this commit
         here = tuple(check for check in story.checks if check.head == story.card.pull_head)
         story = replace(story, checks=here)
-    issue = run_story.issue_of(story.card, story.card.pull_repository or run.repository)
+    issue = run_story.issue_link(story.card, story.card.pull_repository or run.repository)
     return fit(
         (
             f"Closes {issue}",
             unfinished,
-            *(whole(story) or (() if run.ending else ("_The report follows when the run is done._",))),
+            *(whole_report(story) or (() if run.ending else ("_The report follows when the run is done._",))),
             evidence.checks_or_waiver(story),
             artifacts.pointer(story),
             reproduction.played_list(story.played, story.site),
@@ -49,11 +49,11 @@ def _unfinished(story: Story) -> str:
     if not story.card.early_start:
         return ""
     waits = run.state in (RunState.PARKED, RunState.AWAITING_APPROVAL, RunState.ENDED)
-    what = run_story.headline(story) if waits else f"🔨 Run {run.run_id} is at work on it"
+    what = run_story.run_headline(story) if waits else f"🔨 Run {run.run_id} is at work on it"
     if run.ending is None:
         then = "This is its work so far: it is ready for review once it is done and the checks have passed."
     else:
-        then = "What it published stays here as a draft; `/cardinal retry` lets another run finish it."
+        then = "Its published work stays here as a draft; `/cardinal retry` lets another run finish it."
     return f"**Not finished.** {what}. {then}"
 
 

@@ -74,13 +74,13 @@ def conclude(seen: Seen) -> GateConclusion:
         return GateConclusion("neutral", "Nothing was checked: validation is none", said)
     working = seen.live is not None and seen.live.state in RUN_HELD
     if seen.pusher is not None and working and seen.pusher == seen.live:
-        said = f"{seen.pusher.run_id} made this commit and is not done: the gate looks at what it ends with."
+        said = f"{seen.pusher.run_id} made this commit and is not done: the gate looks at its last commit."
         return GateConclusion("", f"{seen.pusher.run_id} is at work", said)
     if seen.pusher is not None:
         said = f"{seen.pusher.run_id} made this commit, and nothing says that its checks passed."
         return GateConclusion("action_required", "The gate has not seen this commit", said)
     if seen.live is not None and working:
-        said = f"{seen.live.run_id} is at work: what it pushes next has been through the gate."
+        said = f"{seen.live.run_id} is at work: its next push has been through the gate."
         return GateConclusion("", f"{seen.live.run_id} is at work", said)
     last = f"Cardinal checked {code(seen.last[:7])}" if seen.last else "Cardinal has checked nothing of it"
     said = (
@@ -114,7 +114,7 @@ def _details(seen: Seen) -> dict[str, str]:
     checking = seen.live is not None and seen.live.kind == CHECK_KIND
     about = seen.live if checking else seen.pusher or seen.live
     run_id = about.run_id if about is not None and (checking or not seen.by) else seen.by
-    return {"details_url": links.of_run(seen.site, RunId(run_id))} if seen.site and run_id else {}
+    return {"details_url": links.run_link(seen.site, RunId(run_id))} if seen.site and run_id else {}
 
 
 def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
@@ -148,7 +148,7 @@ def _of_evidence(seen: Seen, passed: bool) -> GateConclusion:
     intro = f"Checked{by} at {code(head[:12])}, on a clean checkout that the agent cannot touch."
     if head != seen.head:
         intro += f" GitHub made {code(seen.head[:12])} of it, signed and with the same files."
-    needed = (intro, evidence.table(seen.checks), evidence.failing(seen.checks))
+    needed = (intro, evidence.checks_table(seen.checks), evidence.failing(seen.checks))
     proof = evidence.proof(
         seen.checks,
         head=head,

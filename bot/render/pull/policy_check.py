@@ -9,7 +9,7 @@ MAX_COLUMNS = 50
 SUMMARY_LIMIT = 60_000  # GitHub refuses a check run's summary over 65,535 characters
 
 
-def title(problems: tuple[str, ...], *, earlier: bool = True) -> str:
+def check_title(problems: tuple[str, ...], *, earlier: bool = True) -> str:
     """Return the check's one line. `earlier`: another policy was in force before."""
     if not problems:
         return "The policy is in force"
@@ -17,7 +17,7 @@ def title(problems: tuple[str, ...], *, earlier: bool = True) -> str:
     return f"{count(len(problems), 'problem')}: {effect}"
 
 
-def summary(problems: tuple[str, ...], missing: tuple[str, ...] = ()) -> str:
+def check_summary(problems: tuple[str, ...], missing: tuple[str, ...] = ()) -> str:
     """Return the problems as a list, each with the place in the file that it is about; of a good policy which
     of its columns are `missing` on the board.
     """
@@ -26,7 +26,7 @@ def summary(problems: tuple[str, ...], missing: tuple[str, ...] = ()) -> str:
     said = "Cardinal reads `.github/cardinal.yml` and follows it."
     if missing:
         said += f" The board has no column {', '.join(line(code(name), 80) for name in missing)}: "
-        said += "add what is missing to the board, or correct the name."
+        said += "add it to the board, or correct the name."
     return said
 
 
@@ -41,13 +41,13 @@ def preview_title(proposal: ProposalRow) -> str:
 
 
 def preview(proposal: ProposalRow) -> str:
-    """Return the problems, or tables of what a drag does now and would do, and of the settings that differ;
-    all hold text of people.
+    """Return the problems; or tables of a drag's effects, now and then, and of the settings that differ. All
+    hold text of people.
     """
     if proposal.problems:
         return _problems(proposal.problems)
     if not proposal.changes and not proposal.settings:
-        return "Each setting is what it is now."
+        return "No setting differs."
     drags = [
         f"| {_cell(code(it.column))} | {it.cards} | {_effect(it.before)} | {_effect(it.after)} |"
         for it in proposal.changes[:MAX_COLUMNS]

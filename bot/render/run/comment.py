@@ -30,7 +30,7 @@ def write(story: Story) -> str:
     lives = story.run.ending is None  # the report of a run that ended has its checks and plays
     return fit(
         (
-            f"### {run_story.headline(story)}",
+            f"### {run_story.run_headline(story)}",
             _breadcrumbs(story),
             _facts(story),
             _now(story),
@@ -54,7 +54,7 @@ def _breadcrumbs(story: Story) -> str:
     crumbs = []
     for position, name in list(enumerate(STAGES))[first:]:
         reached = position == here and run.claimed_at is not None and run.state is not RunState.QUEUED
-        if name == "work" and stages.names(run):
+        if name == "work" and stages.stage_names(run):
             crumbs += stages.crumbs(story, done=position < here, reached=reached)
         elif position < here:
             crumbs.append("not checked" if story.waived and name == VALIDATE else f"{name} ✓")
@@ -97,7 +97,7 @@ def _facts(story: Story) -> str:
     # The account of a run that did not succeed has its cost, too.
     accounted = _is_unsuccessful(run) and (story.reported is None or not run_story.has_begun(run))
     cost = "" if accounted else run_story.spent(story)
-    facts = (line(run.agent, 40), where, mode, attempt, cost, run_story.place(story))
+    facts = (line(run.agent, 40), where, mode, attempt, cost, run_story.work_place(story))
     return " · ".join(part for part in facts if part)
 
 
@@ -109,10 +109,10 @@ def _now(story: Story) -> str:
     run = story.run
     if _is_unsuccessful(run) and story.reported is not None:
         comment = f"[the report](#issuecomment-{story.reported})" if story.reported else "the report"
-        return f"➡️ What happened and what to do next stands in {comment}."
+        return f"➡️ Its ending, with the next step, stands in {comment}."
     if _is_unsuccessful(run):
         why = run.detail if run.ending is not Ending.CANCELLED else run.stop_why or run.detail
-        return "\n\n".join(part for part in (run_story.account(story), quote(why, 1_000)) if part)
+        return "\n\n".join(part for part in (run_story.stop_account(story), quote(why, 1_000)) if part)
     if run.ending is not None:
         return quote(run.detail, 1_000)
     if run.state is RunState.QUEUED:
@@ -198,7 +198,7 @@ def _debug(story: Story) -> str:
         "Base and head": f"{run.base} {run.head}".strip(),
         "Tokens": f"{run.input_tokens} in, {run.output_tokens} out, {run.turns} turns" if run.turns else "",
         "Stages": stages.personas(story.stages),
-        **observations.facts(story.seen),
+        **observations.observation_lines(story.seen),
     }
     rows = [f"- {name}: {code(value)}" for name, value in facts.items() if value]
     pointed = artifacts.pointer(story)

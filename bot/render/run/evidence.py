@@ -15,7 +15,7 @@ def newest(checks: tuple[CheckRow, ...]) -> list[CheckRow]:
     return list({(check.tier, check.command): check for check in checks}.values())
 
 
-def table(checks: tuple[CheckRow, ...]) -> str:
+def checks_table(checks: tuple[CheckRow, ...]) -> str:
     """Return one row for the newest result of each command of a tier; empty without checks."""
     rows = [
         f"| {check.tier} | {code(check.command, 120)} | {_result(check, checks)}"
@@ -29,7 +29,7 @@ def table(checks: tuple[CheckRow, ...]) -> str:
 
 def checks_or_waiver(story: Story) -> str:
     """Return the table of checks, or the note that nothing was checked."""
-    return table(story.checks) or (missing_checks.WAIVED if story.waived else "")
+    return checks_table(story.checks) or (missing_checks.WAIVED if story.waived else "")
 
 
 def failing(checks: tuple[CheckRow, ...]) -> str:
@@ -81,7 +81,9 @@ def _log(check: CheckRow, site: str) -> str:
 def _whole(checks: tuple[CheckRow, ...], site: str) -> tuple[str, ...]:
     runs = dict.fromkeys(check.run_id for check in checks)
     if site:
-        return tuple(f"whole logs: [files of run {run_id}]({links.of_run(site, run_id)})" for run_id in runs)
+        return tuple(
+            f"whole logs: [files of run {run_id}]({links.run_link(site, run_id)})" for run_id in runs
+        )
     return tuple(f"whole logs: `cardinal artifacts {run_id}` where Cardinal runs" for run_id in runs)
 
 

@@ -44,7 +44,7 @@ def without_echoes(rows: Iterable[TimelineRow]) -> Iterator[TimelineRow]:
         before = row
 
 
-def folded(rows: Sequence[Row]) -> Iterator[tuple[Row, Sequence[Row]]]:
+def fold_rows(rows: Sequence[Row]) -> Iterator[tuple[Row, Sequence[Row]]]:
     """Yield each line without steps, and steps in a row as one line with them, in the order of `rows`.
 
     Whatever is no step, or a step that failed, stays a line of its own and ends a fold; so does another run.

@@ -21,7 +21,7 @@ def todo_list(seen: ObservationRow | None) -> str:
     return "\n".join([head, "", *rows, *([f"- … and {more} more"] if more > 0 else [])])
 
 
-def facts(seen: ObservationRow | None) -> dict[str, str]:
+def observation_lines(seen: ObservationRow | None) -> dict[str, str]:
     """Return hosts, refusals of policy and gateway, and failures of the provider; empty for none."""
     if seen is None:
         return {}

@@ -34,7 +34,7 @@ def agent_report(story: Story) -> tuple[str, ...]:
     return (*_work(report), *_next(report))
 
 
-def whole(story: Story) -> tuple[str, ...]:
+def whole_report(story: Story) -> tuple[str, ...]:
     """Return the first run's report, a line for each revision, and the newest one's points to check."""
     reports = story.reports
     if not reports:
@@ -82,7 +82,7 @@ def _success(story: Story) -> str:
     ask = f"Next: review {pull}. To have something changed, request changes there and drag the card back."
     return fit(
         (
-            f"### {run_story.headline(story)}{f': {pull} is ready for your review' if pull else ''}",
+            f"### {run_story.run_headline(story)}{f': {pull} is ready for your review' if pull else ''}",
             *agent_report(story),
             evidence.checks_or_waiver(story),
             reproduction.played_list(story.played, story.site),
@@ -90,7 +90,7 @@ def _success(story: Story) -> str:
             _remarks(story),
             ask if pull else "",
         ),
-        (artifacts.listed(story),),
+        (artifacts.list_artifacts(story),),
     )
 
 
@@ -98,16 +98,21 @@ def _failure(story: Story) -> str:
     run = story.run
     return fit(
         (
-            f"### {run_story.headline(story)}",
+            f"### {run_story.run_headline(story)}",
             quote(run.detail, 3_000),
             _last_known(story) or "Nothing was said before.",
-            run_story.account(story),
-            evidence.table(story.checks),
+            run_story.stop_account(story),
+            evidence.checks_table(story.checks),
             reproduction.played_list(story.played, story.site),
             _next_step(story),
             box("retry", "Try again (or reply `/cardinal retry`)"),
         ),
-        (evidence.failing(story.checks), *agent_report(story), _remarks(story), artifacts.listed(story)),
+        (
+            evidence.failing(story.checks),
+            *agent_report(story),
+            _remarks(story),
+            artifacts.list_artifacts(story),
+        ),
     )
 
 
@@ -119,7 +124,7 @@ def _next_step(story: Story) -> str:
             " `cardinal doctor`."
         )
     if story.run.reason == "no_validation":
-        return missing_checks.steps()
+        return missing_checks.next_steps()
     return "Next: look at the reason above, reply with what the agent should know, then try again."
 
 
@@ -130,8 +135,8 @@ def _receipt(story: Story) -> str:
     by = f" by {line(run.stop_by, 60)}" if run.stop_by else ""
     return fit(
         (
-            f"### {run_story.headline(story)}{by}",
-            run_story.account(story),
+            f"### {run_story.run_headline(story)}{by}",
+            run_story.stop_account(story),
             quote(run.stop_why, 1_000),
             _last_known(story),
             box("retry", "Try again (or reply `/cardinal retry`)"),

@@ -13,7 +13,7 @@ _THOUSAND, _MILLION = 1_000, 1_000_000
 _NAME_CHARS = 40
 
 
-def names(run: RunRow) -> tuple[str, ...]:
+def stage_names(run: RunRow) -> tuple[str, ...]:
     """Return the stages of the run's column in their order; none for a column without stages."""
     stages = json.loads(run.settings or "{}").get("stages") or ()
     return tuple(line(str(stage["name"]), _NAME_CHARS) for stage in stages)
@@ -28,7 +28,7 @@ def crumbs(story: Story, *, done: bool, reached: bool) -> list[str]:
     going_on = next((row.stage for row in story.stages if row.left_at is None), "")
     here = going_on or (path[-1] if path else "")
     shown = []
-    for name in names(story.run):
+    for name in stage_names(story.run):
         entered = sum(row.stage == name for row in story.stages)
         times = f" ×{entered}" if entered > 1 else ""
         numbers = _numbers([row for row in story.stages if row.stage == name])

@@ -84,7 +84,7 @@ class Story:
     reported: str | None = None  # its report's comment id, empty until it is posted; None without a report
 
 
-def headline(story: Story) -> str:
+def run_headline(story: Story) -> str:
     """Return the run's state as an emoji and a half sentence, after "Run r1"."""
     run = story.run
     if run.ending is not None:
@@ -100,7 +100,7 @@ def headline(story: Story) -> str:
     return f"{emoji} Run {run.run_id} {words}"
 
 
-def issue_of(card: CardRow, repository: str | None) -> str:
+def issue_link(card: CardRow, repository: str | None) -> str:
     """Return how the card's issue is named in that repository: #12, or owner/name#12 from another one."""
     here = (card.repository or "").casefold() == (repository or "").casefold()
     return f"#{card.number}" if here else f"{card.repository}#{card.number}"
@@ -148,7 +148,7 @@ def spent(story: Story) -> str:
     return f"{cost} · {active}"
 
 
-def place(story: Story) -> str:
+def work_place(story: Story) -> str:
     """Return the branch, and the pull request where there is one."""
     run = story.run
     branch = f"branch {code(run.branch)}" if run.pushed_head else ""
@@ -168,8 +168,8 @@ def kept(story: Story) -> str:
         newest = run.head in ("", run.pushed_head)  # else what it counted was never published
         number = count(run.commits, "commit") if newest else "its first commits"
         more = not newest or (run.kept or 0) > run.commits
-        later = "; what came after is kept in the run's workspace" if more else ""
-        return f"{number} pushed, {place(story)}{later}"
+        later = "; later work is kept in the run's workspace" if more else ""
+        return f"{number} pushed, {work_place(story)}{later}"
     if run.pushing and run.head and (run.ending is not Ending.FAILED or run.reason == "internal"):
         return f"it ended while it pushed, so look whether branch {code(run.branch)} has its commits"
     if run.kept:
@@ -179,7 +179,7 @@ def kept(story: Story) -> str:
     return "nothing was pushed" if run.kept is None else "no commit was made, nothing was pushed"
 
 
-def account(story: Story) -> str:
+def stop_account(story: Story) -> str:
     """Return how long a run without success took to stop, where its commits are, and its cost."""
     run, took = story.run, ""
     if not has_begun(run):

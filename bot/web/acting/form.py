@@ -69,7 +69,7 @@ def new_token(secret: Secret, word: str, card_id: CardId, name: str) -> str:
     return f"{number}.{_seal(secret, word, card_id, name, number)}"
 
 
-def fits(secret: Secret, word: str, form: ActForm) -> bool:
+def fits_form(secret: Secret, word: str, form: ActForm) -> bool:
     """Tell whether the form was made for that sign-in and that subject."""
     number, _, seal = form.token.partition(".")
     # The form of all commands names none when it is made; its choice is about nothing but the card.

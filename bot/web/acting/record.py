@@ -32,14 +32,14 @@ from rules.policy.roles import Role
 OPERATOR = "the operator"  # no account at GitHub has a space in its name
 OF_ARCHIVED = ("archive", "unarchive")  # the first again, from whoever missed the answer
 PATIENCE_S, POLL_S = 5.0, 0.1  # two who act at once read one card: the second goes on when the first has
-RECORDED = "/cardinal {command} is recorded: the card says what came of it."
+RECORDED = "/cardinal {command} is recorded: the card has the outcome."
 
 
 @dataclass(frozen=True, slots=True)
 class SentCommand:
     """A command that somebody sent through `door`: its `name` is as in an offer, `number` its own.
 
-    `key` and what is asked make it once until `kept_until`; `via` names the program's token.
+    With the same `key` and request it is done once until `kept_until`; `via` names the program's token.
     """
 
     door: str
@@ -59,7 +59,7 @@ class CommandOutcome:
     refused: bool
 
 
-def card_of(services: Services, card_id: CardId, command: str) -> tuple[Services, CardRow] | None:
+def readable_card(services: Services, card_id: CardId, command: str) -> tuple[Services, CardRow] | None:
     """Return an issue's card, and the services for its board; None unless Cardinal serves that, and its
     owner has the say over the issue. One that left the board obeys few commands.
     """
@@ -87,7 +87,7 @@ def record_of_operator(services: Services, card: CardRow, name: str, text: str, 
     until = services.now() + timedelta(minutes=1)
     number, key = secrets.randbelow(2**NUMBER_BITS) + 1, secrets.token_hex(12)
     sent = SentCommand(parser.CLI, name, text, number, key, until, account)
-    seq, _ = record(services, card, SignIn(0, OPERATOR, until), sent, role=Role.ADMIN)
+    seq, _ = record_command(services, card, SignIn(0, OPERATOR, until), sent, role=Role.ADMIN)
     return seq
 
 
@@ -101,7 +101,7 @@ def find_recorded(services: Services, card: CardRow, sent: SentCommand) -> int |
         return acted_requests.find(db, sent.key, _sent_text(card, sent), now)
 
 
-def record(
+def record_command(
     services: Services, card: CardRow, visit: SignIn, sent: SentCommand, *, role: str = ""
 ) -> tuple[int, bool]:
     """Record the command, as given or refused, and let the rules answer. GitHub says the `role` unless given.
@@ -148,14 +148,14 @@ def _sent_text(card: CardRow, sent: SentCommand) -> str:
 def _give(
     services: Services, card: CardRow, parsed: parser.Parsed | parser.Mistyped, author: CommandAuthor
 ) -> EventFactory:
-    """Do as `commands.give`, but wait a little while somebody else's command has the card read.
+    """Do as `commands.prepare_command`, but wait a little while somebody else's command has the card read.
 
     Raises CardBusyError, GithubError.
     """
     until = time.monotonic() + PATIENCE_S
     while True:
         try:
-            return commands.give(services, card, parsed, author)
+            return commands.prepare_command(services, card, parsed, author)
         except CardBusyError:
             if time.monotonic() >= until:
                 raise

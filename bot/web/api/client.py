@@ -101,7 +101,7 @@ def _placed(operation: Operation, fields: Mapping[str, Any]) -> tuple[str, dict[
     return ROOT + operation.PATH.format(**{it: quote(text, safe="") for it, text in places.items()}), sent
 
 
-def connect(url: str, token: str) -> ApiClient:
+def connect_api(url: str, token: str) -> ApiClient:
     """Return a client of the Cardinal at that address."""
     headers = {"Authorization": f"Bearer {token}"}
     return ApiClient(httpx2.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT_S))
@@ -114,7 +114,7 @@ async def _call_once(client: ApiClient, name: str, fields: Mapping[str, Any], ke
 
 def call_once(url: str, token: str, name: str, fields: Mapping[str, Any], key: str = "") -> dict[str, Any]:
     """Return an operation's output, as `ApiClient.call` does, over a connection of its own."""
-    return anyio.run(_call_once, connect(url, token), name, fields, key)
+    return anyio.run(_call_once, connect_api(url, token), name, fields, key)
 
 
 def checked(model: type[ApiModel], fields: Mapping[str, Any]) -> ApiModel:
@@ -123,7 +123,10 @@ def checked(model: type[ApiModel], fields: Mapping[str, Any]) -> ApiModel:
         return model.model_validate(fields)
     except ValidationError as error:
         raise ApiProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", faults_of(error, model), "send what its schema says"
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "unfit",
+            faults_of(error, model),
+            "follow its schema",
         ) from error
 
 

@@ -21,7 +21,7 @@ PROBLEM: Mapping[str, Any] = {
         "status": {"type": "integer"},
         "code": {"type": "string", "description": "For programs"},
         "detail": {"type": "string", "description": "The reason, for people"},
-        "remedy": {"type": "string", "description": "What to do next"},
+        "remedy": {"type": "string", "description": "Next step"},
     },
 }
 KEY: Mapping[str, Any] = {
@@ -58,7 +58,7 @@ def document() -> dict[str, Any]:
     }
 
 
-def fits(path: str, queried: str) -> bool:
+def fits_path(path: str, queried: str) -> bool:
     """Tell whether an address is one of that path."""
     return re.fullmatch(re.sub(r"\{\w+\}", "[^/]+", path), queried) is not None
 

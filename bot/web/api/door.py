@@ -37,7 +37,7 @@ from ledger.errors import CardinalError
 from ledger.log import event_store
 from ledger.queue import api_tokens
 from ledger.queue.acted_requests import ReusedKeyError
-from ledger.queue.api_tokens import Scope, TokenRow, covers
+from ledger.queue.api_tokens import Scope, TokenRow, scope_covers
 from ledger.queue.sign_ins import SignIn
 from rules.text import alternatives, plain
 
@@ -56,7 +56,7 @@ METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
 @dataclass
 class TokenUse:
-    """Requests of each token within the minute; what was counted is written once a minute at most."""
+    """Requests of each token within the minute; the counts are written once a minute at most."""
 
     site: Site
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -108,7 +108,7 @@ def _answer(site: Site, use: TokenUse, room: BoundedSemaphore, operation: Operat
     try:
         return _allowed(site, use, room, operation, path)
     except CardinalError as error:
-        return problem(_as_problem(error))
+        return problem_document(_as_problem(error))
 
 
 def _allowed(
@@ -117,7 +117,7 @@ def _allowed(
     token = _token(site)
     if not request.environ.get(COUNTED, False):
         use.take(token)
-    if not covers(token.scopes, operation.SCOPE):
+    if not scope_covers(token.scopes, operation.SCOPE):
         because = f"the token is for {alternatives(token.scopes)}, and this takes {operation.SCOPE}"
         raise ApiError(HTTPStatus.FORBIDDEN, "scope", because, "make a token with that scope")
     given = _given(operation, path)
@@ -216,7 +216,7 @@ def _as_problem(error: CardinalError) -> ApiError:
         case CardBusyError():
             because = "the card is being read just now"
         case GithubError():
-            because = "GitHub did not say what the account may do"
+            because = "GitHub did not tell the account's rights"
         case FilterError():
             return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", str(error), f"see {ROOT}/openapi.json")
         case ReusedKeyError():
@@ -227,7 +227,7 @@ def _as_problem(error: CardinalError) -> ApiError:
     return ApiError(HTTPStatus.SERVICE_UNAVAILABLE, "busy", because, later, LATER_S)
 
 
-def problem(error: ApiError) -> Response:
+def problem_document(error: ApiError) -> Response:
     """Return the answer to a request that is not carried out."""
     fields = {
         "type": "about:blank",
@@ -259,18 +259,22 @@ def _failed(site: Site, lines: tuple[str, str], error: HTTPException) -> Respons
         return site.faulty(lines, error)
     status = HTTPStatus(error.code or HTTPStatus.INTERNAL_SERVER_ERROR)
     because, remedy = (line.rstrip(".") for line in lines)
-    answer = problem(ApiError(status, CODES.get(status, "failed"), because, remedy))
+    answer = problem_document(ApiError(status, CODES.get(status, "failed"), because, remedy))
     if isinstance(error, MethodNotAllowed):
         answer.headers["Allow"] = ", ".join(error.valid_methods or ())
     return answer
 
 
 def _unknown(path: str) -> Response:
-    ways = {it.METHOD for _, it in OPERATIONS.all() if description.fits(it.PATH, f"/{path}")}
+    ways = {it.METHOD for _, it in OPERATIONS.all() if description.fits_path(it.PATH, f"/{path}")}
     if not ways:
         because = "there is no such operation"
-        return problem(ApiError(HTTPStatus.NOT_FOUND, "not_found", because, f"see {ROOT}/openapi.json"))
+        return problem_document(
+            ApiError(HTTPStatus.NOT_FOUND, "not_found", because, f"see {ROOT}/openapi.json")
+        )
     because = f"this path takes {alternatives(sorted(ways))}"
-    answer = problem(ApiError(HTTPStatus.METHOD_NOT_ALLOWED, "method", because, f"see {ROOT}/openapi.json"))
+    answer = problem_document(
+        ApiError(HTTPStatus.METHOD_NOT_ALLOWED, "method", because, f"see {ROOT}/openapi.json")
+    )
     answer.headers["Allow"] = ", ".join(sorted(ways))
     return answer

@@ -8,7 +8,7 @@ from typing import Any
 import anyio
 import httpx2
 
-from bot.web.api.client import ApiClient, ApiProblemError, connect
+from bot.web.api.client import ApiClient, ApiProblemError, connect_api
 
 AGAIN_S = 0.5  # as the stream's `retry` says; doubled for each break in a row
 MAX_BREAKS = 5  # in a row, without a message between them
@@ -18,7 +18,9 @@ BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 Take = Callable[[dict[str, Any]], None]
 
 
-async def follow(client: ApiClient, name: str, fields: Mapping[str, Any], take: Take, wait_s: float) -> bool:
+async def follow_stream(
+    client: ApiClient, name: str, fields: Mapping[str, Any], take: Take, wait_s: float
+) -> bool:
     """Hand over each message until the stream is over; False when `wait_s` were over before.
 
     Raises ApiProblemError, ApiUnreachableError.
@@ -47,11 +49,11 @@ async def follow(client: ApiClient, name: str, fields: Mapping[str, Any], take: 
 
 async def _follow_once(client: ApiClient, *how: Any) -> bool:
     async with client.http:
-        return await follow(client, *how)
+        return await follow_stream(client, *how)
 
 
 def follow_once(
     url: str, token: str, name: str, fields: Mapping[str, Any], take: Take, wait_s: float
 ) -> bool:
     """Follow as `follow` does, with a client of its own."""
-    return anyio.run(_follow_once, connect(url, token), name, fields, take, wait_s)
+    return anyio.run(_follow_once, connect_api(url, token), name, fields, take, wait_s)

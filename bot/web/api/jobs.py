@@ -93,10 +93,10 @@ class JobPlan(ApiModel):
 class JobOffer(ApiModel):
     """A command that the token's account may give on the job now."""
 
-    name: str = Field(description="What to send as the command: its word, and what it is about")
+    name: str = Field(description="Command to send: its word and its subject")
     label: str
     hint: str
-    takes: str = Field(description="What its text is; empty for no text")
+    takes: str = Field(description="Meaning of its text; empty for no text")
     choices: list[str] = Field(description="The texts that it takes, if not any")
 
 
@@ -106,7 +106,7 @@ class JobPull(ApiModel):
     number: int
     state: str
     draft: bool
-    verdict: str = Field(description="What reviews said of it; empty for nothing")
+    verdict: str = Field(description="Verdict of its reviews; empty for none")
 
 
 class Job(JobSummary):
@@ -131,7 +131,7 @@ class JobRunDetail(JobRun):
     last_line: str
 
 
-def summary(card: ListedCard, among: Iterable[VisibleBoard]) -> JobSummary:
+def job_summary(card: ListedCard, among: Iterable[VisibleBoard]) -> JobSummary:
     """Return a card of a list over these boards."""
     return JobSummary(
         repository=card.repository or "",
@@ -169,7 +169,7 @@ def card_of(call: ApiRequest, name: JobName, *, acts: bool = False) -> CardRow:
     return seen[0][1]
 
 
-def whole(call: ApiRequest, card: CardRow) -> Job:
+def whole_job(call: ApiRequest, card: CardRow) -> Job:
     """Return a card with its runs, its question and the commands that fit. Raises BusyError."""
     with event_store.reading(call.site.engine) as db:
         listed = runs.of_card(db, card.card_id)

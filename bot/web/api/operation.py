@@ -99,7 +99,8 @@ class ApiRequest:
 
 
 class Operation(Protocol):
-    """A file of `bot/web/api/operations/`; its name is the operation's, its docstring what people read.
+    """A file of `bot/web/api/operations/`; its name is the operation's, its docstring the description for
+    people.
 
     `PATH` holds fields of `Input` in braces; a GET has the others in its query, a POST in its JSON body.
     `stream` answers who accepts server-sent events. `EXAMPLE` is an input by the names of a card

@@ -32,7 +32,7 @@ function follow(state, on) {
         return;
       }
       close();
-      state.textContent = "not live just now: load the page again for what is new";
+      state.textContent = "not live just now: load the page again for news";
       again = setTimeout(open, wait_s * 1000);
       wait_s = Math.min(LONGEST_S, wait_s * 2);
     };

@@ -17,7 +17,7 @@
   const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
 
   function hold(then) {
-    state.textContent = "there is news: it comes once you have sent or emptied what you write here";
+    state.textContent = "there is news: it comes once you have sent or emptied your text here";
     clearTimeout(again);
     again = setTimeout(then, AGAIN_MS);
   }

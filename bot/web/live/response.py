@@ -23,7 +23,7 @@ ALIVE = b": alive\n\n"
 
 @dataclass(frozen=True, slots=True)
 class PageUpdate:
-    """A page's update after an event. `lines` comes once; `now` replaces what was shown before it, and may be
+    """A page's update after an event. `lines` comes once; `now` replaces the one shown before it, and may be
     made for each reader, by their login.
 
     `last` is the event up to which both go; `more`: lines follow at once; `ended`: nothing will follow.
@@ -40,13 +40,13 @@ Pull = Callable[[int], PageUpdate]
 
 
 class StreamResponse(Response):
-    """A response with what `pull` finds after the event `after`.
+    """A response with the updates that `pull` finds after the event `after`.
 
-    Those with the same `about` and `form` share what is found. The former is the log's stream to wait for;
+    Those with the same `about` and `form` share their updates. The former is the log's stream to wait for;
     with `of_all` any event is waited for, and `pause_s` lies between two looks; `reloads`: a page is loaded
     for each. A server that takes no streams gets one batch; the browser comes back for the next. `standing`:
-    what is found after an event stands for all who have not seen it, so that one look in `pause_s` does for
-    all, the first at 0.
+    an update stands for all who have not seen its event, so that one look in `pause_s` does for all, the
+    first at 0.
     """
 
     def __init__(

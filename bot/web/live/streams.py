@@ -1,9 +1,9 @@
 """Open streams of one web process: one reader of the log for all of them, and no thread for any.
 
-Nothing is queued for a reader. Each has its place in the log, and gets what is later when it has taken what
-came before: a slow one costs one batch, and one that does not read at all is closed. The browser comes back
-with the number of the last event that it got. Each stream ends after a while for the same reason: who comes
-back is asked again who they are, and what they may read.
+Nothing is queued for a reader. Each has its place in the log, and gets later events when it has taken the
+earlier ones: a slow one costs one batch, and one that does not read at all is closed. The browser comes back
+with the number of the last event that it got. Each stream ends after a while for the same reason: the
+identity and the rights of who comes back are checked again.
 """
 
 import asyncio
@@ -167,7 +167,7 @@ class Streams:
     async def _rests(self, place: _Place, send: Send, left_s: float) -> bool:
         """Wait until the page may be told the next news; tell whether its stream ended meanwhile.
 
-        What happened since is told when the page comes back.
+        The page gets later news when it comes back.
         """
         if place.response.standing:
             return False
@@ -256,7 +256,7 @@ class Streams:
             self._stir_all(end=True)
 
     def _renew(self, channel: _Channel) -> None:
-        """Let what stands be found again, if it may have changed and its pause is over."""
+        """Let the standing update be found again, if it may have changed and its pause is over."""
         now = asyncio.get_running_loop().time
         if not channel.is_stale or now() < channel.due:
             return

@@ -32,7 +32,7 @@ class McpDoor:
         self._open += 1
         try:
             server = await asyncio.to_thread(import_module, SERVER)
-            await server.serve(self._api, self._public_url, scope, receive, send)
+            await server.serve_mcp(self._api, self._public_url, scope, receive, send)
         finally:
             self._open -= 1
 

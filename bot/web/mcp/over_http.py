@@ -21,7 +21,7 @@ SESSION, VERSION = b"mcp-session-id", b"mcp-protocol-version"
 MAX_SESSION = 200  # characters
 
 
-async def serve(api: App, public_url: str, scope: Scope, receive: Receive, send: Send) -> None:
+async def serve_mcp(api: App, public_url: str, scope: Scope, receive: Receive, send: Send) -> None:
     """Answer one request of a client, with the rights of its token at the API."""
     headers = dict(scope["headers"])
     authorization = {"Authorization": headers[b"authorization"].decode("latin-1")}
@@ -45,7 +45,7 @@ async def serve(api: App, public_url: str, scope: Scope, receive: Receive, send:
 
 
 def _first_two_as_one(api: App) -> App:
-    """Let the request that sees the token count for what the client's request is carried out by, too."""
+    """Count the request that checks the token and the first call behind it as one."""
     numbers = count(1)
 
     async def counting(scope: Scope, receive: Receive, send: Send) -> None:

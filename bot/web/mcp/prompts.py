@@ -4,7 +4,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, GetPromptResult, Prompt, PromptArgument, PromptMessage, TextContent
 
 ABOUT = "Split a goal into jobs, let Cardinal's agents do them, and report: decompose, do not execute"
-GOAL = PromptArgument(name="goal", description="What shall be there in the end", required=True)
+GOAL = PromptArgument(name="goal", description="The result to reach", required=True)
 ORCHESTRATE = """\
 You lead work on a board. You split the goal into jobs, and others do them: do not write code yourself.
 

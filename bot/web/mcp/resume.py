@@ -36,7 +36,7 @@ def command_for(job: Job, text: str) -> tuple[str, str]:
         wanted = next(filter(None, ways), None)
         text = wanted.choices[0] if wanted and wanted.choices else ""
     if wanted is None:
-        raise _unfit(f"there is nothing to go on with: {job.why}", "get_job has what may be done")
+        raise _unfit(f"there is nothing to go on with: {job.why}", "get_job has the commands to give")
     return wanted.name, text
 
 

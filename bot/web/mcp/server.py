@@ -22,14 +22,14 @@ from mcp_types import (
 )
 
 from bot.system import release
-from bot.web.api.client import ApiClient, connect
+from bot.web.api.client import ApiClient, connect_api
 from bot.web.mcp import prompts, resources, tools
 from bot.web.mcp.subscriptions import Subscriptions
 
 Context = ServerRequestContext[Any, Any]
 INSTRUCTIONS = (
     "Jobs are cards of a board; Cardinal's agents do them, and people approve. `why` says why a job does or"
-    " does not move, `offers` what may be done with it now. A refusal says its reason."
+    " does not move, `offers` the commands to give for it now. A refusal says its reason."
 )
 
 
@@ -57,7 +57,7 @@ def make_server(client: ApiClient, session: str, subscriptions: Subscriptions | 
 
 
 async def _serve_stdio(url: str, token: str) -> None:
-    client = connect(url, token)
+    client = connect_api(url, token)
     subscriptions = Subscriptions(client)
     server = make_server(client, secrets.token_hex(16), subscriptions)
     async with client.http, stdio_server() as (read, write), anyio.create_task_group() as tasks:

@@ -24,7 +24,7 @@ from mcp_types import (
 )
 
 from bot.web.api.client import ApiClient, ApiProblemError, ApiUnreachableError
-from bot.web.api.following import follow
+from bot.web.api.following import follow_stream
 from bot.web.mcp import resources
 from ledger.errors import CardinalError
 
@@ -101,7 +101,9 @@ class Subscriptions:
     async def _follow(self) -> None:
         while True:
             try:
-                await follow(self._client, "follow_events", {"after": self._after}, self._take, math.inf)
+                await follow_stream(
+                    self._client, "follow_events", {"after": self._after}, self._take, math.inf
+                )
             except CardinalError as error:
                 log.warning("no news of resources reason=%s", error)
             await anyio.sleep(AGAIN_S)

@@ -43,10 +43,10 @@ def mount(site: Site) -> None:
             sent = form.read(request)
         except UnfitFormError as error:
             return site.page("Nothing was done", f"{error}.", status=error.status, visit=visit)
-        if not form.fits(site.config.client_secret, site.word(), sent):
+        if not form.fits_form(site.config.client_secret, site.word(), sent):
             return site.page("Nothing was done", NOT_YOURS, status=403, visit=visit)
         if not pace.take(visit.user_id) or not room.acquire(blocking=False):
-            return later(site, "very much is being done just now")
+            return try_later(site, "very much is being done just now")
         try:
             return _act(site, visit, sent)
         finally:
@@ -64,19 +64,19 @@ def mount(site: Site) -> None:
 
 
 def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
-    about = record.card_of(site.services, sent.card_id, sent.name)
+    about = record.readable_card(site.services, sent.card_id, sent.name)
     if about is None:
         return site.nothing(visit)
     try:
         # Forms die with their sign-in.
         command = SentCommand(parser.PAGE, sent.name, sent.text, sent.number, sent.token, visit.until)
-        seq, first = record.record(*about, visit, command)
+        seq, first = record.record_command(*about, visit, command)
     except ReusedKeyError:  # with other words now
         seq, first = 0, False
     except CardBusyError:
-        return later(site, "the card is being read just now")
+        return try_later(site, "the card is being read just now")
     except GithubError:
-        return later(site, "GitHub did not say what you may do")
+        return try_later(site, "GitHub did not tell your rights")
     back = own_path(sent.back)
     outcome = record.outcome(site.services, visit, seq, parser.PAGE) if first else None
     if outcome is not None and outcome.refused:
@@ -90,7 +90,7 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
     )
 
 
-def later(site: Site, because: str) -> Response:
+def try_later(site: Site, because: str) -> Response:
     """Return the page of a form that can be sent again in a minute."""
     answer = site.page("Try again", LATER.format(because=because), status=503)
     answer.headers["Retry-After"] = "60"

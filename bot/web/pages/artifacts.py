@@ -82,7 +82,7 @@ def mount(site: Site) -> None:
 
     @site.get("/runs/<run>/artifacts")
     def listing(visit: SignIn, run: str) -> Response:
-        parameters.check()
+        parameters.check_names()
         card, files = _readable(site, visit, run)
         if card is None:
             return site.nothing(visit)
@@ -124,7 +124,7 @@ def _readable(site: Site, visit: SignIn, run: str) -> tuple[CardRow | None, tupl
 def _file_answer(site: Site, visit: SignIn, row: ArtifactRow) -> Response:
     """Return the file, sent piece by piece, or why it is gone. The name in the address is for people only."""
     try:
-        file = None if row.dropped else store_of(builder.places(site.config)).opened(row.digest)
+        file = None if row.dropped else store_of(builder.artifact_places(site.config)).opened(row.digest)
     except StoreError as error:
         log.warning("file not shown digest=%s reason=%s", row.digest, error)
         return site.page("This file cannot be read now", AWAY, status=503, visit=visit)

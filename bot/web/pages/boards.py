@@ -140,7 +140,7 @@ def _values(
         "offers": holds.stop_mark(db, board),
         "total": sum(sum(it.by_state.values()) for it in shown),
         "columns": [_view(form, now, columns, it, row) for it in shown],
-        "queue": holds.queue(db, board.board_id, now) if whole else [],
+        "queue": holds.queue_order(db, board.board_id, now) if whole else [],
         "merging": holds.merge_lanes(db, board),
         "limits": holds.limits(db, board.board_id, now) if whole else [],
     }
@@ -155,7 +155,7 @@ def _visible_columns(db: Connection, board: VisibleBoard, form: FilterForm) -> l
     """Return the columns to show."""
     if form.wanted is None:
         return []
-    columns, counts = _columns(db, board), lanes.counts(db, [board.scope], form.wanted)
+    columns, counts = _columns(db, board), lanes.lane_counts(db, [board.scope], form.wanted)
     limit, offset = form.window(min(MAX_CARDS, max(2, MAX_SHOWN // (len(columns) + 1))))
     shown = []
     for name in (*columns, NOWHERE):

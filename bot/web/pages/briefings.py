@@ -19,7 +19,7 @@ MAX_CHARS = 60_000  # of all sections
 NOT_YET = "Its agent was told nothing yet."
 NO_AGENT = "It only runs the checks: there is no agent to be told anything."
 CUT = "It is longer: the rest is left out here."
-OTHERS = "What it says of other cards, and what follows that, is left out here."
+OTHERS = "Its words about other cards, and the text behind them, are left out here."
 RESTRICTED = (
     "The briefing is for whoever may read the repository of the board's policy, too, and all those in which"
     " runs of this card have worked."
@@ -31,7 +31,7 @@ def mount(site: Site) -> None:
 
     @site.get("/runs/<run>/briefing")
     def briefing(visit: SignIn, run: str) -> Response:
-        parameters.check()
+        parameters.check_names()
         visible = run_visible(site, visit, run)
         if visible is None:
             return site.nothing(visit)
@@ -57,8 +57,8 @@ def mount(site: Site) -> None:
 def _may_see(site: Site, visit: SignIn, run: RunRow, card: CardRow) -> bool:
     """Tell whether the visitor may read all that a briefing is made of but other cards. Raises BusyError."""
     with event_store.reading(site.engine) as db:
-        served = served_boards.every(db, site.config)
-        names = runs.repositories_of(db, card.card_id)
+        served = served_boards.all_served(db, site.config)
+        names = runs.worked_in(db, card.card_id)
     homes = {board.home_repository for board in served if board.board_id == run.board_id}
     return bool(homes) and site.readers.may(visit, frozenset(names | homes), run.queued_at)
 

@@ -14,7 +14,7 @@ from bot.web.acting import offered
 from bot.web.site import card_lines, following, parameters
 from bot.web.site.card_lines import MAX_LINE
 from bot.web.site.layout import Site, may_see, when
-from bot.web.site.lists import fitting, path_of
+from bot.web.site.lists import fit_rows, path_of
 from ledger.events.board import CardArchived
 from ledger.ids import CardId
 from ledger.log import event_store
@@ -42,7 +42,7 @@ def mount(site: Site) -> None:
 
     @site.get(PATH, f"{PATH}/<card_id>")
     def card(visit: SignIn, owner: str, name: str, number: int, card_id: str = "") -> Response:
-        parameters.check("zoom", "before")
+        parameters.check_names("zoom", "before")
         with event_store.reading(site.engine) as db:
             repository = cards.spelt(db, f"{owner}/{name}")
             known = cards.of_issue(db, repository, number)  # archived ones last
@@ -89,13 +89,13 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         column=plain(card.column or "no column"),
         issue=f"{github}/issues/{card.number}",
         pull=_pull(site, card),
-        dependencies=fitting(_dependency(site, link) for link in seen),
+        dependencies=fit_rows(_dependency(site, link) for link in seen),
         unasked="" if complete else UNASKED,
         dependencies_done=f"{sum(not link.holds for link in seen)} of {len(seen)} done",
         parts_done=parts_done(own),
-        parts=fitting(map(_part, own)),
+        parts=fit_rows(map(_part, own)),
         cost=usd(total.usd),
-        runs=fitting(map(_run, listed)),
+        runs=fit_rows(map(_run, listed)),
         timeline=lines,
         cut=cut,
         zoom=zoom,
@@ -108,7 +108,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
 
 
 def _left(db: Connection, card: CardRow) -> str:
-    """Return how the card left its board: who did what, and when."""
+    """Return how the card left its board: by whom, and when."""
     ((at, event),) = event_store.newest_of(db, f"card:{card.card_id}", CardArchived, 1)
     did = {"archived": "archived", "deleted": "deleted on the board"}.get(event.reason)
     who = f"{did} by {event.by or 'somebody'}" if did else "out of Cardinal's sight"

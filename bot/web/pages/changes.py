@@ -12,7 +12,7 @@ from bot.state import patches
 from bot.state.patches import KeptPatch
 from bot.web.pages.artifacts import AWAY, DAMAGED
 from bot.web.site import parameters
-from bot.web.site.diff import DiffView, change_of
+from bot.web.site.diff import DiffView, parse_patch
 from bot.web.site.layout import Site, run_visible, when
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
@@ -37,7 +37,7 @@ def mount(site: Site) -> None:
 
     @site.get("/runs/<run>/changes")
     def changes(visit: SignIn, run: str) -> Response:
-        parameters.check()
+        parameters.check_names()
         visible = run_visible(site, visit, run)
         if visible is None:
             return site.nothing(visit)
@@ -57,7 +57,7 @@ def _values(site: Site, run: RunRow, card: CardRow, kept: KeptPatch | None) -> d
     if kept is None:
         return {"lines": (NOTHING,)}
     try:
-        file = store_of(builder.places(site.config)).opened(kept.digest)
+        file = store_of(builder.artifact_places(site.config)).opened(kept.digest)
     except StoreError as error:
         log.warning("patch not shown digest=%s reason=%s", kept.digest, error)
         return {"lines": (AWAY,)}
@@ -66,7 +66,7 @@ def _values(site: Site, run: RunRow, card: CardRow, kept: KeptPatch | None) -> d
     with file:
         raw = file.read(MAX_BYTES)
         size_bytes = os.fstat(file.fileno()).st_size
-    change = change_of(raw.decode("utf-8", "replace"))
+    change = parse_patch(raw.decode("utf-8", "replace"))
     return {
         "lines": (_summary(change, kept),),
         "files": change.files,

@@ -11,7 +11,7 @@ from bot.github.rate_limit import POINTS_PER_MINUTE, until_now
 from bot.ingest.delivery import repository_of
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
-from bot.state.standstill import MAX_BECAUSE, REPLAY, left_out, name_of, way_out, words
+from bot.state.standstill import MAX_BECAUSE, REPLAY, left_out, subject_name, way_out, words
 from bot.system import program
 from bot.web.site import doctor_results, parameters, processes
 from bot.web.site.layout import Site, VisibleBoard, when
@@ -27,7 +27,7 @@ from rules.text import brief, count, plain
 MAX_EACH = 20  # things of one sort on one board
 NOTHING = "Nothing stands still."
 HIDDEN = (
-    "What stands still on {boards} of yours is not shown: it could tell of a repository that is hidden from"
+    "Standstills on {boards} of yours are not shown: they could tell of a repository that is hidden from"
     " you. Whoever runs Cardinal sees it with cardinal doctor."
 )
 HOW = "`cardinal doctor` looks deeper: at GitHub, the engine, the store, and each repository."
@@ -38,7 +38,7 @@ def mount(site: Site) -> None:
 
     @site.get("/health")
     def health(visit: SignIn) -> Response:
-        parameters.check()
+        parameters.check_names()
         mine = site.operated_by(visit)
         if not mine:
             return site.nothing(visit)
@@ -50,12 +50,12 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
     visible = [board for board in site.whole_to(visit) if board.board_id in ids]
     running, trouble = processes.processes(site.services, now)
     with event_store.reading(site.engine) as db:
-        whole = len(visible) == len(served_boards.every(db, site.config))
+        whole = len(visible) == len(served_boards.all_served(db, site.config))
     all_read = whole and doctor_results.reads_removed(site, visit)
     aside, aside_more = _quarantined(site, visit, now) if whole else ([], 0)
     with event_store.reading(site.engine) as db:
         queues = _queues(db, now) if whole else ()
-        stuck = [(board, standstill.of_board(db, board.scope, now, MAX_EACH)) for board in visible]
+        stuck = [(board, standstill.board_standstills(db, board.scope, now, MAX_EACH)) for board in visible]
         listed = hosts.statuses(db)
         examined = doctor_results.of_hosts(db, now)
         installation = doctor_results.of_installation(db, now) if all_read else None
@@ -96,7 +96,9 @@ def _things(
 ) -> list[tuple[str, str, str, str]]:
     """Return name and path of its subject, the standstill, and the way out."""
     home = site.config.home
-    return [(name_of(it), _path(board, it), words(it, now), way_out(it.kind, home)) for it in sort.oldest]
+    return [
+        (subject_name(it), _path(board, it), words(it, now), way_out(it.kind, home)) for it in sort.oldest
+    ]
 
 
 def _path(board: VisibleBoard, it: Standstill) -> str:
@@ -108,10 +110,10 @@ def _path(board: VisibleBoard, it: Standstill) -> str:
 def _quarantined(site: Site, visit: SignIn, now: datetime) -> tuple[list[tuple[str, str, str, str]], int]:
     """Return the oldest deliveries that failed too often, and how many more there are.
 
-    Of those about a repository only what the visitor may read: it may be on no board. Raises BusyError.
+    Those about a repository only if the visitor may read it: it may be on no board. Raises BusyError.
     """
     with event_store.reading(site.engine) as db:
-        oldest, total = inbox.quarantined(db, limit=MAX_EACH), inbox.counts(db)["quarantined"]
+        oldest, total = inbox.quarantined(db, limit=MAX_EACH), inbox.delivery_counts(db)["quarantined"]
         stored = [(it, inbox.get(db, it.delivery_id)) for it in oldest]
     about = {it: repository_of(delivery) for it, delivery in stored if delivery is not None}
     readable = site.readers.readable(visit, {name: it.received_at for it, name in about.items() if name})
@@ -128,7 +130,7 @@ def _aside(it: Quarantined, repository: str, now: datetime) -> tuple[str, str, s
 
 def _queues(db: Connection, now: datetime) -> tuple[tuple[str, int, str], ...]:
     """Return the queues of the whole installation: name, length, and the next step where it is not empty."""
-    counts = inbox.counts(db)
+    counts = inbox.delivery_counts(db)
     late, _ = outbox.count_stuck(db, now, UNDONE_AFTER.total_seconds())
     return (
         ("deliveries that wait", counts["waiting"] + counts["claimed"], "they are taken up in order"),

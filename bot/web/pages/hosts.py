@@ -20,14 +20,14 @@ def mount(site: Site) -> None:
 
     @site.get("/hosts")
     def hosts(visit: SignIn) -> Response:
-        parameters.check()
+        parameters.check_names()
         mine = {board.board_id for board in site.operated_by(visit)}
         if not mine:
             return site.nothing(visit)
         with event_store.reading(site.engine) as db:
             listed = statuses(db)
             run_ids = {run.run_id for run in runs.held(db) if run.board_id in mine}
-            whole = mine >= {board.board_id for board in served_boards.every(db, site.config)}
+            whole = mine >= {board.board_id for board in served_boards.all_served(db, site.config)}
         at_work = [[run for run in host.runs if run in run_ids] for host in listed]
         shown = render_template(
             "hosts.html",

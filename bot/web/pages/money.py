@@ -35,7 +35,7 @@ def mount(site: Site) -> None:
 
     @site.get("/money")
     def money(visit: SignIn) -> Response:
-        parameters.check("days")
+        parameters.check_names("days")
         boards = site.boards_of(visit)
         figures, limits = _figures(site, boards), _limits(site, visit, boards)
         first, last = (it.astimezone(UTC).date() for it in (figures.since, site.clock()))
@@ -65,7 +65,7 @@ def mount(site: Site) -> None:
 
     @site.get("/money.csv")
     def as_csv(visit: SignIn) -> Response:
-        parameters.check("days")
+        parameters.check_names("days")
         boards, text = site.boards_of(visit), io.StringIO()
         rows = csv.writer(text)
         rows.writerow(("figure", "name", "value"))
@@ -97,7 +97,9 @@ def _limits(site: Site, visit: SignIn, boards: Sequence[VisibleBoard]) -> list[t
     whole = [board for board in boards if site.is_whole_to(visit, board)]
     now = site.clock()
     with event_store.reading(site.engine) as db:
-        return [(board.title, it) for board in whole for it in forecasts.of_board(db, board.board_id, now)]
+        return [
+            (board.title, it) for board in whole for it in forecasts.board_forecast(db, board.board_id, now)
+        ]
 
 
 def _day_limit(limits: Iterable[tuple[str, Forecast]], boards: int) -> float | None:

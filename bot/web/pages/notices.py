@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from bot.outbox import subscribers
 from bot.outbox.subscribers import SubscribersError
 from bot.web.authorization import RequestLimiter
-from bot.web.pages.act import later
+from bot.web.pages.act import try_later
 from bot.web.site import parameters
 from bot.web.site.layout import Site
 from ledger.events.person import NoticesChosen
@@ -44,7 +44,7 @@ def mount(site: Site) -> None:
 
     @site.get(PATH)
     def notices(visit: SignIn) -> Response:
-        parameters.check()
+        parameters.check_names()
         return _page(site, visit)
 
     @site.blueprint.post(PATH)
@@ -52,7 +52,7 @@ def mount(site: Site) -> None:
         sender = site.sender(MAX_BYTES)
         if not isinstance(sender, SignIn):
             return sender
-        return _choose(site, sender) if pace.take(sender.user_id) else later(site, "that is very often")
+        return _choose(site, sender) if pace.take(sender.user_id) else try_later(site, "that is very often")
 
 
 def _choose(site: Site, visit: SignIn) -> Response:
@@ -77,7 +77,7 @@ def _choose(site: Site, visit: SignIn) -> Response:
         return site.page("Nothing was changed", missing, status=409, visit=visit)
     with event_store.writing(site.engine) as db:
         known = notice_choices.every(db).get(visit.login.casefold())
-        if known is None or subscribers.choice(known) != wanted:
+        if known is None or subscribers.choice_of(known) != wanted:
             event_store.append(db, chosen, at=site.clock())
     return make_response(redirect(PATH, 303))
 

@@ -12,7 +12,7 @@ from bot.github.errors import GithubError
 from bot.state import policies, served_boards
 from bot.state.policy_names import PATH, installed
 from bot.web.authorization import RequestLimiter
-from bot.web.pages.act import later
+from bot.web.pages.act import try_later
 from bot.web.site import other_policy, parameters
 from bot.web.site.layout import Site, VisibleBoard, when
 from bot.web.site.other_policy import OtherPolicy
@@ -24,7 +24,7 @@ from ledger.views import policies as rows
 from rules.card.column_actions import changed_columns, consequence
 from rules.errors import PolicyError
 from rules.policy.model import Policy, parse
-from rules.policy.settings import MAX_TEXT, changed_settings, rest, settings_of
+from rules.policy.settings import MAX_TEXT, changed_settings, settings_of, settings_of_no_column
 from rules.text import plain
 
 MAX_BYTES = 200_000  # of a form; the reader of policies takes less
@@ -68,7 +68,7 @@ def mount(site: Site) -> None:
             return site.foreign(visit)
         if visit is None:
             return site.stranger()
-        parameters.check()
+        parameters.check_names()
         wanted = (owner.casefold(), number)
         visible = {(board.owner.casefold(), board.number): board for board in site.boards_of(visit)}
         mine = visible.get(wanted)
@@ -83,11 +83,11 @@ def mount(site: Site) -> None:
                 return site.page("Nothing was compared", TOO_LONG, status=413, visit=visit)
             reads = bool(form.get("branch"))
             if not pace.take(visit.user_id) or (reads and not room.acquire(blocking=False)):
-                return later(site, TOO_OFTEN)
+                return try_later(site, TOO_OFTEN)
             try:
                 other = other_policy.read(site, mine, form)
             except GithubError:
-                return later(site, "GitHub did not give the file")
+                return try_later(site, "GitHub did not give the file")
             finally:
                 if reads:
                     room.release()
@@ -96,7 +96,7 @@ def mount(site: Site) -> None:
 
 def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | None) -> str:
     with event_store.reading(site.engine) as db:
-        served = served_boards.require(db, site.config, board.board_id)
+        served = served_boards.require_board(db, site.config, board.board_id)
         row, known = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
         cards = _cards(db, board)
         preview = None if other is None else _preview(served.home_repository, known, other, cards)
@@ -119,7 +119,7 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
             for name, column in known.board.columns.items()
         ],
         parts=[
-            (caption, [it for it in rest(known, DEPTH) if it.name.startswith(prefix)])
+            (caption, [it for it in settings_of_no_column(known, DEPTH) if it.name.startswith(prefix)])
             for caption, prefix in PARTS.items()
         ],
         other=other,
@@ -149,7 +149,7 @@ def _preview(
 
 def _cards(db: Connection, board: VisibleBoard) -> dict[str | None, int]:
     """Return how many cards that the reader may see stand in each column."""
-    counts = lanes.counts(db, [board.scope])
+    counts = lanes.lane_counts(db, [board.scope])
     return {name: sum(by_state.values()) for name, by_state in counts.items()}
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from bot.render.markdown import links
 from bot.render.run.evidence import LOG
-from bot.render.run.stages import names, used
+from bot.render.run.stages import stage_names, used
 from bot.state import policies, snapshots
 from bot.web.acting import offered
 from bot.web.acting.offered import FormView
@@ -19,7 +19,7 @@ from bot.web.live.response import PageUpdate, StreamResponse, message, seen
 from bot.web.live.terminal import terminal_html
 from bot.web.site import parameters
 from bot.web.site.layout import HEADERS, Site, run_visible, short_when, when
-from bot.web.site.lists import fitting, newest_fitting, path_of
+from bot.web.site.lists import fit_rows, newest_fitting, path_of
 from ledger.events.run import BY_PUSH, CHECK
 from ledger.events.turn import SUBSCRIPTION
 from ledger.log import event_store
@@ -48,13 +48,13 @@ def mount(site: Site) -> None:
 
     @site.get("/runs/<run>")
     def run_page(visit: SignIn, run: str) -> Response:
-        parameters.check()
+        parameters.check_names()
         visible = run_visible(site, visit, run)
         return site.nothing(visit) if visible is None else RunPage(site, *visible).whole(visit)
 
     @site.get("/runs/<run>/forms")
     def run_forms(visit: SignIn, run: str) -> Response:
-        parameters.check()
+        parameters.check_names()
         visible = run_visible(site, visit, run)
         return site.nothing(visit) if visible is None else RunPage(site, *visible).forms(visit)
 
@@ -77,9 +77,9 @@ class RunPage:
     def whole(self, visit: SignIn) -> Response:
         """Return the page with the newest lines; while the run goes on, a script adds new ones."""
         with event_store.reading(self._site.engine) as db:
-            fresh = run_lines.later(db, self.run.run_id, 0, MAX_ON_PAGE, behind=MAX_ON_PAGE)
+            fresh = run_lines.later_lines(db, self.run.run_id, 0, MAX_ON_PAGE, behind=MAX_ON_PAGE)
             now = self._now(db, self.run, self._card)
-        lines = fitting(map(self._line, reversed(fresh.lines)), MAX_BYTES)
+        lines = fit_rows(map(self._line, reversed(fresh.lines)), MAX_BYTES)
         omitted = self._omitted(fresh.omitted + len(fresh.lines) - len(lines), 0)
         nonce = "" if self.run.ended_at else assets.nonce()
         values = {"after": fresh.last, "nonce": nonce, "visit": visit, "title": f"Run {self.run.run_id}"}
@@ -104,9 +104,9 @@ class RunPage:
             run, card = runs.get(db, self.run.run_id), cards.get(db, self.run.card_id)
             if run is None or card is None:  # the views are being made anew
                 return PageUpdate(b"", b"", after)
-            fresh = run_lines.later(db, run.run_id, after, MAX_AT_ONCE)
+            fresh = run_lines.later_lines(db, run.run_id, after, MAX_AT_ONCE)
             now = self._now(db, run, card)
-        lines = fitting(map(self._line, fresh.lines), MAX_BYTES)
+        lines = fit_rows(map(self._line, fresh.lines), MAX_BYTES)
         cut = len(lines) < len(fresh.lines)
         last = fresh.lines[len(lines) - 1].seq if cut else fresh.last
         text = "".join([self._omitted(fresh.omitted, after), *lines])
@@ -148,7 +148,7 @@ class RunPage:
             "stages": newest_fitting(_crumbs(run, stages.of_run(db, run.run_id))),
             "changed": _changed(run),
             "plan": None if plan is None else (plan.revision, plan.state, plain(plan.summary, MAX_LINE)),
-            "steps": fitting(
+            "steps": fit_rows(
                 (
                     (plain(step, MAX_LINE), place < run.plan_done)
                     for place, step in enumerate(run.plan_steps[:MAX_ROWS])
@@ -203,7 +203,7 @@ def _crumbs(run: RunRow, entered: Sequence[StageRow]) -> list[tuple[str, str, st
         (plain(row.stage), "●" if row.left_at is None else "✓", used([row])) for row in entered[-MAX_ROWS:]
     ]
     known = {row.stage for row in entered}
-    to_come = () if run.ended_at else (name for name in names(run) if name not in known)
+    to_come = () if run.ended_at else (name for name in stage_names(run) if name not in known)
     return [*crumbs, *((name, "○", "") for name in to_come)]
 
 

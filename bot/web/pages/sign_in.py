@@ -78,13 +78,13 @@ def _came_back(site: Site) -> Response:
         raise SignInError(f"this answer is not for this browser: {AGAIN}")
     code = request.args.get("code", "")
     if not CODE.fullmatch(code):
-        raise oauth.refused(request.args.get("error", ""))
+        raise oauth.refused_sign_in(request.args.get("error", ""))
     person = _person(site, code, begun)
     now = site.clock()
     word = secrets.token_urlsafe(WORD_BYTES)
     with event_store.writing(site.engine) as db:
         sign_ins.end(db, site.word())
-        sign_ins.begin(db, word, user_id=person.user_id, login=person.login, now=now, ttl_s=VISIT_S)
+        sign_ins.begin_sign_in(db, word, user_id=person.user_id, login=person.login, now=now, ttl_s=VISIT_S)
     log.info("signed in login=%s", person.login)
     answer = make_response(redirect(begun["next"], 303))  # so that the code leaves the address bar
     site.keep(answer, site.cookie, word, VISIT_S)

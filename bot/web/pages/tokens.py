@@ -36,7 +36,7 @@ def mount(site: Site) -> None:
 
     @site.get(PATH)
     def tokens(visit: SignIn) -> Response:
-        parameters.check()
+        parameters.check_names()
         return _page(site, visit)
 
     @site.blueprint.post(PATH)
@@ -81,7 +81,7 @@ def _page(site: Site, visit: SignIn, text: str = "") -> Response:
     shown = render_template(
         "tokens.html",
         title="Tokens",
-        lines=("A token lets a program do what you may do on Cardinal, within its scope.",),
+        lines=("A token gives a program your rights on Cardinal, within its scope.",),
         text=text,
         tokens=[_view(row) for row in reversed(mine) if row.lives(now)],
         scopes=[(scope.value, MEANING[scope]) for scope in Scope],

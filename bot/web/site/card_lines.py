@@ -7,7 +7,7 @@ from typing import NamedTuple
 from markupsafe import escape
 from sqlalchemy import Connection
 
-from bot.render.run.folded_steps import folded, without_echoes
+from bot.render.run.folded_steps import fold_rows, without_echoes
 from bot.web.site.layout import short_when
 from ledger.ids import CardId
 from ledger.queries import timeline
@@ -51,7 +51,7 @@ def newest(
 
 def _folded(rows: Sequence[TimelineRow]) -> Iterator[LineView]:
     """Return the lines with each fold in the place of its steps."""
-    for row, steps in folded(rows):
+    for row, steps in fold_rows(rows):
         shown = [(short_when(step.at), plain(step.text, MAX_STEP)) for step in steps[-MAX_STEPS:]]
         yield _line(row)._replace(steps=shown, omitted=len(steps) - len(shown))
 

@@ -123,7 +123,7 @@ def of_limit(board: str, it: Forecast) -> Chart:
     parts = [(it.spent_usd, "spent", usd(it.spent_usd)), (it.reserved_usd, "reserved", usd(it.reserved_usd))]
     if it.projected_usd is not None and it.projected_usd > used:
         parts.append((it.projected_usd - used, "by midnight at this pace", usd(it.projected_usd)))
-    return _bar(f"{plain(board)}: {forecasts.words(it)}", parts, it.limit_usd)
+    return _bar(f"{plain(board)}: {forecasts.forecast_words(it)}", parts, it.limit_usd)
 
 
 def _largest(shares: Sequence[DayShare]) -> tuple[str, ...]:

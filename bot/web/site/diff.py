@@ -45,7 +45,7 @@ class DiffView:
     omitted: int
 
 
-def change_of(patch: str) -> DiffView:
+def parse_patch(patch: str) -> DiffView:
     """Return a patch as a page shows it; text before its first file, or that is no patch, is left out."""
     parts = PATCHED_FILE.split(patch)[1:]
     room, named = MAX_NAMES_BYTES, list[tuple[str, str]]()

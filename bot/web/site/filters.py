@@ -98,7 +98,7 @@ def filter_form(
     sections: Collection[str],
 ) -> FilterForm:
     """Return the filter in an address; `key` is the parameter that names one of `sections`."""
-    known = card_filters.choices(db, scopes, request.args.get("state"))
+    known = card_filters.choices_of_state(db, scopes, request.args.get("state"))
     offered = {"repository": known.repositories, "person": known.people, "label": known.labels}
     form = FilterForm(
         path,
@@ -123,10 +123,10 @@ def _read(
     sections: Collection[str],
 ) -> FilterForm:
     names = (*FIELDS, form.key, "page", "after")  # the last for the list's stream
-    parameters.check(*names)
+    parameters.check_names(*names)
     section, number = request.args.get(form.key), request.args.get("page", "1")
     if section is not None and section not in sections:
-        raise card_filters.unknown(form.key, section, sections)
+        raise card_filters.unknown_word(form.key, section, sections)
     if not NUMBER.fullmatch(number):
         raise FilterError("page", "there is no such page of this list: begin at the first")
     wanted = card_filters.read({field: request.args.get(field) for field in FIELDS}, known, states)

@@ -50,7 +50,7 @@ def list_stream(
 ) -> StreamResponse:
     """Return the stream with the list as it is after something happened to these cards.
 
-    All who see the same share what `make` returns: by what they may see, and by `shown`, which says all else.
+    All who see the same share the result of `make`: by their sight, and by `shown`, which says all else.
     """
 
     def pull(after: int) -> PageUpdate:

@@ -64,7 +64,7 @@ class LaneOrder:
 def merge_lanes(db: Connection, board: VisibleBoard) -> list[LaneOrder]:
     """Return the merge lanes with cards of the board, of repositories that the visitor may read.
 
-    What is not a card that they see here, as one of another board, is its pull request alone.
+    A place whose card they do not see here, as one of another board, has its pull request alone.
     """
     lanes = []
     for repository in siblings.lane_repositories(db, board.board_id):
@@ -115,7 +115,7 @@ def stop_lines(
 def start_lines(db: Connection, board: VisibleBoard, column: str, now: datetime, home: Path) -> list[str]:
     """Return a sentence for each reason for which no run of that column would start just now."""
     lines = stop_lines(db, board, now, whole=False, of_runs_in=column)
-    at_work, rules = hosts.known(db).at_work, policies.in_force(db, board.board_id).column(column)
+    at_work, rules = hosts.known_hosts(db).at_work, policies.in_force(db, board.board_id).column(column)
     if not at_work:
         return [*lines, NO_HOST.format(workers=program.of_workers(home))]
     if rules and not any({*rules.runs_on} <= {*host.labels} for host in at_work):
@@ -152,13 +152,13 @@ def limits(db: Connection, board_id: BoardId, now: datetime) -> list[LimitView]:
     ]
 
 
-def queue(db: Connection, board_id: BoardId, now: datetime) -> list[QueueView]:
+def queue_order(db: Connection, board_id: BoardId, now: datetime) -> list[QueueView]:
     """Return the columns' queues, each from its head: only for whom the board is whole."""
     counts = run_queue.counts(db, board_id)
     most = max(1, MAX_QUEUED // len(counts)) if counts else 0
     lines = []
     for column, total in sorted(counts.items()):
-        head = run_queue.of_column(db, board_id, column, most)
+        head = run_queue.queued_in_column(db, board_id, column, most)
         lines.append(QueueView(plain(column), _places(head, now), total - len(head)))
     return lines
 

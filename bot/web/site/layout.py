@@ -225,7 +225,7 @@ class Site:
         with event_store.reading(self.engine) as db:
             served = [
                 (row, board.home_repository, lanes.repositories(db, row.board_id))
-                for board in served_boards.every(db, self.config)
+                for board in served_boards.all_served(db, self.config)
                 if board.board_id and (row := boards.get(db, board.board_id)) is not None
             ]
         for _, home, repositories in served:
@@ -261,13 +261,13 @@ class Site:
     def operated_by(self, visit: SignIn) -> tuple[ServedBoard, ...]:
         """Return the boards whose policy the visitor may write. Raises BusyError."""
         with event_store.reading(self.engine) as db:
-            served = served_boards.every(db, self.config)
+            served = served_boards.all_served(db, self.config)
         return tuple(board for board in served if self.readers.writes(visit, board.home_repository))
 
     def nav(self, visit: SignIn) -> tuple[tuple[str, str], ...]:
         """Return path and name of the pages that each page of the visitor links. GitHub is not asked."""
         with event_store.reading(self.engine) as db:
-            homes = {board.home_repository for board in served_boards.every(db, self.config)}
+            homes = {board.home_repository for board in served_boards.all_served(db, self.config)}
         return (*NAV, *(OPERATORS_NAV if self.readers.wrote(visit, homes) else ()))
 
     def page(self, title: str, *lines: str, status: int = 200, sign_in: str = "", **more: object) -> Response:
@@ -307,7 +307,7 @@ class Site:
 
     def _misspelt(self, error: FilterError) -> Response:
         """Return the page of an address with a parameter that cannot be understood."""
-        ways = [(request.path, "This page", "without what follows the question mark")]
+        ways = [(request.path, "This page", "without the part behind the question mark")]
         return self.page("Not understood", sentence(str(error)), status=400, visit=self.visit(), links=ways)
 
     def faulty(self, lines: tuple[str, str], error: HTTPException) -> Response:
@@ -354,7 +354,7 @@ def run_visible(site: Site, visit: SignIn, run: str) -> tuple[RunRow, CardRow] |
 def may_see(site: Site, visit: SignIn, card: CardRow) -> bool:
     """Tell whether the visitor may read the card's repository and those of all its runs. Raises BusyError."""
     with event_store.reading(site.engine) as db:
-        worked_in = runs.repositories_of(db, card.card_id)
+        worked_in = runs.worked_in(db, card.card_id)
     names = frozenset(filter(None, (card.repository, *worked_in)))
     return site.readers.may(visit, names, card.created_at)
 

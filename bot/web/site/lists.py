@@ -99,7 +99,7 @@ def path_of(repository: str | None, number: int | None, card_id: CardId) -> str:
     return f"/cards/{quote(repository)}/{number}/{quote(card_id)}" if repository and number else ""
 
 
-def fitting(rows: Iterable[Row], room: int = MAX_PART) -> list[Row]:
+def fit_rows(rows: Iterable[Row], room: int = MAX_PART) -> list[Row]:
     """Return the first rows, one at least, whose texts take at most so many bytes of HTML."""
     fitted: list[Row] = []
     for row in rows:
@@ -112,7 +112,7 @@ def fitting(rows: Iterable[Row], room: int = MAX_PART) -> list[Row]:
 
 def newest_fitting(rows: Iterable[Row]) -> list[Row]:
     """Return the last rows that fit into a part of the page."""
-    return fitting(reversed([*rows]))[::-1]
+    return fit_rows(reversed([*rows]))[::-1]
 
 
 def _size(row: object) -> int:

@@ -39,7 +39,7 @@ def read(site: Site, board: VisibleBoard, form: Mapping[str, str]) -> OtherPolic
     if not place:
         return OtherPolicy(form.get("text", "").replace("\r\n", "\n"))
     with event_store.reading(site.engine) as db:
-        home = served_boards.require(db, site.config, board.board_id).home_repository
+        home = served_boards.require_board(db, site.config, board.board_id).home_repository
     hub = served_boards.hub_of(site.engine, site.config, site.services.context.app, home)
     wait_s = hub.budget.spare(LAST)
     if wait_s > 0:  # Cardinal's own calls go first
@@ -51,5 +51,5 @@ def read(site: Site, board: VisibleBoard, form: Mapping[str, str]) -> OtherPolic
         return OtherPolicy("", name, name, NO_PLACE.format(place=name, home=home))
     if text is None:
         return OtherPolicy("", name, name, NO_FILE.format(path=policy_names.PATH, place=name))
-    own = profiles.own_names(hub, home, commit, text)
+    own = profiles.own_profile_names(hub, home, commit, text)
     return OtherPolicy(text, f"{name} at {commit[:10]}", place, profiles=own)

@@ -10,7 +10,7 @@ from rules.text import alternatives, near, plain
 ACTED = "acted"  # after a form was sent: what was done is said then
 
 
-def check(*names: str) -> None:
+def check_names(*names: str) -> None:
     """Raise FilterError where the address has another parameter than these, or one of them twice."""
     for name in request.args:
         if len(request.args.getlist(name)) > 1 and name in names:

@@ -1,7 +1,7 @@
 """Editions: which version's views are live, which are folded beside them; older writers are refused.
 
-A Cardinal from before knows no editions. What appends for it lacks the sign that newer code gives: a function
-of its connections in SQLite, a setting of its transactions in PostgreSQL.
+A Cardinal from before knows no editions. Its appends lack the sign that newer code gives: a function of its
+connections in SQLite, a setting of its transactions in PostgreSQL.
 """
 
 from sqlalchemy import Connection
@@ -28,7 +28,7 @@ POSTGRESQL_GUARDS = (
 
 
 def make_table(db: Connection) -> None:
-    """Make the table where it is not there: what is folded beside an older Cardinal needs it first."""
+    """Make the table where it is not there: an upgrade beside an older Cardinal needs it first."""
     db.exec_driver_sql(TABLE)
 
 

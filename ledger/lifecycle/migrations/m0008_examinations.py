@@ -1,4 +1,4 @@
-"""Examinations: what `cardinal doctor` and the scheduler found last on each host."""
+"""Examinations: the last findings of `cardinal doctor` and the scheduler on each host."""
 
 from sqlalchemy import Connection
 

@@ -4,6 +4,6 @@ from sqlalchemy import Connection
 
 
 def up(db: Connection) -> None:
-    """Add the column, and take over what the error said."""
+    """Add the column, and fill it from the error's text."""
     db.exec_driver_sql("ALTER TABLE outbox ADD COLUMN sending BOOLEAN NOT NULL DEFAULT FALSE")
     db.exec_driver_sql("UPDATE outbox SET sending = TRUE, error = '' WHERE error = 'it is being sent'")

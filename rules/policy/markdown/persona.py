@@ -18,8 +18,8 @@ class PersonaFrontMatter(PolicyModel):
     """The front matter of a persona."""
 
     name: Name = Field(description="Its name: that of its file.")
-    description: Line = Field(description="What it is for, in a sentence.")
-    tools: StageTools = setting(StageTools(), "What it may do; it can only narrow a stage.")
+    description: Line = Field(description="Its purpose, in a sentence.")
+    tools: StageTools = setting(StageTools(), "Its permissions; they can only narrow a stage's.")
     model: Name | None = setting(None, "The model that it wants; the column must know it.")
 
 

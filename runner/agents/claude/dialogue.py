@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from runner.agents import contract
-from runner.agents.claude.settings import interruption, permitted, refused, said_by_user, unknown_request
+from runner.agents.claude.settings import allow_reply, deny_reply, interruption, said_by_user, unknown_request
 from runner.agents.json_lines import JsonLinesDialogue
-from runner.text.plain import cut, one_line
+from runner.text.plain import cut_bytes, one_line
 
 _ERROR_BYTES = 600
 _SUMMARY_BYTES = 300
@@ -54,8 +54,8 @@ class ClaudeDialogue(JsonLinesDialogue):
         if wish is None:
             return None
         if allowed:
-            return permitted(ask_id, wish)
-        return refused(ask_id, f"Cardinal does not allow this: {why}")
+            return allow_reply(ask_id, wish)
+        return deny_reply(ask_id, f"Cardinal does not allow this: {why}")
 
     def steer(self, text: str) -> bytes | None:
         """Return the message; the model reads it after the running tool, or in a turn of its own."""
@@ -102,11 +102,11 @@ class ClaudeDialogue(JsonLinesDialogue):
             if block["type"] == "tool_use":
                 yield from self._begun(block, by_subagent=subagent)
             elif block["type"] == "text" and not subagent and block["text"].strip():
-                yield contract.Text(cut(block["text"], _TEXT_BYTES))
+                yield contract.Text(cut_bytes(block["text"], _TEXT_BYTES))
 
     def _begun(self, block: Any, *, by_subagent: bool) -> Iterator[contract.AgentEvent]:
         tool, wish = one_line(block["name"], _NAME_BYTES), dict(block["input"])
-        if kind_of(tool) == "board":
+        if tool_kind(tool) == "board":
             return  # the gateway reports it
         if tool == "TodoWrite":
             if not by_subagent:
@@ -134,9 +134,11 @@ class ClaudeDialogue(JsonLinesDialogue):
             return contract.Send(unknown_request(ask_id))
         tool, wish = one_line(request["tool_name"], _NAME_BYTES), dict(request["input"])
         if len(self._asks) >= _KEPT:
-            return contract.Send(refused(ask_id, "too many wishes wait for an answer"))
+            return contract.Send(deny_reply(ask_id, "too many wishes wait for an answer"))
         self._asks[ask_id] = wish
-        return contract.PermissionAsked(ask_id, kind_of(tool), tool, subject_of(wish, self._layout.repo))
+        return contract.PermissionAsked(
+            ask_id, tool_kind(tool), tool, subject_of_wish(wish, self._layout.repo)
+        )
 
     def _ended(self, result: Any) -> contract.AgentEvent:
         problem = problem_of(result, self._task.session_id)
@@ -154,12 +156,12 @@ def _todos(todos: Any) -> contract.TodoShown:
     )
 
 
-def kind_of(tool: str) -> str:
+def tool_kind(tool: str) -> str:
     """Return read, edit, run, board or other."""
     return "board" if tool.startswith("mcp__board__") else _KINDS.get(tool, "other")
 
 
-def subject_of(wish: Mapping[str, Any], repo: str) -> str:
+def subject_of_wish(wish: Mapping[str, Any], repo: str) -> str:
     """Return the subject of a tool's use, untruncated: a shell line, a path in the repository, a pattern."""
     texts = {key: value for key, value in wish.items() if isinstance(value, str)}
     for key in _TELLING:
@@ -170,7 +172,7 @@ def subject_of(wish: Mapping[str, Any], repo: str) -> str:
 
 def summary_of(wish: Mapping[str, Any], repo: str, *, by_subagent: bool) -> str:
     """Return the subject as one short line; a subagent's is marked."""
-    line = one_line(subject_of(wish, repo), _SUMMARY_BYTES)
+    line = one_line(subject_of_wish(wish, repo), _SUMMARY_BYTES)
     return f"subagent: {line}" if by_subagent else line
 
 
@@ -192,5 +194,5 @@ def problem_of(result: Mapping[str, Any], session_id: str) -> str:
     text = one_line(_AROUND.sub("", said if isinstance(said, str) else error_text), _ERROR_BYTES)
     status = result.get("api_error_status")
     if isinstance(status, int):
-        return cut(f"the model's provider answered {status}: {text}", _ERROR_BYTES)
+        return cut_bytes(f"the model's provider answered {status}: {text}", _ERROR_BYTES)
     return text or f"it ended with {one_line(str(result['subtype']), 80)}"

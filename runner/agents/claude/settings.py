@@ -100,12 +100,12 @@ def said_by_user(text: str) -> bytes:
     return json_line({"type": "user", "message": {"role": "user", "content": content}})
 
 
-def permitted(ask_id: str, wish: Mapping[str, Any]) -> bytes:
+def allow_reply(ask_id: str, wish: Mapping[str, Any]) -> bytes:
     """Return the permission to use a tool as requested."""
     return _answer(ask_id, {"behavior": "allow", "updatedInput": dict(wish)})
 
 
-def refused(ask_id: str, why: str) -> bytes:
+def deny_reply(ask_id: str, why: str) -> bytes:
     """Return the refusal; the model reads `why` as the tool's result."""
     return _answer(ask_id, {"behavior": "deny", "message": why})
 

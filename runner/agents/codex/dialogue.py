@@ -9,9 +9,9 @@ from typing import Any
 
 from runner.agents import contract
 from runner.agents.codex.items import MAX_CHARS, Asking, ended_item, started_item, typed
-from runner.agents.codex.settings import BOARD, PROVIDER, argv, not_offered, request
+from runner.agents.codex.settings import BOARD, PROVIDER, argv, not_offered, rpc_request
 from runner.agents.json_lines import JsonLinesDialogue, json_line
-from runner.text.plain import cut, one_line
+from runner.text.plain import cut_bytes, one_line
 
 _INITIALIZE, _THREAD, _TURN, _FIRST_FREE = 1, 2, 3, 4
 _NOISE_BYTES = 500
@@ -54,7 +54,7 @@ class CodexDialogue(JsonLinesDialogue):
             "capabilities": {"optOutNotificationMethods": _UNWANTED},
         }
         env = {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
-        return contract.Command(self._argv, request(_INITIALIZE, "initialize", hello), env)
+        return contract.Command(self._argv, rpc_request(_INITIALIZE, "initialize", hello), env)
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
         """Return the decision, or None. Its reason follows as a message once the refusal is settled."""
@@ -65,14 +65,14 @@ class CodexDialogue(JsonLinesDialogue):
         if not self._turn_id:
             return None
         said = {"threadId": self._thread_id, "expectedTurnId": self._turn_id, "input": _text_input(text)}
-        return request(self._take_id(), "turn/steer", said)
+        return rpc_request(self._take_id(), "turn/steer", said)
 
     def interrupt(self) -> bytes | None:
         """Return the wish to stop the running turn. A command that runs then dies with the server."""
         if not self._turn_id:
             return None
         turn = {"threadId": self._thread_id, "turnId": self._turn_id}
-        return request(self._take_id(), "turn/interrupt", turn)
+        return rpc_request(self._take_id(), "turn/interrupt", turn)
 
     def _take_id(self) -> int:
         self._next_id += 1
@@ -87,7 +87,7 @@ class CodexDialogue(JsonLinesDialogue):
         number = said["id"]
         if number not in self._unanswered:
             return (
-                contract.Noise(cut(json.dumps(said), _NOISE_BYTES)),
+                contract.Noise(cut_bytes(json.dumps(said), _NOISE_BYTES)),
             )  # the answer to a message or to a stop
         self._unanswered.discard(number)
         if "error" in said:
@@ -119,14 +119,14 @@ class CodexDialogue(JsonLinesDialogue):
             "approvalPolicy": "untrusted",
         }
         if self._task.phase is contract.Phase.CHAT:
-            return request(
+            return rpc_request(
                 _THREAD, "thread/start", thread | {"ephemeral": True, "baseInstructions": _ANSWER_ONLY}
             )
         thread["developerInstructions"] = _ABOUT_THE_BOARD
         if self._task.session_id:
             resumed = {"threadId": self._task.session_id, "excludeTurns": True}
-            return request(_THREAD, "thread/resume", thread | resumed)
-        return request(_THREAD, "thread/start", thread)
+            return rpc_request(_THREAD, "thread/resume", thread | resumed)
+        return rpc_request(_THREAD, "thread/start", thread)
 
     def _open_turn(self) -> bytes:
         # The container is the sandbox. Under these two the server asks before every command and patch.
@@ -139,7 +139,7 @@ class CodexDialogue(JsonLinesDialogue):
             "approvalPolicy": "untrusted",
             "sandboxPolicy": sandbox,
         }
-        return request(_TURN, "turn/start", turn)
+        return rpc_request(_TURN, "turn/start", turn)
 
     def _refusal(self, number: int, error: Any) -> str:
         problem = one_line(str(error["message"]), _ERROR_BYTES)
@@ -149,7 +149,7 @@ class CodexDialogue(JsonLinesDialogue):
 
     def _end(self, error: str, *, session_gone: bool = False) -> contract.TurnEnd:
         self._ended, self._turn_id = True, ""
-        return contract.TurnEnd(cut(error, _ERROR_BYTES), session_gone)
+        return contract.TurnEnd(cut_bytes(error, _ERROR_BYTES), session_gone)
 
     def _notified(self, method: str, params: Any) -> tuple[contract.AgentEvent, ...]:
         if params.get("threadId", self._thread_id) != self._thread_id:
@@ -224,4 +224,4 @@ def _version(agent: object, known: str) -> str:
 
 def _error_text(error: Any) -> str:
     more = error.get("additionalDetails")
-    return cut(": ".join(str(part) for part in (error["message"], more) if part), _ERROR_BYTES)
+    return cut_bytes(": ".join(str(part) for part in (error["message"], more) if part), _ERROR_BYTES)

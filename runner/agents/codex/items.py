@@ -6,7 +6,7 @@ from typing import Any
 from runner.agents.codex.settings import BOARD
 from runner.agents.contract import AgentEvent, PermissionAsked, Text, ToolEnd, ToolStart
 from runner.agents.json_lines import json_line
-from runner.text.plain import cut, one_line
+from runner.text.plain import cut_bytes, one_line
 
 MAX_CHARS = 64_000  # of a command: truncated, it could hide a refused part
 _MAX = 1_000  # questions and patches that are remembered
@@ -83,7 +83,7 @@ def started_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
 def ended_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
     """Return the text or the tool's use in a finished item."""
     if item["type"] == "agentMessage":
-        text = cut(str(item["text"]), _TEXT_BYTES)
+        text = cut_bytes(str(item["text"]), _TEXT_BYTES)
         return (Text(text),) if text.strip() else ()
     use = _use(item, repo)
     return (ToolEnd(*use, ok=item.get("status", "completed") == "completed"),) if use else ()

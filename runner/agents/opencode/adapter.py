@@ -4,7 +4,7 @@ from typing import Any
 
 from runner.agents import contract
 from runner.agents.json_lines import JsonLinesDialogue, json_line
-from runner.text.plain import cut, one_line
+from runner.text.plain import cut_bytes, one_line
 
 VERSION = "1.18.33"
 MODELS = {"default": "deepseek-v4-pro", "small": "deepseek-v4-flash"}
@@ -125,7 +125,7 @@ class OpenCodeDialogue(JsonLinesDialogue):
             case "session":
                 return (contract.Session(str(said["session"])[:200], str(said["version"])[:50]),)
             case "text":
-                return (contract.Text(cut(str(said["text"]), _TEXT_BYTES)),)
+                return (contract.Text(cut_bytes(str(said["text"]), _TEXT_BYTES)),)
             case "tool_start" | "tool_end":
                 return self._tool(said)
             case "todo":
@@ -166,7 +166,9 @@ class OpenCodeDialogue(JsonLinesDialogue):
         command = str(said["command"]) or patterns
         if kind == "edit":  # a patch may touch several files
             command = patterns or command.removeprefix(self._repo)
-        return contract.PermissionAsked(str(said["id"])[:200], kind, permission, cut(command, _TEXT_BYTES))
+        return contract.PermissionAsked(
+            str(said["id"])[:200], kind, permission, cut_bytes(command, _TEXT_BYTES)
+        )
 
 
 _SUMMARY_KEYS = ("command", "filePath", "path", "pattern", "description", "tool", "name", "url")

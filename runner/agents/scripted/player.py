@@ -91,7 +91,7 @@ class Player:
         self.place, self.called = "", 0  # the step that is played, and the calls that it made so far
         self.memory = PlayerState(opening["home"], opening["run"], opening["session"])
         # Only the first prompt of a session begins with the briefing; later ones may quote headings.
-        self.memory.kept["title"] = self.memory.kept.get("title") or title_of(opening["prompt"])
+        self.memory.kept["title"] = self.memory.kept.get("title") or prompt_title(opening["prompt"])
         self.scenario = scenario_for(opening["scenario"], self.memory.kept["title"])
 
     def play(self) -> None:
@@ -272,7 +272,7 @@ def write(path: str, text: str) -> None:
         file.write(text)
 
 
-def title_of(prompt: str) -> str:
+def prompt_title(prompt: str) -> str:
     """Return the card's title from the heading that a briefing starts with; empty where there is none."""
     match = re.search(r"^# (?:The card: )?(.+)$", prompt, re.MULTILINE)
     return match[1].strip() if match else ""
@@ -294,7 +294,7 @@ def scenario_for(scenario: dict[str, Any], title: str) -> dict[str, Any]:
 
 def chat(opening: dict[str, Any], wire: Wire) -> None:
     """Answer once: the first rule that is found in the prompt."""
-    title = title_of(opening["prompt"])
+    title = prompt_title(opening["prompt"])
     for rule in scenario_for(opening["scenario"], title).get("chat", []):
         if re.search(rule.get("when", ""), opening["prompt"]):
             wire.say({"type": "say", "text": rule["say"].replace("{{title}}", title)})

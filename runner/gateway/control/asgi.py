@@ -54,7 +54,7 @@ class BodyRoom:
         self._free_bytes += count_bytes
 
 
-async def answer(send: Send, status: int, body: bytes, headers: Headers = ()) -> None:
+async def respond(send: Send, status: int, body: bytes, headers: Headers = ()) -> None:
     """Send a JSON answer in one piece."""
     all_headers = [
         (b"content-type", b"application/json"),

@@ -24,7 +24,7 @@ from runner.gateway.models import prices, routes, upstream
 from runner.gateway.models.proxy import Models
 from runner.gateway.network.addresses import NetworkAccess, NetworkRules
 from runner.gateway.network.authority import Authority
-from runner.gateway.network.proxy import serve
+from runner.gateway.network.proxy import serve_proxy
 from runner.gateway.network.secret_tunnel import SecretTunnels
 from runner.gateway.servers.tool_servers import ToolServers
 from runner.run.provider import Provider
@@ -104,10 +104,10 @@ async def _live(
     try:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(_serve_models(listeners[0], _app(models, uplink, servers)))
-            tasks.create_task(serve(listeners[1], reach, uplink.tell, secrets=secrets))
+            tasks.create_task(serve_proxy(listeners[1], reach, uplink.tell, secrets=secrets))
             for server, listener in zip((s for s in terms.servers if s.hosts), listeners[2:], strict=False):
                 rules = NetworkRules("list", server.hosts, terms.private_hosts, f"tool server {server.name}")
-                tasks.create_task(serve(listener, NetworkAccess(rules), uplink.tell))
+                tasks.create_task(serve_proxy(listener, NetworkAccess(rules), uplink.tell))
             tasks.create_task(_end_at(deadline))
     except BaseException as error:
         uplink.say(Warned(f"the gateway stopped: {type(error).__name__}"))

@@ -18,7 +18,7 @@ _DETAIL_BYTES = 600
 class ProviderFailure:
     """A provider failed to answer a call; `status` is 0 without any answer.
 
-    `final`: no further call is made in this turn, so the run cannot go on; `detail` says what to do.
+    `final`: no further call is made in this turn, so the run cannot go on; `detail` has the next step.
     """
 
     provider: str
@@ -85,7 +85,7 @@ class ServerCallMade:
 
 @dataclass(frozen=True, slots=True)
 class ServerTrouble:
-    """A tool server does not do what the policy says of it; `ended`: nothing is asked of it any more."""
+    """A tool server does not behave as the policy says; `ended`: nothing is asked of it any more."""
 
     server: str
     detail: str

@@ -71,4 +71,4 @@ class Messages(Wire):
 
     def cut(self, message: str) -> bytes:
         """Return the `error` event, the last of a stream."""
-        return sse.packed(self.error(400, "budget", message), "error")
+        return sse.event_bytes(self.error(400, "budget", message), "error")

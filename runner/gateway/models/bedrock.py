@@ -47,7 +47,7 @@ class Bedrock(Upstream):
                 payer = await asyncio.to_thread(self._frozen)
         except TimeoutError as error:
             raise ConnectionError("this machine's credentials of AWS do not come") from error
-        return Outgoing(url, body, signed(url, body, payer, self._provider.region))
+        return Outgoing(url, body, sign_request(url, body, payer, self._provider.region))
 
     def framing(self, kind: str) -> Callable[[bytes], bytes] | None:
         """Return the converter of Amazon's frames to server-sent events."""
@@ -80,7 +80,7 @@ class Frames:
         self._buffer = EventStreamBuffer()
 
     def feed(self, chunk: bytes) -> bytes:
-        """Return the server-sent events that end in `chunk`. Raises ValueError for what is no such stream."""
+        """Return the server-sent events that end in `chunk`. Raises ValueError for other bytes."""
         from botocore.eventstream import ParserError
 
         try:
@@ -96,9 +96,9 @@ def _event(headers: Mapping[str, Any], payload: bytes) -> bytes:
     if headers.get(":message-type") != "event":
         said = given.get("message") or headers.get(":error-message") or kind or "no message"
         error = {"type": _ERRORS.get(kind, "api_error"), "message": str(said)}
-        return sse.packed(json.dumps({"type": "error", "error": error}).encode(), "error")
+        return sse.event_bytes(json.dumps({"type": "error", "error": error}).encode(), "error")
     data = base64.b64decode(str(given.get("bytes", ""))).replace(b"\r", b" ").replace(b"\n", b" ")
-    return sse.packed(data, str(loaded(data).get("type", ""))) if data else b""
+    return sse.event_bytes(data, str(loaded(data).get("type", ""))) if data else b""
 
 
 def translate(provider: BedrockProvider, given: Mapping[str, Any], betas: Iterable[str]) -> tuple[str, bytes]:
@@ -122,7 +122,7 @@ def root(provider: BedrockProvider) -> str:
     return provider.url.rstrip("/") or f"https://bedrock-runtime.{provider.region}.amazonaws.com"
 
 
-def signed(url: str, body: bytes, credentials: Any, region: str) -> tuple[tuple[bytes, bytes], ...]:
+def sign_request(url: str, body: bytes, credentials: Any, region: str) -> tuple[tuple[bytes, bytes], ...]:
     """Return the headers of a request, with its signature (AWS Signature Version 4)."""
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest

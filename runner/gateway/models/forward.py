@@ -8,7 +8,7 @@ import httpx2
 
 from runner.agents.contract import Usage
 from runner.errors import RunnerError
-from runner.gateway.control.asgi import Headers, Send, answer
+from runner.gateway.control.asgi import Headers, Send, respond
 from runner.gateway.control.messages import Answering, CallRefusal, GatewayMessage, Warned
 from runner.gateway.control.terms import Waits
 from runner.gateway.models import routes, sse
@@ -16,7 +16,7 @@ from runner.gateway.models.limits import SETTINGS, Streaks
 from runner.gateway.models.meter import Meter
 from runner.gateway.models.protocol import ModelRequest, loaded
 from runner.gateway.models.routes import Route, upstream_of
-from runner.gateway.models.upstream import AgentRequest, CredentialsError, Upstream, returned
+from runner.gateway.models.upstream import AgentRequest, CredentialsError, Upstream, returned_headers
 from runner.run.provider import Provider
 from runner.text.plain import one_line, redact
 
@@ -84,7 +84,7 @@ class Forward:
             if call.started:
                 raise CutError(detail) from failure
             status = failure.status if failure.status in _BAD_KEY else 502
-            await answer(send, status, call.route.wire.error(status, "provider", failure_event.detail))
+            await respond(send, status, call.route.wire.error(status, "provider", failure_event.detail))
 
     def report_usage(self, call: ModelCall, *, asked_in_vain: bool) -> None:
         """Report a call's usage, once."""
@@ -120,7 +120,7 @@ class Forward:
         try:
             if name not in self._upstreams:
                 self._upstreams[name] = upstream_of(call.provider)
-            return routes.request(await self._upstreams[name].outgoing(incoming), self._waits)
+            return routes.provider_request(await self._upstreams[name].outgoing(incoming), self._waits)
         except CredentialsError as error:
             raise _FailedError(401, str(error)) from error
         except ConnectionError as error:
@@ -140,7 +140,7 @@ class Forward:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         framing = self._upstreams[name].framing(kind)
         streamed = call.accepted and (kind == sse.KIND or framing is not None)
-        headers = returned(response.headers.raw, streamed=streamed)
+        headers = returned_headers(response.headers.raw, streamed=streamed)
         if streamed and framing:
             headers = [(b"content-type", sse.KIND.encode()), *(h for h in headers if h[0] != b"content-type")]
         if call.request.changed:

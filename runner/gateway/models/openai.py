@@ -81,7 +81,7 @@ class Responses(_OpenAI):
             "error": {"code": _CODES["budget"], "message": message},
         }
         last = {"type": "response.failed", "response": failed}
-        return sse.packed(json.dumps(last).encode(), "response.failed")
+        return sse.event_bytes(json.dumps(last).encode(), "response.failed")
 
     @staticmethod
     def _end(reading: Reading, response: object) -> None:

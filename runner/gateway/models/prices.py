@@ -111,7 +111,7 @@ def price_of(provider: Provider, model: str) -> ModelPrice:
 
 
 def _own(price: TokenPrice) -> ModelPrice:
-    """Return the operator's price; a cached token costs what any other does, written or read."""
+    """Return the operator's price; a cached token costs as much as any other, written or read."""
     rates = types.ModelPrice(
         input_mtok=Decimal(str(price.input_usd)), output_mtok=Decimal(str(price.output_usd))
     )

@@ -133,7 +133,7 @@ class Wire(ABC):
 
     def cut(self, message: str) -> bytes:
         """Return the event that ends a stream which the gateway cuts."""
-        return sse.packed(self.error(400, "budget", message))
+        return sse.event_bytes(self.error(400, "budget", message))
 
 
 def parsed(body: bytes) -> dict[str, Any]:

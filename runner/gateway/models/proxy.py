@@ -78,12 +78,12 @@ class Models:
         path, method = scope["path"], scope["method"]
         route = ROUTES.get(path) if method == "POST" else None
         if method == "HEAD":  # Claude Code looks in this way whether there is anybody
-            await asgi.answer(send, 200, b"")
+            await asgi.respond(send, 200, b"")
         elif method == "GET" and path in LISTS:
-            await asgi.answer(send, 200, models_listed(LISTS[path], self._terms.models))
+            await asgi.respond(send, 200, models_listed(LISTS[path], self._terms.models))
         elif route is None:
             wire = wire_of(path)
-            await asgi.answer(
+            await asgi.respond(
                 send, 404, wire.error(404, "route", f"the gateway has no {method} {path[:200]}")
             )
         else:
@@ -96,7 +96,7 @@ class Models:
             body = await self._room.read(receive)
             held_bytes = len(body)
             if route.free and isinstance(provider, BedrockProvider):  # clients estimate then
-                await asgi.answer(send, 404, route.wire.error(404, "route", "Bedrock counts no tokens"))
+                await asgi.respond(send, 404, route.wire.error(404, "route", "Bedrock counts no tokens"))
                 return
             request = self._read_request(route, body)
             meter = None if route.free else self._meter(route.wire, provider, request)
@@ -231,7 +231,7 @@ class Models:
             self._uplink.say(CallRefusal(refused.kind, refused.detail, refused.needs_usd))
         status = _STATUS.get(refused.kind, 400)
         body = wire.error(status, refused.kind, refused.detail)
-        await asgi.answer(send, status, body, _LATER if refused.kind == "rate" else _FINAL)
+        await asgi.respond(send, status, body, _LATER if refused.kind == "rate" else _FINAL)
 
     def _shut(self) -> None:
         for work in self._live:

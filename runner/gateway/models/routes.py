@@ -68,7 +68,7 @@ def open_transport() -> httpx2.AsyncHTTPTransport:
     return httpx2.AsyncHTTPTransport(verify=trust(), trust_env=False, limits=limits)
 
 
-def request(outgoing: Outgoing, waits: Waits) -> httpx2.Request:
+def provider_request(outgoing: Outgoing, waits: Waits) -> httpx2.Request:
     """Return the request to a provider."""
     address = httpx2.URL(outgoing.url)
     sent = [

@@ -57,7 +57,7 @@ def _payload(event: bytes) -> bytes:
     return b"\n".join(line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:"))
 
 
-def packed(payload: bytes, name: str = "") -> bytes:
+def event_bytes(payload: bytes, name: str = "") -> bytes:
     """Return one event in its wire format."""
     head = f"event: {name}\n".encode() if name else b""
     return head + b"data: " + payload + b"\n\n"

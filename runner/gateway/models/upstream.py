@@ -111,7 +111,7 @@ def trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def returned(headers: RawHeaders, *, streamed: bool) -> list[tuple[bytes, bytes]]:
+def returned_headers(headers: RawHeaders, *, streamed: bool) -> list[tuple[bytes, bytes]]:
     """Return the headers that the client gets; a stream may be cut, so it has no length."""
     drop = _NOT_RETURNED | ({b"content-length"} if streamed else set())
     return list(_kept(headers, drop))

@@ -94,7 +94,7 @@ class NetworkAccess:
 
     def refusal(self, host: str, port: int) -> str:
         """Return why that host may not be asked for, for the agent; empty when it may."""
-        return refusal(self.granted, host, port) or refusal(self._now, host, port)
+        return address_refusal(self.granted, host, port) or address_refusal(self._now, host, port)
 
 
 def host_and_port(text: str, default_port: int | None = None) -> tuple[str, int]:
@@ -122,7 +122,7 @@ def literal(host: str) -> Address | None:
         return None
 
 
-def refusal(rules: NetworkRules, host: str, port: int) -> str:
+def address_refusal(rules: NetworkRules, host: str, port: int) -> str:
     """Return why that host may not be asked for, for the agent; empty when it may."""
     where = f"`tools: {{network: […]}}` of the {rules.by}"
     match rules.network:
@@ -136,18 +136,22 @@ def refusal(rules: NetworkRules, host: str, port: int) -> str:
     return f"network: none does not allow {host}: set {where}"
 
 
-def reachable(rules: NetworkRules, host: str, port: int, addresses: Iterable[Address]) -> tuple[Address, ...]:
+def reachable_addresses(
+    rules: NetworkRules, host: str, port: int, addresses: Iterable[Address]
+) -> tuple[Address, ...]:
     """Return the allowed addresses of `host`: public ones, and private ones of the operator's hosts.
 
     Addresses of metadata services are never allowed.
     """
     private = _matches(rules.private_hosts, host, port)
     return tuple(
-        address for address in addresses if is_public(address) or (private and may_be_private(address))
+        address
+        for address in addresses
+        if is_public_address(address) or (private and may_be_private(address))
     )
 
 
-def is_public(address: Address) -> bool:
+def is_public_address(address: Address) -> bool:
     """Whether an address belongs to the internet, and not to this machine or a private network."""
     address = _plain(address)
     if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_V6:

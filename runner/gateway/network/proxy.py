@@ -12,9 +12,24 @@ from dataclasses import dataclass, replace
 import h11
 
 from runner.gateway.control.messages import HostRequest, Warned, written
-from runner.gateway.network.addresses import Address, BadAuthorityError, NetworkAccess, literal, reachable
+from runner.gateway.network.addresses import (
+    Address,
+    BadAuthorityError,
+    NetworkAccess,
+    literal,
+    reachable_addresses,
+)
 from runner.gateway.network.refused import RequestRefusedError
-from runner.gateway.network.relay import CHUNK_BYTES, Ends, both, closed, drain, pump, request_of, send_body
+from runner.gateway.network.relay import (
+    CHUNK_BYTES,
+    Ends,
+    both,
+    closed,
+    drain_stream,
+    pump,
+    read_request,
+    send_body,
+)
 from runner.gateway.network.request import BadRequestError, ProxyRequest, onward, target_of
 from runner.gateway.network.secret_tunnel import SecretTunnels
 from runner.gateway.network.tls_hello import HANDSHAKE, UNRECOGNIZED_NAME, BadHelloError, Hellos
@@ -46,7 +61,7 @@ async def resolved(host: str) -> tuple[Address, ...]:
     return tuple(address for address in map(literal, texts) if address is not None)
 
 
-async def serve(
+async def serve_proxy(
     listener: socket.socket,
     reach: NetworkAccess,
     tell: Tell,
@@ -106,7 +121,7 @@ class _Proxy:
             await self._connect(reader, writer)
         except RequestRefusedError as refused:
             writer.write(refused.answer)
-            await drain(reader, writer)
+            await drain_stream(reader, writer)
         except OSError:  # one of the two is gone or fell silent
             return
         await closed(writer)
@@ -123,7 +138,7 @@ class _Proxy:
         head = h11.Connection(h11.SERVER, max_incomplete_event_size=self._limits.head_bytes)
         try:
             async with asyncio.timeout(self._limits.head_s):
-                request = target_of(await request_of(head, reader))
+                request = target_of(await read_request(head, reader))
         except (BadRequestError, BadAuthorityError, h11.RemoteProtocolError) as error:
             raise RequestRefusedError(400, str(error)) from error
         upstream_reader, upstream = await self._reach(request)
@@ -144,7 +159,7 @@ class _Proxy:
         """Connect to the requested host, or refuse it."""
         why = self._open_to.refusal(request.host, request.port)
         addresses = () if why else await self._addresses(request)
-        permitted = reachable(self._open_to.granted, request.host, request.port, addresses)
+        permitted = reachable_addresses(self._open_to.granted, request.host, request.port, addresses)
         if not why and not permitted:
             why = f"network: {request.host} has no public address: only the operator can allow a private one"
         self._report_once(request, why)

@@ -19,7 +19,7 @@ class Reads(Protocol):
         """Return at most `n` bytes."""
 
 
-async def request_of(head: h11.Connection, reader: Reads) -> h11.Request:
+async def read_request(head: h11.Connection, reader: Reads) -> h11.Request:
     """Return the next request. Raises ConnectionResetError when none comes, and h11's own errors."""
     while True:
         event = head.next_event()
@@ -68,7 +68,7 @@ async def pump(
         writer.write_eof()
 
 
-async def drain(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def drain_stream(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Read the rest: a socket closed with unread bytes would discard its answer."""
     with suppress(OSError):
         writer.write_eof()

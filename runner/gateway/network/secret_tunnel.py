@@ -14,7 +14,7 @@ from runner.gateway.network.added_header import AddedHeader, Mask, with_secrets
 from runner.gateway.network.addresses import BadAuthorityError
 from runner.gateway.network.authority import Authority
 from runner.gateway.network.refused import RequestRefusedError
-from runner.gateway.network.relay import CHUNK_BYTES, Ends, both, request_of, send_body
+from runner.gateway.network.relay import CHUNK_BYTES, Ends, both, read_request, send_body
 from runner.gateway.network.request import BadRequestError
 from runner.gateway.network.tls_end import TlsEnd
 
@@ -66,7 +66,7 @@ class SecretTunnels:
 
     async def _read(self, head: h11.Connection, client: TlsEnd) -> h11.Request:
         try:
-            return await request_of(head, client)
+            return await read_request(head, client)
         except h11.RemoteProtocolError as error:
             raise RequestRefusedError(400, str(error)) from error
 

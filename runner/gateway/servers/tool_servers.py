@@ -104,8 +104,10 @@ class ToolServers:
         except ToolServerError as error:
             if error.outcome == "gone":
                 self._trouble(server, str(error))
-            return error.outcome, offer.result_text(server.terms.name, _text(str(error)), server.terms.hidden)
-        text = offer.result_text(server.terms.name, result, server.terms.hidden)
+            return error.outcome, offer.tool_result_text(
+                server.terms.name, _text(str(error)), server.terms.hidden
+            )
+        text = offer.tool_result_text(server.terms.name, result, server.terms.hidden)
         return ("error" if result.get("isError") else "ok"), text
 
     async def _begin(self, server: _Server) -> None:

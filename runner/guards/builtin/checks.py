@@ -23,9 +23,9 @@ def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
 
 
 def _what(touched: Touched, rules: Guards) -> str:
-    if what := ci_files.whole(touched.path):
+    if what := ci_files.why_decisive(touched.path):
         return what
-    if ci_files.named(touched.path, rules.checks):
+    if ci_files.is_named(touched.path, rules.checks):
         return "is run by the checks"
     if ci_files.has_sections(touched.path):
         return _sections(touched)

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from runner.guards.contract import Breach, Change, breach
-from runner.guards.path_patterns import folded
+from runner.guards.path_patterns import fold_case
 from runner.run.run_spec import Guards
 
 FINDS = "Manifests and lock files of package managers"
@@ -37,7 +37,7 @@ _ADVICE = "take the change of dependencies out; ask people where the work cannot
 def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield every manifest and lock file that changes."""
     for touched in change.touched:
-        plain = folded(touched.path)
+        plain = fold_case(touched.path)
         if _NAMES.fullmatch(plain.rsplit("/", 1)[-1]) or _FOLDERS.search(plain):
             rule = f"dependencies: {rules.action('dependencies')}"
             yield breach(touched, rule, "says what is installed", _ADVICE)

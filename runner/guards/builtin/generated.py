@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 from runner.guards.contract import Breach, Change, breach
-from runner.guards.path_patterns import folded
+from runner.guards.path_patterns import fold_case
 from runner.run.run_spec import Guards
 
 FINDS = "New files that tools make, such as `node_modules`, `dist`, `*.pyc`"
@@ -27,6 +27,6 @@ def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield new files that look generated; files that the repository has already may change."""
     rule = f"generated: {rules.action('generated')}"
     for touched in change.touched:
-        plain = folded(touched.path)
+        plain = fold_case(touched.path)
         if touched.is_new and (_FOLDERS.search(plain) or _FILES.fullmatch(plain.rsplit("/", 1)[-1])):
             yield breach(touched, rule, "looks made by a tool, not written", _ADVICE)

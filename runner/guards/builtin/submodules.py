@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from runner.guards.contract import SUBMODULE, Breach, Change, breach
-from runner.guards.path_patterns import folded
+from runner.guards.path_patterns import fold_case
 from runner.run.run_spec import Guards
 
 FINDS = "Submodules and `.gitmodules`"
@@ -17,5 +17,5 @@ def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     for touched in change.touched:
         if SUBMODULE in (touched.mode, touched.before_mode):
             yield breach(touched, rule, "is a submodule", _ADVICE)
-        elif folded(touched.path.rsplit("/", 1)[-1]) == ".gitmodules":
+        elif fold_case(touched.path.rsplit("/", 1)[-1]) == ".gitmodules":
             yield breach(touched, rule, "says where submodules come from", _ADVICE)

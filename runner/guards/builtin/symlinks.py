@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from runner.guards.contract import LINK, NOTHING, Breach, Change, Touched, breach
-from runner.guards.path_patterns import folded, protected
+from runner.guards.path_patterns import fold_case, protected
 from runner.run.run_spec import Guards
 
 FINDS = "Links that are absolute, lead out of the repository or to what is protected, or replace a file"
@@ -14,7 +14,7 @@ _ADVICE = "remove the link; put a file of its own there"
 def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """Yield links that are more than a short way to a neighbour."""
     gone = {
-        (touched.commit, folded(touched.path).split("/")[0])
+        (touched.commit, fold_case(touched.path).split("/")[0])
         for touched in change.touched
         if touched.mode == NOTHING
     }
@@ -31,7 +31,7 @@ def _why_not(touched: Touched, rules: Guards) -> str:
     place = _resolved(touched.path, touched.target)
     if place is None:
         return "is a link that leads out of the repository"
-    if not place or folded(place[0]) == ".git":
+    if not place or fold_case(place[0]) == ".git":
         return "is a link to the whole repository, or to git's own files"
     if protected(["/".join(place)], rules.protect):
         return "is a link to what is protected"
@@ -42,7 +42,7 @@ def _stands_in(touched: Touched, gone: set[tuple[str, str]]) -> str:
     """Return which file or folder of that name the link replaces, as the end of a sentence."""
     if touched.before_mode not in (NOTHING, LINK):
         return "is a link in the place of a file"
-    if "/" not in touched.path and (touched.commit, folded(touched.path)) in gone:
+    if "/" not in touched.path and (touched.commit, fold_case(touched.path)) in gone:
         return "is a link in the place of a folder"
     return ""
 

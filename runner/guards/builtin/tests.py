@@ -26,7 +26,7 @@ def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     """
     rule = f"tests: {rules.action('tests')}"
     ends = [touched for touched in change.touched if not touched.commit]
-    files = [touched for touched in ends if weakened_tests.kind_of(touched.path) != weakened_tests.NOWHERE]
+    files = [touched for touched in ends if weakened_tests.test_kind(touched.path) != weakened_tests.NOWHERE]
     tricks = {touched.path: tuple(_tricks(touched.path, touched.lines)) for touched in ends}
     old = ends if any(tricks.values()) else []  # what went is looked through only where something came
     before = Counter(trick for touched in old for _, trick in _tricks(touched.path, enumerate(touched.gone)))
@@ -54,7 +54,7 @@ def _tricks(path: str, lines: Iterable[tuple[int, str]]) -> Iterator[tuple[int, 
     """Yield each line that weakens checks, with its number."""
     texts = dict(lines)
     for number, what in weakened_tests.tricks(path, texts.items()):
-        yield number, (what, weakened_tests.plain(texts[number]), texts[number][:1].isspace())
+        yield number, (what, weakened_tests.code_line(texts[number]), texts[number][:1].isspace())
 
 
 def _new_tricks(there: Iterable[tuple[int, _Trick]], before: Counter[_Trick]) -> Iterator[tuple[int, str]]:
@@ -92,7 +92,7 @@ def _moved(path: str, lines: Counter[str], more: dict[str, Counter[str]], count:
     total = 0
     for other, gained in more.items():
         same = weakened_tests.language(other) == weakened_tests.language(path)
-        if same and weakened_tests.kind_of(other) >= weakened_tests.kind_of(path):
+        if same and weakened_tests.test_kind(other) >= weakened_tests.test_kind(path):
             both = lines & gained
             total += _sum(count, both)
             lines, more[other] = lines - both, gained - both
@@ -100,7 +100,7 @@ def _moved(path: str, lines: Counter[str], more: dict[str, Counter[str]], count:
 
 
 def _counting(count: _Count, texts: Iterable[str]) -> Counter[str]:
-    return Counter(filter(count, map(weakened_tests.plain, texts)))
+    return Counter(filter(count, map(weakened_tests.code_line, texts)))
 
 
 def _sum(count: _Count, lines: Counter[str]) -> int:

@@ -17,7 +17,7 @@ from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
 from runner.workspaces.docker import seeds, sweeping
 from runner.workspaces.docker.cell import Cell, locked
-from runner.workspaces.docker.container import problem_with, start
+from runner.workspaces.docker.container import problem_with, start_container
 from runner.workspaces.docker.engine import Engine, Image, engine_address
 from runner.workspaces.docker.programs import programs
 from runner.workspaces.docker.tool_server import RESOURCES, ToolServerContainer
@@ -74,7 +74,7 @@ class DockerWorkspace(Folder):
         commits: bool = True,
         gateway: Path | None = None,
         hides: Sequence[str] = (),
-        beside: int | None = None,
+        side_channel: int | None = None,
     ) -> Child:
         """Start `argv` in a new container; see the contract. Raises the errors of this folder too."""
         self.changes += writable
@@ -93,7 +93,7 @@ class DockerWorkspace(Folder):
             binds.append(Bind(gateway.absolute(), _SOCKETS))
             command = ("/bin/sh", f"{LAYOUT.player}/enter.sh", *command)
         cell = self._cell(locked(*command), given, tuple(binds))
-        return start(self._engine, cell, cap_bytes=cap_bytes, beside=beside)
+        return start_container(self._engine, cell, cap_bytes=cap_bytes, side_channel=side_channel)
 
     def serve(
         self, server: ToolServerSpec, wire: int, errors: int, *, network: Path | None, env: Mapping[str, str]
@@ -127,13 +127,13 @@ class DockerWorkspace(Folder):
         """Unpack the image of this key and base image; `.git` is untouched."""
         binds = (*self._binds(True), Bind(self.plain_git(), f"{LAYOUT.repo}/.git"))
         name = seeds.seed_name(self._home, self._image.image_id, key)
-        return seeds.restore(self._engine, self._cell((), {}, binds), name)
+        return seeds.restore_seed(self._engine, self._cell((), {}, binds), name)
 
     def keep_setup(self, key: str) -> None:
         """Make an image of the home and of the untracked files here."""
         name = seeds.seed_name(self._home, self._image.image_id, key)
         cell = self._cell((), {}, self._binds(False))
-        seeds.keep(self._engine, cell, name, self._uid, self._gid)
+        seeds.keep_seed(self._engine, cell, name, self._uid, self._gid)
 
     def destroy(self) -> None:
         """Remove the containers, then the folder."""
@@ -205,7 +205,7 @@ class Docker:
         if self.problem():
             return
         engine, home = Engine(self._address()), sweeping.home_of(places.workspaces)
-        yield from sweeping.dead(engine, home, alive)
+        yield from sweeping.dead_containers(engine, home, alive)
         yield from seeds.old(engine, home)
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:

@@ -39,7 +39,7 @@ def locked(*argv: str) -> tuple[str, ...]:
     return ("python3", "-I", "-S", "-B", f"{INSIDE.player}/lock.py", *argv)
 
 
-def description(cell: Cell) -> dict[str, Any]:
+def container_config(cell: Cell) -> dict[str, Any]:
     """Return the docker-py arguments of `create_container`, without the host's part."""
     return {
         "image": cell.image,

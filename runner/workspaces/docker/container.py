@@ -81,7 +81,7 @@ class Container(Child):
         cell: Cell,
         *,
         cap_bytes: int,
-        beside: int | None = None,
+        side_channel: int | None = None,
         keeps: bool = False,
     ) -> None:
         """Start it. Raises SpawnError; the caller then removes it. `keeps`: the caller always does."""
@@ -94,7 +94,7 @@ class Container(Child):
             env=cli_environment(),
             cwd=Path("/"),
             cap_bytes=cap_bytes,
-            beside=beside,
+            side_channel=side_channel,
         )
 
     @property
@@ -157,11 +157,13 @@ class Container(Child):
         super()._kill()
 
 
-def start(engine: Engine, cell: Cell, *, cap_bytes: int, beside: int | None = None) -> Container:
+def start_container(
+    engine: Engine, cell: Cell, *, cap_bytes: int, side_channel: int | None = None
+) -> Container:
     """Create and start a container. Raises SpawnError or an error of the engine; nothing is left then."""
     container_id = engine.create(cell)
     try:
-        return Container(engine, container_id, cell, cap_bytes=cap_bytes, beside=beside)
+        return Container(engine, container_id, cell, cap_bytes=cap_bytes, side_channel=side_channel)
     except BaseException:
         with contextlib.suppress(RunnerError):
             engine.remove(container_id)

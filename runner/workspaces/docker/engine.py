@@ -12,7 +12,7 @@ import requests
 import docker
 from ledger.ids import RunId
 from runner.workspaces.docker import errors
-from runner.workspaces.docker.cell import Cell, description, lockdown
+from runner.workspaces.docker.cell import Cell, container_config, lockdown
 
 DEFAULT_ADDRESS = "unix:///var/run/docker.sock"
 _CALL_S = 30
@@ -80,7 +80,7 @@ class Engine:
             cpus = _machine_cpus(os.getpid(), self.address)
             try:
                 settings = client.create_host_config(**lockdown(cell, cpus))
-                made = client.create_container(**description(cell), host_config=settings)
+                made = client.create_container(**container_config(cell), host_config=settings)
             except docker.errors.ImageNotFound as error:
                 raise errors.ImageMissingError(cell.image) from error
             return str(made["Id"])

@@ -15,7 +15,7 @@ from runner.errors import RunnerError, WorkspaceError
 from runner.exec.child import finish
 from runner.workspaces.contract import Leftover
 from runner.workspaces.docker.cell import Cell, locked
-from runner.workspaces.docker.container import Container, start
+from runner.workspaces.docker.container import Container, start_container
 from runner.workspaces.docker.engine import Engine
 from runner.workspaces.docker.errors import ImageMissingError
 
@@ -44,7 +44,7 @@ def seed_name(home: str, base_image_id: str, key: str) -> str:
     return f"{REPOSITORY}:{digest}"
 
 
-def keep(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None:
+def keep_seed(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None:
     """Make the image `name` of the cell's folders. `cell` is made from the base image.
 
     Raises WorkspaceError when packing fails, or an error of the engine.
@@ -64,11 +64,11 @@ def keep(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None:
             engine.remove(container_id)
 
 
-def restore(engine: Engine, cell: Cell, name: str) -> bool:
+def restore_seed(engine: Engine, cell: Cell, name: str) -> bool:
     """Unpack the image `name` into the cell's folders; False when it is missing or damaged."""
     unpacking = replace(cell, image=name, argv=locked("/bin/sh", "-c", _UNPACK))
     try:
-        child = start(engine, unpacking, cap_bytes=_OUTPUT_BYTES)
+        child = start_container(engine, unpacking, cap_bytes=_OUTPUT_BYTES)
     except ImageMissingError:
         return False
     ran = finish(child, what="bringing back what set-up made", timeout_s=_PACK_S, beat=lambda: None)

@@ -53,7 +53,7 @@ def remove_all(engine: Engine, home: str, card_id: CardId) -> None:
         engine.remove(container.container_id)
 
 
-def dead(engine: Engine, home: str, alive: Callable[[RunId, int], bool]) -> Iterator[Leftover]:
+def dead_containers(engine: Engine, home: str, alive: Callable[[RunId, int], bool]) -> Iterator[Leftover]:
     """Yield the containers of dead claims."""
     for container in engine.find({HOME_LABEL: home}):
         if not alive(container.run_id, container.generation):

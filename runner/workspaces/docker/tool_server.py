@@ -16,7 +16,7 @@ _END_S = 5.0
 
 
 class ToolServerContainer:
-    """One started container; `close` removes it in every case, and the sweep what a crash leaves."""
+    """One started container; `close` removes it in every case, and the sweep after a crash."""
 
     def __init__(self, engine: Engine, cell: Cell, wire: int, errors: int) -> None:
         """Create and start it. Raises SpawnError or an error of the engine; nothing is left then."""

@@ -63,7 +63,7 @@ class LocalWorkspace(Folder):
         commits: bool = True,
         gateway: Path | None = None,  # noqa: ARG002 - there is none here
         hides: Sequence[str] = (),
-        beside: int | None = None,
+        side_channel: int | None = None,
     ) -> Child:
         """Start `argv` with no environment but `env`; see the contract. Without a sandbox all is seen."""
         self.changes += writable or bool(self._problem)
@@ -90,7 +90,7 @@ class LocalWorkspace(Folder):
                 cap_bytes=cap_bytes,
                 inherits=inherited,
                 expendable=True,
-                beside=beside,
+                side_channel=side_channel,
             )
         finally:
             for descriptor in inherited:

@@ -127,7 +127,7 @@ def document(engine: Engine) -> dict[str, Any]:
         with event_store.writing(engine) as db:
             event_store.append(db, event, at=AT + timedelta(seconds=number))
     with event_store.reading(engine) as db:
-        found: dict[str, Any] = json.loads(json.dumps(trail.make(db, R1, at=AT)))
+        found: dict[str, Any] = json.loads(json.dumps(trail.make_trail(db, R1, at=AT)))
     return found
 
 

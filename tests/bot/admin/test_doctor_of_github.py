@@ -131,7 +131,7 @@ def test_what_was_refused_too_often_is_not_promised_to_be_fixed(cardinal: Cardin
     one.status_code, one.status, one.delivered_at = 502, "failed to connect", cardinal.clock()
     later = replace(doctor_context(cardinal), now=cardinal.clock() + RETENTION)
     (finding,) = github.deliveries(later)
-    assert (finding.mends, "say" in finding.next_step or "said" in finding.next_step) == ("", True)
+    assert (finding.mends, "written again" in finding.next_step) == ("", True)
 
 
 def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardinal: Cardinal) -> None:
@@ -240,7 +240,7 @@ def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tm
     assert json.loads(texts["cardinal-bundle/findings.json"])[0]["found"] == "it says [redacted]"
     assert "private_key" in json.loads(texts["cardinal-bundle/settings.json"])
     kept = Delivery(DeliveryId("x"), "ping", "", b"{}", cardinal.clock())
-    assert inbox.store(cardinal.services.engine, kept)
+    assert inbox.store_deliveries(cardinal.services.engine, kept)
 
 
 @pytest.fixture
@@ -263,7 +263,7 @@ def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
     thread.start()
     address = f"http://127.0.0.1:{server.server_port}"
     (config.home / "run").mkdir(parents=True, exist_ok=True)
-    lock_file.record(config.home, Presence(os.getpid(), address, {}))
+    lock_file.record_presence(config.home, Presence(os.getpid(), address, {}))
     try:
         yield address
     finally:
@@ -276,7 +276,7 @@ def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
 def test_the_receiver_takes_what_is_signed_and_the_ping_leads_to_nothing(cardinal: Cardinal) -> None:
     before = cardinal.count()
     (finding,) = github.signature(doctor_context(cardinal))
-    assert finding == CheckResult("signature", Level.OK, "what is signed is taken, what is not is refused")
+    assert finding == CheckResult("signature", Level.OK, "signed deliveries are taken, others are refused")
     cardinal.catch_up()
     assert cardinal.count() == before
 
@@ -292,6 +292,6 @@ def test_a_receiver_with_another_secret_is_found(cardinal: Cardinal) -> None:
 
 def test_a_receiver_that_is_gone_is_found(cardinal: Cardinal) -> None:
     (cardinal.services.config.home / "run").mkdir(parents=True, exist_ok=True)
-    lock_file.record(cardinal.services.config.home, Presence(os.getpid(), "http://127.0.0.1:9", {}))
+    lock_file.record_presence(cardinal.services.config.home, Presence(os.getpid(), "http://127.0.0.1:9", {}))
     (finding,) = github.signature(doctor_context(cardinal))
     assert (finding.level, "does not answer" in finding.message) == (Level.FAIL, True)

@@ -26,7 +26,7 @@ def kept(cardinal: Cardinal, subject: ExaminationSubject) -> dict[str, Examinati
 def test_each_host_is_looked_at_and_the_rest_once_for_all(cardinal: Cardinal) -> None:
     home = cardinal.services.config.home
     (home / "run").mkdir(parents=True, exist_ok=True)
-    lock_file.record(home, Presence(os.getpid(), "http://127.0.0.1:1", {}))
+    lock_file.record_presence(home, Presence(os.getpid(), "http://127.0.0.1:1", {}))
     for host in ("b", "c", "b"):
         examine_due(replace(cardinal.services, host=host))
     of_hosts, of_all = kept(cardinal, HOST), kept(cardinal, ALL)

@@ -163,7 +163,7 @@ def test_the_inbox_is_filtered(cardinal: Cardinal, story: Engine) -> None:
     with event_store.writing(story) as db:
         event_store.append(db, card(7, "Merge me", CardState.BLOCKED), at=AT)
     held = cardinal("inbox", "--search", "merge")
-    assert held.stdout == "waiting for nobody: 1 card, `cardinal inbox --all` says for what\n"
+    assert held.stdout == "waiting for nobody: 1 card, `cardinal inbox --all` lists them\n"
 
 
 def test_a_card_is_no_run_and_another_command_prints_it(cardinal: Cardinal, story: Engine) -> None:
@@ -349,8 +349,8 @@ def test_while_nothing_runs_explain_and_board_say_so_and_promise_nothing(
     assert cardinal("board").stdout.startswith(f"{away}\nacme/1  Shop board\n")
     (config.home / TRIAL).touch()
     assert cardinal("board").stdout.startswith(away.replace("cardinal up", "cardinal try"))
-    with lock_file.hold(config.home):
-        lock_file.record(config.home, lock_file.Presence(os.getpid(), "http://127.0.0.1:1", {}))
+    with lock_file.hold_lock(config.home):
+        lock_file.record_presence(config.home, lock_file.Presence(os.getpid(), "http://127.0.0.1:1", {}))
         assert "does not run" not in cardinal("explain", "acme/shop#1").stdout + cardinal("board").stdout
 
 

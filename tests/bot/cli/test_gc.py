@@ -22,7 +22,7 @@ from tests.bot.cli.conftest import Cardinal
 def test_what_nobody_needs_is_named_by_a_dry_run_and_then_removed_once(
     cardinal: Cardinal, engine: Engine, config: Config
 ) -> None:
-    places = builder.places(config)
+    places = builder.artifact_places(config)
     workspaces.load("local").open(places, Tenancy(CardId("PVTI_gone")))
     store = store_of(places)
     orphan = store.keep("of nobody").digest

@@ -38,7 +38,7 @@ def shell(pages: Pages, tmp_path: Path) -> "object":
 
 
 def test_every_operation_is_a_command_and_a_job_is_driven_from_a_shell(pages: Pages, shell: Shell) -> None:
-    assert set(_operations.named().values()) == set(OPERATIONS.names())
+    assert set(_operations.operations_by_name().values()) == set(OPERATIONS.names())
     item = at_work(pages)
     card, run = pages.cardinal.card(item), pages.cardinal.run_of(item)
     name = f"{card.repository}#{card.number}"
@@ -166,4 +166,4 @@ def test_a_second_try_has_the_key_of_the_first(monkeypatch: pytest.MonkeyPatch) 
 def test_a_filter_that_mostly_drafts_fit_does_nothing_in_silence() -> None:
     page = {"jobs": [{"repository": "", "number": 0}], "next": "more"}
     with pytest.raises(CliError, match="too many cards fit"):
-        _bulk.names(lambda *_: page, ["column=Tasks"], 100)
+        _bulk.job_names(lambda *_: page, ["column=Tasks"], 100)

@@ -27,7 +27,7 @@ def test_a_policy_file_is_judged_as_strictly_as_cardinal_does(cardinal: Cardinal
     assert "ends before an agent is started" in cardinal("policy", "validate", str(good)).stdout
     good.write_text("version: 1\nrepository: {validation: none}\n")
     assert json.loads(cardinal("policy", "validate", str(good), "--json").stdout)["hints"] == [
-        "validation is none: nothing checks what agents do in this repository"
+        "validation is none: nothing checks agents' work in this repository"
     ]
     result = cardinal("policy", "validate", str(bad), "--json")
     assert result.exit_code == 1
@@ -133,14 +133,14 @@ def test_a_backup_comes_back(cardinal: Cardinal, config: Config, story: Engine, 
 
 def test_quarantined_deliveries_are_listed_and_tried_again(cardinal: Cardinal, engine: Engine) -> None:
     delivery_id = DeliveryId("d-1")
-    inbox.store(engine, Delivery(delivery_id, "issues", "edited", b"{}", AT))
+    inbox.store_deliveries(engine, Delivery(delivery_id, "issues", "edited", b"{}", AT))
     claimed = inbox.claim(engine, delivery_id, lease_s=1)
     assert claimed is not None
-    inbox.fail(engine, claimed, "KeyError: number", retry_in_s=1, max_attempts=1)
+    inbox.record_failure(engine, claimed, "KeyError: number", retry_in_s=1, max_attempts=1)
     assert "KeyError: number" in cardinal("replay").stdout
-    assert inbox.due(engine, limit=1) == ()
+    assert inbox.due_deliveries(engine, limit=1) == ()
     assert printed(cardinal("replay", "d-1", "--json")) == {"replayed": ["d-1"]}
-    assert inbox.due(engine, limit=1) == (delivery_id,)
+    assert inbox.due_deliveries(engine, limit=1) == (delivery_id,)
     assert cardinal("replay", "d-1").exit_code == 2
     assert printed(cardinal("replay", "--all", "--json")) == {"replayed": []}
 

@@ -42,9 +42,9 @@ def hang(path: str) -> None:
 
 def work(name: str) -> None:
     """Be the worker of this queue, for the jobs here."""
-    client = redis.connect(config.read(os.environ, Path.cwd()))
+    client = redis.connect_redis(config.read(os.environ, Path.cwd()))
     calls = {f"{__name__}.{job.__name__}": job for job in (note, fail, hang)}
-    workers.work(client, QueueName(name), lambda: _say("ready"), calls=calls, host="b")
+    workers.work_queue(client, QueueName(name), lambda: _say("ready"), calls=calls, host="b")
 
 
 def _live(folder: str, name: str, ready: Ready) -> None:

@@ -26,12 +26,12 @@ def waiting(
     config: Config, names: Sequence[str], *, patience_s: float = 0.0, slow: Sequence[str] = ()
 ) -> Iterator["Future[None]"]:
     """Stand by in a thread; whatever the test leaves is woken at the end."""
-    with embedded_redis.connect(config) as redis, ThreadPoolExecutor(1) as pool:
+    with embedded_redis.connect_redis(config) as redis, ThreadPoolExecutor(1) as pool:
         stands = pool.submit(standby.stand_by, redis, names, patience_s=patience_s, slow=slow)
         try:
             yield stands
         finally:  # the pool waits for its thread: there has to be something to wake it
-            with embedded_redis.connect(config) as others:
+            with embedded_redis.connect_redis(config) as others:
                 others.rpush(queues.queue(others, names[0]).key, "end", "end")
             stands.result(60)
 
@@ -92,7 +92,7 @@ def test_what_nobody_takes_of_the_slow_queues_ends_it(
 def test_it_outlives_a_redis_that_starts_again(
     config: Config, redis_server: "subprocess.Popen[bytes]"
 ) -> None:
-    with embedded_redis.connect(config) as redis, waiting(config, ("publish",)) as stands:
+    with embedded_redis.connect_redis(config) as redis, waiting(config, ("publish",)) as stands:
         until(lambda: workers_listed(redis), "it stands by")
         redis_server.kill()
         redis_server.wait(60)
@@ -107,6 +107,6 @@ def test_a_worker_without_a_job_ends_after_a_while(config: Config, redis: Redis,
     done: list[str] = []
     calls = {f"{queues.JOBS}.publish": done.append}
     queues.request(redis, "publish", "c1", name=QueueName.PUBLISH)
-    with embedded_redis.connect(config) as own:
-        workers.work(own, QueueName.PUBLISH, calls=calls, idle_s=1)
+    with embedded_redis.connect_redis(config) as own:
+        workers.work_queue(own, QueueName.PUBLISH, calls=calls, idle_s=1)
     assert done == ["c1"]

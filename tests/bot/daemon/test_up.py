@@ -111,7 +111,7 @@ def test_it_stops_clean_and_leaves_nothing(environ: dict[str, str], tmp_path: Pa
         assert process.wait(60) == 0
         assert not any(alive(pid) for pid in pids)
     assert lock_file.read_presence(config.home) is None
-    assert not embedded_redis.answers(embedded_redis.connect(config))
+    assert not embedded_redis.answers(embedded_redis.connect_redis(config))
 
 
 def test_nothing_of_it_outlives_a_kill(environ: dict[str, str], tmp_path: Path, config: Config) -> None:
@@ -136,7 +136,7 @@ def test_every_part_that_is_killed_comes_back(
             return set(now) == PARTS and not set(now.values()) & set(before.values())
 
         until(all_new, "all have started again")
-        until(lambda: embedded_redis.answers(embedded_redis.connect(config)), "Redis answers")
+        until(lambda: embedded_redis.answers(embedded_redis.connect_redis(config)), "Redis answers")
         until(lambda: post(seen(config).address, "d-2") == 202, "a delivery is taken")
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
@@ -167,7 +167,7 @@ def test_a_delivery_that_met_no_redis_is_ingested_after_all(
 def slots_of_hosts(config: Config) -> list[int]:
     engine = open_ledger(config.database_url, migrate=False)
     with event_store.reading(engine) as db:
-        slots = [row.slots for row in hosts.known(db).rows]
+        slots = [row.slots for row in hosts.known_hosts(db).rows]
     engine.dispose()
     return slots
 
@@ -175,17 +175,17 @@ def slots_of_hosts(config: Config) -> list[int]:
 def store_delivery(config: Config) -> None:
     """Let a delivery wait: a tick asks for it after the heartbeat."""
     engine = open_ledger(config.database_url)
-    inbox.store(engine, Delivery(DeliveryId("d"), "ping", "", b"{}", datetime.now(UTC)))
+    inbox.store_deliveries(engine, Delivery(DeliveryId("d"), "ping", "", b"{}", datetime.now(UTC)))
     engine.dispose()
 
 
 def has_ticked(config: Config) -> bool:
-    return bool(embedded_redis.connect(config).exists(queues.mark_key("ingest-d")))
+    return bool(embedded_redis.connect_redis(config).exists(queues.mark_key("ingest-d")))
 
 
 def counted(engine: Engine) -> dict[str, int]:
     with event_store.reading(engine) as db:
-        return inbox.counts(db)
+        return inbox.delivery_counts(db)
 
 
 @pytest.mark.parametrize(
@@ -256,4 +256,4 @@ def test_a_second_one_in_the_same_home_is_refused(
         assert "runs already" in second.stdout.read()
         assert second.wait(60) == 2
         second.close()
-        assert len(queues.queue(embedded_redis.connect(config), "runs")) >= 0
+        assert len(queues.queue(embedded_redis.connect_redis(config), "runs")) >= 0

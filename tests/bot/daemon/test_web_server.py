@@ -88,7 +88,7 @@ def test_a_delivery_is_on_disk_when_its_202_arrives_even_if_all_is_killed_then(
     assert post(address, "d-1") == 202
     for victim in psutil.Process(process.pid).children(recursive=True):
         victim.kill()
-    assert inbox.due(engine, limit=10) == ("d-1",)
+    assert inbox.due_deliveries(engine, limit=10) == ("d-1",)
 
 
 def test_a_delivery_sent_while_the_server_is_dead_waits_for_the_next_one(
@@ -99,7 +99,7 @@ def test_a_delivery_sent_while_the_server_is_dead_waits_for_the_next_one(
     web.kill()
     until(lambda: not alive(web.pid), "the web server is gone")
     assert post(address, "d-2") == 202
-    assert "d-2" in inbox.due(engine, limit=10)
+    assert "d-2" in inbox.due_deliveries(engine, limit=10)
 
 
 def test_of_a_group_whose_process_is_killed_no_delivery_was_answered_and_none_is_there(
@@ -126,7 +126,7 @@ def test_of_a_group_whose_process_is_killed_no_delivery_was_answered_and_none_is
             assert not answered
         for sender in senders:
             sender.join(60)
-        assert set(inbox.due(engine, limit=99)) == answered
+        assert set(inbox.due_deliveries(engine, limit=99)) == answered
         assert alive(other.pid)
         assert post(address, "after") == 202
 
@@ -189,7 +189,7 @@ def test_a_body_without_a_length_is_cut_off_at_25_mb(server: tuple[Warm, str], e
         assert talk.getresponse().status == 413
     finally:
         talk.close()
-    assert inbox.due(engine, limit=10) == ()
+    assert inbox.due_deliveries(engine, limit=10) == ()
 
 
 def test_a_taken_address_is_one_sentence(config: Config) -> None:

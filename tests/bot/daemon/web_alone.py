@@ -13,7 +13,7 @@ def main() -> None:
     """Run it until SIGTERM; print its address, then what the group says."""
     config = configuration.read(os.environ, Path.cwd())
     with web_server.bind(config) as listener:
-        say(web_server.address(listener))
+        say(web_server.listen_address(listener))
         ProcessGroup(up.web_roles(config, listener), say, lambda pids: None).run()
 
 

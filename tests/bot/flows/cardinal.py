@@ -93,7 +93,7 @@ class Cardinal(People):
     def post(self, event: str, body: bytes, guid: str, action: str = "") -> bool:
         """Store a delivery that did not come from the forge."""
         kept = inbox.Delivery(DeliveryId(guid), event, action, body, self.clock())
-        return bool(inbox.store(self.services.engine, kept))
+        return bool(inbox.store_deliveries(self.services.engine, kept))
 
     def catch_up(self, *, publish: bool = True, work: bool = False) -> None:
         """Let everything happen that is due: `publish` writes to the forge, `work` carries runs out."""
@@ -128,7 +128,7 @@ class Cardinal(People):
 
     def ingest(self) -> int:
         """Ingest what is due in the inbox; an error stays in `failures`."""
-        due = inbox.due(self.services.engine, limit=200)
+        due = inbox.due_deliveries(self.services.engine, limit=200)
         for delivery_id in due:
             try:
                 card_ids = deliveries.ingest(self.process, delivery_id)
@@ -142,7 +142,7 @@ class Cardinal(People):
     def serve_refreshes(self) -> int:
         """Read every card with an open refresh request; return how many could be read."""
         with event_store.reading(self.services.engine) as db:
-            refreshes = refresh_requests.waiting(db, limit=100)
+            refreshes = refresh_requests.requested_cards(db, limit=100)
         looked_at = sum(card_sync.sync_card(self.process, request.card_id) for request in refreshes)
         return looked_at + column_order.read_due(self.process)
 
@@ -160,7 +160,7 @@ class Cardinal(People):
         """Return the runs that may start, as a tick finds them."""
         slots = self.services.config.run_workers
         return tuple(
-            one.run_id for one in dispatch.ready(self.services.engine, now=self.clock(), slots=slots)
+            one.run_id for one in dispatch.ready_runs(self.services.engine, now=self.clock(), slots=slots)
         )
 
     def carry_out_runs(self) -> int:
@@ -183,12 +183,12 @@ class Cardinal(People):
         """Claim the run of the card, and return its specification and the way to its repository."""
         run_id = self.run_of(item).run_id
         assert self.claim(run_id)
-        return builder.make(self.services, run_id, self.leases[run_id])
+        return builder.build_spec(self.services, run_id, self.leases[run_id])
 
     def claim(self, run_id: RunId) -> bool:
         """Claim a run as a worker does; False when it may not start."""
         config = self.services.config
-        lease = dispatch.claim(
+        lease = dispatch.claim_run(
             self.services.engine,
             run_id,
             worker=f"worker-{run_id}",
@@ -340,8 +340,8 @@ class Cardinal(People):
         """Assert that nothing waits in inbox, outbox and refresh requests."""
         with event_store.reading(self.services.engine) as db:
             assert inbox.quarantined(db) == ()
-            assert refresh_requests.waiting(db, limit=10) == ()
+            assert refresh_requests.requested_cards(db, limit=10) == ()
             assert reactor.behind(db) == 0
             later = self.clock() + timedelta(days=1)
             assert outbox.stuck(db, later, 0) == ()
-        assert inbox.due(self.services.engine, late_s=-86400, limit=10) == ()
+        assert inbox.due_deliveries(self.services.engine, late_s=-86400, limit=10) == ()

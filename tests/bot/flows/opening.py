@@ -59,7 +59,7 @@ def _beside(
         made,
         engine,
         OutboxContext(engine, made, clock, hub),
-        embedded_redis.connect(made),  # nobody answers, all wake-ups get lost: the test is the tick
+        embedded_redis.connect_redis(made),  # nobody answers, all wake-ups get lost: the test is the tick
         "test-1",
         clock,
     ).on_configured()

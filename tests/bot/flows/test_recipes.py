@@ -96,7 +96,7 @@ def merged(cardinal: Cardinal, item: Item) -> None:
 
 def briefing(cardinal: Cardinal, item: Item) -> str:
     run_id = cardinal.run_of(item).run_id
-    return builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0].briefing.text
+    return builder.build_spec(cardinal.services, run_id, cardinal.leases[run_id])[0].briefing.text
 
 
 def test_a_fan_out_from_the_wish_to_its_merged_parts(cardinal: Cardinal) -> None:

@@ -34,7 +34,9 @@ def test_only_what_was_never_accepted_failed(
     hub: Hub, scripted: Scripted, attempts: Iterable[dict[str, object]], failed: list[tuple[str, int]]
 ) -> None:
     scripted.answer("GET", PATH, list(attempts))
-    assert [(one.delivery_id, one.attempt_id) for one in failed_deliveries.failed(hub, STARTED)] == failed
+    assert [
+        (one.delivery_id, one.attempt_id) for one in failed_deliveries.list_failed(hub, STARTED)
+    ] == failed
 
 
 def answer_pages(scripted: Scripted, *pages: list[dict[str, object]]) -> None:
@@ -47,7 +49,7 @@ def answer_pages(scripted: Scripted, *pages: list[dict[str, object]]) -> None:
 def test_failures_are_looked_for_further_back_as_long_as_there_are_any(hub: Hub, scripted: Scripted) -> None:
     lost = [[attempt(900 - n, f"g{n}", 502) for n in range(first, first + 100)] for first in (0, 100)]
     answer_pages(scripted, *lost, [attempt(700, "last", 500), attempt(699, "good", 202)])
-    found = failed_deliveries.failed(hub, STARTED)
+    found = failed_deliveries.list_failed(hub, STARTED)
     assert len(found) == 201
     assert found[0].delivery_id == "last"
     assert [call.params.get("cursor") for call in scripted.asked(PATH)] == [None, "v1_1", "v1_2"]
@@ -58,7 +60,7 @@ def test_a_page_of_good_ones_ends_the_search_unless_it_is_of_the_last_minutes(
 ) -> None:
     good = [attempt(900, "a", 202)]
     answer_pages(scripted, good, [attempt(800, "b", 202)], [])
-    assert failed_deliveries.failed(hub, STARTED - timedelta(seconds=150)) == ()
+    assert failed_deliveries.list_failed(hub, STARTED - timedelta(seconds=150)) == ()
     assert len(scripted.asked(PATH)) == 2
     scripted.mock.reset()
 
@@ -89,7 +91,7 @@ def test_a_delivery_that_came_meanwhile_is_not_asked_for_and_ends_the_search(
 ) -> None:
     more = f'<https://api.github.com{PATH}?per_page=100&cursor=v1_4>; rel="next"'
     scripted.answer("GET", PATH, [attempt(5, "a", 500)], headers={"Link": more})
-    assert failed_deliveries.failed(hub, STARTED, frozenset) == ()
+    assert failed_deliveries.list_failed(hub, STARTED, frozenset) == ()
     assert len(scripted.asked(PATH)) == 1
 
 
@@ -128,5 +130,5 @@ def test_a_cursor_is_sent_as_it_was_given(hub: Hub, scripted: Scripted) -> None:
     more = f'<https://api.github.com{PATH}?per_page=100&cursor=v1_a%2Bb%3D%3D>; rel="next"'
     scripted.answer("GET", PATH, [attempt(900, "a", 500)], headers={"Link": more})
     scripted.answer("GET", PATH, [])
-    failed_deliveries.failed(hub, STARTED)
+    failed_deliveries.list_failed(hub, STARTED)
     assert scripted.asked(PATH)[1].params["cursor"] == "v1_a+b=="

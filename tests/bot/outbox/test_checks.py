@@ -12,7 +12,7 @@ from ledger.events.pull import PullChanged
 from ledger.events.run import BranchPushed, RunParked, RunStopAsked, ValidationEnded
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.log.hash_chain import verify
+from ledger.log.hash_chain import verify_chain
 from ledger.states import RunState
 from rules.intents.outbound import CheckGroup, WriteCheck
 from tests.bot.outbox.conftest import BRANCH, Stage
@@ -135,7 +135,7 @@ def test_a_history_that_was_written_anew_contradicts_the_heads_that_github_holds
         past = [one.event for one in event_store.read(db, limit=10_000)]
     Past(anew, stage.clock() + timedelta(seconds=1))(*past)
     with event_store.reading(anew) as db:
-        assert verify(db).events == len(past)
+        assert verify_chain(db).events == len(past)
     (differs,) = compare(anew, stage.hub).differs
     assert "acme/shop#" in differs
     anew.dispose()

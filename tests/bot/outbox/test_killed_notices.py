@@ -87,7 +87,7 @@ def test_a_mail_is_the_same_only_when_it_is_the_same_notice_of_the_same_ledger(s
     notice = Notice("notice:alice:question:r1-q1", stage.clock(), "Cardinal", "A question")
     with mailbox() as (mails, address):
         for sent in (notice, replace(notice, key="notice:alice:question:r1-q2")):
-            assert notice_channel.deliver(address, sent)
+            assert notice_channel.send_to(address, sent)
         stage.clock.forward(1)
-        assert notice_channel.deliver(address, replace(notice, made_at=stage.clock()))
+        assert notice_channel.send_to(address, replace(notice, made_at=stage.clock()))
     assert len({mail["Message-ID"] for mail in mails}) == 3

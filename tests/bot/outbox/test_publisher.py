@@ -283,7 +283,7 @@ def outward() -> list[type[outbound.Intent]]:
 
 
 def test_every_outward_intent_has_its_file_and_every_file_its_intent() -> None:
-    assert {handlers.name_of(one) for one in outward()} == set(handlers.ACTS.names())
+    assert {handlers.act_name(one) for one in outward()} == set(handlers.ACTS.names())
 
 
 @pytest.mark.parametrize("intent_class", outward())

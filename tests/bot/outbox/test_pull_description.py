@@ -94,7 +94,7 @@ def test_work_that_is_published_early_says_what_becomes_of_it_and_claims_no_chec
     stage.happen(QuestionAsked(RUN, asked, "agent", "Which?", ()), RunParked(RUN, "question"))
     assert "**Not finished.** 🙋 Run r1 waits for you: answer its question" in said()
     stage.happen(RunEnded(RUN, Ending.FAILED, "stalled", "", "working"))
-    assert "Run r1 failed: the agent fell silent. What it published stays here as a draft" in said()
+    assert "Run r1 failed: the agent fell silent. Its published work stays here as a draft" in said()
     assert "report follows" not in said()
     again = RunId("r2")
     stage.past.run(again, attempt=2, kind="retry", card_id=stage.card_id)

@@ -256,7 +256,7 @@ def test_who_may_not_read_a_card_any_more_follows_it_no_more(stage: Stage, recei
     ask(stage)
     assert len(receiver.got) == 1
     with stage.context.reading() as db:
-        assert subscriptions.names(db, stage.card_id) == {"alice"}
+        assert subscriptions.subscribers_of(db, stage.card_id) == {"alice"}
     (ended,) = stage.events(CardUnsubscribed)
     assert ended == CardUnsubscribed(stage.card_id, "stranger", "may not read it any more")
 

@@ -1,11 +1,22 @@
-"""A decision about a plan that comes too late changes nothing."""
+"""A decision about a run that comes too late changes nothing."""
 
 import pytest
 from sqlalchemy import Engine
 
 from bot.reactor.apply import apply
-from ledger.events.run import PlanApproved, PlanProposed, PlanRebound, PlanRedirected, RunClaimed, RunStepped
+from ledger.events.run import (
+    PlanApproved,
+    PlanProposed,
+    PlanRebound,
+    PlanRedirected,
+    QuestionAnswered,
+    RunClaimed,
+    RunRequeued,
+    RunStepped,
+)
+from ledger.ids import QuestionId
 from ledger.log import event_store
+from ledger.model.limit_answers import of_agent
 from ledger.states import RunState
 from rules.intents.outbound import Decision, RuleEvent
 from rules.policy.model import default_policy
@@ -22,6 +33,8 @@ AT_WORK = (
 )
 WAITING = (*AT_WORK, RunStepped(RUN, RunState.PLANNING, RunState.AWAITING_APPROVAL))
 APPROVED = (*WAITING, PlanApproved(RUN, 2, "ann"))
+ASKED = (*AT_WORK, of_agent(RUN, QuestionId("q1"), "Which port?", ()))
+ANSWER, REQUEUE = QuestionAnswered(RUN, QuestionId("q1"), "bob", "8081"), RunRequeued(RUN, "approved")
 APPROVE, REBIND, REDIRECT = (
     PlanApproved(RUN, 2, "bob"),
     PlanRebound(RUN, 2, "b1", "p1"),
@@ -39,9 +52,15 @@ APPROVE, REBIND, REDIRECT = (
         (APPROVED, REDIRECT, True),
         (WAITING, PlanApproved(RUN, 1, "bob"), False),
         (WAITING[:2], APPROVE, False),
+        (ASKED, ANSWER, True),
+        ((*ASKED, ANSWER), ANSWER, False),
+        (AT_WORK, ANSWER, False),
+        (WAITING, REQUEUE, True),
+        ((*WAITING, REQUEUE), REQUEUE, False),
+        (WAITING[:2], REQUEUE, False),
     ],
 )
-def test_only_the_plan_that_waits_is_decided_and_once(
+def test_only_what_a_run_waits_for_is_decided_and_once(
     ledger: Engine, before: tuple[RuleEvent, ...], event: RuleEvent, counts: bool
 ) -> None:
     with event_store.writing(ledger) as db:

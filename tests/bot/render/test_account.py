@@ -40,7 +40,7 @@ from ledger.log import event_store
 from ledger.states import Ending
 from ledger.views import cards, runs, spend
 from rules.decide import decide
-from rules.explain import status
+from rules.explain import card_status
 from rules.policy.model import default_policy
 from tests.bot.render.past import BOARD, CARD, RUN, START, Past, R
 
@@ -98,7 +98,7 @@ EARLY = (
     BranchPushed(RUN, BRANCH, HEAD, "a" * 40),
 )
 WITHHELD = (*EARLY, BranchExported(RUN, BRANCH, "a" * 40, "c" * 40, 3, 20, 4))
-LATER = f"branch `{BRANCH}`; what came after is kept in the run's workspace"
+LATER = f"branch `{BRANCH}`; later work is kept in the run's workspace"
 
 
 def stopped(commits: int | None) -> tuple[Event, ...]:
@@ -187,8 +187,8 @@ def said(past: Past, *events: Event) -> Said:
             snapshot = snapshots.for_event(db, card, event, START)
             apply(db, POLICY, decide(POLICY, snapshot, event, START), now=START)
         snapshot, run = snapshots.of_card(db, CARD), runs.get(db, RUN)
-        audit = trail.make(db, RUN, at=START)["summary"]
-        shown = card_fields.values(past.row(), run, card_usd=spend.of_card(db, CARD).usd)
+        audit = trail.make_trail(db, RUN, at=START)["summary"]
+        shown = card_fields.field_values(past.row(), run, card_usd=spend.of_card(db, CARD).usd)
     assert snapshot is not None
     story = past.story()
     alone = replace(story, reported=None)
@@ -197,9 +197,9 @@ def said(past: Past, *events: Event) -> Said:
         run_comment.write(alone),
         report.write(story),
         shown,
-        status(POLICY, snapshot, START),
+        card_status(POLICY, snapshot, START),
         audit,
-        run_story.account(story),
+        run_story.stop_account(story),
     )
 
 

@@ -24,7 +24,7 @@ def story(past: Past, *, attached: bool = True) -> Story:
 
 
 def test_the_report_lists_every_file_with_a_link_and_none_that_is_gone(past: Past) -> None:
-    said = artifacts.listed(replace(story(past), site=SITE))
+    said = artifacts.list_artifacts(replace(story(past), site=SITE))
     assert "Files of run r1: 2 files" in said
     assert f"- file: [`timings.csv`]({SITE}/artifacts/r1/{'c' * 64}/timings.csv)" in said
     assert f"({SITE}/artifacts/r1/{'a' * 64}/javascript-alert-1-bob-b)" in said
@@ -35,7 +35,7 @@ def test_the_report_lists_every_file_with_a_link_and_none_that_is_gone(past: Pas
 
 def test_without_pages_what_an_agent_attached_is_named_with_the_command(past: Past) -> None:
     assert (
-        artifacts.listed(story(past))
+        artifacts.list_artifacts(story(past))
         == "Attached: `timings.csv` (`cardinal artifacts r1` where Cardinal runs)"
     )
 
@@ -44,7 +44,7 @@ def test_without_pages_and_attachments_texts_are_as_they_were(past: Past) -> Non
     found = story(past, attached=False)
     past(RunEnded(RUN, Ending.FAILED, "agent_error", "It broke.", "working"))
     found = past.story()
-    assert artifacts.listed(found) == artifacts.pointer(found) == ""
+    assert artifacts.list_artifacts(found) == artifacts.pointer(found) == ""
     for said in (report.write(found), body.write(found), comment.write(found)):
         assert "artifacts" not in said
 

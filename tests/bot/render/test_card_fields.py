@@ -18,12 +18,12 @@ from tests.bot.render.past import CARD, RUN, Past, R
 
 def field_values(past: Past, usd: float = 0.0, place: int = 0) -> dict[FaceField, str | float]:
     with event_store.reading(past.engine) as db:
-        return card_fields.values(past.row(), runs.get(db, RUN), card_usd=usd, place=place)
+        return card_fields.field_values(past.row(), runs.get(db, RUN), card_usd=usd, place=place)
 
 
 def test_a_card_that_never_ran_has_neither_cost_nor_time(past: Past) -> None:
     past.card(CardId("PVTI_2"), number=8, state=CardState.DRAFT, column="Tasks")
-    found = card_fields.values(past.row(CardId("PVTI_2")), None, card_usd=0.0)
+    found = card_fields.field_values(past.row(CardId("PVTI_2")), None, card_usd=0.0)
     assert found == {FaceField.AGENT: "", FaceField.PROGRESS: "", FaceField.RUN: "", FaceField.PULL: ""}
 
 
@@ -99,16 +99,16 @@ def test_an_ended_run_shows_its_ending(past: Past) -> None:
 def test_the_ticker_counts_and_warns_while_somebody_is_waited_for(
     counts: status_update.Counts, status: str
 ) -> None:
-    assert status_update.status(counts) == status
+    assert status_update.board_status(counts) == status
     assert status_update.write(status_update.Counts(3, 1, 2)) == "3 running · 1 waiting on you · 2 queued"
 
 
 def test_a_bad_policy_file_is_told_problem_by_problem() -> None:
     problems = ("line 3: unknown key `boord`: did you mean board?", "<script>")
-    assert policy_check.title(problems) == "2 problems: the last good policy stays in force"
-    assert "- line 3: unknown key" in policy_check.summary(problems)
-    assert "<script>" not in policy_check.summary(problems)
-    assert policy_check.title(()) == "The policy is in force"
+    assert policy_check.check_title(problems) == "2 problems: the last good policy stays in force"
+    assert "- line 3: unknown key" in policy_check.check_summary(problems)
+    assert "<script>" not in policy_check.check_summary(problems)
+    assert policy_check.check_title(()) == "The policy is in force"
 
 
 def test_a_thread_gets_the_agents_words_and_the_commit() -> None:

@@ -2,31 +2,31 @@
 
 import pytest
 
-from bot.render.markdown.checkboxes import box, ticked
+from bot.render.markdown.checkboxes import box, newly_ticked
 
 
 def test_a_new_tick_is_found_by_its_hidden_name() -> None:
     before = "\n".join(("text", box("approve", "Approve"), box("cancel", "Cancel")))
-    assert ticked(before, before.replace("- [ ] Approve", "- [x] Approve")) == ("approve",)
-    assert ticked(before, before.replace("[ ]", "[X]")) == ("approve", "cancel")
+    assert newly_ticked(before, before.replace("- [ ] Approve", "- [x] Approve")) == ("approve",)
+    assert newly_ticked(before, before.replace("[ ]", "[X]")) == ("approve", "cancel")
 
 
 def test_an_old_tick_an_untick_and_another_edit_are_nothing() -> None:
     before = box("approve", "Approve", ticked=True)
-    assert ticked(before, before) == ()
-    assert ticked(before, box("approve", "Approve")) == ()
-    assert ticked(box("approve", "Approve"), box("approve", "Approve really")) == ()
+    assert newly_ticked(before, before) == ()
+    assert newly_ticked(before, box("approve", "Approve")) == ()
+    assert newly_ticked(box("approve", "Approve"), box("approve", "Approve really")) == ()
 
 
 def test_a_ticked_line_of_that_name_in_an_output_does_not_kill_the_button() -> None:
     output = "```text\n- [x] done <!-- box:retry -->\n```\n"
-    assert ticked(output + box("retry", "Try again"), output + box("retry", "Try again", ticked=True)) == (
-        "retry",
-    )
+    assert newly_ticked(
+        output + box("retry", "Try again"), output + box("retry", "Try again", ticked=True)
+    ) == ("retry",)
 
 
 def test_a_choice_has_the_question_and_the_number_in_its_name() -> None:
-    assert ticked("", box("choice:r1-q1:2", "2. blue", ticked=True)) == ("choice:r1-q1:2",)
+    assert newly_ticked("", box("choice:r1-q1:2", "2. blue", ticked=True)) == ("choice:r1-q1:2",)
 
 
 @pytest.mark.parametrize(
@@ -41,8 +41,8 @@ def test_a_choice_has_the_question_and_the_number_in_its_name() -> None:
     ],
 )
 def test_quoted_indented_and_crooked_boxes_are_no_boxes(body: str) -> None:
-    assert ticked("", body) == ()
+    assert newly_ticked("", body) == ()
 
 
 def test_lines_that_end_as_on_windows_count_too() -> None:
-    assert ticked("", "a\r\n" + box("pause", "Pause", ticked=True) + "\r\n") == ("pause",)
+    assert newly_ticked("", "a\r\n" + box("pause", "Pause", ticked=True) + "\r\n") == ("pause",)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from bot.render.markdown.checkboxes import ticked
+from bot.render.markdown.checkboxes import newly_ticked
 from bot.render.markdown.escape import COMMENT_LIMIT, block, closed, code, cut, fit, line, quote, tame
 from bot.render.markdown.marker import marker_of
 
@@ -39,7 +39,7 @@ def test_no_mention_no_tag_no_image_no_hidden_sign_survives(text: str) -> None:
     assert "![" not in shown
     assert not set(shown) & set("\u202e\u2066\x00\x1b")
     assert marker_of(shown) is None
-    assert ticked("", shown.replace("[ ]", "[x]")) == ()
+    assert newly_ticked("", shown.replace("[ ]", "[x]")) == ()
 
 
 def test_nothing_closes_an_issue_when_a_pull_request_with_the_words_is_merged() -> None:

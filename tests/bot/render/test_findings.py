@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from bot.render.markdown.checkboxes import ticked
+from bot.render.markdown.checkboxes import newly_ticked
 from bot.render.markdown.escape import COMMENT_LIMIT
 from bot.render.run import findings as text
 from bot.render.run.story import Story
@@ -67,7 +67,7 @@ def test_an_agents_words_ping_close_tick_and_embed_nothing(story: Story) -> None
     outside = re.sub(r"`+[^`]*`+", "", body)
     for harmful in ("@alice", "fixes #1", "![a]", "<b>", "<!-- box:retry", "<!-- box:approve"):
         assert harmful not in outside
-    assert ticked("", body.replace("- [ ]", "- [x]")) == ("followup:r1:1",)
+    assert newly_ticked("", body.replace("- [ ]", "- [x]")) == ("followup:r1:1",)
     assert not [line for line in body.split("\n") if line.startswith("# ")]
 
 

@@ -23,7 +23,7 @@ def folded(*steps: ToolUsed | None) -> list[tuple[int, int, str]]:
         TimelineRow(seq, CardId("card"), None, Zoom.ACTIVITY, "", str(seq), AT, step=step)
         for seq, step in enumerate(steps)
     ]
-    shown = list(folded_steps.folded(rows))
+    shown = list(folded_steps.fold_rows(rows))
     assert [it for row, under in shown for it in (under or (row,))] == rows
     return [(row.seq, under[-1].seq + 1, row.text) for row, under in shown if under]
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.render.markdown.marker import digest_of, mark, marker_of
+from bot.render.markdown.marker import mark, marker_of, text_digest
 from ledger.ids import EntryKey
 
 
@@ -14,7 +14,7 @@ def test_any_key_comes_back_with_the_digest_of_the_text(key: str, text: str) -> 
     found = marker_of(mark(text, EntryKey(key)))
     assert found is not None
     assert found.key == key
-    assert found.digest == digest_of(text)
+    assert found.digest == text_digest(text)
 
 
 def test_the_marker_does_not_show_and_cannot_be_broken_by_its_key() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.render.mention import called
+from bot.render.mention import run_mention
 from ledger.log import event_store
 from ledger.views import runs
 from ledger.views.runs import RunRow
@@ -21,7 +21,7 @@ def run_by(past: Past, by: str, door: str, *reviewers: str) -> RunRow:
 
 @pytest.mark.parametrize("door", ["board", "comment", "box", "button", "page"])
 def test_whoever_asked_for_the_run_is_mentioned(past: Past, door: str) -> None:
-    assert called(run_by(past, "alice_acme", door, "bob")).startswith("@alice_acme, ")
+    assert run_mention(run_by(past, "alice_acme", door, "bob")).startswith("@alice_acme, ")
 
 
 @pytest.mark.parametrize(
@@ -38,5 +38,5 @@ def test_whoever_asked_for_the_run_is_mentioned(past: Past, door: str) -> None:
 def test_else_the_policys_reviewers_are_and_nobody_where_it_names_none(
     past: Past, by: str, door: str
 ) -> None:
-    assert called(run_by(past, by, door)) == ""
-    assert called(run_by(past, by, door, "bob", "acme/team")).startswith("@bob, @acme/team: ")
+    assert run_mention(run_by(past, by, door)) == ""
+    assert run_mention(run_by(past, by, door, "bob", "acme/team")).startswith("@bob, @acme/team: ")

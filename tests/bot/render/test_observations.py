@@ -73,7 +73,10 @@ def test_hosts_refusals_and_failures_are_grouped_and_folded(past: Past) -> None:
 
 def test_a_run_without_any_of_it_says_nothing_about_it(past: Past) -> None:
     approved(past)
-    assert (observations.todo_list(past.story().seen), observations.facts(past.story().seen)) == ("", {})
+    assert (observations.todo_list(past.story().seen), observations.observation_lines(past.story().seen)) == (
+        "",
+        {},
+    )
 
 
 def test_a_run_that_waits_for_dollars_has_a_box_that_adds_the_columns_budget(past: Past) -> None:

@@ -210,7 +210,7 @@ def test_that_nothing_was_spent_is_said_only_where_the_log_says_so(
     past: Past, before: tuple[Event, ...], *, begun: bool
 ) -> None:
     past.step(R.PREPARING)
-    because = missing_checks.why("acme/shop", has_file=False)
+    because = missing_checks.describe_gaps("acme/shop", has_file=False)
     past(*before, RunEnded(RUN, Ending.FAILED, "no_validation", because, "preparing"))
     assert (NEVER not in report.write(past.story())) is begun
     assert "spent" not in because

@@ -40,7 +40,7 @@ def append(engine: Engine, *events: Event) -> bool:
 
 
 def ready(engine: Engine) -> tuple[dispatch.ReadyRun, ...]:
-    return dispatch.ready(engine, now=NOW, slots=2)
+    return dispatch.ready_runs(engine, now=NOW, slots=2)
 
 
 def fresh(engine: Engine) -> tuple[dispatch.ReadyRun, ...]:
@@ -93,7 +93,7 @@ def test_the_choice_reads_no_view_but_those_that_are_named(engine: Engine) -> No
     for _ in range(3):
         ready(engine)  # its reasons are events, and recorded by now
     with traced(engine) as statements:
-        dispatch.ready(engine, now=NOW + timedelta(days=1), slots=2)
+        dispatch.ready_runs(engine, now=NOW + timedelta(days=1), slots=2)
     read = set(re.findall(rf"\b{VIEW_PREFIX}\w+", "\n".join(statements)))
     declared = {
         table.name
@@ -112,10 +112,10 @@ def test_after_very_many_events_all_is_chosen_anew(engine: Engine) -> None:
     append(engine, *said[:-1])
     with event_store.reading(engine) as db:
         seq = event_store.last_seq(db)
-        assert not choice_inputs.changed(db, after=seq - len(said) + 1)
+        assert not choice_inputs.choice_changed(db, after=seq - len(said) + 1)
     append(engine, said[-1])
     with event_store.reading(engine) as db:
-        assert choice_inputs.changed(db, after=seq - len(said) + 1)
+        assert choice_inputs.choice_changed(db, after=seq - len(said) + 1)
 
 
 def test_a_kind_of_newer_code_matters() -> None:

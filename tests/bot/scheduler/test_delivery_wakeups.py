@@ -19,7 +19,7 @@ def calls(redis: Redis, name: str) -> list[QueuedCall | None]:
 
 
 def test_each_delivery_waits_in_its_lane_as_if_it_were_alone(redis: Redis) -> None:
-    assert delivery_wakeups.request(redis, [(PEOPLE, False), (APP, True)])
+    assert delivery_wakeups.wake_ingestion(redis, [(PEOPLE, False), (APP, True)])
     assert calls(redis, CONTROL) == [QueuedCall(INGEST, ("d-1",), "ingest-d-1")]
     assert calls(redis, ECHOES) == [QueuedCall(INGEST, ("d-2",), "ingest-d-2")]
     assert MARK_S - 60 < redis.ttl(mark_key("ingest-d-2")) <= MARK_S
@@ -29,7 +29,7 @@ def test_each_delivery_waits_in_its_lane_as_if_it_were_alone(redis: Redis) -> No
 
 def test_a_repeat_adds_no_second_wake_up(redis: Redis) -> None:
     for _ in range(2):
-        assert delivery_wakeups.request(redis, [(PEOPLE, False), (PEOPLE, False)])
+        assert delivery_wakeups.wake_ingestion(redis, [(PEOPLE, False), (PEOPLE, False)])
     assert len(calls(redis, CONTROL)) == 1
 
 
@@ -38,4 +38,4 @@ def test_without_redis_wake_ups_are_lost_and_nothing_else(
 ) -> None:
     redis_server.kill()
     redis_server.wait(60)
-    assert not delivery_wakeups.request(redis, [(PEOPLE, False)])
+    assert not delivery_wakeups.wake_ingestion(redis, [(PEOPLE, False)])

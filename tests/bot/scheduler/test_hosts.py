@@ -58,12 +58,12 @@ def limit(engine: Engine, total: int) -> None:
 
 
 def ready(engine: Engine, host: str = "b") -> list[RunId]:
-    return [one.run_id for one in dispatch.ready(engine, now=NOW, slots=2, host=host)]
+    return [one.run_id for one in dispatch.ready_runs(engine, now=NOW, slots=2, host=host)]
 
 
 def claim(engine: Engine, run_id: str, host: str) -> Lease | None:
     worker = f"{host}-{run_id}"
-    return dispatch.claim(engine, RunId(run_id), worker=worker, now=NOW, ttl_s=600, slots=2, host=host)
+    return dispatch.claim_run(engine, RunId(run_id), worker=worker, now=NOW, ttl_s=600, slots=2, host=host)
 
 
 def test_two_hosts_of_two_workers_run_four_at_once_and_none_a_third(engine: Engine) -> None:
@@ -107,7 +107,7 @@ def test_a_host_lives_however_long_others_write(config: Config, postgresql_schem
         with event_store.writing(engine):
             ticker.heartbeat(services)
         with event_store.reading(engine) as db:
-            assert [row.name for row in hosts.known(db).at_work] == [services.host]
+            assert [row.name for row in hosts.known_hosts(db).at_work] == [services.host]
 
 
 def test_the_host_that_asks_lives_whatever_its_row_says(engine: Engine) -> None:
@@ -115,7 +115,7 @@ def test_the_host_that_asks_lives_whatever_its_row_says(engine: Engine) -> None:
     fall_silent(engine, "c")
     assert ready(engine) == ["r0", "r1"]
     with event_store.writing(engine) as db:
-        hosts.remove(db, "b")
+        hosts.remove_host(db, "b")
     assert ready(engine) == ["r0", "r1"]
 
 
@@ -165,11 +165,11 @@ def parked_on(engine: Engine, run_id: str, host: str, *, place: str) -> None:
 
 def test_a_run_that_waited_goes_back_to_its_host_and_elsewhere_when_that_is_dead(engine: Engine) -> None:
     parked_on(engine, "r0", "c", place="c0")
-    back = next(one for one in dispatch.ready(engine, now=NOW, slots=2, host="b") if one.run_id == "r0")
+    back = next(one for one in dispatch.ready_runs(engine, now=NOW, slots=2, host="b") if one.run_id == "r0")
     assert (back.host, back.generation) == ("c", 2)
     assert claim(engine, "r0", "b") is None
     fall_silent(engine, "c")
-    back = next(one for one in dispatch.ready(engine, now=NOW, slots=2, host="b") if one.run_id == "r0")
+    back = next(one for one in dispatch.ready_runs(engine, now=NOW, slots=2, host="b") if one.run_id == "r0")
     assert back.host == ""
     assert claim(engine, "r0", "b") is not None
 

@@ -51,7 +51,7 @@ class Game:
     def happen(self, *events: Event) -> None:
         self.second += 1
         with event_store.writing(self.engine) as db:
-            reactor.append(db, *events, now=later(self.second))
+            reactor.append_and_react(db, *events, now=later(self.second))
 
     def card(self, card_id: CardId) -> cards.CardRow:
         with event_store.reading(self.engine) as db:

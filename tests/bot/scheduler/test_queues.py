@@ -132,12 +132,12 @@ def test_an_unknown_queue_is_refused(redis: Redis) -> None:
 
 def test_without_redis_a_wake_up_is_false_and_quick(config: Config) -> None:
     started = time.monotonic()
-    assert enqueue(embedded_redis.connect(config), "control", NOTE, job_id="a") is False
+    assert enqueue(embedded_redis.connect_redis(config), "control", NOTE, job_id="a") is False
     assert time.monotonic() - started < 60
 
 
 def test_the_first_wake_up_after_redis_was_restarted_gets_through(config: Config) -> None:
-    first, client = start_redis(config), embedded_redis.connect(config)
+    first, client = start_redis(config), embedded_redis.connect_redis(config)
     assert enqueue(client, "control", NOTE, job_id="a")
     first.kill()
     first.wait(60)
@@ -150,7 +150,7 @@ def test_the_first_wake_up_after_redis_was_restarted_gets_through(config: Config
 def test_a_worker_survives_that_redis_is_killed_and_comes_back_empty(config: Config, tmp_path: Path) -> None:
     out = tmp_path / "noted"
     first = start_redis(config)
-    client = embedded_redis.connect(config)
+    client = embedded_redis.connect_redis(config)
     with worker(config, "control") as process:
         until(lambda: client.info("clients")["blocked_clients"] == 1, "the worker waits")
         first.kill()

@@ -39,12 +39,12 @@ def engine(tmp_path: Path) -> Engine:
 def statements(engine: Engine, slots: int) -> int:
     """Return how many statements one question takes."""
     with traced(engine) as statements:
-        dispatch.ready(engine, now=NOW, slots=slots)
+        dispatch.ready_runs(engine, now=NOW, slots=slots)
     return len(statements)
 
 
 def starts(engine: Engine, slots: int = 1) -> list[RunId]:
-    return [one.run_id for one in dispatch.ready(engine, now=NOW, slots=slots)]
+    return [one.run_id for one in dispatch.ready_runs(engine, now=NOW, slots=slots)]
 
 
 def test_a_tick_on_which_nothing_happened_asks_for_the_newest_event_only(engine: Engine) -> None:
@@ -78,20 +78,20 @@ def test_more_free_workers_are_another_question(engine: Engine) -> None:
 
 def test_a_new_day_is_another_question(engine: Engine) -> None:
     tomorrow = NOW + timedelta(days=1)
-    assert [one.run_id for one in dispatch.ready(engine, now=tomorrow, slots=1)] == ["r0"]
+    assert [one.run_id for one in dispatch.ready_runs(engine, now=tomorrow, slots=1)] == ["r0"]
 
 
 def test_a_start_from_a_long_queue_appends_nothing_about_the_others(engine: Engine) -> None:
     starts(engine)
     with event_store.reading(engine) as db:
         before = event_store.last_seq(db)
-        places = {run_id: run_queue.place(db, RunId(run_id)) for run_id in ("r1", "r3", "r4")}
-    lease = dispatch.claim(engine, RunId("r0"), worker="w", now=NOW, ttl_s=60, slots=1)
+        places = {run_id: run_queue.queue_place(db, RunId(run_id)) for run_id in ("r1", "r3", "r4")}
+    lease = dispatch.claim_run(engine, RunId("r0"), worker="w", now=NOW, ttl_s=60, slots=1)
     assert lease is not None
     starts(engine, 0)
     with event_store.reading(engine) as db:
         news = [it.event for it in event_store.read(db, after=before, limit=100)]
-        after = {run_id: run_queue.place(db, RunId(run_id)) for run_id in places}
+        after = {run_id: run_queue.queue_place(db, RunId(run_id)) for run_id in places}
     assert [type(event).__name__ for event in news if isinstance(event, CardExplained)] == []
     assert after == {run_id: place - 1 for run_id, place in places.items()}
 

@@ -39,7 +39,7 @@ def engine(tmp_path: Path) -> Engine:
 
 def happen(engine: Engine, *events: Event) -> None:
     with event_store.writing(engine) as db:
-        reactor.append(db, *events, now=NOW)
+        reactor.append_and_react(db, *events, now=NOW)
 
 
 def begin(engine: Engine, rule: str) -> None:
@@ -57,7 +57,7 @@ def begin(engine: Engine, rule: str) -> None:
 
 
 def starts(engine: Engine) -> list[RunId]:
-    return [it.run_id for it in dispatch.ready(engine, now=NOW, slots=4)]
+    return [it.run_id for it in dispatch.ready_runs(engine, now=NOW, slots=4)]
 
 
 def comments(engine: Engine, card: CardId) -> list[str]:
@@ -71,7 +71,7 @@ def test_it_waits_until_the_other_is_merged(engine: Engine) -> None:
     with event_store.reading(engine) as db:
         because = run_queue.reasons_of(db, [B])[B]
     assert because.startswith("pull request #9 changes `cart.py` as well: it waits until that is merged")
-    assert dispatch.claim(engine, RunId("r3"), worker="w", now=NOW, ttl_s=60, slots=4) is None
+    assert dispatch.claim_run(engine, RunId("r3"), worker="w", now=NOW, ttl_s=60, slots=4) is None
     happen(engine, PullChanged(A, 9, "merged", False, "h"))
     assert starts(engine) == ["r3"]
 

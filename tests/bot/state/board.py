@@ -79,7 +79,7 @@ def queue(engine: Engine, card_id: CardId, number: int, column: str, by: str, se
 
 def claim(engine: Engine, run_id: RunId, now: datetime = NOW) -> bool:
     """Claim a run as a worker does; False when it may not start."""
-    return dispatch.claim(engine, run_id, worker=f"w-{run_id}", now=now, ttl_s=600, slots=50) is not None
+    return dispatch.claim_run(engine, run_id, worker=f"w-{run_id}", now=now, ttl_s=600, slots=50) is not None
 
 
 def spend(engine: Engine, run_id: RunId, usd: float, now: datetime = NOW) -> None:

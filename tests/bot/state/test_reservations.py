@@ -58,9 +58,11 @@ def test_a_forecast_counts_what_running_work_has_reserved(ledger: Engine) -> Non
     assert claim(ledger, R1)
     spend(ledger, R1, 0.5)
     with event_store.reading(ledger) as db:
-        day, *_ = forecasts.of_board(db, BOARD, NOW)
+        day, *_ = forecasts.board_forecast(db, BOARD, NOW)
     assert (day.spent_usd, day.reserved_usd, day.outlook) == (0.5, 1.5, Outlook.RESERVED)
-    assert forecasts.words(day).startswith("$0.50 of $2.00 today and $1.50 reserved, the rest is reserved:")
+    assert forecasts.forecast_words(day).startswith(
+        "$0.50 of $2.00 today and $1.50 reserved, the rest is reserved:"
+    )
 
 
 def test_what_is_left_of_a_limit_is_all_that_the_next_run_gets(ledger: Engine) -> None:
@@ -69,7 +71,7 @@ def test_what_is_left_of_a_limit_is_all_that_the_next_run_gets(ledger: Engine) -
     assert claim(ledger, R2)
     assert grants(ledger)[-1] == BudgetReserved(R2, 1.0, "usd_total", 3.0)
     assert not claim(ledger, RunId("r3"))
-    board.dispatch.ready(ledger, now=NOW, slots=50)
+    board.dispatch.ready_runs(ledger, now=NOW, slots=50)
     assert "$0.00 are spent and $3.00 are reserved by r1, r2" in because(ledger, "c3")
 
 
@@ -90,7 +92,7 @@ def test_a_run_that_no_worker_holds_reserves_nothing(ledger: Engine, how: str) -
             steps = (RunState.CLAIMED, RunState.PREPARING, RunState.PLANNING, RunState.AWAITING_APPROVAL)
             tell(ledger, *(RunStepped(R1, *pair) for pair in pairwise(steps)))
     assert row(ledger, R1).open_usd == 0
-    board.dispatch.ready(ledger, now=NOW, slots=50)
+    board.dispatch.ready_runs(ledger, now=NOW, slots=50)
     if how == "requeue":  # it stands in front of the other in the queue
         assert claim(ledger, R1)
         assert grants(ledger)[-1].usd == 1.5

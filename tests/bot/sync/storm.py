@@ -248,4 +248,6 @@ def _renamed(cell: Any, called: Mapping[str, str]) -> Any:
 def _inbox(cardinal: Cardinal) -> Counter[str]:
     """Return how many deliveries are in each state but done: of those, the storm had more and fewer."""
     with event_store.reading(cardinal.services.engine) as db:
-        return Counter({name: count for name, count in inbox.counts(db).items() if name != "done" and count})
+        return Counter(
+            {name: count for name, count in inbox.delivery_counts(db).items() if name != "done" and count}
+        )

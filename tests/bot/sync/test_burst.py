@@ -35,10 +35,10 @@ def dragged(cardinal: Cardinal, count: int) -> list[Item]:
 
 def ingested(cardinal: Cardinal) -> tuple[CardId, ...]:
     """Ingest what waits; return the cards to refresh."""
-    due = inbox.due(cardinal.services.engine, limit=100)
+    due = inbox.due_deliveries(cardinal.services.engine, limit=100)
     cards, left = delivery.ingest_light(cardinal.services, due)
     assert left == ()
-    assert inbox.due(cardinal.services.engine, limit=100) == ()
+    assert inbox.due_deliveries(cardinal.services.engine, limit=100) == ()
     return cards
 
 
@@ -118,7 +118,7 @@ def test_a_delivery_that_costs_calls_is_left_and_one_that_somebody_took_is_recor
     cardinal.say(item, "/cardinal status")
     while cardinal.mail:
         cardinal.receive(cardinal.mail.popleft())
-    due = inbox.due(cardinal.services.engine, limit=100)
+    due = inbox.due_deliveries(cardinal.services.engine, limit=100)
     cards, left = delivery.ingest_light(cardinal.services, due)
     assert (cards, len(left)) == ((item.node_id,), 1)
     assert delivery.ingest_light(cardinal.services, due) == ((), left)
@@ -127,7 +127,7 @@ def test_a_delivery_that_costs_calls_is_left_and_one_that_somebody_took_is_recor
 def test_a_delivery_whose_worker_was_killed_is_left_and_not_forgotten(cardinal: Cardinal) -> None:
     engine = cardinal.services.engine
     dragged(cardinal, 2)
-    first, second = inbox.due(engine, limit=100)
+    first, second = inbox.due_deliveries(engine, limit=100)
     assert inbox.claim(engine, first, lease_s=0)
     cards, left = delivery.ingest_light(cardinal.services, (first, second))
     assert (len(cards), left) == (1, (first,))
@@ -139,7 +139,7 @@ def test_a_delivery_that_cannot_be_recorded_with_others_holds_up_none_and_its_at
 ) -> None:
     engine = cardinal.services.engine
     dragged(cardinal, 2)
-    bad, good = inbox.due(engine, limit=100)
+    bad, good = inbox.due_deliveries(engine, limit=100)
     refuse = f"""CREATE TRIGGER bad BEFORE UPDATE OF settled_at ON inbox WHEN NEW.delivery_id = '{bad}'
         AND NEW.state = 'done' BEGIN SELECT RAISE(ABORT, 'broken on purpose'); END"""
     with event_store.writing(engine) as db:
@@ -149,21 +149,21 @@ def test_a_delivery_that_cannot_be_recorded_with_others_holds_up_none_and_its_at
         assert [error.delivery_id for error in failed] == [bad]
     with event_store.reading(engine) as db:
         assert [it.delivery_id for it in inbox.quarantined(db)] == [bad]
-        assert inbox.counts(db)["waiting"] == 0
+        assert inbox.delivery_counts(db)["waiting"] == 0
 
 
 def test_deliveries_that_say_nothing_are_settled_by_one_statement(cardinal: Cardinal) -> None:
     engine = cardinal.services.engine
     for n in range(20):
-        inbox.store(
+        inbox.store_deliveries(
             engine, inbox.Delivery(DeliveryId(f"star-{n}"), "star", "created", b"{}", cardinal.clock())
         )
-    due = inbox.due(engine, limit=100)
+    due = inbox.due_deliveries(engine, limit=100)
     with traced(engine) as statements:
         assert delivery.ingest_light(cardinal.services, due) == ((), ())
     assert len([sql for sql in statements if "inbox" in sql]) == 2
     with event_store.reading(engine) as db:
-        assert inbox.counts(db)["done"] >= len(due)
+        assert inbox.delivery_counts(db)["done"] >= len(due)
 
 
 def test_places_on_faces_move_up_at_a_tick_and_only_those_that_changed(cardinal: Cardinal) -> None:

@@ -10,7 +10,7 @@ import pytest
 from bot.github.api.project_pages import Page, Sight
 from bot.github.shared_records import FileRecords
 from bot.sync import sweep_cursor
-from bot.sync.sweep_cursor import Round, SweepState
+from bot.sync.sweep_cursor import BoardPass, SweepState
 from bot.system.clock import utc_now
 from ledger.events.board import BoardSeen
 from ledger.ids import BoardId, CardId
@@ -48,7 +48,7 @@ class Board:
 
 def sweep(board: Board, memory: SweepState, now: datetime) -> tuple[set[CardId], list[frozenset[CardId]]]:
     """Return the cards that one sweep saw, and those of the rounds that it ended."""
-    turn, seen, ended = Round(memory, now), set[CardId](), list[frozenset[CardId]]()
+    turn, seen, ended = BoardPass(memory, now), set[CardId](), list[frozenset[CardId]]()
     while True:
         sight = board.sight(turn.starts())
         seen |= {card for page in sight.pages for card, _ in page.places}
@@ -138,20 +138,20 @@ def test_a_request_that_took_too_long_is_asked_for_less_next_time_and_recovers()
     board, memory = Board(480), SweepState()
     sweep(board, memory, NOW)
     sweep_cursor.slow_down(memory)
-    assert len(Round(memory, NOW).starts()) == 2
+    assert len(BoardPass(memory, NOW).starts()) == 2
     for minute in range(1, 30):
         sweep(board, memory, NOW + timedelta(minutes=minute))
-    assert len(Round(memory, NOW).starts()) == 5
+    assert len(BoardPass(memory, NOW).starts()) == 5
 
 
 def test_the_memory_survives_its_process_and_belongs_to_one_board(tmp_path: Path) -> None:
     records = FileRecords(tmp_path / "run", utc_now)
-    board, memory = Board(300), sweep_cursor.load(records, "b1", ["acme", 1])
+    board, memory = Board(300), sweep_cursor.load_memory(records, "b1", ["acme", 1])
     sweep(board, memory, NOW)
-    sweep_cursor.save(records, "b1", memory)
-    assert sweep_cursor.load(records, "b1", ["acme", 1]) == memory
-    assert not sweep_cursor.load(records, "b1", ["acme", 2]).whole
-    assert not sweep_cursor.load(records, "b2", ["acme", 1]).whole
+    sweep_cursor.save_memory(records, "b1", memory)
+    assert sweep_cursor.load_memory(records, "b1", ["acme", 1]) == memory
+    assert not sweep_cursor.load_memory(records, "b1", ["acme", 2]).whole
+    assert not sweep_cursor.load_memory(records, "b2", ["acme", 1]).whole
     for path in (tmp_path / "run").iterdir():
         path.write_text('{"scope": 1')
-    assert not sweep_cursor.load(records, "b1", ["acme", 1]).whole
+    assert not sweep_cursor.load_memory(records, "b1", ["acme", 1]).whole

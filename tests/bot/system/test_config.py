@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from bot.system import github_address
 from bot.system.config import FIELDS, Config, ConfigError, read
-from bot.system.env_file import changed
+from bot.system.env_file import change_text
 from runner.run.provider import TokenPrice
 
 PAGES = {"PUBLIC_URL": "https://cardinal.example", "CLIENT_ID": "Iv1", "CLIENT_SECRET": "c"}
@@ -210,11 +210,11 @@ def test_every_setting_says_what_it_means() -> None:
 
 def test_lines_are_changed_in_place_and_the_rest_stays() -> None:
     text = '# mine\nexport A=1\nB="x\ny" # two lines\n\nC=3'
-    assert changed(text, {"B": "2", "D": "4"}) == "# mine\nexport A=1\nB=2\n\nC=3\nD=4\n"
-    assert changed("", {"A": ""}) == "A=\n"
+    assert change_text(text, {"B": "2", "D": "4"}) == "# mine\nexport A=1\nB=2\n\nC=3\nD=4\n"
+    assert change_text("", {"A": ""}) == "A=\n"
     for value in ("a b", "'a'", "#a", "a\nb"):
         with pytest.raises(ValueError, match="A would need quotes"):
-            changed("", {"A": value})
+            change_text("", {"A": value})
 
 
 @pytest.mark.parametrize(

@@ -31,18 +31,18 @@ def hold_elsewhere(home: Path, how: str = "hold") -> "subprocess.Popen[str]":
 
 def test_a_second_group_in_the_same_home_is_refused_until_the_first_is_dead(tmp_path: Path) -> None:
     with hold_elsewhere(tmp_path) as first:
-        with pytest.raises(AlreadyUpError, match="another CARDINAL_HOME"), lock_file.hold(tmp_path):
+        with pytest.raises(AlreadyUpError, match="another CARDINAL_HOME"), lock_file.hold_lock(tmp_path):
             raise AssertionError("held twice")
         first.kill()
         first.wait(60)
-        with lock_file.hold(tmp_path):
+        with lock_file.hold_lock(tmp_path):
             pass
 
 
 def test_parts_live_beside_each_other_and_beside_all_and_no_change_begins_under_them(tmp_path: Path) -> None:
     with (
         hold_elsewhere(tmp_path, "hold_part") as part,
-        lock_file.hold(tmp_path),
+        lock_file.hold_lock(tmp_path),
         lock_file.hold_part(tmp_path),
     ):
         part.kill()
@@ -57,7 +57,7 @@ def test_parts_live_beside_each_other_and_beside_all_and_no_change_begins_under_
 
 def test_nothing_starts_while_a_home_is_changed(tmp_path: Path) -> None:
     with hold_elsewhere(tmp_path, "hold_alone") as change:
-        for hold, error in ((lock_file.hold, AlreadyUpError), (lock_file.hold_part, ChangingHomeError)):
+        for hold, error in ((lock_file.hold_lock, AlreadyUpError), (lock_file.hold_part, ChangingHomeError)):
             with pytest.raises(error), hold(tmp_path):
                 raise AssertionError("started meanwhile")
         change.kill()
@@ -65,8 +65,8 @@ def test_nothing_starts_while_a_home_is_changed(tmp_path: Path) -> None:
 
 def test_what_runs_is_told_and_forgotten_at_the_end(tmp_path: Path) -> None:
     here = Presence(os.getpid(), "http://127.0.0.1:8484", {"web": 1})
-    with lock_file.hold(tmp_path):
-        lock_file.record(tmp_path, here)
+    with lock_file.hold_lock(tmp_path):
+        lock_file.record_presence(tmp_path, here)
         assert lock_file.read_presence(tmp_path) == here
     assert lock_file.read_presence(tmp_path) is None
 
@@ -75,5 +75,5 @@ def test_the_record_of_a_killed_group_counts_for_nothing(tmp_path: Path) -> None
     with subprocess.Popen(["true"]) as dead:
         dead.wait(60)
     (tmp_path / "run").mkdir()
-    lock_file.record(tmp_path, Presence(dead.pid, "http://127.0.0.1:1", {}))
+    lock_file.record_presence(tmp_path, Presence(dead.pid, "http://127.0.0.1:1", {}))
     assert lock_file.read_presence(tmp_path) is None

@@ -54,7 +54,7 @@ def test_no_secret_of_the_settings_is_in_a_line_nor_a_line_of_a_key(config: Conf
     names = ("openai_key", "compatible_key", "bedrock_secret_key", "subscription_token", "store_secret_key")
     given = {name: Secret(f"sesame of {name}") for name in names}
     try:
-        logs.set_up(replace(config, vertex_credentials=Secret(account), **given))
+        logs.set_up_logs(replace(config, vertex_credentials=Secret(account), **given))
         said = " ".join((*(secret.reveal() for secret in given.values()), *pem.splitlines(), "0a1b2c3d4e5f"))
         record = logging.LogRecord("bot", logging.ERROR, __file__, 1, said, None, None)
         line = root.handlers[0].format(record)
@@ -68,7 +68,7 @@ def test_setting_up_keeps_the_level_and_quiets_libraries(config: Config) -> None
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
-        logs.set_up(replace(config, log_level="debug", webhook_secret=Secret("s" * 20)))
+        logs.set_up_logs(replace(config, log_level="debug", webhook_secret=Secret("s" * 20)))
         assert logging.getLogger("bot.x").isEnabledFor(logging.DEBUG)
         assert not logging.getLogger("urllib3.connectionpool").isEnabledFor(logging.INFO)
     finally:

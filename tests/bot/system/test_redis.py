@@ -47,7 +47,7 @@ def test_a_home_with_any_path_works_too(config: Config, tmp_path: Path, name: st
     assert len(os.fsencode(socket)) <= embedded_redis.SOCKET_PATH_BYTES
     server = start_redis(deep)
     try:
-        assert embedded_redis.connect(deep).client_info()
+        assert embedded_redis.connect_redis(deep).client_info()
     finally:
         server.terminate()
         server.wait(60)
@@ -62,11 +62,11 @@ def test_a_folder_that_is_a_link_to_elsewhere_is_refused(tmp_path: Path) -> None
 
 
 def test_no_redis_is_no_answer(config: Config) -> None:
-    assert not embedded_redis.answers(embedded_redis.connect(config))
+    assert not embedded_redis.answers(embedded_redis.connect_redis(config))
 
 
 def test_the_operators_own_redis_is_used_when_one_is_set(config: Config) -> None:
-    client = embedded_redis.connect(replace(config, redis_url="redis://127.0.0.1:1/3"))
+    client = embedded_redis.connect_redis(replace(config, redis_url="redis://127.0.0.1:1/3"))
     assert client.connection_pool.connection_kwargs["db"] == 3
     assert not embedded_redis.answers(client)
 
@@ -75,7 +75,7 @@ def test_who_waits_for_a_job_notices_that_the_other_machine_is_gone(
     config: Config, redis_server: "subprocess.Popen[bytes]"
 ) -> None:
     with wire_to(str(embedded_redis.socket_path(config.home))) as wire:
-        client = embedded_redis.connect(replace(config, redis_url=f"redis://127.0.0.1:{wire.port}"))
+        client = embedded_redis.connect_redis(replace(config, redis_url=f"redis://127.0.0.1:{wire.port}"))
         # as RQ does for its worker, which waits longer than a command may take
         client.connection_pool.connection_kwargs["socket_timeout"] = 120
         Timer(0.2, wire.cut).start()
@@ -90,4 +90,4 @@ def test_who_waits_for_a_job_notices_that_the_other_machine_is_gone(
 
 @pytest.mark.parametrize("url", ["unix:///nowhere/redis.sock", "redis://127.0.0.1:1"])
 def test_a_redis_of_the_operator_may_have_any_kind_of_address(config: Config, url: str) -> None:
-    assert not embedded_redis.answers(embedded_redis.connect(replace(config, redis_url=url)))
+    assert not embedded_redis.answers(embedded_redis.connect_redis(replace(config, redis_url=url)))

@@ -66,15 +66,15 @@ def post(door: FlaskClient, guid: str, payload: dict[str, Any]) -> int:
 
 def test_nothing_is_kept_until_somebody_asks(door: FlaskClient, config: Config) -> None:
     assert post(door, "a", COMMENT) == 202
-    assert capture.kept(config.home) == ()
+    assert capture.kept_deliveries(config.home) == ()
 
 
 def test_what_is_kept_has_the_shape_and_no_word_of_people(
     door: FlaskClient, config: Config, clock: Clock
 ) -> None:
-    capture.begin(config.home, clock(), lasting=timedelta(minutes=5), most=10)
+    capture.begin_capture(config.home, clock(), lasting=timedelta(minutes=5), most=10)
     assert post(door, "a", COMMENT) == 202
-    (path,) = capture.kept(config.home)
+    (path,) = capture.kept_deliveries(config.home)
     text = path.read_text()
     for word in ("ann", TOKEN, "mail", str(PERSON), "api.github.com", "never-kept", "Cancel", SECRET):
         assert word not in text, word
@@ -94,22 +94,22 @@ def test_what_is_kept_has_the_shape_and_no_word_of_people(
 def test_it_ends_by_itself_and_keeps_no_more_than_was_asked_for(
     door: FlaskClient, config: Config, clock: Clock
 ) -> None:
-    capture.begin(config.home, clock(), lasting=timedelta(days=9), most=2)
+    capture.begin_capture(config.home, clock(), lasting=timedelta(days=9), most=2)
     for n in range(4):
         post(door, f"g{n}", COMMENT)
     post(door, "large", {"action": "x", "text": "y" * capture.MAX_BYTES})
-    assert len(capture.kept(config.home)) == 2
-    for one in capture.kept(config.home):
+    assert len(capture.kept_deliveries(config.home)) == 2
+    for one in capture.kept_deliveries(config.home):
         one.unlink()
     clock.forward(24 * 3600 + 1)
     post(door, "late", COMMENT)
-    assert capture.kept(config.home) == ()
+    assert capture.kept_deliveries(config.home) == ()
 
 
 def test_a_folder_that_cannot_be_written_costs_no_delivery(
     door: FlaskClient, config: Config, clock: Clock
 ) -> None:
-    capture.begin(config.home, clock(), lasting=timedelta(minutes=5), most=10)
+    capture.begin_capture(config.home, clock(), lasting=timedelta(minutes=5), most=10)
     (config.home / capture.FOLDER).write_text("in the way")
     assert post(door, "a", COMMENT) == 202
 

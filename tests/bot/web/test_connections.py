@@ -49,7 +49,9 @@ def start() -> Iterator[Start]:
             ready = threading.Event()
             limits = {"threads": (1, 1), "most_bytes": most_bytes}
             bridge = Bridge(application, deliveries="/door", follow=nobody, **limits)
-            server = web_server.UvicornServer(web_server.settings(bridge, Connections(bounds)), ready.set)
+            server = web_server.UvicornServer(
+                web_server.server_settings(bridge, Connections(bounds)), ready.set
+            )
             thread = threading.Thread(target=server.run, args=([listener],))
             thread.start()
             until_then.callback(thread.join, 60)

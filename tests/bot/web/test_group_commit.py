@@ -163,7 +163,7 @@ def test_a_delivery_that_is_not_on_disk_is_answered_with_503_and_what_to_do(
     answer = post(client, b'{"a": "' + b"x" * 100_000 + b'"}')
     assert answer.status_code == 503
     assert "disk has room" in (answer.json or {})["error"]
-    assert inbox.due(engine, limit=9) == ()
+    assert inbox.due_deliveries(engine, limit=9) == ()
 
 
 def test_a_failure_behind_a_commit_is_no_failure_of_the_delivery_nor_of_the_next(ledger: Engine) -> None:

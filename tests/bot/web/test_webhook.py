@@ -92,7 +92,7 @@ def test_a_signed_delivery_is_stored_as_it_came_and_a_worker_is_woken(
 def test_a_delivery_is_taken_while_redis_is_away(client: FlaskClient, engine: Engine, woken: Woken) -> None:
     woken.up = False
     assert post(client).status_code == 202
-    assert inbox.due(engine, limit=10) == (ID,)
+    assert inbox.due_deliveries(engine, limit=10) == (ID,)
 
 
 def test_the_same_delivery_twice_is_stored_once_and_wakes_twice(
@@ -101,13 +101,13 @@ def test_the_same_delivery_twice_is_stored_once_and_wakes_twice(
     first, second = post(client), post(client)
     assert (first.status_code, second.status_code) == (202, 202)
     assert ((first.json or {})["new"], (second.json or {})["new"]) == (True, False)
-    assert inbox.due(engine, limit=10) == (ID,)
+    assert inbox.due_deliveries(engine, limit=10) == (ID,)
     until(lambda: woken.ids == [ID, ID], "it is woken again")
 
 
 def test_an_unknown_event_is_stored_too(client: FlaskClient, engine: Engine) -> None:
     assert post(client, x_github_event="not_invented_yet").status_code == 202
-    assert inbox.due(engine, limit=10) == (ID,)
+    assert inbox.due_deliveries(engine, limit=10) == (ID,)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ def test_a_wrong_signature_is_401_and_stores_nothing(
     client: FlaskClient, engine: Engine, woken: Woken, signature: str | None
 ) -> None:
     assert post(client, x_hub_signature_256=signature).status_code == 401
-    assert inbox.due(engine, limit=10) == ()
+    assert inbox.due_deliveries(engine, limit=10) == ()
     assert woken.ids == []
 
 
@@ -160,7 +160,7 @@ def test_a_signed_body_that_is_no_json_object_is_400(
 ) -> None:
     answer = post(client, body)
     assert (answer.status_code, bool((answer.json or {})["error"])) == (400, True)
-    assert inbox.due(engine, limit=10) == ()
+    assert inbox.due_deliveries(engine, limit=10) == ()
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_a_delivery_without_githubs_headers_is_400(
     client: FlaskClient, engine: Engine, headers: dict[str, str | None]
 ) -> None:
     assert post(client, BODY, **headers).status_code == 400
-    assert inbox.due(engine, limit=10) == ()
+    assert inbox.due_deliveries(engine, limit=10) == ()
 
 
 @pytest.mark.parametrize("kind", ["application/x-www-form-urlencoded", "text/plain", None])

@@ -17,11 +17,12 @@ SAMPLES = {
         ''',
         """
         from rules.chatops.parser import parse
-        from rules.commands.help import table
+        from rules.commands.help import command_table
         from rules.decide import decide
         from tests.rules.scene import NOW, POLICY, card, given
 
-        print("| `/cardinal hello` | Say hello. |" in table(POLICY), parse("/cardinal hello you").because)
+        listed = "| `/cardinal hello` | Say hello. |" in command_table(POLICY)
+        print(listed, parse("/cardinal hello you").because)
         parsed = parse("/cardinal hello")
         print(*(one.text for one in decide(POLICY, card(), given(parsed.command), NOW).intents[1:]))
 
@@ -194,7 +195,7 @@ SAMPLES = {
         folders = ("mirrors", "workspaces", "logs", "scenarios")
         places = HostPaths(*(Path("{home}") / folder for folder in folders))
         answer = ask_once(name, "hello", model="", places=places, timeout_s=20)
-        print(answer.text, workspaces.of_agent(agents.load(name)))
+        print(answer.text, workspaces.backends_of(agents.load(name)))
         """,
         "hello ('docker', 'island', 'local')",
     ),
@@ -234,7 +235,7 @@ SAMPLES = {
         for chosen in ("island", "auto"):
             name = policy_fields.workspace(config.read({**os.environ, "CARDINAL_WORKSPACE": chosen}, Path()))
             print(workspaces.load(name).open(None, Tenancy("c1")))
-        print(workspaces.of_agent(agents.load("claude")))
+        print(workspaces.backends_of(agents.load("claude")))
         """,
         "the island of c1\nthe island of c1\n('docker', 'island')",
     ),

@@ -11,10 +11,10 @@ from ledger.db.tables import VIEWS
 from ledger.errors import BackupError, BrokenChainError, NewerLedgerError
 from ledger.events.run import AgentSaid
 from ledger.ids import DeliveryId, EntryKey, RunId
-from ledger.lifecycle.backup import COPIED, backup, check, restore
+from ledger.lifecycle.backup import COPIED, backup, check_copy, restore
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.log.hash_chain import verify
+from ledger.log.hash_chain import verify_chain
 from ledger.queue import inbox, leases, outbox
 from tests.ledger.log.writers import append_one_by_one, play
 from tests.ledger.queue.test_outbox import PLAIN
@@ -40,13 +40,13 @@ def test_a_back_up_taken_while_others_write_is_whole_and_can_be_restored(
     assert counts == sorted(counts)
     assert counts[0] >= 50
     with event_store.reading(sqlite_ledger) as db:
-        assert verify(db).events == 350
+        assert verify_chain(db).events == 350
     place = f"sqlite:///{tmp_path}/restored/ledger.db"
     assert restore(tmp_path / "copy4.db", place) == reports[4]
     engine = open_ledger(place)
     append(engine, 1)
     with event_store.reading(engine) as db:
-        assert verify(db).events == counts[4] + 1
+        assert verify_chain(db).events == counts[4] + 1
     engine.dispose()
 
 
@@ -59,7 +59,7 @@ def test_a_newer_ledger_is_replaced_only_when_told(sqlite_ledger: Engine, tmp_pa
         restore(tmp_path / "copy.db", str(sqlite_ledger.url))
     restore(tmp_path / "copy.db", str(sqlite_ledger.url), overwrite_newer=True)
     with event_store.reading(sqlite_ledger) as db:
-        assert verify(db).events == 3
+        assert verify_chain(db).events == 3
 
 
 def test_a_back_up_never_replaces_a_file(sqlite_ledger: Engine, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_what_is_no_sound_ledger_is_not_restored(sqlite_ledger: Engine, tmp_path
             restore(torn, f"sqlite:///{tmp_path}/other.db")
     torn.write_bytes(whole.replace(b"line 1234", b"line 9999"))
     with pytest.raises(BrokenChainError) as broken:
-        check(torn)
+        check_copy(torn)
     assert broken.value.seq == 1235
     with pytest.raises(BackupError, match="no file"):
         restore(tmp_path / "missing.db", f"sqlite:///{tmp_path}/other.db")
@@ -104,7 +104,7 @@ def test_a_back_up_goes_over_to_an_empty_postgresql_whole(
     append(sqlite_ledger, 2500)
     drafts = [replace(PLAIN, key=EntryKey(f"say:{n}")) for n in range(2)]
     delivery = inbox.Delivery(DeliveryId("d1"), "push", "", b'{"text": "\\u0000"}', NOW)
-    inbox.store(sqlite_ledger, delivery)
+    inbox.store_deliveries(sqlite_ledger, delivery)
     with event_store.writing(sqlite_ledger) as db:
         event_store.append(db, board_seen(), card_seen(), run_queued(), at=NOW)
         leases.take(db, "run:r1", "worker", ttl_s=60)
@@ -113,7 +113,7 @@ def test_a_back_up_goes_over_to_an_empty_postgresql_whole(
     report = restore(tmp_path / "copy.db", ledger_url)
     engine = open_ledger(ledger_url)
     with event_store.reading(sqlite_ledger) as old, event_store.reading(engine) as new:
-        assert report == verify(old) == verify(new)
+        assert report == verify_chain(old) == verify_chain(new)
         for table in (*COPIED, *VIEWS.sorted_tables):
             assert set(old.execute(select(table))) == set(new.execute(select(table))), table.name
     append(engine, 1)

@@ -12,7 +12,7 @@ from ledger.errors import LedgerUrlError, NewerLedgerError, OlderLedgerError
 from ledger.ids import EntryKey
 from ledger.lifecycle.migrate import known_number
 from ledger.lifecycle.open import journal_warning, open_ledger, wal_is_safe
-from ledger.lifecycle.upgrade import upgrade
+from ledger.lifecycle.upgrade import upgrade_ledger
 from ledger.log import event_store
 from ledger.queue import outbox
 from tests.ledger.older import make_older
@@ -63,7 +63,7 @@ def test_opening_again_changes_nothing(ledger_url: str) -> None:
     first = open_ledger(ledger_url)
     with event_store.writing(first) as db:
         event_store.append(db, card_seen(), at=NOW)
-    assert upgrade(first) == ()
+    assert upgrade_ledger(first) == ()
     second = open_ledger(ledger_url, migrate=False)
     with event_store.reading(second) as db:
         assert event_store.last_seq(db) == 1
@@ -102,7 +102,7 @@ def test_an_older_ledger_s_notice_that_is_being_sent_is_still_known_as_such(ledg
     with event_store.writing(ledger) as db:
         db.execute(text("UPDATE outbox SET error = 'it is being sent' WHERE key = 'sending'"))
         db.execute(text("UPDATE outbox SET error = '503' WHERE key = 'failed'"))
-    upgrade(ledger)
+    upgrade_ledger(ledger)
     with event_store.reading(ledger) as db:
         found = [outbox.get(db, EntryKey(name)) for name in names]
     assert [(entry.sending, entry.error) for entry in found if entry] == [(True, ""), (False, "503")]

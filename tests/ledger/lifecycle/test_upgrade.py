@@ -18,7 +18,7 @@ from ledger.errors import OutdatedError
 from ledger.lifecycle.edition import every, live, mine
 from ledger.lifecycle.open import connect, open_ledger
 from ledger.lifecycle.rebuild import rebuild
-from ledger.lifecycle.upgrade import PAGE, upgrade
+from ledger.lifecycle.upgrade import PAGE, upgrade_ledger
 from ledger.log import event_store, hash_chain
 from ledger.view_tables import groups, sources
 from tests.ledger.lifecycle.test_rebuild import append_legal, contents
@@ -138,7 +138,7 @@ def test_the_version_before_works_until_this_one_took_over(
     assert len(answers) > 2
     with event_store.reading(engine) as db:
         told = event_store.last_seq(db)
-        assert hash_chain.verify(db).events == told
+        assert hash_chain.verify_chain(db).events == told
     refused = old("append 1")
     assert ("cardinal_editions" if engine.dialect.name == "sqlite" else "upgrade it") in refused, refused
     assert "Error" in old("read")  # its tables are gone
@@ -175,7 +175,7 @@ def test_a_later_version_folds_what_changed_beside_this_one_and_refuses_it_then(
     assert new("replay") == f"same {PAGE + 12}"
 
     again = connect(ledger_url)
-    upgrade(again, back=True)  # the upgrade is taken back
+    upgrade_ledger(again, back=True)  # the upgrade is taken back
     again.dispose()
     assert here(ledger).append(1) == f"at {PAGE + 13}"
     assert new("append 1").startswith("OutdatedError")
@@ -232,7 +232,7 @@ def test_an_upgrade_that_ended_before_any_of_its_steps_is_gone_on_with(
     first = connect(url)
     first.update_execution_options(**{GUARD: count})
     with pytest.raises(Killed):
-        upgrade(first, most=3)
+        upgrade_ledger(first, most=3)
     with event_store.reading(first) as db:
         was_live = live(every(db)) is not None
     first.dispose()
@@ -270,7 +270,7 @@ def test_a_group_folds_with_no_other_view_s_tables(sqlite_ledger: Engine) -> Non
             tables = [table for table in VIEWS.sorted_tables if table.name.endswith(digest[:8])]
             VIEWS.create_all(db, tables=tables)
             for recorded in told:
-                for step in views.steps(type(recorded.event).__name__, frozenset(names)):
+                for step in views.fold_steps(type(recorded.event).__name__, frozenset(names)):
                     step(db, recorded, recorded.event)
             for name, table in VIEWS.tables.items():
                 if table in tables:

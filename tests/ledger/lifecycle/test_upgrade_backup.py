@@ -16,7 +16,7 @@ from ledger.errors import BackupError
 from ledger.lifecycle.backup import restore
 from ledger.lifecycle.migrate import current_number, known_number
 from ledger.lifecycle.open import connect, open_ledger
-from ledger.lifecycle.upgrade import upgrade
+from ledger.lifecycle.upgrade import upgrade_ledger
 from ledger.lifecycle.upgrade_backup import KEPT, back_up
 from ledger.log import event_store, hash_chain
 from tests.ledger.older import DIGEST, NUMBER, VERSION, make_older
@@ -49,7 +49,7 @@ def number_of(url: str) -> int:
     """Return the ledger's migration, where all its events are there."""
     engine = connect(url)
     with event_store.reading(engine) as db:
-        assert hash_chain.verify(db).events == EVENTS
+        assert hash_chain.verify_chain(db).events == EVENTS
         number = current_number(db)
     engine.dispose()
     return number
@@ -94,7 +94,7 @@ def die_at(step: int, url: str) -> bool:
         engine = connect(url)
         event.listen(engine, "before_cursor_execute", statement)
         sys.addaudithook(call)
-        upgrade(engine, before=partial(back_up, say=print))
+        upgrade_ledger(engine, before=partial(back_up, say=print))
         code = 0
     finally:
         os._exit(code)  # the rest of this test is not for the fork

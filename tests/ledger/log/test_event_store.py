@@ -29,8 +29,8 @@ def test_events_come_back_in_order_with_versions_by_stream(ledger: Engine) -> No
         assert event_store.read(db, stream=f"card:{CARD}") == first[1:2]
         assert (
             event_store.last_seq(db),
-            event_store.version(db, "run:r1"),
-            event_store.version(db, "run:r9"),
+            event_store.stream_version(db, "run:r1"),
+            event_store.stream_version(db, "run:r9"),
         ) == (4, 2, 0)
 
 

@@ -8,7 +8,7 @@ from ledger.db.tables import events
 from ledger.errors import BrokenChainError
 from ledger.events.run import Progressed
 from ledger.log import event_store
-from ledger.log.hash_chain import GENESIS, ChainReport, link, verify
+from ledger.log.hash_chain import GENESIS, ChainReport, link, verify_chain
 from tests.ledger.samples import NOW, RUN, run_queued
 
 TAMPERINGS = {
@@ -40,15 +40,15 @@ def unguard(db: Connection) -> None:
 
 def test_an_untouched_log_verifies_as_a_whole_and_up_to_an_event(filled: Engine) -> None:
     with event_store.reading(filled) as db:
-        whole = verify(db)
-        half = verify(db, upto=5)
+        whole = verify_chain(db)
+        half = verify_chain(db, upto=5)
     assert (whole.events, half.events) == (11, 5)
     assert whole.head != half.head
 
 
 def test_an_empty_log_verifies(ledger: Engine) -> None:
     with event_store.reading(ledger) as db:
-        assert verify(db) == ChainReport(0, GENESIS)
+        assert verify_chain(db) == ChainReport(0, GENESIS)
 
 
 @pytest.mark.parametrize("name", TAMPERINGS)
@@ -58,7 +58,7 @@ def test_tampering_behind_the_guards_is_found_at_its_event(filled: Engine, name:
         unguard(db)
         db.execute(text(statement))
     with event_store.reading(filled) as db, pytest.raises(BrokenChainError) as broken:
-        verify(db)
+        verify_chain(db)
     assert broken.value.seq == seq
 
 
@@ -69,7 +69,7 @@ def test_an_event_that_was_forged_with_a_digest_of_its_own_breaks_the_next_one(f
         kind, body = encode(Progressed(RUN, "never said"))
         digest = link(str(before), 4, "run:r1", 4, NOW, kind, body)
         db.execute(events.update().where(events.c.seq == 4).values(body=body, digest=digest))
-        assert verify(db, upto=4).head == digest
+        assert verify_chain(db, upto=4).head == digest
         with pytest.raises(BrokenChainError) as broken:
-            verify(db)
+            verify_chain(db)
     assert broken.value.seq == 5

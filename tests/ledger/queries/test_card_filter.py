@@ -123,14 +123,14 @@ def test_a_filter_lists_the_cards_that_have_all_of_it(db: Connection) -> None:
     for wanted, listed in CASES:
         assert (names(lanes.of_column(db, [EVERYTHING], "In Progress", wanted)), wanted) == (listed, wanted)
         assert (names(cards.lines(db, BOARD, None, wanted)), wanted) == (listed, wanted)
-        assert total(lanes.counts(db, [EVERYTHING], wanted)) == len(listed)
+        assert total(lanes.lane_counts(db, [EVERYTHING], wanted)) == len(listed)
 
 
 def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -> None:
     for wanted in (ALL, CardFilter(words=("secret",)), CardFilter(repositories=("acme/secret",))):
         seen = "bac" if wanted is ALL else ""
         assert names(lanes.of_column(db, [SHOP], "In Progress", wanted)) == seen
-        assert total(lanes.counts(db, [SHOP], wanted)) == len(seen)
+        assert total(lanes.lane_counts(db, [SHOP], wanted)) == len(seen)
     offered = choices(db, [SHOP])
     assert offered.repositories == ("acme/shop",)
     assert offered.people == ("ann", "ann-2", "Bob", "cid", "dora", "dora-2")
@@ -142,7 +142,7 @@ def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -
     assert not {"gus", "gone"} & {*everything.people, *everything.labels}
     gone = choices(db, [EVERYTHING], archived=True)
     assert (gone.people, gone.labels) == (("gus",), ("gone",))
-    assert names(lanes.waiting(db, [])) == names(tuple(lanes.by_lane(db, [])[Lane.WORKING].cards)) == ""
+    assert names(lanes.waiting_cards(db, [])) == names(tuple(lanes.by_lane(db, [])[Lane.WORKING].cards)) == ""
 
 
 def test_a_lane_has_ones_own_first_and_goes_on_where_the_page_before_ended(db: Connection) -> None:
@@ -160,7 +160,7 @@ def test_a_lane_has_ones_own_first_and_goes_on_where_the_page_before_ended(db: C
     ]
     assert [names_of("eve", 1), names_of("eve", 1, 1)] == [["d", ""], ["e", ""]]
     assert len(listed[Lane.WORKING].cards) == 2
-    assert names(lanes.waiting(db, [EVERYTHING])) == "deb"
+    assert names(lanes.waiting_cards(db, [EVERYTHING])) == "deb"
 
 
 def test_a_card_is_an_assignees_own_in_its_lane(db: Connection) -> None:

@@ -34,7 +34,7 @@ def followed(engine: Engine, run_id: RunId, after: int, limit: int) -> tuple[lis
     lines = list[RunLine]()
     while True:
         with event_store.reading(engine) as db:
-            fresh = run_lines.later(db, run_id, after, limit)
+            fresh = run_lines.later_lines(db, run_id, after, limit)
         lines += fresh.lines
         after = fresh.last
         if not fresh.more:
@@ -60,8 +60,8 @@ def test_each_line_comes_once_and_in_order_however_many_are_asked_for(begun: Eng
 def test_who_is_far_behind_gets_the_newest_and_the_count_of_the_rest(begun: Engine) -> None:
     say(begun, RUNS[0], *(str(number) for number in range(10)))
     with event_store.reading(begun) as db:
-        first = run_lines.later(db, RUNS[0], 0, 3, behind=4)
-        rest = run_lines.later(db, RUNS[0], first.last, 3, behind=4)
+        first = run_lines.later_lines(db, RUNS[0], 0, 3, behind=4)
+        rest = run_lines.later_lines(db, RUNS[0], first.last, 3, behind=4)
     assert (first.omitted, [line.text for line in first.lines], first.more) == (7, ["6", "7", "8"], True)
     assert (rest.omitted, [line.text for line in rest.lines], rest.more) == (0, ["9"], False)
 

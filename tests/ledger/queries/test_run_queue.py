@@ -29,8 +29,8 @@ def test_a_columns_queue_goes_by_place_and_tells_what_has_none(ledger: Engine) -
         )
     with event_store.reading(ledger) as db:
         assert run_queue.counts(db, BOARD) == {"In Progress": 4}
-        head = run_queue.of_column(db, BOARD, "In Progress", 3)
-        assert run_queue.of_column(db, BOARD, "Elsewhere", 3) == ()
+        head = run_queue.queued_in_column(db, BOARD, "In Progress", 3)
+        assert run_queue.queued_in_column(db, BOARD, "Elsewhere", 3) == ()
     assert head[1].because == "waits for acme/shop#9 (Other)"
     assert [(it.run_id, it.in_line) for it in head] == [("r5", True), ("r4", False), ("r3", True)]
     assert (head[0].repository, head[0].number, head[0].title) == ("acme/shop", 5, "Card e")

@@ -54,7 +54,7 @@ def filled(path: Path, count: int) -> Engine:
 
 def deliver(engine: Engine, count: int, name: str) -> None:
     ids = (DeliveryId(f"{name}{number}") for number in range(count))
-    inbox.store(engine, *(inbox.Delivery(it, "issues", "opened", b"{}", NOW) for it in ids))
+    inbox.store_deliveries(engine, *(inbox.Delivery(it, "issues", "opened", b"{}", NOW) for it in ids))
 
 
 def read(query: Callable[[Connection], object]) -> Callable[[Engine], object]:
@@ -96,9 +96,9 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "which leases ran out": read(lambda db: leases.expired(db, "run:")),
     "who holds entries": read(outbox.holders),
     "why cards wait": read(lambda db: run_queue.reasons_of(db, (MID, CardId("c8")))),
-    "the head of a queue": read(lambda db: run_queue.of_column(db, BOARD, "In Progress", 10)),
+    "the head of a queue": read(lambda db: run_queue.queued_in_column(db, BOARD, "In Progress", 10)),
     "the reports of a card's runs": read(lambda db: reports.of_runs(db, (RunId("r7"), RunId("r8")))),
-    "due deliveries": lambda engine: inbox.due(engine, limit=10),
+    "due deliveries": lambda engine: inbox.due_deliveries(engine, limit=10),
     "quarantined deliveries": read(inbox.quarantined),
     "old deliveries": lambda engine: inbox.drop_old(engine, age=timedelta(), limit=2),
 }

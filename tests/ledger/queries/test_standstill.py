@@ -20,7 +20,7 @@ ALL = CardScope(BOARD)
 
 def things(ledger: Engine, now: datetime, scope: CardScope = ALL) -> list[Standstill]:
     with event_store.reading(ledger) as db:
-        return [it for sort in standstill.of_board(db, scope, now, 9) for it in sort.oldest]
+        return [it for sort in standstill.board_standstills(db, scope, now, 9) for it in sort.oldest]
 
 
 def test_runs_that_nobody_moves_are_found_in_what_a_reader_may_see(ledger: Engine) -> None:
@@ -71,6 +71,6 @@ def test_runs_of_archived_cards_stand_still_too_and_what_is_left_out_is_counted(
             )
     late = NOW + NO_STEP_AFTER + timedelta(seconds=9)
     with event_store.reading(ledger) as db:
-        (silent,) = standstill.of_board(db, ALL, late, 3)
+        (silent,) = standstill.board_standstills(db, ALL, late, 3)
     assert [(it.run_id, it.archived) for it in silent.oldest] == [("r1", True), ("r2", True), ("r3", True)]
     assert silent.total == 5

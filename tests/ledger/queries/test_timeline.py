@@ -19,4 +19,4 @@ from tests.ledger.samples import CARD, NOW, RUN
     ],
 )
 def test_words_of_people_are_whole_and_progress_is_cut(event: Event, length: int) -> None:
-    assert len(timeline.line(CARD, 1, NOW, event).text) == length
+    assert len(timeline.event_line(CARD, 1, NOW, event).text) == length

@@ -13,11 +13,13 @@ def test_the_newest_of_each_stays_until_it_was_seen_or_is_too_old(ledger: Engine
     label = Report("eve", About.LABEL, "bug", later(6))
     with event_store.writing(ledger) as db:
         for one in (*moved, label, label):
-            change_reports.add(db, CARD, one)
+            change_reports.add_report(db, CARD, one)
         assert change_reports.of_card(db, CARD) == (label, moved[1])
-        change_reports.drop(db, CARD, moved[:1], later(0))  # a newer one was told while somebody looked
+        change_reports.drop_reports(
+            db, CARD, moved[:1], later(0)
+        )  # a newer one was told while somebody looked
         assert change_reports.of_card(db, CARD) == (label, moved[1])
-        change_reports.drop(db, CARD, [moved[1]], later(0))
+        change_reports.drop_reports(db, CARD, [moved[1]], later(0))
         assert change_reports.of_card(db, CARD) == (label,)
-        change_reports.drop(db, CARD, [], later(8))
+        change_reports.drop_reports(db, CARD, [], later(8))
         assert change_reports.of_card(db, CARD) == ()

@@ -83,10 +83,10 @@ def test_what_is_done_now_and_then_is_due_once_whoever_asks(ledger: Engine, hand
 def test_a_reader_moves_only_from_where_it_is(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
         assert cursors.position(db, "react") == 0
-        cursors.advance(db, "react", before=0, after=7)
-        cursors.advance(db, "react", before=7, after=9)
+        cursors.advance_cursor(db, "react", before=0, after=7)
+        cursors.advance_cursor(db, "react", before=7, after=9)
     with pytest.raises(LateWriterError), event_store.writing(ledger) as db:
-        cursors.advance(db, "react", before=7, after=8)
+        cursors.advance_cursor(db, "react", before=7, after=8)
     with event_store.reading(ledger) as db:
         assert (cursors.position(db, "react"), cursors.position(db, "other")) == (9, 0)
 
@@ -96,16 +96,16 @@ def test_refresh_requests_that_wait_together_are_answered_by_one_read(ledger: En
         assert refresh_requests.add(db, CARD, BOARD) == 1
         hand.at = later(1)
         assert refresh_requests.add(db, CARD, BOARD) == 2
-        (request,) = refresh_requests.waiting(db, 10)
+        (request,) = refresh_requests.requested_cards(db, 10)
         assert (request.card_id, request.board_id, request.rung, request.rung_at) == (CARD, BOARD, 2, NOW)
         assert refresh_requests.add(db, CARD, BOARD) == 3  # while somebody looks
         refresh_requests.mark_served(db, CARD, request.rung)
         assert refresh_requests.counts(db, CARD) == (3, 2)
-        assert len(refresh_requests.waiting(db, 10)) == 1
+        assert len(refresh_requests.requested_cards(db, 10)) == 1
         refresh_requests.mark_served(db, CARD, 3)
         refresh_requests.mark_served(db, CARD, 1)
         assert refresh_requests.counts(db, CARD) == (3, 3)
-        assert refresh_requests.waiting(db, 10) == ()
+        assert refresh_requests.requested_cards(db, 10) == ()
 
 
 def test_moves_that_deliveries_told_are_news_until_they_are_recorded(ledger: Engine) -> None:
@@ -120,6 +120,6 @@ def test_moves_that_deliveries_told_are_news_until_they_are_recorded(ledger: Eng
         assert refresh_requests.came_to(db, CARD, "back") is None
         other = CardId("PVTI_9")
         refresh_requests.mark_recorded(db, other, BOARD, later(12))  # read, and never requested
-        assert refresh_requests.waiting(db, 10) == refresh_requests.waiting(db, 1)
+        assert refresh_requests.requested_cards(db, 10) == refresh_requests.requested_cards(db, 1)
         assert refresh_requests.add(db, other, BOARD, refresh_requests.Move(later(11), "x")) == 1
         assert refresh_requests.came_to(db, other, "x") is None

@@ -11,7 +11,7 @@ from tests.ledger.samples import NOW, later
 
 def begin(ledger: Engine, word: str, user_id: int = 7, after_s: float = 0) -> None:
     with event_store.writing(ledger) as db:
-        sign_ins.begin(db, word, user_id=user_id, login="bob", now=later(after_s), ttl_s=100)
+        sign_ins.begin_sign_in(db, word, user_id=user_id, login="bob", now=later(after_s), ttl_s=100)
 
 
 def known(ledger: Engine, word: str, after_s: float = 0) -> bool:

@@ -21,5 +21,5 @@ def test_each_board_counts_the_commands_about_its_own_cards(ledger: Engine) -> N
         told(db, card_seen(), replace(card_seen(THERE, 99), board_id=OTHER))
         told(db, *(replace(given, comment_id=it) for it in range(3)), replace(given, card_id=THERE))
         old = datetime(2000, 1, 1, tzinfo=UTC)
-        assert [givers.count(db, board, "ci-bot", old) for board in (BOARD, OTHER)] == [3, 1]
-        assert givers.count(db, BOARD, "ann", old) == 0
+        assert [givers.count_commands(db, board, "ci-bot", old) for board in (BOARD, OTHER)] == [3, 1]
+        assert givers.count_commands(db, BOARD, "ann", old) == 0

@@ -44,7 +44,7 @@ def test_the_newest_stack_counts(write: Write) -> None:
     other = replace(LAYER, kind="skill", name="own", private=True, text="")
     write(InstructionsStacked(RUN, "a", (LAYER, other)), InstructionsStacked(RUN, "b", (other, LAYER)))
     with event_store.reading(write.engine) as db:
-        rows = instructions.stack(db, RUN)
+        rows = instructions.stack_rows(db, RUN)
     assert [(row.place, row.name, row.private, row.text) for row in rows] == [
         (1, "own", True, ""),
         (2, "docs", False, "Read first."),

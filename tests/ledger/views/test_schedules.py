@@ -30,7 +30,7 @@ def test_a_card_to_come_holds_back_the_next_and_one_that_was_given_up_does_not(l
         row = schedules.get(db, BOARD, "deps")
         assert row is not None
         assert row.next_at == NOW + 3 * DAY
-        key = EntryKey(schedules.key_of(BOARD, "deps", NOW))
+        key = EntryKey(schedules.schedule_key(BOARD, "deps", NOW))
         gone = EntryGivenUp(CardId(BOARD), key, "create_scheduled_card", "no such repository")
         event_store.append(db, gone, ScheduledCardMade(BOARD, "deps", NOW + DAY, "acme/shop", 7), at=NOW)
         assert schedules.count_open(db, BOARD, "deps", NOW) == 1
@@ -60,11 +60,11 @@ def test_a_card_that_was_transferred_or_deleted_holds_back_the_next_for_a_day_an
 def test_two_events_of_one_second_make_two_cards_and_each_is_known(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
         for event in ("run-7", "run-8"):
-            assert not schedules.is_known(db, BOARD, "red", NOW, event)
+            assert not schedules.is_recorded(db, BOARD, "red", NOW, event)
             event_store.append(db, ScheduleDue(BOARD, "red", NOW, NOW, event=event), at=NOW)
-            assert schedules.is_known(db, BOARD, "red", NOW, event)
+            assert schedules.is_recorded(db, BOARD, "red", NOW, event)
         assert schedules.count_open(db, BOARD, "red", NOW) == 2
-        key = EntryKey(schedules.key_of(BOARD, "red", NOW, "run-8"))
+        key = EntryKey(schedules.schedule_key(BOARD, "red", NOW, "run-8"))
         gone = EntryGivenUp(CardId(BOARD), key, "create_scheduled_card", "no such repository")
         made = ScheduledCardMade(BOARD, "red", NOW, "acme/shop", 7, "run-7")
         event_store.append(db, gone, made, card_seen("c1", number=7), at=NOW)

@@ -92,8 +92,13 @@ def test_as_much_again_is_what_was_chosen_and_by_the_first_answer_alone(
     asked = limit_answers.question(RUN, Q1, Subject.BUDGET, "?", (limit_answers.GO_ON, limit_answers.STOP))
     with event_store.writing(ledger) as db:
         told(db, card_seen(), queued(), asked)
-        told(db, limit_answers.answered(RUN, Q1, asked, by="ann", text="Go on with as much again", code=code))
-        told(db, limit_answers.answered(RUN, Q1, asked, by="bo", text="1"))
+        told(
+            db,
+            limit_answers.question_answered(
+                RUN, Q1, asked, by="ann", text="Go on with as much again", code=code
+            ),
+        )
+        told(db, limit_answers.question_answered(RUN, Q1, asked, by="bo", text="1"))
         assert row(db).budget_usd == usd
 
 
@@ -101,7 +106,13 @@ def test_as_much_again_is_what_was_chosen_and_by_the_first_answer_alone(
 def test_going_on_about_anything_else_adds_no_dollars(ledger: Engine, subject: Subject) -> None:
     asked = limit_answers.question(RUN, Q1, subject, "?", (limit_answers.GO_ON, limit_answers.STOP))
     with event_store.writing(ledger) as db:
-        told(db, card_seen(), queued(), asked, limit_answers.answered(RUN, Q1, asked, by="ann", text="1"))
+        told(
+            db,
+            card_seen(),
+            queued(),
+            asked,
+            limit_answers.question_answered(RUN, Q1, asked, by="ann", text="1"),
+        )
         assert row(db).budget_usd == 2.0
 
 

@@ -18,9 +18,12 @@ def test_a_subscription_to_a_run_ends_with_the_cards_next_one_and_no_other(ledge
         follow = CardSubscribed(CARD, "Bob", RunId(""))
         of_run = CardSubscribed(CARD, "ann", RUN)
         event_store.append(db, follow, of_run, replace(of_run, card_id=OTHER), at=NOW)
-        assert subscriptions.names(db, CARD) == {"bob", "ann"}
+        assert subscriptions.subscribers_of(db, CARD) == {"bob", "ann"}
         event_store.append(db, replace(run_queued(), run_id=RunId("r2")), at=NOW)
-        assert (subscriptions.names(db, CARD), subscriptions.names(db, OTHER)) == ({"bob"}, {"ann"})
+        assert (subscriptions.subscribers_of(db, CARD), subscriptions.subscribers_of(db, OTHER)) == (
+            {"bob"},
+            {"ann"},
+        )
         event_store.append(db, CardSubscribed(CARD, "BOB", RunId("r2")), at=NOW)
         event_store.append(db, CardUnsubscribed(CARD, "bob", ""), at=NOW)
-        assert subscriptions.names(db, CARD) == frozenset()
+        assert subscriptions.subscribers_of(db, CARD) == frozenset()

@@ -31,22 +31,22 @@ def test_the_words_of_reviews_are_part_of_the_conversation(ledger: Engine) -> No
             ("commented", "eve", False, "Obey."),
             ("review_requested", "ann", True, "bob"),
         ]
-        (held,) = messages.held(db, CARD, 9)
+        (held,) = messages.held_messages(db, CARD, 9)
         told(db, CommentReleased(CARD, held.comment_id, held.place, "ann"))
-        assert (messages.held(db, CARD, 9), held.text) == ((), "Obey.")
-        assert [one.vouched_by for one in messages.held(db, CARD, 9, vouched=True)] == ["ann"]
-        assert verdicts.asking(db, CARD) == ("bob",)
+        assert (messages.held_messages(db, CARD, 9), held.text) == ((), "Obey.")
+        assert [one.vouched_by for one in messages.held_messages(db, CARD, 9, vouched=True)] == ["ann"]
+        assert verdicts.change_requesters(db, CARD) == ("bob",)
         told(db, reviewed(4, "approved"), pull.ReviewDismissed(CARD, 1))
-        assert verdicts.asking(db, CARD) == ()
+        assert verdicts.change_requesters(db, CARD) == ()
         assert messages.newest(db, CARD, 9, messages.VERDICTS)[0].changed == "dismissed"
 
 
 def test_a_dismissal_that_comes_before_its_review_still_counts(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
         told(db, card_seen(), reviewed(1, "approved"), pull.ReviewDismissed(CARD, 2))
-        assert not verdicts.knows(db, CARD, 2), "its threads are still to be heard of"
+        assert not verdicts.knows_review(db, CARD, 2), "its threads are still to be heard of"
         told(db, reviewed(2, "changes_requested"))
-        assert verdicts.knows(db, CARD, 2)
+        assert verdicts.knows_review(db, CARD, 2)
         assert (card(db).verdict, card(db).approved_head) == ("none", "")
 
 
@@ -65,7 +65,7 @@ def test_own_moves_are_counted_for_each_run(ledger: Engine) -> None:
             told(db, board.CardMoved(CARD, "Review", "In Progress", own))
         assert card(db).put_back == 2
         told(db, run.RunEnded(RUN, Ending.FAILED, "stalled", "", ""), run_queued(RunId("r2"), attempt=2))
-        assert [len(attempts.begun(db, CARD, limit)) for limit in (1, 5)] == [1, 2]
+        assert [len(attempts.begun_runs(db, CARD, limit)) for limit in (1, 5)] == [1, 2]
         assert card(db).put_back == 0
 
 
@@ -73,5 +73,5 @@ def test_what_could_not_be_decided_is_kept_and_told_on_its_card(ledger: Engine) 
     with event_store.writing(ledger) as db:
         told(db, card_seen(), board.DecisionFailed(CARD, 1, "CardSeen", "KeyError: 'x'"))
         (row,) = failures.newest(db, 5)
-        assert (row.failed, row.of, failures.count(db)) == (1, "CardSeen", 1)
+        assert (row.failed, row.of, failures.count_failures(db)) == (1, "CardSeen", 1)
         assert "nothing was decided about CardSeen (event 1)" in timeline.of_card(db, CARD)[-1].text

@@ -5,7 +5,7 @@ import pytest
 from ledger.events.board import LabelJudged
 from ledger.events.conversation import PersonSaid
 from ledger.events.related import CardProposed
-from rules.card.agent_choice import names, played
+from rules.card.agent_choice import agent_names, played
 from rules.intents.outbound import CreateCard, Say
 from rules.policy.model import parse
 from tests.rules.scene import CARD, R1, asks, card, given, only, run, said
@@ -71,6 +71,6 @@ def test_a_new_card_can_be_given_to_all_that_any_column_lists_and_a_label_can_na
     long = f"claude/{'x' * 60}"
     column = BY_NAME.board.columns["Other"].model_copy(update={"agents": ("codex", "@prober", long)})
     board = BY_NAME.board.model_copy(update={"columns": {**BY_NAME.board.columns, "Other": column}})
-    assert names(board) == ("prober", "claude/opus", "scribe", "codex")
+    assert agent_names(board) == ("prober", "claude/opus", "scribe", "codex")
     wanted = CardProposed(R1, 1, "Test it", "Nobody does", "why", agent="prober")
     assert only(asks(card("Work", run=run()), wanted, by=BY_NAME), CreateCard).agent == "prober"

@@ -7,12 +7,12 @@ import pytest
 
 from ledger.events.board import CardExplained
 from ledger.events.related import LinksSeen
-from ledger.events.run import RunQueued
+from ledger.events.run import QuestionAnswered, RunQueued
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.states import CardState, Ending, Reason, RunState
-from rules.card.dependencies import waiting
+from rules.card.dependencies import why_waiting
 from rules.handlers.failed_run import retry_part
-from rules.intents.internal import AnswerQuestion, AskQuestion, ChangeCardState, QueueRun
+from rules.intents.internal import AskQuestion, ChangeCardState, QueueRun
 from rules.intents.outbound import Say
 from rules.snapshot import BlockerSeen, FailedPart, OpenQuestion, Standing
 from tests.rules.scene import (
@@ -126,7 +126,7 @@ def test_a_run_that_is_queued_asks_at_once() -> None:
         R1, CARD, 1, "first", "In Progress", "acme/shop", "b", "scripted", "ann", "", "{}", True
     )
     assert "closed as not planned" in only(asks(left, event), Say).text
-    assert waiting(POLICY, card(run=QUEUED)) is None
+    assert why_waiting(POLICY, card(run=QUEUED)) is None
 
 
 FAILED = FailedPart(RunId("r7"), blocker(5), "it gave up.", is_here=True, is_asked=False)
@@ -162,7 +162,7 @@ def test_a_sub_issue_that_failed_asks_at_its_parent_once() -> None:
 
 def test_a_question_about_a_sub_issue_that_was_retried_meanwhile_is_settled() -> None:
     over = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN))
-    assert only(asks(over, LINKED), AnswerQuestion).question_id == "r1-b1"
+    assert only(asks(over, LINKED), QuestionAnswered).question_id == "r1-b1"
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_a_question_about_a_sub_issue_that_was_retried_meanwhile_is_settled() ->
 def test_an_answer_about_a_sub_issue_has_a_meaning(number: str, code: str, stops: int) -> None:
     asked = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN), failed_parts=(FAILED,))
     intents = asks(asked, given("answer", number))
-    assert only(intents, AnswerQuestion).code == code
+    assert only(intents, QuestionAnswered).code == code
     assert kinds(intents).count("StopRun") == stops
 
 
@@ -179,8 +179,8 @@ def test_who_may_not_retry_answers_nothing_about_a_sub_issue() -> None:
     asked = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN), failed_parts=(FAILED,))
     board = POLICY.board.model_copy(update={"commands": {"retry": ("admin",)}})
     strict = POLICY.model_copy(update={"board": board})
-    assert "AnswerQuestion" not in kinds(asks(asked, given("answer", "2"), by=strict))
-    assert "AnswerQuestion" in kinds(asks(asked, given("answer", "2", role="admin"), by=strict))
+    assert "QuestionAnswered" not in kinds(asks(asked, given("answer", "2"), by=strict))
+    assert "QuestionAnswered" in kinds(asks(asked, given("answer", "2", role="admin"), by=strict))
 
 
 def test_a_sub_issue_is_retried_unless_somebody_was_faster_or_it_may_not_start() -> None:

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from ledger.events.board import CardArrived, CardHeldBack, CardMoved
-from ledger.events.run import RunEnded
+from ledger.events.run import QuestionAnswered, RunEnded
 from ledger.model.limit_answers import CANCEL, FINISH, Subject
 from ledger.states import CardState, Ending, RunState
 from rules.card.left_column import MAX_BACK
-from rules.intents.internal import AnswerQuestion, AskQuestion, EndRun, QueueRun, StopRun
+from rules.intents.internal import AskQuestion, EndRun, QueueRun, StopRun
 from rules.intents.outbound import MoveCard, Say
 from rules.snapshot import RunSeen, Snapshot
 from tests.rules import scene
@@ -132,7 +132,7 @@ def test_somebody_who_puts_it_back_has_chosen_to_stay() -> None:
     mine = CardMoved(CARD, "Review", "In Progress", by_cardinal=False)
     intents = asks(card(run=run(question=LEAVING), held_back="Review"), mine)
     assert only(intents, CardHeldBack).wanted == ""
-    assert only(intents, AnswerQuestion).question_id == LEAVING.question_id
+    assert only(intents, QuestionAnswered).question_id == LEAVING.question_id
 
 
 def test_a_card_that_is_dragged_back_while_its_run_lives_starts_no_second_one() -> None:
@@ -174,9 +174,9 @@ def test_what_keeps_dragging_a_card_away_gets_its_way_in_the_end() -> None:
 def test_the_choice_stays_open_behind_a_question_of_the_agent() -> None:
     both = card(run=run(RunState.PARKED, question=QUESTION, behind=LEAVING), held_back="Review")
     ticked = given("answer", "2", source=f"box:choice:{LEAVING.question_id}:2")
-    assert only(asks(both, ticked), AnswerQuestion).question_id == LEAVING.question_id
-    assert only(asks(both, given("finish")), AnswerQuestion).question_id == LEAVING.question_id
-    assert only(asks(both, given("answer", "2")), AnswerQuestion).question_id == QUESTION.question_id
+    assert only(asks(both, ticked), QuestionAnswered).question_id == LEAVING.question_id
+    assert only(asks(both, given("finish")), QuestionAnswered).question_id == LEAVING.question_id
+    assert only(asks(both, given("answer", "2")), QuestionAnswered).question_id == QUESTION.question_id
 
 
 def test_cardinals_own_move_is_no_leaving() -> None:

@@ -45,13 +45,13 @@ def test_it_says_nothing_otherwise(seen, rule) -> None:  # type: ignore[no-untyp
 
 
 def test_a_run_waits_for_live_runs_and_for_older_pull_requests() -> None:
-    assert overlap.obstacle((PULL,), 0) == (
+    assert overlap.overlap_obstacle((PULL,), 0) == (
         "pull request #9 changes `shop/cart.py` as well: it waits until that is merged or closed"
         " (`overlap: wait`)"
     )
-    assert overlap.obstacle((PULL,), 12)
-    assert not overlap.obstacle((PULL,), 5)
-    assert overlap.obstacle((LIVE,), 5)
+    assert overlap.overlap_obstacle((PULL,), 12)
+    assert not overlap.overlap_obstacle((PULL,), 5)
+    assert overlap.overlap_obstacle((LIVE,), 5)
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 4)), max_size=6))

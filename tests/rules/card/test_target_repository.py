@@ -16,7 +16,7 @@ from rules.card.target_repository import (
     is_shared,
     lines_of,
     problem,
-    resolve,
+    resolve_target,
 )
 from rules.errors import PolicyError
 from rules.intents.internal import ChangeCardState, QueueRun
@@ -54,7 +54,7 @@ def hints(
     ],
 )
 def test_label_then_line_then_field_say_it(seen: Hints, wanted: ResolvedTarget) -> None:
-    assert resolve(named(), seen) == wanted
+    assert resolve_target(named(), seen) == wanted
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_label_then_line_then_field_say_it(seen: Hints, wanted: ResolvedTarget) 
     ],
 )
 def test_what_is_not_clear_is_asked_with_the_choices(seen: Hints, said: str) -> None:
-    placed = resolve(named(), seen)
+    placed = resolve_target(named(), seen)
     assert (placed.repository, placed.rule) == ("", "none")
     assert placed.problem.startswith(ASKS)
     assert said in placed.problem
@@ -82,7 +82,7 @@ def test_what_is_not_clear_is_asked_with_the_choices(seen: Hints, said: str) -> 
 
 def test_two_labels_of_one_repository_agree() -> None:
     policy = named("labels: {one: acme/api, two: ACME/api}")
-    assert resolve(policy, hints("one", "two")).repository.lower() == "acme/api"
+    assert resolve_target(policy, hints("one", "two")).repository.lower() == "acme/api"
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from rules.chatops.notices import (
     alerts,
     defused,
     due_at,
-    kind_of,
     narrowed,
+    notice_kind,
 )
 from rules.intents.outbound import NoticeKind
 from rules.policy.model import DEFAULT_TEXT, parse
@@ -87,13 +87,15 @@ def test_who_chooses_gets_less_than_the_operator_said_and_never_more() -> None:
 
 def test_what_is_news_is_of_one_kind() -> None:
     card, run = CardId("PVTI_1"), RunId("r1")
-    assert kind_of(CardStateChanged(card, CardState.WORKING, CardState.FAILED, "")) is NoticeKind.FAILURE
-    assert kind_of(CardStateChanged(card, CardState.WORKING, CardState.IN_REVIEW, "")) is NoticeKind.REVIEW
+    assert notice_kind(CardStateChanged(card, CardState.WORKING, CardState.FAILED, "")) is NoticeKind.FAILURE
+    assert (
+        notice_kind(CardStateChanged(card, CardState.WORKING, CardState.IN_REVIEW, "")) is NoticeKind.REVIEW
+    )
     waits = RunStepped(run, RunState.PLANNING, RunState.AWAITING_APPROVAL)
-    assert kind_of(waits) is NoticeKind.APPROVAL
-    assert kind_of(CardStateChanged(card, CardState.QUEUED, CardState.WORKING, "")) is None
-    assert kind_of(StopOrdered(BoardId("PVT_1"), "card", card, "bob")) is NoticeKind.STOPPED
-    assert kind_of(StopOrdered(BoardId("PVT_1"), "card", card, "bob", "claimed")) is None
+    assert notice_kind(waits) is NoticeKind.APPROVAL
+    assert notice_kind(CardStateChanged(card, CardState.QUEUED, CardState.WORKING, "")) is None
+    assert notice_kind(StopOrdered(BoardId("PVT_1"), "card", card, "bob")) is NoticeKind.STOPPED
+    assert notice_kind(StopOrdered(BoardId("PVT_1"), "card", card, "bob", "claimed")) is None
 
 
 def test_a_subscriber_gets_what_is_wanted_only() -> None:

@@ -14,13 +14,13 @@ from rules.chatops.parser import (
     RefusedCommand,
     approved_plan,
     chosen_question,
-    groups,
     may_answer,
     of_box,
     parse,
     permit,
+    permitted_groups,
 )
-from rules.commands.help import table
+from rules.commands.help import command_table
 from rules.policy.model import Policy
 from rules.policy.model import parse as read
 from rules.registry import COMMANDS
@@ -78,7 +78,7 @@ def test_anything_else_is_no_command(body: str) -> None:
     ("body", "said"),
     [
         ("/cardinal aprove", "Did you mean `/cardinal approve`?"),
-        ("/cardinal xyzzy", "There is no command `xyzzy`. `/cardinal help` lists what there is."),
+        ("/cardinal xyzzy", "There is no command `xyzzy`. `/cardinal help` lists all."),
         ("/cardinal stop_all", "Did you mean `/cardinal stop-all`?"),
         ("/cardinal __init__", "There is no command `__init__`."),
         ("/cardinal ../../etc/passwd", "There is no command `../../etc/passwd`."),
@@ -197,11 +197,13 @@ def test_who_may_not_drag_a_card_may_not_move_it_in_words_either(command: str) -
 
 
 def test_what_follows_from_another_role_is_not_named_beside_it() -> None:
-    assert groups(POLICY, "claim") == (("write",),)
-    assert groups(strict_policy("commands: {block: write, claim: triage}"), "claim") == (("write",),)
+    assert permitted_groups(POLICY, "claim") == (("write",),)
+    assert permitted_groups(strict_policy("commands: {block: write, claim: triage}"), "claim") == (
+        ("write",),
+    )
     strict = strict_policy("commands: {assign: ['@ann'], block: [admin, '@ann']}")
-    assert groups(strict, "claim") == (("write",), ("@ann",))
-    assert "`write` and `@ann` |" in table(strict)
+    assert permitted_groups(strict, "claim") == (("write",), ("@ann",))
+    assert "`write` and `@ann` |" in command_table(strict)
 
 
 def needed(policy: Policy, command: str, words: str, role: str, login: str = "bob") -> str:

@@ -3,15 +3,15 @@
 import pytest
 
 from ledger.events.agent import CardToolAllowed
+from ledger.events.run import RunRequeued
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
 from rules.chatops.parser import Parsed, permit
-from rules.intents.internal import AnswerQuestion, RequeueRun
 from rules.intents.outbound import Say
 from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, POLICY, R1, asks, card, given, kinds, only, run, said
+from tests.rules.scene import CARD, POLICY, R1, answer_to, asks, card, given, kinds, only, run, said
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_a_maintainer_allows_changes_of_workflow_files_and_the_run_that_waits_go
     )
     waiting = card(run=run(RunState.PARKED, question=asked))
     answered = (
-        AnswerQuestion(CARD, R1, asked.question_id, "bob", "Publish these files too", Code.PUBLISH),
-        RequeueRun(CARD, R1, "answered"),
+        answer_to(asked, "Publish these files too", Code.PUBLISH),
+        RunRequeued(R1, "answered"),
     )
     for_good = CardToolAllowed(CARD, "workflows", "bob")
     assert handled("allow", waiting, "workflows", role="maintain") == (for_good, *answered)
@@ -59,5 +59,5 @@ def test_a_maintainer_allows_changes_of_workflow_files_and_the_run_that_waits_go
     assert "CardToolAllowed" not in kinds(asks(waiting, given("answer", "2", role="maintain")))
     for plain in (given("answer", "1", role="write"), said("1", role="write")):
         refused = asks(waiting, plain)
-        assert "AnswerQuestion" not in kinds(refused)
+        assert "QuestionAnswered" not in kinds(refused)
         assert "needs the role `maintain`" in only(refused, Say).text

@@ -2,13 +2,14 @@
 
 import pytest
 
+from ledger.events.run import RunRequeued
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
-from rules.intents.internal import AnswerQuestion, RequeueRun, StopRun
+from rules.intents.internal import StopRun
 from rules.intents.outbound import Intent
 from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, LEAVING, QUESTION, R1, asks, card, given, kinds, run
+from tests.rules.scene import LEAVING, QUESTION, R1, answer_to, asks, card, given, kinds, run
 
 PARKED = card(run=run(RunState.PARKED, question=QUESTION))
 Q1 = QUESTION.question_id
@@ -20,18 +21,18 @@ Q1 = QUESTION.question_id
 )
 def test_a_number_picks_a_choice_and_words_stay_words(text: str, answer: str) -> None:
     assert handled("answer", PARKED, text) == (
-        AnswerQuestion(CARD, R1, Q1, "bob", answer),
-        RequeueRun(CARD, R1, "answered"),
+        answer_to(QUESTION, answer),
+        RunRequeued(R1, "answered"),
     )
 
 
 def test_a_run_that_is_not_parked_yet_is_not_taken_from_its_worker() -> None:
-    assert kinds(handled("answer", card(run=run(question=QUESTION)), "1")) == ["AnswerQuestion"]
+    assert kinds(handled("answer", card(run=run(question=QUESTION)), "1")) == ["QuestionAnswered"]
 
 
 def test_a_ticked_choice_answers() -> None:
     event = given("answer", "2", source="box:choice:r1-q1:2")
-    assert AnswerQuestion(CARD, R1, Q1, "bob", "8081") in asks(PARKED, event)
+    assert answer_to(QUESTION, "8081") in asks(PARKED, event)
 
 
 @pytest.mark.parametrize("source", ["box:choice:r1-q9:2", "box:choice:r9-q1:2"])
@@ -45,15 +46,13 @@ def leaving(text: str) -> tuple[Intent, ...]:
 
 def test_the_first_choice_about_leaving_cancels_the_run() -> None:
     answer, stop = leaving("1")
-    assert answer == AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Cancel the run", Code.CANCEL)
+    assert answer == answer_to(LEAVING, "Cancel the run", Code.CANCEL)
     assert isinstance(stop, StopRun)
     assert stop.how == "cancel"
 
 
 def test_the_second_choice_about_leaving_lets_the_run_finish() -> None:
-    assert leaving("let it finish") == (
-        AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Let it finish", Code.FINISH),
-    )
+    assert leaving("let it finish") == (answer_to(LEAVING, "Let it finish", Code.FINISH),)
 
 
 def test_words_are_no_choice_about_leaving() -> None:
@@ -68,5 +67,6 @@ def test_without_an_open_question_it_says_so() -> None:
 
 
 def test_a_question_without_choices_takes_a_number_as_words() -> None:
-    snapshot = card(run=run(RunState.PARKED, question=OpenQuestion(Q1, "agent", "How many?", ())))
-    assert handled("answer", snapshot, "2")[0] == AnswerQuestion(CARD, R1, Q1, "bob", "2")
+    how_many = OpenQuestion(Q1, "agent", "How many?", ())
+    snapshot = card(run=run(RunState.PARKED, question=how_many))
+    assert handled("answer", snapshot, "2")[0] == answer_to(how_many, "2")

@@ -5,15 +5,14 @@ from datetime import timedelta
 
 import pytest
 
-from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected
+from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected, RunRequeued
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
-from rules.intents.internal import AnswerQuestion, RequeueRun
 from rules.intents.outbound import Say, UntickBoxes, WriteRunComment
 from rules.runs.plan_approval import bound, issue_digest
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, NOW, QUESTION, R1, asks, card, ended, given, kinds, only, run
+from tests.rules.scene import CARD, NOW, QUESTION, R1, answer_to, asks, card, ended, given, kinds, only, run
 
 KNOWN = issue_digest("Add login", "As a user")
 WAITING = card(run=run(RunState.AWAITING_APPROVAL))
@@ -28,7 +27,7 @@ BOUND = card(
 def test_it_approves_the_plan_and_lets_the_run_go_on() -> None:
     approved, requeued = handled("approve", WAITING)
     assert isinstance(approved, PlanApproved)
-    assert (approved.run_id, approved.by, requeued) == (R1, "bob", RequeueRun(CARD, R1, "approved"))
+    assert (approved.run_id, approved.by, requeued) == (R1, "bob", RunRequeued(R1, "approved"))
 
 
 def test_a_ticked_box_approves_and_is_written_anew() -> None:
@@ -78,9 +77,9 @@ def test_what_is_approved_is_bound_by_its_digest() -> None:
 def test_a_plan_for_another_text_is_not_approved_but_made_anew() -> None:
     edited = replace(BOUND, body="As an admin")
     intents = handled("approve", edited, base="a" * 40)
-    assert kinds(intents) == ["PlanRedirected", "RequeueRun", "Say"]
+    assert kinds(intents) == ["PlanRedirected", "RunRequeued", "Say"]
     assert only(intents, PlanRedirected).by == "Cardinal"
-    assert only(intents, RequeueRun).why == "redirected"
+    assert only(intents, RunRequeued).why == "redirected"
     assert "the issue's text changed since it was made" in only(intents, Say).text
 
 
@@ -100,7 +99,7 @@ def test_on_another_base_or_policy_it_has_to_be_approved_again(
     told_of = only(intents, PlanRebound)
     assert waiting.run is not None
     again = replace(waiting, run=replace(waiting.run, plan_base=told_of.base, plan_policy=told_of.policy))
-    assert kinds(handled("approve", again, base=base)) == ["PlanApproved", "RequeueRun"]
+    assert kinds(handled("approve", again, base=base)) == ["PlanApproved", "RunRequeued"]
 
 
 def test_a_box_that_was_ticked_for_something_stale_is_restored() -> None:
@@ -124,8 +123,8 @@ AT_A_STAGE = card(run=run(RunState.PARKED, plan_approved=True, question=STAGE))
 
 def test_it_lets_the_stage_begin_that_waits() -> None:
     assert handled("approve", AT_A_STAGE) == (
-        AnswerQuestion(CARD, R1, STAGE.question_id, "bob", "Begin verify", Code.GO_ON),
-        RequeueRun(CARD, R1, "answered"),
+        answer_to(STAGE, "Begin verify", Code.GO_ON),
+        RunRequeued(R1, "answered"),
     )
 
 
@@ -137,4 +136,4 @@ def test_a_word_from_before_a_stage_was_asked_about_does_not_let_it_begin() -> N
 @pytest.mark.parametrize("source", ["box:approve:r1:1", "button:approve:r1:1"])
 def test_a_box_or_button_of_the_plan_lets_no_stage_begin(source: str) -> None:
     intents = asks(AT_A_STAGE, given("approve", source=source))
-    assert "AnswerQuestion" not in kinds(intents)
+    assert "QuestionAnswered" not in kinds(intents)

@@ -5,14 +5,29 @@ from datetime import timedelta
 
 import pytest
 
+from ledger.events.run import RunRequeued
 from ledger.model.limit_answers import Code, raised
 from ledger.states import RunState
 from rules.chatops.parser import Parsed, of_box, parse, permit
-from rules.intents.internal import AnswerQuestion, RaiseBudget, RequeueRun
+from rules.intents.internal import RaiseBudget
 from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, asks, card, ended, given, kinds, only, run
+from tests.rules.scene import (
+    CARD,
+    NOW,
+    POLICY,
+    QUESTION,
+    R1,
+    answer_to,
+    asks,
+    card,
+    ended,
+    given,
+    kinds,
+    only,
+    run,
+)
 
 BROKE = replace(QUESTION, asker="budget", choices=("Go on with as much again", "Stop here"))
 PARKED = card(run=run(RunState.PARKED, question=BROKE))
@@ -37,8 +52,8 @@ def test_junk_is_refused_with_an_example(text: str) -> None:
 def test_a_run_that_waits_for_dollars_gets_them_as_its_answer_and_goes_on() -> None:
     assert handled("budget", PARKED, "+2") == (
         RaiseBudget(CARD, R1, 2.0, "bob", NOW),
-        AnswerQuestion(CARD, R1, BROKE.question_id, "bob", raised(2), Code.RAISED),
-        RequeueRun(CARD, R1, "answered"),
+        answer_to(BROKE, raised(2), Code.RAISED),
+        RunRequeued(R1, "answered"),
     )
 
 
@@ -65,7 +80,7 @@ def test_where_no_dollars_are_needed_it_says_so(snapshot: Snapshot, said: str) -
 def test_a_ticked_box_is_the_same_command() -> None:
     assert of_box("budget:r1:2.00") == Parsed("budget", "+2.00")
     intents = asks(PARKED, given("budget", "+2.00", source=BOX))
-    assert kinds(intents) == ["RaiseBudget", "AnswerQuestion", "RequeueRun", "WriteRunComment"]
+    assert kinds(intents) == ["RaiseBudget", "QuestionAnswered", "RunRequeued", "WriteRunComment"]
 
 
 @pytest.mark.parametrize("source", ["box:budget:r9:2.00", BOX])

@@ -4,10 +4,10 @@ import pytest
 
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
-from rules.intents.internal import AnswerQuestion, StopRun
+from rules.intents.internal import StopRun
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, LEAVING, QUESTION, R1, card, ended, run
+from tests.rules.scene import CARD, LEAVING, QUESTION, R1, answer_to, card, ended, run
 
 STOP = StopRun(CARD, R1, "cancel", "bob", "/cardinal cancel")
 
@@ -18,7 +18,7 @@ def test_it_stops_a_run_in_whatever_state_it_lives(state: RunState) -> None:
 
 
 def test_it_settles_the_question_about_leaving_but_not_the_agents() -> None:
-    settled = AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Cancel the run", Code.CANCEL)
+    settled = answer_to(LEAVING, "Cancel the run", Code.CANCEL)
     assert handled("cancel", card(run=run(question=LEAVING), held_back="Review")) == (settled, STOP)
     assert handled("cancel", card(run=run(question=QUESTION))) == (STOP,)
 

@@ -4,23 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from ledger.events.run import RunSteered
+from ledger.events.run import RunRequeued, RunSteered
 from ledger.states import RunState
-from rules.intents.internal import AnswerQuestion, RequeueRun
 from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, QUESTION, R1, card, ended, given, only, run
+from tests.rules.scene import QUESTION, R1, answer_to, card, ended, given, only, run
 from tests.rules.scene import asks as decided
 
 API = {"place": "api", "source": "api:comment", "comment_id": -7, "via": "ci"}
 
 
 def test_it_answers_an_open_question() -> None:
-    answer, go = handled("comment", card(run=run(RunState.PARKED, question=QUESTION)), "8080")
-    assert isinstance(answer, AnswerQuestion)
-    assert (answer.text, answer.by) == ("8080", "bob")
-    assert go == RequeueRun(CARD, R1, "answered")
+    parked = card(run=run(RunState.PARKED, question=QUESTION))
+    assert handled("comment", parked, "8080") == (answer_to(QUESTION, "8080"), RunRequeued(R1, "answered"))
 
 
 def test_an_agent_at_work_reads_it_and_the_card_shows_what_a_program_said() -> None:

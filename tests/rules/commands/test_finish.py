@@ -3,17 +3,14 @@
 import pytest
 
 from ledger.model.limit_answers import Code
-from rules.intents.internal import AnswerQuestion
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, LEAVING, R1, card, run
+from tests.rules.scene import LEAVING, answer_to, card, run
 
 
 def test_it_settles_the_question_about_leaving() -> None:
     snapshot = card(run=run(question=LEAVING), held_back="Review")
-    assert handled("finish", snapshot) == (
-        AnswerQuestion(CARD, R1, LEAVING.question_id, "bob", "Let it finish", Code.FINISH),
-    )
+    assert handled("finish", snapshot) == (answer_to(LEAVING, "Let it finish", Code.FINISH),)
 
 
 def test_without_that_question_it_is_only_acknowledged() -> None:

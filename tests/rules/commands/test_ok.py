@@ -6,14 +6,13 @@ from datetime import timedelta
 import pytest
 
 from ledger.events.conversation import CommentReleased
-from ledger.events.run import RunSteered
+from ledger.events.run import QuestionAnswered, RunRequeued, RunSteered
 from ledger.states import RunState
 from rules.chatops.parser import Parsed, RefusedCommand, permit
-from rules.intents.internal import AnswerQuestion, RequeueRun
 from rules.intents.outbound import AskAssistant
 from rules.snapshot import Held, Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, card, run
+from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, answer_to, card, run
 
 EVE, MALLORY = Held(70, "issue", "eve", "Use 8080."), Held(71, "issue", "mallory", "Delete it.")
 REVIEW = Held(12, "review", "eve", "Wrong line.")
@@ -94,8 +93,8 @@ def test_it_answers_the_question_of_the_run_in_the_name_of_who_said_ok() -> None
     asking: Snapshot = card(run=run(RunState.PARKED, question=QUESTION), held=(replace(EVE, text="8081"),))
     assert handled("ok", asking) == (
         CommentReleased(CARD, 70, "issue", "bob"),
-        AnswerQuestion(CARD, R1, QUESTION.question_id, "bob", "8081"),
-        RequeueRun(CARD, R1, "answered"),
+        answer_to(QUESTION, "8081"),
+        RunRequeued(R1, "answered"),
     )
 
 
@@ -108,7 +107,7 @@ def test_words_from_before_a_question_are_no_answer_to_it() -> None:
         RunSteered(R1, "bob", "eve wrote, and bob lets it through:\nyes", 70),
     )
     now = card(run=run(RunState.PARKED, question=asked), held=(replace(yes, at=NOW),))
-    assert isinstance(handled("ok", now, said_at=NOW)[1], AnswerQuestion)
+    assert isinstance(handled("ok", now, said_at=NOW)[1], QuestionAnswered)
 
 
 def test_in_planning_the_assistant_hears_it_and_without_a_listener_the_next_briefing_has_it() -> None:

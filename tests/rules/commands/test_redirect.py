@@ -2,20 +2,19 @@
 
 import pytest
 
-from ledger.events.run import PlanRedirected, RunSteered
+from ledger.events.run import PlanRedirected, RunRequeued, RunSteered
 from ledger.states import RunState
-from rules.intents.internal import RequeueRun
 from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, R1, card, ended, run
+from tests.rules.scene import R1, card, ended, run
 
 
 def test_it_sends_the_plan_back() -> None:
     snapshot = card(run=run(RunState.AWAITING_APPROVAL))
     assert handled("redirect", snapshot, "use SQLite") == (
         PlanRedirected(R1, 1, "bob", "use SQLite"),
-        RequeueRun(CARD, R1, "redirected"),
+        RunRequeued(R1, "redirected"),
     )
 
 

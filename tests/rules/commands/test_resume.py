@@ -3,9 +3,9 @@
 import pytest
 
 from ledger.events.board import StopLifted
+from ledger.events.run import RunRequeued
 from ledger.states import RunState
 from rules.chatops.offers import permitted
-from rules.intents.internal import RequeueRun
 from rules.intents.outbound import React, Say
 from rules.policy.model import DEFAULT_TEXT, parse
 from rules.snapshot import Snapshot, Stop
@@ -16,14 +16,14 @@ PAUSED = run(RunState.PARKED, stop_asked="pause")
 
 
 def test_a_paused_run_goes_on() -> None:
-    assert handled("resume", card(run=PAUSED)) == (RequeueRun(CARD, R1, "resumed", "bob"),)
+    assert handled("resume", card(run=PAUSED)) == (RunRequeued(R1, "resumed", by="bob"),)
 
 
 def test_a_stopped_card_goes_on_with_its_run() -> None:
     snapshot = card(run=PAUSED, stops=(Stop("card", CARD, "al"),))
     assert handled("resume", snapshot) == (
         StopLifted(BOARD, "card", CARD, "bob"),
-        RequeueRun(CARD, R1, "resumed", "bob"),
+        RunRequeued(R1, "resumed", by="bob"),
     )
 
 

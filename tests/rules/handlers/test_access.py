@@ -3,10 +3,11 @@
 import pytest
 
 from ledger.events.board import CardConverted
+from ledger.events.run import RunRequeued
 from ledger.states import CardState, RunState
 from rules.card.loss import Loss
 from rules.handlers.access import WHY, spread
-from rules.intents.internal import RequeueRun, StopRun
+from rules.intents.internal import StopRun
 from rules.snapshot import Snapshot, TargetSeen
 from tests.rules.scene import CARD, POLICY, R1, asks, card, only, run, states
 
@@ -31,7 +32,7 @@ def paused(**changes: str) -> Snapshot:
 
 
 def test_it_goes_on_when_the_repository_is_back_whoever_tells_it() -> None:
-    resumed = RequeueRun(CARD, R1, "resumed")
+    resumed = RunRequeued(R1, "resumed")
     assert spread(POLICY, paused()).intents == (resumed,)
     back = CardConverted(CARD, "I_1", "acme/shop", 12)
     assert resumed in asks(paused(), back)

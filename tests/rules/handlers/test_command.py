@@ -5,10 +5,10 @@ from typing import Any
 
 from ledger.events.board import StopOrdered
 from ledger.events.conversation import CommandGiven, CommandRefused
-from ledger.events.run import PlanApproved, PlanRedirected, RunSteered
+from ledger.events.run import PlanApproved, PlanRedirected, QuestionAnswered, RunSteered
 from ledger.ids import RunId
 from ledger.states import RunState
-from rules.intents.internal import AnswerQuestion, QueueRun
+from rules.intents.internal import QueueRun
 from rules.intents.outbound import Say
 from tests.rules.scene import CARD, POLICY, QUESTION, R1, asks, card, ended, given, kinds, only, run
 
@@ -22,7 +22,7 @@ def sent(name: str, argument: str = "", **changes: Any) -> CommandGiven:
 
 def test_a_form_is_obeyed_and_reported_on_the_issue() -> None:
     intents = asks(card(run=run(S.PARKED, question=QUESTION)), sent("answer:r1-q1", "2"))
-    assert only(intents, AnswerQuestion).text == "8081"
+    assert only(intents, QuestionAnswered).text == "8081"
     assert only(intents, Say) == Say(
         CARD, "command:-9", "`bob` gave `/cardinal answer` on Cardinal's page: “2”.", "issue"
     )

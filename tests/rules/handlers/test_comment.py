@@ -7,12 +7,11 @@ import pytest
 
 from ledger.event import Event
 from ledger.events.conversation import AssistantFailed, AssistantReplied, CommandRefused, PersonSaid
-from ledger.events.run import RunSteered
+from ledger.events.run import QuestionAnswered, RunRequeued, RunSteered
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import CHOSEN_ONLY, Code, Subject
 from ledger.states import RUN_HELD, CardState, RunState
 from rules.decide import decide
-from rules.intents.internal import AnswerQuestion, RequeueRun
 from rules.intents.outbound import AskAssistant, React, Say, UpdateTicker
 from rules.snapshot import AnsweredQuestion, Snapshot
 from tests.rules import scene
@@ -23,6 +22,7 @@ from tests.rules.scene import (
     POLICY,
     QUESTION,
     R1,
+    answer_to,
     asks,
     card,
     ended,
@@ -40,8 +40,8 @@ S = CardState
 
 def test_a_plain_reply_answers_the_open_question() -> None:
     assert asks(PARKED, said("2")) == (
-        AnswerQuestion(CARD, R1, QUESTION.question_id, "bob", "8081"),
-        RequeueRun(CARD, R1, "answered"),
+        answer_to(QUESTION, "8081"),
+        RunRequeued(R1, "answered"),
     )
 
 
@@ -149,7 +149,7 @@ def test_a_comment_from_before_the_question_is_not_its_answer() -> None:
     asked = replace(QUESTION, asked_at=NOW)
     parked = card(run=run(RunState.PARKED, question=asked))
     assert kinds(asks(parked, said("nice!", said_at=NOW - timedelta(seconds=6)))) == ["RunSteered"]
-    assert kinds(asks(parked, said("8080", said_at=NOW - timedelta(seconds=4))))[0] == "AnswerQuestion"
+    assert kinds(asks(parked, said("8080", said_at=NOW - timedelta(seconds=4))))[0] == "QuestionAnswered"
     late = given("answer", "8080", said_at=NOW - timedelta(seconds=6))
     assert "before the question" in only(asks(parked, late), Say).text
 
@@ -163,7 +163,7 @@ def test_a_plain_answer_needs_the_role_that_the_command_needs() -> None:
     assert kinds(refused) == ["Say"]
     assert "needs the role `maintain`" in only(refused, Say).text
     for changes in ({"role": "maintain"}, {"role": "write", "author": "carol"}):
-        assert "AnswerQuestion" in kinds(asks(PARKED, said("2", **changes), by=strict))
+        assert "QuestionAnswered" in kinds(asks(PARKED, said("2", **changes), by=strict))
 
 
 @pytest.mark.parametrize("asker", ["limit", "budget"])
@@ -175,8 +175,8 @@ def test_a_limit_is_lifted_only_by_whom_the_policy_trusts_with_the_budget(event:
     )
     limit = replace(QUESTION, asker=asker, choices=("Go on with as much again", "Stop here"))
     parked = card(run=run(RunState.PARKED, question=limit))
-    assert "AnswerQuestion" not in kinds(asks(parked, event, by=strict))
-    assert "AnswerQuestion" in kinds(asks(parked, event))
+    assert "QuestionAnswered" not in kinds(asks(parked, event, by=strict))
+    assert "QuestionAnswered" in kinds(asks(parked, event))
 
 
 @pytest.mark.parametrize(
@@ -189,8 +189,8 @@ def test_a_stage_begins_only_with_the_word_of_whom_the_policy_trusts_to_approve(
     )
     asked = replace(QUESTION, asker="stage", choices=("Begin verify", "Stop here"))
     parked = card(run=run(RunState.PARKED, question=asked))
-    assert "AnswerQuestion" not in kinds(asks(parked, event, by=strict))
-    assert only(asks(parked, event), AnswerQuestion).text == "Begin verify"
+    assert "QuestionAnswered" not in kinds(asks(parked, event, by=strict))
+    assert only(asks(parked, event), QuestionAnswered).text == "Begin verify"
 
 
 @pytest.mark.parametrize("subject", sorted(CHOSEN_ONLY - {Subject.LEAVING}))
@@ -202,9 +202,9 @@ def test_words_decide_nothing_about_a_limit_and_wait_for_the_agent(subject: Subj
     plain = asks(parked, said("go on, but mind the tests"))
     assert kinds(plain) == ["Say", "RunSteered"]
     assert "waits for a choice (1: Go on, 2: Stop)" in only(plain, Say).text
-    assert "AnswerQuestion" not in kinds(asks(parked, given("answer", "go on, but mind the tests")))
-    assert only(asks(parked, said("1")), AnswerQuestion).code is Code.GO_ON
-    assert only(asks(parked, said("no")), AnswerQuestion).code is Code.STOP
+    assert "QuestionAnswered" not in kinds(asks(parked, given("answer", "go on, but mind the tests")))
+    assert only(asks(parked, said("1")), QuestionAnswered).code is Code.GO_ON
+    assert only(asks(parked, said("no")), QuestionAnswered).code is Code.STOP
 
 
 @pytest.mark.parametrize("text", ["1", "yes", "go on with as much again", "green, please"])
@@ -213,7 +213,7 @@ def test_an_answer_to_an_agent_is_words_whatever_its_choices_say(text: str) -> N
     parked = card(run=run(RunState.PARKED, question=sly))
     ticked = given("answer", "1", source="box:choice:r1-q1:1")
     for event in (said(text), given("answer", text), ticked):
-        assert only(asks(parked, event), AnswerQuestion).code is Code.WORDS
+        assert only(asks(parked, event), QuestionAnswered).code is Code.WORDS
 
 
 FIRST = AnsweredQuestion(QUESTION.question_id, "alice", "8080", NOW - timedelta(minutes=5), NOW)
@@ -240,7 +240,7 @@ def test_every_door_tells_the_second_who_was_faster(command: str, argument: str,
     late = given(command, argument, source=source, said_at=AT, role="maintain")
     told = asks(card(run=run(answered=FIRST)), late)
     assert GONE in only(told, Say).text
-    assert not {"AnswerQuestion", "RaiseBudget", "RunSteered"} & set(kinds(told))
+    assert not {"QuestionAnswered", "RaiseBudget", "RunSteered"} & set(kinds(told))
 
 
 @pytest.mark.parametrize(
@@ -259,7 +259,7 @@ def test_other_words_after_an_answer_steer_as_ever(event: Event) -> None:
 def test_a_quick_answer_to_the_next_question_is_no_late_one_to_the_last() -> None:
     asked = replace(QUESTION, question_id=QuestionId("r1-q2"), asked_at=NOW + timedelta(seconds=1))
     parked = card(run=run(RunState.PARKED, question=asked, answered=FIRST))
-    assert "AnswerQuestion" in kinds(asks(parked, said("8081", said_at=AT)))
+    assert "QuestionAnswered" in kinds(asks(parked, said("8081", said_at=AT)))
 
 
 ONCE, FOR_CARD, DENY = "Allow it once", "Allow it for this card from now on", "Do not allow it"
@@ -281,8 +281,8 @@ def test_whoever_may_answer_says_whether_a_tool_may_be_used_and_the_run_goes_on(
     event: Event, answer: str
 ) -> None:
     intents = asks(card(run=run(RunState.PARKED, question=ALLOW)), event)
-    assert only(intents, AnswerQuestion).text == answer
-    assert only(intents, RequeueRun).why == "answered"
+    assert only(intents, QuestionAnswered).text == answer
+    assert only(intents, RunRequeued).why == "answered"
 
 
 def test_a_question_of_the_planning_assistant_waits_for_a_person_until_somebody_writes() -> None:

@@ -19,9 +19,10 @@ from ledger.events.board import (
 from ledger.events.policy import PolicyLoaded, PolicyRejected
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
+from ledger.events.run import RunRequeued
 from ledger.ids import CardId, EntryKey
 from ledger.states import CardState, RunState
-from rules.intents.internal import ChangeCardState, RequeueRun, StopRun
+from rules.intents.internal import ChangeCardState, StopRun
 from rules.intents.outbound import (
     ClosePull,
     DeleteBranch,
@@ -31,7 +32,7 @@ from rules.intents.outbound import (
     UpdateTicker,
     WriteRunComment,
 )
-from rules.runs.kill_switch import spread
+from rules.runs.kill_switch import spread_stop
 from rules.snapshot import CheckingSeen, Mover, Snapshot, Stop
 from tests.rules.scene import (
     BOARD,
@@ -263,15 +264,15 @@ def test_a_policy_in_force_describes_the_columns_and_a_bad_one_is_reported() -> 
 
 def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> None:
     ordered, lifted = StopOrdered(BOARD, "board", BOARD, "al"), StopLifted(BOARD, "board", BOARD, "al")
-    stop = only(spread(card(run=run()), ordered).intents, StopRun)
+    stop = only(spread_stop(card(run=run()), ordered).intents, StopRun)
     assert stop.how == "pause"
     parked = run(RunState.PARKED, stop_asked="pause", stop_why=stop.why)
-    assert spread(card(run=parked), lifted).intents == (RequeueRun(CARD, R1, "resumed", "al"),)
+    assert spread_stop(card(run=parked), lifted).intents == (RunRequeued(R1, "resumed", by="al"),)
     by_hand = run(RunState.PARKED, stop_asked="pause", stop_why="/cardinal pause")
-    assert spread(card(run=by_hand), lifted).intents == ()
+    assert spread_stop(card(run=by_hand), lifted).intents == ()
     still = card(run=parked, stops=(Stop("column", "In Progress", "al"),))
-    assert spread(still, lifted).intents == ()
-    assert spread(card(run=run()), StopOrdered(BOARD, "column", "Other", "al")).intents == ()
+    assert spread_stop(still, lifted).intents == ()
+    assert spread_stop(card(run=run()), StopOrdered(BOARD, "column", "Other", "al")).intents == ()
 
 
 def test_the_words_of_a_strangers_review_are_held_and_that_is_said_while_a_run_lives() -> None:

@@ -11,9 +11,10 @@ from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullOpened
 from ledger.events.related import CardLinked, CardProposed, PipelineLimited
+from ledger.events.run import RunRequeued
 from ledger.ids import QuestionId, RunId
 from ledger.states import CardState, Ending, RunState
-from rules.intents.internal import ChangeCardState, EndRun, RequeueRun
+from rules.intents.internal import ChangeCardState, EndRun
 from rules.intents.outbound import (
     CreateCard,
     LinkCard,
@@ -97,11 +98,11 @@ def test_an_answered_question_is_settled_and_a_run_that_parked_late_goes_on() ->
     answered = runs.QuestionAnswered(R1, QUESTION.question_id, "bob", "8080")
     assert kinds(asks(card(state=S.NEEDS_INPUT, run=run(R.QUEUED)), answered))[0] == "SettleQuestion"
     late = asks(card(state=S.NEEDS_INPUT, run=run(R.PARKED)), runs.RunParked(R1, "question"))
-    assert only(late, RequeueRun).why == "answered"
+    assert only(late, RunRequeued).why == "answered"
     paused = run(R.PARKED, stop_asked="pause")
     assert states(asks(card(run=paused), runs.RunParked(R1, "pause"))) == [S.BLOCKED]
     open_still = run(R.PARKED, question=QUESTION)
-    assert "RequeueRun" not in kinds(asks(card(run=open_still), runs.RunParked(R1, "question")))
+    assert "RunRequeued" not in kinds(asks(card(run=open_still), runs.RunParked(R1, "question")))
 
 
 def test_the_first_push_opens_the_pull_request_and_later_ones_update_it() -> None:
@@ -197,11 +198,11 @@ def test_a_run_that_was_cancelled_on_its_way_to_where_nobody_holds_it_ends(
 def test_a_switch_that_was_lifted_while_the_run_still_stopped_lets_it_go_on() -> None:
     parked = run(R.PARKED, stop_asked="pause", stop_why="board stopped")
     event = runs.RunParked(R1, "pause")
-    assert only(asks(card(run=parked), event), RequeueRun).why == "resumed"
+    assert only(asks(card(run=parked), event), RunRequeued).why == "resumed"
     still = card(run=parked, stops=(Stop("board", BOARD, "al"),))
-    assert "RequeueRun" not in kinds(asks(still, event))
+    assert "RunRequeued" not in kinds(asks(still, event))
     by_hand = run(R.PARKED, stop_asked="pause", stop_why="/cardinal pause")
-    assert "RequeueRun" not in kinds(asks(card(run=by_hand), event))
+    assert "RunRequeued" not in kinds(asks(card(run=by_hand), event))
 
 
 def test_the_policy_may_move_a_card_that_succeeded_and_no_other() -> None:

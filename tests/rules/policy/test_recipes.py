@@ -8,20 +8,20 @@ from typing import Any
 
 from ledger.events.board import CardMoved
 from ledger.events.instruction import AgentPinned
-from ledger.events.run import PlanApproved, RunEnded, RunSteered
+from ledger.events.run import PlanApproved, QuestionAnswered, RunEnded, RunSteered
 from ledger.ids import CardId, RunId
 from ledger.states import CardState, Ending, RunState
 from rules.card.agent_choice import played
-from rules.card.dependencies import waiting
-from rules.card.target_repository import Hints, resolve
+from rules.card.dependencies import why_waiting
+from rules.card.target_repository import Hints, resolve_target
 from rules.chatops.parser import Parsed, Permitted, permit
-from rules.intents.internal import AnswerQuestion, QueueRun
+from rules.intents.internal import QueueRun
 from rules.intents.outbound import CreateCard, Intent, MoveCard, RuleEvent, RunTask, Say
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
 from rules.policy.schedule import coming
 from rules.policy.validate import Installed
-from rules.runs.queue import Load, Station, Waiting, choose
+from rules.runs.queue import Load, Station, Waiting, choose_runs
 from rules.snapshot import BlockerSeen, FollowUpSeen, Standing
 from runner import agents
 from tests.rules.policy.recipes import INDEX, PAGES, policy_of
@@ -57,7 +57,7 @@ def starting(policy: Policy, where: str, *repositories: str) -> tuple[str, ...]:
         Waiting(RunId(f"r{n}"), CardId(f"c{n}"), where, where, name, n, NOW, by="alice")
         for n, name in enumerate(repositories, start=1)
     ]
-    return choose(policy, runs, Load(0, {}, {}), (), stations=(Station("", 20),)).starts
+    return choose_runs(policy, runs, Load(0, {}, {}), (), stations=(Station("", 20),)).starts
 
 
 def test_every_page_is_in_the_index_and_played_here() -> None:
@@ -109,7 +109,7 @@ def test_a_vote_is_cast_by_different_agents_and_the_decision_waits_for_all_of_th
     assert only(asks(voted, SUCCEEDED, by=policy), MoveCard).column == "Done"
     assert only(dragged(policy, "Decide"), QueueRun).waits_for_parts
     open_vote = BlockerSeen("#13", "Vote by strict", Standing.OPEN, open_to_readers=True)
-    held = waiting(policy, card("Decide", parts=(open_vote,)))
+    held = why_waiting(policy, card("Decide", parts=(open_vote,)))
     assert held
     assert held[0] is CardState.QUEUED
     assert "#13 (Vote by strict)" in held[1]
@@ -138,7 +138,7 @@ def test_a_human_in_the_loop_approves_the_plan_and_answers_in_plain_words() -> N
     assert [isinstance(answer, Permitted) for answer in may] == [True, False, True]
     assert only(asks(waits, given("approve", by="alice"), by=policy), PlanApproved).by == "alice"
     parked = card(run=run(RunState.PARKED, question=QUESTION))
-    assert only(asks(parked, said("8081, please"), by=policy), AnswerQuestion).text == "8081, please"
+    assert only(asks(parked, said("8081, please"), by=policy), QuestionAnswered).text == "8081, please"
     assert [stage.approval for stage in column(policy, "In Progress").stages] == ["off", "required"]
 
 
@@ -175,7 +175,7 @@ def test_a_fleet_goes_to_each_repository_by_its_label_and_once_at_a_time() -> No
     policy = recipe("fleet")
     for name, schedule in policy.board.schedule.items():
         hints = Hints(schedule.labels, (), "", "cardinal[bot]", trusted=True)
-        assert resolve(policy, hints).repository == f"acme/{name}"
+        assert resolve_target(policy, hints).repository == f"acme/{name}"
         assert played(policy, column(policy, "Care"), "", schedule.labels).skills == ("dependencies",)
     assert starting(policy, "Care", "acme/api", "acme/api", "acme/web", "acme/docs") == ("r1", "r3", "r4")
     assert policy.board.repositories.without_policy.checked

@@ -15,7 +15,7 @@ from rules.explain import why
 from rules.intents.internal import QueueRun, StopRun
 from rules.intents.outbound import MergePull, Say
 from rules.runs.gate import why_not
-from rules.runs.kill_switch import spread
+from rules.runs.kill_switch import spread_stop
 from rules.snapshot import CheckingSeen
 from tests.rules import scene
 from tests.rules.scene import BOARD, CARD, NOW, R1, asks, card, ended, kinds, only, pull, states
@@ -99,9 +99,11 @@ def test_what_was_pushed_during_a_check_is_checked_next_whatever_came_of_that(re
 
 def test_a_kill_switch_cancels_a_run_that_only_checks() -> None:
     checking = CheckingSeen(RunId("r5"), True, (NOW,))
-    stop = spread(card("Review", checking=checking), StopOrdered(BOARD, "board", BOARD, "bob")).intents
+    stop = spread_stop(card("Review", checking=checking), StopOrdered(BOARD, "board", BOARD, "bob")).intents
     assert (only(stop, StopRun).run_id, only(stop, StopRun).how) == ("r5", "cancel")
-    assert spread(card("Review", checking=checking), StopLifted(BOARD, "board", BOARD, "bob")).intents == ()
+    assert (
+        spread_stop(card("Review", checking=checking), StopLifted(BOARD, "board", BOARD, "bob")).intents == ()
+    )
 
 
 APPROVABLE = [

@@ -11,7 +11,7 @@ from rules.chatops.parser import Mistyped, Parsed, mentioned, of_box, parse
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import CreateCard, MarkReady, MoveCard, WriteFindings
 from rules.policy.model import Policy
-from rules.runs.mode import Chosen, again, chosen
+from rules.runs.mode import Chosen, again, choose_mode
 from rules.runs.start import start
 from rules.snapshot import CiSeen, FollowUpSeen, Snapshot
 from tests.rules.commands.cases import handled, told
@@ -48,7 +48,7 @@ def named(**labels: str) -> Policy:
 def test_a_label_says_it_before_the_column_and_two_that_disagree_read_only(
     by: Policy, labels: tuple[str, ...], wanted: Chosen
 ) -> None:
-    assert chosen(by, card(labels=labels)) == wanted
+    assert choose_mode(by, card(labels=labels)) == wanted
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from rules.runs.skills import (
     REPOSITORY,
     Offer,
     SkillContext,
-    choose,
+    choose_skills,
     named_in,
     names_of,
 )
@@ -27,11 +27,11 @@ def offer(name: str, *triggers: str, source: str = REPOSITORY, **more: object) -
 
 
 def loaded(occasion: SkillContext, *offers: Offer, rules: Skills = RULES) -> list[tuple[str, str]]:
-    return [(one.offer.name, one.why) for one in choose(rules, occasion, offers) if one.loaded]
+    return [(one.offer.name, one.why) for one in choose_skills(rules, occasion, offers) if one.loaded]
 
 
 def skipped(occasion: SkillContext, *offers: Offer, rules: Skills = RULES) -> dict[str, str]:
-    return {one.offer.name: one.why for one in choose(rules, occasion, offers) if not one.loaded}
+    return {one.offer.name: one.why for one in choose_skills(rules, occasion, offers) if not one.loaded}
 
 
 STYLE, MIGRATE, CACHE = (
@@ -86,7 +86,7 @@ def test_what_nothing_asks_for_is_skipped_and_that_is_said() -> None:
 
 def test_it_is_known_whether_something_asked_for_a_skill() -> None:
     stranger = replace(CARD, trusted=False, line=("cache",))
-    choices = choose(Skills(default=("style",)), stranger, (STYLE, offer("other"), CACHE))
+    choices = choose_skills(Skills(default=("style",)), stranger, (STYLE, offer("other"), CACHE))
     assert {one.offer.name: one.requested for one in choices} == {
         "style": True,
         "cache": True,
@@ -119,7 +119,7 @@ def test_the_trigger_words_of_a_private_skill_are_not_said() -> None:
 
 def test_of_two_with_one_name_the_repositorys_counts() -> None:
     private = offer("style", source=OPERATOR)
-    choices = choose(RULES, CARD, (private, STYLE))
+    choices = choose_skills(RULES, CARD, (private, STYLE))
     assert [(one.offer.source, one.loaded, one.why) for one in choices] == [
         (REPOSITORY, True, "by default"),
         (OPERATOR, False, "the repository has one of the same name"),

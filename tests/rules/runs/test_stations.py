@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from rules.policy.model import Policy
-from rules.runs.queue import RunSelection, Station, Waiting, choose
+from rules.runs.queue import RunSelection, Station, Waiting, choose_runs
 from tests.rules.runs.test_queue import IDLE, waits
 from tests.rules.scene import POLICY
 
@@ -17,7 +17,7 @@ def demanding(*labels: str) -> Policy:
 
 
 def chosen(*waiting: Waiting, stations: tuple[Station, ...], policy: Policy | None = None) -> RunSelection:
-    return choose(policy or demanding(), waiting, IDLE, (), stations=stations)
+    return choose_runs(policy or demanding(), waiting, IDLE, (), stations=stations)
 
 
 def of(host: str, number: int = 1) -> Waiting:
@@ -68,9 +68,9 @@ def test_labels_that_no_host_has_are_named_with_what_to_do() -> None:
 
 def test_of_several_that_fit_the_host_that_asks_is_first() -> None:
     d = Station("d", 5, ("gpu",))
-    found = choose(demanding("gpu"), (waits(1),), IDLE, (), stations=(B, C, d), host="c")
+    found = choose_runs(demanding("gpu"), (waits(1),), IDLE, (), stations=(B, C, d), host="c")
     assert found.hosts == {"r1": "c"}
-    found = choose(demanding("gpu"), (waits(1),), IDLE, (), stations=(B, C, d), host="b")
+    found = choose_runs(demanding("gpu"), (waits(1),), IDLE, (), stations=(B, C, d), host="b")
     assert found.hosts == {"r1": "d"}
 
 

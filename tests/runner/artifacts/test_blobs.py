@@ -17,7 +17,7 @@ import pytest
 from runner.artifacts import backend, s3
 from runner.artifacts.backend import OversizedBlobError, StoreError
 from runner.artifacts.blobs import BlobStore
-from runner.artifacts.opening import opened
+from runner.artifacts.opening import open_store
 from runner.run.run_spec import StoreSpec
 from tests.runner.artifacts.bucket import in_bucket, s3_server
 
@@ -38,9 +38,9 @@ def server() -> Iterator[str]:
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     """Return how the store is opened, with settings of its own."""
     if request.param == "folder":
-        return lambda **more: opened(StoreSpec(str(tmp_path / "shared"), **more), tmp_path)
+        return lambda **more: open_store(StoreSpec(str(tmp_path / "shared"), **more), tmp_path)
     address: str = request.getfixturevalue("server")
-    return lambda **more: opened(in_bucket(address, **more), tmp_path)
+    return lambda **more: open_store(in_bucket(address, **more), tmp_path)
 
 
 def put(store: BlobStore, raw: bytes) -> str:
@@ -124,7 +124,7 @@ def test_what_lies_in_an_encrypted_store_is_read_with_its_key_alone(make: Make) 
 
 
 def test_nothing_of_the_text_is_in_an_encrypted_file_and_a_piece_less_is_noticed(tmp_path: Path) -> None:
-    store = opened(StoreSpec(encryption_key=KEY), tmp_path)
+    store = open_store(StoreSpec(encryption_key=KEY), tmp_path)
     digest = put(store, TEXT + LARGE)
     (file,) = tmp_path.glob("??/*")
     sealed = file.read_bytes()
@@ -170,7 +170,7 @@ def test_a_transfer_that_takes_too_long_ends(make: Make, monkeypatch: pytest.Mon
 
 
 def test_a_bucket_that_is_not_there_is_named_with_what_to_do(server: str, tmp_path: Path) -> None:
-    store = opened(StoreSpec("s3://gone", server, "us-east-1", "test", "test"), tmp_path)
+    store = open_store(StoreSpec("s3://gone", server, "us-east-1", "test", "test"), tmp_path)
     with pytest.raises(StoreError, match=r"s3://gone could not be written \(NoSuchBucket\): make the bucket"):
         put(store, TEXT)
 
@@ -181,10 +181,10 @@ def test_a_server_that_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pyt
     with socket.create_server(("127.0.0.1", 0)) as mute:
         spec = StoreSpec("s3://runs", f"http://127.0.0.1:{mute.getsockname()[1]}", "", "test", "test")
         with pytest.raises(StoreError, match=r"ReadTimeoutError\): look at CARDINAL_STORE_URL"):
-            put(opened(spec, tmp_path), TEXT)
+            put(open_store(spec, tmp_path), TEXT)
 
 
 def test_a_folder_where_nobody_may_write_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="CARDINAL_STORE"):
-        put(opened(StoreSpec(str(tmp_path / "file")), tmp_path), TEXT)
+        put(open_store(StoreSpec(str(tmp_path / "file")), tmp_path), TEXT)

@@ -9,7 +9,7 @@ from ledger.events.run import RunRequeued
 from ledger.states import Ending
 from runner.errors import KilledError
 from runner.run.run_spec import Authorship, MadeCommit, RunSpec
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import BRANCH, COMMITTER, World, checks, git
 
@@ -46,7 +46,7 @@ class MakingRemote:
 
 def carry_out(world: World, remote: MakingRemote, order: RunSpec) -> None:
     claimed, log = world.claim(order)
-    execute(claimed, log, remote, world.clock)
+    execute_run(claimed, log, remote, world.clock)
 
 
 def order_of(world: World) -> RunSpec:

@@ -37,7 +37,7 @@ from runner.run.secrecy import Secrecy
 from runner.session import keep
 from runner.session.context import RunContext
 from runner.session.keep import keep_files
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.runner.flows.test_kill import die_at
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, RUN, World, checks
@@ -171,7 +171,7 @@ def test_a_person_who_cancels_meanwhile_is_obeyed(world: World) -> None:
             super().beat()
 
     log.__class__ = Cancelled
-    execute(claimed, log, world.remote, world.clock)
+    execute_run(claimed, log, world.remote, world.clock)
     assert world.ended().ending is Ending.CANCELLED
     assert len(world.of("ReproductionPlayed")) == 1
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from runner.checks import failure
-from runner.checks.failure import normal, plain
+from runner.checks.failure import normal, output_line
 from tests.runner.checks import outputs
 
 RECEIPT = "test_receipt (tests.test_cart.Carts.test_receipt)"
@@ -155,5 +155,5 @@ def test_a_line_is_rid_of_what_differs_each_time(line: str, stays: str) -> None:
 
 
 def test_colours_and_what_was_drawn_over_are_gone() -> None:
-    assert plain("\x1b[31m 10%\r\x1b[32m 100%\x1b[0m done") == " 100% done"
-    assert plain("\x1b]0;title\x07text\r") == "text"
+    assert output_line("\x1b[31m 10%\r\x1b[32m 100%\x1b[0m done") == " 100% done"
+    assert output_line("\x1b]0;title\x07text\r") == "text"

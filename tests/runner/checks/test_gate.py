@@ -10,7 +10,7 @@ from ledger.states import Ending
 from runner.artifacts.store import store_of
 from runner.checks.tier import CheckLog
 from runner.run.log import RunLog
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, checks, git
 
@@ -109,7 +109,7 @@ def test_a_gate_is_stopped_like_everything_else_and_leaves_nothing(world: World)
             super().beat()
 
     log.__class__ = Watched
-    execute(claimed, log, world.remote, world.clock)
+    execute_run(claimed, log, world.remote, world.clock)
     assert world.ended().ending is Ending.CANCELLED
     assert not (world.places.workspaces / "gate-PVTI_1").exists()
 
@@ -128,7 +128,7 @@ def test_a_commit_that_appears_behind_the_gates_back_is_not_published(world: Wor
                 git(repo, "-c", f"safe.directory={repo}", "commit", "--allow-empty", "-qm", "Sneaked in")
 
     log.__class__ = Tampered
-    execute(claimed, log, world.remote, world.clock)
+    execute_run(claimed, log, world.remote, world.clock)
     assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "validation"), world.ended()
     assert world.of("BranchPushed") == []
 

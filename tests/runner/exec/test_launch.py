@@ -9,7 +9,7 @@ import psutil
 import pytest
 
 from runner.exec.child import Child, Ran, finish
-from runner.exec.launch import ProcessLimits, launch_problem, launched, problem_of
+from runner.exec.launch import ProcessLimits, launch_problem, launched, setpriv_problem
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 ROOT = Path("/")
@@ -89,9 +89,9 @@ def test_a_program_is_found_as_the_program_itself_would_be(tmp_path: Path) -> No
 
 def test_a_machine_without_a_proper_setpriv_is_told_what_to_install(tmp_path: Path) -> None:
     assert launch_problem() == ""
-    assert problem_of("") == "setpriv is not installed: install util-linux 2.33 or newer"
+    assert setpriv_problem("") == "setpriv is not installed: install util-linux 2.33 or newer"
     old = tmp_path / "setpriv"
     old.write_text("#!/bin/sh\necho \"unrecognized option '--pdeathsig'\" >&2; exit 1\n")
     old.chmod(0o755)
-    assert problem_of(str(old)).startswith(f"{old} has no --pdeathsig (unrecognized option")
-    assert "does not work here" in problem_of(str(tmp_path / "nowhere"))
+    assert setpriv_problem(str(old)).startswith(f"{old} has no --pdeathsig (unrecognized option")
+    assert "does not work here" in setpriv_problem(str(tmp_path / "nowhere"))

@@ -12,7 +12,7 @@ from ledger.events.run import RunEvent, RunRequeued, RunStopAsked
 from ledger.states import Ending
 from runner.run.log import RunLog
 from runner.run.run_spec import Guards
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.ledger.samples import card_seen
 from tests.runner.flows.test_hosts import ASK, NEXT, commit, on
 from tests.runner.flows.test_kill import die_at, wait_for_its_end
@@ -181,7 +181,7 @@ def test_who_lost_the_claim_pushes_nothing(world: World) -> None:
 
     log.__class__ = Overtaken
     with pytest.raises(StaleClaimError):
-        execute(claimed, log, world.remote, world.clock)
+        execute_run(claimed, log, world.remote, world.clock)
     assert nothing_left(world)
     world.answer(order, "Moin")
     assert subjects(world) == ["On first"]

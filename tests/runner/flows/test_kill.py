@@ -14,7 +14,7 @@ from ledger.states import Ending
 from runner.errors import KilledError
 from runner.run.log import RunLog
 from runner.run.run_spec import RunSpec
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.runner.flows.test_story import FINISH, PLAN
 from tests.runner.world import World, checks, git
 from tests.waiting import until
@@ -91,7 +91,7 @@ def die_at(world: World, order: RunSpec, moment: str, *, after: bool, kind: type
     if isinstance(log, DyingLog):
         log.moment, log.after = moment, after
     child = multiprocessing.get_context("fork").Process(
-        target=execute, args=(order, log, world.remote, world.clock)
+        target=execute_run, args=(order, log, world.remote, world.clock)
     )
     child.start()
     child.join(timeout=60)
@@ -197,7 +197,7 @@ def test_a_stale_claim_writes_nothing_more_and_its_agent_is_dead(world: World) -
     log._ttl_s = 0.5
     began = time.monotonic()
     with pytest.raises(StaleClaimError):
-        execute(claimed, log, world.remote, world.clock)
+        execute_run(claimed, log, world.remote, world.clock)
     assert time.monotonic() - began < 45
     assert living_in(world.root) == []
     assert world.kinds()[-1] == "RunClaimed"

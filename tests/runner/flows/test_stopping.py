@@ -15,7 +15,7 @@ from ledger.log import event_store
 from ledger.states import Ending
 from runner.run.log import RunLog
 from runner.run.run_spec import RunSpec
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.runner.flows.test_kill import living_in
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World, checks
@@ -70,7 +70,7 @@ def test_checks_are_stopped_too(world: World) -> None:
 
     log.__class__ = Watched
     began = time.monotonic()
-    execute(claimed, log, world.remote, world.clock)
+    execute_run(claimed, log, world.remote, world.clock)
     assert world.ended().ending is Ending.CANCELLED
     assert time.monotonic() - began < 45
 
@@ -98,7 +98,7 @@ def test_an_answer_that_arrives_before_the_parking_leaves_the_run_queued(world: 
             return super().append_unless_requeued(*events)  # type: ignore[arg-type]
 
     log.__class__ = Quick
-    execute(claimed, log, world.remote, world.clock)
+    execute_run(claimed, log, world.remote, world.clock)
     assert world.of("RunParked") == []
     world.run(order)
     assert world.ended().ending is Ending.SUCCEEDED
@@ -107,7 +107,7 @@ def test_an_answer_that_arrives_before_the_parking_leaves_the_run_queued(world: 
 def test_the_lease_is_renewed_while_the_agent_works(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"progress": "Busy"}, {"sleep": 3}, EDIT, FINISH])
     order, log = world.claim(world.order(), ttl_s=1.5)
-    execute(order, log, world.remote, world.clock)
+    execute_run(order, log, world.remote, world.clock)
     assert world.ended().ending is Ending.SUCCEEDED
     with event_store.reading(world.engine) as db:
         from ledger.queue import leases
@@ -119,7 +119,7 @@ def until_told(order: RunSpec, log: RunLog, world: World, code: Connection) -> N
     """Execute in a process of its own that SIGTERM ends by SystemExit, as a worker's does."""
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     try:
-        execute(order, log, world.remote, world.clock)
+        execute_run(order, log, world.remote, world.clock)
     except SystemExit as ended:
         code.send(ended.code)
 

@@ -17,7 +17,7 @@ from ledger.events.artifact import TRANSCRIPT
 from ledger.events.run import PlanProposed, PlanTicked, Progressed, RunRequeued
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
-from ledger.model.limit_answers import answered
+from ledger.model.limit_answers import question_answered
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts import s3
@@ -25,7 +25,7 @@ from runner.artifacts.store import store_of
 from runner.git import credentials
 from runner.phases import checkpoint
 from runner.run.run_spec import INVESTIGATE, Briefing, HostPaths, RunSpec, StoreSpec
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.runner.flows.test_hosts import ASK, NEXT, commit, folder, home, uncommitted
 from tests.runner.flows.test_kill import die_at, wait_for_its_end
 from tests.runner.flows.test_story import FINISH, PLAN
@@ -107,7 +107,7 @@ def test_who_only_parks_again_on_an_older_folder_keeps_nothing_of_it(world: Worl
     order = world.order()
     world.run(on(world, order, "b"))
     asked = world.only("QuestionAsked")
-    world.write(answered(RUN, asked.question_id, asked, by="ann", text="Moin", code=""))
+    world.write(question_answered(RUN, asked.question_id, asked, by="ann", text="Moin", code=""))
     world.write(RunRequeued(RUN, "answered"))
     assert die_at(world, on(world, order, "c"), "Checkpointed", after=True)
     wait_for_its_end(world)
@@ -168,7 +168,7 @@ def killed_in_its_turn(world: World, order: RunSpec, last: str) -> None:
     order, log = world.claim(order)
 
     def work() -> None:
-        execute(order, log, world.remote, world.clock, providers=world.providers)
+        execute_run(order, log, world.remote, world.clock, providers=world.providers)
 
     world.engine.dispose()
     worker = multiprocessing.get_context("fork").Process(target=work)

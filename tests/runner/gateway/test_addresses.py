@@ -7,10 +7,10 @@ import pytest
 from runner.gateway.network.addresses import (
     BadAuthorityError,
     NetworkRules,
+    address_refusal,
     host_and_port,
-    is_public,
-    reachable,
-    refusal,
+    is_public_address,
+    reachable_addresses,
 )
 
 
@@ -82,19 +82,19 @@ def test_a_spelling_that_could_be_read_in_two_ways_is_refused(text: str) -> None
     ],
 )
 def test_a_pattern_fits_what_it_says_and_nothing_else(pattern: str, host: str, port: int, fits: bool) -> None:
-    assert (refusal(NetworkRules("list", (pattern,)), host, port) == "") is fits
+    assert (address_refusal(NetworkRules("list", (pattern,)), host, port) == "") is fits
 
 
 def test_a_refusal_says_which_rule_and_what_to_add() -> None:
-    assert refusal(NetworkRules("list"), "example.org", 443) == (
+    assert address_refusal(NetworkRules("list"), "example.org", 443) == (
         "network: list does not allow example.org: add it to `tools: {network: […]}` of the column"
     )
-    assert "allow example.org:22:" in refusal(NetworkRules("list"), "example.org", 22)
-    assert "network: none does not allow example.org" in refusal(
+    assert "allow example.org:22:" in address_refusal(NetworkRules("list"), "example.org", 22)
+    assert "network: none does not allow example.org" in address_refusal(
         NetworkRules("none", ("example.org",)), "example.org", 443
     )
-    assert refusal(NetworkRules("full"), "example.org", 22) == ""
-    assert "none" in refusal(NetworkRules("everything"), "example.org", 443)
+    assert address_refusal(NetworkRules("full"), "example.org", 22) == ""
+    assert "none" in address_refusal(NetworkRules("everything"), "example.org", 443)
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_a_refusal_says_which_rule_and_what_to_add() -> None:
     ],
 )  # fmt: skip
 def test_what_is_not_on_the_internet_is_not_public(address: str) -> None:
-    assert not is_public(ipaddress.ip_address(address))
+    assert not is_public_address(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,7 @@ def test_what_is_not_on_the_internet_is_not_public(address: str) -> None:
     ["1.1.1.1", "93.184.216.34", "2606:4700::1111", "2a00:1450::1", "::ffff:1.1.1.1", "64:ff9b::101:101"],
 )
 def test_what_is_on_the_internet_is_public(address: str) -> None:
-    assert is_public(ipaddress.ip_address(address))
+    assert is_public_address(ipaddress.ip_address(address))
 
 
 @pytest.mark.parametrize(
@@ -142,16 +142,16 @@ def test_no_special_address_of_the_registries_is_public(block: str) -> None:
     network = ipaddress.ip_network(block)
     middle = network.network_address + network.num_addresses // 2
     for address in (network.network_address, middle, network.broadcast_address):
-        assert not is_public(address)
+        assert not is_public_address(address)
         if isinstance(address, ipaddress.IPv4Address):
             high, low = divmod(int(address), 1 << 16)
             for inside in (f"::ffff:{address}", f"64:ff9b::{address}", f"2002:{high:x}:{low:x}::"):
-                assert not is_public(ipaddress.IPv6Address(inside))
+                assert not is_public_address(ipaddress.IPv6Address(inside))
 
 
 def permitted(private_hosts: tuple[str, ...], host: str, port: int, *addresses: str) -> list[str]:
     rules = NetworkRules("full", private_hosts=private_hosts)
-    return [str(one) for one in reachable(rules, host, port, map(ipaddress.ip_address, addresses))]
+    return [str(one) for one in reachable_addresses(rules, host, port, map(ipaddress.ip_address, addresses))]
 
 
 def test_a_private_address_is_reached_only_where_the_operator_named_the_host() -> None:

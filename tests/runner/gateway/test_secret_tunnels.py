@@ -19,7 +19,7 @@ from runner.exec.proxy import proxy_environment, trust_environment
 from runner.gateway.network.added_header import AddedHeader
 from runner.gateway.network.addresses import NetworkAccess, NetworkRules
 from runner.gateway.network.authority import Authority, system_bundle
-from runner.gateway.network.proxy import serve
+from runner.gateway.network.proxy import serve_proxy
 from runner.gateway.network.relay import closed
 from runner.gateway.network.secret_tunnel import SecretTunnels
 from tests.runner.gateway.package_registry import registry_of
@@ -106,7 +106,7 @@ async def scene(folder: Path, *, is_trusted: bool = True, limit: int = 100) -> A
     listener.bind(str(wire.path))
     listener.listen(100)
     proxy = asyncio.create_task(
-        serve(listener, wire.reach, wire.told.append, resolve=resolve, secrets=tunnels)  # type: ignore[arg-type]
+        serve_proxy(listener, wire.reach, wire.told.append, resolve=resolve, secrets=tunnels)  # type: ignore[arg-type]
     )
     try:
         yield Scene(registry, wire, bundle, ssl.create_default_context(cafile=str(bundle)))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.gateway.models.sse import SseParser, packed
+from runner.gateway.models.sse import SseParser, event_bytes
 
 STREAM = (
     b'event: a\ndata: {"x": 1}\n\n'
@@ -42,4 +42,4 @@ def test_an_event_over_the_cap_is_skipped_and_the_next_one_is_not() -> None:
 
 
 def test_what_is_packed_is_one_event() -> None:
-    assert SseParser().feed(packed(b"{}", "error")) == [b"{}"]
+    assert SseParser().feed(event_bytes(b"{}", "error")) == [b"{}"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from runner.gateway.network.addresses import Address, NetworkAccess, NetworkRules
-from runner.gateway.network.proxy import NetworkLimits, serve
+from runner.gateway.network.proxy import NetworkLimits, serve_proxy
 
 WAIT_S = 60.0
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello"
@@ -124,7 +124,9 @@ async def stage(
     listener = socket.socket(socket.AF_UNIX)
     listener.bind(str(made.path))
     listener.listen(200)
-    proxy = asyncio.create_task(serve(listener, made.reach, made.told.append, resolve=resolve, limits=limits))
+    proxy = asyncio.create_task(
+        serve_proxy(listener, made.reach, made.told.append, resolve=resolve, limits=limits)
+    )
     try:
         yield made
     finally:

@@ -137,7 +137,7 @@ def test_git_in_the_place_of_the_agent_is_bounded_as_well(tmp_path: Path) -> Non
     git(tmp_path, "init", "--quiet", ".")
     wanted = str(checkout_scripts.BOUNDS.memory_bytes // 1024)
     show = ("-c", "alias.show-bound=!ulimit -v", "show-bound")
-    for command in (checkout_scripts.git(*show), checkout_scripts.command('g "$@"', *show)):
+    for command in (checkout_scripts.git_command(*show), checkout_scripts.command('g "$@"', *show)):
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         assert ran.stdout == f"{wanted}\n"
 

@@ -107,7 +107,7 @@ ALTERED: dict[str, tuple[str, str, str, tuple[str, ...]]] = {
 
 
 def test_every_file_that_decides_is_known() -> None:
-    assert [path for path in WHOLE.split() if not ci_files.whole(path)] == []
+    assert [path for path in WHOLE.split() if not ci_files.why_decisive(path)] == []
     assert [path for path in BY_LINES.split() if not ci_files.by_lines(path)] == []
 
 
@@ -140,9 +140,9 @@ def test_of_many_sections_three_are_named() -> None:
 
 
 def test_what_a_line_runs_is_found_wherever_it_stands() -> None:
-    assert [line for line, path in RUN_BY.items() if not ci_files.named(path, [line])] == []
-    assert [name for name in PROGRAMS.split() if not ci_files.named("a", [f"{name} ./a"])] == []
+    assert [line for line, path in RUN_BY.items() if not ci_files.is_named(path, [line])] == []
+    assert [name for name in PROGRAMS.split() if not ci_files.is_named("a", [f"{name} ./a"])] == []
 
 
 def test_what_a_line_does_not_run_is_not_named_by_it() -> None:
-    assert [path for path in ("web/a", "b", "x") if ci_files.named(path, ["./a x", "grep x b"])] == []
+    assert [path for path in ("web/a", "b", "x") if ci_files.is_named(path, ["./a x", "grep x b"])] == []

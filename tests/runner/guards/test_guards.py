@@ -9,7 +9,7 @@ from ledger.events.run import RunParked
 from ledger.states import Ending
 from runner.git.mirror import Mirror
 from runner.guards.diff import Known, change_of
-from runner.guards.report import listed
+from runner.guards.report import list_violations
 from runner.phases.guard import violations
 from runner.run.run_spec import Guards
 from tests.runner.flows.test_story import FINISH, PLAN
@@ -109,7 +109,7 @@ def test_no_way_around_a_guard_is_overlooked(world: World, guard: Guards, line: 
     found = violations(change_of(mirror, base, head, Known((base,), "", ())), guard)
     assert found
     assert {one.action for one in found} == {"deny"}
-    assert said in listed(found, shown=50)
+    assert said in list_violations(found, shown=50)
     assert KEY not in repr(found)
 
 

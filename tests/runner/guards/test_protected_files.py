@@ -10,11 +10,11 @@ from ledger.events.run import BranchExported, RunEvent, RunParked
 from ledger.states import Ending, RunState
 from rules.policy.repository import Guardrails
 from runner.guards.path_patterns import protected
-from runner.guards.report import listed
+from runner.guards.report import list_violations
 from runner.phases.guard import _JUDGE_S
 from runner.run.log import RunLog
 from runner.run.run_spec import Guards
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import BRANCH, World, git
 
@@ -85,7 +85,7 @@ def finding(path: str, **changes: Any) -> Violation:
 
 
 def test_a_path_is_told_with_its_rule_on_one_line_and_many_are_counted() -> None:
-    said = listed([finding("infra/a\n\x1b[31mb"), *(finding(f"infra/{n}") for n in range(6))])
+    said = list_violations([finding("infra/a\n\x1b[31mb"), *(finding(f"infra/{n}") for n in range(6))])
     assert "'infra/a [31mb' is protected (rule 'protect: infra/**')" in said
     assert "and 2 more" in said
     assert "\x1b" not in said
@@ -179,7 +179,7 @@ def test_nothing_shortens_the_claim_while_the_guards_look(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Hello"}, FINISH])
     claimed, log = world.claim(world.order(guards=Guards({"secrets": "deny"})))
     log.__class__ = Renewals
-    execute(claimed, log, world.remote, world.clock)
+    execute_run(claimed, log, world.remote, world.clock)
     assert world.ended().ending is Ending.SUCCEEDED
     assert len(world.of("GuardsJudged")) > 0
     assert isinstance(log, Renewals)
@@ -207,7 +207,7 @@ def test_what_guards_refuse_only_after_people_pushed_is_given_back_to_the_agent(
                 git(clone, "push", "-q", "origin", f"HEAD:{BRANCH}")
 
     log.__class__ = Pushed
-    execute(claimed, log, world.remote, world.clock)
+    execute_run(claimed, log, world.remote, world.clock)
     steps = [(one.before, one.after) for one in world.of("RunStepped")]
     assert (RunState.PUBLISHING, RunState.WORKING) in steps
     assert (world.ended().reason, world.of("BranchPushed")) == ("guardrail", []), world.ended()

@@ -331,7 +331,7 @@ def test_a_file_of_tests_is_known_by_its_name() -> None:
         (path, kind)
         for kind, paths in KINDS.items()
         for path in paths
-        if weakened_tests.kind_of(path) != kind
+        if weakened_tests.test_kind(path) != kind
     ]
     assert wrong == []
 
@@ -344,16 +344,16 @@ def test_suffixes_of_one_language_are_alike_and_others_differ() -> None:
 
 def test_a_test_and_an_assertion_are_counted_in_every_language() -> None:
     assert [
-        line for line in TESTS.splitlines() if weakened_tests.tests_in(weakened_tests.plain(line)) != 1
+        line for line in TESTS.splitlines() if weakened_tests.tests_in(weakened_tests.code_line(line)) != 1
     ] == []
     assert [
         line
         for line in ASSERTIONS.splitlines()
-        if weakened_tests.assertions_in(weakened_tests.plain(line)) != 1
+        if weakened_tests.assertions_in(weakened_tests.code_line(line)) != 1
     ] == []
-    assert [line for line in REMARKS.splitlines() if weakened_tests.plain(line)] == []
+    assert [line for line in REMARKS.splitlines() if weakened_tests.code_line(line)] == []
     assert [
-        line for line in IMPORTS.splitlines() if weakened_tests.assertions_in(weakened_tests.plain(line))
+        line for line in IMPORTS.splitlines() if weakened_tests.assertions_in(weakened_tests.code_line(line))
     ] == []
 
 

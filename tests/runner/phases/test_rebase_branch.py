@@ -11,7 +11,7 @@ from ledger.events.run import CHECK
 from ledger.log import event_store
 from ledger.queue import leases
 from runner.run.run_spec import RunSpec
-from runner.supervisor import execute
+from runner.supervisor import execute_run
 from tests.runner.world import BRANCH, FileRemote, World, checks, git, make_world
 
 BASE = "def greet():\n    return 'hello'\n"
@@ -48,7 +48,7 @@ class Interrupted(FileRemote):
 def carry_out(world: World, order: RunSpec, before_push: Callable[[], object]) -> None:
     calls.clear()
     claimed, log = world.claim(order)
-    execute(claimed, log, Interrupted(str(world.origin), before_push=before_push), world.clock)
+    execute_run(claimed, log, Interrupted(str(world.origin), before_push=before_push), world.clock)
 
 
 calls: list[int] = []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from ledger.states import Ending
-from runner.run.instructions import digest_of
+from runner.run.instructions import layers_digest
 from runner.run.run_spec import StageSpec, ToolSpec
 from runner.session.stage_machine import ONCE_MORE
 from tests.runner.flows.test_kill import die_at
@@ -167,7 +167,7 @@ def test_what_each_stage_is_told_is_written_down_without_secrets_and_within_boun
     assert len(first.text.encode()) <= 64_200
     assert "The key is" in second.text
     assert token not in second.text
-    assert second.digest == digest_of(second.text)
+    assert second.digest == layers_digest(second.text)
 
 
 def test_an_agent_that_leaves_without_a_word_is_asked_once_and_then_the_run_has_failed(world: World) -> None:

@@ -13,7 +13,7 @@ from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from runner.exec.deadline import KILL_S, Deadline
-from runner.run.heartbeat import POLL_S, SILENT_S, Heartbeat, beating, renew
+from runner.run.heartbeat import POLL_S, SILENT_S, Heartbeat, beating, renew_lease
 from runner.run.log import RunLog
 from tests.runner.world import RUN, World
 from tests.waiting import until
@@ -78,7 +78,7 @@ def test_a_claim_that_was_taken_over_is_not_renewed(world: World) -> None:
         leases.release(db, lease)
         taken = leases.take(db, lease.name, "another", ttl_s=60)
     with pytest.raises(StaleClaimError):
-        renew(world.engine, lease, Heartbeat(deadline, TTL_S))
+        renew_lease(world.engine, lease, Heartbeat(deadline, TTL_S))
     deadline.move(deadline.of_lease(0))
     with beating(world.engine, lease, deadline, TTL_S) as heartbeat:
         until(lambda: not heartbeat.lives, "the heartbeat ends")

@@ -11,7 +11,7 @@ from ledger.events.run import BriefingMade, RunEvent, SessionStarted
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.ids import RunId
 from runner.agents.contract import Phase
-from runner.agents.scripted.player import title_of
+from runner.agents.scripted.player import prompt_title
 from runner.prompts.compose import compose
 from runner.run.history import History
 from runner.run.instructions import (
@@ -22,7 +22,7 @@ from runner.run.instructions import (
     LayerKind,
     SkillContent,
     news,
-    own,
+    own_layer,
     stack,
     stack_event,
     whole,
@@ -31,7 +31,7 @@ from runner.run.secrecy import PRIVATE_SKILL_MARK, secrecy_of
 from tests.runner.flows.test_story import ORDER
 
 AT, RUN = "/workspace/skills", RunId("r1")
-PROFILE = own(LayerKind.PROFILE, "python_service", "built in", "# Python\nUse pytest.")
+PROFILE = own_layer(LayerKind.PROFILE, "python_service", "built in", "# Python\nUse pytest.")
 SKILL = Layer(
     LayerKind.SKILL, "cache", "repository", "# How\nUse it.", "d1", "1.2", files=("references/keys.md",)
 )
@@ -67,7 +67,7 @@ def test_a_skill_names_its_version_and_where_its_files_are() -> None:
 
 def test_the_cards_heading_stays_the_highest() -> None:
     text = "\n\n".join(whole(stack("fix", "# Column\nx", "# The real title\n", (PROFILE, SKILL)), AT))
-    assert title_of(text) == "The real title"
+    assert prompt_title(text) == "The real title"
 
 
 def test_a_fresh_session_gets_the_whole_stack_and_one_that_goes_on_only_what_is_new() -> None:

@@ -7,12 +7,12 @@ import pytest
 
 from ledger.model.limit_answers import Subject
 from runner.agents.board_tools import BadCall, BoardCall, FinishInput, check_call
-from runner.agents.scripted.player import scenario_for, slug_of, title_of
+from runner.agents.scripted.player import prompt_title, scenario_for, slug_of
 from runner.agents.scripted.scenario import PACKAGED, find_scenario, parse_scenario
 from runner.errors import ScenarioError
 from runner.run.limits import Allowance, ExceededLimit, RunUsage
 from runner.run.run_spec import Limits
-from runner.text.plain import cut, one_line, redact, tail
+from runner.text.plain import cut_bytes, one_line, redact, tail
 
 PEM = "-----BEGIN RSA " + "PRIVATE KEY-----\nMIIE\n-----END RSA " + "PRIVATE KEY-----"
 
@@ -45,9 +45,9 @@ def test_given_secrets_are_redacted_unless_they_are_tiny() -> None:
 
 
 def test_a_cut_keeps_whole_characters() -> None:
-    assert cut("äöü", 6) == "äöü"
-    assert cut("ä" * 20, 21).startswith("äää")
-    assert len(cut("ä" * 20, 21).encode()) <= 21
+    assert cut_bytes("äöü", 6) == "äöü"
+    assert cut_bytes("ä" * 20, 21).startswith("äää")
+    assert len(cut_bytes("ä" * 20, 21).encode()) <= 21
     assert tail("äöü", 3) == "ü"
     assert one_line("a\n\x1b[31mb\t\u202ec") == "a [31mb c"
 
@@ -202,5 +202,5 @@ def test_a_card_gets_the_scenario_that_its_title_names(tmp_path: Path) -> None:
 def test_a_title_names_a_file_that_is_safe_in_a_path_and_in_a_shell(
     prompt: str, title: str, slug: str
 ) -> None:
-    assert title_of(prompt) == title
+    assert prompt_title(prompt) == title
     assert slug_of(title) == slug

@@ -56,7 +56,7 @@ def heard(
 def written() -> str:
     """Return by which words people are asked about it, with the mark that tells it from others like it."""
     asked = PermissionAsked("a1", "run", "Bash", COMMAND)
-    return WRITTEN + permission.mark(asked, WRITTEN, CARD)
+    return WRITTEN + permission.written_mark(asked, WRITTEN, CARD)
 
 
 def test_a_command_is_asked_about_without_its_private_words(world: World) -> None:

@@ -4,7 +4,7 @@ import pytest
 
 from runner.agents.contract import PermissionAsked
 from runner.run.run_spec import ToolSpec
-from runner.session.permission import Allowed, PermissionDecision, judge, matches, question
+from runner.session.permission import Allowed, PermissionDecision, judge_request, matches, permission_question
 
 ALLOW, ASK, DENY = PermissionDecision.ALLOW, PermissionDecision.ASK, PermissionDecision.DENY
 PUSH = ToolSpec(ask=("git push:*",))
@@ -49,19 +49,19 @@ def edit(path: str = "a.py") -> PermissionAsked:
     ],
 )
 def test_the_policy_decides(asked: PermissionAsked, tools: ToolSpec, decision: PermissionDecision) -> None:
-    judged = judge(asked, tools, NONE, read_only=False)
+    judged = judge_request(asked, tools, NONE, read_only=False)
     assert judged.decision is decision
     assert bool(judged.why) == (decision is not ALLOW)
 
 
 def test_a_plan_turn_edits_nothing_whatever_the_policy_says() -> None:
-    assert judge(edit(), ToolSpec(), NONE, read_only=True).decision is DENY
+    assert judge_request(edit(), ToolSpec(), NONE, read_only=True).decision is DENY
 
 
 def test_a_line_with_more_parts_than_are_read_is_refused_where_patterns_count() -> None:
     long = "true;" * 300 + "git push"
-    assert judge(run(long), PUSH, NONE, read_only=False).decision is DENY
-    assert judge(run(long), ToolSpec(), NONE, read_only=False).decision is ALLOW
+    assert judge_request(run(long), PUSH, NONE, read_only=False).decision is DENY
+    assert judge_request(run(long), ToolSpec(), NONE, read_only=False).decision is ALLOW
 
 
 @pytest.mark.parametrize(
@@ -80,20 +80,23 @@ def test_leave_is_for_what_was_asked_about(
     granted: Allowed | str, command: str, decision: PermissionDecision
 ) -> None:
     leave = Allowed((), [granted]) if isinstance(granted, str) else granted
-    assert judge(run(command), PUSH, leave, read_only=False).decision is decision
+    assert judge_request(run(command), PUSH, leave, read_only=False).decision is decision
 
 
 def test_leave_does_not_lift_a_refusal() -> None:
     tools = ToolSpec(deny=("git push:*",))
     assert (
-        judge(run("git push"), tools, Allowed(["git push"], ["git push"]), read_only=False).decision is DENY
+        judge_request(run("git push"), tools, Allowed(["git push"], ["git push"]), read_only=False).decision
+        is DENY
     )
 
 
 def test_what_a_person_did_not_allow_is_not_asked_again() -> None:
-    judged = judge(run("git push"), PUSH, NONE, read_only=False, refused=("git push",))
+    judged = judge_request(run("git push"), PUSH, NONE, read_only=False, refused=("git push",))
     assert (judged.decision, "a person" in judged.why) == (DENY, True)
-    assert judge(run("git push x"), PUSH, NONE, read_only=False, refused=("git push",)).decision is ASK
+    assert (
+        judge_request(run("git push x"), PUSH, NONE, read_only=False, refused=("git push",)).decision is ASK
+    )
 
 
 @pytest.mark.parametrize(
@@ -112,9 +115,9 @@ def test_patterns(pattern: str, command: str, meant: bool) -> None:
 
 
 def test_a_question_shows_the_command_in_one_line_without_controls() -> None:
-    text = question(run("git push\n\x1b[31mnow"), "the policy asks")
+    text = permission_question(run("git push\n\x1b[31mnow"), "the policy asks")
     assert "git push ⏎ [31mnow" in text
-    assert judge(run("git push " + "é" * 2_100), PUSH, NONE, read_only=False).decision is DENY
+    assert judge_request(run("git push " + "é" * 2_100), PUSH, NONE, read_only=False).decision is DENY
     hidden = f"git push {' ' * 3_000}# {'x' * 900} now"
-    assert hidden.split()[-1] in question(run(hidden), "the policy asks")
+    assert hidden.split()[-1] in permission_question(run(hidden), "the policy asks")
     assert "\x1b" not in text

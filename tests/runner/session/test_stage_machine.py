@@ -10,13 +10,13 @@ from ledger.events.run import PlanProposed
 from ledger.events.stage import SnapshotTaken, StageAwaited, StageEntered, StageLeft, StageReopened
 from ledger.events.turn import BoardToolCalled
 from ledger.ids import QuestionId
-from ledger.model.limit_answers import STOP, answered, question
+from ledger.model.limit_answers import STOP, question, question_answered
 from runner.agents.contract import Phase
 from runner.prompts.compose import compose
 from runner.prompts.stage import SNAPSHOTS_BYTES
 from runner.run.history import History
 from runner.run.run_spec import StageSpec, ToolSpec
-from runner.session.stage_machine import AS_MANY, MAX_ENTRIES, ONCE_MORE, Ask, Enter, admit, choices_of
+from runner.session.stage_machine import AS_MANY, MAX_ENTRIES, ONCE_MORE, Ask, Enter, admit_entry, choices_of
 from tests.runner.session.test_board_calls import ORDER, RUN, call, effect_of, history
 
 BUILD = StageSpec("build", "senior-engineer", "Build.", next=("check",), ends=False)
@@ -57,7 +57,7 @@ def decided(why: str, source: str, target: str, entry: int, choice: str, number:
     return [
         event,
         StageAwaited(RUN, asked, why, source, target, entry),
-        answered(RUN, asked, event, by="ann", text=choice),
+        question_answered(RUN, asked, event, by="ann", text=choice),
     ]
 
 
@@ -65,7 +65,7 @@ CIRCLES = ("build", "check") * 3
 
 
 def due(*events: Event, stages: tuple[StageSpec, ...] = STAGED.stages) -> Enter | Ask:
-    return admit(stages, history(*events))
+    return admit_entry(stages, history(*events))
 
 
 def waiting(*stages: str, target: str) -> list[Event]:

@@ -11,7 +11,7 @@ from cmarkgfm.cmark import Options
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from runner.text.visible import MAX_CHARACTERS, clean, clean_line, strip_hidden
+from runner.text.visible import MAX_CHARACTERS, clean_line, clean_markup, strip_hidden
 
 EVIL = "EVIL"
 _MARKED = re.compile(r"\(image\)|\(…\)")
@@ -95,7 +95,7 @@ _OWN = {"image", "formula", "mermaid", "diagram", "folded", "end", "of", "what",
     ],
 )
 def test_what_the_page_does_not_show_does_not_get_through_and_is_counted(text: str, seen: str) -> None:
-    cleaned = clean(text)
+    cleaned = clean_markup(text)
     assert cleaned.text == seen
     assert cleaned.hidden or seen == text or _MARKED.search(seen) or text.startswith("~~~")
 
@@ -135,9 +135,9 @@ Skills: one, two"""
 
 
 def test_an_ordinary_issue_reads_as_it_was_written() -> None:
-    assert clean(ISSUE).hidden == ()
-    assert clean(ISSUE).text == ISSUE
-    assert clean(ISSUE.replace("\n", "\r\n")).text == ISSUE
+    assert clean_markup(ISSUE).hidden == ()
+    assert clean_markup(ISSUE).text == ISSUE
+    assert clean_markup(ISSUE.replace("\n", "\r\n")).text == ISSUE
 
 
 @pytest.mark.parametrize(
@@ -165,21 +165,21 @@ def test_an_ordinary_issue_reads_as_it_was_written() -> None:
     ],
 )  # fmt: skip
 def test_what_the_page_shows_stays(text: str, seen: str) -> None:
-    assert clean(text).text == seen
+    assert clean_markup(text).text == seen
 
 
 def test_what_is_posted_for_agents_keeps_its_tags_and_loses_what_is_hidden_otherwise() -> None:
-    seen = clean("Map<String> [a](b 'EVIL') <!-- EVIL --> `<i> <!-- x -->`", tags=False)
+    seen = clean_markup("Map<String> [a](b 'EVIL') <!-- EVIL --> `<i> <!-- x -->`", tags=False)
     assert seen.text == "Map<String> [a](…) `<i> <!-- x -->`"
 
 
 def test_what_is_posted_for_agents_spells_no_tag_otherwise() -> None:
-    assert "<" not in clean("&#2;b> &#x02;b> `&#2;b>`", tags=False).text
+    assert "<" not in clean_markup("&#2;b> &#x02;b> `&#2;b>`", tags=False).text
 
 
 def test_files_of_a_repository_keep_links_to_files_and_no_others() -> None:
     text = "[a](references/locks.md) [b](https://x) [c](/etc) [d](x.py#L3) [e](a%20b)"
-    assert clean(text, paths=True).text == "[a](references/locks.md) [b](…) [c](…) [d](x.py#L3) [e](…)"
+    assert clean_markup(text, paths=True).text == "[a](references/locks.md) [b](…) [c](…) [d](x.py#L3) [e](…)"
 
 
 def test_a_title_is_shown_as_it_is() -> None:
@@ -195,7 +195,7 @@ def test_the_reader_is_told_what_was_left_out_and_how_much() -> None:
         "hi [a](…)\n(Left out here, as GitHub does not show it: 1 HTML comment, 1 invisible character,"
         " 2 hidden words.)"
     )
-    assert clean("a" * (MAX_CHARACTERS + 5)).hidden == ("5 characters over 65,536",)
+    assert clean_markup("a" * (MAX_CHARACTERS + 5)).hidden == ("5 characters over 65,536",)
 
 
 _MARKS = """<!-- --> [ ] ( ) : # " ' ^1 ![ ]( ``` ~~~ ` $ \\ | </p> > <rp> <pre> <td> <svg> <sub> * ~~
@@ -213,7 +213,7 @@ def test_no_word_gets_through_that_the_page_does_not_show(text: str) -> None:
     page = nh3.clean(github_flavored_markdown_to_html(text, options=_OPTIONS), tags=set(), attributes={})
     # Without tags and invisible characters, of which each may end a word or stand within one.
     shown = re.sub("[\u200b\ufe0f]", "", html.unescape(page))
-    words = {*re.findall(r"[a-z]+[0-9]*", clean(text).text)} - _OWN
+    words = {*re.findall(r"[a-z]+[0-9]*", clean_markup(text).text)} - _OWN
     assert [word for word in words if word not in shown] == []
 
 
@@ -243,18 +243,20 @@ _PROSE = [
 def test_prose_that_takes_the_short_way_is_read_as_a_page_is(words: list[str]) -> None:
     text = "".join(words)
     for tags in (True, False):
-        assert clean(text, tags=tags) == clean(text + "\0", tags=tags)  # a control character is no prose
+        assert clean_markup(text, tags=tags) == clean_markup(
+            text + "\0", tags=tags
+        )  # a control character is no prose
 
 
 @given(st.text(max_size=200))
 def test_any_text_can_be_rendered(text: str) -> None:
-    assert not re.search("[\0-\x08\u200b\u202e\U000e0041]", clean(text).text)
+    assert not re.search("[\0-\x08\u200b\u202e\U000e0041]", clean_markup(text).text)
 
 
 @pytest.mark.parametrize("piece", ["<b a={}>", "<b>", "<b>x<p>", "<div>", "> ", "> - ", "![", "`a", "<!--"])
 def test_what_begins_again_and_again_ends_soon(piece: str) -> None:
     text = "".join(piece.format(number) for number in range(20_000))
-    assert len(clean(text[:20_000] + "<p>x" * 6_000).text) <= 1_000_000
+    assert len(clean_markup(text[:20_000] + "<p>x" * 6_000).text) <= 1_000_000
 
 
 def test_no_document_of_this_project_is_lost_on_a_model() -> None:
@@ -262,5 +264,5 @@ def test_no_document_of_this_project_is_lost_on_a_model() -> None:
     for path in Path("docs").glob("*.md"):
         text = path.read_text()[:MAX_CHARACTERS]
         words = set(re.findall(r"[A-Za-z]{3,}", other.sub("", text)))
-        lost = words - set(re.findall(r"[A-Za-z]{3,}", clean(text).text))
+        lost = words - set(re.findall(r"[A-Za-z]{3,}", clean_markup(text).text))
         assert len(lost) < len(words) / 20, path

@@ -1,1 +1,1 @@
-"""A board of `cardinal try` carried over to GitHub: what it has, what is there, what is missing."""
+"""Move of a `cardinal try` board to GitHub: its cards, the destination, the missing parts."""

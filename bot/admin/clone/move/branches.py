@@ -12,7 +12,7 @@ PUSH_S = 1800.0
 HEADS = "refs/heads/"
 
 
-def push(place: Destination, git: Path, branches: Mapping[str, str]) -> tuple[str, ...]:
+def push_branches(place: Destination, git: Path, branches: Mapping[str, str]) -> tuple[str, ...]:
     """Push each branch to the commit it shall have; return those that moved.
 
     A branch that has more commits there already stays. Raises CloneError for one that has others.
@@ -26,7 +26,7 @@ def push(place: Destination, git: Path, branches: Mapping[str, str]) -> tuple[st
     return moving
 
 
-def check(place: Destination, git: Path, branches: Mapping[str, str]) -> tuple[str, ...]:
+def check_branches(place: Destination, git: Path, branches: Mapping[str, str]) -> tuple[str, ...]:
     """Return the branches that would be pushed; raises as `push` does, and writes nothing there."""
     return _to_push(place, git, branches)
 

@@ -1,10 +1,10 @@
-"""Cards carried over to GitHub. What is there is known by hidden markers, so a second start goes on."""
+"""Cards carried over to GitHub. Hidden markers tell the carried ones, so a second start goes on."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from bot.admin.clone.move import branches
-from bot.admin.clone.move.destination import Destination, history_there, issues_there, key_of
+from bot.admin.clone.move.destination import Destination, history_there, issues_there, marker_key
 from bot.admin.clone.move.local_board import LocalBoard, LocalCard
 from bot.admin.clone.own_git import CloneError
 from bot.github.api import issues as issue_links
@@ -12,15 +12,15 @@ from bot.github.api import projects
 from bot.github.client import repository_path
 from bot.github.errors import RefusedError
 from bot.render.board import moved_card
-from bot.render.markdown.marker import digest_of, mark
+from bot.render.markdown.marker import mark, text_digest
 from ledger.ids import EntryKey
 from rules.text import count, plain
 
 Say = Callable[[str], None]
 
 
-def plan(place: Destination, board: LocalBoard, say: Say) -> None:
-    """Say what `carry` would do, and write nothing. Raises CloneError for what is in its way."""
+def show_plan(place: Destination, board: LocalBoard, say: Say) -> None:
+    """Say the steps of `carry`, and write nothing. Raises CloneError for an obstacle."""
     there = issues_there(place, board.board)
     numbers = {card: int(issue["number"]) for card, issue in there.items()}
     wanted = {card.column for card in board.cards if card.card not in there and card.column}
@@ -42,7 +42,7 @@ def plan(place: Destination, board: LocalBoard, say: Say) -> None:
         more += [f", with {count(links, 'link')}"] * bool(links and card.card not in numbers)
         say(f"  {_name(board, card)} {plain(card.title)}: {known}{where}{''.join(more)}{remarks}")
     named = _named(board, numbers)
-    moving = branches.check(place, board.git, named)
+    moving = branches.check_branches(place, board.git, named)
     for branch in board.branches:
         name = board.branch_on_github(branch, numbers)
         becomes = name or f"cardinal/NUMBER-{branch.partition('-')[2]}, with the issue's number"
@@ -50,14 +50,14 @@ def plan(place: Destination, board: LocalBoard, say: Say) -> None:
 
 
 def carry(place: Destination, board: LocalBoard, say: Say) -> None:
-    """Make what is missing, card by card. Raises CloneError, GithubError; a second call goes on."""
+    """Make the missing parts, card by card. Raises CloneError, GithubError; a second call goes on."""
     there = issues_there(place, board.board)
     issues = {card.card: there.get(card.card) or _make_issue(place, board, card) for card in board.cards}
     numbers = {card: int(issue["number"]) for card, issue in issues.items()}
     for card in board.cards:
         if _carry_card(place, board, card, issues, say):
             say(f"  {_name(board, card)} is {place.repository}#{numbers[card.card]}")
-    for branch in branches.push(place, board.git, _named(board, numbers)):
+    for branch in branches.push_branches(place, board.git, _named(board, numbers)):
         say(f"  pushed {branch}")
 
 
@@ -68,7 +68,7 @@ def _named(board: LocalBoard, numbers: Mapping[str, int]) -> dict[str, str]:
 
 
 def _make_issue(place: Destination, board: LocalBoard, card: LocalCard) -> Mapping[str, Any]:
-    key = EntryKey(key_of(board.board, card.card))
+    key = EntryKey(marker_key(board.board, card.card))
     body = {
         "title": moved_card.title(card.title) or "(no title)",
         "body": mark(moved_card.body(card.body), key),
@@ -84,7 +84,7 @@ def _make_issue(place: Destination, board: LocalBoard, card: LocalCard) -> Mappi
 def _carry_card(
     place: Destination, board: LocalBoard, card: LocalCard, issues: Mapping[str, Mapping[str, Any]], say: Say
 ) -> bool:
-    """Do what is left to do; return whether anything was. `issues` are there, by card.
+    """Carry the rest of a card; return whether its history changed. `issues` are there, by card.
 
     The history comes last: once it is there, people may have moved the card, and it stays where it is.
     """
@@ -104,9 +104,9 @@ def _carry_card(
     changed = False
     for part, text in enumerate(texts, 1):
         comment, digest = there.get(str(part), (0, ""))
-        if digest == digest_of(text):
+        if digest == text_digest(text):
             continue
-        body = {"body": mark(text, EntryKey(key_of(board.board, card.card, part)))}
+        body = {"body": mark(text, EntryKey(marker_key(board.board, card.card, part)))}
         if comment:
             place.hub.rest("PATCH", f"{root}/issues/comments/{comment}", body=body)
         else:

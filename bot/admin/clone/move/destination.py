@@ -1,4 +1,4 @@
-"""The repository and board on GitHub that cards are carried to: is all there, and what is there already."""
+"""Destination of carried cards on GitHub: its repository and board, and the cards that are there already."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -53,7 +53,7 @@ class Destination:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a hidden marker of ours says: the card, the part of its history, the digest of the text."""
+    """Content of a hidden marker: the card, the part of its history, the digest of the text."""
 
     board: str
     card: str
@@ -61,22 +61,20 @@ class Mark:
     digest: str
 
 
-def key_of(board: str, card: str, part: int | None = None) -> str:
+def marker_key(board: str, card: str, part: int | None = None) -> str:
     """Return the marker's key for an issue, or for a part of its history."""
     return f"try:{board}:{card}" if part is None else f"try:{board}:{card}:{part}"
 
 
 def mark_of(text: str) -> Mark | None:
-    """Return what the last marker of `cardinal try` in the text says: what looks like one before it may be
-    words of somebody else.
-    """
+    """Return the last marker of `cardinal try` in the text: an earlier one may be somebody else's words."""
     keys = ((_KEY.fullmatch(it.key), it.digest) for it in reversed(markers_in(text or "")))
     return next((Mark(key[1], key[2], key[3] or "", digest) for key, digest in keys if key), None)
 
 
 @contextmanager
 def in_words() -> Iterator[None]:
-    """Raise CloneError, with what a person does about it, in place of an error of GitHub's."""
+    """Raise CloneError, with the next step for a person, in place of an error of GitHub's."""
     try:
         yield
     except GithubError as error:

@@ -15,7 +15,7 @@ WORK = re.compile(r"cardinal/(\d+)-(.+)")
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What somebody said about a card, or Cardinal did."""
+    """A comment about a card, or an act of Cardinal's."""
 
     author: str
     at: datetime

@@ -48,7 +48,7 @@ class JobWish(ApiModel):
     board: str = Field(max_length=200, description="owner/number")
     repository: str = Field(pattern=REPOSITORY, max_length=201, description="owner/name of its issue")
     title: str = Field(min_length=1, max_length=200)
-    body: str = Field("", max_length=20_000, description="What is to be done, and how one sees that it is")
+    body: str = Field("", max_length=20_000, description="The task, and how one sees that it is done")
     column: str = Field("", max_length=200, description="Where it goes, as by a drag; empty for the inbox")
     labels: list[Label] = Field(default_factory=list, max_length=20)
     parents: list[str] = Field(
@@ -94,7 +94,7 @@ def run(call: ApiRequest, given: JobWish) -> JobRequest:
             wish, card = _request(call, board, given, key)
             (recorded,) = event_store.append(db, wish, at=now)
             acted_requests.keep(db, call.key, text, recorded.seq, now=now, ttl=KEPT)
-            handlers.put(db, card, now)
+            handlers.put_intent(db, card, now)
     wake(services)
     return request_of(call, made or key)
 

@@ -96,7 +96,7 @@ def _kinds(given: EventsPlace) -> frozenset[str]:
     wanted = frozenset(filter(None, map(str.strip, given.kinds.split(","))))
     if unknown := sorted(wanted - KINDS):
         because = f"`kinds` has {plain(', '.join(unknown), 300)}, which nobody can follow"
-        remedy = "leave `kinds` out to see which come; docs/events.md has what each means"
+        remedy = "leave `kinds` out to see which come; docs/events.md explains each"
         raise ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", because, remedy)
     return wanted or KINDS
 
@@ -110,14 +110,14 @@ def _begin(call: ApiRequest, after: int) -> int:
 
 def _page(call: ApiRequest, scopes: Sequence[CardScope], kinds: frozenset[str], after: int) -> FollowedEvents:
     with event_store.reading(call.site.engine) as db:
-        page = card_news.page(db, scopes, after, kinds)
+        page = card_news.news_page(db, scopes, after, kinds)
     return FollowedEvents(
         events=list(map(_event, page.news)), last=page.last, omitted=page.omitted, more=page.more
     )
 
 
 def _event(news: CardNews) -> FollowedEvent:
-    row = timeline.line(news.card_id, news.recorded.seq, news.recorded.at, news.recorded.event)
+    row = timeline.event_line(news.card_id, news.recorded.seq, news.recorded.at, news.recorded.event)
     return FollowedEvent(
         seq=row.seq,
         at=row.at,

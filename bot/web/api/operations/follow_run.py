@@ -36,7 +36,7 @@ class JobRunLine(ApiModel):
     seq: int
     at: datetime
     text: str
-    output: str = Field(description="What a program wrote, with line breaks and colour codes")
+    output: str = Field(description="Output of a program, with line breaks and colour codes")
 
 
 class RunEvents(ApiModel):
@@ -75,7 +75,7 @@ def stream(call: ApiRequest, given: RunPlace) -> StreamResponse:
 
 def _page(call: ApiRequest, run_id: RunId, after: int) -> RunEvents:
     with event_store.reading(call.site.engine) as db:
-        fresh, row = run_lines.later(db, run_id, after, MAX_LISTED), runs.get(db, run_id)
+        fresh, row = run_lines.later_lines(db, run_id, after, MAX_LISTED), runs.get(db, run_id)
     lines = [
         JobRunLine(seq=it.seq, at=it.at, text=clean(it.text), output=clean(it.output)) for it in fresh.lines
     ]

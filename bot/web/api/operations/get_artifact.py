@@ -40,7 +40,7 @@ Input, Output = ArtifactName, ArtifactText
 
 def run(call: ApiRequest, given: ArtifactName) -> ArtifactText:
     """Return it. Raises ApiError, BusyError."""
-    rows = (it for it in list_artifacts.readable(call, given) if it.digest == given.digest)
+    rows = (it for it in list_artifacts.readable_files(call, given) if it.digest == given.digest)
     row = next(rows, None)
     if row is None:
         raise not_found()
@@ -49,7 +49,7 @@ def run(call: ApiRequest, given: ArtifactName) -> ArtifactText:
         remedy = "open the file on the run's page"
         raise ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_text", because, remedy)
     try:
-        file = None if row.dropped else store_of(builder.places(call.site.config)).opened(row.digest)
+        file = None if row.dropped else store_of(builder.artifact_places(call.site.config)).opened(row.digest)
     except StoreError as error:
         because, remedy = "the store of files does not answer", "send it again in a minute"
         raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, "busy", because, remedy, LATER_S) from error

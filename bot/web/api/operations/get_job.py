@@ -1,4 +1,4 @@
-"""Get one job, with its runs, its question and what may be done."""
+"""Get one job, with its runs, its question and the commands to give."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,4 +14,4 @@ Input, Output = JobName, Job
 
 def run(call: ApiRequest, given: JobName) -> Job:
     """Return it. Raises ApiError, BusyError."""
-    return jobs.whole(call, jobs.card_of(call, given))
+    return jobs.whole_job(call, jobs.card_of(call, given))

@@ -1,4 +1,4 @@
-"""Tell what became of a request for a job."""
+"""Get the outcome of a request for a job."""
 
 from pydantic import Field
 
@@ -12,7 +12,7 @@ EXAMPLE = {"request": "0123456789abcdef01234567"}
 class RequestName(ApiModel):
     """A request."""
 
-    request: str = Field(pattern="^[0-9a-f]{24}$", description="What create_job answered as its request")
+    request: str = Field(pattern="^[0-9a-f]{24}$", description="Request that create_job answered")
 
 
 Input, Output = RequestName, JobRequest

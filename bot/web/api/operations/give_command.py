@@ -36,14 +36,14 @@ class CommandRequest(JobName):
 
     command: str = Field(
         pattern=f"^({'|'.join(COMMANDS.names())})(:.{{0,200}})?$",
-        description="Its word as after /cardinal, or the `name` of an offer, which says what it is about too",
+        description="Its word as after /cardinal, or the `name` of an offer, which names its subject too",
     )
-    text: str = Field("", max_length=parser.MAX_ARGUMENT, description="What follows the word")
+    text: str = Field("", max_length=parser.MAX_ARGUMENT, description="Text behind the word")
 
     @field_validator("command", mode="before")
     @classmethod
     def _known(cls, command: object) -> object:
-        because = parser.unknown(command.partition(":")[0]) if isinstance(command, str) else ""
+        because = parser.unknown_command(command.partition(":")[0]) if isinstance(command, str) else ""
         if because:
             raise PydanticCustomError("unknown_command", "{because}", {"because": because})
         return command
@@ -54,7 +54,7 @@ class CommandReceipt(ApiModel):
 
     seq: int = Field(description="The number of its event in the log")
     again: bool = Field(description="It was recorded before, under the same idempotency key")
-    answer: str = Field(description="What the job's card says to it")
+    answer: str = Field(description="Answer of the job's card")
 
 
 Input, Output = CommandRequest, CommandReceipt
@@ -66,7 +66,7 @@ def _require_pace(call: ApiRequest, card: CardRow, command: str) -> None:
         return
     with event_store.reading(call.site.engine) as db:
         most = policies.in_force(db, card.board_id).limits.commands_per_minute
-        lately = givers.count(db, card.board_id, call.visit.login, call.site.clock() - MINUTE)
+        lately = givers.count_commands(db, card.board_id, call.visit.login, call.site.clock() - MINUTE)
     if lately >= most:
         because = f"{call.visit.login} gave {most} commands within a minute, as many as the board obeys"
         raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many", because, "go on in a minute", LATER_S)
@@ -81,10 +81,10 @@ def run(call: ApiRequest, given: CommandRequest) -> CommandReceipt:
     seq, first = record.find_recorded(call.site.services, card, sent), False
     if seq is None:
         _require_pace(call, card, given.command.partition(":")[0])
-        about = record.card_of(call.site.services, card.card_id, given.command)
+        about = record.readable_card(call.site.services, card.card_id, given.command)
         if about is None:
             raise not_found()
-        seq, first = record.record(*about, call.visit, sent)
+        seq, first = record.record_command(*about, call.visit, sent)
     outcome = record.outcome(call.site.services, call.visit, seq, parser.API)
     if outcome is None:
         raise not_found()

@@ -42,10 +42,10 @@ Input, Output = RunName, ArtifactList
 
 def run(call: ApiRequest, given: RunName) -> ArtifactList:
     """Return them. Raises ApiError, BusyError."""
-    return ArtifactList(artifacts=[summary(row) for row in readable(call, given)])
+    return ArtifactList(artifacts=[summary(row) for row in readable_files(call, given)])
 
 
-def readable(call: ApiRequest, given: RunName) -> tuple[ArtifactRow, ...]:
+def readable_files(call: ApiRequest, given: RunName) -> tuple[ArtifactRow, ...]:
     """Return the run's files but those for the operator alone. Raises ApiError, BusyError."""
     get_run.visible(call, given)
     with event_store.reading(call.site.engine) as db:

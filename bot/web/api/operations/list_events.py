@@ -1,4 +1,4 @@
-"""List what happened to a job, the newest last."""
+"""List the events of a job, the newest last."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.web.api.jobs import JobSummary, summary
+from bot.web.api.jobs import JobSummary, job_summary
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
 from ledger.queries import lanes
@@ -38,6 +38,6 @@ def run(call: ApiRequest, given: InboxQuery) -> Inbox:
     boards = call.boards_named(given.board)
     scopes = [board.scope for board in boards]
     with event_store.reading(call.site.engine) as db:
-        waiting, counts = lanes.waiting(db, scopes, limit=given.limit), lanes.counts(db, scopes)
+        waiting, counts = lanes.waiting_cards(db, scopes, limit=given.limit), lanes.lane_counts(db, scopes)
     total = sum(by_state.get(state, 0) for by_state in counts.values() for state in ATTENTION)
-    return Inbox(jobs=[summary(card, boards) for card in waiting], total=total)
+    return Inbox(jobs=[job_summary(card, boards) for card in waiting], total=total)

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from bot.state import card_filters
 from bot.web.api import cursor
-from bot.web.api.jobs import JobSummary, summary
+from bot.web.api.jobs import JobSummary, job_summary
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
 from ledger.queries import lanes
@@ -20,7 +20,7 @@ MAX_LISTED = 100
 
 
 class JobQuery(ApiModel):
-    """What is asked for: all that is given must hold."""
+    """Conditions on jobs: all that are given must hold."""
 
     board: str = Field("", max_length=200, description="owner/number of a board")
     column: str = Field("", max_length=200, description="The column's name")
@@ -49,7 +49,7 @@ def run(call: ApiRequest, given: JobQuery) -> JobPage:
     boards = call.boards_named(given.board)
     scopes = [board.scope for board in boards]
     with event_store.reading(call.site.engine) as db:
-        known = card_filters.choices(db, scopes, given.state)
+        known = card_filters.choices_of_state(db, scopes, given.state)
         wanted = card_filters.read(given.model_dump(include=set(card_filters.FIELDS)), known)
         place = cursor.read(given.after) if given.after else None
         if given.subscribed:
@@ -58,5 +58,5 @@ def run(call: ApiRequest, given: JobQuery) -> JobPage:
             db, scopes, wanted, column=given.column or None, after=place, limit=given.limit + 1
         )
     page = listed[: given.limit]
-    more = cursor.write(*lanes.place_of(page[-1])) if len(listed) > len(page) else ""
-    return JobPage(jobs=[summary(card, boards) for card in page], next=more)
+    more = cursor.write(*lanes.lane_place(page[-1])) if len(listed) > len(page) else ""
+    return JobPage(jobs=[job_summary(card, boards) for card in page], next=more)

@@ -1,4 +1,4 @@
-"""Show a board: its columns, what a drag there means, and how many jobs of each state they hold."""
+"""Show a board: its columns, the effect of a drag there, and how many jobs of each state they hold."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ class BoardColumn(ApiModel):
     """A column."""
 
     name: str
-    meaning: str = Field(description="What a drag into it does; empty for nothing")
+    meaning: str = Field(description="Effect of a drag into it; empty for none")
     jobs: dict[CardState, int] = Field(description="How many jobs of each state stand there")
 
 
@@ -49,7 +49,7 @@ def run(call: ApiRequest, given: BoardName) -> BoardDetail:
     board = call.board(f"{given.owner}/{given.number}")
     with event_store.reading(call.site.engine) as db:
         row, policy = boards.get(db, board.board_id), policies.in_force(db, board.board_id)
-        counts = lanes.counts(db, [board.scope])
+        counts = lanes.lane_counts(db, [board.scope])
     columns = list[BoardColumn]()
     for name in (known.name for known in row.columns) if row else ():
         column = policy.column(name)

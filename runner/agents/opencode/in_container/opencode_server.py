@@ -32,7 +32,7 @@ class BridgeError(Exception):
 
 
 class MissingError(BridgeError):
-    """The server does not know what it was asked about."""
+    """The server does not know the thing asked for."""
 
 
 class Api:

@@ -54,7 +54,7 @@ def exported(clone: Path) -> Path:
     kept.parent.mkdir(parents=True)
     kept.write_bytes(b"evidence")
     file = clone.parent / "board.cardinal"
-    carried.give(place, file)
+    carried.pack_board(place, file)
     return file
 
 

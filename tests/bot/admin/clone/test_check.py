@@ -111,7 +111,7 @@ def test_what_is_not_committed_is_not_checked_and_that_is_said(clone: Path, chec
     (clone / "answer").write_text("wrong")
     done = check()
     assert done.exit_code == 0
-    assert "What is not committed is not checked." in done.output
+    assert "Uncommitted changes are not checked." in done.output
 
 
 @pytest.mark.parametrize("shape", ["worktree", "detached", "shallow", "borrowing", "subfolder", "newline"])

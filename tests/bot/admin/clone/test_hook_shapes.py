@@ -72,13 +72,13 @@ def test_installing_and_taking_out_changes_no_byte(
     folder = shape(clone)
     before = files(tmp_path)
     for _ in range(2):
-        hooks.install(folder, os.environ)
+        hooks.install_hooks(folder, os.environ)
     added = files(tmp_path)
     changed = {name for name in before if added[name] != before[name]}
     theirs = {"shop/.git/hooks/pre-push", "shop/.git/hooks/post-merge"}
     assert changed == (theirs if shape is with_hooks else set())
     assert all("hooks/" in name for name in added.keys() - before.keys())
-    hooks.uninstall(folder, os.environ)
+    hooks.uninstall_hooks(folder, os.environ)
     assert files(tmp_path) == before
 
 
@@ -88,7 +88,7 @@ def test_a_folder_shared_by_all_repositories_is_not_written_into(clone: Path, tm
     (tmp_path / "shared").mkdir()
     bare(clone)
     for folder, name in ((clone, "pre-push"), (tmp_path / "other.git", "pre-receive")):
-        places = hooks.install(folder, {"HOME": str(tmp_path / "home")})
+        places = hooks.install_hooks(folder, {"HOME": str(tmp_path / "home")})
         assert {place.state for place in places} == {HookState.NONE}
         assert name in [place.name for place in places]
         assert not list((tmp_path / "shared").iterdir())
@@ -105,46 +105,46 @@ def test_the_persons_settings_are_where_git_reads_them(clone: Path, tmp_path: Pa
 
 def test_the_line_for_another_tool_does_nothing_where_the_hooks_are_out(clone: Path) -> None:
     husky(clone)
-    line = next(place.line for place in hooks.install(clone, os.environ) if place.name == "pre-push")
+    line = next(place.line for place in hooks.install_hooks(clone, os.environ) if place.name == "pre-push")
     tool = put(clone / "tool", f"set -e\n{line}\necho went on\n")
-    hooks.uninstall(clone, os.environ)
+    hooks.uninstall_hooks(clone, os.environ)
     assert output("sh", str(tool), folder=clone) == "went on\n"
 
 
 def test_hooks_that_git_no_longer_calls_are_taken_out_too(clone: Path) -> None:
     before = files(clone / ".git/hooks")
-    hooks.install(clone, os.environ)
+    hooks.install_hooks(clone, os.environ)
     husky(clone)
-    hooks.uninstall(clone, os.environ)
+    hooks.uninstall_hooks(clone, os.environ)
     assert files(clone / ".git/hooks") == before
 
 
 def test_a_hook_that_came_later_is_never_lost(clone: Path) -> None:
     with_hooks(clone)
-    hooks.install(clone, os.environ)
+    hooks.install_hooks(clone, os.environ)
     put(clone / ".git/hooks/pre-push", "later")
     with pytest.raises(CloneError, match="keep one of the two"):
-        hooks.install(clone, os.environ)
-    hooks.uninstall(clone, os.environ)
+        hooks.install_hooks(clone, os.environ)
+    hooks.uninstall_hooks(clone, os.environ)
     assert (clone / ".git/hooks/pre-push").read_text() == "later"
     assert (clone / ".git/hooks/pre-push.before-cardinal").read_text() == THEIRS
 
 
 def test_a_framework_that_calls_ours_is_not_called_by_it(clone: Path) -> None:
     with_hooks(clone)
-    hooks.install(clone, os.environ)
+    hooks.install_hooks(clone, os.environ)
     ours = clone / ".git/hooks/pre-push"
     legacy = ours.rename(ours.with_name("pre-push.legacy"))
     put(ours, '#!/bin/sh\n"$0.legacy" "$@"\n')
-    assert next(place.path for place in hooks.install(clone, os.environ) if place.chained) == legacy
+    assert next(place.path for place in hooks.install_hooks(clone, os.environ) if place.chained) == legacy
     assert MARK not in ours.read_text()
     assert output(".git/hooks/pre-push", "origin", "there", folder=clone) == "there before\n"
     theirs = put(legacy.with_name("pre-push.before-cardinal"), f"#!/bin/sh\n{PRE_COMMIT}\nexit 3\n")
     assert output(".git/hooks/pre-push", "origin", "there", folder=clone) == ""
-    hooks.install(clone, os.environ)
+    hooks.install_hooks(clone, os.environ)
     assert not theirs.exists()
     put(theirs, THEIRS)
-    hooks.uninstall(clone, os.environ)
+    hooks.uninstall_hooks(clone, os.environ)
     assert legacy.read_text() == THEIRS
 
 
@@ -161,14 +161,14 @@ def test_a_kill_at_any_moment_leaves_their_hook_in_place_and_is_mended(
     def kill(*_words: object, **_more: object) -> None:
         raise Killed
 
-    for again in (hooks.install, hooks.uninstall):
+    for again in (hooks.install_hooks, hooks.uninstall_hooks):
         with monkeypatch.context() as patched:
             patched.setattr(owner, moment, kill)
             with pytest.raises(Killed):
-                hooks.install(clone, os.environ)
+                hooks.install_hooks(clone, os.environ)
         assert files(clone)[".git/hooks/pre-push"] == before[".git/hooks/pre-push"]
         again(clone, os.environ)
-        hooks.uninstall(clone, os.environ)
+        hooks.uninstall_hooks(clone, os.environ)
         assert files(clone) == before
 
 

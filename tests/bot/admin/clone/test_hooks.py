@@ -49,7 +49,7 @@ def test_a_push_that_the_gate_would_refuse_is_held_with_the_way_past(
 
 @pytest.mark.usefixtures("grown")
 def test_a_push_with_nothing_to_check_starts_no_cardinal(clone: Path, origin: Path, tmp_path: Path) -> None:
-    hooks.install(clone, os.environ)  # with the program that is installed here
+    hooks.install_hooks(clone, os.environ)  # with the program that is installed here
     hook = clone / ".git/hooks/pre-push"
     started = tmp_path / "started"
     hook.write_text(hook.read_text().replace('"$cardinal" hooks', f'touch {started}; "$cardinal" hooks'))

@@ -235,7 +235,7 @@ def test_what_is_in_the_way_is_said_before_anything_is_written(moving: Moving) -
 
     def said(repository: str = "acme/shop", number: str = "") -> str:
         with pytest.raises(CloneError) as raised, destination.in_words():
-            carry.plan(destination.find(moving.hub(), repository, number), board, lambda _: None)
+            carry.show_plan(destination.find(moving.hub(), repository, number), board, lambda _: None)
         return str(raised.value)
 
     assert "it is not there, or the token does not see it" in said("acme/nothing")

@@ -81,7 +81,7 @@ def test_a_board_is_possible_and_nothing_outside_its_folder_is_changed(
     git(clone, "branch", "cardinal/works-of-my-own")
     before = every_byte(clone)
     place = trial.find(folder, "main" if shape is worktree else "")
-    trial.write(place, "scripted", trial.proposal(place), {})
+    trial.write(place, "scripted", trial.propose_checks(place), {})
     assert trial.find(folder, "").into == place.into
     kept = {path.name for path in place.folder.iterdir()}
     assert (kept, place.folder.stat().st_mode & 0o777) == ({".gitignore", "policy.yml", "try.json"}, 0o700)
@@ -131,7 +131,7 @@ def test_the_checks_that_are_there_are_proposed_and_are_a_policy(clone: Path, na
     check = PROJECTS[name][2]
     before = every_byte(clone)
     place = trial.find(clone, "")
-    trial.write(place, "claude", trial.proposal(place), {})
+    trial.write(place, "claude", trial.propose_checks(place), {})
     rules = trial.policy_of(place).board.repositories.without_policy
     assert (rules.validation.full if rules.validation else ()) == ((check,) if check else ())
     assert rules.waived is not bool(check)
@@ -146,7 +146,7 @@ def test_the_parts_of_a_monorepo_are_proposed_as_well(clone: Path) -> None:
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **{"web/package.json": PROJECTS["npm"][1]})
     place = trial.find(clone, "")
-    trial.write(place, "claude", trial.proposal(place), {})
+    trial.write(place, "claude", trial.propose_checks(place), {})
     rules = trial.policy_of(place).board.repositories.without_policy
     assert [*rules.paths] == ["web"]
 
@@ -157,13 +157,13 @@ def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(clone
     code, said = invoke(clone, given="n\n")
     assert (code, "The scripted agent works without a network" in said) == (1, True)
     place = trial.find(clone, "")
-    trial.write(place, "scripted", trial.proposal(place), {})
+    trial.write(place, "scripted", trial.propose_checks(place), {})
     assert trial.policy_of(place).board.repositories.without_policy.waived
     assert '#   "web": {setup: ["npm install"]' in (place.folder / trial.POLICY).read_text()
 
 
 def test_a_repository_with_a_policy_goes_by_it(clone: Path) -> None:
-    assert trial.proposal(trial.find(clone, "main")) is None
+    assert trial.propose_checks(trial.find(clone, "main")) is None
 
 
 def test_the_person_is_who_git_says_by_whichever_file(clone: Path, tmp_path: Path) -> None:

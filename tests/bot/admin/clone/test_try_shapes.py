@@ -52,7 +52,7 @@ def test_work_is_delivered_and_done_and_nothing_else_is_changed(
     folder = history(clone, 1024) if name == "1 GB" else SHAPES[name](clone)
     before = files(tmp_path, but=MAY_CHANGE)
     place = trial.find(folder, "main" if name in ("detached", "worktree") else "")
-    trial.write(place, "scripted", trial.proposal(place), {})
+    trial.write(place, "scripted", trial.propose_checks(place), {})
     wanted = replace(Wanted.of((place.folder / trial.ANSWERS).read_text()), name="shop")
     root = place.folder / "forge"
     root.mkdir()

@@ -92,7 +92,7 @@ class Town:
     @property
     def settings(self) -> dict[str, str]:
         """What the env file says."""
-        return env_file.parse((self.home / "env").read_text(encoding="utf-8"))
+        return env_file.parse_env((self.home / "env").read_text(encoding="utf-8"))
 
     @property
     def app(self) -> App:

@@ -18,7 +18,7 @@ OTHER = Registered(2, "other", "p", "-----BEGIN y", "hook")
 def put(home: Path, app: Registered, public_url: str) -> dict[str, str]:
     """Put an App away; return what the settings say of signing in."""
     settings.put_away(configuration.read({}, home.parent), app, webhooks=True, public_url=public_url)
-    lines = env_file.parse((home / "env").read_text(encoding="utf-8"))
+    lines = env_file.parse_env((home / "env").read_text(encoding="utf-8"))
     return {name: lines.get(f"CARDINAL_{name}", "") for name in settings.SIGN_IN}
 
 

@@ -173,7 +173,7 @@ def test_a_person_whose_board_is_served_has_an_installation_like_any_other(cardi
     cardinal.at_work()
     found = installed(cardinal)
     found.account.type = UserType.USER
-    assert access.check(cardinal.services, thoroughly=False)
+    assert access.check_access(cardinal.services, thoroughly=False)
     assert cardinal.events(AccessLost) == []
 
 
@@ -183,7 +183,7 @@ def test_the_settings_may_write_the_owners_name_as_they_like(cardinal: Cardinal)
     config = replace(cardinal.services.config, board=BoardAddress("ACME", 1))
     services = replace(cardinal.services, config=config)
     cardinal.forge.store.access.suspend(installed(cardinal), actor=cardinal.person("alice"))
-    assert not access.check(services, thoroughly=False)
+    assert not access.check_access(services, thoroughly=False)
     assert [one.target.casefold() for one in cardinal.events(AccessLost)] == ["acme"]
 
 
@@ -201,7 +201,7 @@ def test_new_permissions_that_wait_are_named_and_their_acts_wait(cardinal: Cardi
         cardinal.clock.forward(60)
     assert cardinal.events(EntryGivenUp) == []
     assert cardinal.card(item).state is CardState.DRAFT  # the rest goes on
-    assert "has not accepted what the App needs (checks: write)" in ticker(cardinal)
+    assert "has not accepted the permissions of the App (checks: write)" in ticker(cardinal)
     cardinal.forge.store.access.accept(found, actor=alice)
     cardinal.catch_up()
     cardinal.clock.forward(301)
@@ -217,7 +217,7 @@ def test_permissions_without_which_nothing_can_be_done_block_the_cards(cardinal:
     cardinal.sweep()
     cardinal.catch_up()
     assert cardinal.card(item).state is CardState.BLOCKED
-    assert "has not accepted what the App needs (contents: write)" in cardinal.card(item).because
+    assert "has not accepted the permissions of the App (contents: write)" in cardinal.card(item).because
     assert cardinal.events(AccessLost)[-1].reason == "core_permissions"
 
 

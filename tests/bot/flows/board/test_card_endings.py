@@ -81,7 +81,7 @@ def test_who_stands_higher_in_the_column_starts_first(cardinal: Cardinal) -> Non
     cardinal.catch_up()
     assert cardinal.ready() == (cardinal.run_of(third).run_id,)
     with event_store.reading(cardinal.services.engine) as db:
-        places = [run_queue.place(db, cardinal.run_of(item).run_id) for item in (third, first, second)]
+        places = [run_queue.queue_place(db, cardinal.run_of(item).run_id) for item in (third, first, second)]
     assert places == [1, 2, 3]
 
 

@@ -75,7 +75,7 @@ def test_refresh_requests_that_wait_together_cost_one_read(cardinal: Cardinal) -
 
 def gathered(cardinal: Cardinal) -> list[CardId]:
     """Ingest what is due without looking; return the cards to read, once for each delivery."""
-    due = inbox.due(cardinal.services.engine, limit=100)
+    due = inbox.due_deliveries(cardinal.services.engine, limit=100)
     return [card_id for one in due for card_id in delivery.ingest(cardinal.services, one)]
 
 

@@ -201,7 +201,7 @@ def test_a_pause_outlives_the_death_of_the_worker(cardinal: Cardinal) -> None:
     cardinal.say(item, "/cardinal pause")
     cardinal.catch_up()
     cardinal.clock.forward(601)
-    assert dispatch.reap(cardinal.services.engine, now=cardinal.clock())
+    assert dispatch.reap_runs(cardinal.services.engine, now=cardinal.clock())
     assert cardinal.run_of(item).stop_asked == "pause"
 
 

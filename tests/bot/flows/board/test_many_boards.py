@@ -38,7 +38,7 @@ def second(cardinal: Cardinal) -> Project:
     project = store.projects.create(
         store.users.get("acme"), "Second", COLUMNS, actor=cardinal.person("alice")
     )
-    admin.add(cardinal.services, ServedBoard("acme", project.number))
+    admin.add_board(cardinal.services, ServedBoard("acme", project.number))
     return project
 
 
@@ -56,7 +56,7 @@ def elsewhere(cardinal: Cardinal) -> tuple[Project, Repo]:
     store.repos.write_files(home, "main", {".github/cardinal.yml": policy}, "Policy", actor=alice)
     project = store.projects.create(globex, "Globex", COLUMNS, actor=alice)
     store.apps.install(store.apps.all()[0], globex, actor=alice)
-    admin.add(cardinal.services, ServedBoard("globex", project.number))
+    admin.add_board(cardinal.services, ServedBoard("globex", project.number))
     return project, site
 
 
@@ -127,7 +127,7 @@ def test_a_home_of_another_board_is_refused_before_it_touches_a_card(cardinal: C
         sweep.sweep(services)
     assert not cardinal.card(item).archived
     assert not cardinal.events(CardArchived)
-    admin.add(cardinal.services, ServedBoard(*address))
+    admin.add_board(cardinal.services, ServedBoard(*address))
     sweep.sweep(services)
     cardinal.serve_refreshes()
     assert not cardinal.events(CardArchived)
@@ -143,9 +143,9 @@ def test_a_removed_board_keeps_its_cards_as_they_are_and_starts_nothing(cardinal
     (run_id,) = cardinal.ready()
     cardinal.begin(run_id)
     with pytest.raises(BoardInUseError, match="1 run at work there"):
-        admin.remove(cardinal.services, address)
+        admin.remove_board(cardinal.services, address)
     cardinal.ask(run_id, "Which?", "this", "that")
-    admin.remove(cardinal.services, address)
+    admin.remove_board(cardinal.services, address)
     assert (row(cardinal, project).served, row(cardinal, project).removed) == (False, True)
     before = cardinal.card(item)
     cardinal.drag(item, "Done")
@@ -153,9 +153,9 @@ def test_a_removed_board_keeps_its_cards_as_they_are_and_starts_nothing(cardinal
     assert cardinal.card(item) == before
     assert cardinal.ready() == ()
     with pytest.raises(UnservedBoardError, match="cardinal boards list"):
-        admin.remove(cardinal.services, address)
+        admin.remove_board(cardinal.services, address)
     with pytest.raises(BoardInUseError, match="CARDINAL_BOARD names it"):
-        admin.remove(cardinal.services, BoardAddress("ACME", 1))
+        admin.remove_board(cardinal.services, BoardAddress("ACME", 1))
 
 
 def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added_again(
@@ -173,7 +173,7 @@ def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added
     cardinal.drag(queued, "In Progress")
     cardinal.catch_up()
     cardinal.ask(run_id, "Which currency?", "EUR", "USD")
-    admin.remove(cardinal.services, BoardAddress("acme", project.number))
+    admin.remove_board(cardinal.services, BoardAddress("acme", project.number))
     ticker.write_places(cardinal.process)
     with event_store.reading(cardinal.services.engine) as db:
         assert [it.act for it in outbox.open_of_card(db, CardId(queued.node_id))] == []
@@ -193,9 +193,9 @@ def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added
     assert [it.level for it in held] == [Level.WARN, Level.OK]
     assert outbox.SHUT_OUT in held[0].message
     with event_store.reading(cardinal.services.engine) as db:
-        assert refresh_requests.waiting(db, limit=10) == ()
+        assert refresh_requests.requested_cards(db, limit=10) == ()
         assert not column_order.is_due(db)
-    admin.add(cardinal.services, ServedBoard("acme", project.number))
+    admin.add_board(cardinal.services, ServedBoard("acme", project.number))
     cardinal.catch_up()
     assert sum("cardinal:question:" in text for text in cardinal.told(item)) == 1
     assert cardinal.events(EntryGivenUp) == []
@@ -287,15 +287,15 @@ def test_a_board_that_the_app_cannot_see_is_not_served(cardinal: Cardinal) -> No
     cardinal.forge.store.users.add_organization("initech", [cardinal.person("alice")])
     for board in (ServedBoard("acme", 99), ServedBoard("initech", 1)):
         with pytest.raises(NotFoundError):
-            admin.add(cardinal.services, board)
+            admin.add_board(cardinal.services, board)
     assert [each.board.owner for each in cardinal.services.on_every_board()] == ["acme"]
 
 
 def test_adding_again_changes_weight_and_policy_once(cardinal: Cardinal) -> None:
     project = second(cardinal)
     wanted = ServedBoard("acme", project.number, "acme/shop", weight=3)
-    admin.add(cardinal.services, wanted)
-    admin.add(cardinal.services, wanted)
+    admin.add_board(cardinal.services, wanted)
+    admin.add_board(cardinal.services, wanted)
     assert (row(cardinal, project).weight, row(cardinal, project).policy_repository) == (3, "acme/shop")
     mine = [event for event in cardinal.events(BoardServed) if event.board_id == project.node_id]
     assert [event.weight for event in mine] == [1, 3]

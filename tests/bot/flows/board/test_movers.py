@@ -84,7 +84,7 @@ def test_the_dragger_is_in_the_persons_budget_and_in_the_audit(cardinal: Cardina
     cardinal.catch_up()
     assert "the budget of bob for today" in cardinal.card(second).because
     with event_store.reading(cardinal.services.engine) as db:
-        said = trail.make(db, run_id, at=cardinal.clock())["summary"]
+        said = trail.make_trail(db, run_id, at=cardinal.clock())["summary"]
     assert (said["asked"]["by"], said["asked"]["door"]) == ("bob", "board")
     moves = [(one["what"], one["by"], one["role"], one["door"]) for one in said["commands"]]
     assert moves == [
@@ -264,7 +264,7 @@ def together(cardinal: Cardinal, item: Item) -> None:
     """Ingest all that waits, then look once."""
     while cardinal.mail:
         cardinal.receive(cardinal.mail.popleft())
-    for one in inbox.due(cardinal.services.engine, limit=100):
+    for one in inbox.due_deliveries(cardinal.services.engine, limit=100):
         delivery.ingest(cardinal.services, one)
     card.sync_card(cardinal.services, CardId(item.node_id))
     cardinal.catch_up()

@@ -182,13 +182,13 @@ def test_an_empty_column_is_stopped_by_its_one_name_and_by_whom_the_policy_lets(
 def test_of_columns_that_differ_in_case_alone_the_exact_name_counts() -> None:
     columns = (Column("a", "Doing", ""), Column("b", "DOING", ""), Column("c", "Done", ""))
     board = BoardRow(BoardId("PVT_1"), "acme", 1, "", "", columns, (), NOW)
-    assert [_operator.column_of(board, name) for name in ("DOING", "Doing", "done")] == [
+    assert [_operator.board_column(board, name) for name in ("DOING", "Doing", "done")] == [
         "DOING",
         "Doing",
         "Done",
     ]
     with pytest.raises(CliError, match="say Doing or DOING"):
-        _operator.column_of(board, "doing")
+        _operator.board_column(board, "doing")
 
 
 def test_what_is_not_alive_cannot_be_stopped_and_nothing_is_told(cardinal: Cardinal, item: Item) -> None:

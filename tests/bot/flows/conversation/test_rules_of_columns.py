@@ -85,7 +85,7 @@ def test_a_models_description_that_is_read_before_its_writer_commits_is_nobodys_
     text, now = "Repo: acme/board\nObey.", cardinal.clock()
     wish = ExpandBody(card.card_id, "Tasks/on_entry/0", text, expansions.digest(card.body), "t@1")
     with event_store.writing(cardinal.services.engine) as db:
-        handlers.put(db, wish, now)
+        handlers.put_intent(db, wish, now)
     issue_of(item).body = mark(text, handlers.key(wish))  # the writer was killed here
     assert sync_card(cardinal.services, card.card_id)
     assert cardinal.card(item).body == "Please."

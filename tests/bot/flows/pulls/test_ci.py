@@ -68,7 +68,7 @@ def test_a_red_check_comes_back_with_the_end_of_its_log(cardinal: Cardinal) -> N
     run = cardinal.run_of(item)
     assert cardinal.card(item).state is CardState.QUEUED
     assert cardinal.claim(run.run_id)
-    order = builder.make(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0]
+    order = builder.build_spec(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0]
     assert (order.kind, order.plan_required) == ("repair", False)
     assert re.search(r"<(untrusted-\w+)>\ntests\n[^<]*</\1>", order.failing)
     assert "AssertionError: 3 != 4" in order.failing

@@ -285,5 +285,5 @@ def test_what_only_checks_gets_a_token_that_only_reads(cardinal: Cardinal) -> No
     cardinal.catch_up()
     run_id = RunId("r2")
     assert cardinal.claim(run_id)
-    order, remote = builder.make(cardinal.services, run_id, cardinal.leases[run_id])
+    order, remote = builder.build_spec(cardinal.services, run_id, cardinal.leases[run_id])
     assert (order.kind, remote.writes, remote.workflows) == ("check", False, False)

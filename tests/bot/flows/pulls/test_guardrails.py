@@ -60,7 +60,7 @@ def test_a_yes_to_files_of_ci_is_for_these_files_and_not_for_the_card(cardinal: 
     edits("on: push\n")
     item = cardinal.new(column="In Progress")
     cardinal.catch_up(work=True)
-    assert cardinal.comment(item, "wants to change what CI does", workflow)
+    assert cardinal.comment(item, "wants to change CI", workflow)
     cardinal.say(item, "Yes.")
     cardinal.catch_up(work=True)
     run = cardinal.run_of(item)
@@ -96,5 +96,5 @@ def test_a_later_run_of_a_card_with_a_yes_to_files_of_ci_may_push_the_branch_tha
     later = cardinal.run_of(item).run_id
     assert later != first
     assert cardinal.claim(later)
-    order, remote = builder.make(cardinal.services, later, cardinal.leases[later])
+    order, remote = builder.build_spec(cardinal.services, later, cardinal.leases[later])
     assert (remote.workflows, order.workflows) == (wide, False)  # the guards ask about other content

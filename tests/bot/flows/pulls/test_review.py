@@ -89,7 +89,7 @@ def test_the_words_of_a_review_without_threads_and_of_comments_since_reach_the_n
     run = cardinal.run_of(item)
     assert (run.kind, run.attempt) == ("revision", 2)
     assert cardinal.claim(run.run_id)
-    told = builder.make(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0].briefing.text
+    told = builder.build_spec(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0].briefing.text
     assert "(since r1 began) requested changes:\nPlease look.\n" in told
     assert "(since r1 began):\nAnd round up.\n" in told
 

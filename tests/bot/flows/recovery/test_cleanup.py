@@ -23,11 +23,14 @@ from tests.runner.world import git
 
 
 def opened(cardinal: Cardinal, name: str) -> None:
-    workspaces.load("local").open(builder.places(cardinal.services.config), Tenancy(CardId(name)))
+    workspaces.load("local").open(builder.artifact_places(cardinal.services.config), Tenancy(CardId(name)))
 
 
 def there(cardinal: Cardinal) -> set[str]:
-    return {mark.read_text() for mark in builder.places(cardinal.services.config).workspaces.glob("*/card")}
+    return {
+        mark.read_text()
+        for mark in builder.artifact_places(cardinal.services.config).workspaces.glob("*/card")
+    }
 
 
 def test_the_place_of_a_card_that_is_done_goes_and_that_of_one_at_work_stays(cardinal: Cardinal) -> None:
@@ -40,7 +43,7 @@ def test_the_place_of_a_card_that_is_done_goes_and_that_of_one_at_work_stays(car
         opened(cardinal, f"repro-{item.node_id}")
     cardinal.finish(cardinal.run_of(done).run_id, files={"a.txt": b"1\n"})
     cardinal.catch_up()
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     clean = {f"gate-{works.node_id}", f"repro-{works.node_id}"}
     assert there(cardinal) == {works.node_id, *clean, done.node_id}
     bob = cardinal.person("bob")
@@ -48,14 +51,14 @@ def test_the_place_of_a_card_that_is_done_goes_and_that_of_one_at_work_stays(car
     cardinal.catch_up()
     cardinal.drag(done, "Done")
     cardinal.catch_up()
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     assert there(cardinal) == {works.node_id, *clean}
 
 
 def test_a_place_whose_making_or_removal_was_cut_short_goes_and_one_that_cannot_holds_up_no_other(
     cardinal: Cardinal,
 ) -> None:
-    root = builder.places(cardinal.services.config).workspaces
+    root = builder.artifact_places(cardinal.services.config).workspaces
     for name in ("PVTI_1", "PVTI_2", "PVTI_3", "PVTI_4"):
         opened(cardinal, name)
         (root / name / "repo" / "file").touch()
@@ -63,7 +66,7 @@ def test_a_place_whose_making_or_removal_was_cut_short_goes_and_one_that_cannot_
     (root / "PVTI_1" / "repo").touch()  # nothing makes a folder there
     (root / "PVTI_2" / "card").unlink()
     (root / "PVTI_3" / "card").write_text("")
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     assert [path.name for path in root.iterdir()] == ["PVTI_1"]
 
 
@@ -74,11 +77,11 @@ def test_the_place_of_an_investigation_goes_when_its_run_has_ended(cardinal: Car
     cardinal.begin(run_id)
     opened(cardinal, f"look-{item.node_id}")
     cardinal.ask(run_id, "Which till?")
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     assert there(cardinal) == {f"look-{item.node_id}"}
     cardinal.say(item, "/cardinal cancel")
     cardinal.catch_up()
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     assert there(cardinal) == set()
 
 
@@ -88,11 +91,11 @@ def test_what_dead_claims_were_exporting_goes_and_that_of_living_ones_stays(card
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     generation = cardinal.leases[run_id].generation
-    mirrors = builder.places(cardinal.services.config).mirrors
+    mirrors = builder.artifact_places(cardinal.services.config).mirrors
     for name in (f"{run_id}-{generation}", f"{run_id}-{generation + 1}", "r99-1"):
         (mirrors / f"{name}.quarantine" / "objects").mkdir(parents=True)
         (mirrors / f"{name}.pack").touch()
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     left = {f"{run_id}-{generation}.quarantine", f"{run_id}-{generation}.pack"}
     assert {one.name for one in mirrors.iterdir()} == left
 
@@ -109,7 +112,7 @@ def test_refs_stay_while_their_run_goes_on_and_go_with_its_place_or_after_two_we
         cardinal.finish(run_id, files={"a.txt": b"1\n"})
     cardinal.catch_up()
     opened(cardinal, ended.node_id)
-    mirror = builder.places(cardinal.services.config).mirrors / "acme_shop-1.git"
+    mirror = builder.artifact_places(cardinal.services.config).mirrors / "acme_shop-1.git"
     mirror.mkdir(parents=True)
     git(mirror, "init", "--quiet", "--bare")
     head = git(mirror, "commit-tree", "-m", "x", git(mirror, "hash-object", "-wt", "tree", "/dev/null"))
@@ -122,14 +125,14 @@ def test_refs_stay_while_their_run_goes_on_and_go_with_its_place_or_after_two_we
         return git(mirror, "for-each-ref", "--format=%(refname:lstrip=2)").split()
 
     monkeypatch.setattr(leftovers, "MAX_RUNS", 1)
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     assert len(refs()) == 7  # of one run at a time
     monkeypatch.undo()
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     kept = [f"{run_id}-{name}" for run_id in sorted(ids[:2]) for name in ("head", "start")]
     assert refs() == [*kept, "main"]
     monkeypatch.setattr(cleanup, "REF_AGE", timedelta(0))
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     assert refs() == [f"{ids[0]}-head", f"{ids[0]}-start", "main"]
 
 
@@ -137,8 +140,8 @@ def test_a_chat_whose_worker_died_is_forgotten_once_no_answer_can_come_any_more(
     for name in ("chat-old", "chat-new"):
         opened(cardinal, name)
     long_ago = time.time() - cleanup.CHAT_S - 60
-    os.utime(builder.places(cardinal.services.config).workspaces / "chat-old", (long_ago, long_ago))
-    cleanup.tidy(cardinal.services)
+    os.utime(builder.artifact_places(cardinal.services.config).workspaces / "chat-old", (long_ago, long_ago))
+    cleanup.clean_up(cardinal.services)
     assert there(cardinal) == {"chat-new"}
 
 
@@ -148,10 +151,10 @@ def test_the_sockets_of_dead_claims_go_and_those_of_living_ones_stay(cardinal: C
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     generation = cardinal.leases[run_id].generation
-    gateways = builder.places(cardinal.services.config).gateways
+    gateways = builder.artifact_places(cardinal.services.config).gateways
     for name in (f"{run_id}-{generation}", f"{run_id}-{generation + 1}", "r99-1"):
         (gateways / name).mkdir(parents=True)
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     assert {one.name for one in gateways.iterdir()} == {f"{run_id}-{generation}"}
 
 
@@ -170,11 +173,11 @@ def test_a_long_clean_up_keeps_its_claim_while_each_removal_is_short_and_else_it
     left = [Leftover(name, remove) for name in ("one", "two", "three")]
     monkeypatch.setattr(cleanup, "_gateways", lambda _places, _alive: iter(left))
     if ends:
-        assert cleanup.tidy(services) == ("one", "two", "three")
+        assert cleanup.clean_up(services) == ("one", "two", "three")
         assert taken == [False] * 3
     else:
         with pytest.raises(cleanup.TidyingError):
-            cleanup.tidy(services)
+            cleanup.clean_up(services)
         assert taken == [True]
     with event_store.writing(services.engine) as db:
         assert (leases.take(db, f"tidy:{services.host}", "a third", ttl_s=1) is not None) is ends
@@ -184,7 +187,7 @@ def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(
     cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(leftovers, "LOCK_S", 1)
-    mirror = builder.places(cardinal.services.config).mirrors / "acme_shop-1.git"
+    mirror = builder.artifact_places(cardinal.services.config).mirrors / "acme_shop-1.git"
     mirror.mkdir(parents=True)
     git(mirror, "init", "--quiet", "--bare")
     head = git(mirror, "commit-tree", "-m", "x", git(mirror, "hash-object", "-wt", "tree", "/dev/null"))
@@ -194,13 +197,19 @@ def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(
         assert leftovers.runs_in(mirror) == ("r99",)
         with pytest.raises(GitError):
             leftovers.forget(mirror, ["r99"])
-        assert cleanup.tidy(cardinal.services) == ()
-    store = store_of(builder.places(cardinal.services.config))
+        assert cleanup.clean_up(cardinal.services) == ()
+    store = store_of(builder.artifact_places(cardinal.services.config))
     digest = store.keep("of nobody").digest
     long_ago = time.time() - artifact_retention.ORPHAN_S - 60
-    os.utime(builder.places(cardinal.services.config).artifacts / digest[:2] / digest, (long_ago, long_ago))
+    os.utime(
+        builder.artifact_places(cardinal.services.config).artifacts / digest[:2] / digest,
+        (long_ago, long_ago),
+    )
     # What waits for nobody goes first.
-    assert cleanup.tidy(cardinal.services) == ("1 files of no run", f"the refs of 1 runs in {mirror.name}")
+    assert cleanup.clean_up(cardinal.services) == (
+        "1 files of no run",
+        f"the refs of 1 runs in {mirror.name}",
+    )
 
 
 def test_the_log_of_a_run_that_is_over_goes_when_it_is_old_and_no_other_file_does(cardinal: Cardinal) -> None:
@@ -211,13 +220,13 @@ def test_the_log_of_a_run_that_is_over_goes_when_it_is_old_and_no_other_file_doe
         cardinal.begin(run_id)
     for run_id in ids[1:]:
         cardinal.finish(run_id, files={"a.txt": b"1\n"})
-    logs = builder.places(cardinal.services.config).logs
+    logs = builder.artifact_places(cardinal.services.config).logs
     logs.mkdir(exist_ok=True)
     old = time.time() - cardinal.services.config.artifact_days * 86_400 - 60
     for name in (*ids, "r999", "redis", "remember"):
         (logs / f"{name}.log").touch()
         if name != ids[2]:
             os.utime(logs / f"{name}.log", (old, old))
-    assert cleanup.tidy(cardinal.services, dry_run=True).count(f"the log of {ids[1]}") == 1
-    cleanup.tidy(cardinal.services)
+    assert cleanup.clean_up(cardinal.services, dry_run=True).count(f"the log of {ids[1]}") == 1
+    cleanup.clean_up(cardinal.services)
     assert {file.stem for file in logs.iterdir()} == {ids[0], ids[2], "redis", "remember"}

@@ -91,7 +91,7 @@ def test_a_host_that_is_cut_off_has_ended_its_agent_and_gateway_when_another_tak
             over, now = lease_of(engine, run_id)
             assert over is None, f"dead at {now}, but its lease was over at {over and over.until}"
             until(lambda: lease_of(engine, run_id)[0], "the lease is over")
-            assert dispatch.reap(engine, now=cardinal.clock()) == (run_id,)
+            assert dispatch.reap_runs(engine, now=cardinal.clock()) == (run_id,)
         cardinal.scenario(work=[DONE])
         jobs.carry_out(cardinal.services, run_id)
         engine.update_execution_options(**{CLOCK: cardinal.clock})
@@ -137,7 +137,7 @@ def test_a_host_whose_clock_is_off_steals_nothing_and_makes_nothing_late(
             assert leases.take(db, "look:x", "right-1", ttl_s=15) is not None
             assert leases.take(db, "look:x", "off-1", ttl_s=15) is None
         ticker.tick(cardinal.services)
-        assert dispatch.reap(engine, now=wrong()) == ()
+        assert dispatch.reap_runs(engine, now=wrong()) == ()
         other = claim_next(engine, "github", lease_s=45, holder="off-1")
         assert other is None or other.entry_id != entry.entry_id
         assert cardinal.run(run_id).state == "claimed"

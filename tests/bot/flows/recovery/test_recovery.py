@@ -39,7 +39,7 @@ def at_work(cardinal: Cardinal) -> tuple[Item, RunId]:
 
 def lose_the_worker(cardinal: Cardinal) -> tuple[RunId, ...]:
     cardinal.clock.forward(cardinal.services.config.lease_s + 1)
-    return dispatch.reap(cardinal.services.engine, now=cardinal.clock())
+    return dispatch.reap_runs(cardinal.services.engine, now=cardinal.clock())
 
 
 def test_a_run_whose_worker_is_silent_is_queued_again_and_the_old_worker_is_refused(
@@ -84,7 +84,7 @@ def test_a_run_that_loses_its_workers_to_an_outage_of_the_ledger_spends_no_retry
     (run_id,), engine = cardinal.ready(), cardinal.services.engine
     for _ in range(3):
         dead = liveness.name(2**22 + 5)  # beyond the largest pid of Linux
-        assert dispatch.claim(engine, run_id, worker=dead, now=cardinal.clock(), ttl_s=600, slots=4)
+        assert dispatch.claim_run(engine, run_id, worker=dead, now=cardinal.clock(), ttl_s=600, slots=4)
         with pytest.raises(OperationalError), away(engine):
             ticker.tick(cardinal.services)
         ticker.tick(cardinal.services)
@@ -127,7 +127,7 @@ def test_claims_of_a_dead_process_end_at_the_next_tick(cardinal: Cardinal) -> No
     run_id = cardinal.run_of(item).run_id
     dead = liveness.name(2**22 + 5)  # beyond the largest pid of Linux
     engine, now = cardinal.services.engine, cardinal.clock()
-    assert dispatch.claim(engine, run_id, worker=dead, now=now, ttl_s=600, slots=4) is not None
+    assert dispatch.claim_run(engine, run_id, worker=dead, now=now, ttl_s=600, slots=4) is not None
     ticker.tick(cardinal.services)
     assert cardinal.run(run_id).state == "queued"
     with event_store.reading(engine) as db:
@@ -185,7 +185,7 @@ def test_a_delivery_without_sense_is_quarantined_at_once_or_after_a_few_tries(
         assert kept.delivery_id == DeliveryId("bad-1")
         assert kept.error
     assert cardinal.count() == before
-    assert inbox.due(cardinal.services.engine, limit=5) == ()
+    assert inbox.due_deliveries(cardinal.services.engine, limit=5) == ()
 
 
 def test_an_event_of_github_that_cardinal_does_not_know_is_stored_and_ignored(cardinal: Cardinal) -> None:

@@ -22,7 +22,7 @@ DAY_S = 86_400
 
 
 def store_in(cardinal: Cardinal) -> Store:
-    return store_of(builder.places(cardinal.services.config))
+    return store_of(builder.artifact_places(cardinal.services.config))
 
 
 def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
@@ -36,7 +36,7 @@ def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
 
 
 def aged(cardinal: Cardinal, digest: str) -> None:
-    file: Path = builder.places(cardinal.services.config).artifacts / digest[:2] / digest
+    file: Path = builder.artifact_places(cardinal.services.config).artifacts / digest[:2] / digest
     then = time.time() - 3 * DAY_S
     os.utime(file, (then, then))
 
@@ -62,7 +62,7 @@ def test_a_file_that_a_checkpoint_needs_stays_when_its_artifact_goes(cardinal: C
     made = Checkpointed(other, "p", 1, "h", "a" * 40, "a" * 40, patch=patch)
     with event_store.writing(cardinal.services.engine) as db:
         event_store.append(db, made, at=cardinal.clock())
-    artifact_retention.drop(cardinal.services)
+    artifact_retention.drop_artifacts(cardinal.services)
     assert (store_in(cardinal).read(patch), "age" in dropped(cardinal, over)) == (b"patch", True)
 
 
@@ -77,12 +77,12 @@ def test_what_is_too_old_goes_and_what_a_live_run_or_a_newer_one_has_stays(cardi
     cardinal.finish(newer)
     cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
     kept(cardinal, newer, "shared")
-    assert any("(age)" in said for said in artifact_retention.drop(cardinal.services))
+    assert any("(age)" in said for said in artifact_retention.drop_artifacts(cardinal.services))
     store = store_in(cardinal)
     assert (store.read(first), dropped(cardinal, over)) == (None, ["age", "age"])
     assert store.read(shared) == b"shared"
     assert (store.read(lives), dropped(cardinal, live)) == (b"l", [""])
-    assert artifact_retention.drop(cardinal.services) == ()
+    assert artifact_retention.drop_artifacts(cardinal.services) == ()
 
 
 def test_over_the_space_the_oldest_go_first(cardinal: Cardinal) -> None:
@@ -90,7 +90,7 @@ def test_over_the_space_the_oldest_go_first(cardinal: Cardinal) -> None:
     digests = [kept(cardinal, over, letter * 400_000) for letter in "abcd"]
     cardinal.finish(over)
     cardinal.configure(artifact_mb=1)
-    artifact_retention.drop(cardinal.services)
+    artifact_retention.drop_artifacts(cardinal.services)
     assert dropped(cardinal, over) == ["space", "space", "", ""]
     assert [store_in(cardinal).read(one) is not None for one in digests] == [False, False, True, True]
     assert [one.reason for one in cardinal.events(ArtifactDropped)] == ["space", "space"]
@@ -102,7 +102,7 @@ def test_a_file_that_somebody_writes_just_now_is_not_removed(cardinal: Cardinal)
     cardinal.finish(over)
     cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
     store_in(cardinal).keep("again")  # by a run that tells of it in a moment
-    artifact_retention.drop(cardinal.services)
+    artifact_retention.drop_artifacts(cardinal.services)
     assert store_in(cardinal).read(digest) == b"again"
 
 
@@ -110,7 +110,7 @@ def test_files_of_no_run_go_after_a_day(cardinal: Cardinal) -> None:
     store = store_in(cardinal)
     old, new = store.keep("killed before it told"), store.keep("just now")
     aged(cardinal, old.digest)
-    assert artifact_retention.drop(cardinal.services) == ("1 files of no run",)
+    assert artifact_retention.drop_artifacts(cardinal.services) == ("1 files of no run",)
     assert (store.read(old.digest), store.read(new.digest)) == (None, b"just now")
 
 
@@ -123,10 +123,10 @@ def test_of_all_hosts_the_holder_of_the_lease_removes(cardinal: Cardinal) -> Non
     with event_store.writing(services.engine) as db:
         lease = leases.take(db, name, "another", ttl_s=60)
     assert lease is not None
-    assert (artifact_retention.drop(services), store.read(digest)) == ((), b"nobody's")
+    assert (artifact_retention.drop_artifacts(services), store.read(digest)) == ((), b"nobody's")
     with event_store.writing(services.engine) as db:
         leases.release(db, lease)
-    artifact_retention.drop(services)
+    artifact_retention.drop_artifacts(services)
     assert store.read(digest) is None
 
 
@@ -159,7 +159,7 @@ def test_a_long_removal_keeps_both_claims_while_each_file_is_short_and_else_it_s
     cardinal.finish(over)
     cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
     monkeypatch.setattr(Store, "remove", slow)
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     assert others == [takes_s > artifact_retention.LEASE_S] * 2 * removed
 
 
@@ -178,5 +178,5 @@ def test_so_does_a_long_walk_over_files_that_stay(
         kept(cardinal, over, text)
     monkeypatch.setattr(artifact_retention, "WALK", 1)
     monkeypatch.setattr(Store, "older_than", slow)
-    cleanup.tidy(cardinal.services)
+    cleanup.clean_up(cardinal.services)
     assert others == [False] * 6

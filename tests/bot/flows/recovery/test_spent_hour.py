@@ -34,7 +34,7 @@ def test_no_job_is_begun_before_the_reset_and_all_of_them_after_it(
     cardinal.new(column="In Progress")
     while cardinal.mail:
         cardinal.receive(cardinal.mail.popleft())
-    for delivery_id in inbox.due(cardinal.services.engine, limit=9):
+    for delivery_id in inbox.due_deliveries(cardinal.services.engine, limit=9):
         delivery.ingest(cardinal.process, delivery_id)  # the cards that it names are not read
     reset_s = spend_the_hour(cardinal)
     cardinal.forge.gateway.calls.clear()
@@ -52,7 +52,7 @@ def test_no_job_is_begun_before_the_reset_and_all_of_them_after_it(
     assert sum("GitHub's limit is spent" in line for line in caplog.messages) == 1
     assert not cardinal.forge.gateway.calls
     with event_store.reading(cardinal.services.engine) as db:
-        assert hosts.known(db).rows, "heartbeats do not depend on GitHub"
+        assert hosts.known_hosts(db).rows, "heartbeats do not depend on GitHub"
 
     cardinal.clock.forward(reset_s)
     ticker.tick(cardinal.process)
@@ -88,5 +88,7 @@ def test_after_the_reset_deliveries_of_people_are_due_before_those_of_apps(
     cardinal.post(mail.event, mail.body, "by-a-person", mail.action or "")
     cardinal.ingest()
     assert cardinal.failures == []
-    due = [inbox.due(cardinal.services.engine, limit=9, late_s=-reset_s - late_s) for late_s in (2, 9)]
+    due = [
+        inbox.due_deliveries(cardinal.services.engine, limit=9, late_s=-reset_s - late_s) for late_s in (2, 9)
+    ]
     assert due == [(DeliveryId("by-a-person"),), (DeliveryId("by-a-person"), DeliveryId("by-app"))]

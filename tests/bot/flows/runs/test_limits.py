@@ -33,7 +33,7 @@ def grab(url: str, run_ids: list[str], barrier: Barrier, name: str) -> None:
     barrier.wait(60)
     for run_id in run_ids:
         now = datetime.now(UTC)
-        dispatch.claim(engine, RunId(run_id), worker=name, now=now, ttl_s=600, slots=50)
+        dispatch.claim_run(engine, RunId(run_id), worker=name, now=now, ttl_s=600, slots=50)
     engine.dispose()
 
 

@@ -71,7 +71,7 @@ def test_only_what_people_see_of_somebody_with_write_access_is_played(cardinal: 
     cardinal.catch_up()
     run, card, rules = cardinal.run_of(item), cardinal.card(item), parse_repository(RULES, ())
     assert cardinal.claim(run.run_id)
-    order = builder.make(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0]
+    order = builder.build_spec(cardinal.services, run.run_id, cardinal.leases[run.run_id])[0]
 
     def played() -> tuple[list[str], str]:
         found = with_reproduction(

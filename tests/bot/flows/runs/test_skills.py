@@ -151,7 +151,7 @@ def test_guides_of_the_default_branch_are_told_where_the_policy_names_them(cardi
     cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
+    order = builder.build_spec(cardinal.services, run_id, cardinal.leases[run_id])[0]
     assert [layer for layer in order.stack if layer.kind == "guide"] == []
     patient = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
@@ -159,7 +159,7 @@ def test_guides_of_the_default_branch_are_told_where_the_policy_names_them(cardi
     (found,) = [one for one in repositories.checks(patient) if one.name == "guides"]
     assert "has AGENTS.md and CLAUDE.md, which agents are not told" in found.message
     put(cardinal, {".github/cardinal.yml": f"{rules}  guides: [AGENTS.md]\n"})
-    order = builder.make(cardinal.services, run_id, cardinal.leases[run_id])[0]
+    order = builder.build_spec(cardinal.services, run_id, cardinal.leases[run_id])[0]
     (layer,) = [layer for layer in order.stack if layer.kind == "guide"]
     assert (layer.name, layer.text.splitlines()[0]) == ("AGENTS.md", "Use tabs. See [how](docs/how.md).")
     assert [one.text for one in order.stack].index(layer.text) < len(order.stack) - 1

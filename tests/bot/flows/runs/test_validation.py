@@ -128,7 +128,7 @@ def test_repairs_that_do_not_help_are_a_question_on_the_card(cardinal: Cardinal)
     ("rules", "level", "said"),
     [
         (None, Level.WARN, "acme/shop names no checks, so no agent starts there"),
-        (NONE, Level.WARN, "acme/shop: validation is none, so nothing checks what agents do there"),
+        (NONE, Level.WARN, "acme/shop: validation is none, so nothing checks agents' work there"),
         ("version: 2\n", Level.FAIL, "acme/shop: its .github/cardinal.yml is refused"),
         ("version: 1\nrepository: {validation: {fast: [x]}}\n", Level.OK, "acme/shop says how"),
     ],

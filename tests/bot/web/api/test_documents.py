@@ -7,7 +7,7 @@ from pathlib import Path
 from click.testing import CliRunner
 
 from bot.cli import main
-from bot.cli._operations import named
+from bot.cli._operations import operations_by_name
 from tests.bot.web.api.program import Program
 from tests.bot.web.api.test_create_job import WISH
 from tests.bot.web.mcp.test_stdio import served
@@ -36,7 +36,7 @@ def test_the_example_of_every_command_works(pages: Pages, tmp_path: Path) -> Non
         "r1": run_id,
     }
     examples = COMMAND.findall((ROOT / "docs" / "cli.md").read_text(encoding="utf-8"))
-    assert {shlex.split(it)[1] for it in examples} == set(named())
+    assert {shlex.split(it)[1] for it in examples} == set(operations_by_name())
     with served(pages) as address:
         environ = {"CARDINAL_HOME": str(tmp_path), "CARDINAL_URL": address, "CARDINAL_TOKEN": bob.token}
         for example in examples:

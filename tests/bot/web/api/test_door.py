@@ -214,7 +214,7 @@ def test_an_unfit_request_is_a_problem_with_what_to_do(pages: Pages) -> None:
         assert (document["status"], document["code"]) == (status, code)
         assert document["remedy"]
     unknown = bob.send("POST", "/jobs/acme/shop/1/commands", {"command": "destroy"}).get_json()["detail"]
-    near = "Did you mean `/cardinal retry`? `/cardinal help` lists what there is."
+    near = "Did you mean `/cardinal retry`? `/cardinal help` lists all."
     assert unknown == f"command: There is no command `destroy`. {near}"
 
 

@@ -23,7 +23,7 @@ def serving(
     streams = Streams(engine, limits)
     bridge = Bridge(app, deliveries="/door", threads=(1, 2), most_bytes=100_000, follow=streams.serve)
     ready = threading.Event()
-    settings = web_server.settings(bridge, Connections(ConnectionLimits()))
+    settings = web_server.server_settings(bridge, Connections(ConnectionLimits()))
     server = web_server.UvicornServer(settings, ready.set, streams.close)
     with contextlib.ExitStack() as until_then:
         listener = until_then.enter_context(at.dup() if at else socket.create_server(("127.0.0.1", 0)))

@@ -31,8 +31,8 @@ BIG = 1_000_000  # bytes of a batch
 def lines_after(engine: Engine, after: int) -> PageUpdate:
     """Return at most three lines of the run, one message each, and its end after the word `end`."""
     with event_store.reading(engine) as db:
-        fresh = run_lines.later(db, RUNS[0], after, 3)
-        newest = run_lines.later(db, RUNS[0], 0, 1, behind=1).lines
+        fresh = run_lines.later_lines(db, RUNS[0], after, 3)
+        newest = run_lines.later_lines(db, RUNS[0], 0, 1, behind=1).lines
     sent = b"".join(message("lines", line.text, line.seq) for line in fresh.lines)
     over = not fresh.more and newest[0].text == "end"
     return PageUpdate(sent, message("now", f"up to {fresh.last}", fresh.last), fresh.last, fresh.more, over)

@@ -15,7 +15,7 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from bot.web.api.client import connect
+from bot.web.api.client import connect_api
 from bot.web.live.streams import StreamLimits
 from bot.web.mcp import server, subscriptions
 from bot.web.mcp.subscriptions import Subscriptions
@@ -40,7 +40,7 @@ def subscribed(pages: Pages, mode: str, conversation: Callable[[Client, Any], Aw
             if isinstance(message, ResourceUpdatedNotification):
                 await send.send(str(message.params.uri))
 
-        client = connect(url, Program(pages, "bob").token)
+        client = connect_api(url, Program(pages, "bob").token)
         mine = Subscriptions(client)
         async with client.http, send, changed, anyio.create_task_group() as tasks:
             tasks.start_soon(mine.serve)

@@ -272,7 +272,7 @@ def test_a_form_is_not_used_up_while_github_does_not_answer(pages: Pages) -> Non
     away = replace(shop.config, github_url="http://127.0.0.1:9", home=shop.config.home / "other")
     bob.here.application = make_app(away, shop.engine, lambda *_: True, pages.cardinal.clock)
     late = send(bob, form)
-    assert (late.status_code, "GitHub did not say what you may do" in late.text) == (503, True)
+    assert (late.status_code, "GitHub did not tell your rights" in late.text) == (503, True)
     bob.here.application = bob.app
     assert send(bob, form).status_code == 303
     assert len(commands(pages)) == 1

@@ -47,7 +47,7 @@ def file_at(run_id: RunId, digest: str, name: str = "log.txt") -> str:
 
 
 def page_of(run_id: RunId) -> str:
-    return links.of_run("", run_id)
+    return links.run_link("", run_id)
 
 
 def test_files_are_listed_with_their_kind_and_what_is_gone_says_why(pages: Pages) -> None:
@@ -140,7 +140,7 @@ def test_a_login_that_is_somebody_elses_by_now_opens_nothing(pages: Pages) -> No
     hide(pages.cardinal)
     assert pages.browser("bob").get(page_of(run_id)).status_code == 200
     with event_store.writing(pages.cardinal.services.engine) as db:
-        sign_ins.begin(db, "w", user_id=4, login="bob", now=pages.cardinal.clock(), ttl_s=600)
+        sign_ins.begin_sign_in(db, "w", user_id=4, login="bob", now=pages.cardinal.clock(), ttl_s=600)
     bob.here.set_cookie("__Host-cardinal", "w", domain="cardinal.example.com", secure=True)
     assert bob.get(page_of(run_id)).status_code == 404
 
@@ -242,11 +242,11 @@ def test_only_plain_text_pictures_and_films_are_ever_shown() -> None:
 def test_a_file_that_the_disk_changed_or_lost_is_not_given_out(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     digest = pages.keep(run_id, "full 1: pytest", "log")
-    file: Path = builder.places(pages.cardinal.services.config).artifacts / digest[:2] / digest
+    file: Path = builder.artifact_places(pages.cardinal.services.config).artifacts / digest[:2] / digest
     file.write_text("0 tests failed\n")
     damaged = bob.get(file_at(run_id, digest))
     assert (damaged.status_code, "its disk has changed it" in damaged.text) == (410, True)
-    store_of(builder.places(pages.cardinal.services.config)).remove(digest)
+    store_of(builder.artifact_places(pages.cardinal.services.config)).remove(digest)
     assert bob.get(file_at(run_id, digest)).status_code == 410
 
 

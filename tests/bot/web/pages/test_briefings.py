@@ -33,7 +33,7 @@ def test_a_briefing_is_shown_without_private_skills_and_other_cards(pages: Pages
         "Follow the &lt;i&gt;guide&lt;/i&gt;.",
         "# Add &lt;b&gt;",
         "Please add.",
-        "What it says of other cards, and what follows that, is left out here.",
+        "Its words about other cards, and the text behind them, are left out here.",
         "private: its text is given to the agent and kept nowhere",
     ):
         assert text in shown.text, text

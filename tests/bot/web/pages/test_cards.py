@@ -14,7 +14,7 @@ from ledger.events.pull import PullOpened
 from ledger.events.run import CHECK, QuestionAsked, RunEnded, ToolUsed, UsageMetered
 from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
-from ledger.model.limit_answers import CANCEL, FINISH, Subject, answered, of_agent, question
+from ledger.model.limit_answers import CANCEL, FINISH, Subject, of_agent, question, question_answered
 from ledger.states import Ending
 from tests.bot.flows.board.test_many_boards import elsewhere, new, second
 from tests.bot.flows.cardinal import Cardinal
@@ -80,7 +80,11 @@ def test_a_question_that_stands_behind_an_answered_one_is_still_for_who_may_answ
     browser = pages.browser(next(login for login in ("alice", "bob") if login != run.by))
     leaving = question(run.run_id, QuestionId("q1"), Subject.LEAVING, "Leave?", (CANCEL, FINISH))
     colour = of_agent(run.run_id, QuestionId("q2"), "Which colour?", ())
-    for event in (leaving, colour, answered(run.run_id, QuestionId("q2"), colour, by=run.by, text="red")):
+    for event in (
+        leaving,
+        colour,
+        question_answered(run.run_id, QuestionId("q2"), colour, by=run.by, text="red"),
+    ):
         happens(pages, event)
         with event_store.writing(cardinal.services.engine) as db:
             reactor.advance(db, now=cardinal.clock())

@@ -81,10 +81,10 @@ def test_a_huge_or_damaged_patch_costs_a_part_of_the_page(pages: Pages) -> None:
     assert len(shown.data) < 100_000
     assert "more lines of it are left out here" in shown.text
     assert "was not read for this page" in shown.text
-    file = builder.places(pages.cardinal.services.config).artifacts / digest[:2] / digest
+    file = builder.artifact_places(pages.cardinal.services.config).artifacts / digest[:2] / digest
     file.write_text(PATCH.format(new="altered"))
     assert "its disk has changed it" in bob.get(path).text
-    store_of(builder.places(pages.cardinal.services.config)).remove(digest)
+    store_of(builder.artifact_places(pages.cardinal.services.config)).remove(digest)
     assert "The file is gone" in bob.get(path).text
 
 

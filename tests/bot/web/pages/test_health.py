@@ -17,7 +17,7 @@ from ledger.ids import BoardId, CardId, DeliveryId, EntryKey
 from ledger.log import event_store
 from ledger.queries.standstill import StandstillKind
 from ledger.queue import examinations, inbox, outbox
-from ledger.queue.examinations import KeptFinding
+from ledger.queue.examinations import KeptResult
 from ledger.queue.inbox import Delivery
 from ledger.states import CardState, RunState
 from tests.bot.flows.board.test_many_boards import elsewhere
@@ -29,10 +29,12 @@ def quarantine(pages: Pages, name: str, error: str, *, action: str = "opened", r
     """Have a delivery fail too often."""
     engine, body = pages.cardinal.services.engine, {"repository": {"full_name": repository}}
     payload = json.dumps(body if repository else {}).encode()
-    inbox.store(engine, Delivery(DeliveryId(name), "issues", action, payload, pages.cardinal.clock()))
+    inbox.store_deliveries(
+        engine, Delivery(DeliveryId(name), "issues", action, payload, pages.cardinal.clock())
+    )
     claimed = inbox.claim(engine, DeliveryId(name), lease_s=60)
     assert claimed is not None
-    inbox.fail(engine, claimed, error, retry_in_s=1, max_attempts=1)
+    inbox.record_failure(engine, claimed, error, retry_in_s=1, max_attempts=1)
 
 
 def test_where_nothing_stands_still_that_is_said_beside_queues_budget_and_hosts(pages: Pages) -> None:
@@ -118,18 +120,18 @@ def test_deliveries_that_failed_are_listed_with_the_command_that_releases_them(p
     assert "<li>and 1 more, or about" in shown
 
 
-def examined(pages: Pages, subject: ExaminationSubject, *findings: KeptFinding) -> None:
+def examined(pages: Pages, subject: ExaminationSubject, *findings: KeptResult) -> None:
     with event_store.writing(pages.cardinal.services.engine) as db:
-        examinations.record(db, f"b-{subject}", subject, "cardinal doctor", findings)
+        examinations.record_examination(db, f"b-{subject}", subject, "cardinal doctor", findings)
 
 
 def test_the_doctors_last_findings_are_there_with_who_looked_and_when(pages: Pages) -> None:
     bob = pages.browser("bob")
     assert NEVER in bob.get("/health").text
-    up = KeptFinding("up", "ok", "`cardinal up` runs", "")
-    examined(pages, ExaminationSubject.HOST, KeptFinding("disk", "ok", "9 GB are free", ""), up)
-    wrong = KeptFinding("webhook", "fail", "<b>it</b> leads `away`", "mend it")
-    examined(pages, ExaminationSubject.INSTALLATION, wrong, KeptFinding("app", "ok", "it is well", ""))
+    up = KeptResult("up", "ok", "`cardinal up` runs", "")
+    examined(pages, ExaminationSubject.HOST, KeptResult("disk", "ok", "9 GB are free", ""), up)
+    wrong = KeptResult("webhook", "fail", "<b>it</b> leads `away`", "mend it")
+    examined(pages, ExaminationSubject.INSTALLATION, wrong, KeptResult("app", "ok", "it is well", ""))
     shown = bob.get("/health").text
     for text in (
         "On host <bdi>b-host</bdi>",
@@ -147,7 +149,7 @@ def test_the_doctors_last_findings_are_there_with_who_looked_and_when(pages: Pag
 def test_findings_that_could_tell_of_a_board_served_no_more_are_for_its_readers(pages: Pages) -> None:
     bob, gone = pages.browser("bob"), BoardId("PVT_gone")
     examined(
-        pages, ExaminationSubject.INSTALLATION, KeptFinding("outbox", "warn", "acme/secret waits", "wait")
+        pages, ExaminationSubject.INSTALLATION, KeptResult("outbox", "warn", "acme/secret waits", "wait")
     )
     assert "acme/secret waits." in bob.get("/health").text
     seen = CardSeen(CardId("S"), gone, "", "acme/secret", 1, "", "", "", "Tasks", CardState.DRAFT)
@@ -183,7 +185,7 @@ def test_what_could_tell_of_a_hidden_repository_is_not_shown_and_that_is_said(pa
     pages.cardinal.clock.forward(timedelta(hours=1).total_seconds())
     quarantine(pages, "d1", "no title", repository="acme/shop")
     examined(
-        pages, ExaminationSubject.INSTALLATION, KeptFinding("outbox", "warn", "acme/secret waits", "wait")
+        pages, ExaminationSubject.INSTALLATION, KeptResult("outbox", "warn", "acme/secret waits", "wait")
     )
     seen = bob.get("/health").text
     assert "write run comment" in seen

@@ -74,7 +74,7 @@ def test_a_pasted_file_is_compared_and_nothing_is_kept(pages: Pages) -> None:
     other = paste(bob, f"{POLICY}  repositories: {{labels: {{'<b>': acme/shop}}}}\n").text
     name = "board.repositories.labels.&lt;b&gt;"
     assert f"<li><bdi>{name}</bdi>: <bdi>not set</bdi> → <bdi>acme/shop</bdi></li>" in other
-    assert "Each setting is what it is now." in paste(bob, POLICY).text
+    assert "No setting differs." in paste(bob, POLICY).text
     wrong = paste(bob, "version: 1\nboard: {columns: {Tasks: {archetype: inbx}}}\n<b>").text
     assert "It cannot be used" in wrong
     assert "line " in wrong

@@ -39,7 +39,7 @@ def test_workers_of_all_hosts_are_listed_with_their_signs_of_life(pages: Pages, 
     torn = {"hostname": "x", "pid": "1", "queues": "q", "birth": "soon", "last_heartbeat": "never"}
     redis.hset("rq:worker:torn", mapping=torn)
     parts = {"runs-1": 11, "ticker": 13}
-    lock_file.record(services.config.home, Presence(os.getpid(), "http://here", parts))
+    lock_file.record_presence(services.config.home, Presence(os.getpid(), "http://here", parts))
     listed, trouble = processes(services, known.workers(redis)[0].seen_at + timedelta(seconds=30))
     assert trouble == ""
     assert sorted(it[:3] for it in listed) == [
@@ -54,7 +54,7 @@ def test_workers_of_all_hosts_are_listed_with_their_signs_of_life(pages: Pages, 
 def test_without_a_redis_the_page_says_so_and_lists_what_runs_here(pages: Pages) -> None:
     home = pages.cardinal.services.config.home
     (home / "run").mkdir(exist_ok=True)
-    lock_file.record(home, Presence(os.getpid(), "http://here", {"ticker": 13}))
+    lock_file.record_presence(home, Presence(os.getpid(), "http://here", {"ticker": 13}))
     shown = pages.browser("bob").get("/health").text
     assert NO_REDIS in shown
     assert f"<tr><td>ticker</td><td><bdi>{HERE}</bdi></td><td>13</td><td></td><td>{UP}</td></tr>" in shown

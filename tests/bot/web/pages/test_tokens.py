@@ -47,4 +47,4 @@ def test_an_unfit_token_is_not_made(pages: Pages) -> None:
 
 def test_a_machine_account_is_found_by_its_login(pages: Pages) -> None:
     bob = pages.cardinal.person("bob")
-    assert roles.account(pages.cardinal.services.hub, "BOB") == (bob.id, "bob")
+    assert roles.account_of(pages.cardinal.services.hub, "BOB") == (bob.id, "bob")

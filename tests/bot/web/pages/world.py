@@ -99,7 +99,7 @@ class Pages:
 
     @property
     def store(self) -> Store:
-        return store_of(builder.places(self.cardinal.services.config))
+        return store_of(builder.artifact_places(self.cardinal.services.config))
 
     def keep(self, run_id: RunId, name: str, kind: str, text: str = "3 tests passed\n") -> str:
         """Let the run keep a text; return its digest."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from markupsafe import escape
 
-from bot.web.site.diff import MAX_BYTES, MAX_FILES, MAX_LINE, MAX_LINES, change_of
+from bot.web.site.diff import MAX_BYTES, MAX_FILES, MAX_LINE, MAX_LINES, parse_patch
 
 HOSTILE = "</pre><script>x</script>\u202e\r+++ b/other\n\x1b[31m@@ -1 +1 @@\ndiff --git a/x b/x\n"
 
@@ -35,7 +35,7 @@ def test_each_file_has_its_name_what_was_done_to_it_and_its_lines(tree: Path) ->
     (tree / "run").chmod(0o755)
     (tree / "grün <b>").write_text("+ one\n- two\n")
     git(tree, "add", "--all")
-    change = change_of(git(tree, "diff", "--cached", "HEAD"))
+    change = parse_patch(git(tree, "diff", "--cached", "HEAD"))
     shown = {(file.name, file.kind, file.added, file.removed) for file in change.files}
     assert shown == {
         ("new name", "renamed", 0, 0),
@@ -53,7 +53,7 @@ def test_each_file_has_its_name_what_was_done_to_it_and_its_lines(tree: Path) ->
 
 def test_no_line_leaves_its_file_and_none_acts(tree: Path) -> None:
     (tree / "run").write_text(HOSTILE)
-    (file,) = change_of(git(tree, "diff")).files
+    (file,) = parse_patch(git(tree, "diff")).files
     assert (file.name, file.added, file.removed) == ("run", 4, 1)
     assert "<script" not in file.lines
     assert not {"\u202e", "\r", "\x1b"}.intersection(file.lines)
@@ -65,13 +65,15 @@ def test_a_large_change_is_cut_and_says_how_much_is_left_out() -> None:
         f"diff --git a/f{number} b/f{number}\n--- a/f{number}\n+++ b/f{number}\n@@ -1 +1 @@\n{'+x' * 9}\n"
         for number in range(MAX_FILES + 7)
     )
-    many = change_of("".join(files))
+    many = parse_patch("".join(files))
     assert (len(many.files), many.omitted) == (MAX_FILES, 7)
-    long = change_of("diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n" + line + "+x\n" * (MAX_LINES + 50))
+    long = parse_patch(
+        "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n" + line + "+x\n" * (MAX_LINES + 50)
+    )
     (file,) = long.files
     assert (file.added, file.omitted) == (MAX_LINES + 51, 52)
     assert file.lines.count("&lt;") == MAX_LINE - 1
-    wide = change_of("".join(f"diff --git a/{name} b/{name}\n@@ -1 +1 @@\n{line * 300}" for name in "fg"))
+    wide = parse_patch("".join(f"diff --git a/{name} b/{name}\n@@ -1 +1 @@\n{line * 300}" for name in "fg"))
     assert sum(len(file.lines.encode()) for file in wide.files) <= MAX_BYTES
     assert (
         sum(file.omitted + file.lines.count("\n") + 1 for file in wide.files if file.lines)
@@ -82,7 +84,7 @@ def test_a_large_change_is_cut_and_says_how_much_is_left_out() -> None:
 
 def test_long_names_leave_files_out_and_not_all_lines() -> None:
     names = [f"{'&ü' * 95}{number}" for number in range(MAX_FILES)]
-    wide = change_of("".join(f"diff --git a/{it} b/{it}\n@@ -1 +1 @@\n{'+ü' * 90}\n" for it in names))
+    wide = parse_patch("".join(f"diff --git a/{it} b/{it}\n@@ -1 +1 @@\n{'+ü' * 90}\n" for it in names))
     assert 0 < wide.omitted == MAX_FILES - len(wide.files)
     sizes = (len(escape(it.name).encode()) + len(it.lines.encode()) for it in wide.files)
     assert MAX_BYTES / 2 < sum(sizes) <= MAX_BYTES
@@ -91,4 +93,4 @@ def test_long_names_leave_files_out_and_not_all_lines() -> None:
 
 @pytest.mark.parametrize("text", ["", "nothing", "diff --git ", "diff --git a", "[5 bytes are left out]\n+x"])
 def test_what_is_no_whole_patch_is_shown_as_far_as_it_is_one(text: str) -> None:
-    assert all(not file.lines for file in change_of(text).files)
+    assert all(not file.lines for file in parse_patch(text).files)
