@@ -186,12 +186,9 @@ def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[ProcessRole,
 
     def role(name: QueueName, number: int) -> ProcessRole:
         def run(ready: Ready) -> None:
-            queues = workers.queues_of(name, host)
-            if name is QueueName.CONTROL and number == 1:  # sweeps and clean-up never let it rest
-                workers.work(embedded_redis.connect(config), name, ready, host=host)
-                return
             ready()
-            eager = queues[:1] if name is QueueName.CONTROL else queues
+            queues = workers.queues_of(name, host)
+            eager = queues[:1] if name is QueueName.CONTROL and number > 1 else queues
             with embedded_redis.connect(config) as redis:
                 patience_s = PATIENCE_S if number > 1 else 0.0
                 stand_by(redis, eager, patience_s=patience_s, slow=queues[len(eager) :])

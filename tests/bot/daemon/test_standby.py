@@ -110,3 +110,13 @@ def test_a_worker_without_a_job_ends_after_a_while(config: Config, redis: Redis,
     with embedded_redis.connect(config) as own:
         workers.work(own, QueueName.PUBLISH, calls=calls, idle_s=1)
     assert done == ["c1"]
+
+
+def test_after_routine_alone_a_worker_waits_for_no_more(config: Config, redis: Redis) -> None:
+    done: list[str] = []
+    for job in workers.ROUTINE:
+        queues.enqueue(redis, QueueName.CONTROL, job, job, job_id=job)
+    with embedded_redis.connect(config) as own:
+        calls = dict.fromkeys(workers.ROUTINE, done.append)
+        workers.work(own, QueueName.CONTROL, calls=calls, idle_s=300)
+    assert set(done) == workers.ROUTINE
