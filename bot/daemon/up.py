@@ -64,6 +64,7 @@ class UnwritableHomeError(CardinalError):
 def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run everything until SIGTERM or SIGINT. Raises AlreadyUpError, ConfigError, AddressTakenError."""
     config = _prepared(environ, cwd, Config.require_github, say)
+    web_server.warm_up(config)
     with lock_file.hold(config.home), web_server.bind(config) as listener:
         address = web_server.address(listener)
         roles = (
@@ -84,6 +85,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run the web server alone; it stores deliveries without a Redis and without the App's key, too."""
     config = _prepared(environ, cwd, Config.require_web, say)
+    web_server.warm_up(config)
     with web_server.bind(config) as listener:
         say(_way_in(config, web_server.address(listener)))
         ProcessGroup(web_roles(config, listener), say).run()
@@ -183,15 +185,16 @@ def _working(config: Config, names: tuple[QueueName, ...], *, tick: bool) -> tup
 def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[ProcessRole, ...]:
     host = host_name(config)
     counts = {QueueName.CONTROL: CONTROL_WORKERS, QueueName.RUNS: config.run_workers}
+    client = embedded_redis.connect(config)  # of all that stand by: each fork connects by itself
 
     def role(name: QueueName, number: int) -> ProcessRole:
         def run(ready: Ready) -> None:
             ready()
             queues = workers.queues_of(name, host)
             eager = queues[:1] if name is QueueName.CONTROL and number > 1 else queues
-            with embedded_redis.connect(config) as redis:
+            with client:
                 patience_s = PATIENCE_S if number > 1 else 0.0
-                stand_by(redis, eager, patience_s=patience_s, slow=queues[len(eager) :])
+                stand_by(client, eager, patience_s=patience_s, slow=queues[len(eager) :])
             workers.work(embedded_redis.connect(config), name, host=host, idle_s=IDLE_S)
             raise SystemExit(RESTS)
 
