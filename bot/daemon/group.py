@@ -26,7 +26,7 @@ SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 
 @dataclass(slots=True)
 class _Child:
-    """A role's process now: `pid` 0 while it waits for its next start; `asked` for while it ended."""
+    """A role's process now: `pid` 0 while it waits for its next start; `requested` while it ended."""
 
     role: ProcessRole
     pid: int = 0
@@ -35,7 +35,7 @@ class _Child:
     failures: int = 0
     started: float = 0.0
     due: float = 0.0
-    asked: bool = False
+    requested: bool = False
 
 
 class NotReadyError(CardinalError):
@@ -62,13 +62,13 @@ class OutdatedGroupError(CardinalError):
 class ProcessGroup:
     """Runs the roles until a stop. `say` prints a line; `changed` gets the pids when they change.
 
-    From `asks`, a descriptor, come the names of roles that rest and are needed now.
+    From `requests`, a descriptor, come the names of roles that rest and are needed now.
     """
 
     roles: Sequence[ProcessRole]
     say: Callable[[str], None]
     changed: Callable[[Mapping[str, int]], None] = lambda _pids: None
-    asks: int = -1
+    requests: int = -1
     _children: list[_Child] = field(default_factory=list)
     _stops: int = 0  # signals that asked for a stop
     _outdated: str = ""  # the child that a newer version ended
@@ -123,16 +123,16 @@ class ProcessGroup:
         """Return after a signal, a word of a child, or `most_s` seconds."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._pipe[0], selectors.EVENT_READ)
-            if self.asks >= 0:
-                selector.register(self.asks, selectors.EVENT_READ)
+            if self.requests >= 0:
+                selector.register(self.requests, selectors.EVENT_READ)
             for child in self._children:
                 if child.ready_fd >= 0:
                     selector.register(child.ready_fd, selectors.EVENT_READ)
             readable = {key.fd for key, _ in selector.select(most_s)}
         if self._pipe[0] in readable:
             os.read(self._pipe[0], 4096)
-        if self.asks in readable:
-            self._obey(os.read(self.asks, 4096).decode().split())
+        if self.requests in readable:
+            self._start_requested(os.read(self.requests, 4096).decode().split())
         for child in self._children:
             if child.ready_fd in readable:
                 child.ready = os.read(child.ready_fd, 1) == b"1"
@@ -140,11 +140,11 @@ class ProcessGroup:
                 if child.ready:
                     self.say(f"{child.role.name} ready pid={child.pid}")
 
-    def _obey(self, names: Collection[str]) -> None:
-        """Have the roles started that are asked for; one that works still starts again once it rests."""
+    def _start_requested(self, names: Collection[str]) -> None:
+        """Have the roles started that are requested; one that works still starts again once it rests."""
         for child in self._children:
             if child.role.on_demand and child.role.name in names:
-                child.asked = True
+                child.requested = True
                 child.due = time.monotonic() if math.isinf(child.due) else child.due
 
     def _pause_s(self) -> float | None:
@@ -192,7 +192,7 @@ class ProcessGroup:
         signal.pthread_sigmask(signal.SIG_SETMASK, was)
         os.close(writing)
         child.pid, child.ready_fd, child.ready, child.started = pid, reading, False, time.monotonic()
-        child.asked = False
+        child.requested = False
         self._report()
 
     def _reap(self) -> None:
@@ -207,8 +207,8 @@ class ProcessGroup:
         now = time.monotonic()
         rests = status == RESTS
         child.failures = 0 if rests else 1 if now - child.started > SETTLED_S else child.failures + 1
-        unasked_s = 0.0 if child.asked else math.inf
-        wait_s = unasked_s if rests else restart_wait_s(child.failures)
+        rest_s = 0.0 if child.requested else math.inf
+        wait_s = rest_s if rests else restart_wait_s(child.failures)
         child.pid, child.ready, child.due = 0, False, now + wait_s
         _close_ready(child)
         if status == OUTDATED and not self._stops:

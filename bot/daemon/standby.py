@@ -39,11 +39,11 @@ class Post:
 
 
 class Roster:
-    """Which workers of a group rest: known to all its processes. `asks` gives the names of those needed."""
+    """Which workers of a group rest: known to all its processes. `requests` gives the names of those needed."""
 
     def __init__(self, posts: Sequence[Post]) -> None:
         self.posts = posts
-        self.asks, self._writing = os.pipe()
+        self.requests, self._writing = os.pipe()
         self._works = mmap.mmap(-1, max(1, len(posts)))  # shared by all forks
         self._bell = f"cardinal:rests:{uuid4().hex[:12]}"
 
@@ -84,18 +84,18 @@ class Roster:
                     _forget_dead(redis)
                     due = time.monotonic() + SEEN_S / 3
                 resting = [post for number, post in enumerate(self.posts) if not self._works[number]]
-                late = self._look(redis, resting, late)
+                late = self._request_slow(redis, resting, late)
                 self._listen(redis, resting)
             except RedisError:  # it starts again, or somebody starts it; it may have forgotten this one
                 due = 0.0
                 time.sleep(RETRY_S)
 
-    def _look(self, redis: Redis, resting: Sequence[Post], late: set[str]) -> set[str]:
+    def _request_slow(self, redis: Redis, resting: Sequence[Post], late: set[str]) -> set[str]:
         """Ask for workers that this look and the last one found needed; return those of this look alone."""
-        found = {post.name for post in resting if post.slow and redis.exists(*_keys(redis, post.slow))}
-        for name in found & late:
-            self._ask(name)
-        return found - late
+        needed = {post.name for post in resting if post.slow and redis.exists(*_keys(redis, post.slow))}
+        for name in needed & late:
+            self._request_worker(name)
+        return needed - late
 
     def _listen(self, redis: Redis, resting: Sequence[Post]) -> None:
         """Wait for a wake-up. One that is lost between the two commands comes again once its mark is old."""
@@ -108,9 +108,9 @@ class Roster:
         post = next(it for it in resting if taken[0].decode() in keys[it.name])
         time.sleep(post.patience_s)
         if not post.patience_s or redis.exists(*keys[post.name]):
-            self._ask(post.name)
+            self._request_worker(post.name)
 
-    def _ask(self, name: str) -> None:
+    def _request_worker(self, name: str) -> None:
         os.write(self._writing, f"{name}\n".encode())
         self.works(name)  # afterwards: who dies between the two asks again
 

@@ -64,7 +64,7 @@ class UnwritableHomeError(CardinalError):
 def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run everything until SIGTERM or SIGINT. Raises AlreadyUpError, ConfigError, AddressTakenError."""
     config = _prepared(environ, cwd, Config.require_github, say)
-    web_server.warm_up(config)
+    web_server.import_pages(config)
     with lock_file.hold(config.home), web_server.bind(config) as listener:
         address = web_server.address(listener)
         roster = _roster(config, tuple(QueueName))
@@ -79,14 +79,14 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 
         say(f"{program.of_home(config.home)} pid={os.getpid()} home={config.home}")
         say(_way_in(config, address))
-        ProcessGroup(roles, say, changed, roster.asks).run()
+        ProcessGroup(roles, say, changed, roster.requests).run()
     say("cardinal is down")
 
 
 def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run the web server alone; it stores deliveries without a Redis and without the App's key, too."""
     config = _prepared(environ, cwd, Config.require_web, say)
-    web_server.warm_up(config)
+    web_server.import_pages(config)
     with web_server.bind(config) as listener:
         say(_way_in(config, web_server.address(listener)))
         ProcessGroup(web_roles(config, listener), say).run()
@@ -102,7 +102,7 @@ def work(
         raise NoRedisError(config.home)
     client.close()
     roster = _roster(config, names)
-    ProcessGroup(_working(config, names, roster, tick=tick), say, asks=roster.asks).run()
+    ProcessGroup(_working(config, names, roster, tick=tick), say, requests=roster.requests).run()
 
 
 def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None], say: Say) -> Config:

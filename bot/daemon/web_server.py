@@ -61,8 +61,8 @@ def address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-def warm_up(config: Config) -> None:
-    """Import what the pages are made of, so that web processes share it: their models take long to build."""
+def import_pages(config: Config) -> None:
+    """Import all pages, so that web processes share them: their models take long to build."""
     if config.public_url:
         for registry in (PAGES, OPERATIONS):
             dict(registry.all())

@@ -66,7 +66,7 @@ def redis(cardinal: Cardinal) -> Repaired:
 
 
 def redis_with_waiting_jobs(cardinal: Cardinal) -> Repaired:
-    """Kill Redis while wake-ups wait in its queues: who would call or be their workers is stopped until then."""
+    """Kill Redis while wake-ups wait in its queues: workers, and who starts them, are stopped until then."""
     config = configuration.read(cardinal.environment, cardinal.root / "operator")
     client = embedded_redis.connect(config)
     workers = [cardinal.pid("standby")]

@@ -65,7 +65,7 @@ def test_a_wake_up_calls_its_worker_and_still_waits(config: Config, redis: Redis
         assert embedded_redis.has_workers(redis)
         assert queues.request(redis, "execute", "r1", name=QueueName.RUNS)
         until(lambda: roster.names == ["runs-1"], "it is asked for")
-        assert os.read(roster.asks, 100) == b"runs-1\n"
+        assert os.read(roster.requests, 100) == b"runs-1\n"
         assert queues.request(redis, "publish", "c1", name=QueueName.PUBLISH)
         until(lambda: roster.names == ["runs-1", "publish-1"], "the other is asked for, and nobody twice")
     assert len(queues.queue(redis, QueueName.RUNS)) == len(queues.queue(redis, QueueName.PUBLISH)) == 1
