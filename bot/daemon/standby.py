@@ -39,7 +39,7 @@ class Post:
 
 
 class Roster:
-    """Which workers of a group rest: known to all its processes. `requests` gives the names of those needed."""
+    """Which workers of a group rest: all its processes know. `requests` gives the names of those needed."""
 
     def __init__(self, posts: Sequence[Post]) -> None:
         self.posts = posts
