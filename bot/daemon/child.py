@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ledger.errors import CardinalError, NewerLedgerError, OutdatedError
 
 OUTDATED = 78  # status of a process that a newer version on its ledger ended; EX_CONFIG of sysexits.h
-RESTS = 79  # status of a process that had nothing to do: another one stands by in its place
+RESTS = 79  # status of a process that had nothing to do: it starts again when it is asked for
 Ready = Callable[[], None]
 
 
@@ -20,13 +20,14 @@ class ProcessRole:
     """One process of a group. `run` is called in the child, with the function to call once it works.
 
     A `ground` is started before the others and stopped after them. `check` tells from outside whether a role
-    is ready whose `run` becomes another program.
+    is ready whose `run` becomes another program. A role `on_demand` is first started when somebody asks.
     """
 
     name: str
     run: Callable[[Ready], None]
     ground: bool = False
     check: Callable[[], bool] | None = None
+    on_demand: bool = False
 
 
 def become(

@@ -1,12 +1,13 @@
 """Process group: children are forked here, started again when they die, stopped together."""
 
 import gc
+import math
 import os
 import selectors
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 
@@ -25,7 +26,7 @@ SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 
 @dataclass(slots=True)
 class _Child:
-    """A role's process now: `pid` 0 while it waits for its next start."""
+    """A role's process now: `pid` 0 while it waits for its next start; `requested` while it ended."""
 
     role: ProcessRole
     pid: int = 0
@@ -34,6 +35,7 @@ class _Child:
     failures: int = 0
     started: float = 0.0
     due: float = 0.0
+    requested: bool = False
 
 
 class NotReadyError(CardinalError):
@@ -58,11 +60,15 @@ class OutdatedGroupError(CardinalError):
 
 @dataclass(slots=True)
 class ProcessGroup:
-    """Runs the roles until a stop. `say` prints a line; `changed` gets the pids when they change."""
+    """Runs the roles until a stop. `say` prints a line; `changed` gets the pids when they change.
+
+    From `requests`, a descriptor, come the names of roles that rest and are needed now.
+    """
 
     roles: Sequence[ProcessRole]
     say: Callable[[str], None]
     changed: Callable[[Mapping[str, int]], None] = lambda _pids: None
+    requests: int = -1
     _children: list[_Child] = field(default_factory=list)
     _stops: int = 0  # signals that asked for a stop
     _outdated: str = ""  # the child that a newer version ended
@@ -73,7 +79,7 @@ class ProcessGroup:
 
         Raises NotReadyError when a ground does not come up, OutdatedGroupError when the ledger is taken over.
         """
-        self._children = [_Child(role) for role in self.roles]
+        self._children = [_Child(role, due=math.inf if role.on_demand else 0.0) for role in self.roles]
         before = self._catch_signals()
         try:
             gc.collect()
@@ -117,12 +123,16 @@ class ProcessGroup:
         """Return after a signal, a word of a child, or `most_s` seconds."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._pipe[0], selectors.EVENT_READ)
+            if self.requests >= 0:
+                selector.register(self.requests, selectors.EVENT_READ)
             for child in self._children:
                 if child.ready_fd >= 0:
                     selector.register(child.ready_fd, selectors.EVENT_READ)
             readable = {key.fd for key, _ in selector.select(most_s)}
         if self._pipe[0] in readable:
             os.read(self._pipe[0], 4096)
+        if self.requests in readable:
+            self._start_requested(os.read(self.requests, 4096).decode().split())
         for child in self._children:
             if child.ready_fd in readable:
                 child.ready = os.read(child.ready_fd, 1) == b"1"
@@ -130,10 +140,17 @@ class ProcessGroup:
                 if child.ready:
                     self.say(f"{child.role.name} ready pid={child.pid}")
 
+    def _start_requested(self, names: Collection[str]) -> None:
+        """Have the roles started that are requested; one that works still starts again once it rests."""
+        for child in self._children:
+            if child.role.on_demand and child.role.name in names:
+                child.requested = True
+                child.due = time.monotonic() if math.isinf(child.due) else child.due
+
     def _pause_s(self) -> float | None:
         if any(child.pid and not child.ready and child.role.check for child in self._children):
             return POLL_S
-        waiting = [child.due for child in self._children if not child.pid]
+        waiting = [child.due for child in self._children if not child.pid and not math.isinf(child.due)]
         return max(0.0, min(waiting) - time.monotonic()) if waiting else None
 
     def _check_ready(self) -> None:
@@ -175,6 +192,7 @@ class ProcessGroup:
         signal.pthread_sigmask(signal.SIG_SETMASK, was)
         os.close(writing)
         child.pid, child.ready_fd, child.ready, child.started = pid, reading, False, time.monotonic()
+        child.requested = False
         self._report()
 
     def _reap(self) -> None:
@@ -189,13 +207,15 @@ class ProcessGroup:
         now = time.monotonic()
         rests = status == RESTS
         child.failures = 0 if rests else 1 if now - child.started > SETTLED_S else child.failures + 1
-        wait_s = 0.0 if rests else restart_wait_s(child.failures)
+        rest_s = 0.0 if child.requested else math.inf
+        wait_s = rest_s if rests else restart_wait_s(child.failures)
         child.pid, child.ready, child.due = 0, False, now + wait_s
         _close_ready(child)
         if status == OUTDATED and not self._stops:
             self._outdated, self._stops = child.role.name, 1
-        if not self._stops and not rests:
-            self.say(f"{child.role.name} ended status={status}, starts again in {wait_s:.1f} s")
+        if not self._stops:
+            if not rests:
+                self.say(f"{child.role.name} ended status={status}, starts again in {wait_s:.1f} s")
             self._report()
 
     def _report(self) -> None:

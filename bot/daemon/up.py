@@ -15,7 +15,7 @@ from bot.bootstrap import Services, current
 from bot.daemon import web_server, workers
 from bot.daemon.child import RESTS, ProcessRole, Ready
 from bot.daemon.group import ProcessGroup
-from bot.daemon.standby import stand_by
+from bot.daemon.standby import Post, Roster
 from bot.github.app_manifest import WEBHOOK_PATH
 from bot.scheduler import ticker
 from bot.scheduler.queues import QueueName
@@ -64,12 +64,14 @@ class UnwritableHomeError(CardinalError):
 def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run everything until SIGTERM or SIGINT. Raises AlreadyUpError, ConfigError, AddressTakenError."""
     config = _prepared(environ, cwd, Config.require_github, say)
+    web_server.import_pages(config)
     with lock_file.hold_lock(config.home), web_server.bind(config) as listener:
         address = web_server.listen_address(listener)
+        roster = _roster(config, tuple(QueueName))
         roles = (
             *_redis(config),
             *web_roles(config, listener),
-            *_working(config, tuple(QueueName), tick=True),
+            *_working(config, tuple(QueueName), roster, tick=True),
         )
 
         def changed(pids: Mapping[str, int]) -> None:
@@ -77,7 +79,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 
         say(f"{program.of_home(config.home)} pid={os.getpid()} home={config.home}")
         say(_way_in(config, address))
-        ProcessGroup(roles, say, changed).run()
+        ProcessGroup(roles, say, changed, roster.requests).run()
     say("cardinal is down")
 
 
@@ -87,6 +89,7 @@ def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     Raises ChangingHomeError.
     """
     config = _prepared(environ, cwd, Config.require_web, say)
+    web_server.import_pages(config)
     with lock_file.hold_part(config.home), web_server.bind(config) as listener:
         say(_way_in(config, web_server.listen_address(listener)))
         ProcessGroup(web_roles(config, listener), say).run()
@@ -102,7 +105,8 @@ def work(
         if not embedded_redis.answers(client):
             raise NoRedisError(config.home)
         client.close()
-        ProcessGroup(_working(config, names, tick=tick), say).run()
+        roster = _roster(config, names)
+        ProcessGroup(_working(config, names, roster, tick=tick), say, requests=roster.requests).run()
 
 
 def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None], say: Say) -> Config:
@@ -172,39 +176,61 @@ def web_roles(config: Config, listener: socket) -> tuple[ProcessRole, ...]:
     )
 
 
-def _working(config: Config, names: tuple[QueueName, ...], *, tick: bool) -> tuple[ProcessRole, ...]:
-    """Return the workers, the ticker where it is wanted, and whoever sends the heartbeats of this host.
+def _roster(config: Config, names: tuple[QueueName, ...]) -> Roster:
+    """Return the workers of these queues, as they rest."""
+    host = host_name(config)
+    counts = {QueueName.CONTROL: CONTROL_WORKERS, QueueName.RUNS: config.run_workers}
+
+    def post(name: QueueName, number: int) -> Post:
+        queues = workers.queues_of(name, host)
+        eager = queues[:1] if name is QueueName.CONTROL and number > 1 else queues
+        return Post(f"{name}-{number}", eager, queues[len(eager) :], PATIENCE_S if number > 1 else 0.0)
+
+    return Roster([post(name, number) for name in names for number in range(1, counts.get(name, 1) + 1)])
+
+
+def _working(
+    config: Config, names: tuple[QueueName, ...], roster: Roster, *, tick: bool
+) -> tuple[ProcessRole, ...]:
+    """Return the workers, who stands by for them, the ticker where it is wanted, and whoever sends the
+    heartbeats of this host.
 
     A group without workers of runs sends none: other hosts would count on its places.
     """
     beats = QueueName.RUNS in names
-    working = _workers(config, names)
+    working = (*_workers(config, roster), _standby(config, roster)) if names else ()
     if tick:
         return (*working, _looped("ticker", partial(ticker.run_forever, beats=beats)))
     return (*working, _looped("heartbeat", ticker.beat_forever)) if beats else working
 
 
-def _workers(config: Config, names: tuple[QueueName, ...]) -> tuple[ProcessRole, ...]:
-    host = host_name(config)
-    counts = {QueueName.CONTROL: CONTROL_WORKERS, QueueName.RUNS: config.run_workers}
+def _standby(config: Config, roster: Roster) -> ProcessRole:
+    def run(ready: Ready) -> None:
+        ready()
+        roster.stand_by(embedded_redis.connect_redis(config))
 
-    def role(name: QueueName, number: int) -> ProcessRole:
+    return ProcessRole("standby", run)
+
+
+def _workers(config: Config, roster: Roster) -> tuple[ProcessRole, ...]:
+    host = host_name(config)
+
+    def role(name: str) -> ProcessRole:
+        kind = QueueName(name.rpartition("-")[0])
+
         def run(ready: Ready) -> None:
-            queues = workers.queues_of(name, host)
-            if name is QueueName.CONTROL and number == 1:  # sweeps and clean-up never let it rest
-                workers.work_queue(embedded_redis.connect_redis(config), name, ready, host=host)
-                return
-            ready()
-            eager = queues[:1] if name is QueueName.CONTROL else queues
+            roster.works(name)
             with embedded_redis.connect_redis(config) as redis:
-                patience_s = PATIENCE_S if number > 1 else 0.0
-                stand_by(redis, eager, patience_s=patience_s, slow=queues[len(eager) :])
-            workers.work_queue(embedded_redis.connect_redis(config), name, host=host, idle_s=IDLE_S)
+                if embedded_redis.answers(redis):  # else there is nothing to take
+                    workers.work_queue(
+                        embedded_redis.connect_redis(config), kind, ready, host=host, idle_s=IDLE_S
+                    )
+                roster.rests(redis, name)
             raise SystemExit(RESTS)
 
-        return ProcessRole(f"{name}-{number}", run)
+        return ProcessRole(name, run, on_demand=True)
 
-    return tuple(role(name, number) for name in names for number in range(1, counts.get(name, 1) + 1))
+    return tuple(role(post.name) for post in roster.posts)
 
 
 def _looped(name: str, loop: Callable[[Services, threading.Event], None]) -> ProcessRole:

@@ -16,10 +16,12 @@ from bot.scheduler import delivery_wakeups
 from bot.system import redis as embedded_redis
 from bot.system.clock import utc_now
 from bot.system.config import Config
+from bot.web.api.operation import OPERATIONS
 from bot.web.app import make_app, make_door
 from bot.web.connections import MAX_CONNECTIONS, MAX_HELD_BYTES, ConnectionLimits, Connections
 from bot.web.live.streams import Streams
 from bot.web.mcp.door import McpDoor
+from bot.web.pages import PAGES
 from bot.web.webhook import MAX_BYTES
 from bot.web.wsgi import Bridge
 from ledger.errors import CardinalError
@@ -57,6 +59,13 @@ def listen_address(listener: socket.socket) -> str:
     """Return the address that people and the forge can use."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def import_pages(config: Config) -> None:
+    """Import all pages, so that web processes share them: their models take long to build."""
+    if config.public_url:
+        for registry in (PAGES, OPERATIONS):
+            dict(registry.all())
 
 
 def serve_web(config: Config, listener: socket.socket, ready: Callable[[], None]) -> None:

@@ -65,6 +65,9 @@ CALLED: Mapping[QueueName, tuple[str, ...]] = {
     QueueName.ASSIST: ("publish",),
     QueueName.RUNS: ("execute",),
 }
+# Each minute wakes these, whatever happens: after them alone a worker does not wait for more.
+ROUTINE = frozenset(f"{JOBS}.{name}" for name in ("sweep_board", "recover_deliveries", "tidy", "examine"))
+ROUTINE_IDLE_S = 1
 TOGETHER = (f"{JOBS}.ingest", f"{JOBS}.sync_card")  # they take any number of ids
 NOTICED_S = (
     60  # after this long Redis forgets a worker that shows no sign of life; half-open connections end, too
@@ -88,15 +91,18 @@ class _Prompt(BaseWorker):
     calls: Calls = MappingProxyType({})
     max_connection_wait_time = 1.0  # RQ would wait up to a minute for a Redis that is back in a second
     listening: Ready | None = None
+    only_routine = True  # so far
     beaten = -math.inf  # when it showed a sign of life
 
     def dequeue_job_and_maintain_ttl(
         self, timeout: int | None, max_idle_time: int | None = None
     ) -> tuple[Job, Queue] | None:
-        """Report that the worker listens, then wait for a job."""
+        """Report that the worker listens, then wait for a job: less long when all that it did was routine."""
         if self.listening is not None:
             self.listening()
             self.listening = None
+        if max_idle_time is not None and self.only_routine:
+            max_idle_time = min(max_idle_time, ROUTINE_IDLE_S)
         while True:
             try:
                 return super().dequeue_job_and_maintain_ttl(timeout, max_idle_time)
@@ -137,6 +143,7 @@ class _Prompt(BaseWorker):
         if call is None or function is None:
             log.error("job refused queue=%s function=%.200r", queue.name, call and call.function)
             return None
+        self.only_routine = self.only_routine and call.function in ROUTINE
         return partial(function, *call.arguments)
 
     def carry_out(self, queue: Queue, job: Job, do: Callable[[], object]) -> None:

@@ -11,7 +11,7 @@ from tests.bench.boards import COLUMNS
 from tests.bench.figures import Figure
 from tests.bench.world import running
 
-SETTLE_S, BARELY_S = up.IDLE_S + 10, 5  # until workers that had something to do stand by
+SETTLE_S, BARELY_S = 2 * up.IDLE_S + 15, 5  # until workers that had something to do have ended
 WATCHED_S, BRIEFLY_S = 30, 2
 MB = 1024 * 1024
 BOARDS, FEW_BOARDS = 20, 2

@@ -35,7 +35,7 @@ KILLS: Mapping[str, Plot] = {
         _kills("web", victims.web, "refining")
         + _kills("ticker", victims.part("ticker"), "planning")
         + _kills("run process", victims.run_child, "working")
-        + _kills("control worker", victims.part("control-2"), "the question is being posted")
+        + _kills("standby", victims.part("standby"), "the question is being posted")
         + _kills("run worker", victims.run_worker, "validating")
         + (answer_held("pull:"),)
         + _kills("cardinal up", victims.up, "second run")
@@ -68,7 +68,7 @@ KILLS: Mapping[str, Plot] = {
     "ticker and control": Plot(
         _kills("control worker", victims.part("control-1"), "refining")
         + _kills("ticker", victims.part("ticker"), "planning")
-        + _kills("control worker", victims.part("control-2"), "the question is being posted")
+        + _kills("standby", victims.part("standby"), "the question is being posted")
         + _kills("ticker", victims.part("ticker"), "validating", "second run")
         + _kills("control worker", victims.part("control-1"), "merging")
     ),

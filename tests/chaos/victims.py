@@ -66,10 +66,12 @@ def redis(cardinal: Cardinal) -> Repaired:
 
 
 def redis_with_waiting_jobs(cardinal: Cardinal) -> Repaired:
-    """Kill Redis while wake-ups wait in its queues: their workers are stopped until then."""
+    """Kill Redis while wake-ups wait in its queues: workers, and who starts them, are stopped until then."""
     config = configuration.read(cardinal.environment, cardinal.root / "operator")
     client = embedded_redis.connect_redis(config)
-    workers = [cardinal.pid(name) for name in ("publish-1", "control-1", "control-2")]
+    workers = [cardinal.pid("standby")]
+    os.kill(workers[0], signal.SIGSTOP)
+    workers += [pid for name, pid in cardinal.parts().items() if name.startswith(("publish-", "control-"))]
     for pid in workers:
         os.kill(pid, signal.SIGSTOP)
     try:

@@ -36,7 +36,7 @@ WORDS = {
 
 
 def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActResult:
-    """Send the parts that are still news. After a crash it is sent again only where the same notice is known as such."""
+    """Send the parts that are still news; after a crash only where a repeated notice is known as such."""
     try:
         subscriber = subscribers.read(context.config.home).get(intent.name)
     except SubscribersError as error:

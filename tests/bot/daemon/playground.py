@@ -14,6 +14,8 @@ from bot.scheduler.queues import QueueName
 from bot.system import config, redis
 from ledger.errors import OutdatedError
 
+ASKS: list[int] = []  # a pipe to the group
+
 
 def note(path: str, text: str) -> None:
     """Append one line; lines of several processes do not mix."""
@@ -71,12 +73,22 @@ def _lose(folder: str, name: str, _ready: Ready) -> None:
     raise OutdatedError("1.0", "2.0")
 
 
-def _rest(folder: str, name: str, ready: Ready) -> None:
+def _rest(folder: str, name: str, _ready: Ready) -> None:
+    """Rest at once, the first two times with a wish to start again."""
+    note(f"{folder}/{name}", str(os.getpid()))
+    if len(Path(f"{folder}/{name}").read_text().split()) < 3:
+        os.write(ASKS[1], f"{name}\n".encode())
+    raise SystemExit(RESTS)
+
+
+def _ask(folder: str, name: str, ready: Ready) -> None:
+    """Ask for those that rest: now, and at SIGUSR1."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR1})
     note(f"{folder}/{name}", str(os.getpid()))
     ready()
-    if len(Path(f"{folder}/{name}").read_text().split()) < 4:
-        raise SystemExit(RESTS)
-    signal.pause()
+    while True:
+        os.write(ASKS[1], b"nobody\nrest-1\n")
+        signal.sigwait({signal.SIGUSR1})
 
 
 def _say(line: str) -> None:
@@ -85,15 +97,18 @@ def _say(line: str) -> None:
 
 
 def main(folder: str, *kinds: str) -> None:
-    """Run a group of `kinds` (live, refuse, break, lose, rest), each noting its pids in `folder`."""
-    does = {"live": _live, "refuse": _refuse, "break": _break, "lose": _lose, "rest": _rest}
+    """Run a group of `kinds` (live, refuse, break, lose, ask, rest), each noting its pids in `folder`."""
+    does = {"live": _live, "refuse": _refuse, "break": _break, "lose": _lose, "ask": _ask, "rest": _rest}
+    ASKS[:] = os.pipe()
 
     def role(kind: str, number: int) -> ProcessRole:
         name = f"{kind}-{number}"
-        return ProcessRole(name, lambda ready: does[kind](folder, name, ready), ground=number == 0)
+        do, first, rests = does[kind], number == 0, kind == "rest"
+        return ProcessRole(name, lambda ready: do(folder, name, ready), ground=first, on_demand=rests)
 
     try:
-        ProcessGroup([role(kind, number) for number, kind in enumerate(kinds)], _say, lambda pids: None).run()
+        roles = [role(kind, number) for number, kind in enumerate(kinds)]
+        ProcessGroup(roles, _say, lambda pids: None, ASKS[0]).run()
     except OutdatedGroupError as error:
         _say(str(error))
     _say("down")

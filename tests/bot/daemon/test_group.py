@@ -128,12 +128,17 @@ def test_a_child_that_breaks_is_tried_again_more_and_more_slowly(tmp_path: Path)
     assert any("broken on purpose" in line for line in said)
 
 
-def test_a_child_that_rests_is_replaced_at_once_and_without_a_word(tmp_path: Path) -> None:
-    with running(tmp_path, "live", "rest") as process:
-        until(lambda: len(pids(tmp_path, "rest-1")) == 4, "it was replaced three times")
+def test_a_child_that_rests_starts_again_when_it_is_asked_for(tmp_path: Path) -> None:
+    with running(tmp_path, "ask", "rest") as process:
+        until(lambda: len(pids(tmp_path, "rest-1")) == 3, "it was asked for while it ended")
+        until(lambda: not any(map(alive, pids(tmp_path, "rest-1"))), "it rests")
+        psutil.Process(pids(tmp_path, "ask-0")[0]).send_signal(signal.SIGUSR1)
+        until(lambda: len(pids(tmp_path, "rest-1")) == 4, "it was asked for while it rested")
+        until(lambda: not any(map(alive, pids(tmp_path, "rest-1"))), "it rests")
         process.send_signal(signal.SIGTERM)
         assert not [line for line in lines(process, "down") if "ended" in line]
         assert process.wait(60) == 0
+    assert len(pids(tmp_path, "rest-1")) == 4
 
 
 def test_others_start_after_what_they_stand_on(tmp_path: Path) -> None:
