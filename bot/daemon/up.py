@@ -35,6 +35,7 @@ from runner.gateway.control import link
 
 CONTROL_WORKERS = 2
 IDLE_S = 30  # after this long without a job a worker gives its memory back, and stands by
+WORK_NICE = 5  # of workers: GitHub waits 10 s for the web server's answer, and never delivers again
 PATIENCE_S = 0.05  # that a wake-up waits for the first worker before another one helps
 PROBE_BYTES = 64 * 1024  # that a start has to find room for
 
@@ -219,6 +220,7 @@ def _workers(config: Config, roster: Roster) -> tuple[ProcessRole, ...]:
         kind = QueueName(name.rpartition("-")[0])
 
         def run(ready: Ready) -> None:
+            os.nice(WORK_NICE)
             roster.works(name)
             with embedded_redis.connect_redis(config) as redis:
                 if embedded_redis.answers(redis):  # else there is nothing to take
