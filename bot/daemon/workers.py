@@ -74,7 +74,7 @@ NOTICED_S = (
 )
 
 BEAT_S = 10
-RUN_NICE = 3  # more than its worker, of runs here: what people do goes first, and a drag must not wait for other cards' work
+RUN_NICE = 3  # of runs, beyond their worker: a drag must not wait for the work of other cards
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
 Ready = Callable[[], None]
