@@ -114,7 +114,7 @@ def check_commit(
     name, rules = clone.policy_column(cloned, column)
     say(clean(f"{cloned.commit[:SHORT]}, by {cloned.source} and the column {name}"))
     if cloned.uncommitted:
-        say("What is not committed is not checked.")
+        say("Uncommitted changes are not checked.")
     judged = JudgedCommit(cloned, guard_violations(cloned, *published), [], fast)
     for violation in judged.violations[:MAX_VIOLATIONS]:
         word = "asks a person about" if violation.action == "ask" else "refuses"

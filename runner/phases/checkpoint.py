@@ -230,7 +230,10 @@ def _store(run: RunContext) -> BlobStore:
 
 @dataclass(slots=True)
 class Brought:
-    """The stored parts of a checkpoint. `exact`: the run did nothing since. `head` is empty without files."""
+    """The stored parts of a checkpoint. `exact`: the run did nothing since. `head` is empty without files.
+
+    `refused`: the store gave an error.
+    """
 
     row: CheckpointRow
     exact: bool
@@ -238,6 +241,7 @@ class Brought:
     files: str = ""
     session: FileIO | None = None
     missing: list[str] = field(default_factory=list)
+    refused: bool = False
 
 
 def bring(run: RunContext) -> Brought | None:
@@ -258,9 +262,9 @@ def bring(run: RunContext) -> Brought | None:
     if not published:
         _bring_files(run, brought)
     if row.session:
-        brought.session = _fetched(run, row.session, "the session", brought.missing)
+        brought.session = _fetched(run, row.session, "the session", brought)
     if brought.session is None and not (brought.head and row.bundle):
-        if brought.missing:
+        if brought.refused:
             _tell(run, f"Nothing came from host {row.host}: {'; '.join(brought.missing)}.")
         return None  # what GitHub has is as much
     brought.exact = brought.exact and brought.session is not None  # who remembers nothing does it again
@@ -272,7 +276,7 @@ def bring(run: RunContext) -> Brought | None:
 def _bring_files(run: RunContext, brought: Brought) -> None:
     row, name = brought.row, run.order.run_id
     if row.bundle:
-        file = _fetched(run, row.bundle, "commits and files", brought.missing)
+        file = _fetched(run, row.bundle, "commits and files", brought)
         if file is None:
             return
         bundle = run.order.places.mirrors / f"{name}-{run.log.generation}.bundle"
@@ -296,7 +300,7 @@ def _bring_files(run: RunContext, brought: Brought) -> None:
                 run.mirror.remember(f"{name}-{ref}", commit)
 
 
-def _fetched(run: RunContext, digest: str, what: str, missing: list[str]) -> FileIO | None:
+def _fetched(run: RunContext, digest: str, what: str, brought: Brought) -> FileIO | None:
     """Return the blob; while the store is away, for as long as a start waits for GitHub, ask again."""
     waits = False
 
@@ -317,10 +321,11 @@ def _fetched(run: RunContext, digest: str, what: str, missing: list[str]) -> Fil
         file = credentials_served(get, run.log.beat_or_stop)
     except (StoreError, RemoteAwayError) as error:
         why = error.__cause__ if isinstance(error, RemoteAwayError) else error
-        missing.append(f"{what}: {one_line(str(why), _WHY_CHARS)}")
+        brought.missing.append(f"{what}: {one_line(str(why), _WHY_CHARS)}")
+        brought.refused = True
         return None
     if file is None:
-        missing.append(f"{what}: the store of this host does not have it")
+        brought.missing.append(f"{what}: the store of this host does not have it")
     return file
 
 

@@ -41,7 +41,7 @@ def test_nothing_goes_on_after_a_step_that_failed(tmp_path: Path, fails: str, be
     assert len(steps(tmp_path, "copy.db", fails)) == begun
 
 
-@pytest.mark.parametrize(("how", "error"), [("hold", AlreadyUpError), ("hold_part", PartsUpError)])
+@pytest.mark.parametrize(("how", "error"), [("hold_lock", AlreadyUpError), ("hold_part", PartsUpError)])
 def test_nothing_is_installed_under_a_cardinal_that_runs(
     tmp_path: Path, how: str, error: type[Exception]
 ) -> None:

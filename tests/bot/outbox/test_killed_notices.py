@@ -30,7 +30,7 @@ __all__ = ["receiver"]
 MOMENTS = [
     (("begin", "call"), (1, 1, 1)),  # before it is recorded that one is sent
     (("begin", "return"), (0, 1, 1)),
-    (("deliver", "return"), (1, 2, 2)),  # the service has it
+    (("send_to", "return"), (1, 2, 2)),  # the service has it
 ]
 
 

@@ -197,7 +197,7 @@ def said(past: Past, *events: Event) -> Said:
         run_comment.write(alone),
         report.write(story),
         shown,
-        card_status(POLICY, snapshot, START),
+        card_status(POLICY, snapshot),
         audit,
         run_story.stop_account(story),
     )

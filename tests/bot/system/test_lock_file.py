@@ -20,7 +20,7 @@ with getattr(lock_file, sys.argv[2])(Path(sys.argv[1])):
 """
 
 
-def hold_elsewhere(home: Path, how: str = "hold") -> "subprocess.Popen[str]":
+def hold_elsewhere(home: Path, how: str = "hold_lock") -> "subprocess.Popen[str]":
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(home), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

@@ -77,8 +77,8 @@ def test_what_was_put_is_got_again_and_listed_until_it_is_deleted(make: Make, ra
 AGES = """\
 import hashlib, io, json, pathlib, sys
 from runner.run.run_spec import StoreSpec
-from runner.artifacts.opening import opened
-store = opened(StoreSpec(**json.loads(sys.argv[1])), pathlib.Path("."))
+from runner.artifacts.opening import open_store
+store = open_store(StoreSpec(**json.loads(sys.argv[1])), pathlib.Path("."))
 digest = hashlib.sha256(b"").hexdigest()
 store.put(io.BytesIO(), digest)
 print(json.dumps([store.age_s(digest), *(blob.age_s for blob in store.listing() if blob.name == digest)]))

@@ -56,7 +56,7 @@ def test_it_registers_installs_and_makes_the_board_ready(town: Town) -> None:
     assert "An agent" in town.columns()["In Progress"]
     assert town.columns()["Todo"] == ""
     assert "--columns makes them" in said
-    assert "https://cardinal.example.com will show what runs leave" in said
+    assert "https://cardinal.example.com will show files of runs" in said
     assert "`cardinal up` starts it" in said
     assert not (town.home / "setup.json").exists()
 

@@ -194,6 +194,6 @@ def test_what_could_tell_of_a_hidden_repository_is_not_shown_and_that_is_said(pa
     secret = CardId("S")
     happens(pages, CardSeen(secret, board_id, "", "acme/secret", *rest), CardArchived(secret, "archived"))
     shown = bob.get("/health").text
-    assert "What stands still on 1 board of yours is not shown" in shown
+    assert "Standstills on 1 board of yours are not shown" in shown
     for text in ("write run comment", "deliveries that wait", "cardinal replay", "acme/secret", NOTHING):
         assert text not in shown

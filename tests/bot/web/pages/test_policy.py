@@ -54,7 +54,7 @@ def test_the_policy_in_force_is_said_with_what_each_setting_means(pages: Pages) 
         "<td><bdi>board.limits.runs_per_repository</bdi><br>",
         "<td><bdi>repository.guardrails.protect</bdi><br>",
         "A newer file is not in force",
-        "What changed when it came into force",
+        "Changes when it came into force",
         "<li><bdi>budget_usd</bdi>: <bdi>2.0</bdi> → <bdi>7.5</bdi></li>",
         "<bdi>instructions</bdi>: <bdi>none</bdi> → <bdi>&lt;b&gt;</bdi>",
         "/blob/",
