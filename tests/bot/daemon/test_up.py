@@ -75,9 +75,9 @@ def up(environ: dict[str, str], cwd: Path, *words: str, parts: Collection[str] =
         for line in process.stdout:
             if " ready " in line:
                 ready.add(line.split()[0])
-            if ready == parts:
+            if ready.issuperset(parts):  # workers come when a tick or a delivery wants one
                 break
-        assert ready == parts
+        assert ready.issuperset(parts)
         yield process
     finally:
         process.kill()
@@ -103,7 +103,7 @@ def everyone(process: Warm) -> list[int]:
 def test_it_stops_clean_and_leaves_nothing(environ: dict[str, str], tmp_path: Path, config: Config) -> None:
     with up(environ, tmp_path) as process:
         found = seen(config)
-        assert set(found.parts) == PARTS
+        assert set(found.parts) >= PARTS
         assert all(alive(pid) for pid in found.parts.values())
         assert post(found.address, "d-1") == 202
         pids = everyone(process)
@@ -133,7 +133,7 @@ def test_every_part_that_is_killed_comes_back(
 
         def all_new() -> bool:
             now = seen(config).parts
-            return set(now) == PARTS and not set(now.values()) & set(before.values())
+            return set(now) >= PARTS and not set(now.values()) & set(before.values())
 
         until(all_new, "all have started again")
         until(lambda: embedded_redis.answers(embedded_redis.connect_redis(config)), "Redis answers")
