@@ -44,7 +44,7 @@ def clone_option(help_text: str) -> Callable[[C], C]:
 
 
 def show(value: object, *, as_json: bool, text: Callable[[], Iterable[str]]) -> None:
-    """Print `found` as JSON, or the lines that `text` makes of it."""
+    """Print the value as JSON, or the lines that `text` makes of it."""
     if as_json:
         click.echo(json.dumps(_simple(value), indent=2))
         return

@@ -74,7 +74,8 @@ def _list(as_json: bool) -> None:
 @click.option(
     "--weight", type=click.IntRange(1, MAX_WEIGHT), default=1, show_default=True, help="Its share of workers."
 )
-def _add(board: BoardAddress, home: str, weight: int) -> None:
+@json_option
+def _add(board: BoardAddress, home: str, weight: int, as_json: bool) -> None:
     """Serve one more board; or change how one is served.
 
     The App must be installed at its owner. Every host of this ledger works for it from then on.
@@ -89,12 +90,15 @@ def _add(board: BoardAddress, home: str, weight: int) -> None:
     wanted = ServedBoard(*board, home, weight=weight)
     with _services() as services:
         served.add_board(services, wanted)
-    click.echo(f"{board} is served; its policy is in {wanted.home_repository}")
+    about = {"board": str(board), "policy_repository": wanted.home_repository, "weight": weight}
+    said = f"{board} is served; its policy is in {wanted.home_repository}"
+    show(about, as_json=as_json, text=lambda: (said,))
 
 
 @command.command("remove")
 @click.argument("board", type=BoardParameter(), metavar="OWNER/NUMBER")
-def _remove(board: BoardAddress) -> None:
+@json_option
+def _remove(board: BoardAddress, as_json: bool) -> None:
     """Serve the board no more. Its cards stay as they are; runs that wait there are not started.
 
     \b
@@ -103,7 +107,7 @@ def _remove(board: BoardAddress) -> None:
     """
     with _services() as services:
         served.remove_board(services, board)
-    click.echo(f"{board} is not served any more")
+    show({"removed": str(board)}, as_json=as_json, text=lambda: (f"{board} is not served any more",))
 
 
 def _services() -> Services:

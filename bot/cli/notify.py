@@ -60,9 +60,10 @@ def command() -> None:
 )
 @click.option("--escalate-to", default="", metavar="NAME", help="Who gets questions that nobody answers.")
 @click.option("--after-hours", default=4, show_default=True, help="Hours until then.")
+@json_option
 def _add(
     name: str, kinds: tuple[str, ...], boards: tuple[str, ...], quiet: str, time_zone: str, digest: int,
-    escalate_to: str, after_hours: int, *, channel: bool, mine: bool,
+    escalate_to: str, after_hours: int, *, channel: bool, mine: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Subscribe a person, by GitHub login, or a channel.
 
@@ -90,7 +91,8 @@ def _add(
     if escalate_to:
         _require(known, escalate_to)
     subscribers.write(_folder(), known)
-    click.echo(f"{clean(name)} gets notices: `cardinal notify test {clean(name)}` sends the first")
+    said = f"{clean(name)} gets notices: `cardinal notify test {clean(name)}` sends the first"
+    show(_document(name, subscriber), as_json=as_json, text=lambda: (said,))
 
 
 @command.command("list")
@@ -103,11 +105,13 @@ def _list(as_json: bool) -> None:
       cardinal notify list --json
     """
     known = subscribers.read(_folder())
-    documents = [
-        {"name": name, **it.model_dump(mode="json", exclude={"address"})} for name, it in known.items()
-    ]
+    documents = [_document(name, it) for name, it in known.items()]
     rows = (_row(name, subscriber) for name, subscriber in known.items())
     show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="nobody gets notices"))
+
+
+def _document(name: str, it: Subscriber) -> dict[str, object]:
+    return {"name": name, **it.model_dump(mode="json", exclude={"address"})}
 
 
 def _row(name: str, it: Subscriber) -> tuple[str, ...]:
@@ -124,7 +128,8 @@ def _row(name: str, it: Subscriber) -> tuple[str, ...]:
 
 @command.command("remove")
 @click.argument("name")
-def _remove(name: str) -> None:
+@json_option
+def _remove(name: str, as_json: bool) -> None:
     """Send nothing to NAME any more.
 
     \b
@@ -134,12 +139,13 @@ def _remove(name: str) -> None:
     known = subscribers.read(_folder())
     _require(known, name)
     subscribers.write(_folder(), {other: it for other, it in known.items() if other != name})
-    click.echo(f"{clean(name)} gets no notices any more")
+    show({"removed": name}, as_json=as_json, text=lambda: (f"{clean(name)} gets no notices any more",))
 
 
 @command.command("test")
 @click.argument("name")
-def send(name: str) -> None:
+@json_option
+def send(name: str, as_json: bool) -> None:
     """Send a notice to NAME now.
 
     \b
@@ -154,7 +160,7 @@ def send(name: str) -> None:
         raise NotifyError(str(error)) from error
     if not accepted:
         raise NotifyError(f"the service of {clean(name)} did not accept it: check address and network")
-    click.echo(f"sent to {clean(name)}")
+    show({"sent": name}, as_json=as_json, text=lambda: (f"sent to {clean(name)}",))
 
 
 def _require(known: dict[str, Subscriber], name: str) -> Subscriber:

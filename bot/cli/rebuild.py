@@ -5,6 +5,7 @@ from functools import partial
 import click
 
 from bot.cli import _home
+from bot.cli._show import json_option, show
 from ledger.lifecycle import again, upgrade_backup
 from ledger.lifecycle.open import connect
 from ledger.lifecycle.upgrade import upgrade_ledger
@@ -16,7 +17,8 @@ from ledger.lifecycle.upgrade import upgrade_ledger
     is_flag=True,
     help="Give the ledger back to this version, where a later one took it over; that one is refused then.",
 )
-def command(take_back: bool) -> None:
+@json_option
+def command(take_back: bool, as_json: bool) -> None:
     """Fold all views again from the events.
 
     Everything works on meanwhile. One that was killed is gone on with.
@@ -28,17 +30,18 @@ def command(take_back: bool) -> None:
     """
     config = _home.settings()
     _home.require_ledger(config)
+    say = partial(click.echo, err=as_json)
+
+    def report(position: int, last: int) -> None:
+        say(f"{position} of {last} events are folded")
+
     if not take_back:
-        again.fold_again(config.database_url, _say)
-        click.echo("all views are folded again")
+        again.fold_again(config.database_url, report)
+        show({"folded": True}, as_json=as_json, text=lambda: ("all views are folded again",))
         return
     engine = connect(config.database_url)
     try:
-        upgrade_ledger(engine, _say, before=partial(upgrade_backup.back_up, say=click.echo), back=True)
+        upgrade_ledger(engine, report, before=partial(upgrade_backup.back_up, say=say), back=True)
     finally:
         engine.dispose()
-    click.echo("the ledger is this version's")
-
-
-def _say(position: int, last: int) -> None:
-    click.echo(f"{position} of {last} events are folded")
+    show({"taken_back": True}, as_json=as_json, text=lambda: ("the ledger is this version's",))

@@ -57,7 +57,8 @@ def command() -> None:
 @click.option(
     "--days", type=click.IntRange(1, 365), default=30, show_default=True, help="It ends after them."
 )
-def _add(name: str, login: str, scope: str, days: int) -> None:
+@json_option
+def _add(name: str, login: str, scope: str, days: int, as_json: bool) -> None:
     """Make a token, and print it: nobody can print it again.
 
     \b
@@ -73,7 +74,7 @@ def _add(name: str, login: str, scope: str, days: int) -> None:
     except NotFoundError as error:
         raise UnknownAccountError(login) from error
     with _home.open_for_writing() as db:
-        text, _ = api_tokens.make(
+        text, row = api_tokens.make(
             db,
             clean(name)[:MAX_NAME],
             login=exact,
@@ -82,7 +83,7 @@ def _add(name: str, login: str, scope: str, days: int) -> None:
             now=now,
             lives=timedelta(days=days),
         )
-    click.echo(text)
+    show({**asdict(row), "token": text}, as_json=as_json, text=lambda: (text,))
 
 
 @command.command("list")
@@ -118,7 +119,8 @@ def _list(as_json: bool) -> None:
 
 @command.command("revoke")
 @click.argument("token_id", metavar="ID")
-def _revoke(token_id: str) -> None:
+@json_option
+def _revoke(token_id: str, as_json: bool) -> None:
     """End a token at once.
 
     \b
@@ -129,4 +131,4 @@ def _revoke(token_id: str) -> None:
         ended = api_tokens.revoke(db, token_id, utc_now())
     if not ended:
         raise UnknownTokenError(token_id)
-    click.echo(f"{clean(token_id)} opens nothing any more")
+    show({"revoked": token_id}, as_json=as_json, text=lambda: (f"{clean(token_id)} opens nothing any more",))
