@@ -29,12 +29,6 @@ from ledger.log import event_store
 from ledger.states import CardState
 from tests.bot.cli.conftest import AT, CARD, Cardinal, card, printed, queued
 
-# Commands that go on, ask people, or print a text of its own form: shell, YAML, a page, the audit's JSON.
-NO_JSON = {
-    *((name,) for name in ("demo", "images", "init", "mcp", "serve", "try", "up", "upgrade", "work")),
-    *(("audit", "export"), ("completion",), ("export",), ("help",), ("import",), ("policy", "propose")),
-}
-
 
 def leaves(group: Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
     """Yield every command that does something, with the words that call it."""
@@ -64,11 +58,6 @@ def test_every_command_has_help_with_examples_that_it_understands(
         assert examples, path
         for example in examples:
             command.make_context(path[-1], shlex.split(re.sub(r"( #|\)|>|<|\|).*", "", example)))
-
-
-def test_programs_read_the_output_of_every_command_that_has_a_result() -> None:
-    plain = {path for path, command in leaves() if "as_json" not in {it.name for it in command.params}}
-    assert plain == NO_JSON
 
 
 def test_help_of_no_command_is_refused_in_one_sentence(cardinal: Cardinal) -> None:
