@@ -127,22 +127,11 @@ def _show(redis: Redis, key: str, record: dict[Any, Any]) -> None:
     writes.execute()
 
 
-def _forget(redis: Redis, key: str) -> None:
-    """Take the process off the list, and those that were killed while they stood by: Redis keeps each name.
+def _forget_dead(redis: Redis) -> None:
+    """Take those off the list that were killed while they stood by: Redis keeps each name.
 
     One that lives lists itself again.
     """
-    redis.delete(key)
-    named = sorted(it for it in get_keys(connection=redis) if it.startswith(KEY))
-    reads = redis.pipeline(transaction=False)
-    for each in named:
-        reads.exists(each)
-    if gone := [each for each, there in zip(named, reads.execute(), strict=True) if not there]:
-        redis.srem(REDIS_WORKER_KEYS, *gone)
-
-
-def _forget_dead(redis: Redis) -> None:
-    """Take those off the list that were killed while they stood by: Redis keeps each name."""
     named = sorted(it for it in get_keys(connection=redis) if it.startswith(KEY))
     reads = redis.pipeline(transaction=False)
     for each in named:
