@@ -68,7 +68,9 @@ CALLED: Mapping[QueueName, tuple[str, ...]] = {
 # Each minute wakes these, whatever happens: after them alone a worker does not wait for more.
 ROUTINE = frozenset(f"{JOBS}.{name}" for name in ("sweep_board", "recover_deliveries", "tidy", "examine"))
 ROUTINE_IDLE_S = 1
-TOGETHER = (f"{JOBS}.ingest", f"{JOBS}.sync_card")  # they take any number of ids
+INGEST = f"{JOBS}.ingest"
+TOGETHER = (INGEST, f"{JOBS}.sync_card")  # they take any number of ids
+REST_S = 0.02  # between two groups of deliveries: a burst is worked off together, and others write meanwhile
 NOTICED_S = (
     60  # after this long Redis forgets a worker that shows no sign of life; half-open connections end, too
 )
@@ -166,16 +168,22 @@ class _Prompt(BaseWorker):
 class LaneWorker(_Prompt, SimpleWorker):
     """Does short jobs in its own process, one after the other; those that wait together by one call."""
 
+    rests_until = -math.inf
+
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Do the job."""
         call = _call_of(job)
         do = self.take(job, queue, *_marks(call))
         if do is not None and call is not None:
+            if call.function == INGEST:
+                time.sleep(max(self.rests_until - time.monotonic(), 0))
             if call.function in TOGETHER:
                 do = partial(do, *take_more(self.connection, queue.name, call.function))
             self.set_state(WorkerStatus.BUSY)
             self.carry_out(queue, job, do)
             self.set_state(WorkerStatus.IDLE)
+            if call.function == INGEST:
+                self.rests_until = time.monotonic() + REST_S
 
 
 class RunWorker(_Prompt, Worker):

@@ -10,7 +10,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 from rq.job import Job
 
-from bot.scheduler.queues import CONTROL, ECHOES, JOBS, MARK_S, mark_key, queue
+from bot.scheduler.queues import CONTROL, ECHOES, JOBS, MARK_S, mark_key, queue_key
 from ledger.ids import DeliveryId
 
 log = logging.getLogger(__name__)
@@ -34,13 +34,12 @@ def wake_ingestion(redis: Redis, deliveries: Sequence[tuple[DeliveryId, bool]]) 
 
     Nothing is added for one that is marked already: if that wake-up is lost, a tick finds the delivery.
     """
-    places = {name: queue(redis, name).key for name in (str(CONTROL), ECHOES)}
     keys: list[str] = []
     words: list[str | int | bytes] = [MARK_S]
     for delivery_id, by_app in deliveries:
         name, rq_id, label = ECHOES if by_app else str(CONTROL), str(uuid4()), f"ingest-{delivery_id}"
         call = json.dumps([f"{JOBS}.ingest", None, [delivery_id], {}])
-        keys += (mark_key(label), Job.key_for(rq_id), places[name])
+        keys += (mark_key(label), Job.key_for(rq_id), queue_key(name))
         words += (name, rq_id, label, zlib.compress(call.encode()))
     try:
         redis.eval(_ADD, len(keys), *keys, *words)

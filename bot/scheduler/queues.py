@@ -105,6 +105,11 @@ def kind_of(name: str) -> QueueName:
     return QueueName(name.partition(":")[0])
 
 
+def queue_key(name: str) -> str:
+    """Return the key of the queue's list in Redis."""
+    return f"{Queue.redis_queue_namespace_prefix}{name}"
+
+
 def queue(redis: Redis, name: str) -> Queue:
     """Return the RQ queue. Ids and arguments travel as JSON: unpickling would run foreign code."""
     kind_of(name)
@@ -134,7 +139,7 @@ def take_more(redis: Redis, name: str, function: str) -> tuple[str, ...]:
     """Take wake-ups of the same function that wait behind one another at the head of queue `name`, at most
     MAX_TOGETHER - 1; return their arguments.
     """
-    key = queue(redis, name).key
+    key = queue_key(name)
     ids = [rq_id.decode() for rq_id in cast("list[bytes] | None", redis.lpop(key, MAX_TOGETHER - 1)) or ()]
     reads = redis.pipeline(transaction=False)
     for rq_id in ids:
@@ -162,7 +167,7 @@ def _waits(redis: Redis, name: str, job_id: str) -> bool:
         return True
     where, _, rq_id = mark.decode().partition(" ")
     takers = (name, CONTROL, ECHOES) if name in (CONTROL, ECHOES) else (name,)
-    return where in takers and redis.lpos(queue(redis, where).key, rq_id) is not None
+    return where in takers and redis.lpos(queue_key(where), rq_id) is not None
 
 
 def request(redis: Redis, job: str, *args: str, name: str = QueueName.CONTROL) -> bool:

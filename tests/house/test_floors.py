@@ -19,6 +19,7 @@ WEB_AND_GITHUB = {
 MAY_SLEEP: dict[str, str] = {
     "bot/web/group_commit.py": "between two groups of wake-ups, REST_S, with nothing in hand",
     "bot/web/acting/record.py": "while somebody else's command has the card read, for at most PATIENCE_S",
+    "bot/daemon/workers.py": "between two groups of deliveries, for at most REST_S",
     "bot/daemon/standby.py": "RETRY_S while Redis is away, and PATIENCE_S with nothing in hand",
     "bot/runspec/retry.py": "while GitHub is away or wants fewer calls, with the run's claim in hand",
     "ledger/db/transactions.py": "between two looks whether it is this writer's turn, for at most WAIT_S",
