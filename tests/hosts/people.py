@@ -43,7 +43,7 @@ class Card:
             return next(iter(runs.of_card(db, card.card_id, limit=1)), None) if card else None
 
     def serve(self) -> bool:
-        """Approve its plan, answer its question, retry it where it gave up; return whether it is done."""
+        """Approve its plan, answer its question, retry it where it gave up; return whether its pull request is open."""
         run = self.run()
         if run is None:
             return False
@@ -53,7 +53,7 @@ class Card:
             self._say(run.question_id, f"/cardinal answer {ANSWER}")
         elif run.reason == GAVE_UP:  # its hosts were taken from it three times
             self._say(f"{run.run_id} again", "/cardinal retry")
-        return run.ending is Ending.SUCCEEDED
+        return run.ending is Ending.SUCCEEDED and bool(self.pulls())
 
     def state(self) -> str:
         """Return where it stands, for whoever reads why a play did not end."""
