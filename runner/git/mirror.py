@@ -75,6 +75,11 @@ class Mirror:
         self._listed: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._measured: dict[tuple[str, str], DiffStat] = {}
 
+    @property
+    def beat(self) -> Beat:
+        """What is called while git works."""
+        return self._beat
+
     def beating(self, beat: Beat) -> "Mirror":
         """Return the same mirror with another beat, for who must not be stopped."""
         same = copy(self)
