@@ -9,7 +9,7 @@ from pathlib import Path
 from sqlalchemy import Connection, Engine, make_url
 
 from bot.runspec.builder import artifact_places
-from bot.state.store_mark import marked
+from bot.runspec.store_mark import marked
 from bot.system import config as configuration
 from bot.system import lock_file, program
 from bot.system import redis as embedded_redis

@@ -33,7 +33,7 @@ class _Child:
     pid: int = 0
     ready_fd: int = -1
     ready: bool = False
-    heard: float = 0.0  # when it gave a sign of life
+    alive_at: float = 0.0  # when it gave its last sign of life
     failures: int = 0
     started: float = 0.0
     due: float = 0.0
@@ -148,12 +148,12 @@ class ProcessGroup:
                 if not os.read(child.ready_fd, 4096):
                     _close_ready(child)
                     continue
-                child.heard = now
+                child.alive_at = now
                 if not child.ready:
                     child.ready = True
                     self.say(f"{child.role.name} ready pid={child.pid}")
             if late:
-                child.heard = now
+                child.alive_at = now
 
     def _start_requested(self, names: Collection[str]) -> None:
         """Have the roles started that are requested; one that works still starts again once it rests."""
@@ -176,7 +176,7 @@ class ProcessGroup:
                 silent = f"gave no sign of life for {child.role.silent_s:.0f} s"
                 self.say(f"{child.role.name} {silent}: it is killed")
                 os.kill(child.pid, signal.SIGKILL)
-                child.heard = math.inf  # once
+                child.alive_at = math.inf  # once
 
     def _check_ready(self) -> None:
         for child in self._children:
@@ -274,7 +274,7 @@ def restart_wait_s(failures: int) -> float:
 
 def _silent_at(child: _Child) -> float:
     """Return when the silence of a child that works is too long."""
-    return child.heard + child.role.silent_s if child.ready else math.inf
+    return child.alive_at + child.role.silent_s if child.ready else math.inf
 
 
 def _close_ready(child: _Child) -> None:

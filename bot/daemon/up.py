@@ -39,7 +39,8 @@ CONTROL_WORKERS = 2
 IDLE_S = 30  # after this long without a job a worker gives its memory back, and stands by
 WORK_NICE = 5  # of workers: GitHub waits 10 s for the web server's answer, and never delivers again
 STANDBY_SILENT_S = 15.0  # as long as a Redis that does not answer keeps it silent, and more
-SILENT_S = 120.0  # of the others: a step of theirs, or a database that is away, may take its time
+WEB_SILENT_S = 60.0  # its loop waits for nothing
+TICKER_SILENT_S = 300.0  # each step may wait for the ledger's lock, one after the other
 PATIENCE_S = 0.05  # that a wake-up waits for the first worker before another one helps
 PROBE_BYTES = 64 * 1024  # that a start has to find room for
 
@@ -177,7 +178,9 @@ def web_roles(config: Config, listener: socket) -> tuple[ProcessRole, ...]:
     """Return the web processes: whichever is free first accepts from the socket that all share."""
     return tuple(
         ProcessRole(
-            f"web-{number}", lambda ready: web_server.serve_web(config, listener, ready), silent_s=SILENT_S
+            f"web-{number}",
+            lambda ready: web_server.serve_web(config, listener, ready),
+            silent_s=WEB_SILENT_S,
         )
         for number in range(1, config.web_processes + 1)
     )
@@ -253,7 +256,7 @@ def _looped(name: str, loop: Callable[[Services, threading.Event], None]) -> Pro
         ready()
         loop(services, stop)
 
-    return ProcessRole(name, run, silent_s=SILENT_S)
+    return ProcessRole(name, run, silent_s=TICKER_SILENT_S)
 
 
 class _Stop(threading.Event):

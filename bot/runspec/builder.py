@@ -17,9 +17,9 @@ from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
 from bot.runspec.committer import authorship_of
 from bot.runspec.policy_fields import from_policy, validation_of
+from bot.runspec.store_mark import marked
 from bot.state import policies as policies_in_force
 from bot.state import policy_names
-from bot.state.store_mark import marked
 from bot.system.config import Config
 from ledger.errors import LedgerError
 from ledger.events.run import CHECK

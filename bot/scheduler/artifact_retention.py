@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.runspec import builder
-from bot.state.store_mark import marked
+from bot.runspec.store_mark import marked
 from ledger.events.artifact import ArtifactDropped
 from ledger.log import event_store
 from ledger.queue import leases

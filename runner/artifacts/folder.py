@@ -84,23 +84,23 @@ class FolderStore:
         No two hosts may call it at the same time.
         """
         with self._reported("written"):
-            found = self._found_mark()
-            if not found:
+            mark = self._read_mark()
+            if not mark:
                 self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
-                found = uuid4().hex
-                (self._root / MARK).write_text(f"{found}\n", encoding="utf-8")
-            return found
+                mark = uuid4().hex
+                (self._root / MARK).write_text(f"{mark}\n", encoding="utf-8")
+            return mark
 
-    def _found_mark(self) -> str:
+    def _read_mark(self) -> str:
         try:
             return (self._root / MARK).read_text(encoding="utf-8").strip()
         except FileNotFoundError:
             return ""
 
     def _demand_mark(self, what: str) -> None:
-        if not self._mark or (found := self._found_mark()) == self._mark:
+        if not self._mark or (there := self._read_mark()) == self._mark:
             return
-        why = f"its file {MARK} is {'that of another store' if found else 'not there'}"
+        why = f"its file {MARK} is {'that of another store' if there else 'not there'}"
         remedy = (
             "mount the store there again; only where another folder is to be the store from now on:"
             f" echo {self._mark} > {self._root / MARK}"

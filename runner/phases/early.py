@@ -41,8 +41,8 @@ def publish_early(run: RunContext) -> str:
 def keep_live(run: RunContext, meanwhile: Beat) -> None:
     """Keep the work while the agent is at it, and publish its commits as `publish_early` does.
 
-    What is judged is a copy of HEAD in the mirror, and that is pushed by its id, whatever the agent does
-    then. `meanwhile` is called all the time, and may raise to end it.
+    A copy of HEAD in the mirror is judged, and pushed by its id, whatever the agent does then. `meanwhile` is
+    called all the time, and may raise to end it.
     """
     checkpoint_live(run, meanwhile)
     stage = run.stage

@@ -40,7 +40,7 @@ class Scales:
 
 @dataclass(slots=True)
 class CheckpointPace:
-    """When the next checkpoint is due, and what the last ones came to."""
+    """When the next checkpoint is due, and the results of the last ones."""
 
     due_at: float = 0.0  # 0 before the first turn
     said: str = ""

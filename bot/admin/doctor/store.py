@@ -7,7 +7,7 @@ from io import BytesIO
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok
 from bot.runspec import builder
-from bot.state.store_mark import marked
+from bot.runspec.store_mark import marked
 from runner.artifacts.backend import StoreError
 from runner.artifacts.opening import open_store
 

@@ -11,7 +11,7 @@ from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from bot.render.markdown import links
 from bot.runspec import builder
-from bot.state.store_mark import marked
+from bot.runspec.store_mark import marked
 from bot.web.site import parameters
 from bot.web.site.layout import Site, run_visible, when
 from ledger.events.artifact import OPERATORS

@@ -8,9 +8,9 @@ from flask import Response, make_response, render_template
 
 from bot.render.markdown import links
 from bot.runspec import builder
+from bot.runspec.store_mark import marked
 from bot.state import patches
 from bot.state.patches import KeptPatch
-from bot.state.store_mark import marked
 from bot.web.pages.artifacts import AWAY, DAMAGED
 from bot.web.site import parameters
 from bot.web.site.diff import DiffView, parse_patch

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from bot.runspec import builder
-from bot.state.store_mark import marked
+from bot.runspec.store_mark import marked
 from bot.web.api.jobs import RunName
 from bot.web.api.operation import ApiError, ApiRequest, not_found
 from bot.web.api.operations import list_artifacts
