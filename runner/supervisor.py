@@ -15,8 +15,8 @@ from runner.checks.places import tenancy
 from runner.gateway.control.claim import gateway_of, payer
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.phases.checkpoint import checkpoint, checkpoint_live, pace_of
-from runner.phases.early import publish_early
+from runner.phases.checkpoint import checkpoint, pace_of
+from runner.phases.early import keep_live, publish_early
 from runner.phases.guard import enforce_guards
 from runner.phases.investigate import investigate
 from runner.phases.prepare import prepare, take_in_again
@@ -121,7 +121,7 @@ def _carry_on(
             mirror,
             checkout,
             gateway,
-            keep=checkpoint_live,
+            keep=keep_live,
             pace=pace_of(order),
             payer=lambda model: payer(agent, model, providers),
             tool_secrets=tool_secrets,

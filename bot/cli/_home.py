@@ -8,6 +8,8 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, make_url
 
+from bot.runspec.builder import artifact_places
+from bot.runspec.store_mark import marked
 from bot.system import config as configuration
 from bot.system import lock_file, program
 from bot.system import redis as embedded_redis
@@ -22,6 +24,7 @@ from ledger.views import boards, cards, runs
 from ledger.views.boards import BoardRow
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
+from runner.artifacts.store import store_of
 
 ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<number>[0-9]{1,10})")
 
@@ -118,6 +121,13 @@ def open_for_writing() -> Iterator[Connection]:
     """Yield a connection that writes to the ledger in one transaction."""
     with ledger_opened() as engine, event_store.writing(engine) as db:
         yield db
+
+
+def read_blob(digest: str) -> bytes | None:
+    """Return a file of the store; None for a missing or damaged one. Raises StoreError."""
+    config = settings()
+    with ledger_opened() as engine:
+        return store_of(marked(artifact_places(config), engine)).read(digest)
 
 
 def find_card(db: Connection, name: str) -> CardRow:

@@ -7,12 +7,10 @@ import click
 
 from bot.cli import _home
 from bot.cli._show import ago, gone, json_option, show, table, text_block
-from bot.runspec.builder import artifact_places
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.lifecycle.private_files import write_file
 from ledger.views import artifacts
-from runner.artifacts.store import store_of
 
 HEADS = ("name", "kind", "bytes", "kept", "digest")
 SHORTEST = 6
@@ -74,7 +72,7 @@ def _content(run: str, digest: str, rows: tuple[artifacts.ArtifactRow, ...]) -> 
     (row,) = named.values()
     if row.dropped:
         raise NoArtifactError(run, digest, gone(row.dropped))
-    raw = store_of(artifact_places(_home.settings())).read(row.digest)
+    raw = _home.read_blob(row.digest)
     if raw is None:
         raise NoArtifactError(run, digest, "the file is gone from the store, or its disk has changed it")
     return raw

@@ -13,7 +13,6 @@ from bot.cli._show import ago, clean, gone, json_option, local_time, show, text_
 from bot.render.run import observations as texts
 from bot.render.run.folded_steps import fold_rows, without_echoes
 from bot.render.run.stages import used
-from bot.runspec.builder import artifact_places
 from bot.state import patches
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
@@ -47,7 +46,6 @@ from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
 from rules.runs.mode import INVESTIGATE, reason
 from rules.text import count, kind_of_run, state_word
-from runner.artifacts.store import store_of
 
 NOWHERE = "no column"
 MAX_LINES = 100
@@ -118,7 +116,7 @@ def _patch(name: str) -> str:
         kept = patches.newest(db, _home.find_run(db, name))
     if kept is None:
         raise NoPatchError(name, "nothing of it differs from its base, or nothing was kept yet")
-    raw = store_of(artifact_places(_home.settings())).read(kept.digest)
+    raw = _home.read_blob(kept.digest)
     if raw is None:
         where = f", kept on {kept.host}" if kept.host else ""
         raise NoPatchError(name, f"the store here does not have {kept.digest[:12]}{where}")

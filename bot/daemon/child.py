@@ -1,6 +1,7 @@
 """One process of a group: its role, a forked child's start in it, and its end."""
 
 import contextlib
+import math
 import os
 import signal
 import sys
@@ -12,6 +13,7 @@ from ledger.errors import CardinalError, NewerLedgerError, OutdatedError
 
 OUTDATED = 78  # status of a process that a newer version on its ledger ended; EX_CONFIG of sysexits.h
 RESTS = 79  # status of a process that had nothing to do: it starts again when it is asked for
+ALIVE_S = 10.0  # between two signs of life of those that are watched
 Ready = Callable[[], None]
 
 
@@ -19,8 +21,10 @@ Ready = Callable[[], None]
 class ProcessRole:
     """One process of a group. `run` is called in the child, with the function to call once it works.
 
-    A `ground` is started before the others and stopped after them. `check` tells from outside whether a role
-    is ready whose `run` becomes another program. A role `on_demand` is first started when somebody asks.
+    One with `silent_s` calls that again and again, and is killed and replaced when so long passes without it:
+    somebody stopped it, or it hangs. A `ground` is started before the others and stopped after them. `check`
+    tells from outside whether a role is ready whose `run` becomes another program. A role `on_demand` is
+    first started when somebody asks.
     """
 
     name: str
@@ -28,6 +32,7 @@ class ProcessRole:
     ground: bool = False
     check: Callable[[], bool] | None = None
     on_demand: bool = False
+    silent_s: float = math.inf
 
 
 def become(

@@ -19,6 +19,7 @@ GROUND_READY_S = 60.0
 STOP_S = 8.0  # between SIGTERM and SIGKILL
 STOP_GROUND_S = 1.5
 FIRST_WAIT_S, MAX_WAIT_S = 0.2, 10.0
+LATE_S = 1.0  # that this process may be late without having been stopped
 SETTLED_S = 30.0  # who lives this long starts again without a wait
 POLL_S = 0.02
 SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
@@ -32,6 +33,7 @@ class _Child:
     pid: int = 0
     ready_fd: int = -1
     ready: bool = False
+    alive_at: float = 0.0  # when it gave its last sign of life
     failures: int = 0
     started: float = 0.0
     due: float = 0.0
@@ -90,6 +92,7 @@ class ProcessGroup:
                 self._wait(self._pause_s())
                 self._reap()
                 self._check_ready()
+                self._kill_silent()
         finally:
             self._stops = max(1, self._stops)
             self._stop([child for child in self._children if not child.role.ground], STOP_S)
@@ -121,6 +124,7 @@ class ProcessGroup:
 
     def _wait(self, most_s: float | None) -> None:
         """Return after a signal, a word of a child, or `most_s` seconds."""
+        began = time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(self._pipe[0], selectors.EVENT_READ)
             if self.requests >= 0:
@@ -133,12 +137,23 @@ class ProcessGroup:
             os.read(self._pipe[0], 4096)
         if self.requests in readable:
             self._start_requested(os.read(self.requests, 4096).decode().split())
+        late = most_s is not None and time.monotonic() - began > most_s + LATE_S
+        self._hear_children(readable, late=late)
+
+    def _hear_children(self, readable: Collection[int], *, late: bool) -> None:
+        """Note signs of life; `late`: this process was stopped, and with it maybe all."""
+        now = time.monotonic()
         for child in self._children:
             if child.ready_fd in readable:
-                child.ready = os.read(child.ready_fd, 1) == b"1"
-                _close_ready(child)
-                if child.ready:
+                if not os.read(child.ready_fd, 4096):
+                    _close_ready(child)
+                    continue
+                child.alive_at = now
+                if not child.ready:
+                    child.ready = True
                     self.say(f"{child.role.name} ready pid={child.pid}")
+            if late:
+                child.alive_at = now
 
     def _start_requested(self, names: Collection[str]) -> None:
         """Have the roles started that are requested; one that works still starts again once it rests."""
@@ -150,8 +165,18 @@ class ProcessGroup:
     def _pause_s(self) -> float | None:
         if any(child.pid and not child.ready and child.role.check for child in self._children):
             return POLL_S
-        waiting = [child.due for child in self._children if not child.pid and not math.isinf(child.due)]
-        return max(0.0, min(waiting) - time.monotonic()) if waiting else None
+        times = [_silent_at(child) if child.pid else child.due for child in self._children]
+        due = min(times, default=math.inf)
+        return None if math.isinf(due) else max(0.0, due - time.monotonic())
+
+    def _kill_silent(self) -> None:
+        """Kill those that give no sign of life any more; they start again as all do that die."""
+        for child in self._children:
+            if child.pid and _silent_at(child) <= time.monotonic():
+                silent = f"gave no sign of life for {child.role.silent_s:.0f} s"
+                self.say(f"{child.role.name} {silent}: it is killed")
+                os.kill(child.pid, signal.SIGKILL)
+                child.alive_at = math.inf  # once
 
     def _check_ready(self) -> None:
         for child in self._children:
@@ -245,6 +270,11 @@ class ProcessGroup:
 def restart_wait_s(failures: int) -> float:
     """Return the seconds before a child that failed so often in a row starts again."""
     return min(MAX_WAIT_S, FIRST_WAIT_S * float(2 ** min(failures - 1, 10)))
+
+
+def _silent_at(child: _Child) -> float:
+    """Return when the silence of a child that works is too long."""
+    return child.alive_at + child.role.silent_s if child.ready else math.inf
 
 
 def _close_ready(child: _Child) -> None:

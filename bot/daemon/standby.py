@@ -4,7 +4,7 @@ import mmap
 import os
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -61,10 +61,10 @@ class Roster:
     def _place(self, name: str) -> int:
         return [post.name for post in self.posts].index(name)
 
-    def stand_by(self, redis: Redis) -> None:
+    def stand_by(self, redis: Redis, alive: Callable[[], None] = lambda: None) -> None:
         """Ask for the workers that rest and have a wake-up, without an end; each wake-up stays in its queue.
 
-        Redis lists this process as a worker.
+        `alive` is called at every look. Redis lists this process as a worker.
         """
         key = f"{KEY}{uuid4().hex[:12]}"
         record = {
@@ -78,6 +78,7 @@ class Roster:
         late: set[str] = set()  # that the last look found to be slow
         due = 0.0  # when Redis has to be told again
         while True:
+            alive()
             try:
                 if time.monotonic() >= due:
                     _show(redis, key, record)

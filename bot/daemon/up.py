@@ -1,9 +1,11 @@
 """`cardinal up`: web server, workers, ticks and Redis as one group of processes."""
 
 import errno
+import math
 import os
 import signal
 import threading
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -13,7 +15,7 @@ from types import FrameType
 
 from bot.bootstrap import Services, current
 from bot.daemon import web_server, workers
-from bot.daemon.child import RESTS, ProcessRole, Ready
+from bot.daemon.child import ALIVE_S, RESTS, ProcessRole, Ready
 from bot.daemon.group import ProcessGroup
 from bot.daemon.standby import Post, Roster
 from bot.github.app_manifest import WEBHOOK_PATH
@@ -36,6 +38,9 @@ from runner.gateway.control import link
 CONTROL_WORKERS = 2
 IDLE_S = 30  # after this long without a job a worker gives its memory back, and stands by
 WORK_NICE = 5  # of workers: GitHub waits 10 s for the web server's answer, and never delivers again
+STANDBY_SILENT_S = 15.0  # as long as a Redis that does not answer keeps it silent, and more
+WEB_SILENT_S = 60.0  # its loop waits for nothing
+TICKER_SILENT_S = 300.0  # each step may wait for the ledger's lock, one after the other
 PATIENCE_S = 0.05  # that a wake-up waits for the first worker before another one helps
 PROBE_BYTES = 64 * 1024  # that a start has to find room for
 
@@ -172,7 +177,11 @@ def _redis(config: Config) -> tuple[ProcessRole, ...]:
 def web_roles(config: Config, listener: socket) -> tuple[ProcessRole, ...]:
     """Return the web processes: whichever is free first accepts from the socket that all share."""
     return tuple(
-        ProcessRole(f"web-{number}", lambda ready: web_server.serve_web(config, listener, ready))
+        ProcessRole(
+            f"web-{number}",
+            lambda ready: web_server.serve_web(config, listener, ready),
+            silent_s=WEB_SILENT_S,
+        )
         for number in range(1, config.web_processes + 1)
     )
 
@@ -206,11 +215,10 @@ def _working(
 
 
 def _standby(config: Config, roster: Roster) -> ProcessRole:
-    def run(ready: Ready) -> None:
-        ready()
-        roster.stand_by(embedded_redis.connect_redis(config))
+    def run(alive: Ready) -> None:
+        roster.stand_by(embedded_redis.connect_redis(config), alive)
 
-    return ProcessRole("standby", run)
+    return ProcessRole("standby", run, silent_s=STANDBY_SILENT_S)
 
 
 def _workers(config: Config, roster: Roster) -> tuple[ProcessRole, ...]:
@@ -230,14 +238,14 @@ def _workers(config: Config, roster: Roster) -> tuple[ProcessRole, ...]:
                 roster.rests(redis, name)
             raise SystemExit(RESTS)
 
-        return ProcessRole(name, run, on_demand=True)
+        return ProcessRole(name, run, on_demand=True, silent_s=workers.SILENT_S.get(kind, math.inf))
 
     return tuple(role(post.name) for post in roster.posts)
 
 
 def _looped(name: str, loop: Callable[[Services, threading.Event], None]) -> ProcessRole:
     def run(ready: Ready) -> None:
-        stop = threading.Event()
+        stop = _Stop(ready)
 
         def on_signal(_number: int, _frame: FrameType | None) -> None:
             stop.set()
@@ -248,4 +256,19 @@ def _looped(name: str, loop: Callable[[Services, threading.Event], None]) -> Pro
         ready()
         loop(services, stop)
 
-    return ProcessRole(name, run)
+    return ProcessRole(name, run, silent_s=TICKER_SILENT_S)
+
+
+class _Stop(threading.Event):
+    """The stop of a loop, which gives a sign of life whenever it waits."""
+
+    def __init__(self, alive: Ready) -> None:
+        super().__init__()
+        self._alive, self._due = alive, 0.0
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Give the sign when it is due, then wait."""
+        if time.monotonic() >= self._due:
+            self._alive()
+            self._due = time.monotonic() + ALIVE_S
+        return super().wait(timeout)

@@ -4,6 +4,7 @@ import asyncio
 import resource
 import signal
 import socket
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -11,6 +12,7 @@ from types import FrameType
 
 import uvicorn
 
+from bot.daemon.child import ALIVE_S
 from bot.github.app_manifest import WEBHOOK_PATH
 from bot.scheduler import delivery_wakeups
 from bot.system import redis as embedded_redis
@@ -103,10 +105,17 @@ class UvicornServer(uvicorn.Server):
         self._ready()
 
     async def main_loop(self) -> None:
-        """Serve until a signal; set the answers' date each second. uvicorn's own looks ten times as often."""
+        """Serve until a signal; set the answers' date each second. uvicorn's own looks ten times as often.
+
+        `ready` is called every few seconds then, as a sign of life.
+        """
         signalled = asyncio.Event()
         self._wake = partial(asyncio.get_running_loop().call_soon_threadsafe, signalled.set)
+        alive_at = time.monotonic()
         while not await self.on_tick(0):
+            if time.monotonic() - alive_at >= ALIVE_S:
+                alive_at = time.monotonic()
+                self._ready()
             with suppress(TimeoutError):
                 await asyncio.wait_for(signalled.wait(), DATE_S)
 

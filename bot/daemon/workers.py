@@ -76,6 +76,8 @@ NOTICED_S = (
 )
 
 BEAT_S = 10
+# No job is silent longer, nor a wait for one; of runs each has its own watchdog.
+SILENT_S = {name: limit_s + 2 * NOTICED_S for name, limit_s in TIME_LIMIT_S.items() if limit_s > 0}
 RUN_NICE = 3  # of runs, beyond their worker: a drag must not wait for the work of other cards
 
 STOPS = (signal.SIGTERM, signal.SIGINT)
@@ -95,6 +97,7 @@ class _Prompt(BaseWorker):
     listening: Ready | None = None
     only_routine = True  # so far
     beaten = -math.inf  # when it showed a sign of life
+    alive: Ready | None = None  # tells its group of one
 
     def dequeue_job_and_maintain_ttl(
         self, timeout: int | None, max_idle_time: int | None = None
@@ -125,6 +128,8 @@ class _Prompt(BaseWorker):
     def heartbeat(self, timeout: int | None = None, pipeline: object = None) -> None:  # noqa: ARG002 -- RQ's
         """Show a sign of life, once in BEAT_S: RQ would give Redis six commands for each job."""
         if time.monotonic() - self.beaten >= BEAT_S:
+            if self.alive is not None:
+                self.alive()
             super().heartbeat(timeout)
             self.beaten = time.monotonic()
 
@@ -307,6 +312,7 @@ def work_queue(
         log_job_description=False,
     )
     worker.listening, worker.calls = ready, calls_of(name) if calls is None else calls
+    worker.alive = ready if name in SILENT_S else None
     try:
         worker.work(logging_level="WARNING", max_idle_time=idle_s)
     except RedisError as error:  # while it signed off: whoever keeps it alive starts another

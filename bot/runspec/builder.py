@@ -17,6 +17,7 @@ from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
 from bot.runspec.committer import authorship_of
 from bot.runspec.policy_fields import from_policy, validation_of
+from bot.runspec.store_mark import marked
 from bot.state import policies as policies_in_force
 from bot.state import policy_names
 from bot.system.config import Config
@@ -158,7 +159,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         generation=lease.generation,
         base_branch=base_branch,
         briefing=Briefing("") if run.kind == CHECK else _briefing(services, card, run_id),
-        places=artifact_places(services.config),
+        places=marked(artifact_places(services.config), services.engine),
         authorship=authorship_of(services.config, hub, run.repository, rules),
         validation=validation_of(run.repository, base, rules, has_file=bool(text)),
         base=base,

@@ -7,6 +7,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.runspec import builder
+from bot.runspec.store_mark import marked
 from ledger.events.artifact import ArtifactDropped
 from ledger.log import event_store
 from ledger.queue import leases
@@ -50,7 +51,7 @@ def drop_artifacts(
 
 def _drop(services: Services, renew: Renew | None) -> tuple[str, ...]:
     """Remove artifacts, each under a renewed claim; None: remove nothing."""
-    store = store_of(builder.artifact_places(services.config))
+    store = store_of(marked(builder.artifact_places(services.config), services.engine))
     before = services.now() - timedelta(days=services.config.artifact_days)
     with event_store.reading(services.engine) as db:
         too_old = artifacts.oldest(db, MAX_AT_ONCE, before)
@@ -88,9 +89,13 @@ def _is_needed(services: Services, db: Connection, digest: str) -> bool:
 def _remove(
     services: Services, store: Store, rows: tuple[ArtifactRow, ...], reason: str, renew: Renew
 ) -> None:
-    """Append first: a file without a row is found as an orphan, a row without its file would be wrong."""
+    """Append first: a file without a row is found as an orphan, a row without its file would be wrong.
+
+    Nothing is dropped while the store is away. Raises StoreError then.
+    """
     if not rows:
         return
+    store.young(rows[0].digest, YOUNG_S)
     with event_store.writing(services.engine) as db:
         dropped = (ArtifactDropped(row.run_id, row.name, row.digest, reason) for row in rows)
         event_store.append(db, *dropped, at=services.now())

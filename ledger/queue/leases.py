@@ -101,6 +101,11 @@ def holders(db: Connection) -> tuple[str, ...]:
 _HOLDERS = Statement(select(leases.c.holder).where(_HELD).distinct())
 
 
+def holder(db: Connection, name: str) -> str:
+    """Return who holds the lease, or held it last; empty when nobody does."""
+    return value(db, leases.c.holder, name=name) or ""
+
+
 def lapse(db: Connection, holder: str) -> int:
     """Let the leases of `holder`, who is known to be dead, run out now; return how many."""
     now = database_now(db)

@@ -163,7 +163,8 @@ class ColumnPolicy(PolicyModel):
     publish: Literal["end", "early"] = setting(
         "end",
         "`end` opens the pull request when the checks have passed; `early` opens a draft with the first"
-        " commit that the guardrails let pass, and [pushes on](#work-that-is-seen-early).",
+        " commit that the guardrails let pass, and [pushes on](#work-that-is-seen-early): every 2 minutes"
+        " while an agent works, at the end of a turn and of a stage.",
     )
     pipelines: Pipelines = setting(Pipelines(), "How far its agents may make and link cards by themselves.")
     sub_issues: Literal["ignore", "wait"] = setting(

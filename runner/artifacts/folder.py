@@ -1,4 +1,7 @@
-"""A store in a folder of this machine, or in one that hosts share."""
+"""A store in a folder of this machine, or in one that hosts share.
+
+A shared one has a mark. A folder without it is where the store was mounted, and will be again.
+"""
 
 import os
 import tempfile
@@ -7,17 +10,19 @@ from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
+from uuid import uuid4
 
 from runner.artifacts.backend import Beat, Listed, StoreError, pieces, unheard
 
+MARK = ".cardinal-store"
 _REMEDY = "let this user write there and make room on its disk, or set CARDINAL_STORE"
 
 
 class FolderStore:
-    """Files at `<root>/<two digits>/<digest>`, readable by this user alone."""
+    """Files at `<root>/<two digits>/<digest>`, readable by this user alone; a `mark` is demanded."""
 
-    def __init__(self, root: Path) -> None:
-        self._root = root
+    def __init__(self, root: Path, mark: str = "") -> None:
+        self._root, self._mark = root, mark
 
     @property
     def address(self) -> str:
@@ -27,6 +32,7 @@ class FolderStore:
     def put(self, source: BinaryIO, name: str, *, beat: Beat = unheard) -> None:
         """Write a file beside and move it into place, also of one that is there: it may be damaged."""
         with self._reported("written"), ExitStack() as unless_moved:
+            self._demand_mark("written")
             folder = self._root / name[:2]
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             # The first digits again: so a half-written file is found by its name, too.
@@ -44,6 +50,7 @@ class FolderStore:
             try:
                 return self._file(name).open("rb", buffering=0)
             except FileNotFoundError:
+                self._demand_mark("read")
                 return None
 
     def age_s(self, name: str) -> float | None:
@@ -52,12 +59,14 @@ class FolderStore:
             try:
                 written = self._file(name).stat().st_mtime
             except FileNotFoundError:
+                self._demand_mark("read")
                 return None
             return self._now() - written
 
     def listing(self) -> Iterator[Listed]:
         """Yield the files, half-written ones included."""
         with self._reported("read"):
+            self._demand_mark("read")
             now = self._now() if self._root.exists() else 0.0
             for file in sorted(self._root.glob("??/*")):
                 with suppress(FileNotFoundError):
@@ -66,7 +75,37 @@ class FolderStore:
     def delete(self, name: str) -> None:
         """Remove the file."""
         with self._reported("written"):
+            self._demand_mark("written")
             self._file(name).unlink(missing_ok=True)
+
+    def mark(self) -> str:
+        """Return the mark of the folder, which gets one where it has none. Raises StoreError.
+
+        No two hosts may call it at the same time.
+        """
+        with self._reported("written"):
+            mark = self._read_mark()
+            if not mark:
+                self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
+                mark = uuid4().hex
+                (self._root / MARK).write_text(f"{mark}\n", encoding="utf-8")
+            return mark
+
+    def _read_mark(self) -> str:
+        try:
+            return (self._root / MARK).read_text(encoding="utf-8").strip()
+        except FileNotFoundError:
+            return ""
+
+    def _demand_mark(self, what: str) -> None:
+        if not self._mark or (there := self._read_mark()) == self._mark:
+            return
+        why = f"its file {MARK} is {'that of another store' if there else 'not there'}"
+        remedy = (
+            "mount the store there again; only where another folder is to be the store from now on:"
+            f" echo {self._mark} > {self._root / MARK}"
+        )
+        raise StoreError(self.address, what, why, remedy, away=True)
 
     def _now(self) -> float:
         """Return the Unix time that a file written now gets: a server's, where hosts share the folder."""

@@ -14,4 +14,5 @@ def open_store(spec: StoreSpec, own: Path) -> BlobStore:
     key = key_of(spec.encryption_key)
     if spec.address.startswith("s3://"):
         return BlobStore(S3Store(spec), key)
-    return BlobStore(FolderStore(Path(spec.address) if spec.address else own), key)
+    folder = FolderStore(Path(spec.address), spec.mark) if spec.address else FolderStore(own)
+    return BlobStore(folder, key)

@@ -5,7 +5,11 @@ rewritten to the same ones, also by the next claim after a crash.
 """
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
 
 from runner.branch.rebase import note_head, seen
 from runner.errors import LongHistoryError
@@ -23,17 +27,13 @@ def export_commit(run: RunContext, head: str) -> str:
     wherever it is, so it is not brought again. Raises WorkspaceError, OversizedRepositoryError,
     LongHistoryError, UnsoundObjectsError or GitError.
     """
-    order, mirror = run.order, run.mirror
+    mirror = run.mirror
     if not head == mirror.recall(head_name(run)) == mirror.recall(_stamped(run)):
-        pack = order.places.mirrors / f"{order.run_id}-{run.log.generation}.pack"
-        for left in order.places.mirrors.glob(f"{order.run_id}-*.pack"):
-            left.unlink()  # by a claim that was killed while it exported
-        try:
-            run.checkout.export(pack, head, mirror.head(order.base_branch), _PACK_CAP_BYTES)
+        with _pack(run) as pack:
+            run.checkout.export(pack, head, mirror.head(run.order.base_branch), _PACK_CAP_BYTES)
             mirror.take_pack(pack, head, head_name(run))
-        finally:
-            pack.unlink(missing_ok=True)
-        brought, (head, made) = head, stamp_commits(run, head)
+        ended = run.history.turn_ended_at or run.history.began_at
+        brought, (head, made) = head, stamp_commits(run, head, ended)
         if head != brought:
             mirror.remember(head_name(run), head)
             run.checkout.adopt(head, made)
@@ -41,15 +41,43 @@ def export_commit(run: RunContext, head: str) -> str:
     return head
 
 
+def export_apart(run: RunContext, unwanted: Sequence[str]) -> tuple[str, str]:
+    """Export HEAD while an agent is at work; return it and its commit in the mirror, which has other ids.
+
+    Both are empty where HEAD is unwanted. The workspace stays as it is: the next `export_commit` makes the
+    same commits of it. Raises as that.
+    """
+    base = run.mirror.head(run.order.base_branch)
+    with _pack(run) as pack:
+        head = run.checkout.export_apart(pack, base, unwanted, _PACK_CAP_BYTES)
+        if not head:
+            return "", ""
+        run.mirror.take_pack(pack, head, f"{run.order.run_id}-apart")
+    return head, stamp_commits(run, head, run.clock.now())[0]
+
+
+@contextmanager
+def _pack(run: RunContext) -> Iterator[Path]:
+    """Yield where a pack is to lie on its way into the mirror."""
+    mirrors, run_id = run.order.places.mirrors, run.order.run_id
+    for left in mirrors.glob(f"{run_id}-*.pack"):
+        left.unlink()  # by a claim that was killed while it exported
+    pack = mirrors / f"{run_id}-{run.log.generation}.pack"
+    try:
+        yield pack
+    finally:
+        pack.unlink(missing_ok=True)
+
+
 def head_name(run: RunContext) -> str:
     """Return the mirror's name for the newest export."""
     return f"{run.order.run_id}-head"
 
 
-def stamp_commits(run: RunContext, head: str) -> tuple[str, tuple[str, ...]]:
-    """Return `head` with all new commits made Cardinal's own, and these commits of the mirror.
+def stamp_commits(run: RunContext, head: str, at: datetime) -> tuple[str, tuple[str, ...]]:
+    """Return `head` with all new commits made Cardinal's own, of that time, and these commits of the mirror.
 
-    People's stay theirs, also when rebased.
+    People's stay theirs, also when rebased. Those of which the same was made already become the same again.
 
     Raises LongHistoryError, SigningError or GitError.
     """
@@ -57,10 +85,10 @@ def stamp_commits(run: RunContext, head: str) -> tuple[str, tuple[str, ...]]:
     gone = rebased(run, head)
     signed, theirs = set(map(_signed, gone)), Counter(_likeness(run, commit) for commit in gone)
     made: dict[str, str] = {}
-    ended = run.history.turn_ended_at or run.history.began_at
+    before = {_content(commit): commit.commit for commit in _made_before(run, head)}
     fresh = mirror.commits(head, *published(run), mirror.recall(_stamped(run)))
     for left, commit in zip(reversed(range(len(fresh))), fresh, strict=True):
-        when = git_time(ended, left)  # a second apart: GitHub lists commits by their time
+        when = git_time(at, left)  # a second apart: GitHub lists commits by their time
         kept = replace(commit, parents=tuple(made.get(parent, parent) for parent in commit.parents))
         likeness = _likeness(run, commit) if _signed(commit) in signed else None
         if likeness and theirs[likeness]:
@@ -70,10 +98,20 @@ def stamp_commits(run: RunContext, head: str) -> tuple[str, tuple[str, ...]]:
             kept = own_commit(kept, order.authorship.author, order.run_id, order.full_reference, when)
         # GitHub verifies a signature by the committer's address; who wrote it is the author.
         kept = replace(kept, committer=_name(order.authorship.committer))
-        made[commit.commit] = mirror.make_commit(kept, order.authorship.key)
+        made[commit.commit] = before.get(_content(kept)) or mirror.make_commit(kept, order.authorship.key)
     stamped = made.get(head, head)
     remember_stamped(run, stamped)
     return stamped, tuple(made.values())
+
+
+def _made_before(run: RunContext, head: str) -> tuple[Commit, ...]:
+    """Return commits made Cardinal's own that are not in `head`: the agent was at work, and has its own."""
+    stamped = run.mirror.recall(_stamped(run)) if run.order.early else ""
+    return run.mirror.commits(stamped, run.mirror.head(run.order.base_branch), head) if stamped else ()
+
+
+def _content(commit: Commit) -> tuple[str, tuple[str, ...], str]:
+    return commit.tree, commit.parents, commit.message
 
 
 def remember_stamped(run: RunContext, commit: str) -> None:

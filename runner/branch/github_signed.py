@@ -12,8 +12,10 @@ from runner.text.plain import one_line
 MAX_COMMITS = 100  # a call each
 
 
-def sign_on_github(run: RunContext, head: str) -> str:
-    """Return GitHub's commit in place of the exported `head`; workspace and mirror stand on it then.
+def sign_on_github(run: RunContext, head: str, *, apart: bool = False) -> str:
+    """Return GitHub's commit in place of the exported `head`; the mirror stands on it then.
+
+    So does the workspace, unless an agent is at work (`apart`).
 
     The event is written before anything is pushed, so that the next claim pushes the same commit. Raises
     UnverifiedCommitError where GitHub's commits are not signed, or have other files; RepositoryError.
@@ -24,8 +26,9 @@ def sign_on_github(run: RunContext, head: str) -> str:
     _demand_own(run, fresh)
     made = _made_anew(run, head, fresh)
     run.log.append(CommitsSigned(run.order.run_id, head, made, mirror.tree(made)))
-    run.checkout.adopt(made, tuple(each.commit for each in mirror.commits(made, *published(run))))
-    mirror.remember(head_name(run), made)
+    if not apart:
+        run.checkout.adopt(made, tuple(each.commit for each in mirror.commits(made, *published(run))))
+        mirror.remember(head_name(run), made)
     remember_stamped(run, made)
     return made
 
@@ -64,7 +67,7 @@ def _made_anew(run: RunContext, head: str, fresh: tuple[Commit, ...]) -> str:
 
 def _made(run: RunContext, commit: Commit, made: dict[str, str]) -> str:
     parents = tuple(made.get(parent, parent) for parent in commit.parents)
-    remote, wait = run.mirror.remote, run.log.beat_or_stop
+    remote, wait = run.mirror.remote, run.mirror.beat
     answer: MadeCommit = credentials_served(
         lambda: remote.make_commit(commit.tree, parents, commit.message), wait
     )

@@ -157,6 +157,22 @@ class Checkout:
         self._stand(stands)
         self._workspace.collect(_PACK, target, cap_bytes)
 
+    def export_apart(self, target: Path, base: str, unwanted: Sequence[str], cap_bytes: int) -> str:
+        """Write a pack of HEAD as `export` does, while an agent may be at work; return the commit.
+
+        Empty, and nothing is written, where HEAD is unwanted or cannot be read.
+        """
+        given = (self._workspace.layout.out, _PACK, base, " ".join(unwanted), str(cap_bytes // 512))
+        ran = self._run(
+            "pack-objects", scripts.command(scripts.EXPORT_APART, *given, prologue=""), exporting=True
+        )
+        self._must("pack-objects", ran)
+        head = ran.out.strip()
+        if not _COMMIT.fullmatch(head):
+            return ""
+        self._workspace.collect(_PACK, target, cap_bytes)
+        return head
+
     def set_aside(self, commit: str, target: Path, cap_bytes: int) -> None:
         """Write the difference of these files to `commit` as a patch to `target` on the host.
 

@@ -120,10 +120,13 @@ must reset --quiet --hard "$1"
 must clean --quiet -f -d
 """
 # file commit base; without `base` when the agent rewrote history so that it is not in it
-EXPORT = f"""
+_PACK = f"""
 pack() {{ printf '%s\\n' "$@" | g pack-objects --quiet --revs --stdout --delta-base-offset > "$file"; }}
-file=$1
-pack "$2" "^$3" || pack "$2" || exit {_CODES["pack-objects"]}
+pack "$head" "^$base" || pack "$head" || exit {_CODES["pack-objects"]}
+"""
+EXPORT = f"""
+file=$1 head=$2 base=$3
+{_PACK}
 """
 # folder of the way out, name of the patch, mirror, commit: the difference between the commit and the files
 # that lie here, without `.git`, which may be broken
@@ -139,8 +142,27 @@ g add --all --ignore-errors || :  # what git cannot take, a pipe say, keeps noth
 g diff --cached --no-color --no-ext-diff --no-textconv "$4" -- > "$1/$2"
 """
 
-# folder of the way out, base, commits known already, patterns of session files in the home, blocks of a file.
-# It runs while an agent may be at work: nothing of `.git` is changed, and what it makes lies outside.
+# What runs while an agent may be at work changes nothing of `.git`, and reads no config of it.
+_APART = """
+head=$(g rev-parse --verify --quiet --end-of-options 'HEAD^{commit}') || exit 0
+GIT_ALTERNATE_OBJECT_DIRECTORIES="$PWD/.git/objects" GIT_DIR="$place/git"
+export GIT_DIR GIT_ALTERNATE_OBJECT_DIRECTORIES
+must init --quiet
+"""
+# folder of the way out, name of the pack, base, commits that are not wanted, blocks of a file
+EXPORT_APART = f"""
+{_GIT}
+file=$1/$2 base=$3
+rm -rf "$1"/apart.* "$file"
+ulimit -f "$5"
+place=$(mktemp -d "$1/apart.XXXXXX") || exit
+trap 'rm -rf "$place"' EXIT
+{_APART}
+case " $4 " in *" $head "*) exit 0;; esac
+{_PACK}
+echo "$head"
+"""
+# folder of the way out, base, commits known already, patterns of session files in the home, blocks of a file
 KEEP = f"""
 {_GIT}
 rm -rf "$1"/kept.*
@@ -155,10 +177,7 @@ grep -qv '\\.jsonl$' "$place/names" && tries='1 2 3' || tries=''
   [ -z "$tries" ] || ! tar --compare --file="$1/kept.tar" --directory="$HOME" > /dev/null 2>&1 || break
   [ "$try" != 3 ] || rm -f "$1/kept.tar"
 done
-head=$(g rev-parse --verify --quiet --end-of-options 'HEAD^{{commit}}') || exit 0
-GIT_ALTERNATE_OBJECT_DIRECTORIES="$PWD/.git/objects" GIT_DIR="$place/git"
-export GIT_DIR GIT_ALTERNATE_OBJECT_DIRECTORIES
-must init --quiet
+{_APART}
 mkdir -p "$GIT_DIR/info"
 printf '%s\\n' {" ".join(f"'{pattern}'" for pattern in _NOISE)} > "$GIT_DIR/info/exclude"
 files=$head

@@ -69,7 +69,7 @@ class Mirror:
         name = re.sub(r"[^A-Za-z0-9._-]", "_", repository)
         mark = hashlib.sha256(repository.encode()).hexdigest()[:8]  # two names never share a folder
         self.path = folder / f"{name}-{mark}.git"
-        self._repository, self.remote, self._beat = repository, remote, beat
+        self._repository, self.remote, self.beat = repository, remote, beat
         # A commit's name stands for all that is behind it: what git said of names does not change.
         self._known: dict[str, Commit] = {}
         self._listed: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -78,7 +78,7 @@ class Mirror:
     def beating(self, beat: Beat) -> "Mirror":
         """Return the same mirror with another beat, for who must not be stopped."""
         same = copy(self)
-        same._beat = beat
+        same.beat = beat
         return same
 
     def fetch(self, base_branch: str) -> str:
@@ -297,7 +297,7 @@ class Mirror:
 
     def make_commit(self, commit: Commit, key: SigningKey | None = None) -> str:
         """Store a commit, signed if there is a key, and return its id. Raises SigningError."""
-        content = signing.signed(commit, key, self._beat) if key else commits.commit_text(commit)
+        content = signing.signed(commit, key, self.beat) if key else commits.commit_text(commit)
         name = write_object(self.path, "commit", content)
         self._known[name] = commits.parse_commit(name, content.decode())
         return name
@@ -360,9 +360,9 @@ class Mirror:
         return run_git(
             words,
             folder=folder or self.path,
-            beat=self._beat,
+            beat=self.beat,
             timeout_s=_FETCH_S if online else timeout_s,
-            more_env=credentials.fresh(self.remote, self._beat) if online else _stored_in(objects),
+            more_env=credentials.fresh(self.remote, self.beat) if online else _stored_in(objects),
             lock=self.path / "cardinal.lock" if writes else None,
             given=given,
             transfers=online,

@@ -1,16 +1,22 @@
 """Early publication: commits that pass the guards are on GitHub while the work goes on."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 from ledger.events.guard import GuardsJudged
 from ledger.events.run import BranchPushed, Progressed
-from runner.branch.export import export_commit
-from runner.errors import CommandTimeoutError, MovedBranchError, RepositoryError, WorkspaceError
+from runner.artifacts.backend import Beat
+from runner.branch.export import export_apart, export_commit
+from runner.errors import MovedBranchError, RunnerError
+from runner.git.checkout import Checkout
 from runner.git.mirror import DiffStat
 from runner.guards.report import list_violations
+from runner.phases.checkpoint import checkpoint_live
 from runner.phases.guard import judgement, unanswered
 from runner.phases.publish import measure, open_concerns, push
 from runner.session.context import RunContext
+from runner.session.stage_machine import may_edit
 from runner.text.plain import one_line
 
 _WHY_CHARS = 300
@@ -23,23 +29,62 @@ def publish_early(run: RunContext) -> str:
     taken in, and findings given back or asked about. A pull request that is up for review gets finished work
     only. Raises StopRequested.
     """
-    order, head = run.order, ""
-    if not order.early or run.log.pull_is_ready(order.card_id):
-        return ""
+    head = ""
+    with _publishing(run) as wanted:
+        start, stands = _start(run), run.checkout.commit() if wanted else ""
+        if stands not in ("", start):
+            head = export_commit(run, stands)
+            head = _publish(run, head, start)
+    return head
+
+
+def keep_live(run: RunContext, meanwhile: Beat) -> None:
+    """Keep the work while the agent is at it, and publish its commits as `publish_early` does.
+
+    A copy of HEAD in the mirror is judged, and pushed by its id, whatever the agent does then. `meanwhile` is
+    called all the time, and may raise to end it.
+    """
+    checkpoint_live(run, meanwhile)
+    stage = run.stage
+    if run.order.investigates or (stage is not None and not may_edit(stage)):
+        return  # commits of these are thrown away
+    mirror = run.mirror.beating(meanwhile)
+    checkout = Checkout(run.workspace, mirror.path, run.order.authorship.author, meanwhile)
+    live = replace(run, mirror=mirror, checkout=checkout)
+    stands = ""
+    with _publishing(live) as wanted:
+        start = _start(run)
+        if wanted:
+            stands, head = export_apart(live, (start, run.pace.looked))
+        if stands:
+            _publish(live, head, start, apart=True)
+            run.pace.looked = stands
+
+
+@contextmanager
+def _publishing(run: RunContext) -> Iterator[bool]:
+    """Yield whether the work is to be seen early; a failure costs no more than a message."""
+    order = run.order
     try:
-        start, stands = run.mirror.recall(f"{order.run_id}-start"), run.checkout.commit()
-        if stands in ("", start):
-            return ""
-        head = export_commit(run, stands)
-        if head not in (start, run.history.early.pushed) and _passes(run, head, start):
-            head = push(run, head)
-            run.log.append(BranchPushed(order.run_id, order.branch, head, start))
+        yield order.early and not run.log.pull_is_ready(order.card_id)
     except MovedBranchError:
         pass
-    except (RepositoryError, WorkspaceError, CommandTimeoutError) as error:
+    except RunnerError as error:
         said = f"The work so far could not be published yet: {one_line(str(error), _WHY_CHARS)}"
-        if said != run.history.last_line:
+        if said not in (run.history.last_line, run.pace.unpublished):
             run.log.append(Progressed(order.run_id, said))
+        run.pace.unpublished = said
+
+
+def _start(run: RunContext) -> str:
+    return run.mirror.recall(f"{run.order.run_id}-start")
+
+
+def _publish(run: RunContext, head: str, start: str, *, apart: bool = False) -> str:
+    """Push an exported commit unless it is there or the guards refuse it; return it as GitHub has it."""
+    if head not in (start, run.history.early.pushed) and _passes(run, head, start):
+        head = push(run, head, apart=apart)
+        run.log.append(BranchPushed(run.order.run_id, run.order.branch, head, start))
     return head
 
 

@@ -123,14 +123,15 @@ def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
     return (*said, *lost[:_SHOWN])
 
 
-def push(run: RunContext, head: str) -> str:
+def push(run: RunContext, head: str, *, apart: bool = False) -> str:
     """Push with a lease on the commit that the work is based on; a push before a crash is not repeated.
 
-    Return the commit that GitHub has: another one, with the same files, where GitHub signs.
+    With `apart` the workspace is not touched, since an agent is at work there. Return the commit that GitHub
+    has: another one, with the same files, where GitHub signs.
     """
     run.log.hold(0)  # who lost the claim pushes nothing
     if run.order.authorship.by_github:
-        head = sign_on_github(run, head)
+        head = sign_on_github(run, head, apart=apart)
     try:
         _push_onto_known(run, head)  # usually nothing moved since this claim fetched
     except MovedBranchError:

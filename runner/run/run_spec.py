@@ -190,6 +190,7 @@ class StoreSpec:
 
     `endpoint` is the root of an S3-compatible server, empty for Amazon's. Without `access_key` the library
     looks for credentials as its documentation says. `encryption_key` is empty where blobs stay as they are.
+    `mark` is the one that a folder must have; empty where the ledger knows none.
     """
 
     address: str = ""
@@ -198,6 +199,7 @@ class StoreSpec:
     access_key: str = ""
     secret_key: str = field(default="", repr=False)
     encryption_key: str = field(default="", repr=False)
+    mark: str = ""
 
 
 @dataclass(frozen=True, slots=True)

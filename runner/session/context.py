@@ -40,10 +40,12 @@ class Scales:
 
 @dataclass(slots=True)
 class CheckpointPace:
-    """When the next checkpoint is due, and the last message about one that lacks something."""
+    """When the next checkpoint is due, and the results of the last ones."""
 
     due_at: float = 0.0  # 0 before the first turn
     said: str = ""
+    unpublished: str = ""  # the last message about work that could not be published yet
+    looked: str = ""  # the HEAD of a turn that was published, or is not to be
     logged_bytes: int = 0  # of the transcript on this host: in the store, or of an earlier claim
 
 
@@ -52,9 +54,9 @@ class RunContext:
     """One claimed run with its parts; its log fences every write.
 
     `gateway` is None where the agent needs no provider and the policy grants no network. `keep` makes a
-    checkpoint of a turn that goes on, and calls its second argument all the while. `servers` are the tool
-    servers that were started; None: one failed, and is not tried again. `payer` names the provider that is
-    paid for a model.
+    checkpoint of a turn that goes on, publishes it where that is wanted, and calls its second argument
+    meanwhile. `servers` are the tool servers that were started; None: one failed, and is not tried again.
+    `payer` names the provider that is paid for a model.
     """
 
     order: RunSpec

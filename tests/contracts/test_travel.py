@@ -11,7 +11,7 @@ from runner import agents
 from runner.run.run_spec import HostPaths, RunSpec, StoreSpec
 from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, LIMITS, Stand, first_of_all
 from tests.runner.flows.test_travel import killed_in_its_turn
-from tests.runner.world import CARD
+from tests.runner.world import BRANCH, CARD, git
 
 pytestmark = pytest.mark.timeout(600)
 ASK = {"ask": {"question": "Which greeting?"}}
@@ -47,14 +47,16 @@ def test_a_parked_session_goes_on_in_another_home(stand: Stand) -> None:
 def test_killed_in_the_middle_of_a_turn_its_session_goes_on_in_another_home(stand: Stand) -> None:
     done = [EDIT, COMMIT, {"edit": {"path": "draft.txt", "content": "Moin\n"}}, {"progress": "Here"}]
     stand.scenario(work=[*done, {"run": "python3 -c 'import time; time.sleep(60)'"}, FINISH])
-    order = stand.order(limits=dataclasses.replace(LIMITS, checkpoint_s=0.2))
+    order = stand.order(limits=dataclasses.replace(LIMITS, checkpoint_s=0.2), early=True)
     killed_in_its_turn(stand.world, on(stand, order, "b"), "Here")
     stand.kill_containers()
+    early = stand.world.head()
     begun = len(stand.world.events())
     stand.scenario(work=[*done, {"run": "true"}, FINISH])
     stand.world.again(on(stand, order, "c"), "reclaimed")
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert (stand.world.show("hello.txt"), stand.world.show("draft.txt")) == ("hello", "Moin")
+    assert git(stand.world.origin, "merge-base", early, BRANCH).strip() == early
     assert stand.world.only("WorkspaceRestored").missing == ()
     assert len({event.session_id for event in stand.world.of("SessionStarted")}) == 1
     later = stand.world.events()[begun:]

@@ -7,6 +7,7 @@ from io import BytesIO
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok
 from bot.runspec import builder
+from bot.runspec.store_mark import marked
 from runner.artifacts.backend import StoreError
 from runner.artifacts.opening import open_store
 
@@ -15,7 +16,7 @@ _PROBE_BYTES = 64
 
 def store(context: DoctorContext) -> Iterator[CheckResult]:
     """Write a few bytes, read them again, and remove them."""
-    places = builder.artifact_places(context.config)
+    places = marked(builder.artifact_places(context.config), context.engine)
     if not places.store.address and not context.config.home.exists():
         return  # there is no home to write to yet
     blobs, probe = open_store(places.store, places.artifacts), secrets.token_bytes(_PROBE_BYTES)

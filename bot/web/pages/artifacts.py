@@ -11,6 +11,7 @@ from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from bot.render.markdown import links
 from bot.runspec import builder
+from bot.runspec.store_mark import marked
 from bot.web.site import parameters
 from bot.web.site.layout import Site, run_visible, when
 from ledger.events.artifact import OPERATORS
@@ -124,7 +125,8 @@ def _readable(site: Site, visit: SignIn, run: str) -> tuple[CardRow | None, tupl
 def _file_answer(site: Site, visit: SignIn, row: ArtifactRow) -> Response:
     """Return the file, sent piece by piece, or why it is gone. The name in the address is for people only."""
     try:
-        file = None if row.dropped else store_of(builder.artifact_places(site.config)).opened(row.digest)
+        places = marked(builder.artifact_places(site.config), site.engine)
+        file = None if row.dropped else store_of(places).opened(row.digest)
     except StoreError as error:
         log.warning("file not shown digest=%s reason=%s", row.digest, error)
         return site.page("This file cannot be read now", AWAY, status=503, visit=visit)

@@ -1,19 +1,22 @@
 """Jobs and roles for the tests to run in real processes; they note what happens in files."""
 
+import math
 import os
 import signal
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from select import select
 
-from bot.daemon import workers
+from bot.daemon import group, workers
 from bot.daemon.child import RESTS, ProcessRole, Ready
 from bot.daemon.group import OutdatedGroupError, ProcessGroup
 from bot.scheduler.queues import QueueName
 from bot.system import config, redis
 from ledger.errors import OutdatedError
 
+SILENT_S = 1.0
 ASKS: list[int] = []  # a pipe to the group
 
 
@@ -91,20 +94,31 @@ def _ask(folder: str, name: str, ready: Ready) -> None:
         signal.sigwait({signal.SIGUSR1})
 
 
+def _beat(folder: str, name: str, ready: Ready) -> None:
+    note(f"{folder}/{name}", str(os.getpid()))
+    while True:
+        ready()
+        note(f"{folder}/{name}.beats", "1")
+        select([], [], [], 0.05)
+
+
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
 
 def main(folder: str, *kinds: str) -> None:
-    """Run a group of `kinds` (live, refuse, break, lose, ask, rest), each noting its pids in `folder`."""
+    """Run a group of `kinds`, which are functions here, each noting its pids in `folder`."""
     does = {"live": _live, "refuse": _refuse, "break": _break, "lose": _lose, "ask": _ask, "rest": _rest}
+    does["beat"], group.LATE_S = _beat, 0.2
     ASKS[:] = os.pipe()
 
     def role(kind: str, number: int) -> ProcessRole:
         name = f"{kind}-{number}"
         do, first, rests = does[kind], number == 0, kind == "rest"
-        return ProcessRole(name, lambda ready: do(folder, name, ready), ground=first, on_demand=rests)
+        silent_s = SILENT_S if kind == "beat" else math.inf
+        run = partial(do, folder, name)
+        return ProcessRole(name, run, ground=first, on_demand=rests, silent_s=silent_s)
 
     try:
         roles = [role(kind, number) for number, kind in enumerate(kinds)]

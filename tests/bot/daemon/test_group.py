@@ -141,6 +141,36 @@ def test_a_child_that_rests_starts_again_when_it_is_asked_for(tmp_path: Path) ->
     assert len(pids(tmp_path, "rest-1")) == 4
 
 
+def test_a_child_that_is_stopped_is_killed_and_replaced(tmp_path: Path) -> None:
+    with running(tmp_path, "beat") as process:
+        lines(process, "beat-0 ready")
+        stopped = psutil.Process(pids(tmp_path, "beat-0")[0])
+        stopped.suspend()
+        assert [line for line in lines(process, "beat-0 ready") if "pid" not in line] == [
+            "beat-0 gave no sign of life for 1 s: it is killed",
+            "beat-0 ended status=-9, starts again in 0.2 s",
+        ]
+        assert not alive(stopped.pid)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+
+
+def test_after_a_stop_of_all_processes_each_has_its_time_again(tmp_path: Path) -> None:
+    with running(tmp_path, "beat") as process:
+        lines(process, "beat-0 ready")
+        all_of_it = [psutil.Process(pid) for pid in (process.pid, pids(tmp_path, "beat-0")[0])]
+        for each in all_of_it:
+            each.suspend()
+        select([], [], [], 1.3 * playground.SILENT_S)
+        for each in all_of_it:
+            each.resume()
+        known = len(pids(tmp_path, "beat-0.beats"))
+        until(lambda: len(pids(tmp_path, "beat-0.beats")) > known + 5, "it goes on")
+        process.send_signal(signal.SIGTERM)
+        assert not [line for line in lines(process, "down") if "killed" in line]
+        assert process.wait(60) == 0
+
+
 def test_others_start_after_what_they_stand_on(tmp_path: Path) -> None:
     with running(tmp_path, "live", "live") as process:
         said = [line.split(" pid=")[0] for line in lines(process, "live-1 ready")]

@@ -3,7 +3,7 @@
 import json
 import os
 import signal
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from sqlalchemy import Engine
 
+from bot.daemon import standby
+from bot.daemon import up as up_command
 from bot.daemon.up import NoRedisError, serve, work
 from bot.scheduler import queues
 from bot.system import config as configuration
@@ -67,9 +69,15 @@ def environ(tmp_path: Path, key: str) -> dict[str, str]:
 
 
 @contextmanager
-def up(environ: dict[str, str], cwd: Path, *words: str, parts: Collection[str] = PARTS) -> Iterator[Warm]:
+def up(
+    environ: dict[str, str],
+    cwd: Path,
+    *words: str,
+    parts: Collection[str] = PARTS,
+    runs: Callable[..., None] = cardinal,
+) -> Iterator[Warm]:
     """Run `cardinal up`, or another command, until the block ends; yields once all `parts` are ready."""
-    process = Warm(cardinal, *(words or ("up",)), cwd=cwd, env=environ)
+    process = Warm(runs, *(words or ("up",)), cwd=cwd, env=environ)
     try:
         ready: set[str] = set()
         for line in process.stdout:
@@ -140,6 +148,28 @@ def test_every_part_that_is_killed_comes_back(
         until(lambda: post(seen(config).address, "d-2") == 202, "a delivery is taken")
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
+
+
+def with_an_impatient_group(*words: str) -> None:
+    """Be the command, with a group that waits for its standby a moment only."""
+    up_command.STANDBY_SILENT_S, standby.LISTEN_S = 2.0, 1
+    cardinal(*words)
+
+
+def test_a_standby_that_is_stopped_is_replaced_and_workers_come(
+    environ: dict[str, str], tmp_path: Path, config: Config
+) -> None:
+    with up(environ, tmp_path, runs=with_an_impatient_group) as process:
+        psutil.Process(seen(config).parts["standby"]).suspend()
+        redis = embedded_redis.connect_redis(config)
+        assert queues.request(redis, "publish", "c1", name=queues.QueueName.ASSIST)
+        until(lambda: not len(queues.queue(redis, queues.QueueName.ASSIST)), "a worker takes the wake-up")
+        said = []
+        for line in process.stdout:
+            said.append(line.strip())
+            if line.startswith("standby ready"):
+                break
+        assert "standby gave no sign of life for 2 s: it is killed" in said
 
 
 def test_a_delivery_that_met_no_redis_is_ingested_after_all(

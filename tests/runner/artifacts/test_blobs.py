@@ -17,6 +17,7 @@ import pytest
 from runner.artifacts import backend, s3
 from runner.artifacts.backend import OversizedBlobError, StoreError
 from runner.artifacts.blobs import BlobStore
+from runner.artifacts.folder import FolderStore
 from runner.artifacts.opening import open_store
 from runner.run.run_spec import StoreSpec
 from tests.runner.artifacts.bucket import in_bucket, s3_server
@@ -182,6 +183,34 @@ def test_a_server_that_says_nothing_is_given_up(tmp_path: Path, monkeypatch: pyt
         spec = StoreSpec("s3://runs", f"http://127.0.0.1:{mute.getsockname()[1]}", "", "test", "test")
         with pytest.raises(StoreError, match=r"ReadTimeoutError\): look at CARDINAL_STORE_URL"):
             put(open_store(spec, tmp_path), TEXT)
+
+
+def test_a_marked_folder_whose_mount_is_gone_is_away_and_gets_nothing(tmp_path: Path) -> None:
+    root, mounted = tmp_path / "shared", tmp_path / "mounted"
+    mark = FolderStore(root).mark()
+    assert FolderStore(root).mark() == mark
+    store = open_store(StoreSpec(str(root), mark=mark), tmp_path)
+    digest = put(store, TEXT)
+    root.rename(mounted)
+    root.mkdir()
+    acts: tuple[Callable[[], object], ...] = (
+        lambda: put(store, TEXT),
+        lambda: store.get(digest),
+        lambda: store.age_s(digest),
+        lambda: list(store.listing()),
+        lambda: store.delete(digest),
+    )
+    for act in acts:
+        with pytest.raises(StoreError, match=r"not there.*mount the store there again") as raised:
+            act()
+        assert raised.value.away
+    assert list(root.iterdir()) == []
+    FolderStore(root).mark()  # as a Cardinal with another ledger
+    with pytest.raises(StoreError, match="that of another store"):
+        store.get(digest)
+    shutil.rmtree(root)
+    mounted.rename(root)
+    assert read(store, digest) == TEXT
 
 
 def test_a_folder_where_nobody_may_write_is_named(tmp_path: Path) -> None:

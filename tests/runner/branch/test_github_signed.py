@@ -26,6 +26,7 @@ class MakingRemote:
     url: str
     wrong: str = ""
     dies_at: int = 0
+    message: str = "{message} (signed {number})"
     made: list[str] = field(default_factory=list)
     commands: int = 0
 
@@ -39,7 +40,8 @@ class MakingRemote:
         origin = Path(self.url)
         wanted = git(origin, "rev-parse", "main^{tree}") if self.wrong == "files" else tree
         words = [word for parent in parents for word in ("-p", parent)]
-        made = git(origin, "commit-tree", wanted, *words, "-m", f"{message} (signed {len(self.made)})")
+        message = self.message.format(message=message, number=len(self.made))
+        made = git(origin, "commit-tree", wanted, *words, "-m", message)
         self.made.append(made)
         return MadeCommit(made, tree, parents, self.wrong != "unsigned", self.wrong or "valid")
 

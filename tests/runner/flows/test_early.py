@@ -1,6 +1,7 @@
 """`publish: early`: what the guards let pass stands on GitHub at each milestone, and survives the host."""
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,18 +9,22 @@ import pytest
 from ledger.errors import StaleClaimError
 from ledger.events.guard import GuardsJudged
 from ledger.events.pull import PullOpened
-from ledger.events.run import RunEvent, RunRequeued, RunStopAsked
+from ledger.events.run import BranchPushed, RunEvent, RunRequeued, RunStopAsked
 from ledger.states import Ending
 from runner.run.log import RunLog
-from runner.run.run_spec import Guards
+from runner.run.run_spec import Authorship, Guards, RunSpec
+from runner.session import turn
 from runner.supervisor import execute_run
 from tests.ledger.samples import card_seen
+from tests.runner.branch.test_github_signed import MakingRemote
 from tests.runner.flows.test_hosts import ASK, NEXT, commit, on
 from tests.runner.flows.test_kill import die_at, wait_for_its_end
 from tests.runner.flows.test_story import FINISH, PLAN
+from tests.runner.flows.test_travel import killed_in_its_turn
+from tests.runner.flows.test_travel import on as sharing
 from tests.runner.guards.test_guards import KEY, nothing_left, rules
 from tests.runner.phases.test_stages import LOOP, STAGES
-from tests.runner.world import BRANCH, CARD, LIMITS, World, checks, git
+from tests.runner.world import BRANCH, CARD, COMMITTER, LIMITS, World, checks, git
 
 SECRET = [{"edit": {"path": "key.txt", "content": f"{KEY}\n"}}, {"commit": "A key"}]
 INFRA = [{"edit": {"path": "infra/a", "content": "a\n"}}, {"commit": "Infra"}]
@@ -96,7 +101,7 @@ def test_what_the_end_would_not_publish_is_not_published_early_and_costs_nothing
     world.answer(order, "Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert subjects(world) == ["On first"]
-    assert not any(turn.turn.startswith("repair") for turn in world.of("TurnStarted"))
+    assert not any(begun.turn.startswith("repair") for begun in world.of("TurnStarted"))
 
 
 def test_what_was_refused_early_is_given_back_at_the_end(world: World) -> None:
@@ -110,7 +115,7 @@ def test_what_was_refused_early_is_given_back_at_the_end(world: World) -> None:
     assert world.only("GuardsJudged").withheld  # once, however often it parks there
     world.answer(order, "Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
-    assert [turn.turn for turn in world.of("TurnStarted")][-1] == "repair-guard-1"
+    assert [begun.turn for begun in world.of("TurnStarted")][-1] == "repair-guard-1"
     assert subjects(world) == ["Clean"]
 
 
@@ -165,10 +170,10 @@ def test_a_push_that_github_refuses_is_told_and_the_work_goes_on(world: World) -
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
 
 
-def test_who_lost_the_claim_pushes_nothing(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
-    order = world.order(early=True)
-    claimed, log = world.claim(order)
+@pytest.mark.parametrize("at_work", [False, True])
+def test_who_lost_the_claim_pushes_nothing(world: World, at_work: bool) -> None:
+    world.scenario(plan=[PLAN], work=[*commit("first"), *(busy_until("false") if at_work else [ASK]), FINISH])
+    order = live(world) if at_work else world.order(early=True)
 
     class Overtaken(RunLog):
         """Loses its claim between the judgement and the push."""
@@ -179,11 +184,14 @@ def test_who_lost_the_claim_pushes_nothing(world: World) -> None:
                 world.write(RunRequeued(order.run_id, "reclaimed"))
                 world.claim(order)
 
-    log.__class__ = Overtaken
     with pytest.raises(StaleClaimError):
-        execute_run(claimed, log, world.remote, world.clock)
+        execute_as(world, Overtaken, order)
     assert nothing_left(world)
-    world.answer(order, "Moin")
+    if at_work:
+        world.scenario(plan=[PLAN], work=[*commit("first"), *busy_until("true"), FINISH])
+        world.again(order, "reclaimed")
+    else:
+        world.answer(order, "Moin")
     assert subjects(world) == ["On first"]
 
 
@@ -216,3 +224,131 @@ def test_the_next_run_may_end_with_what_a_cancelled_one_published(world: World) 
     assert world.ended(NEXT).ending is Ending.SUCCEEDED, world.ended(NEXT)
     pushed = world.only("BranchPushed", NEXT)
     assert (pushed.head, pushed.start) == (early.head, "")
+
+
+@pytest.fixture(autouse=True)
+def _without_a_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the next checkpoint of a turn be due at once, however long the last one took."""
+    monkeypatch.setattr(turn, "_REST", 0)
+
+
+def live(world: World, **changes: Any) -> RunSpec:
+    return world.order(early=True, limits=replace(LIMITS, checkpoint_s=0.05), **changes)
+
+
+def busy_until(condition: str) -> list[dict[str, Any]]:
+    """Return steps of an agent that is busy until this shell command succeeds."""
+    wait = f"for i in $(seq 600); do if {condition}; then exit 0; fi; sleep 0.05; done; exit 1"
+    return [{"progress": "Busy"}, {"run": wait}]
+
+
+def seen_at_work(*subjects: str) -> list[dict[str, Any]]:
+    """Return steps of an agent that waits with each commit until the one before is on GitHub."""
+    return [
+        step
+        for number, subject in enumerate(subjects, 1)
+        for step in (*commit(subject), *busy_until(f"[ -e .git/seen-{number} ]"))
+    ]
+
+
+class Watched(RunLog):
+    """Tells the agent what is on GitHub, and what is withheld."""
+
+    def append(self, *events: RunEvent) -> None:
+        super().append(*events)
+        for event in events:
+            if isinstance(event, BranchPushed) and event.start:
+                self.tell(f"seen-{sum(isinstance(it.event, BranchPushed) for it in self.events())}")
+            if isinstance(event, GuardsJudged) and event.withheld:
+                self.tell("withheld")
+
+    def tell(self, what: str) -> None:
+        (self.repo / ".git" / what).touch()
+
+    repo = Path()
+
+
+def execute_as(world: World, kind: type[RunLog], order: RunSpec, remote: Any = None) -> None:
+    claimed, log = world.claim(order)
+    log.__class__ = kind
+    Watched.repo = order.places.workspaces / CARD / "repo"
+    execute_run(claimed, log, remote or world.remote, world.clock)
+
+
+@pytest.mark.parametrize("by_github", [False, True])
+def test_commits_are_seen_while_the_agent_is_at_work(world: World, by_github: bool) -> None:
+    main, remote = world.head("main"), MakingRemote(str(world.origin), message="{message}")
+    git(world.origin, "config", "uploadpack.allowAnySHA1InWant", "true")
+    world.scenario(plan=[PLAN], work=[*seen_at_work("first", "second"), FINISH])
+    order = live(world, authorship=Authorship(COMMITTER, by_github=by_github))
+    execute_as(world, Watched, order, remote)
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    pushed = world.of("BranchPushed")
+    assert [event.start for event in pushed] == [main, main, ""]
+    assert pushed[1].head == pushed[2].head == world.head()  # what was seen is what was checked
+    assert git(world.origin, "rev-parse", f"{BRANCH}~1").strip() == pushed[0].head
+    assert subjects(world) == ["On first", "On second"]
+    assert len(remote.made) == 2 * by_github
+
+
+def test_what_the_agent_commits_behind_a_judgement_is_not_pushed_with_it(world: World) -> None:
+    class Racing(Watched):
+        """Commits a secret between the first judgement and its push."""
+
+        def append(self, *events: RunEvent) -> None:
+            super().append(*events)
+            judged = any(isinstance(event, GuardsJudged) for event in events)
+            if judged and len(world.of("GuardsJudged")) == 1:
+                (self.repo / "key.txt").write_text(f"{KEY}\n")
+                git(self.repo, "add", "key.txt")
+                git(self.repo, "commit", "-q", "-m", "A key")
+
+    order = live(world, guards=rules("secrets"))
+    late = [*busy_until("[ -e .git/withheld ]"), {"run": "git reset -q --hard HEAD~1"}, *commit("second")]
+    world.scenario(plan=[PLAN], work=[*seen_at_work("first"), *late, FINISH])
+    execute_as(world, Racing, order)
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    first, secret = world.of("GuardsJudged")[:2]
+    assert (bool(first.withheld), bool(secret.withheld)) == (False, True)
+    assert world.of("BranchPushed")[0].head == first.head
+    assert subjects(world) == ["On first", "On second"]
+    assert "key.txt" not in git(world.origin, "rev-list", "--all", "--objects")
+    assert KEY not in repr(world.events())
+
+
+def test_a_stop_in_the_middle_of_a_push_leaves_nothing_half(world: World) -> None:
+    """GitHub took the commit; the answer never came."""
+    flag, hook = world.root / "taken", world.origin / "hooks" / "post-receive"
+    hook.write_text(f"#!/bin/sh\n[ -e {flag} ] || {{ touch {flag}; exec sleep 60; }}\n")
+    hook.chmod(0o755)
+
+    class Pausing(RunLog):
+        """Is asked to pause while a push hangs."""
+
+        def beat(self) -> None:
+            if flag.exists() and self.history.stop is None:
+                world.write(RunStopAsked("r1", "pause", "ann", ""))
+                self.fold_new()
+            super().beat()
+
+    world.scenario(plan=[PLAN], work=[*commit("first"), *busy_until("false"), FINISH])
+    order = live(world)
+    execute_as(world, Pausing, order)
+    assert world.only("RunParked").why == "pause"
+    assert (subjects(world), world.of("BranchPushed")) == (["On first"], [])
+    world.scenario(plan=[PLAN], work=[*commit("first"), *busy_until("true"), *commit("second"), FINISH])
+    world.again(order, "resumed")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert subjects(world) == ["On first", "On second"]
+
+
+def test_killed_in_a_turn_it_goes_on_elsewhere_from_what_was_seen(world: World) -> None:
+    steps = [*commit("first"), {"progress": "Here"}]
+    world.scenario(plan=[PLAN], work=[*steps, {"sleep": 60}, FINISH])
+    killed_in_its_turn(world, sharing(world, live(world), "b"), "Here")
+    early = world.head()
+    world.scenario(plan=[PLAN], work=[*steps, {"sleep": 0}, *commit("second"), FINISH])
+    world.again(sharing(world, live(world), "c"), "reclaimed")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert subjects(world) == ["On first", "On second"]
+    assert git(world.origin, "rev-parse", f"{BRANCH}~1").strip() == early

@@ -21,6 +21,7 @@ from ledger.model.limit_answers import question_answered
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts import s3
+from runner.artifacts.folder import FolderStore
 from runner.artifacts.store import store_of
 from runner.git import credentials
 from runner.phases import checkpoint
@@ -163,7 +164,7 @@ def test_a_secret_in_the_session_does_not_reach_the_store(world: World) -> None:
 
 def killed_in_its_turn(world: World, order: RunSpec, last: str) -> None:
     """Let a worker of its own carry the run on, and kill it in the middle of a turn, once a checkpoint has
-    what the agent did until it said `last`.
+    what the agent did until it said `last`, and, where the order wants that, a commit is on GitHub.
     """
     order, log = world.claim(order)
 
@@ -179,7 +180,8 @@ def killed_in_its_turn(world: World, order: RunSpec, last: str) -> None:
         said = [
             event.text if isinstance(event, Progressed) else type(event).__name__ for event in world.events()
         ]
-        return last in said and "Checkpointed" in said[said.index(last) :]
+        seen = "BranchPushed" in said or not order.early
+        return seen and last in said and "Checkpointed" in said[said.index(last) :]
 
     try:
         until(kept, "a checkpoint after it", every_s=0.05)
@@ -272,6 +274,34 @@ def test_a_store_that_is_away_is_waited_for(world: World, bucket: ThreadingHTTPS
     assert world.only("WorkspaceRestored").missing == ()
     assert world.show("left-b.txt") == "b"
     assert len(world.of("SessionStarted")) == 1 + len(world.of("SessionLost")) == 1
+
+
+def test_a_folder_that_is_not_mounted_is_waited_for(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoint, "AGAIN_S", 0.1)
+    root, mounted = world.root / "shared", world.root / "mounted"
+    mark = FolderStore(root).mark()
+
+    def marked(host: str) -> RunSpec:
+        places = shared(world, host)
+        store = dataclasses.replace(places.store, mark=mark)
+        return dataclasses.replace(order, host=host, places=dataclasses.replace(places, store=store))
+
+    def come_back() -> None:
+        until(lambda: "Waits for commits and files: the store at" in said(world), "it waits")
+        root.rmdir()  # nothing was written there
+        mounted.rename(root)
+
+    world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), ASK, *commit("second"), FINISH])
+    order = world.order()
+    world.run(marked("b"))
+    root.rename(mounted)
+    root.mkdir()
+    mounting = threading.Thread(target=come_back)
+    mounting.start()
+    world.answer(marked("c"), "Moin")
+    mounting.join()
+    assert world.only("WorkspaceRestored").missing == ()
+    assert world.show("left-b.txt") == "b"
 
 
 def test_a_store_that_stays_away_is_named_as_the_cause(

@@ -15,6 +15,7 @@ from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue import leases
 from ledger.views import artifacts
+from runner.artifacts.backend import StoreError
 from runner.artifacts.store import Store, store_of
 from tests.bot.flows.cardinal import Cardinal
 
@@ -36,7 +37,8 @@ def kept(cardinal: Cardinal, run_id: RunId, text: str) -> str:
 
 
 def aged(cardinal: Cardinal, digest: str) -> None:
-    file: Path = builder.artifact_places(cardinal.services.config).artifacts / digest[:2] / digest
+    places = builder.artifact_places(cardinal.services.config)
+    file = Path(places.store.address or places.artifacts) / digest[:2] / digest
     then = time.time() - 3 * DAY_S
     os.utime(file, (then, then))
 
@@ -83,6 +85,28 @@ def test_what_is_too_old_goes_and_what_a_live_run_or_a_newer_one_has_stays(cardi
     assert store.read(shared) == b"shared"
     assert (store.read(lives), dropped(cardinal, live)) == (b"l", [""])
     assert artifact_retention.drop_artifacts(cardinal.services) == ()
+
+
+def test_nothing_counts_as_dropped_while_the_folder_of_all_hosts_is_not_mounted(
+    cardinal: Cardinal, tmp_path: Path
+) -> None:
+    root, mounted = tmp_path / "shared", tmp_path / "mounted"
+    cardinal.configure(store=str(root))
+    artifact_retention.drop_artifacts(cardinal.services)  # the first use
+    over = begun(cardinal)
+    digest = kept(cardinal, over, "first")
+    cardinal.finish(over)
+    cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
+    root.rename(mounted)
+    root.mkdir()
+    with pytest.raises(StoreError, match="mount the store there again"):
+        artifact_retention.drop_artifacts(cardinal.services)
+    assert set(dropped(cardinal, over)) == {""}
+    assert list(root.iterdir()) == []
+    root.rmdir()
+    mounted.rename(root)
+    artifact_retention.drop_artifacts(cardinal.services)
+    assert (set(dropped(cardinal, over)), store_in(cardinal).read(digest)) == ({"age"}, None)
 
 
 def test_over_the_space_the_oldest_go_first(cardinal: Cardinal) -> None:
