@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +22,8 @@ GIT_TIMEOUT_S = 60
 COPY_TIMEOUT_S = 1800  # without hard links all objects are copied
 ZERO_SHA = "0" * 40
 KEPT_BYTES = 16_000_000
-COMMITS = re.compile(r"[0-9a-f]{40}(?:\.{2,3}[0-9a-f]{40})?")
+COMMITS = re.compile(r"[0-9a-f]{40}(?:\.{2,3}[0-9a-f]{40}|\^\{commit\}|:.*)?", re.DOTALL)
+MALFORMED = re.compile(r"\0|(?:^|/)(?:|\.|\.\.|\.git)(?:/|$)", re.IGNORECASE)  # git before 2.47 imports it
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 CONFIG = """
@@ -35,6 +35,8 @@ CONFIG = """
 	autogc = false
 [pack]
 	compression = 1
+[fastimport]
+	unpackLimit = 1
 [uploadpack]
 	allowAnySHA1InWant = true
 	allowFilter = true
@@ -149,7 +151,7 @@ class Git:
 
     def known(self, *options: str, of: Sequence[str], state: str = "") -> bytes:
         """Return the output of `git <options> <of>` as `run` does, kept where it can never change: where all
-        commits are named in full.
+        commits are named in full. A failure is not kept: a commit may come later.
 
         `state` is what the output depends on beside the commits.
         """
@@ -253,12 +255,16 @@ class Git:
 
     def resolve(self, name: str) -> str | None:
         """Return the commit that a branch, tag or sha means; `None` when there is none."""
-        command = ("rev-parse", "--verify", "--quiet", "--end-of-options")
         if re.fullmatch("[0-9a-f]{40}", name):
-            return self.attempt(*command, f"{name}^{{commit}}")
-        candidates = (f"refs/heads/{name}", f"refs/tags/{name}", name)
-        shas = (self.attempt(*command, f"{candidate}^{{commit}}") for candidate in candidates)
-        return next((sha for sha in shas if sha), None)
+            return self._sha(f"{name}^{{commit}}")
+        shas = (self._sha(f"{candidate}^{{commit}}") for candidate in (f"refs/tags/{name}", name))
+        return self.branches().get(name) or next(filter(None, shas), None)
+
+    def _sha(self, object_name: str) -> str | None:
+        command = ("rev-parse", "--verify", "--quiet", "--end-of-options")
+        with suppress(GitError):
+            return self.known(*command, of=(object_name,)).decode().strip()
+        return None
 
     def update_ref(self, ref: str, sha: str, expected: str | None = None) -> None:
         """Point `ref` at `sha`; raises GitError when it is not at `expected` (if given)."""
@@ -297,7 +303,7 @@ class Git:
     def read(self, commit: str, path: str) -> bytes | None:
         """Return a file's bytes at `commit`; `None` when it is not a file there."""
         try:
-            return self.run("cat-file", "blob", f"{commit}:{path}")
+            return self.known("cat-file", "blob", of=(f"{commit}:{path}",))
         except GitError:
             return None
 
@@ -308,7 +314,7 @@ class Git:
         """
         where = f"{commit}:{path}" if path else commit
         try:
-            out = self.run("ls-tree", "-z", "--end-of-options", where).decode(errors="replace")
+            out = self.known("ls-tree", "-z", "--end-of-options", of=(where,)).decode(errors="replace")
         except GitError:
             return []
         entries = []
@@ -320,34 +326,29 @@ class Git:
 
     def blob_sha(self, commit: str, path: str) -> str | None:
         """Return the object name of a path at `commit`; `None` when it is not there."""
-        return self.attempt("rev-parse", "--verify", "--quiet", f"{commit}:{path}")
+        return self._sha(f"{commit}:{path}")
 
     def write_files(
         self, branch: str, files: Mapping[str, bytes | None], message: str, author: Signature
     ) -> str:
         """Commit `files` (`None` removes one) on a branch, which is made if need be; return the commit."""
-        ref = f"refs/heads/{branch}"
+        ref, who = f"refs/heads/{branch}", _stamped(author)
         parent = self.refs().get(ref)
-        with tempfile.TemporaryDirectory() as folder:
-            index = {"GIT_INDEX_FILE": str(Path(folder) / "index")}
-            self.run("read-tree", *([parent] if parent else ["--empty"]), extra=index)
-            lines = self._index_lines(files, Path(folder))
-            self.run("update-index", "-z", "--index-info", stdin=lines, extra=index)
-            tree = self.line("write-tree", extra=index)
-        commit = self.commit_tree(tree, [parent] if parent else [], message, author)
-        self.update_ref(ref, commit, parent or ZERO_SHA)
-        return commit
-
-    def _index_lines(self, files: Mapping[str, bytes | None], folder: Path) -> bytes:
-        """Return `files` for `git update-index --index-info`, after writing their blobs."""
-        written = {path: content for path, content in files.items() if content is not None}
-        for number, content in enumerate(written.values()):
-            (folder / str(number)).write_bytes(content)
-        names = "".join(f"{folder / str(number)}\n" for number in range(len(written)))
-        out = self.line("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=names.encode()).split()
-        lines = [f"100644 {blob}\t{path}\0" for path, blob in zip(written, out, strict=True)]
-        lines += [f"0 {ZERO_SHA}\t{path}\0" for path, content in files.items() if content is None]
-        return "".join(lines).encode()
+        lines = [
+            *(f"commit {ref}", "mark :1", f"author {who}", f"committer {who}"),
+            *(f"data {len(message.encode())}", message),
+            *([f"from {parent}"] if parent else []),
+        ]
+        stream = [line.encode() for line in lines]
+        for path, content in files.items():
+            if MALFORMED.search(path):
+                raise GitError(("fast-import",), 1, "path contains a malformed path component")
+            name = '"' + re.sub(r'([\\"])', r"\\\1", path).replace("\n", "\\n") + '"'
+            if content is None:
+                stream.append(f"D {name}".encode())
+            else:
+                stream += (f"M 100644 inline {name}".encode(), b"data %d" % len(content), content)
+        return self.line("fast-import", "--quiet", stdin=b"\n".join((*stream, b"get-mark :1", b"")))
 
     def commit_tree(
         self,
@@ -377,6 +378,10 @@ class Git:
 @cached(LRUCache(KEPT_BYTES, getsizeof=lambda out: len(out) + 1000), lock=Lock())
 def _known(git: Git, words: tuple[str, ...], _state: str) -> bytes:
     return git.run(*words)
+
+
+def _stamped(signature: Signature) -> str:
+    return f"{signature.name} <{signature.email}> {int(signature.date.timestamp())} +0000"
 
 
 def _commit(fields: list[str]) -> Commit:

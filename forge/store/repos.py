@@ -3,6 +3,7 @@
 import re
 import subprocess
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -289,4 +290,6 @@ class Repos(Part):
 
     @staticmethod
     def _is_ancestor(git: Git, old: str, new: str) -> bool:
-        return git.attempt("merge-base", "--is-ancestor", old, new) is not None
+        with suppress(GitError):  # unrelated histories
+            return git.known("merge-base", of=(old, new)).decode().strip() == old
+        return False

@@ -66,3 +66,33 @@ def test_an_answer_is_kept_for_commits_alone_and_for_this_repository_alone(shop:
 def test_git_is_no_part_of_the_group_that_a_terminal_kills(shop: Git) -> None:
     group = shop.line("-c", "alias.group=!cut -d' ' -f5 /proc/self/stat", "group")
     assert int(group) != os.getpgrp()
+
+
+def test_a_name_means_the_commit_where_it_stands_now(shop: Git) -> None:
+    first = write(shop, "main", "one\n")
+    shop.run("tag", "--annotate", "--message", "T", "v1", extra={"GIT_COMMITTER_NAME": "A", "EMAIL": "a"})
+    assert [shop.resolve(name) for name in ("main", "v1", "HEAD", "refs/heads/main", first)] == [first] * 5
+    second = write(shop, "main", "two\n")
+    assert [shop.resolve(name) for name in ("main", "v1", second)] == [second, first, second]
+    assert [shop.read(name, "file") for name in (first, second, "main")] == [b"one\n", b"two\n", b"two\n"]
+    assert shop.entries("main", "") == shop.entries(second, "") != shop.entries(first, "")
+    other = Git(shop.path.with_name("other.git"))
+    other.create("main")
+    for come in (False, True):  # a commit that is not here yet is found once it is
+        if come:
+            other.run("fetch", "--quiet", str(shop.path), "main")
+        assert other.resolve(second) == (second if come else None)
+        assert other.read(second, "file") == (b"two\n" if come else None)
+
+
+def test_files_of_any_name_are_written_and_none_outside_of_the_tree(shop: Git) -> None:
+    odd = {'a "b" \\ c\nd/é': b"\0data\n", " lead ing ": b"", "gone": b"x", "...": b"\ndone\n"}
+    first = shop.write_files("main", odd, "Odd\n\nM 100644 inline x", ANN)
+    assert {path: shop.read(first, path) for path in odd} == odd
+    assert (shop.commit(first).message, shop.commit(first).author) == ("Odd\n\nM 100644 inline x", ANN)
+    second = shop.write_files("main", {"gone": None}, "Less", ANN)
+    assert len(shop.entries(second, "")) == 3
+    assert shop.commit(second).parents == (first,)
+    for path in ("../up", "x/.GIT/config", "a//b", "/root", ".", "a/", "a\0b"):
+        with pytest.raises(GitError, match="malformed"):
+            shop.write_files("main", {path: b"x"}, "Bad", ANN)

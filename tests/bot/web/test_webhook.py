@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from flask import url_for
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 from werkzeug.test import TestResponse
@@ -223,6 +224,11 @@ def test_only_posts_are_deliveries(client: FlaskClient) -> None:
 
 def test_health_tells_how_many_events_there_are(client: FlaskClient) -> None:
     assert client.get("/healthz").json == {"ok": True, "events": 0}
+
+
+def test_an_address_can_be_built_of_a_rule(client: FlaskClient) -> None:
+    with client.application.test_request_context():
+        assert url_for("health", since=3) == "/healthz?since=3"
 
 
 @pytest.mark.parametrize(
