@@ -153,6 +153,14 @@ def _take_over(db: Connection) -> None:
     change(db, editions, {"digest": mine().digest}, state=EditionState.LIVE, at=database_now(db))
 
 
+def take_over_restored(db: Connection) -> None:
+    """Fold the views of a ledger without any, in the caller's transaction, and take it over."""
+    _prepare(db)
+    while _fold_page(db, PAGE):
+        pass
+    _take_over(db)
+
+
 def _prepare(db: Connection) -> bool:
     """Make this code's new tables, unless they are there and fold on; return whether they are new."""
     rows = every(db)
