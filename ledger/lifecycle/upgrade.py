@@ -30,6 +30,7 @@ PAGE = 250  # events folded under one lock
 PAUSE_S = 0.12
 ABANDONED_AFTER = timedelta(days=1)  # since its newest page
 BEFORE = "before editions"  # stands for the Cardinal that knew none
+REBUILT = "rebuilt "  # begins the name of the views that a rebuild replaced: no edition
 
 Progress = Callable[[int, int], None]  # gets the events that are folded, and all
 # Gets the transaction that takes the ledger over, before its first write, and the edition that has it so far.
@@ -192,6 +193,8 @@ def drop_remains(engine: Engine) -> None:
             with beside(engine) as db:
                 change(db, editions, {"digest": row.digest}, tables=())
                 drop(db, editions, digest=row.digest, state=EditionState.FOLDING)
+                if row.digest.startswith(REBUILT):
+                    drop(db, editions, digest=row.digest)
         except OperationalError:  # somebody still reads them: the next start drops them
             return
 
