@@ -18,9 +18,9 @@ _RUN = "run:"  # begins the name of a run's lease
 
 
 def drop_old(engine: Engine, *, age: timedelta, age_for_people: timedelta, limit: int) -> dict[str, int]:
-    """Drop what is older, the oldest first, of each kind `limit` at most; return how many of each.
+    """Drop older rows, the oldest first, of each kind `limit` at most; return how many of each.
 
-    `age_for_people` is that of what people see in lists, and may still do something about.
+    `age_for_people` is that of rows in lists of people, who may still do something about them.
     """
     with writing(engine) as db:
         now = database_now(db)

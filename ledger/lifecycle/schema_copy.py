@@ -1,6 +1,6 @@
 """Copies of a ledger in PostgreSQL: each is a schema of the same database, and comes back by its name.
 
-Only what is not folded from events is copied, without indexes.
+Views, which are folded from events, and indexes are not copied.
 """
 
 import json
