@@ -12,14 +12,14 @@ from bot.scheduler import cleanup
 
 
 @click.command("gc")
-@click.option("--dry-run", is_flag=True, help="Remove nothing; old deliveries are not looked for.")
+@click.option("--dry-run", is_flag=True, help="Remove nothing; old rows of the ledger are not looked for.")
 @json_option
 def command(dry_run: bool, as_json: bool) -> None:
     """Remove folders, files and rows that nobody needs any more.
 
     Workspaces of finished cards, containers and files of dead claims, refs and logs of old runs, old
-    artifacts and old deliveries: on this host, and by the same rules as the clean-up of every minute. Of two
-    at once only one does it: this command then says so.
+    artifacts and old rows of the ledger: on this host, and by the same rules as the clean-up of every minute.
+    Of two at once only one does it: this command then says so.
 
     \b
     Examples:

@@ -12,6 +12,7 @@ import click
 from bot.cli import _home
 from bot.system import lock_file
 from ledger.errors import CardinalError
+from ledger.lifecycle import backup as backups
 
 NOTHING = "nothing"  # where a service manager starts it
 STARTS = ("up", "work", "serve", NOTHING)
@@ -31,7 +32,6 @@ class UpgradeError(CardinalError):
 @click.option(
     "--restore",
     "copy",
-    type=click.Path(exists=True, dir_okay=False, resolve_path=True),
     help="The way back: the copy of the ledger that this older version is to go on with.",
 )
 @click.option(
@@ -44,8 +44,8 @@ class UpgradeError(CardinalError):
 def command(wheel: str, copy: str | None, start: str) -> None:
     """Install another version, make its images, and start it.
 
-    Only while nothing runs in this home; WHEEL is the file of the other version. Its start copies a ledger in
-    SQLite first, and says how to go back. That copy has no later events.
+    Only while nothing runs in this home; WHEEL is the file of the other version. Its start copies the ledger
+    first, and says how to go back. That copy has no later events.
 
     \b
     Examples:
@@ -53,7 +53,10 @@ def command(wheel: str, copy: str | None, start: str) -> None:
       cardinal upgrade cardinal_board-0.2.0-py3-none-any.whl --start work
       cardinal upgrade cardinal_board-0.1.0-py3-none-any.whl --restore before-upgrade.db
     """
-    upgrade(_home.settings().home, wheel, copy, lambda words: subprocess.run(words, check=False).returncode)
+    config = _home.settings()
+    if copy:
+        backups.require_source(Path(copy), config.database_url)
+    upgrade(config.home, wheel, copy, lambda words: subprocess.run(words, check=False).returncode)
     if start != NOTHING:
         program = _program()
         os.execv(program[0], (*program, start))  # noqa: S606 -- no shell is the point

@@ -139,4 +139,4 @@ def _put(
         truncated = len(known) > MAX_KEPT or any(intent.truncated for intent in earlier)
     intent = SendNotice(CardId(board.board_id), key, name, lines, truncated)
     draft = handlers.draft(intent, now, None)
-    outbox.put(db, replace(draft, due_at=due, coalesce=merges), now)
+    handlers.put_draft(db, replace(draft, due_at=due, coalesce=merges), now)

@@ -189,7 +189,7 @@ def _spare_s(context: OutboxContext, priority: int) -> float:
 def _settle(context: OutboxContext, entry: Entry, outcome: ActResult, counts: Published) -> None:
     with event_store.writing(context.engine) as db:
         now = context.clock()
-        outbox.settle(db, entry, now)
+        outbox.drop_entry(db, entry)
         last = remotes.get(db, entry.key)
         same = last is not None and (last.remote_id, last.digest) == (outcome.remote_id, outcome.digest)
         events = outcome.events(db)
@@ -245,9 +245,9 @@ def _hold(context: OutboxContext, entry: Entry, counts: Published) -> None:
 
 def _give_up(context: OutboxContext, entry: Entry, because: str, counts: Published) -> None:
     with event_store.writing(context.engine) as db:
-        now = context.clock()
-        outbox.give_up(db, entry, because, now)
-        event_store.append(db, EntryGivenUp(CardId(entry.card_id), entry.key, entry.act, because), at=now)
+        outbox.drop_entry(db, entry)
+        failure = EntryGivenUp(CardId(entry.card_id), entry.key, entry.act, because)
+        event_store.append(db, failure, at=context.clock())
     counts.given_up += 1
     log.warning("gave up key=%s act=%s because=%s", entry.key, entry.act, because)
 

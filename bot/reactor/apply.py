@@ -18,7 +18,6 @@ from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import QuestionId
 from ledger.log import event_store
 from ledger.model.limit_answers import question
-from ledger.queue import outbox
 from ledger.states import (
     RUN_HELD,
     CardState,
@@ -46,15 +45,10 @@ def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: d
             events = translate(db, policy, intent)
         else:
             events = ()
-            _put(db, intent, now)
+            again = isinstance(intent, outbound.CreateCard) and intent.again
+            handlers.put_intent(db, intent, now, again=again)
         if events:
             event_store.append(db, *events, at=now)
-
-
-def _put(db: Connection, intent: outbound.Intent, now: datetime) -> None:
-    known = not handlers.put_intent(db, intent, now)
-    if known and isinstance(intent, outbound.CreateCard) and intent.again:
-        outbox.reopen(db, handlers.key(intent))
 
 
 def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:

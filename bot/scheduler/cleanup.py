@@ -1,4 +1,4 @@
-"""Clean-up: containers of dead claims, workspaces of finished cards, old refs, logs and deliveries."""
+"""Clean-up: containers of dead claims, workspaces of finished cards, old refs, logs and rows."""
 
 import logging
 import shutil
@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.runspec import builder
-from bot.scheduler import artifact_retention, dispatch, inbox_retention
+from bot.scheduler import artifact_retention, dispatch, ledger_retention
 from ledger.errors import CardinalError, StaleClaimError
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
@@ -48,7 +48,7 @@ class TidyingError(CardinalError):
 def clean_up(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
     """Remove this host's left-overs and return a sentence for each; the next run retries failures.
 
-    `dry_run`: remove nothing, and say nothing of old deliveries. Raises TidyingError while another process
+    `dry_run`: remove nothing, and say nothing of old rows. Raises TidyingError while another process
     does it, or when one took over because a single removal took longer than LEASE_S.
     """
     if dry_run:
@@ -62,7 +62,7 @@ def clean_up(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
                 leases.renew(db, lease, ttl_s=LEASE_S)
 
         try:
-            return (*inbox_retention.drop_deliveries(services), *_tidied(services, renew))
+            return (*ledger_retention.drop_rows(services), *_tidied(services, renew))
         except StaleClaimError as error:
             raise TidyingError from error
 

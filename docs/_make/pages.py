@@ -5,7 +5,20 @@ from collections.abc import Callable, Iterator, Mapping
 from difflib import unified_diff
 from pathlib import Path
 
-from docs._make import agents, api, benchmark, doctor, mcp, parts, peer, policy, reference, rooms, states
+from docs._make import (
+    agents,
+    api,
+    benchmark,
+    doctor,
+    mcp,
+    parts,
+    peer,
+    policy,
+    reference,
+    rooms,
+    states,
+    tables,
+)
 
 ROOT = Path(__file__).parents[2]
 BLOCKS: Mapping[str, Callable[[], str]] = {
@@ -31,6 +44,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "engine troubles": agents.troubles,
     "doctor checks": doctor.table,
     "peer divergences": peer.divergences,
+    "tables": tables.bounds,
 }
 _BLOCK = re.compile(
     r"(?P<start><!-- made by scripts/docs: (?P<name>[a-z ]+) -->\n).*?(?P<end><!-- end of (?P=name) -->)",

@@ -24,6 +24,7 @@ class EditionState(StrEnum):
 
 CORE = MetaData()  # made by ledger/migrations
 VIEWS = MetaData()  # made by ledger.lifecycle.beside; its keys are their names without digests
+BOUND = "bound"  # what keeps a table from growing for ever, for `docs/operating.md`
 VIEW_PREFIX = "view_"  # what carries it can be dropped at any time: it is folded from the events again
 
 events = Table(
@@ -37,6 +38,7 @@ events = Table(
     Column("body", Text, nullable=False),
     Column("digest", Text, nullable=False),
     UniqueConstraint("stream", "version"),
+    info={BOUND: "nothing: the log is the truth, and never changed"},
 )
 
 inbox = Table(
@@ -52,6 +54,7 @@ inbox = Table(
     Column("due_at", Moment, nullable=False),  # while claimed: when the claim runs out
     Column("error", Prose, nullable=False),
     Column("settled_at", Moment),
+    info={BOUND: "deliveries that are done stay 10 days, quarantined ones 90"},
 )
 
 outbox = Table(
@@ -67,14 +70,14 @@ outbox = Table(
     Column("ordered", Boolean, nullable=False),
     Column("coalesce", Boolean, nullable=False),
     Column("due_at", Moment, nullable=False),  # while claimed: when the claim runs out
-    Column("state", Text, nullable=False),  # pending, claimed, settled or given_up
+    Column("state", Text, nullable=False),  # pending or claimed
     Column("attempts", Integer, nullable=False),
     Column("generation", Integer, nullable=False),
     Column("holder", Text, nullable=False),
     Column("error", Prose, nullable=False),
     Column("created_at", Moment, nullable=False),
-    Column("settled_at", Moment),
     Column("sending", Boolean, nullable=False),  # since a publisher sent what nobody can look for
+    info={BOUND: "entries leave once they are carried out or given up, which is an event"},
 )
 
 leases = Table(
@@ -84,6 +87,7 @@ leases = Table(
     Column("holder", Text, nullable=False),  # empty: released
     Column("generation", Integer, nullable=False),
     Column("until", Moment, nullable=False),
+    info={BOUND: "they go 10 days after their end; that of a run once it has ended, too"},
 )
 
 cursors = Table(
@@ -91,6 +95,7 @@ cursors = Table(
     CORE,
     Column("reader", Text, primary_key=True),
     Column("position", Serial, nullable=False),
+    info={BOUND: "one for each reader of the log"},
 )
 
 refresh_requests = Table(
@@ -103,6 +108,7 @@ refresh_requests = Table(
     Column("rung_at", Moment, nullable=False),
     Column("told", Prose, nullable=False, server_default=""),  # moves that deliveries told of, as JSON
     Column("recorded_at", Moment),  # up to when moves are events; both by GitHub's clock
+    info={BOUND: "one for each card"},
 )
 
 reports = Table(
@@ -113,6 +119,7 @@ reports = Table(
     Column("about", Text, primary_key=True),
     Column("value", Prose, primary_key=True),
     Column("at", Moment, nullable=False),
+    info={BOUND: "changes that deliveries tell of, until the card is read; 10 days at most"},
 )
 
 hosts = Table(
@@ -124,6 +131,7 @@ hosts = Table(
     Column("labels", Texts, nullable=False),
     Column("version", Text, nullable=False),
     Column("drained", Boolean, nullable=False),
+    info={BOUND: "those without a heartbeat go after 90 days, unless they are drained"},
 )
 
 examinations = Table(
@@ -134,6 +142,7 @@ examinations = Table(
     Column("examiner", Text, nullable=False),
     Column("at", Moment, nullable=False),  # by the database's clock
     Column("findings", Prose, nullable=False),  # as JSON
+    info={BOUND: "two for each host, 90 days at most"},
 )
 
 visits = Table(
@@ -143,6 +152,7 @@ visits = Table(
     Column("user_id", BigInteger, nullable=False),
     Column("login", Prose, nullable=False),
     Column("until", Moment, nullable=False),
+    info={BOUND: "20 browsers of a person, until the visit ends"},
 )
 
 spent_states = Table(
@@ -150,6 +160,7 @@ spent_states = Table(
     CORE,
     Column("state_digest", Text, primary_key=True),
     Column("until", Moment, nullable=False),  # afterwards nobody would take it any more
+    info={BOUND: "until the form or the sign-in would be refused anyway"},
 )
 
 api_tokens = Table(
@@ -166,6 +177,7 @@ api_tokens = Table(
     Column("revoked_at", Moment),
     Column("used_at", Moment),
     Column("uses", BigInteger, nullable=False),
+    info={BOUND: "50 of an account that live; they go 90 days after their end"},
 )
 
 acted_requests = Table(
@@ -175,6 +187,7 @@ acted_requests = Table(
     Column("request_digest", Text, nullable=False),
     Column("seq", Serial, nullable=False),  # of the event that the request made
     Column("until", Moment, nullable=False),  # afterwards its key is free again
+    info={BOUND: "until the idempotency key is free again"},
 )
 
 migrations = Table(
@@ -183,6 +196,7 @@ migrations = Table(
     Column("number", Integer, primary_key=True, autoincrement=False),
     Column("name", Text, nullable=False),
     Column("at", Moment, nullable=False),
+    info={BOUND: "one for each change of these tables"},
 )
 
 editions = Table(
@@ -195,4 +209,5 @@ editions = Table(
     Column("folded", Texts, nullable=False),  # views that are folded beside the live ones, up to `position`
     Column("position", Serial, nullable=False),
     Column("at", Moment, nullable=False),  # of its newest step, by the database's clock
+    info={BOUND: "one for each version that had the ledger"},
 )

@@ -17,7 +17,7 @@ from ledger.errors import OlderLedgerError
 from ledger.lifecycle.edition import every, live, mine
 from ledger.lifecycle.migrate import current_number, known_number
 from ledger.lifecycle.open import connect
-from ledger.lifecycle.upgrade import Progress, drop_remains, fold_beside
+from ledger.lifecycle.upgrade import REBUILT, Progress, drop_remains, fold_beside
 
 
 def fold_again(url: str, progress: Progress) -> None:
@@ -52,7 +52,7 @@ def _take_place(db: Connection, token: str) -> None:
         drive(db, f'ALTER TABLE "{place}" RENAME TO "{gone[-1]}"')
         drive(db, f'ALTER TABLE "{table.name}" RENAME TO "{place}"')
     drop(db, editions, digest=mine().digest)
-    past = {"digest": f"rebuilt {token}", "version": mine().version, "state": EditionState.PAST}
+    past = {"digest": f"{REBUILT}{token}", "version": mine().version, "state": EditionState.PAST}
     insert(db, editions, {**past, "tables": tuple(gone), "folded": (), "position": 0, "at": database_now(db)})
 
 

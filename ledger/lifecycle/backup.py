@@ -1,6 +1,6 @@
 """Back-ups of a SQLite ledger while it is in use, and their way back, or over into an empty PostgreSQL.
 
-A ledger in PostgreSQL has pg_dump for its own.
+A ledger in PostgreSQL has pg_dump for its own, and `ledger.lifecycle.schema_copy` before upgrades.
 """
 
 import os
@@ -22,6 +22,7 @@ from ledger.errors import BackupError, NewerLedgerError
 from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.private_files import make_file, make_folder
 from ledger.lifecycle.rebuild import refold
+from ledger.lifecycle.schema_copy import NEXT_ENTRY, put_back, require_copy
 from ledger.log.event_store import last_seq
 from ledger.log.hash_chain import ChainReport, verify_chain
 
@@ -30,13 +31,8 @@ PAGE = 1000  # rows at once
 COPIED = (
     *(tables.events, tables.inbox, tables.outbox, tables.leases, tables.cursors),
     *(tables.refresh_requests, tables.reports, tables.visits, tables.spent_states),
+    *(tables.api_tokens, tables.acted_requests),
 )
-
-
-_NEXT_ENTRY = """
-SELECT setval(pg_get_serial_sequence('outbox', 'entry_id'),
-              (SELECT coalesce(max(entry_id), 0) + 1 FROM outbox), false)
-"""
 
 
 def backup(engine: Engine, target: Path) -> ChainReport:
@@ -104,17 +100,27 @@ def require_sound(file: Path) -> None:
         raise BackupError(f"{file} is no sound ledger: {problem if tables else 'it has no events'}")
 
 
-def restore(source: Path, url: str, *, overwrite_newer: bool = False) -> ChainReport:
+def require_source(source: Path, url: str) -> None:
+    """Raise BackupError where there is no such back-up that `restore` could put in the ledger's place."""
+    if not source.is_file() and _is_postgresql(url):
+        require_copy(url, str(source))
+    elif not source.is_file():
+        raise BackupError(f"{source} is no file")
+
+
+def restore(source: Path, url: str, *, host: str = "", overwrite_newer: bool = False) -> ChainReport:
     """Put the back-up `source` in the place of the ledger at `url`; return the checks before.
 
-    A database of PostgreSQL must be empty. Nothing may be running on the ledger. Raises NewerLedgerError when
-    the ledger has more events than the back-up, unless `overwrite_newer`; BackupError and BrokenChainError
-    when the back-up is not whole. A file that is no database any more is set aside, under its name with
-    `.broken`.
+    A database of PostgreSQL must be empty, unless `source` names a copy in it; `host` is this one then.
+    Nothing may be running on the ledger. Raises NewerLedgerError when the ledger has more events than the
+    back-up, unless `overwrite_newer`; BackupError and BrokenChainError when the back-up is not whole. A file
+    that is no database any more is set aside, under its name with `.broken`.
     """
     place = make_url(url)
+    if _is_postgresql(url) and not source.is_file():
+        return put_back(url, str(source), host=host, overwrite_newer=overwrite_newer)
     report = check_copy(source)
-    if place.get_backend_name() == "postgresql":
+    if _is_postgresql(url):
         return _copy_over(source, url)
     target = Path(str(place.database))
     if target.exists() and not _is_sound(target):
@@ -147,7 +153,7 @@ def _copy_over(source: Path, url: str) -> ChainReport:
                 # Nothing waits for this turn, and a page may take longer to fold than a worker may hesitate.
                 drive(new, "SET LOCAL idle_in_transaction_session_timeout = 0")
                 copy_rows(old, new, COPIED)
-                drive(new, _NEXT_ENTRY)
+                drive(new, NEXT_ENTRY)
                 refold(new)
                 return verify_chain(new)
         finally:
@@ -188,6 +194,10 @@ def _require_room(source: Path, folder: Path) -> None:
     free = disk_usage(folder).free
     if free < needed:
         raise BackupError(f"the ledger needs {needed / 1e6:.1f} MB, {folder} has {free / 1e6:.1f}: make room")
+
+
+def _is_postgresql(url: str) -> bool:
+    return make_url(url).get_backend_name() == "postgresql"
 
 
 def _require_sqlite(backend: str) -> None:

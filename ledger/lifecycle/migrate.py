@@ -36,13 +36,15 @@ def current_number(db: Connection) -> int:
     return db.scalar(select(func.coalesce(func.max(migrations.c.number), 0))) or 0
 
 
-def migrate(db: Connection) -> tuple[str, ...]:
-    """Carry out the migrations that are due, inside `writing`; return their names."""
+def migrate(db: Connection, *, up_to: int | None = None) -> tuple[str, ...]:
+    """Carry out the migrations that are due, all or those `up_to` a number, inside `writing`; return their
+    names.
+    """
     migrations.create(db, checkfirst=True)
     had = current_number(db)
     done = []
     for number, name, up in steps():
-        if number > had:
+        if number > had and (up_to is None or number <= up_to):
             up(db)
             db.execute(migrations.insert().values(number=number, name=name, at=datetime.now(UTC)))
             done.append(name)

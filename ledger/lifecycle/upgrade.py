@@ -30,6 +30,7 @@ PAGE = 250  # events folded under one lock
 PAUSE_S = 0.12
 ABANDONED_AFTER = timedelta(days=1)  # since its newest page
 BEFORE = "before editions"  # stands for the Cardinal that knew none
+REBUILT = "rebuilt "  # begins the name of the views that a rebuild replaced: no edition
 
 Progress = Callable[[int, int], None]  # gets the events that are folded, and all
 # Gets the transaction that takes the ledger over, before its first write, and the edition that has it so far.
@@ -153,6 +154,14 @@ def _take_over(db: Connection) -> None:
     change(db, editions, {"digest": mine().digest}, state=EditionState.LIVE, at=database_now(db))
 
 
+def take_over_restored(db: Connection) -> None:
+    """Fold the views of a ledger without any, in the caller's transaction, and take it over."""
+    _prepare(db)
+    while _fold_page(db, PAGE):
+        pass
+    _take_over(db)
+
+
 def _prepare(db: Connection) -> bool:
     """Make this code's new tables, unless they are there and fold on; return whether they are new."""
     rows = every(db)
@@ -184,6 +193,8 @@ def drop_remains(engine: Engine) -> None:
             with beside(engine) as db:
                 change(db, editions, {"digest": row.digest}, tables=())
                 drop(db, editions, digest=row.digest, state=EditionState.FOLDING)
+                if row.digest.startswith(REBUILT):
+                    drop(db, editions, digest=row.digest)
         except OperationalError:  # somebody still reads them: the next start drops them
             return
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from ledger.db.rows import first_row, listed, pick
 from ledger.db.tables import api_tokens
@@ -111,6 +111,12 @@ def revoke(db: Connection, token_id: str, now: datetime, *, user_id: int | None 
     if user_id is not None:
         mine &= api_tokens.c.user_id == user_id
     return db.execute(api_tokens.update().where(mine).values(revoked_at=now)).rowcount > 0
+
+
+def drop_over(db: Connection, before: datetime) -> int:
+    """Forget the tokens that were over before then; return how many."""
+    end = func.coalesce(api_tokens.c.revoked_at, api_tokens.c.until)
+    return db.execute(api_tokens.delete().where(end < before)).rowcount
 
 
 def count_uses(db: Connection, token_id: str, uses: int, now: datetime) -> None:

@@ -53,6 +53,11 @@ def all_hosts(db: Connection, subject: ExaminationSubject) -> tuple[ExaminationR
     return listed(db, ExaminationRow, examinations, "host", subject=subject)
 
 
+def drop_older(db: Connection, before: datetime) -> None:
+    """Drop the results from before then: nobody examines that host any more."""
+    db.execute(examinations.delete().where(examinations.c.at < before))
+
+
 def forget_host(db: Connection, host: str) -> None:
     """Drop the results of the host."""
     drop(db, examinations, host=host)

@@ -60,6 +60,15 @@ def drain(db: Connection, name: str, *, drained: bool) -> bool:
     return change(db, hosts, {"name": name}, drained=drained) > 0
 
 
+def drop_silent(db: Connection, before: datetime) -> int:
+    """Forget the hosts without a heartbeat since then, and all results of before; return how many hosts.
+
+    Drained ones stay: somebody said something about them.
+    """
+    examinations.drop_older(db, before)
+    return db.execute(hosts.delete().where(hosts.c.seen_at < before, ~hosts.c.drained)).rowcount
+
+
 def remove_host(db: Connection, name: str) -> bool:
     """Forget the host and its results; False for an unknown one.
 

@@ -7,11 +7,13 @@ from functools import cache
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     Connection,
-    Delete,
     Engine,
     Select,
+    TextClause,
     Update,
+    bindparam,
     func,
     literal,
     literal_column,
@@ -96,10 +98,14 @@ def _due(now: Any, most: Any) -> Select[Any]:
     return query.order_by(inbox.c.due_at).limit(most)
 
 
-@statement
-def _old(before: Any, most: Any) -> Delete:
-    query = select(inbox.c.delivery_id).where(_IS_DONE, inbox.c.settled_at < before)
-    return inbox.delete().where(inbox.c.delivery_id.in_(query.order_by(inbox.c.settled_at).limit(most)))
+def _drop_oldest(condition: TextClause, moment: Column[Any]) -> Statement:
+    query = select(inbox.c.delivery_id).where(condition, moment < bindparam("before", type_=moment.type))
+    oldest = query.order_by(moment).limit(bindparam("most"))
+    return Statement(inbox.delete().where(inbox.c.delivery_id.in_(oldest)))
+
+
+_DROP_DONE = _drop_oldest(_IS_DONE, inbox.c.settled_at)
+_DROP_QUARANTINED = _drop_oldest(_IS_QUARANTINED, inbox.c.received_at)
 
 
 @cache
@@ -254,10 +260,14 @@ def delivery_counts(db: Connection) -> dict[str, int]:
     return {state: _counted(state).scalar(db, {}) for state in states}
 
 
-def drop_old(engine: Engine, *, age: timedelta, limit: int) -> int:
-    """Drop deliveries that were done so long ago, the oldest first, `limit` at most; return how many.
+def drop_done(db: Connection, before: datetime, limit: int) -> int:
+    """Drop deliveries that were done before then, the oldest first, `limit` at most; return how many.
 
     One that is sent once more afterwards counts as new.
     """
-    with writing(engine) as db:
-        return _old.run(db, {"before": database_now(db) - age, "most": limit})
+    return _DROP_DONE.run(db, {"before": before, "most": limit})
+
+
+def drop_quarantined(db: Connection, before: datetime, limit: int) -> int:
+    """Drop quarantined deliveries that came before then, as `drop_done` does."""
+    return _DROP_QUARANTINED.run(db, {"before": before, "most": limit})

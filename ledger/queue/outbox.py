@@ -1,5 +1,7 @@
 """The outbox: acts to carry out once each, in order per card; the newest text where texts replace.
 
+An entry is there until it is carried out or given up. That it was is an event: `ledger.views.remotes` knows.
+
 Due times and claims go by the database's clock; whoever puts or postpones says how long to wait.
 """
 
@@ -35,7 +37,6 @@ from ledger.errors import StaleClaimError
 from ledger.ids import CardId, EntryKey
 
 OPEN = ("pending", "claimed")
-SPENT = "{}"  # the payload of a settled entry
 SHUT_OUT = "the App has no access there, or the board is not served"  # why an entry is held
 
 
@@ -113,8 +114,8 @@ _PENDING = Statement(
 )
 
 
-def put(db: Connection, draft: Draft, now: datetime) -> bool:
-    """Put the draft in line; False when its key is known already, whatever became of it.
+def put(db: Connection, draft: Draft, now: datetime, *, attempts: int = 0) -> bool:
+    """Put the draft in line; False when its key is there already. It counts as tried so many times.
 
     Of its due time only the distance from `now` counts, which is by the same clock, whichever that is.
 
@@ -128,7 +129,11 @@ def put(db: Connection, draft: Draft, now: datetime) -> bool:
     elif waiting := first_row(db, Entry, _PENDING, key=draft.key):
         _replace(db, waiting, draft, due_at)
         return True
-    insert(db, outbox, {**fields_for(outbox, draft), "due_at": due_at, **_NEW, "created_at": now})
+    insert(
+        db,
+        outbox,
+        {**fields_for(outbox, draft), "due_at": due_at, **_NEW, "attempts": attempts, "created_at": now},
+    )
     return True
 
 
@@ -145,22 +150,12 @@ def _replace(db: Connection, waiting: Entry, draft: Draft, due_at: datetime) -> 
         change(db, outbox, {"entry_id": waiting.entry_id}, **new)
 
 
-_NEW = {"state": "pending", "attempts": 0, "generation": 0, "holder": "", "error": "", "sending": False}
+_NEW = {"state": "pending", "generation": 0, "holder": "", "error": "", "sending": False}
 
 
 def get(db: Connection, key: EntryKey) -> Entry | None:
-    """Return the newest entry of that key, whatever became of it; None where there is none."""
+    """Return the newest entry of that key; None where none is open."""
     return find(db, Entry, outbox, "-entry_id", key=key)
-
-
-def reopen(db: Connection, key: EntryKey) -> bool:
-    """Put an entry that was given up back in line; False where none of that key was.
-
-    It counts as tried once: whoever carries it out looks for the traces of an earlier attempt outside.
-    """
-    fresh = {"state": "pending", "attempts": 1, "holder": "", "error": "", "sending": False}
-    given_up = {"key": key, "state": "given_up"}
-    return bool(change(db, outbox, given_up, due_at=database_now(db), settled_at=None, **fresh))
 
 
 def claim(engine: Engine, lane: str, *, lease_s: float, holder: str, most: int) -> tuple[Entry, ...]:
@@ -191,14 +186,14 @@ def begin(db: Connection, entry: Entry) -> None:
     change(db, outbox, {"entry_id": entry.entry_id}, sending=True)
 
 
-def settle(db: Connection, entry: Entry, now: datetime) -> None:
-    """Mark the entry carried out. Raises StaleClaimError when the claim was taken over."""
+def drop_entry(db: Connection, entry: Entry) -> None:
+    """Drop the entry, which was carried out or given up; later ones of its card may go.
+
+    The event that says so belongs in the same transaction. Raises StaleClaimError when the claim was taken
+    over.
+    """
     _require(db, entry)
-    if entry.coalesce:  # its key comes again and again: only an open entry needs a row
-        drop(db, outbox, entry_id=entry.entry_id)
-    else:
-        mine = {"entry_id": entry.entry_id}
-        change(db, outbox, mine, state="settled", settled_at=now, error="", payload=SPENT)
+    drop(db, outbox, entry_id=entry.entry_id)
 
 
 def postpone(db: Connection, entry: Entry, wait_s: float, error: str, count_attempt: bool) -> None:
@@ -224,13 +219,6 @@ def let_go_on(db: Connection) -> None:
     """Make held entries due now: access or a board came back."""
     held = (outbox.c.state == "pending") & (outbox.c.error == SHUT_OUT)
     db.execute(outbox.update().where(held).values(due_at=database_now(db)))
-
-
-def give_up(db: Connection, entry: Entry, error: str, now: datetime) -> None:
-    """Mark the entry as failed for good; later ones of its card may go. Raises StaleClaimError."""
-    _require(db, entry)
-    mine = {"entry_id": entry.entry_id}
-    change(db, outbox, mine, state="given_up", settled_at=now, error=error[:2000])
 
 
 def holders(db: Connection) -> tuple[str, ...]:

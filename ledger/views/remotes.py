@@ -54,6 +54,11 @@ def get(db: Connection, key: EntryKey) -> RemoteRow | None:
     return find(db, RemoteRow, remotes, key=key)
 
 
+def was_given_up(db: Connection, key: EntryKey) -> bool:
+    """Tell whether the act failed for good, and was not carried out since."""
+    return find(db, GivenUpRow, failures, key=key) is not None
+
+
 def cards_of(db: Connection, remote_id: str) -> frozenset[CardId]:
     """Return the cards whose acts had that result."""
     return frozenset(values(db, remotes.c.card_id, remote_id=remote_id))

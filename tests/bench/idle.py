@@ -1,18 +1,29 @@
 """What an idle `cardinal up` holds in memory and takes of a core, with one board and with twenty."""
 
+import math
 import time
 from collections.abc import Iterator
 
 import psutil
+from pydantic.fields import FieldInfo
 
 from bot.daemon import up
+from bot.scheduler import ticker
+from bot.system.config import Config
 from forge.demo.launch import Scene
 from tests.bench.boards import COLUMNS
 from tests.bench.figures import Figure
 from tests.bench.world import running
 
-SETTLE_S, BARELY_S = 2 * up.IDLE_S + 15, 5  # until workers that had something to do have ended
-WATCHED_S, BRIEFLY_S = 30, 2
+SETTINGS: dict[str, FieldInfo] = Config.__pydantic_fields__  # type: ignore[attr-defined]
+# Each routine comes again after so long, at the next tick. The doctor's, of ten minutes, is not waited for.
+ROUTINE_S = max(ticker.TIDY_EVERY.total_seconds(), SETTINGS["sweep_s"].default)
+TICK_S = ticker.pause_s(SETTINGS["tick_s"].default, math.inf)
+# One round of the routines finds what a start or a new board leaves to do; then its workers rest until they
+# end, and ticks become rarer.
+SETTLE_S, BARELY_S = ROUTINE_S + up.IDLE_S + ticker.QUIET_S, 5
+# At least one of every routine, whenever it begins: that a minute ends in one of them changes no sum.
+WATCHED_S, BRIEFLY_S = ROUTINE_S + 2 * TICK_S, 2
 MB = 1024 * 1024
 BOARDS, FEW_BOARDS = 20, 2
 
@@ -27,7 +38,7 @@ def measure(*, quick: bool) -> Iterator[Figure]:
             _add_board(scene, number)
         share_of_all, after = _share(scene, watched_s, settle_s), _memory(scene)
     one, every = (sum(it.pss for it in memory) / MB for memory in (before, after))
-    watched = f"over {watched_s} s; ended children counted, too"
+    watched = f"over {watched_s:g} s, with every routine of a minute; ended children counted, too"
     yield Figure("idle_cpu", share, "% of one core", 1, watched)
     yield Figure("idle_memory_pss", one, "MB", 180, f"{len(before)} processes, Redis among them")
     rss = sum(it.rss for it in before) / MB

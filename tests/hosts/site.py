@@ -103,11 +103,16 @@ def _seed(url: str) -> dict[str, str]:
     app: dict[str, str] = answer.json()
     hook = {"url": f"http://{network.address_of(0)}:{PORT}/webhooks/github", "secret": app["webhook_secret"]}
     requests.post(f"{url}/_forge/webhook", json=hook, timeout=60).raise_for_status()
+    put_policy(url)
+    return app
+
+
+def put_policy(url: str, policy: str = POLICY) -> None:
+    """Replace the policy of the forge's board."""
     team, where = Team(url), "/repos/acme/board/contents/.github/cardinal.yml"
     old = team.call("alice", "GET", where)
-    text = base64.b64encode(POLICY.encode()).decode()
-    team.call("alice", "PUT", where, {"message": "Three hosts", "content": text, "sha": old["sha"]})
-    return app
+    text = base64.b64encode(policy.encode()).decode()
+    team.call("alice", "PUT", where, {"message": "Several hosts", "content": text, "sha": old["sha"]})
 
 
 def _host(root: Path, forge: Forge, app: dict[str, str], shape: Shape, name: str) -> Host:

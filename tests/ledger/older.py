@@ -1,4 +1,4 @@
-"""A ledger as the version before this one left it: what its newest migration and edition made is undone."""
+"""A ledger as an older version left it: what the newest migrations and the edition made is undone."""
 
 from sqlalchemy import Engine
 
@@ -10,10 +10,11 @@ NUMBER, VERSION, DIGEST = 9, "0.0.9", "0lder" + "0" * 59
 
 
 def make_older(engine: Engine) -> None:
-    """Undo migration 10 and give the ledger to an edition of a lower version, whose views were the same."""
-    assert known_number() == NUMBER + 1, "there is a newer migration: undo that one here in place of this one"
+    """Undo migrations 10 and 11; an edition of a lower version, whose views were the same, has the ledger."""
+    assert known_number() == NUMBER + 2, "there is a newer migration: undo that one here, too"
     engine.update_execution_options(**{GUARD: None})
     with writing(engine) as db:
+        drive(db, "ALTER TABLE outbox ADD COLUMN settled_at TEXT")
         drive(db, "ALTER TABLE outbox DROP COLUMN sending")
         drive(db, f"DELETE FROM migrations WHERE number > {NUMBER}")
         drive(db, f"UPDATE editions SET digest = '{DIGEST}', version = '{VERSION}' WHERE state = 'live'")

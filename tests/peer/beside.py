@@ -32,8 +32,8 @@ from ledger.events.policy import PolicyLoaded
 from ledger.events.run import RunQueued
 from ledger.ids import BoardId, CardId, DeliveryId, RunId
 from ledger.log import event_store
-from ledger.queue import inbox, outbox
-from ledger.views import boards, cards, remotes, runs
+from ledger.queue import inbox
+from ledger.views import boards, cards, runs
 from rules.intents.outbound import Intent
 from tests.bot.render.past import SETTINGS, Past
 from tests.ledgers import new_ledger, set_clock
@@ -186,8 +186,7 @@ class Cardinal:
         """Put intents into the outbox, as decisions do, and carry out what is due."""
         with event_store.writing(self.services.engine) as db:
             for intent in intents:
-                last = remotes.get(db, handlers.key(intent))
-                outbox.put(db, handlers.draft(intent, self.clock(), last), self.clock())
+                handlers.put_intent(db, intent, self.clock())
         return self.publish()
 
     def ingest_until(self, kind: type[Event]) -> None:

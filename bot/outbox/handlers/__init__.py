@@ -53,9 +53,23 @@ def draft(intent: Intent, now: datetime, last: RemoteRow | None) -> Draft:
     )
 
 
-def put_intent(db: Connection, intent: Intent, now: datetime) -> bool:
-    """Put the intent's entry in line; False when its key is known already, as in `outbox.put`."""
-    return outbox.put(db, draft(intent, now, remotes.get(db, key(intent))), now)
+def put_intent(db: Connection, intent: Intent, now: datetime, *, again: bool = False) -> bool:
+    """Put the intent's entry in line, as `put_draft` does."""
+    return put_draft(db, draft(intent, now, remotes.get(db, key(intent))), now, again=again)
+
+
+def put_draft(db: Connection, wanted: Draft, now: datetime, *, again: bool = False) -> bool:
+    """Put the draft in line; False when its key is there already, was carried out, or given up.
+
+    `again`: one that was given up is tried anew. It counts as tried once: whoever carries it out looks for
+    the traces of an earlier attempt outside.
+    """
+    if wanted.coalesce:
+        return outbox.put(db, wanted, now)
+    given_up = remotes.was_given_up(db, wanted.key)
+    if remotes.get(db, wanted.key) is not None or (given_up and not again):
+        return False
+    return outbox.put(db, wanted, now, attempts=int(given_up))
 
 
 def intent_of(entry: Entry) -> Intent:

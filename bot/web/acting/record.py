@@ -173,6 +173,6 @@ def outcome(services: Services, visit: SignIn, seq: int, door: str) -> CommandOu
         if isinstance(event, CommandRefused):
             return CommandOutcome(event.because, refused=True)
         entry = outbox.get(db, handlers.key(Say(event.card_id, replies.about(event), "")))
-    answer = handlers.intent_of(entry) if entry and entry.payload != outbox.SPENT else None
+    answer = handlers.intent_of(entry) if entry else None
     text = answer.text if isinstance(answer, Say) else RECORDED.format(command=event.command)
     return CommandOutcome(text, refused=False)

@@ -69,3 +69,13 @@ def test_a_host_starts_again_what_it_ran_before(
     monkeypatch.setattr(os, "execv", lambda _program, words: begun.append(words[-1]))
     assert cardinal("upgrade", str(tmp_path / "new.whl"), *words).exit_code == 0
     assert begun == started
+
+
+def test_a_copy_that_is_not_there_is_refused_before_anything_is_installed(
+    cardinal: Cardinal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "old.whl").touch()
+    begun: list[object] = []
+    monkeypatch.setattr(subprocess, "run", lambda words, check: begun.append((words, check)))
+    answer = cardinal("upgrade", str(tmp_path / "old.whl"), "--restore", "nowhere.db")
+    assert (answer.exit_code, "nowhere.db is no file" in answer.output, begun) == (2, True, [])

@@ -24,8 +24,6 @@ from ledger.events.pull import PullOpened
 from ledger.events.run import BranchPushed, ValidationEnded
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
-from ledger.queue import outbox
-from ledger.views import remotes
 from rules.intents.outbound import Intent
 from tests.bot.render.past import RUN, Past
 from tests.kept import demo
@@ -87,8 +85,7 @@ class Stage:
         """Put intents into the outbox, as the rules' decisions do."""
         with event_store.writing(self.context.engine) as db:
             for intent in intents:
-                last = remotes.get(db, handlers.key(intent))
-                outbox.put(db, handlers.draft(intent, self.clock(), last), self.clock())
+                handlers.put_intent(db, intent, self.clock())
 
     def publish(self, lane: str = "github") -> Published:
         return publish_due(self.context, lane, within_s=60)

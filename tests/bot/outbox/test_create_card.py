@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from bot.outbox import handlers
 from bot.outbox.handlers import create_card
 from bot.render.markdown.marker import marker_of
 from forge.store.board import Item
@@ -11,6 +12,8 @@ from ledger.events.policy import PolicyLoaded
 from ledger.events.publication import EntryPublished
 from ledger.events.related import CardLinked, CardProposed
 from ledger.ids import CardId, RunId
+from ledger.log import event_store
+from ledger.queue import outbox
 from rules.handlers.card_moved import CARD_MARK
 from rules.intents.outbound import CreateCard
 from rules.policy.model import DEFAULT_TEXT
@@ -57,6 +60,23 @@ def test_each_proposal_is_an_issue_of_its_own_and_the_same_one_is_made_once(stag
     stage.do(wanted(stage), wanted(stage, 2))
     stage.do(wanted(stage))
     assert len(made(stage)) == 2
+
+
+def test_one_that_was_given_up_is_tried_anew_on_request_and_counts_as_tried(
+    stage: Stage,
+) -> None:
+    stage.fault(method="POST", path="/issues$", status=422)
+    assert stage.do(wanted(stage)).given_up == 1
+    stage.do(wanted(stage))
+    assert made(stage) == []
+    again = replace(wanted(stage), again=True)
+    with event_store.writing(stage.context.engine) as db:
+        assert handlers.put_intent(db, again, stage.clock(), again=True)
+        assert [entry.attempts for entry in outbox.open_of_card(db, stage.card_id)] == [1]
+    assert stage.publish().settled == 1
+    with event_store.writing(stage.context.engine) as db:
+        assert not handlers.put_intent(db, again, stage.clock(), again=True)
+    assert len(made(stage)) == 1
 
 
 def test_an_attempt_that_died_after_github_accepted_is_found_again(stage: Stage) -> None:

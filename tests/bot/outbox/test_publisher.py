@@ -193,6 +193,18 @@ def test_a_rate_limit_after_the_farewell_does_not_double_it(stage: Stage) -> Non
     assert pull.issue.state == "closed"
 
 
+def test_what_was_carried_out_or_given_up_leaves_no_entry_and_is_not_done_again(stage: Stage) -> None:
+    stage.fault(method="POST", path="/comments$", status=422)
+    refused, done = says(stage, "one", "two")
+    counts = stage.do(refused, done)
+    assert (counts.given_up, counts.settled) == (1, 1)
+    with stage.context.reading() as db:
+        assert outbox.get(db, handlers.key(refused)) is outbox.get(db, handlers.key(done)) is None
+    again = stage.do(refused, done)
+    assert (again.given_up, again.settled, again.unchanged) == (0, 0, 0)
+    assert first_lines(stage) == ["two"]
+
+
 def test_a_given_up_entry_lets_the_card_go_on(stage: Stage) -> None:
     stage.fault(method="POST", path="/comments$", status=422)
     stage.do(*says(stage, "one", "two"))
@@ -245,7 +257,7 @@ def test_a_publisher_that_lost_its_claim_records_nothing(stage: Stage) -> None:
     stage.clock.forward(2)
     assert stage.publish().settled == 1
     with pytest.raises(outbox.StaleClaimError), event_store.writing(stage.context.engine) as db:
-        outbox.settle(db, entry, stage.clock())
+        outbox.drop_entry(db, entry)
     assert len(stage.events(EntryPublished)) == 1
 
 

@@ -108,6 +108,19 @@ def test_an_older_ledger_s_notice_that_is_being_sent_is_still_known_as_such(ledg
     assert [(entry.sending, entry.error) for entry in found if entry] == [(True, ""), (False, "503")]
 
 
+def test_of_an_older_ledger_s_outbox_only_what_is_open_stays(ledger: Engine) -> None:
+    states = ("pending", "claimed", "settled", "given_up")
+    with event_store.writing(ledger) as db:
+        for state in states:
+            outbox.put(db, replace(DRAFT, key=EntryKey(state)), NOW)
+    make_older(ledger)
+    with event_store.writing(ledger) as db:
+        db.execute(text("UPDATE outbox SET state = key"))
+    upgrade_ledger(ledger)
+    with event_store.reading(ledger) as db:
+        assert [state for state in states if outbox.get(db, EntryKey(state))] == ["pending", "claimed"]
+
+
 @pytest.mark.parametrize("url", ["mysql://localhost/x", "sqlite://", "sqlite:///:memory:"])
 def test_an_address_of_another_kind_is_refused(url: str) -> None:
     with pytest.raises(LedgerUrlError):

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Connection, Engine, event
+from sqlalchemy import Connection, event
 
 from ledger.errors import BackupError
 from ledger.lifecycle.backup import restore
@@ -170,11 +170,3 @@ def test_a_ledger_of_this_version_is_not_backed_up_nor_a_new_one(url: str) -> No
     for place in (url, f"{url}.new"):
         open_ledger(place, before=partial(back_up, say=print)).dispose()
     assert copies(url) == set()
-
-
-@pytest.mark.parametrize("ledger_url", ["postgresql"], indirect=True)
-def test_an_upgrade_in_postgresql_says_whose_back_up_leads_back(ledger: Engine, ledger_url: str) -> None:
-    make_older(ledger)
-    said: list[str] = []
-    open_ledger(ledger_url, before=partial(back_up, say=said.append)).dispose()
-    assert "pg_dump" in said[0]

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 from datetime import UTC, datetime
+from functools import partial
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy import event as engine_event
@@ -51,6 +52,14 @@ class Process:
 
         self.engine = open_ledger(self.url, progress=wait)
         return "open"
+
+    def upgrade_with_copy(self) -> str:
+        """Open it, with a copy of before; answer what is said of that."""
+        from ledger.lifecycle import upgrade_backup
+
+        said: list[str] = []
+        self.engine = open_ledger(self.url, before=partial(upgrade_backup.back_up, say=said.append))
+        return " ".join(said)
 
     def die_at(self, sign: str) -> str:
         """Open it, and be killed by the first statement that begins so."""

@@ -1,7 +1,6 @@
 """A delivery is kept once, recorded by one worker, and never lost by a failure."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 from sqlalchemy import Engine
@@ -148,11 +147,16 @@ def test_only_old_deliveries_that_are_done_are_dropped_and_no_more_than_the_limi
         hand.at = later(-age)
         settled(ledger, name)
     hand.at = NOW
-    assert inbox.drop_old(ledger, age=timedelta(seconds=20), limit=2) == 2
+
+    def drop_done(limit: int) -> int:
+        with event_store.writing(ledger) as db:
+            return inbox.drop_done(db, later(-20), limit)
+
+    assert drop_done(2) == 2
     with event_store.reading(ledger) as db:
         assert [name for name in "abcde" if inbox.known(db, DeliveryId(name))] == ["c", "d", "e"]
-    assert inbox.drop_old(ledger, age=timedelta(seconds=20), limit=9) == 1
-    assert inbox.drop_old(ledger, age=timedelta(seconds=20), limit=9) == 0
+    assert drop_done(9) == 1
+    assert drop_done(9) == 0
     assert inbox.due_deliveries(ledger, limit=9) == ("waits",)
 
 

@@ -36,7 +36,7 @@ def claimed(ledger: Engine, seconds: float = 0) -> outbox.Entry:
 
 def settle_entry(ledger: Engine, entry: outbox.Entry) -> None:
     with event_store.writing(ledger) as db:
-        outbox.settle(db, entry, NOW)
+        outbox.drop_entry(db, entry)
 
 
 def postpone(ledger: Engine, entry: outbox.Entry, seconds: float, *, counted: bool = True) -> None:
@@ -49,11 +49,11 @@ def drafts(*keys: str, ordered: bool = True, card: str = "c1") -> list[outbox.Dr
     return [replace(PLAIN, key=EntryKey(key), ordered=ordered, card_id=CardId(card)) for key in keys]
 
 
-def test_the_same_key_is_carried_out_once_whatever_became_of_it(ledger: Engine) -> None:
+def test_the_same_key_stands_in_line_once_and_leaves_no_row_when_it_was_carried_out(ledger: Engine) -> None:
     assert put(ledger, PLAIN, PLAIN) == [True, False]
     settle_entry(ledger, claimed(ledger))
-    assert put(ledger, replace(PLAIN, payload='"again"')) == [False]
-    assert claim(ledger) is None
+    with event_store.reading(ledger) as db:
+        assert outbox.get(db, PLAIN.key) is None
 
 
 def test_an_entry_waits_until_it_is_due_and_urgent_ones_go_first(ledger: Engine) -> None:
@@ -74,11 +74,10 @@ def test_a_card_s_ordered_entries_go_one_after_the_other(ledger: Engine) -> None
     assert claimed(ledger, 5).key == "second"
 
 
-def test_an_entry_that_is_given_up_lets_the_next_one_go(ledger: Engine) -> None:
+def test_an_entry_that_is_over_lets_the_next_one_go(ledger: Engine) -> None:
     put(ledger, *drafts("first", "second"))
     entry = claimed(ledger)
-    with event_store.writing(ledger) as db:
-        outbox.give_up(db, entry, "gone", NOW)
+    settle_entry(ledger, entry)
     assert claimed(ledger).key == "second"
 
 
@@ -126,11 +125,6 @@ def test_what_a_dead_publisher_may_have_sent_is_marked_until_it_ends_and_a_livin
             outbox.begin(db, entry)
         if not dies:
             postpone(ledger, entry, seconds + 5)
-    outcome = claimed(ledger, 40)
-    with event_store.writing(ledger) as db:
-        outbox.give_up(db, outcome, "It may be sent.", NOW)
-        assert outbox.reopen(db, PLAIN.key)
-    assert not claimed(ledger, 40).sending
 
 
 def test_a_publisher_whose_claim_was_taken_over_changes_nothing(ledger: Engine) -> None:
@@ -142,9 +136,8 @@ def test_a_publisher_whose_claim_was_taken_over_changes_nothing(ledger: Engine) 
         assert new is not None
         assert new.key == old.key
         for late in (
-            lambda db, old=old: outbox.settle(db, old, NOW),
+            lambda db, old=old: outbox.drop_entry(db, old),
             lambda db, old=old: outbox.postpone(db, old, 0, "x", True),
-            lambda db, old=old: outbox.give_up(db, old, "x", NOW),
         ):
             with pytest.raises(StaleClaimError), event_store.writing(ledger) as db:
                 late(db)
