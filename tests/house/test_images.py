@@ -13,11 +13,8 @@ from runner.agents import AGENTS
 from tests.house.source import ROOT, tracked
 
 FOLDER = ROOT / "docker/agent"
-PACKAGES = {
-    "claude": "@anthropic-ai/claude-code-linux-x64",
-    "codex": "@openai/codex",
-    "opencode": "opencode-linux-x64",
-}
+PACKAGES = {"claude": "@anthropic-ai/claude-code", "codex": "@openai/codex", "opencode": "opencode"}
+PROCESSORS = ("arm64", "x64")
 
 
 def read(name: str) -> dict[str, Any]:
@@ -33,26 +30,47 @@ def loose(lock: Mapping[str, Any]) -> Iterator[str]:
             yield f"{place} {package['resolved']}"
 
 
+def programs(agent: str) -> dict[str, str]:
+    """Return the package of an agent's program for each processor."""
+    return {processor: f"{PACKAGES[agent]}-linux-{processor}" for processor in PROCESSORS}
+
+
 @pytest.mark.parametrize("agent", PACKAGES)
-def test_package_lock_label_and_code_name_the_same_version(agent: str) -> None:
-    package = PACKAGES[agent]
+def test_lock_label_and_code_name_the_same_version_for_every_processor(agent: str) -> None:
     labels = dict(
         re.findall(r'cardinal\.agent\.(\w+)="([^"]+)"', (FOLDER / "Dockerfile").read_text(encoding="utf-8"))
     )
     lock = read("package-lock.json")["packages"]
     said = {
-        "package.json": read("package.json")["dependencies"][package],
-        "the lock's wish": lock[""]["dependencies"][package],
-        "the lock": lock[f"node_modules/{package}"]["version"],
         "the label": labels[agent],
         "the code": importlib.import_module(f"runner.agents.{agent}.adapter").AGENT.version,
     }
-    assert set(said.values()) == {said["package.json"]}, said
+    for processor, package in programs(agent).items():
+        program = lock[f"node_modules/{package}"]
+        said[processor] = program["version"].removesuffix(f"-linux-{processor}")
+        assert (program["os"], program["cpu"], program["optional"]) == (["linux"], [processor], True)
+    assert set(said.values()) == {said["the code"]}, said
+
+
+def test_the_lock_holds_what_package_json_wishes_and_the_recipe_names_no_processor() -> None:
+    lock, wish = read("package-lock.json")["packages"], read("package.json")
+    wishes = {name: wish[name] for name in ("dependencies", "optionalDependencies")}
+    assert wishes == {name: lock[""][name] for name in wishes}
+    digests = [package["integrity"] for place, package in lock.items() if place]
+    assert len(set(digests)) == len(digests), "no program has the hash of another one"
+    recipe = (FOLDER / "Dockerfile").read_text(encoding="utf-8")
+    assert re.findall(r"x64|amd64|x86_64|arm64|aarch64", recipe) == []
+    for package in PACKAGES.values():
+        assert f" {package}-linux-*/" in recipe
 
 
 def test_every_agent_that_says_so_is_in_the_image() -> None:
     assert {name for name in AGENTS.names() if AGENTS.load(name).in_image} == set(PACKAGES)
-    assert set(read("package.json")["dependencies"]) == set(PACKAGES.values())
+    wish = read("package.json")
+    wished = {*wish["dependencies"], *wish["optionalDependencies"]}
+    named = {package for agent in PACKAGES for package in programs(agent).values()}
+    assert wished - named == {PACKAGES["codex"]}, "its package names its programs itself"
+    assert named - wished == set(programs("codex").values())
 
 
 def test_the_lock_has_hashes_and_no_addresses() -> None:
