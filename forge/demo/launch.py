@@ -21,6 +21,7 @@ from forge.model.server import ScriptedModel
 from forge.server import Forge
 
 SCENARIOS = Path(__file__).parent / "scenarios"
+SERVER = "3.20.1"  # the oldest release that Cardinal works with
 READY_S = 180  # as PATIENCE_S in stage.py: ten processes start, and others may start beside them
 COMMAND_S = 300  # a doctor looks at much, and machines are busy
 STOP_S = 20
