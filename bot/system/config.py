@@ -16,8 +16,8 @@ from pydantic.dataclasses import dataclass
 from bot.system.env_file import read_lines, why_foreign
 from bot.system.github_address import GITHUB_API, api_root, web_root
 from bot.system.secret import Secret
-from bot.system.setting_files import PREFIX, resolve_paths
 from bot.system.setting_types import (
+    PREFIX,
     Address,
     BoardAddress,
     LabelName,
@@ -29,6 +29,7 @@ from bot.system.setting_types import (
     as_words,
     as_workspace,
     problems_of_payment,
+    resolve_paths,
 )
 from ledger.errors import CardinalError
 from runner.artifacts import sealing
