@@ -1,4 +1,4 @@
-"""The meaning of the texts of the operator's settings: types, files that they name, what belongs together."""
+"""The meaning of the operator's settings: types of their texts, files with credentials, sets that go together."""
 
 import json
 import re
