@@ -1,4 +1,4 @@
-"""The meaning of the operator's settings: types of their texts, files with credentials, sets that go together."""
+"""Meaning of the operator's settings: types of their texts, files of credentials, sets that go together."""
 
 import json
 import re
