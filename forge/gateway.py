@@ -122,8 +122,8 @@ class Gateway:
             return self._graphql_limited()
         if faults.take("secondary"):
             return message_response(403, SECONDARY, {"Retry-After": "60"})
-        if int(budget["used"]) <= int(budget["limit"]):
-            return None
+        if self.store.settings.server_version or int(budget["used"]) <= int(budget["limit"]):
+            return None  # an Enterprise Server has no limits unless its administrator sets some
         if path == "/graphql":
             return self._graphql_limited()
         return message_response(403, LIMITED)
@@ -161,7 +161,7 @@ class Gateway:
             self.store.faults.hold(g.fault)
             response = self._faulty(g.fault) if g.fault.status else response
         for name, value in g.get("budget", {}).items():
-            if name != "cost":  # only in GraphQL's own field
+            if name != "cost" and not self.store.settings.server_version:  # only in GraphQL's own field
                 response.headers[f"X-RateLimit-{name.title()}"] = str(value)
         response.headers["X-GitHub-Request-Id"] = f"{id(response):X}"
         response.headers["X-GitHub-Api-Version-Selected"] = request.headers.get(

@@ -187,10 +187,11 @@ class Git:
     def copy(self, source: Path, branch: str) -> None:
         """Make the bare repository as a copy of one branch of another one on this machine.
 
-        Objects are shared as hard links where the file system allows. Source: git-clone(1), --local.
+        Objects are shared as hard links where the file system allows. Source: git-clone(1); with its option
+        --local a work tree on another disk than its repository would have no copy.
         """
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        words = ("clone", "--quiet", "--bare", "--template=", "--local", "--no-tags", "--single-branch")
+        words = ("clone", "--quiet", "--bare", "--template=", "--no-tags", "--single-branch")
         done = subprocess.run(
             ["git", *words, "--branch", branch, "--", str(source), str(self.path)],
             timeout=COPY_TIMEOUT_S,

@@ -1,7 +1,9 @@
 """The forge as a web server on this machine."""
 
+import errno
 import logging
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -151,8 +153,17 @@ def application() -> Flask:
     app.register_blueprint(control_blueprint)
     app.register_blueprint(pages_blueprint())
     app.register_error_handler(HTTPException, _http_error)
+    app.register_error_handler(OSError, _no_room)
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     return app
+
+
+def _no_room(error: OSError) -> Response:
+    """Say that the disk is full, in place of a traceback for each request that cannot be kept."""
+    if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+        raise error
+    print("the disk is full: make room there; the board goes on then", file=sys.stderr, flush=True)
+    return message_response(503, "The disk is full")
 
 
 def _http_error(error: HTTPException) -> Response:

@@ -21,11 +21,13 @@ from runner.agents import AGENTS
     "--port", type=click.IntRange(0, 65535), default=0, help="The forge's port.  [default: a free one]"
 )
 @click.option("--json", "report", type=click.Path(dir_okay=False), help="Write a report into this file.")
+@click.option("--enterprise", is_flag=True, help="GitHub is an Enterprise Server: /api/v3, no rate limit.")
 @click.option("--keep", is_flag=True, help="Keep the demo's folder afterwards.")
 @click.option("--clean", is_flag=True, help="Remove the remains of demos, and do nothing else.")
 def command(
-    auto: bool, agent: str, workspace: str | None, port: int, report: str | None, keep: bool, clean: bool
-) -> None:
+    auto: bool, agent: str, workspace: str | None, port: int, report: str | None, *, enterprise: bool,
+    keep: bool, clean: bool,
+) -> None:  # fmt: skip
     """Start a board to play with, until Ctrl-C.
 
     A small GitHub runs beside it, on this machine alone. A scripted model stands in for the
@@ -42,6 +44,7 @@ def command(
         _forge.replace("bash", str(context.script("clean")))
     workspace = workspace or ("local" if agent == "scripted" else "docker")
     words = [f"--agent={agent}", f"--workspace={workspace}", f"--port={port}"]
-    words += [word for word, wanted in (("--auto", auto), ("--keep", keep)) if wanted]
+    switches = (("--auto", auto), ("--enterprise", enterprise), ("--keep", keep))
+    words += [word for word, wanted in switches if wanted]
     words += [f"--json={report}"] if report else []
     _forge.exec_program("forge.demo", *words, workspace=workspace)

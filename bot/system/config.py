@@ -17,6 +17,7 @@ from bot.system.env_file import read_lines, why_foreign
 from bot.system.github_address import GITHUB_API, api_root, web_root
 from bot.system.secret import Secret
 from bot.system.setting_types import (
+    PREFIX,
     Address,
     BoardAddress,
     LabelName,
@@ -28,12 +29,12 @@ from bot.system.setting_types import (
     as_words,
     as_workspace,
     problems_of_payment,
+    resolve_paths,
 )
 from ledger.errors import CardinalError
 from runner.artifacts import sealing
 from runner.run.provider import TokenPrice
 
-PREFIX = "CARDINAL_"
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
 ENV_FILE = "env"
 
@@ -281,6 +282,9 @@ class Config:
 
 
 FIELDS = tuple(field.name for field in dataclasses.fields(Config))
+# What may pay for models: the operator's settings, and those of an owner's own file.
+OF_OWNERS = FIELDS[FIELDS.index("anthropic_key") : FIELDS.index("prices") + 1]
+INHERITED = ("home", "database_url", "scenarios", "anthropic_url", "openai_url", "compatible_url", "prices")
 
 
 def read(environ: Mapping[str, str], cwd: Path) -> Config:
@@ -304,7 +308,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
     values["home"] = home
     _fill_in(values, home)
     from_file = {known[name] for name in lines if name in known and name not in environ}
-    problems += _resolve_paths(
+    problems += resolve_paths(
         values, {name: (home,) if name in from_file else (cwd, home) for name in values}
     )
     if values.get("public_url") and not (values.get("client_id") and values.get("client_secret")):
@@ -316,11 +320,37 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
         problems.append(
             f"{PREFIX}STORE_ACCESS_KEY and {PREFIX}STORE_SECRET_KEY belong together: set both or none"
         )
-    problems += problems_of_payment(values)
     try:
         sealing.key_of(values.get("store_encryption_key", ""))
     except ValueError as error:
         problems.append(f"{PREFIX}STORE_ENCRYPTION_KEY: {error}, as `openssl rand -base64 32` makes it")
+    return _checked(values, problems)
+
+
+def read_owners(config: Config, path: Path) -> Config:
+    """Return an owner's own settings of payment, from the file at `path`, in place of all the operator's.
+
+    Of the operator's, only addresses and prices go on to count. Raises ConfigError as `read` does.
+    """
+    lines, mistakes = read_lines(path)
+    if mistakes:
+        raise ConfigError(tuple(mistakes))
+    known = {PREFIX + name.upper(): name for name in OF_OWNERS}
+    problems = [
+        _unknown(name, known, "a setting that pays for models") for name in lines if name not in known
+    ]
+    values: dict[str, Any] = {name: getattr(config, name) for name in INHERITED}
+    values |= {known[name]: text for name, text in lines.items() if name in known and text}
+    problems += resolve_paths(values, {name: (config.home,) for name in values})
+    try:
+        return _checked(values, problems)
+    except ConfigError as error:
+        raise ConfigError(tuple(f"{path}: {problem}" for problem in error.problems)) from None
+
+
+def _checked(values: Mapping[str, Any], problems: list[str]) -> Config:
+    """Return the settings. Raises ConfigError with these problems and all others; none repeats a value."""
+    problems += problems_of_payment(values)
     try:
         config = TypeAdapter(Config).validate_python(values)
     except ValidationError as error:
@@ -344,9 +374,9 @@ def _unconfirmed(config: Config) -> Iterator[str]:
         )
 
 
-def _unknown(name: str, known: Mapping[str, str]) -> str:
+def _unknown(name: str, known: Mapping[str, str], kind: str = "a setting") -> str:
     close = get_close_matches(name if name.startswith(PREFIX) else PREFIX + name, known, n=1)
-    return f"{name} is not a setting" + (f": did you mean {close[0]}?" if close else "")
+    return f"{name} is not {kind}" + (f": did you mean {close[0]}?" if close else "")
 
 
 def _fill_in(values: dict[str, Any], home: Path) -> None:
@@ -362,37 +392,3 @@ def _fill_in(values: dict[str, Any], home: Path) -> None:
     if values.get("github_url", "").startswith("http"):
         values["github_url"] = api_root(values["github_url"])
         values.setdefault("git_url", web_root(values["github_url"]))
-
-
-def _resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]]) -> list[str]:
-    """Make paths absolute and read the private key's file; return the mistakes.
-
-    Paths of the env file start in the home; those of the environment, in the current folder first.
-    """
-    for name in ("scenarios", "skills", "signing_key"):
-        if values.get(name):
-            values[name] = bases.get(name, (Path(),))[0] / values[name]
-    if values.get("store") and not values["store"].startswith("s3:"):
-        values["store"] = str(bases.get("store", (Path(),))[0] / values["store"])
-    return [
-        *_read_file(values, bases, "private_key", "-----BEGIN", "PEM"),
-        *_read_file(values, bases, "vertex_credentials", "{", "JSON"),
-    ]
-
-
-def _read_file(
-    values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]], name: str, begins: str, kind: str
-) -> list[str]:
-    """Put the text of a file in place of its path, unless it is the text already; return the mistakes."""
-    given = values.get(name, "")
-    if not given or given.lstrip().startswith(begins):
-        return []
-    try:
-        places = [folder / given for folder in bases[name]]
-        path = next((place for place in places if place.exists()), places[0])
-        values[name] = path.read_text(encoding="ascii")
-    except (OSError, ValueError) as error:
-        values[name] = ""
-        problem = f"{PREFIX}{name.upper()} is neither {kind} text nor a readable {kind} file"
-        return [f"{problem}: {type(error).__name__}"]
-    return []

@@ -4,12 +4,16 @@ Source: docs.github.com/enterprise-server/rest/enterprise-admin#endpoint-urls, a
 host docs.github.com/enterprise-cloud/admin/data-residency.
 """
 
+import re
 from urllib.parse import urlsplit
 
 GITHUB_API = "https://api.github.com"
 SERVER_PATH = "/api/v3"
 API_VERSION = "2026-03-10"  # the version whose published contract the calls follow
 SERVER_API_VERSION = "2022-11-28"  # Enterprise Servers document it from 3.9 on
+# Cards are read with `ProjectV2ItemStatusChangedEvent` and `blockedBy`. Source: docs.github.com, the GraphQL
+# reference of each release: 3.19 has no such event, 3.18 no blockers.
+SERVER_SINCE = (3, 20)
 
 
 def api_root(address: str) -> str:
@@ -40,3 +44,16 @@ def graphql_url(api: str) -> str:
 def api_version(api: str) -> str:
     """Return the version of the API that calls ask for; GitHub refuses one that it does not know."""
     return SERVER_API_VERSION if is_server(api) else API_VERSION
+
+
+def problem_of_server(version: str) -> str:
+    """Return why Cardinal cannot work with an Enterprise Server of this version; empty where it can.
+
+    `version` is the header X-GitHub-Enterprise-Version, which github.com does not send.
+    """
+    release = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", version)
+    if not version or (release and tuple(map(int, release.groups())) >= SERVER_SINCE):
+        return ""
+    known = release[0] if release else "of an unknown version"
+    since = ".".join(map(str, SERVER_SINCE))
+    return f"GitHub Enterprise Server {known} does not tell about cards what Cardinal needs: {since} does"

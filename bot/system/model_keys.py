@@ -2,13 +2,17 @@
 
 from pathlib import Path
 
-from bot.system.config import PREFIX, Config, ConfigError
-from bot.system.env_file import read_lines
+from bot.system.config import Config, ConfigError, read_owners
 from rules.policy.roles import LOGIN
 from runner.run.provider import BedrockProvider, Provider, VertexProvider
 
 FOLDER = "keys"  # in the home: a file OWNER.env for each owner, in lower case
 NAMES = ("anthropic", "openai", "compatible")
+CLAUDE = {"anthropic", "subscription"}
+MACHINES = (
+    "without an access key, this machine's own credentials of AWS would sign, and they are the operator's: "
+    "set CARDINAL_BEDROCK_ACCESS_KEY and CARDINAL_BEDROCK_SECRET_KEY"
+)
 
 
 def providers(config: Config, owner: str) -> dict[str, Provider]:
@@ -17,39 +21,36 @@ def providers(config: Config, owner: str) -> dict[str, Provider]:
     The owner's own keys come first. The operator's are for the owner of CARDINAL_BOARD, and for others only
     with CARDINAL_SHARE_WITH_OWNERS. Raises ConfigError, without any value, for a file that cannot be read.
     """
-    own, shared = _own(config, owner), operators(config, owner)
-    known = (
-        ("anthropic", config.anthropic_key, config.anthropic_url),
-        ("openai", config.openai_key, config.openai_url),
-        ("compatible", config.compatible_key, config.compatible_url),
-    )
-    made: dict[str, Provider] = {}
-    for name, secret, usual in known:
-        key = own.get(f"{PREFIX}{name.upper()}_KEY")
-        url = (own.get(f"{PREFIX}{name.upper()}_URL") if key else "") or usual
-        key = key or (secret.reveal() if shared else "")
-        if key and url:
-            made[name] = Provider(name, url, key, config.prices)
-    if "anthropic" not in made and shared and (other := _instead(config)):
-        made["anthropic"] = other
-    if config.subscription_token and _is_operators(config, owner):  # a person's own: never shared
-        token = config.subscription_token.reveal()
-        made["subscription"] = Provider("subscription", config.anthropic_url, token, config.prices)
-    return made
+    made = _own(config, owner)
+    if not operators(config, owner):
+        return made
+    others = _paid(config)
+    if made.keys() & CLAUDE:  # one way to pay for Anthropic's models
+        others = {name: payer for name, payer in others.items() if name not in CLAUDE}
+    elif not _is_operators(config, owner):
+        others.pop("subscription", None)  # a person's own: never shared
+    return others | made
 
 
 def _is_operators(config: Config, owner: str) -> bool:
     return owner.casefold() == config.board.owner.casefold()
 
 
-def _instead(config: Config) -> Provider | None:
-    """Return the provider that is paid for Anthropic's models in its place, or None."""
+def _paid(config: Config) -> dict[str, Provider]:
+    """Return the providers that these settings pay for, one at most for Anthropic's models."""
+    known = (
+        ("anthropic", config.anthropic_key, config.anthropic_url),
+        ("subscription", config.subscription_token, config.anthropic_url),
+        ("openai", config.openai_key, config.openai_url),
+        ("compatible", config.compatible_key, config.compatible_url),
+    )
+    made = {name: Provider(name, url, key.reveal(), config.prices) for name, key, url in known if key and url}
     if config.vertex_project:
         key = config.vertex_credentials.reveal()
         place = {"project": config.vertex_project, "region": config.vertex_region}
-        return VertexProvider("vertex", config.vertex_url, key, config.prices, **place)
+        made["anthropic"] = VertexProvider("vertex", config.vertex_url, key, config.prices, **place)
     if config.bedrock_region:
-        return BedrockProvider(
+        made["anthropic"] = BedrockProvider(
             "bedrock",
             config.bedrock_url,
             config.bedrock_secret_key.reveal(),
@@ -58,7 +59,7 @@ def _instead(config: Config) -> Provider | None:
             profile=config.bedrock_profile,
             access_key=config.bedrock_access_key,
         )
-    return None
+    return made
 
 
 def operators(config: Config, owner: str) -> bool:
@@ -71,14 +72,11 @@ def file_of(config: Config, owner: str) -> Path:
     return config.home / FOLDER / f"{owner.casefold()}.env"
 
 
-def _own(config: Config, owner: str) -> dict[str, str]:
+def _own(config: Config, owner: str) -> dict[str, Provider]:
     if not LOGIN.fullmatch(owner):  # no login leads out of the folder
         return {}
     path = file_of(config, owner)
-    lines, mistakes = read_lines(path)
-    if mistakes:
-        raise ConfigError(tuple(mistakes))
-    known = {f"{PREFIX}{name.upper()}_{kind}" for name in NAMES for kind in ("KEY", "URL")}
-    if lines.keys() - known:
-        raise ConfigError((f"{path} may hold {', '.join(sorted(known))}, and holds other names",))
-    return lines
+    own = read_owners(config, path)
+    if own.bedrock_region and not own.bedrock_access_key and not operators(config, owner):
+        raise ConfigError((f"{path}: {MACHINES}",))
+    return _paid(own)

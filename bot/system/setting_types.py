@@ -1,8 +1,9 @@
-"""Types of the operator's settings: the meaning of a variable's text."""
+"""Meaning of the operator's settings: types of their texts, files of credentials, sets that go together."""
 
 import json
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import StringConstraints
@@ -10,6 +11,7 @@ from pydantic import StringConstraints
 from runner import workspaces
 from runner.run.provider import TokenPrice
 
+PREFIX = "CARDINAL_"
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
 OptionalAddress = Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")]
 RepositoryName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100})?$")]
@@ -127,3 +129,37 @@ def _kind_of(text: str) -> object:
     except (ValueError, RecursionError):
         return None
     return given.get("type") if isinstance(given, dict) else None
+
+
+def resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]]) -> list[str]:
+    """Make paths absolute and read credentials' files; return the mistakes.
+
+    Paths of the env file start in the home; those of the environment, in the current folder first.
+    """
+    for name in ("scenarios", "skills", "signing_key"):
+        if values.get(name):
+            values[name] = bases.get(name, (Path(),))[0] / values[name]
+    if values.get("store") and not values["store"].startswith("s3:"):
+        values["store"] = str(bases.get("store", (Path(),))[0] / values["store"])
+    return [
+        *_read_file(values, bases, "private_key", "-----BEGIN", "PEM"),
+        *_read_file(values, bases, "vertex_credentials", "{", "JSON"),
+    ]
+
+
+def _read_file(
+    values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]], name: str, begins: str, kind: str
+) -> list[str]:
+    """Put the text of a file in place of its path, unless it is the text already; return the mistakes."""
+    given = values.get(name, "")
+    if not given or given.lstrip().startswith(begins):
+        return []
+    try:
+        places = [folder / given for folder in bases[name]]
+        path = next((place for place in places if place.exists()), places[0])
+        values[name] = path.read_text(encoding="ascii")
+    except (OSError, ValueError) as error:
+        values[name] = ""
+        problem = f"{PREFIX}{name.upper()} is neither {kind} text nor a readable {kind} file"
+        return [f"{problem}: {type(error).__name__}"]
+    return []

@@ -63,6 +63,7 @@ def main() -> int:
     parser.add_argument(
         "--workspace", choices=("local", "docker"), help="where: local for the scripted agent"
     )
+    parser.add_argument("--enterprise", action="store_true", help="GitHub is an Enterprise Server")
     parser.add_argument("--port", type=int, default=0, help="the forge's port; a free one unless given")
     parser.add_argument("--keep", action="store_true", help="keep the demo's folder afterwards")
     options = parser.parse_args()
@@ -74,7 +75,11 @@ def main() -> int:
         with (
             _in_use(root),
             launch.running(
-                root, port=options.port, agent=options.agent, workspace=options.workspace
+                root,
+                port=options.port,
+                agent=options.agent,
+                workspace=options.workspace,
+                server=launch.SERVER if options.enterprise else "",
             ) as scene,
         ):
             scene.team.call("alice", "POST", "/_forge/repository", PROTECTED)

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -21,6 +22,7 @@ from forge.model.server import ScriptedModel
 from forge.server import Forge
 
 SCENARIOS = Path(__file__).parent / "scenarios"
+SERVER = "3.20.1"  # the oldest release that Cardinal works with
 READY_S = 180  # as PATIENCE_S in stage.py: ten processes start, and others may start beside them
 COMMAND_S = 300  # a doctor looks at much, and machines are busy
 STOP_S = 20
@@ -226,12 +228,23 @@ def write_settings(
     }
     there = (home / "env").read_text().splitlines() if (home / "env").exists() else []
     others = [line for line in there if line.partition("=")[0] not in wanted]
-    lines = "".join(f"{line}\n" for line in (*(f"{name}={text}" for name, text in wanted.items()), *others))
+    lines = "".join(
+        f"{line}\n" for line in (*(f"{name}={quoted(text)}" for name, text in wanted.items()), *others)
+    )
     for name, text in (("app.pem", registered["pem"]), ("env", lines)):
         fresh = home / f"{name}.new"  # a full disk leaves the file that is there
         fresh.touch(mode=0o600)
         fresh.write_text(text)
         fresh.replace(home / name)
+
+
+def quoted(text: str) -> str:
+    """Return a value as the settings' file has it, on one line: a person's folder may have any name."""
+    if re.fullmatch(r"[\w./:@%+=,-]*", text):
+        return text
+    for char, written in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r")):
+        text = text.replace(char, written)
+    return f'"{text}"'
 
 
 def _wait_until_ready(url: str, group: "subprocess.Popen[bytes]", log: Path) -> None:

@@ -13,6 +13,7 @@ from forge.graphql.scope import Scope
 from forge.rest.context import body, caller, view
 
 blueprint = Blueprint("graphql", __name__)
+LATE = "ProjectV2ItemStatusChangedEvent"  # Enterprise Servers have it since 3.20
 
 
 @blueprint.post("/graphql")
@@ -28,6 +29,8 @@ def execute() -> ResponseReturnValue:
         return {"errors": [{"message": message}], "documentation_url": DOCUMENTATION_URL}, 400
     g.operation = " ".join(document.split())[:80]
     parsed, faults = read(document)
+    if view().store.settings.is_before((3, 20)) and LATE in document:
+        parsed, faults = None, (GraphQLError(f"No such type {LATE}, so it can't be a fragment condition"),)
     if parsed is None or faults:
         return _written(ExecutionResult(errors=[*faults]))
     result = execute_sync(

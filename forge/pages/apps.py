@@ -45,9 +45,11 @@ def create_app(login: str) -> ResponseReturnValue:
     return leave_for(manifest["redirect_url"], fields)
 
 
-@pages.on("/apps/<slug>/installations/new")
-def choose_account(slug: str) -> ResponseReturnValue:
-    """Show the accounts that the App can be installed in."""
+@pages.on("/<any('apps', 'github-apps'):place>/<slug>/installations/new")
+def choose_account(place: str, slug: str) -> ResponseReturnValue:
+    """Show the accounts that the App can be installed in; an Enterprise Server has Apps at another place."""
+    if f"/{place}" != store().settings.apps_path:
+        raise NotFoundError
     mine = [user for user in store().users.all() if person().login in user.members]
     return render_template("install_app.html", app=store().apps.by_slug(slug), accounts=mine)
 

@@ -16,8 +16,8 @@ def app(view: View, app: App) -> Json:
         ),
         "owner": user(view, app.owner),
         "description": "",
-        "external_url": view.html(f"/apps/{app.slug}"),
-        "html_url": view.html(f"/apps/{app.slug}"),
+        "external_url": view.app_html(app.slug),
+        "html_url": view.app_html(app.slug),
         "updated_at": rfc3339(app.created_at),
         "installations_count": len(view.store.apps.installations(app)),
     }

@@ -39,8 +39,12 @@ class View:
     def user_html(self, user: User) -> str:
         """Return the page of an account; a bot's is its App's."""
         if user.type is UserType.BOT:
-            return self.html(f"/apps/{user.login.removesuffix('[bot]')}")
+            return self.app_html(user.login.removesuffix("[bot]"))
         return self.html(f"/{user.login}")
+
+    def app_html(self, slug: str) -> str:
+        """Return the page of an App."""
+        return self.html(f"{self.store.settings.apps_path}/{slug}")
 
     def repo_api(self, repo: Repo, rest: str = "") -> str:
         """Return the REST address of a repository or of something in it."""

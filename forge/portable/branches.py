@@ -160,15 +160,16 @@ class Branches:
         """Return the person's branches, and those that cannot be moved: a work tree has them checked out or
         is busy with them, or they are other names of branches.
         """
-        form = "--format=%(refname)%00%(objectname)%00%(worktreepath)%(symref)"
+        # Not the path itself: it may have line breaks.
+        form = "--format=%(refname)%00%(objectname)%00%(if)%(worktreepath)%(then)held%(end)%(symref)"
         wanted = (HEADS + self.wanted.into, WORK.removesuffix("/"))
         lines = Git(self._folder).line(*QUIET, "for-each-ref", form, *wanted).splitlines()
         rows = [line.split("\0") for line in lines]
         trees = (self._folder, *self._folder.glob("worktrees/*"))
         busy = (tree / kind / "head-name" for tree in trees for kind in ("rebase-merge", "rebase-apply"))
-        rebased = {file.read_text().strip() for file in busy if file.is_file()}
+        rebased = {_name_in(file) for file in busy if file.is_file()}
         searched = (tree / "BISECT_START" for tree in trees)  # a branch's short name, or a commit
-        bisected = {HEADS + file.read_text().strip() for file in searched if file.is_file()}
+        bisected = {HEADS + _name_in(file) for file in searched if file.is_file()}
         held = rebased | bisected | {ref for ref, _, holder in rows if holder}
         return {ref: sha for ref, sha, _ in rows}, frozenset(held)
 
@@ -193,3 +194,8 @@ class Branches:
     @property
     def _ours(self) -> Git:
         return self.store.repos.git(self._repo)
+
+
+def _name_in(file: Path) -> str:
+    """Return the name in a file of git; its bytes may be no text."""
+    return file.read_text(errors="replace").strip()

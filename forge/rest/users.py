@@ -2,6 +2,7 @@
 
 from flask import Blueprint, g
 
+from forge.errors import NotFoundError
 from forge.payloads import account
 from forge.payloads.view import Json
 from forge.rest.context import actor, store, view
@@ -27,5 +28,7 @@ def show_organization(login: str) -> Json:
 @blueprint.get("/rate_limit")
 def rate_limit() -> Json:
     """Answer with the rest of the budget; this call costs nothing."""
+    if store().settings.server_version:
+        raise NotFoundError("Rate limiting is not enabled.")
     budget = {name: value for name, value in g.budget.items() if name not in ("resource", "cost")}
     return {"resources": {"core": budget, "graphql": budget, "search": budget}, "rate": budget}

@@ -1,5 +1,6 @@
 """Settings of the forge's behaviour."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -21,5 +22,15 @@ class Settings:
     closed_moves_to: str = ""  # a column name: the built-in "item closed" automation; empty: off
     timeline: bool = True  # issues tell who moved their cards; off: as GitHub does while it is late with that
     token_lifetime_s: int = 3600  # docs.github.com/rest/apps/apps: one hour
-    server_version: str = ""  # of a GitHub Enterprise Server, like 3.18.0; empty: github.com
+    server_version: str = ""  # of a GitHub Enterprise Server, like 3.20.1; empty: github.com
     rate_limit: int = 5000  # requests an hour for one installation
+
+    @property
+    def apps_path(self) -> str:
+        """Return where the pages of Apps are."""
+        return "/github-apps" if self.server_version else "/apps"
+
+    def is_before(self, release: tuple[int, int]) -> bool:
+        """Return whether the forge is an Enterprise Server of an older release."""
+        parts = re.findall("[0-9]+", self.server_version)[:2]
+        return bool(parts) and tuple(map(int, parts)) < release

@@ -28,14 +28,14 @@ _MARKS = {0: None, 1: None}  # of nobody else
 _FORMULA = re.compile(r"\$\$[\s\S]+?\$\$|\$(?!\s)[^$]+?(?<!\s)\$(?![0-9])")
 _DOLLARS = re.compile(r"\$[\s\S]*\$")
 _PATH = re.compile(r"(?!/)[\w./-]{1,100}(?:#L[0-9-]+)?", re.ASCII)
-# GitHub shows the address of such a page as a reference, without what follows.
+# GitHub shows the address of such a page as a reference, without what follows; an Enterprise Server its own.
+_SITE = r"https?://[\w.-]+(?::\d+)?"
 _REFERENCE = re.compile(
-    r"(https?://(?:www\.)?github\.com/[\w.-]+/[\w.-]+/(?:issues|pull|discussions|commit)/[0-9a-f]+)[/?#]\S+",
-    re.ASCII,
+    rf"({_SITE}/[\w.-]+/[\w.-]+/(?:issues|pull|discussions|commit)/[0-9a-f]+)[/?#]\S+", re.ASCII
 )
 # It shows lines of a file, a film or two names in place of these.
 _EMBEDDED = re.compile(
-    r"(https?://(?:www\.)?github\.com/(?:[\w.-]+/)+(?:blob|assets|compare)/[^\s?#]+)"
+    rf"({_SITE}/(?:[\w.-]+/[\w.-]+/(?:blob|assets|compare)|user-attachments/assets)/[^\s?#]+)"
     r"(?:\?[^\s#]*)?(?:(#L[0-9CL-]+)|#\S*)?",
     re.ASCII,
 )
@@ -220,7 +220,7 @@ class PageText(HTMLParser):
             )
             text = _DOLLARS.sub(lambda match: FORMULA if "\\" in match[0] else match[0], text)
         text = re.sub(r"[ \t\f\v]+", " ", text)
-        if "github.com/" in text:
+        if "://" in text:
             text = _REFERENCE.sub(r"\1", _EMBEDDED.sub(r"\1\2", text))
         return text.translate(_AS_TEXT)
 

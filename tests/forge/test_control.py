@@ -1,5 +1,6 @@
 """The forge's own door, its command, and its threads."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -27,6 +28,18 @@ def test_the_state_shows_what_a_person_would_see(town: Town) -> None:
     shop = state["repositories"]["acme/shop"]
     assert shop["issues"]["1"]["comments"][0]["body"] == "hello"
     assert list(shop["branches"]) == ["main"]
+
+
+def test_what_a_full_disk_does_not_keep_is_refused_in_a_sentence(
+    town: Town, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def keep() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    town.forge.keep = keep
+    drag = {"project": 1, "issue": "acme/shop#1", "column": "Planning", "actor": "alice"}
+    assert requests.post(f"{town.url}/_forge/drag", json=drag, timeout=60).status_code == 503
+    assert capfd.readouterr().err == "the disk is full: make room there; the board goes on then\n"
 
 
 @pytest.mark.parametrize("read", ["whole", "in part"])

@@ -3,10 +3,12 @@
 import os
 import subprocess
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import requests
 
+from forge.git import Git
 from tests.forge.conftest import Receiver, Town
 
 
@@ -131,3 +133,12 @@ def test_a_fetch_is_sent_while_git_makes_it(
         assert next(pieces) == b"first"
         (tmp_path / "go").write_text("\n")
         assert b"".join(pieces) == b"last"
+
+
+def test_a_copy_is_made_from_another_disk_as_well(tmp_path: Path) -> None:
+    with TemporaryDirectory(dir="/dev/shm") as folder:
+        source = Path(folder)
+        git(source, "init", "-q", "-b", "main")
+        sha = commit(source, "a", "a")
+        Git(tmp_path / "copy.git").copy(source / ".git", "main")
+    assert Git(tmp_path / "copy.git").refs() == {"refs/heads/main": sha}

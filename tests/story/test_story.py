@@ -22,7 +22,7 @@ WITH_POSTGRESQL = bool(os.environ.get("CARDINAL_TEST_POSTGRESQL") or os.environ.
 )
 @pytest.mark.timeout(480)
 def test_the_story_ends_the_same_on_an_enterprise_server(tmp_path: Path) -> None:
-    with launch.running(tmp_path, settings=BRISK, server="3.18.1") as scene:
+    with launch.running(tmp_path, settings=BRISK, server=launch.SERVER) as scene:
         told = play(Stage(scene.team))
     assert [one.step for one in told] == [step.name for step in STEPS]
 

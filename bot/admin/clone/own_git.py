@@ -11,8 +11,8 @@ GIT_S = 300.0
 QUARANTINE = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")  # git-receive-pack(1)
 
 NO_REPOSITORY = (
-    "{} is in no git repository that git lets you read: go into your clone, or name it with -C;"
-    " `git status` there says more"
+    "{} is in no git repository of yours: go into your clone, or name it with -C; one that belongs to"
+    " another user has to be cloned, whatever `safe.directory` says"
 )
 
 

@@ -148,6 +148,8 @@ def _maker() -> str:
 
 
 def _check_folder(place: Trial) -> None:
+    if set(str(place.top)) & set("\r\n"):  # git names objects of others by lines with their folder
+        raise CloneError(f"{str(place.top)!r} has a line break in its name: rename that folder")
     with suppress(FileNotFoundError):
         known = place.folder.lstat()
         if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.geteuid():

@@ -3,7 +3,6 @@
 import hashlib
 import hmac
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -24,14 +23,14 @@ from bot.github.rate_limit import (
     until_now,
 )
 from bot.ingest.events import subscribed
-from bot.system import lock_file
+from bot.system import github_address, lock_file
 from ledger.ids import DeliveryId
 from ledger.queue import inbox
+from rules.text import plain
 
 CLOCK_OFF_S = 30  # GitHub refuses an App's word that is dated more than a minute ahead
 FEW_CALLS = 500
 ANSWER_S = 5
-SERVER_SINCE = (3, 9)  # docs.github.com has no page about versions of the API for older ones
 SETTINGS = "the App's settings on GitHub"
 
 
@@ -56,16 +55,10 @@ def app(context: DoctorContext) -> Iterator[CheckResult]:
 
 def _server(version: str) -> Iterator[CheckResult]:
     """Report the release of an Enterprise Server, and whether it is too old; nothing for github.com."""
-    if not version:
-        return
-    match = re.match(r"([0-9]{1,4})\.([0-9]{1,4})", version)
-    shown = match[0] if match else "of an unknown version"
-    release = (int(match[1]), int(match[2])) if match else (0, 0)
-    if release >= SERVER_SINCE:
-        yield ok("server", f"GitHub Enterprise Server {shown}")
-        return
-    message = f"GitHub Enterprise Server {shown} lacks versions of the API"
-    yield warn("server", message, "ask its administrator for a release that GitHub maintains")
+    if problem := github_address.problem_of_server(version):
+        yield fail("server", problem, "ask its administrator for a release that GitHub maintains")
+    elif version:
+        yield ok("server", f"GitHub Enterprise Server {plain(version, 20)}")
 
 
 def installation(context: DoctorContext) -> Iterator[CheckResult]:

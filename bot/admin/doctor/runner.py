@@ -158,14 +158,18 @@ ORDER = 2
 
 
 def owners(context: DoctorContext) -> Iterator[CheckResult]:
-    """Has each other owner of a board a key for its agents?"""
-    names = {row.owner.casefold() for row in context.boards() if row.served}
-    for owner in sorted(names - {context.config.board.owner.casefold()}):
+    """Can each owner's file of keys be read, and has each other owner of a board a key for its agents?"""
+    first = context.config.board.owner.casefold()
+    for owner in sorted({row.owner.casefold() for row in context.boards() if row.served} | {first}):
         path = model_keys.file_of(context.config, owner)
         try:
             paid = model_keys.providers(context.config, owner)
         except ConfigError as error:
             yield fail("owners", str(error), "correct the file")
+            continue
+        for missing in filter(None, map(missing_extra, paid.values())):
+            yield fail("owners", f"{owner} cannot pay", missing)
+        if owner == first:
             continue
         if paid:
             whose = path.name if path.exists() else "the operator's keys"

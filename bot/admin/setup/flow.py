@@ -32,7 +32,7 @@ from bot.ingest.events import subscribed
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.system import config as configuration
-from bot.system import git_exclude, program
+from bot.system import git_exclude, github_address, program
 from bot.system.clock import Clock
 from bot.system.config import Config
 from bot.system.secret import Secret
@@ -203,11 +203,16 @@ def _existing(given: Registered, config: Config, known: Notes, place: Place) -> 
 
 
 def _check_app(hub: Hub, place: Place, app_id: int) -> str:
-    """Say which permissions and events the App lacks; return its page. Raises KeyRefusedError."""
+    """Say which permissions and events the App lacks; return its page. Raises InitError."""
     try:
-        app = hub.as_app("GET", "/app").body
+        answer = hub.as_app("GET", "/app")
     except (TokenError, NotFoundError) as error:
         raise KeyRefusedError(app_id) from error
+    if problem := github_address.problem_of_server(answer.headers.get("x-github-enterprise-version", "")):
+        raise InitError(
+            f"{problem}. The App stays in the settings: run `cardinal init` again after an upgrade"
+        )
+    app = answer.body
     lacking = manifest(subscribed()).lacking(app.get("permissions") or {})
     unsubscribed = manifest(subscribed()).unsubscribed(tuple(app.get("events") or ()))
     page = str(app["html_url"])

@@ -21,6 +21,7 @@ from bot.state.card_filters import FilterError
 from bot.state.served_boards import ServedBoard
 from bot.system.clock import Clock
 from bot.system.config import Config
+from bot.system.github_address import GITHUB_API, web_root
 from bot.system.secret import Secret
 from bot.web.authorization import BusyError, Readers, RequestLimiter
 from bot.web.site.seal import Seal
@@ -281,8 +282,8 @@ class Site:
 
     def stranger(self, title: str = "Sign in", status: int = 401) -> Response:
         """Return the sign-in page, the same for every path. It names a GitHub that is not github.com."""
-        host = urlsplit(self.config.git_url).netloc
-        github = "GitHub" if host == "github.com" else f"the GitHub at {host}"
+        host, usual = (urlsplit(url).netloc for url in (self.config.git_url, web_root(GITHUB_API)))
+        github = "GitHub" if host == usual else f"the GitHub at {host}"
         asks = f"Cardinal asks {github} whether you may read the repository."
         learns = "It learns your login and your rights there."
         return self.page(title, f"{asks} {learns}", status=status, sign_in=self.wanted())

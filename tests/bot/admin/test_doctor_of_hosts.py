@@ -18,6 +18,7 @@ from bot.github.errors import UnavailableError
 from bot.system import config as configuration
 from bot.system.program import TRIAL
 from bot.system.secret import Secret
+from bot.system.setting_types import BoardAddress
 from ledger.events.policy import PolicyLoaded
 from ledger.log import event_store
 from ledger.queue import hosts as known_hosts
@@ -241,3 +242,21 @@ def test_where_github_does_not_answer_the_next_step_says_what_to_look_at_or_star
     (context.config.home / TRIAL).touch()
     (stopped,) = examine(context, [app])
     assert stopped.next_step == "start `cardinal try`: the board's own GitHub runs with it"
+
+
+def test_files_of_owners_that_pay_for_nothing_are_said(
+    context: DoctorContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = context.config.home / "keys"
+    keys.mkdir(parents=True)
+    settings = "CARDINAL_BEDROCK_REGION=eu-west-1\nCARDINAL_BEDROCK_PROFILE=eu\n"
+    (keys / "acme.env").write_text(settings)
+    first = replace(context, config=replace(context.config, board=BoardAddress("Acme", 1)))
+    assert list(runner.owners(first)) == []
+    monkeypatch.setitem(sys.modules, "botocore", None)
+    (lacking,) = runner.owners(first)
+    assert "pip install 'cardinal-board[bedrock]'" in lacking.next_step
+    (keys / "acme.env").write_text("sesame")
+    (of_first,) = runner.owners(first)
+    assert (of_first.level, of_first.next_step) == (Level.FAIL, "correct the file")
+    assert "sesame" not in of_first.message

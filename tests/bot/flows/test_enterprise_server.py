@@ -7,6 +7,9 @@ import pytest
 import requests
 
 from bot.admin.doctor import Level, github
+from bot.github.api import projects
+from bot.github.errors import RefusedError
+from ledger.ids import CardId
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
 from tests.bot.flows.pulls import test_gate
@@ -16,7 +19,7 @@ PAGES = "https://cardinal.example"
 
 @pytest.fixture
 def cardinal(tmp_path: Path) -> Iterator[Cardinal]:
-    with opened(tmp_path, public_url=PAGES, server="3.18.1") as served:
+    with opened(tmp_path, public_url=PAGES, server="3.20.1") as served:
         yield served
 
 
@@ -34,6 +37,20 @@ def test_githubs_own_paths_are_not_served_there(cardinal: Cardinal, path: str) -
     assert requests.get(f"{cardinal.forge.url}{path}", timeout=60).status_code == 404
 
 
+def test_an_older_release_refuses_to_read_a_card(cardinal: Cardinal) -> None:
+    hub, card_id = cardinal.services.hub, CardId(cardinal.project.items[0].node_id)
+    assert projects.read_card(hub, card_id) is not None
+    cardinal.forge.store.settings.server_version = "3.19.9"
+    with pytest.raises(RefusedError, match="No such type ProjectV2ItemStatusChangedEvent"):
+        projects.read_card(hub, card_id)
+
+
+def test_it_tells_of_no_rate_limit(cardinal: Cardinal) -> None:
+    answer = requests.get(f"{cardinal.forge.url}/api/v3/rate_limit", timeout=60)
+    assert (answer.status_code, answer.json()["message"]) == (404, "Rate limiting is not enabled.")
+    assert cardinal.services.hub.budget.seen()[0].windows == {}
+
+
 def test_a_newer_version_of_the_api_is_refused_there(cardinal: Cardinal) -> None:
     headers = {"X-GitHub-Api-Version": "2026-03-10"}
     url = f"{cardinal.forge.url}/api/v3/rate_limit"
@@ -43,10 +60,10 @@ def test_a_newer_version_of_the_api_is_refused_there(cardinal: Cardinal) -> None
 @pytest.mark.parametrize(
     ("version", "level", "said"),
     [
-        ("3.18.1", Level.OK, "3.18"),
-        ("3.9.0", Level.OK, "3.9"),
-        ("3.8.0", Level.WARN, "3.8 lacks versions of the API"),
-        ("<b>\n", Level.WARN, "unknown version"),
+        ("3.20.1", Level.OK, "3.20.1"),
+        ("4.0.0", Level.OK, "4.0"),
+        ("3.19.2", Level.FAIL, "3.19 does not tell about cards what Cardinal needs: 3.20 does"),
+        ("<b>\n", Level.FAIL, "unknown version"),
     ],
 )
 def test_the_doctor_says_which_server_it_is_and_what_an_older_one_lacks(

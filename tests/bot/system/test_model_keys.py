@@ -1,5 +1,6 @@
 """Which keys a board's runs are paid with: never those of another owner."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,15 @@ import pytest
 from bot.system import config as configuration
 from bot.system import model_keys
 from bot.system.config import Config, ConfigError
-from runner.run.provider import BedrockProvider, VertexProvider
+from runner.gateway.models.protocol import ModelRequest
+from runner.gateway.models.routes import payer_of, upstream_of
+from runner.gateway.models.upstream import AgentRequest
+from runner.run.provider import BedrockProvider, TokenPrice, VertexProvider
+
+BEDROCK = "CARDINAL_BEDROCK_REGION=eu-west-1\nCARDINAL_BEDROCK_PROFILE=eu\n"
+ACCESS = "CARDINAL_BEDROCK_ACCESS_KEY=AK{0}\nCARDINAL_BEDROCK_SECRET_KEY=sesame-{0}\n"
+TOKEN = "CARDINAL_SUBSCRIPTION_TOKEN=sk-ant-oat01-{0}\n"
+ALLOWED = "CARDINAL_ALLOW_SUBSCRIPTION=true\n"
 
 
 def config_of(home: Path, **more: str) -> Config:
@@ -27,6 +36,16 @@ def keys(config: Config, owner: str) -> dict[str, str]:
     return {name: provider.key for name, provider in model_keys.providers(config, owner).items()}
 
 
+def authorization(config: Config, owner: str) -> str:
+    """Return what the gateway of one of the owner's runs signs a call of Claude with."""
+    payer = payer_of("anthropic", model_keys.providers(config, owner))
+    assert payer is not None
+    asked = ModelRequest("claude-opus-5-5", True, 1, {"model": "claude-opus-5-5"}, b"{}", ())
+    sent = asyncio.run(upstream_of(payer).outgoing(AgentRequest("/v1/messages", b"", asked, ())))
+    headers = dict(sent.headers)
+    return (headers.get(b"authorization") or headers[b"x-api-key"]).decode()
+
+
 def test_the_operators_keys_are_for_the_first_boards_owner_alone(tmp_path: Path) -> None:
     config = config_of(tmp_path)
     assert keys(config, "Acme") == {"anthropic": "sk-acme"}
@@ -41,9 +60,9 @@ def test_other_owners_use_them_once_the_operator_shares_them(tmp_path: Path) -> 
 
 def test_an_owner_pays_with_its_own_keys_and_no_other_does(tmp_path: Path) -> None:
     write(tmp_path, "beta", "CARDINAL_ANTHROPIC_KEY=sk-beta\nCARDINAL_OPENAI_KEY=sk-open\n")
-    config = config_of(tmp_path, CARDINAL_SHARE_WITH_OWNERS="true")
+    config = config_of(tmp_path, CARDINAL_SHARE_WITH_OWNERS="true", CARDINAL_OPENAI_KEY="sk-of-acme")
     assert keys(config, "BETA") == {"anthropic": "sk-beta", "openai": "sk-open"}
-    assert keys(config, "acme") == keys(config, "gamma") == {"anthropic": "sk-acme"}
+    assert keys(config, "acme") == keys(config, "gamma") == {"anthropic": "sk-acme", "openai": "sk-of-acme"}
 
 
 @pytest.mark.parametrize("owner", ["../keys/beta", "", ".", "beta/../beta", "be\0ta"])
@@ -96,3 +115,70 @@ def test_a_subscription_is_for_the_operators_own_boards_alone_whatever_is_shared
     config = config_of(tmp_path, CARDINAL_ANTHROPIC_KEY="", CARDINAL_SHARE_WITH_OWNERS="true", **more)
     assert keys(config, "acme") == {"subscription": "sk-ant-oat01-x"}
     assert keys(config, "beta") == {}
+
+
+def test_whatever_an_owner_pays_with_signs_for_that_owner_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKMACHINE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "sesame")
+    write(tmp_path, "beta", BEDROCK + ACCESS.format("BETA"))
+    write(tmp_path, "gamma", BEDROCK + ACCESS.format("GAMMA"))
+    write(tmp_path, "delta", TOKEN.format("delta") + ALLOWED)
+    settings = {line.partition("=")[0]: line.partition("=")[2] for line in BEDROCK.splitlines()}
+    for way in ({}, {"CARDINAL_ANTHROPIC_KEY": "", **settings}):
+        config = config_of(tmp_path, CARDINAL_SHARE_WITH_OWNERS="true", **way)
+        assert "Credential=AKBETA/" in authorization(config, "beta")
+        assert "Credential=AKGAMMA/" in authorization(config, "Gamma")
+        assert authorization(config, "delta") == "Bearer sk-ant-oat01-delta"
+        operators = authorization(config, "acme")
+        assert operators == "sk-acme" or "Credential=AKMACHINE/" in operators
+        assert authorization(config, "epsilon").partition(", ")[0] == operators.partition(", ")[0]
+    with pytest.raises(AssertionError):
+        authorization(config_of(tmp_path, **way), "epsilon")
+
+
+def test_an_owners_account_at_google_stands_in_its_file_or_beside_it(tmp_path: Path) -> None:
+    account = '{"type": "service_account"}'
+    (tmp_path / "beta.json").write_text(account)
+    for given in (f"'{account}'", "beta.json"):
+        lines = (
+            f"CARDINAL_VERTEX_PROJECT=beta-1\nCARDINAL_VERTEX_CREDENTIALS={given}\nCARDINAL_PRICES=m=1/2\n"
+        )
+        write(tmp_path, "beta", lines)
+        config = config_of(tmp_path, CARDINAL_OPENAI_KEY="sk-open", CARDINAL_SHARE_WITH_OWNERS="true")
+        made = model_keys.providers(config, "beta")
+        prices = (TokenPrice("m", 1, 2),)
+        assert made["anthropic"] == VertexProvider("vertex", "", account, prices, project="beta-1")
+        assert (made["openai"].key, made["openai"].prices) == ("sk-open", ())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (BEDROCK, "this machine's own credentials of AWS would sign, and they are the operator's: set"),
+        ("CARDINAL_BEDROCK_REGION=eu-west-1\n", "CARDINAL_BEDROCK_PROFILE belong together"),
+        ("CARDINAL_BEDROCK_REGION='no region'\n", "CARDINAL_BEDROCK_REGION: "),
+        (BEDROCK + "CARDINAL_ANTHROPIC_KEY=sesame\n", "would each pay for Anthropic's models: set one"),
+        (TOKEN.format("sesame"), "set CARDINAL_ALLOW_SUBSCRIPTION=true"),
+        ("CARDINAL_VERTEX_PROJECT=beta-1\nCARDINAL_VERTEX_CREDENTIALS=no.json\n", "a readable JSON file"),
+        ("CARDINAL_COMPATIBLE_KEY=sesame\n", "without CARDINAL_COMPATIBLE_URL: set both"),
+        ("CARDINAL_HOME=sesame\n", "CARDINAL_HOME is not a setting that pays for models"),
+        ("CARDINAL_OPENA_KEY=sesame\n", "did you mean CARDINAL_OPENAI_KEY?"),
+    ],
+)
+def test_a_file_that_is_half_filled_says_what_to_do_and_pays_for_nothing(
+    tmp_path: Path, text: str, said: str
+) -> None:
+    write(tmp_path, "beta", text)
+    token = {"CARDINAL_ALLOW_SUBSCRIPTION": "true"}  # the operator's word, not the owner's
+    with pytest.raises(ConfigError, match=r"beta\.env: ") as caught:
+        model_keys.providers(config_of(tmp_path, **token), "beta")
+    assert said in str(caught.value)
+    assert "sesame" not in str(caught.value)
+
+
+def test_nothing_but_payment_stands_in_an_owners_file() -> None:
+    payers = ("anthropic", "subscription", "vertex", "bedrock", "openai", "compatible")
+    others = {name for name in configuration.OF_OWNERS if name.partition("_")[0] not in payers}
+    assert others == {"allow_subscription", "prices"}

@@ -85,11 +85,13 @@ def test_where_it_is_checked_out_the_work_waits_beside_it_and_the_person_is_told
 ) -> None:
     if place == "in another work tree":
         git(portable.mine, "switch", "--quiet", "--create", "elsewhere")
-        git(portable.mine, "worktree", "add", "--quiet", str(tmp_path / "tree"), "main")
+        git(portable.mine, "worktree", "add", "--quiet", str(tmp_path / "tr\nee"), "main")
     elif place == "in the middle of a rebase":
         git(portable.mine, "switch", "--quiet", "--detach")
         (portable.mine / ".git/rebase-merge").mkdir()
         (portable.mine / ".git/rebase-merge/head-name").write_text("refs/heads/main\n")
+        (portable.mine / ".git/rebase-apply").mkdir()
+        (portable.mine / ".git/rebase-apply/head-name").write_bytes(b"refs/heads/caf\xe9\n")
     elif place == "in the middle of a bisect":
         for text in ("first", "second", "third"):
             portable.commit(text)

@@ -1,5 +1,11 @@
 """What Cardinal gets of a person's environment: by which models are paid, and no other setting."""
 
+from pathlib import Path
+
+import pytest
+
+from bot.system.env_file import parse_env
+from forge.demo import launch
 from forge.portable.__main__ import environment_of
 
 PAID = {
@@ -17,3 +23,13 @@ OTHERS = {"CARDINAL_HOME": "/elsewhere", "CARDINAL_PORT": "1", "CARDINAL_OPENAI_
 def test_ways_to_pay_come_along_and_settings_of_another_cardinal_do_not() -> None:
     given = environment_of({**PAID, **OTHERS})
     assert {name: text for name, text in given.items() if name.startswith("CARDINAL_")} == PAID
+
+
+@pytest.mark.parametrize("text", ["a b", "it's #1 $HOME", 'a"b\\', "é\r\n", "/tmp/shop"])
+def test_a_folder_of_any_name_is_a_setting_on_one_line(tmp_path: Path, text: str) -> None:
+    registered = dict.fromkeys(
+        ("app_id", "pem", "webhook_secret", "client_id", "client_secret", "project"), "x"
+    )
+    for _ in range(2):
+        launch.write_settings(tmp_path, "http://127.0.0.1:1", 2, registered, {"CARDINAL_SCENARIOS": text})
+    assert parse_env((tmp_path / "env").read_text())["CARDINAL_SCENARIOS"] == text

@@ -142,7 +142,7 @@ def linked(moving: Moving) -> tuple[list[int], list[int], list[str]]:
     )
 
 
-@pytest.mark.parametrize("moving", ["", "3.18.1"], indirect=True, ids=["github.com", "enterprise"])
+@pytest.mark.parametrize("moving", ["", "3.20.1"], indirect=True, ids=["github.com", "enterprise"])
 def test_cards_history_and_branches_come_over_once(moving: Moving) -> None:
     before, empty = every_byte(moving.clone / ".git"), moving.there()
     said = moving.move("--dry-run")

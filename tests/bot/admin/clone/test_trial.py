@@ -27,6 +27,11 @@ from tests.bot.admin.clone.shapes import (
 from tests.runner.world import git
 
 
+def broken_line(clone: Path) -> Path:
+    git(clone.parent, "clone", "--quiet", str(clone), "a\nb")
+    return clone.parent / "a\nb"
+
+
 def bare(clone: Path) -> Path:
     git(clone.parent, "clone", "--quiet", "--bare", str(clone), "bare")
     return clone.parent / "bare"
@@ -94,6 +99,7 @@ def test_a_board_is_possible_and_nothing_outside_its_folder_is_changed(
     ("shape", "said"),
     [
         (bare, "is a bare repository: go into a clone of it"),
+        (broken_line, "has a line break in its name: rename that folder"),
         (without_commits, "there is no commit yet: commit first"),
         (shallow, "this clone is shallow: `git fetch --unshallow` first"),
         (partial, "this is a partial clone, objects are missing: clone it whole"),

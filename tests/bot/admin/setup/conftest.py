@@ -90,6 +90,11 @@ class Town:
         return self.root / ".cardinal"
 
     @property
+    def api(self) -> str:
+        """The root of the forge's API."""
+        return f"{self.forge.url}/api/v3" if self.forge.store.settings.server_version else self.forge.url
+
+    @property
     def settings(self) -> dict[str, str]:
         """What the env file says."""
         return env_file.parse_env((self.home / "env").read_text(encoding="utf-8"))
@@ -102,7 +107,7 @@ class Town:
     def init(self, *options: str, **environ: str) -> Running:
         """Start `cardinal init` with these options."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith("CARDINAL_")}
-        env = {**clean, "CARDINAL_GITHUB_URL": self.forge.url, **environ}
+        env = {**clean, "CARDINAL_GITHUB_URL": self.api, **environ}
         self.running.append(Running(Warm(cardinal, "init", *options, cwd=self.root, env=env)))
         return self.running[-1]
 
@@ -113,7 +118,7 @@ class Town:
     def does(self, *words: str, **environ: str) -> tuple[int, str]:
         """Return the exit code and the words of a command in this process."""
         cleared = dict.fromkeys(name for name in os.environ if name.startswith("CARDINAL_"))
-        given = {"CARDINAL_GITHUB_URL": self.forge.url, **environ}
+        given = {"CARDINAL_GITHUB_URL": self.api, **environ}
         with contextlib.chdir(self.root):
             found = CliRunner().invoke(main, words, env={**cleared, **given})
         assert found.exception is None or isinstance(found.exception, SystemExit), found.exception
