@@ -20,7 +20,7 @@ from ledger.db.rows import change
 from ledger.db.statements import Statement
 from ledger.db.tables import VIEWS, editions
 from ledger.db.transactions import beside, reading, writing
-from ledger.lifecycle.edition import EditionRow, every, mine, own_edition
+from ledger.lifecycle.edition import every, mine, own_edition
 from ledger.lifecycle.open import connect
 from ledger.lifecycle.upgrade import Progress, give_way, is_prepared, prepare
 from ledger.log.event_store import last_seq, read_kinds
@@ -110,20 +110,20 @@ def _copy(engine: Engine, files: list[Path], until: int) -> None:
     """Copy the rows of the files; meanwhile the tables count as unprepared, for whoever finds them."""
     mark = (token_hex(4),)
     with beside(engine) as db:
-        if not prepare(db, every(db)):
+        row = own_edition(every(db)) if prepare(db, every(db)) else None
+        if row is None:
             return
-        folded = _own(db).folded
         change(db, editions, {"digest": mine().digest}, folded=mark)
     for insertion, rows in _rows(files):
         with beside(engine) as db:
-            if _own(db).folded != mark:
+            if not _has(db, mark):
                 return
             insertion.run_all(db, rows)
             change(db, editions, {"digest": mine().digest}, at=database_now(db))
         give_way(engine)
     with beside(engine) as db:
-        if _own(db).folded == mark:
-            change(db, editions, {"digest": mine().digest}, folded=folded, position=until)
+        if _has(db, mark):
+            change(db, editions, {"digest": mine().digest}, folded=row.folded, position=until)
 
 
 def _rows(files: list[Path]) -> Iterator[tuple[Statement, list[Mapping[str, Any]]]]:
@@ -140,8 +140,6 @@ def _rows(files: list[Path]) -> Iterator[tuple[Statement, list[Mapping[str, Any]
             own.dispose()
 
 
-def _own(db: Connection) -> EditionRow:
+def _has(db: Connection, mark: tuple[str]) -> bool:
     row = own_edition(every(db))
-    if row is None:
-        raise LookupError("the edition that folds is not in the ledger")
-    return row
+    return row is not None and row.folded == mark

@@ -27,6 +27,7 @@ from tests.bench import (
     limits,
     live,
     pages,
+    rebuilding,
     record,
     storm,
     story,
@@ -38,6 +39,7 @@ from tests.bench.figures import Figure, say
 PARTS = {
     "limits": limits.measure,
     "appending": appending.measure,
+    "rebuilding": rebuilding.measure,
     "boards": boards.measure,
     "deliveries": deliveries.measure,
     "drags": drags.measure,
