@@ -5,6 +5,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -51,14 +52,14 @@ def measure(*, quick: bool) -> Iterator[Figure]:
         engine = open_ledger(url)
         _fill(engine, count)
         raw = f"events_decoded_{count}"
-        yield Figure(raw, count / _took(lambda: _decode(engine)), "events/s", note="read, and not folded")
+        yield Figure(raw, count / _took(partial(_decode, engine)), "events/s", note="read, and not folded")
         engine.dispose()
         ways = (
             ("rebuild_serial", sys.maxsize, "by one process, in the ledger itself"),
             ("rebuild", 0, "by as many processes as there are processors"),
         )
         for name, least, note in ways[quick:]:
-            rate = count / _took(lambda least=least: _rebuild(url, least))
+            rate = count / _took(partial(_rebuild, url, least))
             goal = 10_000 if least == 0 else None
             yield Figure(f"{name}_{count}", rate, "events/s", note=note, least=goal, raw=raw)
 
