@@ -48,10 +48,10 @@ def fold_parallel(engine: Engine, progress: Progress, *, least: int, processes: 
 def view_shares(processes: int) -> list[frozenset[str]]:
     """Return the views of each process, the largest group first.
 
-    There are no more processes than what that one leaves to others is worth.
+    More processes than the other views can keep as busy as that group would be of no use.
     """
     digests = views.digests()
-    groups = [[name for name in digests if digests[name] == one] for one in set(digests.values())]
+    groups = [[name for name in digests if digests[name] == group] for group in {*digests.values()}]
     groups.sort(key=lambda group: (-len(group), group))
     shares: list[list[str]] = [[] for _ in range(min(processes, -(-len(digests) // len(groups[0]))))]
     for group in groups:
@@ -133,8 +133,8 @@ def _rows(files: list[Path]) -> Iterator[tuple[Statement, list[Mapping[str, Any]
             for table in VIEWS.tables.values():
                 insertion = Statement(table.insert(), table.c.keys())
                 with reading(own) as db:
-                    found = db.execute(select(table).execution_options(yield_per=PAGE))
-                    for rows in found.mappings().partitions():
+                    stored = db.execute(select(table).execution_options(yield_per=PAGE))
+                    for rows in stored.mappings().partitions():
                         yield insertion, [dict(row) for row in rows]
         finally:
             own.dispose()
