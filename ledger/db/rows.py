@@ -1,6 +1,6 @@
 """Rows of tables as frozen dataclasses: a field takes the column of its name."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from datetime import datetime
 from enum import StrEnum
@@ -160,6 +160,14 @@ def add(db: Connection, table: Table, key: Mapping[str, Any], /, **amounts: floa
     )
 
 
+def tally(db: Connection, table: Table, total: str, rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add to the column `total` in the row that has the key of each of `rows`, or insert that.
+
+    Each of `rows` has a value for every column.
+    """
+    _tally(table, total).run_all(db, rows)
+
+
 def drop(db: Connection, table: Table, /, **key: Any) -> int:
     """Delete the rows whose columns have these values; return how many those were."""
     return _delete(table, _shape(key)).run(db, _bound(key))
@@ -172,26 +180,26 @@ def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
     those of the record. Any other column needs a default.
     """
     event: Any = it.event
-    named, replaced, insertion = _recording(table, event.__class__, tuple(more))
+    named, insertion = _recording(table, event.__class__, tuple(more))
     values = {**_defaults(table), **{name: getattr(event, name) for name in named}}
     values |= {"seq": it.seq, "at": it.at, **more}
-    if replaced:
-        drop(db, table, **{name: values[name] for name in replaced})
     insertion.run(db, values)
 
 
 @cache
-def _recording(
-    table: Table, kind: Any, more: tuple[str, ...]
-) -> tuple[tuple[str, ...], tuple[str, ...], Statement]:
-    """Return the fields that `record` takes of an event, the key of the row that it replaces, if one can be
-    there, and its statement.
-    """
+def _recording(table: Table, kind: Any, more: tuple[str, ...]) -> tuple[tuple[str, ...], Statement]:
+    """Return the fields that `record` takes of an event, and its statement."""
     named = tuple(name for name in _shared_fields(table, kind) if name not in more)
     given = {*_defaults(table), *named, "seq", "at", *more}
-    key = tuple(column.name for column in table.primary_key)
     written = tuple(column.name for column in table.c if column.name in given)
-    return named, () if "seq" in key else key, _insert(table, written)  # no two events have the same `seq`
+    others = ", ".join(f'"{it.name}" = excluded."{it.name}"' for it in table.c if not it.primary_key)
+    replacing = _on_conflict(table, f"UPDATE SET {others}" if others else "NOTHING")
+    return named, Statement(table.insert(), written, replacing)
+
+
+def _on_conflict(table: Table, then: str) -> str:
+    key = ", ".join(f'"{column.name}"' for column in table.primary_key)
+    return f" ON CONFLICT ({key}) DO {then}"
 
 
 def recorder(table: Table, **more: Any) -> Callable[[Connection, Recorded, Event], None]:
@@ -266,6 +274,12 @@ def _update(table: Table, shape: Shape, names: tuple[str, ...]) -> Statement:
 def _add(table: Table, shape: Shape, names: tuple[str, ...]) -> Statement:
     sums = {name: table.c[name] + bindparam(f"more_{name}", type_=table.c[name].type) for name in names}
     return Statement(table.update().where(*_conditions(table, shape)).values(sums))
+
+
+@cache
+def _tally(table: Table, total: str) -> Statement:
+    more = f'UPDATE SET "{total}" = "{table.name}"."{total}" + excluded."{total}"'
+    return Statement(table.insert(), table.c.keys(), _on_conflict(table, more))
 
 
 @cache

@@ -82,9 +82,12 @@ class Statement:
     A list of values for IN is not possible: SQLAlchemy writes such SQL anew for each length.
     """
 
-    def __init__(self, built: Built, sets: Iterable[str] = ()) -> None:
-        """`sets` names the columns that an INSERT or UPDATE gives a value by parameters of their names."""
-        self._built, self._sets = built, tuple(sets)
+    def __init__(self, built: Built, sets: Iterable[str] = (), more: str = "") -> None:
+        """`sets` names the columns that an INSERT or UPDATE gives a value by parameters of their names.
+
+        `more` is SQL of both databases that ends it.
+        """
+        self._built, self._sets, self._more = built, tuple(sets), more
         self._compiled: dict[str, _Compiled] = {}  # by the name of a dialect
 
     def first(self, db: Connection, values: Mapping[str, Any]) -> Row | None:
@@ -120,7 +123,7 @@ class Statement:
     def _for(self, dialect: Dialect) -> _Compiled:
         compiled = self._compiled.get(dialect.name)
         if compiled is None:
-            compiled = self._compiled[dialect.name] = _compile(self._built, self._sets, dialect)
+            compiled = self._compiled[dialect.name] = _compile(self._built, self._sets, self._more, dialect)
         return compiled
 
 
@@ -129,7 +132,7 @@ def statement(build: Callable[..., Built]) -> Statement:
     return Statement(build(*map(bindparam, signature(build).parameters)))
 
 
-def _compile(built: Built, sets: Sequence[str], dialect: Dialect) -> _Compiled:
+def _compile(built: Built, sets: Sequence[str], more: str, dialect: Dialect) -> _Compiled:
     compiler = built.compile(dialect=dialect, column_keys=list(sets) or None)
     assert isinstance(compiler, SQLCompiler)
     names = compiler.positiontup if compiler.positional else dict.fromkeys(compiler.bind_names.values())
@@ -145,7 +148,7 @@ def _compile(built: Built, sets: Sequence[str], dialect: Dialect) -> _Compiled:
         parameters.append((name, convert))
     columns = built.selected_columns if isinstance(built, Select) else ()
     kinds = tuple(_plain(column.type, dialect) for column in columns)
-    return _Compiled(compiler.string, not compiler.positional, tuple(parameters), fixed, kinds)
+    return _Compiled(compiler.string + more, not compiler.positional, tuple(parameters), fixed, kinds)
 
 
 def _plain(kind: TypeEngine[Any], dialect: Dialect) -> TypeEngine[Any]:

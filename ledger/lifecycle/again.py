@@ -3,6 +3,7 @@
 The tables of this process have names of their own meanwhile. The code is the same, so nobody is refused.
 """
 
+import os
 from secrets import token_hex
 
 from sqlalchemy import Connection
@@ -17,13 +18,20 @@ from ledger.errors import OlderLedgerError
 from ledger.lifecycle.edition import every, live, mine
 from ledger.lifecycle.migrate import current_number, known_number
 from ledger.lifecycle.open import connect
+from ledger.lifecycle.parallel_fold import fold_parallel
 from ledger.lifecycle.upgrade import REBUILT, Progress, drop_remains, fold_beside
 
+PARALLEL_FROM = 5_000  # events: of fewer, processes and copies cost more time than they save
 
-def fold_again(url: str, progress: Progress) -> None:
+
+def fold_again(
+    url: str, progress: Progress, *, parallel_from: int = PARALLEL_FROM, processes: int | None = None
+) -> None:
     """Fold the views of the ledger again; the rest of this process can do nothing else with a ledger.
 
-    One that was killed is gone on with. Raises OlderLedgerError where this version has not the ledger.
+    A log of at least `parallel_from` events is folded by so many `processes` at most; without a number, by
+    as many as there are processors. One that was killed is gone on with, once its rows are in the ledger.
+    Raises OlderLedgerError where this version has not the ledger.
     """
     token = token_hex(4)
     view_tables.fold_again(token)
@@ -31,6 +39,8 @@ def fold_again(url: str, progress: Progress) -> None:
     try:
         with reading(engine) as db:
             _require_live(db)
+        count = processes or len(os.sched_getaffinity(0))
+        fold_parallel(engine, progress, least=parallel_from, processes=count)
         fold_beside(engine, lambda db: _take_place(db, token), progress)
         drop_remains(engine)
     finally:

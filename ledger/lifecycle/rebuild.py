@@ -23,8 +23,6 @@ def refold(db: Connection) -> int:
     VIEWS.create_all(db, checkfirst=False)
     seq = folded = 0
     while page := read(db, after=seq, limit=PAGE):
-        for recorded in page:
-            for step in views.fold_steps(type(recorded.event).__name__):
-                step(db, recorded, recorded.event)
+        views.fold_all(db, page)
         seq, folded = page[-1].seq, folded + len(page)
     return folded

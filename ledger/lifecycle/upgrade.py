@@ -26,8 +26,9 @@ from ledger.log.event_store import last_seq, read
 from ledger.view_tables import AGAIN, DIGEST_CHARS
 
 PAGE = 250  # events folded under one lock
-# SQLite lets whoever asks next have the lock; who waits for it asks every 100 ms at the latest.
-PAUSE_S = 0.12
+# Who waits for SQLite's lock comes next, see ledger.db.transactions; but not in an older Cardinal, nor
+# without a write-ahead log. Those ask every 100 ms at the latest, and have WAIT_S to hit one of many pauses.
+PAUSE_S = 0.005
 ABANDONED_AFTER = timedelta(days=1)  # since its newest page
 BEFORE = "before editions"  # stands for the Cardinal that knew none
 REBUILT = "rebuilt "  # begins the name of the views that a rebuild replaced: no edition
@@ -88,36 +89,41 @@ def fold_beside(
     done: tuple[str, ...] | None = None
     while done is None:
         with beside(engine) as db:
-            _refuse_outdated(db, back)
-            count = most if _prepare(db) else _fold_page(db, most)
-            position, last = (_position(every(db)), last_seq(db)) if count else (0, 0)
+            rows = every(db)
+            _refuse_outdated(db, rows, back)
+            is_new = prepare(db, rows)
+            count, position = (most, 0) if is_new else _fold_page(db, rows, most)
+            last = last_seq(db) if position else 0
         if position and progress is not None:
             progress(position, last)
         if count < most:
             done = _switch(engine, take_over, before, back, most)
-        elif engine.dialect.name == "sqlite":
-            time.sleep(PAUSE_S)
+        else:
+            give_way(engine)
     return done
 
 
-def _refuse_outdated(db: Connection, back: bool) -> None:
-    if is_outdated(every(db)) and not back:
+def give_way(engine: Engine) -> None:
+    """Let SQLite's other writers have their turn."""
+    if engine.dialect.name == "sqlite":
+        time.sleep(PAUSE_S)
+
+
+def _refuse_outdated(db: Connection, rows: tuple[EditionRow, ...], back: bool) -> None:
+    if is_outdated(rows) and not back:
         raise edition_error(db)
 
 
-def _fold_page(db: Connection, most: int) -> int:
-    """Fold the next events into this code's new tables; return how many those were."""
-    rows = every(db)
-    if not _is_prepared(rows):  # by nobody, or others changed what is live
-        return 0
+def _fold_page(db: Connection, rows: tuple[EditionRow, ...], most: int) -> tuple[int, int]:
+    """Fold the next events into this code's new tables; return how many those were, and the last one."""
+    if not is_prepared(rows):  # by nobody, or others changed what is live
+        return 0, 0
     position, only = _position(rows), frozenset(_views_of(_new_tables(rows)))
     page = read(db, after=position, limit=most) if only else ()
-    for recorded in page:
-        for step in views.fold_steps(type(recorded.event).__name__, only):
-            step(db, recorded, recorded.event)
+    views.fold_all(db, page, only)
     position = page[-1].seq if page else position
     change(db, editions, {"digest": mine().digest}, position=position, at=database_now(db))
-    return len(page)
+    return len(page), position
 
 
 def _switch(
@@ -125,16 +131,16 @@ def _switch(
 ) -> tuple[str, ...] | None:
     """Take the ledger over in one transaction; None while more than a page of events is to be folded."""
     with writing(engine, alone=True) as db, unbound(db):
-        _refuse_outdated(db, back)
         rows = every(db)
+        _refuse_outdated(db, rows, back)
         goes_over = current_number(db) and not _is_live(rows)
         if goes_over and _is_behind(db, rows, most):
             return None
         if goes_over and before is not None:
             before(db, live(rows))
         done = migrate(db)
-        _prepare(db)  # of an empty ledger, only now
-        _fold_page(db, most)
+        prepare(db, every(db))  # of an empty ledger, only now
+        _fold_page(db, every(db), most)
         take_over(db)
     return done
 
@@ -156,16 +162,15 @@ def _take_over(db: Connection) -> None:
 
 def take_over_restored(db: Connection) -> None:
     """Fold the views of a ledger without any, in the caller's transaction, and take it over."""
-    _prepare(db)
-    while _fold_page(db, PAGE):
+    prepare(db, every(db))
+    while _fold_page(db, every(db), PAGE)[0]:
         pass
     _take_over(db)
 
 
-def _prepare(db: Connection) -> bool:
+def prepare(db: Connection, rows: tuple[EditionRow, ...]) -> bool:
     """Make this code's new tables, unless they are there and fold on; return whether they are new."""
-    rows = every(db)
-    if not current_number(db) or _is_live(rows) or _is_prepared(rows):
+    if not current_number(db) or _is_live(rows) or is_prepared(rows):
         return False
     make_table(db)
     new, there = _new_tables(rows), {*inspect(db).get_table_names()}
@@ -203,7 +208,7 @@ def _new_tables(rows: tuple[EditionRow, ...]) -> tuple[Table, ...]:
     """Return the tables of this code that are not live."""
     there = live(rows)
     known = {*there.tables} if there is not None else set()
-    return tuple(table for table in VIEWS.sorted_tables if table.name not in known)
+    return tuple(table for table in VIEWS.tables.values() if table.name not in known)
 
 
 def _views_of(tables: tuple[Table, ...]) -> tuple[str, ...]:
@@ -217,12 +222,13 @@ def _folded(rows: tuple[EditionRow, ...]) -> tuple[str, ...] | None:
     return None if row is None or row.state is not EditionState.FOLDING else row.folded
 
 
-def _is_prepared(rows: tuple[EditionRow, ...]) -> bool:
+def is_prepared(rows: tuple[EditionRow, ...]) -> bool:
+    """Return whether this code's new tables are there, folded up to the edition's position."""
     return _folded(rows) == _views_of(_new_tables(rows))
 
 
 def _is_behind(db: Connection, rows: tuple[EditionRow, ...], most: int) -> bool:
-    if not _is_prepared(rows):
+    if not is_prepared(rows):
         return True
     return bool(_new_tables(rows)) and last_seq(db) - _position(rows) > most
 

@@ -2,7 +2,7 @@
 if any.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from types import ModuleType
 from typing import Any, Protocol, cast
@@ -53,6 +53,13 @@ def fold_steps(kind: str, only: frozenset[str] | None = None) -> tuple[Step[Any]
     folds = (view.fold for name, view in VIEWS.all() if only is None or name in only)
     steps_of_kind = (step_of(fold, codec.kinds()[kind]) for fold in folds)
     return tuple(step for step in steps_of_kind if step is not None)
+
+
+def fold_all(db: Connection, page: Iterable[Recorded], only: frozenset[str] | None = None) -> None:
+    """Fold these events into the views, or into those named."""
+    for recorded in page:
+        for step in fold_steps(type(recorded.event).__name__, only):
+            step(db, recorded, recorded.event)
 
 
 @cache

@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Select, Table, Update, case, func, select
 
-from ledger.db.rows import add, columns, insert, listed
+from ledger.db.rows import add, columns, insert, listed, tally
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -179,7 +179,8 @@ def _count(
         (day, Limit.COLUMN, column),
         (day, Limit.PERSON, person),
     )
-    for when, shared, name in limits if board_id and used["usd"] else ():
-        key = {"board_id": board_id, "day": when, "shared": str(shared), "name": name}
-        if not add(db, totals, key, usd=used["usd"]):
-            insert(db, totals, {**key, "usd": used["usd"]})
+    if board_id and used["usd"]:
+        mine = {"board_id": board_id, "usd": used["usd"]}
+        tally(
+            db, totals, "usd", [{**mine, "day": on, "shared": str(of), "name": it} for on, of, it in limits]
+        )

@@ -1,10 +1,12 @@
 """Who follows which card: every notice about it reaches them."""
 
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, Table
+from sqlalchemy import Connection, Delete, Table
 
 from ledger.db.rows import columns, drop, find, keep, values
+from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.run import RunQueued
@@ -49,5 +51,9 @@ def _unsubscribed(db: Connection, _it: Recorded, event: CardUnsubscribed) -> Non
 
 @fold.on(RunQueued)
 def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
-    of_runs = subscriptions.c.run_id != ""
-    db.execute(subscriptions.delete().where(subscriptions.c.card_id == event.card_id, of_runs))
+    _drop_of_runs.run(db, {"card_id": event.card_id})
+
+
+@statement
+def _drop_of_runs(card_id: Any) -> Delete:
+    return subscriptions.delete().where(subscriptions.c.card_id == card_id, subscriptions.c.run_id != "")

@@ -30,6 +30,7 @@ from tests.bench import (
     limits,
     live,
     pages,
+    rebuilding,
     record,
     storm,
     story,
@@ -42,6 +43,7 @@ AT_ONCE = 3  # quick parts
 PARTS = {
     "limits": limits.measure,
     "appending": appending.measure,
+    "rebuilding": rebuilding.measure,
     "boards": boards.measure,
     "deliveries": deliveries.measure,
     "drags": drags.measure,

@@ -1,6 +1,9 @@
 """Views are nothing but folded events: dropping them loses nothing, and no event can break them."""
 
+import os
+import signal
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -10,9 +13,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, Engine, inspect, text
+from sqlalchemy import event as engine_event
 
 from ledger import codec, views
-from ledger.db.tables import VIEWS
+from ledger.db.tables import VIEWS, EditionState
 from ledger.errors import IllegalStepError
 from ledger.event import Event
 from ledger.events.artifact import ArtifactKept
@@ -21,16 +25,19 @@ from ledger.events.instruction import InstructionsStacked, LayerTold
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewSubmitted, Thread
 from ledger.events.related import Blocker, LinksSeen
-from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped
+from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped, UsageMetered
 from ledger.events.schedule import ScheduleDue, ScheduleSet
 from ledger.events.subscription import CardSubscribed
 from ledger.ids import EntryKey, RunId
 from ledger.lifecycle.again import fold_again
+from ledger.lifecycle.edition import every
 from ledger.lifecycle.open import open_ledger
+from ledger.lifecycle.parallel_fold import view_shares
 from ledger.lifecycle.rebuild import rebuild
 from ledger.lifecycle.upgrade import PAGE
 from ledger.log import event_store
 from ledger.states import Ending, RunState
+from ledger.view_tables import AGAIN, groups, sources
 from tests.ledger.samples import (
     BOARD,
     CARD,
@@ -143,6 +150,59 @@ def test_events_about_what_was_never_seen_change_no_card_and_no_run(ledger: Engi
                 event_store.append(db, any_event(lambda options: options[0], kind), at=later(1))
         rows = contents(db)
     assert (rows["view_cards"], rows["view_runs"]) == ([], [])
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_views_folded_by_processes_are_those_of_the_increment(
+    ledger: Engine, ledger_url: str, processes: int
+) -> None:
+    append_legal(ledger, [board_seen(), card_seen(), run_queued(), *random_events(processes, 600)])
+    with event_store.writing(ledger) as db:
+        increment = contents(db)
+        for table in VIEWS.tables.values():
+            db.execute(table.delete())
+    Warm(partial(fold_again, parallel_from=0, processes=processes), ledger_url, print).finish()
+    with event_store.reading(ledger) as db:
+        assert contents(db) == increment
+
+
+def test_views_that_depend_on_each_other_have_one_process() -> None:
+    for processes in (1, 2, 64):
+        shares = view_shares(processes)
+        assert len(shares) <= processes
+        assert sorted(name for share in shares for name in share) == list(views.names())
+        for group in groups(sources(), tuple(f"ledger.views.{name}" for name in views.names())).values():
+            mine = {name.rpartition(".")[2] for name in group if name.startswith("ledger.views.")}
+            assert any(mine <= share for share in shares)
+    assert len(view_shares(2)) == 2
+
+
+def test_a_rebuild_that_was_killed_while_it_copied_begins_again(ledger: Engine, ledger_url: str) -> None:
+    used = UsageMetered(RUN, 0.25, 9, 9, 1, 0.5)  # would count twice
+    append_legal(ledger, [board_seen(), card_seen(), run_queued(), used, *random_events(seed=6, count=300)])
+    with event_store.reading(ledger) as db:
+        increment = contents(db)
+    killed = Warm(die_copying, ledger_url)
+    assert killed.wait(60) == -signal.SIGKILL
+    killed.close()
+    with event_store.reading(ledger) as db:
+        (beside,) = (row for row in every(db) if row.state is EditionState.FOLDING)
+        copied = db.scalar(text(f"SELECT count(*) FROM {VIEWS.tables['view_cards'].name}_{AGAIN}"))
+        assert (contents(db), beside.position, copied) == (increment, 0, len(increment["view_cards"]))
+    Warm(partial(fold_again, parallel_from=0), ledger_url, print).finish()
+    with event_store.reading(ledger) as db:
+        assert contents(db) == increment
+
+
+def die_copying(url: str) -> None:
+    """Rebuild, and be killed once all views are folded and most of them are copied."""
+
+    def watch(_db: Connection, _cursor: object, statement: str, *_rest: object) -> None:
+        if statement.startswith("SELECT view_waits"):
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    engine_event.listen(Engine, "before_cursor_execute", watch)
+    fold_again(url, print, parallel_from=0)
 
 
 def test_every_file_of_the_folder_is_a_view() -> None:

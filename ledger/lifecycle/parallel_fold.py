@@ -1,0 +1,145 @@
+"""Fold of all views from nothing: by processes side by side, each in an SQLite file of its own, then copied.
+
+None waits for the ledger's lock meanwhile, nor for PostgreSQL after each statement. A process folds some
+views from all streams: those that depend on each other, as `ledger.view_tables` knows, have one process.
+"""
+
+import os
+import traceback
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from sqlalchemy import Connection, Engine, select
+
+from ledger import codec, views
+from ledger.db.clock import database_now
+from ledger.db.rows import change
+from ledger.db.statements import Statement
+from ledger.db.tables import VIEWS, editions
+from ledger.db.transactions import beside, reading, writing
+from ledger.lifecycle.edition import every, mine, own_edition
+from ledger.lifecycle.open import connect
+from ledger.lifecycle.upgrade import Progress, give_way, is_prepared, prepare
+from ledger.log.event_store import last_seq, read_kinds
+
+PAGE = 1000  # events folded, or rows copied, in one transaction
+
+
+def fold_parallel(engine: Engine, progress: Progress, *, least: int, processes: int) -> None:
+    """Fold a log of at least so many events into this code's new tables, for `fold_beside` to go on with.
+
+    Does nothing where they are partly folded already, and gives up where a process fails, which says why, or
+    another rebuild begins to copy: then `fold_beside` begins from nothing.
+    """
+    with reading(engine) as db:
+        until, rows = last_seq(db), every(db)
+    if until < least or is_prepared(rows):
+        return
+    with TemporaryDirectory(prefix="cardinal-rebuild-") as folder:
+        shares = view_shares(processes)
+        files = [Path(folder) / str(number) / "views.db" for number in range(len(shares))]
+        if _fold_shares(engine, list(zip(files, shares, strict=True)), until, progress):
+            _copy(engine, files, until)
+
+
+def view_shares(processes: int) -> list[frozenset[str]]:
+    """Return the views of each process, the largest group first.
+
+    More processes than the other views can keep as busy as that group would be of no use.
+    """
+    digests = views.digests()
+    groups = [[name for name in digests if digests[name] == group] for group in {*digests.values()}]
+    groups.sort(key=lambda group: (-len(group), group))
+    shares: list[list[str]] = [[] for _ in range(min(processes, -(-len(digests) // len(groups[0]))))]
+    for group in groups:
+        min(shares, key=len).extend(group)
+    return [frozenset(share) for share in shares]
+
+
+def _fold_shares(
+    engine: Engine, shares: list[tuple[Path, frozenset[str]]], until: int, progress: Progress
+) -> bool:
+    """Fold the first share here and each other in a child; return whether all went well."""
+    url = engine.url.render_as_string(hide_password=False)
+    children = [_child(url, file, names, until) for file, names in shares[1:]]
+    try:
+        for position in _fold(url, *shares[0], until):
+            progress(position, until)
+    finally:
+        statuses = [os.waitpid(child, 0)[1] for child in children]
+    return not any(statuses)
+
+
+def _child(url: str, file: Path, names: frozenset[str], until: int) -> int:
+    parent = os.getpid()
+    if pid := os.fork():
+        return pid
+    status = 1
+    try:
+        status = 0 if all(os.getppid() == parent for _ in _fold(url, file, names, until)) else 1
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(status)
+
+
+def _fold(url: str, file: Path, names: frozenset[str], until: int) -> Iterator[int]:
+    """Fold these views into a new file; yield the last event of each page."""
+    engine, own = connect(url), connect(f"sqlite:///{file}", durable=False)
+    kinds = [kind for kind in codec.kinds() if views.fold_steps(kind, names)]
+    after = 0
+    try:
+        with writing(own) as db:
+            VIEWS.create_all(db, checkfirst=False)
+        while after < until:
+            with reading(engine) as db:
+                page = read_kinds(db, kinds, after=after, until=until, limit=PAGE)
+            with writing(own) as db:
+                views.fold_all(db, page, names)
+            after = page[-1].seq if len(page) == PAGE else until
+            yield after
+    finally:
+        own.dispose()
+        engine.dispose()
+
+
+def _copy(engine: Engine, files: list[Path], until: int) -> None:
+    """Copy the rows of the files; meanwhile the tables count as unprepared, for whoever finds them."""
+    mark = (token_hex(4),)
+    with beside(engine) as db:
+        row = own_edition(every(db)) if prepare(db, every(db)) else None
+        if row is None:
+            return
+        change(db, editions, {"digest": mine().digest}, folded=mark)
+    for insertion, rows in _rows(files):
+        with beside(engine) as db:
+            if not _has(db, mark):
+                return
+            insertion.run_all(db, rows)
+            change(db, editions, {"digest": mine().digest}, at=database_now(db))
+        give_way(engine)
+    with beside(engine) as db:
+        if _has(db, mark):
+            change(db, editions, {"digest": mine().digest}, folded=row.folded, position=until)
+
+
+def _rows(files: list[Path]) -> Iterator[tuple[Statement, list[Mapping[str, Any]]]]:
+    for file in files:
+        own = connect(f"sqlite:///{file}", durable=False)
+        try:
+            for table in VIEWS.tables.values():
+                insertion = Statement(table.insert(), table.c.keys())
+                with reading(own) as db:
+                    stored = db.execute(select(table).execution_options(yield_per=PAGE))
+                    for rows in stored.mappings().partitions():
+                        yield insertion, [dict(row) for row in rows]
+        finally:
+            own.dispose()
+
+
+def _has(db: Connection, mark: tuple[str]) -> bool:
+    row = own_edition(every(db))
+    return row is not None and row.folded == mark
