@@ -18,7 +18,6 @@ from bot.runspec import stages as run_stages
 from bot.runspec.committer import authorship_of
 from bot.runspec.policy_fields import from_policy, validation_of
 from bot.state import policies as policies_in_force
-from bot.state import policy_names
 from bot.system.config import Config
 from ledger.errors import LedgerError
 from ledger.events.run import CHECK
@@ -33,6 +32,7 @@ from ledger.views.runs import RunRow
 from rules.card import agent_choice
 from rules.chatops.parser import WORKFLOWS
 from rules.commands.approve import BY_RULES
+from rules.policy import locations
 from rules.policy.column import ColumnPolicy
 from rules.policy.repository import RepositoryRules
 from rules.runs import plan_approval
@@ -243,7 +243,7 @@ def _instructed(
     layers = (
         *profile.layers,
         *guides.layers(services.hub, spec.repository, spec.base, rules),
-        own_layer(LayerKind.GUIDE, "Checks by path", policy_names.PATH, describe_paths(spec.validation)),
+        own_layer(LayerKind.GUIDE, "Checks by path", locations.PATH, describe_paths(spec.validation)),
         *skilled.layers,
     )
     return replace(spec, equipment=replace(skilled, layers=layers))

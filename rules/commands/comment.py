@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, PersonSaid
+from rules.chatops.listeners import deliver
 from rules.chatops.replies import say, talk_of
-from rules.handlers.comment import deliver
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role

@@ -8,9 +8,9 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven, CommentReleased, PersonSaid
 from ledger.events.run import RunSteered
 from rules.card.trigger import was_before
+from rules.chatops import listeners
 from rules.chatops.parser import parse
 from rules.chatops.replies import say
-from rules.handlers import comment
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -67,7 +67,7 @@ def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: He
     run = snapshot.live_run
     older = run and run.question and was_before(held.at, run.question.asked_at)  # it answers something else
     decided = (
-        comment.steer(snapshot, run, words) if run and older else comment.deliver(policy, snapshot, words)
+        listeners.steer(snapshot, run, words) if run and older else listeners.deliver(policy, snapshot, words)
     )
     said = f"{held.author} wrote, and {given.by} lets it through:\n{held.text}"
     intents = (

@@ -10,7 +10,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 
 from bot.github.errors import GithubError
 from bot.state import policies, served_boards
-from bot.state.policy_names import PATH, installed
+from bot.state.policy_names import installed
 from bot.web.authorization import RequestLimiter
 from bot.web.pages.act import try_later
 from bot.web.site import other_policy, parameters
@@ -23,6 +23,7 @@ from ledger.queue.sign_ins import SignIn
 from ledger.views import policies as rows
 from rules.card.column_actions import changed_columns, consequence
 from rules.errors import PolicyError
+from rules.policy.locations import PATH
 from rules.policy.model import Policy, parse
 from rules.policy.settings import MAX_TEXT, changed_settings, settings_of, settings_of_no_column
 from rules.text import plain

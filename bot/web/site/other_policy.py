@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 from bot.github.errors import NotFoundError, RateLimitedError
 from bot.repo_config import policy_file, profiles
-from bot.state import policy_names, served_boards
+from bot.state import served_boards
 from bot.web.authorization import LAST
 from bot.web.site.layout import Site, VisibleBoard
 from ledger.log import event_store
+from rules.policy import locations
 from rules.text import plain
 
 PASTED = "the pasted file"
@@ -50,6 +51,6 @@ def read(site: Site, board: VisibleBoard, form: Mapping[str, str]) -> OtherPolic
     except NotFoundError:
         return OtherPolicy("", name, name, NO_PLACE.format(place=name, home=home))
     if text is None:
-        return OtherPolicy("", name, name, NO_FILE.format(path=policy_names.PATH, place=name))
+        return OtherPolicy("", name, name, NO_FILE.format(path=locations.PATH, place=name))
     own = profiles.own_profile_names(hub, home, commit, text)
     return OtherPolicy(text, f"{name} at {commit[:10]}", place, profiles=own)
