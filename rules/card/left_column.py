@@ -3,11 +3,11 @@
 from datetime import datetime
 
 from ledger.events.board import CardHeldBack, CardMoved
+from ledger.events.run import RunEnded, RunStopAsked
 from ledger.model.limit_answers import CANCEL, FINISH, Subject
 from ledger.states import RUN_HELD, Ending, RunState
 from rules.card.state import derive_state
 from rules.card.trigger import time_stamp
-from rules.intents.internal import AskQuestion, EndRun, StopRun
 from rules.intents.outbound import Decision, Intent, MoveCard, RuleEvent, Say
 from rules.policy.model import Policy
 from rules.snapshot import RunSeen, Snapshot
@@ -30,7 +30,7 @@ def let_run_go(snapshot: Snapshot, wanted: str | None, run: RunSeen) -> Decision
     """End a run that only waits: the card may go, and is served where it stands once the run has ended."""
     where = f"to {code(wanted)}" if wanted else "out of its column"
     because = f"{_named(snapshot)} dragged the card {where} before {run.run_id} began"
-    end = EndRun(snapshot.card_id, run.run_id, Ending.CANCELLED, "superseded", because)
+    end = RunEnded(run.run_id, Ending.CANCELLED, "superseded", because, run.last_known)
     return Decision((end,), (because,))
 
 
@@ -50,7 +50,7 @@ def came_back(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
             f"{_named(snapshot)} dragged the card out of its column and back, and the policy cancels then"
         )
         by = snapshot.mover.login or "policy"
-        return Decision((StopRun(card, run.run_id, "cancel", by, because),), (because,))
+        return Decision((RunStopAsked(run.run_id, "cancel", by, because),), (because,))
     text = f"{_named(snapshot)} dragged the card out and back while {run.run_id} {_doing(run)}: "
     text += "that run goes on. To begin anew: `/cardinal cancel`, then `/cardinal retry`."
     return Decision((Say(card, f"came-back:{run.run_id}", text),), (text,))
@@ -85,7 +85,7 @@ def apply_on_leave(
     if rule == "cancel":
         because = f"{_named(snapshot)} dragged the card to {code(wanted)}, and the policy cancels then"
         return Decision(
-            (StopRun(card, run.run_id, "cancel", snapshot.mover.login or "policy", because),), (because,)
+            (RunStopAsked(run.run_id, "cancel", snapshot.mover.login or "policy", because),), (because,)
         )
     hold: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, wanted, _who(snapshot)), back)
     if rule == "finish":
@@ -100,7 +100,7 @@ def apply_on_leave(
         return Decision((*hold, Say(card, f"leave:{run.run_id}:{time_stamp(now)}", text)), (text,))
     text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}. "
     text += "Cancel it, or let it finish?"
-    return Decision((*hold, AskQuestion(card, run.run_id, Subject.LEAVING, text, (CANCEL, FINISH))), (text,))
+    return Decision((*hold, run.ask(Subject.LEAVING, text, (CANCEL, FINISH))), (text,))
 
 
 def _who(snapshot: Snapshot) -> str:

@@ -15,7 +15,7 @@ from rules.card.state import derive_state
 from rules.card.stops import stopped_by
 from rules.handlers import ci, failed_run, job
 from rules.handlers.card_moved import enter_column
-from rules.intents.internal import EndRun, QueueRun
+from rules.intents.internal import QueueRun
 from rules.intents.outbound import (
     AnswerThread,
     CreateCard,
@@ -87,7 +87,9 @@ def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decisi
     """Return requests that reached a run too late for its worker."""
     card = snapshot.card_id
     if run.state in WAITING and run.stop_asked == "cancel":
-        end = EndRun(card, run.run_id, Ending.CANCELLED, "cancelled", f"{run.stop_why} ({run.stop_by})")
+        end = runs.RunEnded(
+            run.run_id, Ending.CANCELLED, "cancelled", f"{run.stop_why} ({run.stop_by})", run.last_known
+        )
         return Decision((end,), (f"{run.run_id} was cancelled meanwhile",))
     if not isinstance(event, runs.RunParked) or run.state is not RunState.PARKED:
         return Decision()

@@ -6,22 +6,34 @@ from enum import StrEnum
 
 from ledger.events.agent import CardToolAllowed
 from ledger.events.board import BoardHalted, CardExplained, CardHeldBack, HaltLifted, StopLifted, StopOrdered
+from ledger.events.budget import BudgetRaised
 from ledger.events.conversation import CommentReleased
 from ledger.events.instruction import AgentPinned, SkillsPinned
-from ledger.events.run import PlanDecision, QuestionAnswered, RunRequeued, RunSteered
+from ledger.events.run import (
+    PlanDecision,
+    QuestionAnswered,
+    QuestionAsked,
+    RunEnded,
+    RunRequeued,
+    RunSteered,
+    RunStopAsked,
+)
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import CardId, QuestionId, RunId
 
 # Events that the rules decide themselves. All others follow from an intent and the ledger as it then is.
 RuleEvent = (
     AgentPinned
+    | BudgetRaised
     | CardExplained
     | CardHeldBack
     | CardSubscribed
     | CardToolAllowed
     | CardUnsubscribed
     | CommentReleased
+    | RunEnded
     | RunSteered
+    | RunStopAsked
     | SkillsPinned
     | StopOrdered
     | StopLifted
@@ -29,6 +41,7 @@ RuleEvent = (
     | HaltLifted
     | PlanDecision
     | QuestionAnswered
+    | QuestionAsked
     | RunRequeued
 )
 
