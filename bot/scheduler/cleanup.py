@@ -11,12 +11,13 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from bot.bootstrap import Services
+from bot.github.failed_deliveries import RETENTION
 from bot.runspec import builder
-from bot.scheduler import artifact_retention, dispatch, inbox_retention
+from bot.scheduler import artifact_retention, dispatch
 from ledger.errors import CardinalError, StaleClaimError
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
-from ledger.queue import leases
+from ledger.queue import inbox, leases
 from ledger.states import RUN_HELD, CardState, RunState
 from ledger.views import cards, runs
 from runner import workspaces
@@ -36,6 +37,9 @@ LEASE_S = 600.0  # of who was killed meanwhile: the next one waits so long
 _CHAT = "chat-"
 Renew = Callable[[], None]  # raises StaleClaimError where the claim was lost
 _FINISHED = (CardState.DONE, CardState.ARCHIVED)
+KEPT = RETENTION + timedelta(days=7)  # for an outage within which nothing was ingested
+BATCH, MAX_BATCHES = 1_000, 20  # of one turn; each batch is a transaction of some 10 ms
+EVERY_S = 50.0  # of all hosts one drops, at every clean-up
 
 
 class TidyingError(CardinalError):
@@ -62,7 +66,7 @@ def clean_up(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
                 leases.renew(db, lease, ttl_s=LEASE_S)
 
         try:
-            return (*inbox_retention.drop_deliveries(services), *_tidied(services, renew))
+            return (*drop_deliveries(services), *_tidied(services, renew))
         except StaleClaimError as error:
             raise TidyingError from error
 
@@ -205,3 +209,17 @@ def _gateways(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterato
         if not alive(RunId(folder.name if chat else run_id), int(generation) if generation.isdigit() else 0):
             gone = partial(shutil.rmtree, folder, ignore_errors=True)
             yield Leftover(f"the gateway of {folder.name}", gone)
+
+
+def drop_deliveries(services: Services) -> tuple[str, ...]:
+    """Drop old deliveries, the oldest first, within limits; return a sentence if there were some."""
+    with event_store.writing(services.engine) as db:
+        if not leases.due(db, "inbox-retention", every_s=EVERY_S):
+            return ()
+    count = 0
+    for _ in range(MAX_BATCHES):
+        dropped = inbox.drop_old(services.engine, age=KEPT, limit=BATCH)
+        count += dropped
+        if dropped < BATCH:
+            break
+    return (f"{count} deliveries",) if count else ()
