@@ -149,7 +149,7 @@ def _loaded(here: _Skill, file: SkillFile) -> tuple[Layer, list[SkillContent], l
 
 
 def private_folders(config: Config, owner: str) -> tuple[Path, ...]:
-    """Return the folders of private skills for a board of `owner`; a later one's replaces a skill of the same name."""
+    """Return the folders of private skills for a board of `owner`, where a later one replaces by name."""
     shared = (config.skills,) if config.skills is not None and operators(config, owner) else ()
     own = config.home / PRIVATE_FOLDER / owner.casefold()
     return (*shared, own) if LOGIN.fullmatch(owner) and own.is_dir() else shared

@@ -235,5 +235,5 @@ def examine_due(services: Services) -> None:
             due = bool(chosen) and leases.due(db, name, every_s=every_s)
         if due:
             keep_results(
-                services.engine, services.host, subject, Examiner.SCHEDULER, examine(context, chosen)
+                services.engine, services.host, subject, Examiner.SCHEDULER, examine_host(context, chosen)
             )
