@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 
 from bot.admin.doctor import DoctorContext, checks_of_host, routine_checks
+from bot.admin.doctor import examine as examine_host
 from bot.admin.examination import Examiner, keep_results
 from bot.bootstrap import Services, current
 from bot.github.errors import GithubError
