@@ -27,7 +27,7 @@ from ledger.log import event_store
 from ledger.model.limit_answers import Code, Subject
 from ledger.queue.leases import Lease
 from ledger.views import briefings as made_briefings
-from ledger.views import cards, children, ci, grants, plans, policies, questions, runs, threads
+from ledger.views import cards, children, ci, grants, plans, policies, questions, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from rules.card import agent_choice
@@ -48,7 +48,6 @@ from runner.run.run_spec import (
     Briefing,
     HostPaths,
     MadeCommit,
-    ReviewThread,
     RunSpec,
     StoreSpec,
 )
@@ -201,7 +200,6 @@ def _run_and_card(db: Connection, run_id: RunId) -> tuple[RunRow, CardRow]:
 def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
     """Return the fields that the ledger knows: run, card, review, leave, policy, red checks."""
     allowed = grants.of_card(db, card.card_id, exact=False)
-    review = () if run.mode == INVESTIGATE else threads.pending(db, card.card_id)  # a reading answers none
     here = (card.repository or "").casefold() == run.repository.casefold()
     return {
         **{name: getattr(run, name) for name in _OF_RUN},
@@ -210,9 +208,9 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
         "number": card.number,
         "title": card.title,
         "issue_repository": "" if here else card.repository or "",
-        "threads": tuple(
-            ReviewThread(thread.thread_id, thread.path, thread.line or None, thread.text) for thread in review
-        ),
+        "threads": ()
+        if run.mode == INVESTIGATE
+        else briefings.pending_threads(db, card),  # reading answers none
         "granted": grants.of_card(db, card.card_id, exact=True),
         "allowed": tuple(pattern for pattern in allowed if pattern != WORKFLOWS),
         "workflows": WORKFLOWS in allowed,

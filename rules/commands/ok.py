@@ -39,7 +39,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return say(snapshot, given, "No comment by somebody without write access waits here.")
     if len(meant) > 1:
         links = alternatives(
-            f"`/cardinal ok {_link(candidate)}` ({code(candidate.author, 40)})"
+            f"`/cardinal ok #{_kind(candidate)}{candidate.comment_id}` ({code(candidate.author, 40)})"
             for candidate in meant[-_SHOWN:]
         )
         return say(snapshot, given, f"{len(meant)} comments wait, so nothing was let through: say {links}.")
@@ -94,7 +94,3 @@ def _is_meant(held: Held, given: CommandGiven) -> bool:
 
 def _kind(held: Held) -> str:
     return _KINDS.get(held.place, "pullrequestreview-")
-
-
-def _link(held: Held) -> str:
-    return f"#{_kind(held)}{held.comment_id}"

@@ -127,15 +127,10 @@ class _Handlers:
     async def list_prompts(
         self, _context: Context, _page: PaginatedRequestParams | None
     ) -> ListPromptsResult:
-        return ListPromptsResult(prompts=listed_prompts())
+        return ListPromptsResult(prompts=[Prompt(name="orchestrate", description=ABOUT, arguments=[GOAL])])
 
     async def get_prompt(self, _context: Context, sent: GetPromptRequestParams) -> GetPromptResult:
         return filled_prompt(sent.name, (sent.arguments or {}).get("goal", ""))
-
-
-def listed_prompts() -> list[Prompt]:
-    """Return all prompts, as a client lists them."""
-    return [Prompt(name="orchestrate", description=ABOUT, arguments=[GOAL])]
 
 
 def filled_prompt(name: str, goal: str) -> GetPromptResult:

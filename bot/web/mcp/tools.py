@@ -107,7 +107,8 @@ def command_for(job: Job, text: str) -> tuple[str, str]:
     if text:
         wanted = next((it for it in answers if _takes(it, text)), None)
         if wanted is None and answers:
-            raise _unfit(f"`text` is none of {', '.join(_choices(answers))}", "choose one of them")
+            choices = ", ".join(choice for it in answers for choice in it.choices)
+            raise _unfit(f"`text` is none of {choices}", "choose one of them")
         wanted = wanted or _first(job.offers, "redirect")
     elif answers:
         raise _unfit("the job waits for an answer", "send `text`; get_job has the question")
@@ -130,10 +131,6 @@ def _takes(offer: JobOffer, text: str) -> bool:
 
 def _first(offers: Iterable[JobOffer], word: str) -> JobOffer | None:
     return next((it for it in offers if _word(it) == word), None)
-
-
-def _choices(answers: Iterable[JobOffer]) -> list[str]:
-    return [choice for it in answers for choice in it.choices]
 
 
 def _unfit(because: str, remedy: str) -> ApiProblemError:

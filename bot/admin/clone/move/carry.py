@@ -152,7 +152,7 @@ def push_branches(place: Destination, git: Path, branches: Mapping[str, str]) ->
 
     A branch that has more commits there already stays. Raises CloneError for one that has others.
     """
-    moving = _to_push(place, git, branches)
+    moving = check_branches(place, git, branches)
     if moving:
         refs = (f"{branches[branch]}:{HEADS}{branch}" for branch in moving)
         ran = _remote(place, git, "push", "--quiet", place.hub.git_url(place.repository), *refs)
@@ -163,10 +163,6 @@ def push_branches(place: Destination, git: Path, branches: Mapping[str, str]) ->
 
 def check_branches(place: Destination, git: Path, branches: Mapping[str, str]) -> tuple[str, ...]:
     """Return the branches that would be pushed; raises as `push` does, and writes nothing there."""
-    return _to_push(place, git, branches)
-
-
-def _to_push(place: Destination, git: Path, branches: Mapping[str, str]) -> tuple[str, ...]:
     there = _heads(place, git) if branches else {}
     moving = []
     for branch, commit in branches.items():
