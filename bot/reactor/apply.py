@@ -11,7 +11,7 @@ from ledger.event import Event
 from ledger.events import board as on_board
 from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
-from ledger.events.budget import BudgetRaised, BudgetReserved
+from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.log import event_store
@@ -145,7 +145,7 @@ def _with_effects(
             held = run is not None and run.state in RUN_HELD
             more = budgets.regrant(db, policy, event.run_id, event.usd, now) if held else None
             if more is not None:
-                return (event, BudgetReserved(event.run_id, more.usd, more.by_rule, more.limit_usd))
+                return (event, more)
         case on_run.RunStopAsked(how="pause"):
             run = runs.get(db, event.run_id)
             if run is not None and run.state is RunState.QUEUED:
