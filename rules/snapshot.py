@@ -6,10 +6,9 @@ from enum import StrEnum
 
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
-from ledger.events.run import QuestionAnswered, QuestionAsked
+from ledger.events.run import QuestionAnswered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.model.limit_answers import AnswerChoice, Code, Subject, question_answered
-from ledger.model.limit_answers import question as new_question
+from ledger.model.limit_answers import Code, question_answered
 from ledger.states import CardState, Ending, Gate, Reason, RunState
 from rules.card.loss import Loss, is_outside, outside_owner
 from rules.card.shared_files import SharedFiles
@@ -123,19 +122,6 @@ class RunSeen:
     @property
     def alive(self) -> bool:
         return self.state is not RunState.ENDED
-
-    def ask(
-        self, subject: Subject, text: str, choices: tuple[AnswerChoice, ...], part: str = ""
-    ) -> QuestionAsked:
-        """Return a question on behalf of the rules; `part` is as in QuestionAsked."""
-        # Not -q: the run's worker numbers its own questions, and may not know this one yet.
-        question_id = QuestionId(f"{self.run_id}-b{self.questions + 1}")
-        return new_question(self.run_id, question_id, subject, text, choices, part=part)
-
-    @property
-    def last_known(self) -> str:
-        """Its state and last line, as in RunEnded."""
-        return f"{self.state}: {self.last_line}" if self.last_line else str(self.state)
 
     @property
     def has_finished_work(self) -> bool:

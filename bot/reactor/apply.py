@@ -34,7 +34,7 @@ STOPPED_AT_ONCE = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
 def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: datetime) -> None:
     """Append the events and put outward intents into the outbox, in their order.
 
-    What comes too late (the run moved on) appends nothing.
+    An event that comes too late (the run moved on) is left out.
     """
     for intent in decision.intents:
         events: tuple[Event, ...] = ()

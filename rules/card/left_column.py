@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ledger.events.board import CardHeldBack, CardMoved
 from ledger.events.run import RunEnded, RunStopAsked
-from ledger.model.limit_answers import CANCEL, FINISH, Subject
+from ledger.model.limit_answers import CANCEL, FINISH, Subject, of_rules
 from ledger.states import RUN_HELD, Ending, RunState
 from rules.card.state import derive_state
 from rules.card.trigger import time_stamp
@@ -26,11 +26,17 @@ def only_waits(run: RunSeen) -> bool:
     return not run.begun and run.state in (RunState.QUEUED, RunState.PARKED)
 
 
+def end_waiting(run: RunSeen, reason: str, detail: str) -> RunEnded:
+    """Return the cancelled ending of a run that no worker holds."""
+    last_known = f"{run.state}: {run.last_line}" if run.last_line else str(run.state)
+    return RunEnded(run.run_id, Ending.CANCELLED, reason, detail, last_known)
+
+
 def let_run_go(snapshot: Snapshot, wanted: str | None, run: RunSeen) -> Decision:
     """End a run that only waits: the card may go, and is served where it stands once the run has ended."""
     where = f"to {code(wanted)}" if wanted else "out of its column"
     because = f"{_named(snapshot)} dragged the card {where} before {run.run_id} began"
-    end = RunEnded(run.run_id, Ending.CANCELLED, "superseded", because, run.last_known)
+    end = end_waiting(run, "superseded", because)
     return Decision((end,), (because,))
 
 
@@ -100,7 +106,9 @@ def apply_on_leave(
         return Decision((*hold, Say(card, f"leave:{run.run_id}:{time_stamp(now)}", text)), (text,))
     text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}. "
     text += "Cancel it, or let it finish?"
-    return Decision((*hold, run.ask(Subject.LEAVING, text, (CANCEL, FINISH))), (text,))
+    return Decision(
+        (*hold, of_rules(run.run_id, run.questions, Subject.LEAVING, text, (CANCEL, FINISH))), (text,)
+    )
 
 
 def _who(snapshot: Snapshot) -> str:
