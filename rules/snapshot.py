@@ -116,6 +116,7 @@ class RunSeen:
     finish_by: str = ""  # who chose that it may finish though its card was dragged away
     waits_for_parts: bool = False  # as in RunQueued, like the next
     other_agent: str = ""
+    questions: int = 0  # asked so far
     place: int = 0  # in its column's queue, where somebody asks for it; 0 elsewhere, and for none
 
     @property

@@ -18,6 +18,7 @@ from bot.state import policy_names
 from bot.system.clock import utc_now
 from ledger.parts import charter
 from rules.errors import PersonaError, PolicyError
+from rules.policy import locations
 from rules.policy.markdown.persona import MAX_BYTES as PERSONA_BYTES
 from rules.policy.markdown.persona import parse_persona
 from rules.policy.messages import capped
@@ -42,9 +43,7 @@ def command() -> None:
 
 
 @command.command("validate")
-@click.argument(
-    "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=".github/cardinal.yml"
-)
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=locations.PATH)
 @click.option("--home", default="", metavar="OWNER/REPOSITORY", help="The repository that the file is in.")
 @json_option
 def validate(file: Path, home: str, as_json: bool) -> None:

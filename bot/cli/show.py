@@ -2,18 +2,19 @@
 
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import click
 from sqlalchemy import Connection
 
-from bot.cli import _briefing, _home
+from bot.cli import _home
 from bot.cli._show import ago, clean, gone, json_option, local_time, show, text_block
 from bot.render.run import observations as texts
 from bot.render.run.folded_steps import fold_rows, without_echoes
 from bot.render.run.stages import used
-from bot.state import patches
+from bot.state import instructions, patches
+from bot.state.instructions import InstructionStack
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.events.findings import FindingsReported
@@ -126,7 +127,7 @@ def _patch(name: str) -> str:
 
 def _document(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:
     if briefing:
-        return _briefing.describe_stack(db, _home.find_run(db, name))
+        return describe_stack(db, _home.find_run(db, name))
     if RUN.fullmatch(name):
         story = _run(db, _home.find_run(db, name))
         return story, _run_text(story)
@@ -253,3 +254,26 @@ def _card_text(story: CardStory) -> Iterable[str]:
         yield f"{run.run_id}  {state_word(run.ending or run.state)}  ${run.usd:.2f}  {clean(run.last_line)}"
     for row in story.timeline:
         yield f"{local_time(row.at)}  {row.run_id or '':5}  {clean(row.text, WORDS_CHARS)}"
+
+
+def describe_stack(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:
+    """Return the instructions of the run's agent, for programs and as lines for people."""
+    stack = instructions.stack_of(db, run.run_id)
+    document: dict[str, object] = {"run": run.run_id, "briefing": stack.briefing if stack else None}
+    if stack is None:
+        return document, [f"{run.run_id} was not briefed yet"]
+    if not stack.layers:
+        return document, list(_stack_lines(stack.briefing.text))
+    document |= {"layers": stack.layers, "skills": stack.skills, "stages": stack.stages}
+    return document, list(_stack_text(stack))
+
+
+def _stack_text(stack: InstructionStack) -> Iterator[str]:
+    for section in stack.sections():
+        yield f"=== {section.heading}"
+        yield from _stack_lines(section.text)
+        yield ""
+
+
+def _stack_lines(text: str) -> Iterator[str]:
+    yield from (clean(row) if row else "" for row in text.splitlines())

@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from contextlib import suppress
 
 import click
@@ -79,17 +79,13 @@ def command(
                 lines = [
                     _printed(db, row, as_json)
                     for row in _rows(db, fresh, only, board_id)
-                    if _is_wanted(row, kinds, depths)
+                    if (row.kind in kinds if kinds else row.zoom in depths)
                 ]
             for text in lines:
                 click.echo(text)
             seq = fresh[-1].seq if fresh else seq
             if not fresh and (once or pause.wait(POLL_S)):
                 return
-
-
-def _is_wanted(row: TimelineRow, kinds: Collection[str], depths: Collection[Zoom]) -> bool:
-    return row.kind in kinds if kinds else row.zoom in depths
 
 
 def _rows(

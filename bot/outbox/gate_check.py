@@ -15,7 +15,7 @@ from bot.outbox.targets import MAX_RUNS
 from bot.render.markdown.marker import text_digest
 from bot.render.pull.gate_check import NAME, Seen, log_head
 from bot.repo_config import policy_file, profiles
-from bot.state import policies, policy_names
+from bot.state import policies
 from bot.state.outbox_context import OutboxContext
 from ledger.log import hash_chain
 from ledger.queue.outbox import Entry
@@ -23,6 +23,7 @@ from ledger.states import Gate, RunState
 from ledger.views import checks, runs
 from ledger.views.cards import CardRow
 from rules.errors import PolicyError
+from rules.policy import locations
 from rules.runs.gate import CHECK
 
 
@@ -61,7 +62,7 @@ def demand_same(context: OutboxContext, card: CardRow, head: str) -> None:
     try:
         now = profiles.rules_of(context.hub, card.pull_repository, text, commit, board).definition
     except PolicyError as error:
-        raise GivenUpError(f"{policy_names.PATH} cannot be read: {error.problems[0]}") from error
+        raise GivenUpError(f"{locations.PATH} cannot be read: {error.problems[0]}") from error
     if now != seen:
         raise GivenUpError(f"the checks were changed on the default branch since it passed them. {CHECK}")
 

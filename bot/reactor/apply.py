@@ -1,6 +1,5 @@
-"""Intents into the ledger: inward ones become events, outward ones outbox entries."""
+"""Decisions into the ledger: their events with their effects, and outbox entries of outward intents."""
 
-from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from sqlalchemy import Connection
@@ -12,12 +11,10 @@ from ledger.event import Event
 from ledger.events import board as on_board
 from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
-from ledger.events.budget import BudgetRaised, BudgetReserved
+from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
-from ledger.ids import QuestionId
 from ledger.log import event_store
-from ledger.model.limit_answers import question
 from ledger.states import (
     RUN_HELD,
     CardState,
@@ -34,19 +31,22 @@ STOPPED_AT_ONCE = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
 
 
 def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: datetime) -> None:
-    """Append the events of inward intents and put outward ones into the outbox, in their order.
+    """Append the events and put outward intents into the outbox, in their order.
 
-    An intent that comes too late (the run moved on) appends nothing.
+    An event that comes too late (the run moved on) is left out.
     """
     for intent in decision.intents:
-        if isinstance(intent, outbound.RuleEvent):
-            events: tuple[Event, ...] = (intent,) if _is_news(db, intent) else ()
-        elif translate := _INWARD.get(type(intent)):
-            events = translate(db, policy, intent)
-        else:
-            events = ()
-            again = isinstance(intent, outbound.CreateCard) and intent.again
-            handlers.put_intent(db, intent, now, again=again)
+        events: tuple[Event, ...] = ()
+        match intent:
+            case internal.ChangeCardState():
+                events = _change_state(db, policy, intent)
+            case internal.QueueRun():
+                events = run_requests.queue_run(db, policy, intent)
+            case outbound.Intent():
+                again = isinstance(intent, outbound.CreateCard) and intent.again
+                handlers.put_intent(db, intent, now, again=again)
+            case _ if _is_news(db, intent):
+                events = _with_effects(db, policy, intent, now)
         if events:
             event_store.append(db, *events, at=now)
 
@@ -67,7 +67,11 @@ def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:
             | on_run.PlanRebound()
             | on_run.PlanRedirected()
             | on_run.QuestionAnswered()
+            | on_run.QuestionAsked()
+            | on_run.RunEnded()
             | on_run.RunRequeued()
+            | on_run.RunStopAsked()
+            | BudgetRaised()
         ):
             return _is_awaited(db, event)
         case CardToolAllowed():
@@ -85,17 +89,27 @@ def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:
             return True
 
 
-def _is_awaited(
-    db: Connection, event: on_run.PlanDecision | on_run.QuestionAnswered | on_run.RunRequeued
-) -> bool:
-    if isinstance(event, on_run.QuestionAnswered):
-        return event.question_id in {it.question_id for it in questions.open_of_run(db, event.run_id)}
+def _is_awaited(db: Connection, event: on_run.RunEvent) -> bool:
+    """Tell whether the event about a run does not come too late."""
     run = runs.get(db, event.run_id)
-    if isinstance(event, on_run.RunRequeued):
-        return run is not None and run.state in (RunState.PARKED, RunState.AWAITING_APPROVAL)
-    if run is None or (run.state, run.plan_revision) != (RunState.AWAITING_APPROVAL, event.revision):
+    if run is None or run.state is RunState.ENDED:
         return False
-    return not run.plan_approved or isinstance(event, on_run.PlanRedirected)
+    match event:
+        case on_run.QuestionAnswered():
+            return event.question_id in {it.question_id for it in questions.open_of_run(db, event.run_id)}
+        case on_run.QuestionAsked():
+            return not questions.open_of_run(db, event.run_id)
+        case on_run.RunStopAsked():
+            return run.stop_asked != event.how
+        case on_run.RunEnded():
+            return run.state in STOPPED_AT_ONCE
+        case on_run.RunRequeued():
+            return run.state in (RunState.PARKED, RunState.AWAITING_APPROVAL)
+        case on_run.PlanApproved() | on_run.PlanRebound() | on_run.PlanRedirected():
+            at_hand = (run.state, run.plan_revision) == (RunState.AWAITING_APPROVAL, event.revision)
+            return at_hand and (not run.plan_approved or isinstance(event, on_run.PlanRedirected))
+        case _:
+            return True
 
 
 def _change_state(db: Connection, policy: Policy, intent: internal.ChangeCardState) -> tuple[Event, ...]:
@@ -113,56 +127,27 @@ def _change_state(db: Connection, policy: Policy, intent: internal.ChangeCardSta
     return (on_board.CardStateChanged(card.card_id, card.state, intent.after, intent.because, intent.reason),)
 
 
-def _ask(db: Connection, policy: Policy, intent: internal.AskQuestion) -> tuple[Event, ...]:
-    run = runs.get(db, intent.run_id)
-    if run is None or run.state is RunState.ENDED or questions.open_of_run(db, intent.run_id):
-        return ()
-    # Not -q: the run's worker numbers its own questions, and may not know this one yet.
-    question_id = QuestionId(f"{run.run_id}-b{run.questions + 1}")
-    return (question(run.run_id, question_id, intent.subject, intent.text, intent.choices, part=intent.part),)
-
-
-def _raise_budget(db: Connection, policy: Policy, intent: internal.RaiseBudget) -> tuple[Event, ...]:
-    """Raise the run's budget; a run at work reserves the dollars at once, within the limits."""
-    run = runs.get(db, intent.run_id)
-    if run is None or run.state is RunState.ENDED:
-        return ()
-    raised = BudgetRaised(run.run_id, intent.usd, intent.by)
-    more = budgets.regrant(db, policy, run.run_id, intent.usd, intent.at) if run.state in RUN_HELD else None
-    if more is None:
-        return (raised,)
-    return (raised, BudgetReserved(run.run_id, more.usd, more.by_rule, more.limit_usd))
-
-
-def _stop(db: Connection, policy: Policy, intent: internal.StopRun) -> tuple[Event, ...]:
-    run = runs.get(db, intent.run_id)
-    if run is None or run.state is RunState.ENDED or run.stop_asked == intent.how:
-        return ()
-    events: tuple[Event, ...] = (on_run.RunStopAsked(run.run_id, intent.how, intent.by, intent.why),)
-    if run.state not in STOPPED_AT_ONCE:
-        return events
-    if intent.how == "pause":
-        return (*events, on_run.RunParked(run.run_id, "pause")) if run.state is RunState.QUEUED else events
-    return (*events, _ended(run, Ending.CANCELLED, "cancelled", f"{intent.why} ({intent.by})"))
-
-
-def _end(db: Connection, policy: Policy, intent: internal.EndRun) -> tuple[Event, ...]:
-    run = runs.get(db, intent.run_id)
-    if run is None or run.state not in STOPPED_AT_ONCE:
-        return ()
-    return (_ended(run, intent.ending, intent.reason, intent.detail),)
-
-
-def _ended(run: runs.RunRow, ending: Ending, reason: str, detail: str) -> on_run.RunEnded:
-    last = f"{run.state}: {run.last_line}" if run.last_line else str(run.state)
-    return on_run.RunEnded(run.run_id, ending, reason, detail, last)
-
-
-_INWARD: Mapping[type[outbound.Intent], Callable[..., tuple[Event, ...]]] = {
-    internal.ChangeCardState: _change_state,
-    internal.QueueRun: run_requests.queue_run,
-    internal.AskQuestion: _ask,
-    internal.RaiseBudget: _raise_budget,
-    internal.StopRun: _stop,
-    internal.EndRun: _end,
-}
+def _with_effects(
+    db: Connection, policy: Policy, event: outbound.RuleEvent, now: datetime
+) -> tuple[Event, ...]:
+    """Return the event with its effects on the run: a raise is reserved at once within the limits, where a
+    worker holds it; a stop takes effect at once where none does.
+    """
+    match event:
+        case BudgetRaised():
+            run = runs.get(db, event.run_id)
+            held = run is not None and run.state in RUN_HELD
+            more = budgets.regrant(db, policy, event.run_id, event.usd, now) if held else None
+            if more is not None:
+                return (event, more)
+        case on_run.RunStopAsked(how="pause"):
+            run = runs.get(db, event.run_id)
+            if run is not None and run.state is RunState.QUEUED:
+                return (event, on_run.RunParked(run.run_id, "pause"))
+        case on_run.RunStopAsked():
+            run = runs.get(db, event.run_id)
+            if run is not None and run.state in STOPPED_AT_ONCE:
+                last = f"{run.state}: {run.last_line}" if run.last_line else str(run.state)
+                why = f"{event.why} ({event.by})"
+                return (event, on_run.RunEnded(run.run_id, Ending.CANCELLED, "cancelled", why, last))
+    return (event,)

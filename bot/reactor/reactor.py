@@ -245,7 +245,7 @@ def _update_linked(db: Connection, card_id: CardId, event: Event, now: datetime)
     if _frees(event) or isinstance(event, LinksSeen):
         _update_circle(db, card_id, event, now)
     if _frees(event) or _fails(event) or isinstance(event, LinksSeen | CardArchived):
-        _update_whole(db, card_id, event, now)
+        _apply_to(db, _wholes(db, card_id, event), issue_links.update_whole, now)
 
 
 def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
@@ -274,11 +274,6 @@ def _update_circle(db: Connection, card_id: CardId, event: Event, now: datetime)
 def _asks(db: Connection, card_id: CardId) -> bool:
     card = cards.get(db, card_id)
     return card is not None and (card.state, card.reason) == (CardState.NEEDS_INPUT, Reason.DEPENDENCY)
-
-
-def _update_whole(db: Connection, card_id: CardId, event: Event, now: datetime) -> None:
-    """Update the card that this one is or was a part of: its face, and the wait of its queued run."""
-    _apply_to(db, _wholes(db, card_id, event), issue_links.update_whole, now)
 
 
 def _wholes(db: Connection, card_id: CardId, event: Event | None = None) -> list[CardId]:

@@ -1,8 +1,8 @@
 """Advice for a repository whose policy file names no checks."""
 
+from rules.policy.locations import PATH
 from rules.policy.repository import RepositoryRules
 
-FILE = ".github/cardinal.yml"
 LINE = '`repository: {validation: {full: ["make test"]}}`'
 WAIVED = (
     "**Nothing was checked.** The repository's policy says `validation: none`: no test, linter or build ran"
@@ -27,7 +27,7 @@ def describe_gaps(repository: str, *, has_file: bool) -> str:
 
 def lack(repository: str, *, has_file: bool) -> str:
     """Return the sentence that names the missing file or checks."""
-    return f"{repository}'s {FILE} names no checks" if has_file else f"{repository} has no {FILE}"
+    return f"{repository}'s {PATH} names no checks" if has_file else f"{repository} has no {PATH}"
 
 
 def hints(rules: RepositoryRules) -> tuple[str, ...]:
@@ -45,7 +45,7 @@ def hints(rules: RepositoryRules) -> tuple[str, ...]:
 def next_steps() -> str:
     """Return the text to paste, for somebody who never wrote such a file."""
     return (
-        f"Next: put this into `{FILE}` on the default branch, with the command that runs your tests, then try"
+        f"Next: put this into `{PATH}` on the default branch, with the command that runs your tests, then try"
         f" again. If the file is there already, only the last two lines are new.\n\n{EXAMPLE}\n\n"
         "`validation: none` works without checks; every pull request says so then."
     )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from bot.github.api import pulls, repositories
 from bot.github.client import Hub, repository_path
 from bot.github.errors import ConflictError, NotFoundError, RefusedError
-from bot.state.policy_names import PATH
+from rules.policy.locations import PATH
 
 INLINE_BYTES = 1_000_000  # docs.github.com/rest/repos/contents: larger files come without their content
 # No YAML text may hold it (yaml.org/spec/1.2.2 §5.1), so what is not UTF-8 is refused, not guessed at.

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from bot.github.api import contents
 from bot.github.client import Hub
-from bot.state.policy_names import PROFILES_FOLDER
 from rules.errors import PolicyError
 from rules.policy.board import BoardRules
+from rules.policy.locations import PROFILES_FOLDER
 from rules.policy.markdown import front_matter
 from rules.policy.model import parse_repository
 from rules.policy.repository import Names, PolicyModel, RepositoryRules, setting

@@ -3,22 +3,27 @@
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from bot.bootstrap import Services
 from bot.github.api import roles
-from bot.repo_config import private_skills
 from bot.repo_config.profiles import Profile
 from bot.repo_config.skill_sources import MAX_SKILLS, Shelf, files_of, folder_shelf, main_of, repository_shelf
+from bot.system.config import Config
+from bot.system.model_keys import operators
 from ledger.events.instruction import SkillConsidered
 from ledger.log import event_store
 from ledger.views import instructions
 from ledger.views.cards import CardRow
 from rules.policy.markdown.skill import SkillFile, SkillFileError, parse
 from rules.policy.repository import Skills
+from rules.policy.roles import LOGIN
 from rules.runs.skills import OPERATOR, ConsideredSkill, Offer, SkillContext, choose_skills, named_in
 from runner.run.instructions import Equipment, Layer, LayerKind, SkillContent
 from runner.text.untrusted import without_invisible
 from runner.text.visible import clean_markup, strip_hidden
+
+PRIVATE_FOLDER = "skills"  # in the home: a folder OWNER for each owner, in lower case
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ def gather(
     Raises a GithubError when GitHub does not answer.
     """
     shelves = [repository_shelf(services.hub, repository, commit)]
-    shelves += map(folder_shelf, private_skills.folders(services.config, services.board.owner))
+    shelves += map(folder_shelf, private_folders(services.config, services.board.owner))
     known = {(skill.offer.source, skill.offer.name): skill for shelf in shelves for skill in _all(shelf)}
     names = {name.casefold() for _, name in known}
     attached = tuple(name for name in profile.skills if profile.firm or name.casefold() in names)
@@ -141,3 +146,10 @@ def _loaded(here: _Skill, file: SkillFile) -> tuple[Layer, list[SkillContent], l
         files=tuple(file.path.partition("/")[2] for file in contents),
     )
     return layer, contents, left
+
+
+def private_folders(config: Config, owner: str) -> tuple[Path, ...]:
+    """Return the folders of private skills for a board of `owner`, where a later one replaces by name."""
+    shared = (config.skills,) if config.skills is not None and operators(config, owner) else ()
+    own = config.home / PRIVATE_FOLDER / owner.casefold()
+    return (*shared, own) if LOGIN.fullmatch(owner) and own.is_dir() else shared

@@ -31,13 +31,11 @@ from runner.prompts import briefing
 from runner.prompts.briefing import (
     BriefingSource,
     ConversationMessage,
-    EarlierNote,
     EarlierRun,
-    Feedback,
     RelatedReport,
     RuleBrief,
 )
-from runner.run.run_spec import Briefing
+from runner.run.run_spec import Briefing, ReviewThread
 
 
 def write(services: Services, card: CardRow, run_id: RunId, *, nonce: str = "") -> Briefing:
@@ -82,18 +80,18 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
         conversation=tuple(_conversation_message(message, last) for message in said),
         reviews=tuple(_conversation_message(message, last) for message in reviews),
         earlier=tuple(reversed(earlier)),
-        feedback=tuple(
-            Feedback(thread.thread_id, thread.author, thread.path, thread.line or None, thread.text)
-            for thread in threads.pending(db, card.card_id)
-        ),
+        feedback=pending_threads(db, card),
         related=_related(db, card, run),
-        notes=tuple(
-            EarlierNote(note.run_id, note.text)
-            for note in notes.newest(db, (past.run_id for past in before), briefing.NOTES + 1)
-        ),
+        notes=notes.newest(db, (past.run_id for past in before), briefing.NOTES + 1),
         rule_briefs=_rule_briefs(db, card),
         **({"request": run.asked, "requested_by": run.by} if run is not None and run.asked else {}),
     )
+
+
+def pending_threads(db: Connection, card: CardRow) -> tuple[ReviewThread, ...]:
+    """Return the review threads that no run has answered, the oldest first."""
+    rows = threads.pending(db, card.card_id)
+    return tuple(ReviewThread(it.thread_id, it.path, it.line or None, it.text, it.author) for it in rows)
 
 
 def _rule_briefs(db: Connection, card: CardRow) -> tuple[RuleBrief, ...]:

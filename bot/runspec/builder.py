@@ -3,23 +3,23 @@
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from sqlalchemy import Connection, Engine
 
 from bot.bootstrap import Services
-from bot.github.api import git_commits, repositories
+from bot.github.api import git_commits, repositories, roles
 from bot.github.client import Hub
 from bot.github.errors import GithubError, RateLimitedError, UnavailableError
 from bot.repo_config import guides, policy_file, profiles, skills
-from bot.runspec import branch_rules, elsewhere, reproduction
+from bot.runspec import branch_rules, reproduction
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
 from bot.runspec.committer import authorship_of
 from bot.runspec.policy_fields import from_policy, validation_of
 from bot.runspec.store_mark import marked
 from bot.state import policies as policies_in_force
-from bot.state import policy_names
 from bot.system.config import Config
 from ledger.errors import LedgerError
 from ledger.events.run import CHECK
@@ -28,13 +28,16 @@ from ledger.log import event_store
 from ledger.model.limit_answers import Code, Subject
 from ledger.queue.leases import Lease
 from ledger.views import briefings as made_briefings
-from ledger.views import cards, children, ci, grants, plans, policies, questions, runs, threads
+from ledger.views import cards, children, ci, grants, plans, policies, questions, runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
 from rules.card import agent_choice
+from rules.card.dependencies import may_name
 from rules.chatops.parser import WORKFLOWS
 from rules.commands.approve import BY_RULES
+from rules.policy import locations
 from rules.policy.column import ColumnPolicy
+from rules.policy.model import Policy
 from rules.policy.repository import RepositoryRules
 from rules.runs import plan_approval
 from runner.checks.by_path import describe_paths
@@ -46,7 +49,6 @@ from runner.run.run_spec import (
     Briefing,
     HostPaths,
     MadeCommit,
-    ReviewThread,
     RunSpec,
     StoreSpec,
 )
@@ -170,7 +172,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
             exists, begun = bool(card.pull_head), run.agent_started
             spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
         spec = _instructed(spec, services, card, rules, column.skills)
-        there = elsewhere.offered_repositories(services, run, card)
+        there = _offered_repositories(services, run, card)
         spec = replace(spec, elsewhere=there, agents=agent_choice.agent_names(board))
         spec = reproduction.with_reproduction(services, spec, run, card, rules)
         spec = spec if spec.investigates else _staged(services, spec, column)
@@ -199,7 +201,6 @@ def _run_and_card(db: Connection, run_id: RunId) -> tuple[RunRow, CardRow]:
 def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
     """Return the fields that the ledger knows: run, card, review, leave, policy, red checks."""
     allowed = grants.of_card(db, card.card_id, exact=False)
-    review = () if run.mode == INVESTIGATE else threads.pending(db, card.card_id)  # a reading answers none
     here = (card.repository or "").casefold() == run.repository.casefold()
     return {
         **{name: getattr(run, name) for name in _OF_RUN},
@@ -208,9 +209,9 @@ def _from_ledger(db: Connection, run: RunRow, card: CardRow) -> dict[str, Any]:
         "number": card.number,
         "title": card.title,
         "issue_repository": "" if here else card.repository or "",
-        "threads": tuple(
-            ReviewThread(thread.thread_id, thread.path, thread.line or None, thread.text) for thread in review
-        ),
+        "threads": ()
+        if run.mode == INVESTIGATE
+        else briefings.pending_threads(db, card),  # reading answers none
         "granted": grants.of_card(db, card.card_id, exact=True),
         "allowed": tuple(pattern for pattern in allowed if pattern != WORKFLOWS),
         "workflows": WORKFLOWS in allowed,
@@ -244,7 +245,7 @@ def _instructed(
     layers = (
         *profile.layers,
         *guides.layers(services.hub, spec.repository, spec.base, rules),
-        own_layer(LayerKind.GUIDE, "Checks by path", policy_names.PATH, describe_paths(spec.validation)),
+        own_layer(LayerKind.GUIDE, "Checks by path", locations.PATH, describe_paths(spec.validation)),
         *skilled.layers,
     )
     return replace(spec, equipment=replace(skilled, layers=layers))
@@ -268,3 +269,25 @@ def _briefing(services: Services, card: CardRow, run_id: RunId) -> Briefing:
     if known is None or (outdated and known.issue != now):
         return replace(briefings.write(services, card, run_id), issue=now)
     return Briefing(known.text, known.omitted, known.issue)
+
+
+def _offered_repositories(services: Services, run: RunRow, card: CardRow) -> tuple[str, ...]:
+    """Return the other repositories of the board where whoever started the run has write access.
+
+    The issues on both sides name each other, so a private repository is one only where the policy says so.
+    """
+    if run.mode == INVESTIGATE:
+        return ()
+    own = {run.repository, card.repository or run.repository}
+    with event_store.reading(services.engine) as db:
+        served = policies_in_force.other_repositories(db, card.board_id, services.board.owner, *own)
+        policy = policies_in_force.in_force(db, card.board_id)
+    may = partial(_may_be_named, services.hub, policy)
+    if not served or not all(map(may, own)):
+        return ()
+    return tuple(name for name in served if may(name) and roles.writes(services.hub, name, run.by))
+
+
+def _may_be_named(hub: Hub, policy: Policy, repository: str) -> bool:
+    named = may_name(policy, open_to_readers=False)
+    return named or repositories.is_public(hub, repository)

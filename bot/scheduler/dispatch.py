@@ -17,7 +17,6 @@ from bot.state import loads, policies, shared_files, snapshots
 from bot.system import liveness
 from ledger.errors import CardinalError
 from ledger.events.board import CardExplained
-from ledger.events.budget import BudgetReserved
 from ledger.events.run import CHECK, RunClaimed, RunEnded, RunRequeued
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
@@ -269,9 +268,8 @@ def claim_run(
         lease = leases.take(db, LEASE_PREFIX + run_id, worker, ttl_s=ttl_s)
         if lease is None:
             return None
-        reserved = BudgetReserved(run_id, grant.usd, grant.by_rule, grant.limit_usd)
         claimed = RunClaimed(run_id, lease.generation, worker, host)
-        event_store.append(db, claimed, *((reserved,) if grant.usd > 0 else ()), at=now)
+        event_store.append(db, claimed, *((grant,) if grant.usd > 0 else ()), at=now)
         reactor.advance(db, now=now)
         return lease
 

@@ -5,6 +5,9 @@ from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 
+from bot.admin.doctor import DoctorContext, checks_of_host, routine_checks
+from bot.admin.doctor import examine as examine_host
+from bot.admin.examination import Examiner, keep_results
 from bot.bootstrap import Services, current
 from bot.github.errors import GithubError
 from bot.ingest import delivery
@@ -12,7 +15,7 @@ from bot.ingest.delivery import OUTAGES, DeliveryError
 from bot.outbox import publisher
 from bot.runspec import retry
 from bot.runspec.tool_secrets import tool_secrets
-from bot.scheduler import cleanup, dispatch, examiner, github_pauses
+from bot.scheduler import cleanup, dispatch, github_pauses
 from bot.scheduler.queues import MAX_TOGETHER
 from bot.scheduler.wakeups import react_and_wake, wake
 from bot.sync import card as card_sync
@@ -20,9 +23,11 @@ from bot.sync import checks, column_order, sweep
 from bot.system import model_keys
 from bot.system.clock import RunnerClock
 from bot.system.config import ConfigError
+from ledger.db.tables import ExaminationSubject
 from ledger.errors import CardinalError
 from ledger.ids import BoardId, CardId, DeliveryId, RunId
 from ledger.log import event_store
+from ledger.queue import leases
 from ledger.queue.leases import Lease
 from ledger.views import runs
 from rules.errors import RulesError
@@ -37,6 +42,7 @@ from runner.run.run_spec import RunSpec
 log = logging.getLogger(__name__)
 
 PUBLISH_S = 20  # one publishing job hands over to the next after this long, so that workers can be stopped
+HOST_EVERY_S, ALL_EVERY_S = 600.0, 1800.0
 
 
 def ingest(*delivery_ids: str) -> None:
@@ -137,7 +143,7 @@ def tidy(_host: str) -> None:
 
 def examine(_host: str) -> None:
     """Keep the doctor's results about this host, and from time to time those about the installation."""
-    examiner.examine_due(current())
+    examine_due(current())
 
 
 def execute(run_id: str) -> None:
@@ -216,3 +222,19 @@ def _watched(services: Services, spec: RunSpec) -> AbstractContextManager[Watchd
     # An SQLite ledger is on this machine and sleeps with it: nobody else takes the lease meanwhile.
     deadline = Deadline(counts_sleep=services.engine.dialect.name != "sqlite")
     return watched(f"run={spec.run_id} generation={spec.generation}", deadline, end_containers)
+
+
+def examine_due(services: Services) -> None:
+    """Keep the results about this host and those about the installation, where either is due."""
+    context = DoctorContext(services.config, services.engine, services.context.app, services.now())
+    of_all = routine_checks() if context.boards() else ()  # before the first sweep nearly all is missing
+    for subject, name, every_s, chosen in (
+        (ExaminationSubject.HOST, f"examination:{services.host}", HOST_EVERY_S, checks_of_host()),
+        (ExaminationSubject.INSTALLATION, "examination", ALL_EVERY_S, of_all),
+    ):
+        with event_store.writing(services.engine) as db:
+            due = bool(chosen) and leases.due(db, name, every_s=every_s)
+        if due:
+            keep_results(
+                services.engine, services.host, subject, Examiner.SCHEDULER, examine_host(context, chosen)
+            )

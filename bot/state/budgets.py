@@ -4,11 +4,12 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from ledger.events.budget import BudgetReserved
 from ledger.ids import BoardId, RunId
 from ledger.views import budgets, spend
 from ledger.views.budgets import BudgetRow
 from rules.policy.model import Policy
-from rules.runs.budget import BudgetAllocator, Grant, Share
+from rules.runs.budget import BudgetAllocator, Share
 
 
 def reserved(db: Connection, board_id: BoardId) -> tuple[Share, ...]:
@@ -24,7 +25,9 @@ def wish_usd(row: BudgetRow) -> float:
     return max(0.0, row.budget_usd - row.spent_usd)
 
 
-def regrant(db: Connection, policy: Policy, run_id: RunId, more_usd: float, now: datetime) -> Grant | None:
+def regrant(
+    db: Connection, policy: Policy, run_id: RunId, more_usd: float, now: datetime
+) -> BudgetReserved | None:
     """Return the run's grant once its budget is `more_usd` larger; None if the limits have no room."""
     row = budgets.get(db, run_id)
     if row is None:
@@ -32,4 +35,4 @@ def regrant(db: Connection, policy: Policy, run_id: RunId, more_usd: float, now:
     wish = Share(run_id, row.card_id, row.column, row.by, wish_usd(row) + more_usd)
     paid = spend.shared(db, row.board_id, now.date(), (row.card_id,))
     granted = BudgetAllocator(policy, paid, reserved(db, row.board_id)).grant(wish)
-    return granted if isinstance(granted, Grant) and granted.usd > row.open_usd else None
+    return granted if isinstance(granted, BudgetReserved) and granted.usd > row.open_usd else None

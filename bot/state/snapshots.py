@@ -14,7 +14,7 @@ from ledger.events.board import CardSeen
 from ledger.events.conversation import CommandGiven
 from ledger.events.job import JobMade
 from ledger.events.publication import EntryGivenUp
-from ledger.events.pull import CheckFailure, ChecksSettled
+from ledger.events.pull import ChecksSettled
 from ledger.events.related import CardProposed
 from ledger.events.run import (
     CHECK,
@@ -188,8 +188,7 @@ def _ci(db: Connection, snapshot: Snapshot, card_id: CardId) -> CiSeen | None:
     if row is None:
         return None
     red = ci.failures_of(db, card_id, pull.head) if pull else ()
-    failures = tuple(CheckFailure(it.name, it.url, it.log, it.on_base) for it in red)
-    return CiSeen(row.repaired, row.repairs, failures)
+    return CiSeen(row.repaired, row.repairs, red)
 
 
 def halt_of(db: Connection, board_id: BoardId) -> Halt | None:

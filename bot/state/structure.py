@@ -7,9 +7,10 @@ from sqlalchemy import Connection
 from bot.state import policies
 from ledger.ids import BoardId
 from ledger.views import boards, runs
+from rules.policy import locations
 from rules.text import code, count
 
-FILE = "`.github/cardinal.yml`"
+FILE = f"`{locations.PATH}`"
 
 
 def troubles(db: Connection, board_id: BoardId) -> Iterator[str]:

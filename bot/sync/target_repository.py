@@ -14,7 +14,7 @@ from ledger.queue import change_reports
 from ledger.views import cards, placements
 from rules.card import target_repository
 from rules.card.move_rights import may_move
-from rules.card.target_repository import Hints, ResolvedTarget
+from rules.card.target_repository import Hints
 from rules.policy.model import Policy
 from rules.snapshot import Mover
 from runner.text.visible import strip_hidden
@@ -32,19 +32,18 @@ def decide_target(services: Services, seen: CardLook | None) -> RepositoryResolv
         return None
     # For a draft that Cardinal converted, GitHub names Cardinal as the author.
     author = card.author if card is not None else seen.author
-    placed = ResolvedTarget(seen.repository, "own", seen.repository)
+    placed = RepositoryResolved(seen.card_id, seen.repository, "own", seen.repository, "")
     if shared:
         placed = target_repository.resolve_target(policy, _hints(services, seen, author))
     if known is not None and _is_kept(known, placed):
         return None  # later changes of that repository are `access`'s part: renamed, archived, out of reach
     placed = _chosen(services, policy, known, seen, placed)
     placed = _trusted(services, seen, _reached(services, placed), author) if shared else placed
-    now = RepositoryResolved(seen.card_id, placed.repository, placed.rule, placed.value, placed.problem)
     was = known and RepositoryResolved(seen.card_id, known.repository, known.rule, known.value, known.problem)
-    return None if now == was else now
+    return None if placed == was else placed
 
 
-def _is_kept(known: placements.PlacementRow, placed: ResolvedTarget) -> bool:
+def _is_kept(known: placements.PlacementRow, placed: RepositoryResolved) -> bool:
     """Tell whether the card names the same repository as at the last decision."""
     same = (known.rule, known.value) == (placed.rule, placed.value) and not (known.problem or placed.problem)
     return same and known.named.casefold() == placed.repository.casefold()
@@ -54,7 +53,7 @@ def _hints(services: Services, seen: CardLook, author: str) -> Hints:
     lines = target_repository.lines_of(strip_hidden(seen.body))
     # The author's role is read only if the description names something.
     trusted = bool(lines) and roles.writes(services.hub, seen.repository or "", author)
-    return Hints(seen.labels, lines, seen.repo_field, author, trusted)
+    return Hints(seen.card_id, seen.labels, lines, seen.repo_field, author, trusted)
 
 
 def _chosen(
@@ -62,8 +61,8 @@ def _chosen(
     policy: Policy,
     known: placements.PlacementRow | None,
     seen: CardLook,
-    placed: ResolvedTarget,
-) -> ResolvedTarget:
+    placed: RepositoryResolved,
+) -> RepositoryResolved:
     """Return the decision, or a question if the person who set the field or label may not move cards.
 
     The author of a label older than its card is unknown; GitHub allows only triagers to set one.
@@ -72,7 +71,7 @@ def _chosen(
         return placed
     by = _setter(services, seen, placed)
     if not by and known is not None and (known.rule, known.value) == (placed.rule, placed.value):
-        return ResolvedTarget("", placed.rule, placed.value, known.problem) if known.problem else placed
+        return replace(placed, repository="", problem=known.problem) if known.problem else placed
     if not by and placed.rule == "label":
         return placed
     known_as = Mover(by, roles.role(services.hub, seen.repository or "", by))
@@ -80,7 +79,7 @@ def _chosen(
     return placed if may_move(policy, who) else target_repository.unchosen(placed, by)
 
 
-def _setter(services: Services, seen: CardLook, placed: ResolvedTarget) -> str:
+def _setter(services: Services, seen: CardLook, placed: RepositoryResolved) -> str:
     """Return the person who set the field or label, by deliveries; empty if unsure."""
     with event_store.reading(services.engine) as db:
         reports = change_reports.of_card(db, seen.card_id)
@@ -90,7 +89,9 @@ def _setter(services: Services, seen: CardLook, placed: ResolvedTarget) -> str:
     return senders.pop() if len(senders) == 1 else ""
 
 
-def _trusted(services: Services, seen: CardLook, placed: ResolvedTarget, author: str) -> ResolvedTarget:
+def _trusted(
+    services: Services, seen: CardLook, placed: RepositoryResolved, author: str
+) -> RepositoryResolved:
     """Return the decision, or a question if the author of the line or field may not write to that repository:
     a run publishes content of that repository in the home's issue.
     """
@@ -106,7 +107,7 @@ def _trusted(services: Services, seen: CardLook, placed: ResolvedTarget, author:
     return target_repository.unreachable(placed, why)
 
 
-def _reached(services: Services, placed: ResolvedTarget) -> ResolvedTarget:
+def _reached(services: Services, placed: RepositoryResolved) -> RepositoryResolved:
     """Return the decision, or a question if Cardinal cannot work in that repository."""
     if not placed.repository:
         return placed

@@ -221,6 +221,14 @@ def question(
     )
 
 
+def of_rules(
+    run_id: RunId, count: int, subject: Subject, text: str, choices: Sequence[AnswerChoice], part: str = ""
+) -> QuestionAsked:
+    """Return a question of the rules to a run that has `count` already; `part` is as in QuestionAsked."""
+    # Not -q: the run's worker numbers its own questions, and may not know this one yet.
+    return question(run_id, QuestionId(f"{run_id}-b{count + 1}"), subject, text, choices, part=part)
+
+
 def of_agent(run_id: RunId, question_id: QuestionId, text: str, choices: tuple[str, ...]) -> QuestionAsked:
     """Return an agent's question: its answer reaches the agent, and decides nothing else."""
     return QuestionAsked(run_id, question_id, _WORDS[Subject.WORK], text, choices, Subject.WORK)

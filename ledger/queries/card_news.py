@@ -65,18 +65,16 @@ def later(
     return last, bool(scopes) and db.scalar(select(exists(mine))) is True
 
 
-def news_page(
-    db: Connection, scopes: Sequence[CardScope], after: int, kinds: Collection[str], limit: int = PAGE
-) -> NewsPage:
+def news_page(db: Connection, scopes: Sequence[CardScope], after: int, kinds: Collection[str]) -> NewsPage:
     """Return events of these kinds later than `after`, the oldest first, of cards in sight.
 
     A card is in sight when its own repository and those of all its runs may be seen.
     """
     newest = event_store.last_seq(db)
     begin = max(after, newest - MAX_BACKLOG)
-    events = event_store.read_kinds(db, kinds, after=begin, until=newest, limit=limit)
+    events = event_store.read_kinds(db, kinds, after=begin, until=newest, limit=PAGE)
     by_stream = _in_sight(db, scopes, {it.stream for it in events})
-    more = len(events) == limit
+    more = len(events) == PAGE
     return NewsPage(
         news=tuple(CardNews(it, *by_stream[it.stream]) for it in events if it.stream in by_stream),
         last=events[-1].seq if more else max(begin, newest),

@@ -218,10 +218,10 @@ def lane_place(card: ListedCard) -> tuple[datetime, CardId]:
 
 
 def waiting_cards(
-    db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL, *, limit: int | None = None
+    db: Connection, scopes: Sequence[CardScope], *, limit: int | None = None
 ) -> tuple[ListedCard, ...]:
     """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
-    query = _listed(scopes, wanted).where(cards.c.state.in_(ATTENTION))
+    query = _listed(scopes, ALL).where(cards.c.state.in_(ATTENTION))
     return _rows(db, query.order_by(_BY_NEED, cards.c.state_at, cards.c.card_id).limit(limit))
 
 

@@ -322,14 +322,11 @@ def _count(of: Any, said: Any) -> Update:
     return cards.update().where(cards.c.card_id == of).values(last_said=newest, assistant_waits=False)
 
 
-def _last_said(db: Connection, event: CardEvent) -> int:
-    return value(db, cards.c.last_said, card_id=event.card_id) or 0
-
-
 @fold.on(AssistantReplied)
 def _replied(db: Connection, _it: Recorded, event: AssistantReplied) -> None:
     given = {"brief": event.brief} if event.brief else {}
-    waits = not event.brief and _last_said(db, event) <= event.answers
+    last_said = value(db, cards.c.last_said, card_id=event.card_id) or 0
+    waits = not event.brief and last_said <= event.answers
     _set(db, event, last_answered=event.answers, assistant_waits=waits, **given)
 
 

@@ -20,7 +20,7 @@ from ledger.db.rows import (
 )
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.pull import ChecksAwaited, ChecksSettled, PullChanged, PullOpened
+from ledger.events.pull import CheckFailure, ChecksAwaited, ChecksSettled, PullChanged, PullOpened
 from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import CardId
@@ -72,9 +72,9 @@ def of_card(db: Connection, card_id: CardId) -> CiRow | None:
     return find(db, CiRow, ci, card_id=card_id)
 
 
-def failures_of(db: Connection, card_id: CardId, head: str) -> tuple[CheckFailureRow, ...]:
+def failures_of(db: Connection, card_id: CardId, head: str) -> tuple[CheckFailure, ...]:
     """Return the red checks of that commit by name."""
-    return listed(db, CheckFailureRow, failures, "name", card_id=card_id, head=head)
+    return listed(db, CheckFailure, failures, "name", card_id=card_id, head=head)
 
 
 def awaited_checks(db: Connection) -> tuple[CiRow, ...]:

@@ -246,7 +246,8 @@ def _holds() -> ColumnElement[bool]:
 def _seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
     drop(db, links, card_id=event.card_id)
     rows = {(issue.repository, issue.number): asdict(issue) for issue in event.blocked_by}
-    rows |= {("", -n): _unseen(n) for n in range(1, min(event.hidden, MAX_HIDDEN) + 1)}
+    unseen = {"repository": "", "title": "", "state": "open"}
+    rows |= {("", -n): {**unseen, "number": -n} for n in range(1, min(event.hidden, MAX_HIDDEN) + 1)}
     for row in rows.values():
         done = _is_done(db, row["repository"], row["number"])
         public = row["repository"] in event.public
@@ -255,10 +256,6 @@ def _seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
     if (place := issue_place(event.parent)) is not None:
         above = {"repository": place[0], "number": place[1], "public": place[0] in event.public}
         keep(db, parents, {"card_id": event.card_id}, above)
-
-
-def _unseen(place: int) -> dict[str, str | int]:
-    return {"repository": "", "number": -place, "title": "", "state": "open"}
 
 
 def _is_done(db: Connection, repository: str | int, number: str | int) -> bool:

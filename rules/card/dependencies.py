@@ -1,9 +1,8 @@
 """A card whose issue is blocked by others, or waits for its sub-issues: its run stays queued until then."""
 
 from ledger.ids import RunId
-from ledger.model.limit_answers import GO_WITHOUT, RETRY_PART, STOP, Subject, subject_of
+from ledger.model.limit_answers import GO_WITHOUT, RETRY_PART, STOP, Subject, of_rules, subject_of
 from ledger.states import BY_ITSELF, CardState
-from rules.intents.internal import AskQuestion
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import BlockerSeen, OpenQuestion, Snapshot, Standing
@@ -99,5 +98,5 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
     what = "was cancelled" if failed.cancelled else "failed"
     text = f"The sub-issue {which} {what}{why} Go on without it, or stop {run.run_id}?"
     choices = (GO_WITHOUT, *((RETRY_PART,) if failed.is_here else ()), STOP)
-    question = AskQuestion(snapshot.card_id, run.run_id, Subject.PART, text, choices, failed.run_id)
+    question = of_rules(run.run_id, run.questions, Subject.PART, text, choices, failed.run_id)
     return settled + Decision((question,), (text,))

@@ -3,11 +3,11 @@
 from datetime import datetime
 
 from ledger.events.board import CardHeldBack, CardMoved
-from ledger.model.limit_answers import CANCEL, FINISH, Subject
+from ledger.events.run import RunEnded, RunStopAsked
+from ledger.model.limit_answers import CANCEL, FINISH, Subject, of_rules
 from ledger.states import RUN_HELD, Ending, RunState
 from rules.card.state import derive_state
 from rules.card.trigger import time_stamp
-from rules.intents.internal import AskQuestion, EndRun, StopRun
 from rules.intents.outbound import Decision, Intent, MoveCard, RuleEvent, Say
 from rules.policy.model import Policy
 from rules.snapshot import RunSeen, Snapshot
@@ -26,11 +26,17 @@ def only_waits(run: RunSeen) -> bool:
     return not run.begun and run.state in (RunState.QUEUED, RunState.PARKED)
 
 
+def end_waiting(run: RunSeen, reason: str, detail: str) -> RunEnded:
+    """Return the cancelled ending of a run that no worker holds."""
+    last_known = f"{run.state}: {run.last_line}" if run.last_line else str(run.state)
+    return RunEnded(run.run_id, Ending.CANCELLED, reason, detail, last_known)
+
+
 def let_run_go(snapshot: Snapshot, wanted: str | None, run: RunSeen) -> Decision:
     """End a run that only waits: the card may go, and is served where it stands once the run has ended."""
     where = f"to {code(wanted)}" if wanted else "out of its column"
     because = f"{_named(snapshot)} dragged the card {where} before {run.run_id} began"
-    end = EndRun(snapshot.card_id, run.run_id, Ending.CANCELLED, "superseded", because)
+    end = end_waiting(run, "superseded", because)
     return Decision((end,), (because,))
 
 
@@ -50,7 +56,7 @@ def came_back(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
             f"{_named(snapshot)} dragged the card out of its column and back, and the policy cancels then"
         )
         by = snapshot.mover.login or "policy"
-        return Decision((StopRun(card, run.run_id, "cancel", by, because),), (because,))
+        return Decision((RunStopAsked(run.run_id, "cancel", by, because),), (because,))
     text = f"{_named(snapshot)} dragged the card out and back while {run.run_id} {_doing(run)}: "
     text += "that run goes on. To begin anew: `/cardinal cancel`, then `/cardinal retry`."
     return Decision((Say(card, f"came-back:{run.run_id}", text),), (text,))
@@ -85,7 +91,7 @@ def apply_on_leave(
     if rule == "cancel":
         because = f"{_named(snapshot)} dragged the card to {code(wanted)}, and the policy cancels then"
         return Decision(
-            (StopRun(card, run.run_id, "cancel", snapshot.mover.login or "policy", because),), (because,)
+            (RunStopAsked(run.run_id, "cancel", snapshot.mover.login or "policy", because),), (because,)
         )
     hold: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, wanted, _who(snapshot)), back)
     if rule == "finish":
@@ -100,7 +106,9 @@ def apply_on_leave(
         return Decision((*hold, Say(card, f"leave:{run.run_id}:{time_stamp(now)}", text)), (text,))
     text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}. "
     text += "Cancel it, or let it finish?"
-    return Decision((*hold, AskQuestion(card, run.run_id, Subject.LEAVING, text, (CANCEL, FINISH))), (text,))
+    return Decision(
+        (*hold, of_rules(run.run_id, run.questions, Subject.LEAVING, text, (CANCEL, FINISH))), (text,)
+    )
 
 
 def _who(snapshot: Snapshot) -> str:

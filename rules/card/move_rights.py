@@ -20,6 +20,7 @@ from ledger.events.board import (
     StopLifted,
     StopOrdered,
 )
+from ledger.events.budget import BudgetRaised
 from ledger.events.conversation import CommentReleased
 from ledger.events.instruction import AgentPinned, SkillsPinned
 from ledger.events.placement import RepositoryResolved
@@ -28,8 +29,11 @@ from ledger.events.run import (
     PlanRebound,
     PlanRedirected,
     QuestionAnswered,
+    QuestionAsked,
+    RunEnded,
     RunRequeued,
     RunSteered,
+    RunStopAsked,
 )
 from ledger.states import CardState, Reason
 from rules.card.agent_choice import chooses
@@ -60,7 +64,7 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     PlanApproved,
     PlanRebound,
     PlanRedirected,
-    internal.RaiseBudget,
+    BudgetRaised,
     CardToolAllowed,
     SkillsPinned,
     AgentPinned,
@@ -69,10 +73,10 @@ ACTS: tuple[type[Intent | RuleEvent], ...] = (
     CommentReleased,
     StopOrdered,
     StopLifted,
-    internal.StopRun,
-    internal.EndRun,
+    RunStopAsked,
+    RunEnded,
     CardHeldBack,
-    internal.AskQuestion,
+    QuestionAsked,
     QuestionAnswered,
     BoardHalted,
     HaltLifted,

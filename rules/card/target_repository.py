@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
+from ledger.events.placement import RepositoryResolved
+from ledger.ids import CardId
 from ledger.states import CardState, Reason
 from rules.card.state import change_state
 from rules.intents.outbound import Decision, Say
@@ -25,21 +27,12 @@ _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
 class Hints:
     """The hints on a card of the board's home. `trusted`: the description's author has write access."""
 
+    card_id: CardId
     labels: tuple[str, ...]
     lines: tuple[str, ...]
     field: str
     author: str
     trusted: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ResolvedTarget:
-    """A decision, as in RepositoryResolved."""
-
-    repository: str
-    rule: str
-    value: str
-    problem: str = ""
 
 
 def is_shared(policy: Policy, repository: str | None) -> bool:
@@ -69,48 +62,49 @@ def _lines_of_text(body: str) -> Iterator[str]:
             yield line
 
 
-def resolve_target(policy: Policy, hints: Hints) -> ResolvedTarget:
+def resolve_target(policy: Policy, hints: Hints) -> RepositoryResolved:
     """Return the repository named by label, line or field, in that order; or the question for people."""
+    card_id = hints.card_id
     by_label = {label.casefold(): target for label, target in policy.board.repositories.labels.items()}
     labels = [label for label in hints.labels if label.casefold() in by_label]
     targets = {by_label[label.casefold()].casefold(): label for label in labels}
     if len(targets) > 1:
         named = [f"{code(label)} ({by_label[label.casefold()]})" for label in labels[:_MAX_CHOICES]]
-        return _unclear(f"labels name {' and '.join(named)}: leave only one of them")
+        return _unclear(card_id, f"labels name {' and '.join(named)}: leave only one of them")
     if labels:
-        return ResolvedTarget(by_label[labels[0].casefold()], "label", labels[0])
+        return RepositoryResolved(card_id, by_label[labels[0].casefold()], "label", labels[0], "")
     if hints.lines and hints.trusted:
         if len(hints.lines) > 1:
             lines = " and ".join(code(f"Repo: {name}") for name in hints.lines[:_MAX_CHOICES])
-            return _unclear(f"the description says {lines}: leave only one of them")
-        return ResolvedTarget(hints.lines[0], "line", f"Repo: {hints.lines[0]}")
+            return _unclear(card_id, f"the description says {lines}: leave only one of them")
+        return RepositoryResolved(card_id, hints.lines[0], "line", f"Repo: {hints.lines[0]}", "")
     field = hints.field.strip()
     if field:
         if not re.fullmatch(_NAME, field, re.ASCII):
-            return _unclear(f"the field {FIELD} says {code(field)}, which is no owner/name")
-        return ResolvedTarget(field, "field", field)
+            return _unclear(card_id, f"the field {FIELD} says {code(field)}, which is no owner/name")
+        return RepositoryResolved(card_id, field, "field", field, "")
     if hints.lines:
         said = f"{code(hints.author)}, who has no write access here, names {code(hints.lines[0])}: "
-        return _unclear(said + _choices(policy))
-    return _unclear(f"nothing says it: {_choices(policy)}")
+        return _unclear(card_id, said + _choices(policy))
+    return _unclear(card_id, f"nothing says it: {_choices(policy)}")
 
 
-def unreachable(placed: ResolvedTarget, why: str) -> ResolvedTarget:
+def unreachable(placed: RepositoryResolved, why: str) -> RepositoryResolved:
     """Return the same with a question, since nothing can be done in the repository that was named."""
-    return _unclear(f"{code(placed.value)} means {code(placed.repository)}, {why}")
+    return _unclear(placed.card_id, f"{code(placed.value)} means {code(placed.repository)}, {why}")
 
 
-def unchosen(placed: ResolvedTarget, by: str, why: str = "may not move cards here") -> ResolvedTarget:
+def unchosen(placed: RepositoryResolved, by: str, why: str = "may not move cards here") -> RepositoryResolved:
     """Return the same with a question, since the person who set the label or field may not choose: `why`."""
     if not by:
         who = f"nobody knows who set the {placed.rule} to {code(placed.value)}"
     else:
         who = f"{code(by)} set the {placed.rule} to {code(placed.value)} and {why}"
-    return ResolvedTarget("", placed.rule, placed.value, f"{ASKS}{who}: somebody who may sets it again")
+    return replace(placed, repository="", problem=f"{ASKS}{who}: somebody who may sets it again")
 
 
-def _unclear(problem: str) -> ResolvedTarget:
-    return ResolvedTarget("", "none", "", f"{ASKS}{problem}")
+def _unclear(card_id: CardId, problem: str) -> RepositoryResolved:
+    return RepositoryResolved(card_id, "", "none", "", f"{ASKS}{problem}")
 
 
 def _choices(policy: Policy) -> str:

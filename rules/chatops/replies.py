@@ -3,12 +3,11 @@
 from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven, CommandRefused
-from ledger.events.run import RunRequeued
+from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.model.limit_answers import CANCEL, CHOSEN_ONLY, FINISH, Code, Subject, codes_of, read, subject_of
 from ledger.states import RunState
 from rules.card.trigger import time_stamp, was_before
 from rules.chatops.parser import APART, BOX, chosen_question, door_of, seen_stop
-from rules.intents.internal import StopRun
 from rules.intents.outbound import Decision, Say
 from rules.snapshot import AnsweredQuestion, OpenQuestion, RunSeen, Snapshot
 from rules.text import code, plain
@@ -68,7 +67,7 @@ def record_answer(
     record = question.answer(run.run_id, by, text, meant)
     because = (f"{by} answered {question.question_id}",)
     if ends := _ENDS_BY.get(subject_of(question)):
-        stop = StopRun(snapshot.card_id, run.run_id, "cancel", by, ends[1])
+        stop = RunStopAsked(run.run_id, "cancel", by, ends[1])
         return Decision((record, stop) if meant is ends[0] else (record,), because)
     # Not parked yet: its worker still holds it, and parking with an answered question lets it go on.
     go = (RunRequeued(run.run_id, "answered"),) if run.state is RunState.PARKED else ()

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 from datetime import datetime
 
+from ledger.events.budget import BudgetRaised
 from ledger.events.conversation import CommandGiven
 from ledger.model.limit_answers import Code, Subject, raised, subject_of
 from ledger.states import RUN_HELD
@@ -11,7 +12,6 @@ from rules.card.trigger import was_before
 from rules.chatops import replies
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import raised_run
-from rules.intents.internal import RaiseBudget
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -53,7 +53,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     if boxed and (boxed != run.run_id or not _asks(run) or older):
         return replies.say(snapshot, given, "That run does not wait for dollars any more: nothing was added.")
     because = f"{given.by} added {usd(added_usd)} to the budget of {run.run_id}"
-    added = RaiseBudget(snapshot.card_id, run.run_id, added_usd, given.by, now)
+    added = BudgetRaised(run.run_id, added_usd, given.by)
     return Decision((added,), (because,)) + _go_on(snapshot, run, given, added_usd)
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from ledger.events.run import RunStopAsked
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import answer_leaving, say
-from rules.intents.internal import StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -32,12 +32,12 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     if run is None and checking is not None and checking.alive:
         if checking.stop_by:
             return say(snapshot, given, f"{checking.run_id} is being cancelled already.")
-        check = StopRun(snapshot.card_id, checking.run_id, "cancel", given.by, "/cardinal cancel")
+        check = RunStopAsked(checking.run_id, "cancel", given.by, "/cardinal cancel")
         return Decision((check,), (f"{given.by} cancels {checking.run_id}",))
     if run is None:
         return say(snapshot, given, "No run is alive on this card, so there is nothing to cancel.")
     if run.stop_asked == "cancel":
         return say(snapshot, given, f"{run.run_id} is being cancelled already.")
-    stop = StopRun(snapshot.card_id, run.run_id, "cancel", given.by, "/cardinal cancel")
+    stop = RunStopAsked(run.run_id, "cancel", given.by, "/cardinal cancel")
     because = (f"{given.by} cancels {run.run_id}",)
     return answer_leaving(snapshot, run, given.by, cancel=True) + Decision((stop,), because)

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, PersonSaid
+from rules.chatops.listeners import deliver
 from rules.chatops.replies import say, talk_of
-from rules.handlers.comment import deliver
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -17,6 +17,8 @@ TAKES = "text"
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Answer the open question with the words, or hand them to the agent; the card shows them anyway."""
+    # The log says by GitHub's number which comment a reply of the assistant answers. Words from beside GitHub
+    # have none in that order: it would answer them again and again, or never.
     if snapshot.live_run is None and policy.archetype(snapshot.column).HAS_ASSISTANT:
         return say(
             snapshot, given, "The planning assistant answers plain comments: write yours on the issue."

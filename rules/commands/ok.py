@@ -8,9 +8,9 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven, CommentReleased, PersonSaid
 from ledger.events.run import RunSteered
 from rules.card.trigger import was_before
+from rules.chatops import listeners
 from rules.chatops.parser import parse
 from rules.chatops.replies import say
-from rules.handlers import comment
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -39,7 +39,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return say(snapshot, given, "No comment by somebody without write access waits here.")
     if len(meant) > 1:
         links = alternatives(
-            f"`/cardinal ok {_link(candidate)}` ({code(candidate.author, 40)})"
+            f"`/cardinal ok #{_kind(candidate)}{candidate.comment_id}` ({code(candidate.author, 40)})"
             for candidate in meant[-_SHOWN:]
         )
         return say(snapshot, given, f"{len(meant)} comments wait, so nothing was let through: say {links}.")
@@ -67,7 +67,7 @@ def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: He
     run = snapshot.live_run
     older = run and run.question and was_before(held.at, run.question.asked_at)  # it answers something else
     decided = (
-        comment.steer(snapshot, run, words) if run and older else comment.deliver(policy, snapshot, words)
+        listeners.steer(snapshot, run, words) if run and older else listeners.deliver(policy, snapshot, words)
     )
     said = f"{held.author} wrote, and {given.by} lets it through:\n{held.text}"
     intents = (
@@ -94,7 +94,3 @@ def _is_meant(held: Held, given: CommandGiven) -> bool:
 
 def _kind(held: Held) -> str:
     return _KINDS.get(held.place, "pullrequestreview-")
-
-
-def _link(held: Held) -> str:
-    return f"#{_kind(held)}{held.comment_id}"

@@ -5,11 +5,11 @@ from datetime import datetime
 
 from ledger.events.board import StopOrdered
 from ledger.events.conversation import CommandGiven
+from ledger.events.run import RunStopAsked
 from ledger.states import RUN_HELD, RunState
 from rules.card.stops import stop_words
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
-from rules.intents.internal import StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -33,13 +33,13 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Pause a run that a worker holds; else stop the card, the column or the board."""
     scope = given.argument.strip().lower() or "card"
-    run, card = snapshot.live_run, snapshot.card_id
+    run = snapshot.live_run
     if scope not in ("card", "column", "board"):
         return say(snapshot, given, f"Nothing was paused: say `{USAGE}`.")
     if scope == "card" and run and run.state in RUN_HELD:
         if run.stop_asked:
             return say(snapshot, given, f"{run.run_id} is being stopped already.")
-        stop = StopRun(card, run.run_id, "pause", given.by, "/cardinal pause")
+        stop = RunStopAsked(run.run_id, "pause", given.by, "/cardinal pause")
         return Decision((stop,), (f"{given.by} pauses {run.run_id}",))
     if scope == "card" and run and run.paused:
         return say(snapshot, given, f"{run.run_id} is paused already. `/cardinal resume` lets it go on.")

@@ -1,10 +1,9 @@
 """Lost and regained access: its meaning for the cards of a repository or an organisation."""
 
-from ledger.events.run import RunRequeued
+from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.states import RUN_HELD, CardState, Reason
 from rules.card.state import change_state, derive_state
 from rules.card.stops import stopped_by
-from rules.intents.internal import StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -44,4 +43,4 @@ def _paused(snapshot: Snapshot, because: str) -> Decision:
     run = snapshot.live_run
     if run is None or run.state not in RUN_HELD or run.stop_asked:
         return Decision()
-    return Decision((StopRun(snapshot.card_id, run.run_id, "pause", BY, WHY),), (because,))
+    return Decision((RunStopAsked(run.run_id, "pause", BY, WHY),), (because,))

@@ -1,19 +1,17 @@
-"""Comments on a card: answers, messages to agent or assistant, and comments that wait for a release."""
+"""Comments on a card that are no command, and the words of the planning assistant."""
 
 from datetime import datetime
 
 from ledger.events.conversation import AssistantFailed, AssistantReplied, PersonSaid
-from ledger.events.run import RunSteered
-from ledger.model.limit_answers import Subject, subject_of
-from ledger.states import RUN_HELD, CardState, RunState
+from ledger.states import CardState
 from rules.card.state import change_state, derive_state
-from rules.card.trigger import time_stamp, was_before
-from rules.chatops import replies
-from rules.chatops.parser import parse, refusal_to_answer
+from rules.card.trigger import time_stamp
+from rules.chatops import listeners
+from rules.chatops.parser import parse
 from rules.handlers.task import begin_run
 from rules.intents.outbound import AskAssistant, Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import OpenQuestion, RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import code, plain
 
 
@@ -27,26 +25,7 @@ def said(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -
         return _untrusted(snapshot, event)
     if event.place == "review":
         return Decision((), ("a comment on a line belongs to its review",))
-    return deliver(policy, snapshot, event)
-
-
-def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
-    """Deliver trusted words to a run, its question, or the planning assistant."""
-    run, first = snapshot.run, replies.beaten_by(snapshot.run, event.author, event.said_at)
-    if run and first and not _answers(run.question, event):
-        text = replies.beaten(run, first, "your comment was not handed to the agent")
-        about = f"late:{first.question_id}:{event.comment_id}"
-        return Decision((Say(snapshot.card_id, about, text, _side(event)),), (text,))
-    if snapshot.live_run:
-        return _to_run(policy, snapshot, snapshot.live_run, event)
-    planned = policy.archetype(snapshot.column).HAS_ASSISTANT and event.place in ("issue", "pull")
-    if planned and event.comment_id > snapshot.last_answered:
-        newest = max(event.comment_id, snapshot.last_said)  # comments come in any order
-        request = Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))
-        return (
-            request + derive_state(policy, snapshot) if snapshot.state is CardState.NEEDS_INPUT else request
-        )
-    return Decision((), ("nobody listens in this column",))
+    return listeners.deliver(policy, snapshot, event)
 
 
 def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: datetime) -> Decision:
@@ -83,51 +62,7 @@ def _untrusted(snapshot: Snapshot, event: PersonSaid) -> Decision:
             " is held. `/cardinal ok`, by somebody who has, hands it to the agent."
         )
         # Once a run: each comment is a mail to many, and anybody can write.
-        return Decision((Say(snapshot.card_id, f"held:{run.run_id}", text, _side(event)),), because)
+        return Decision((Say(snapshot.card_id, f"held:{run.run_id}", text, listeners.side(event)),), because)
     text = "Thank you. This question waits for an answer by somebody with write access."
     text += " `/cardinal ok` lets a comment of others count as one."
     return Decision((Say(snapshot.card_id, f"untrusted:{run.question.question_id}", text),), because)
-
-
-def _side(event: PersonSaid) -> str:
-    return "issue" if event.place == "issue" else "pull"
-
-
-def _answer(
-    policy: Policy, snapshot: Snapshot, run: RunSeen, question: OpenQuestion, event: PersonSaid
-) -> Decision:
-    refused = refusal_to_answer(policy, subject_of(question), role=event.role or "write", login=event.author)
-    if not refused:
-        return replies.answer(snapshot, run, question, event.author, event.text)
-    about = f"refused:{question.question_id}:{event.author}"
-    return Decision((Say(snapshot.card_id, about, refused),), (refused,))
-
-
-def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
-    card, question = snapshot.card_id, run.question
-    if question and _answers(question, event):
-        if not replies.is_undecided(question, event.text):
-            return _answer(policy, snapshot, run, question, event)
-        text = f"{run.run_id} waits for a choice ({replies.numbers(question)}): tick one, or reply with its"
-        text += " number. Other words decide nothing here; its agent reads them when it goes on."
-        return Decision((Say(card, f"choose:{question.question_id}", text),)) + steer(snapshot, run, event)
-    if run.state is RunState.AWAITING_APPROVAL:
-        text = "The plan still waits: `/cardinal approve`, or `/cardinal redirect <text>` to change it."
-        about = f"approve:{run.run_id}:{run.plan_revision}"
-        return Decision((Say(card, about, text),), ("a plain comment neither approves nor redirects",))
-    return steer(snapshot, run, event)
-
-
-def _answers(question: OpenQuestion | None, event: PersonSaid) -> bool:
-    """Tell whether a comment can answer the question: it came later, and leaving takes a choice instead."""
-    if question is None or subject_of(question) is Subject.LEAVING:
-        return False
-    return not was_before(event.said_at, question.asked_at)
-
-
-def steer(snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
-    """Hand the words to the run's agent, as an answer to nothing."""
-    if run.state in RUN_HELD or run.session_id:
-        steer = RunSteered(run.run_id, event.author, event.text, event.comment_id)
-        return Decision((steer,), (f"{run.run_id} reads it at its next step",))
-    return Decision((), (f"{run.run_id} has not begun: it reads the conversation when it does",))

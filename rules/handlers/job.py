@@ -3,11 +3,11 @@
 from datetime import datetime
 
 from ledger.events.board import CardSeen
+from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
 from ledger.events.run import RunQueued
 from rules.handlers import card_moved
-from rules.intents.internal import RaiseBudget
 from rules.intents.outbound import Decision, MoveCard
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -29,7 +29,7 @@ def begun(snapshot: Snapshot, event: RunQueued, now: datetime) -> Decision:
     job = snapshot.job
     if job is None or not job.budget_usd or event.attempt != 1:
         return Decision()
-    more = RaiseBudget(snapshot.card_id, event.run_id, job.budget_usd, job.by, now)
+    more = BudgetRaised(event.run_id, job.budget_usd, job.by)
     return Decision((more,), (f"{job.by} gave {event.run_id} {usd(job.budget_usd)} more by a program",))
 
 

@@ -5,6 +5,7 @@ from datetime import datetime
 from ledger.events.board import ABANDONED, CardArchived, IssueClosed, IssueReopened
 from ledger.events.conversation import PersonSaid
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
+from ledger.events.run import RunStopAsked
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, has_action
 from rules.card.move_rights import may_move
@@ -12,7 +13,6 @@ from rules.card.state import change_state, derive_state, explain
 from rules.card.trigger import RuleTrigger, was_before
 from rules.columns.review import changes_asked
 from rules.handlers import comment
-from rules.intents.internal import StopRun
 from rules.intents.outbound import (
     ClosePull,
     Decision,
@@ -166,5 +166,5 @@ def _stop(snapshot: Snapshot, because: str) -> Decision:
     run, checking = snapshot.live_run, snapshot.checking
     ids = [run.run_id] if run is not None and run.stop_asked != "cancel" else []
     ids += [checking.run_id] if checking is not None and checking.alive and not checking.stop_by else []
-    stops = tuple(StopRun(snapshot.card_id, run_id, "cancel", "policy", because) for run_id in ids)
+    stops = tuple(RunStopAsked(run_id, "cancel", "policy", because) for run_id in ids)
     return Decision(stops, (because,) if stops else ())

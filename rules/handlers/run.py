@@ -10,12 +10,12 @@ from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import Ending, RunState
 from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
-from rules.card.left_column import release_card
+from rules.card.left_column import end_waiting, release_card
 from rules.card.state import derive_state
 from rules.card.stops import stopped_by
 from rules.handlers import ci, failed_run, job
 from rules.handlers.card_moved import enter_column
-from rules.intents.internal import EndRun, QueueRun
+from rules.intents.internal import QueueRun
 from rules.intents.outbound import (
     AnswerThread,
     CreateCard,
@@ -87,7 +87,7 @@ def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decisi
     """Return requests that reached a run too late for its worker."""
     card = snapshot.card_id
     if run.state in WAITING and run.stop_asked == "cancel":
-        end = EndRun(card, run.run_id, Ending.CANCELLED, "cancelled", f"{run.stop_why} ({run.stop_by})")
+        end = end_waiting(run, "cancelled", f"{run.stop_why} ({run.stop_by})")
         return Decision((end,), (f"{run.run_id} was cancelled meanwhile",))
     if not isinstance(event, runs.RunParked) or run.state is not RunState.PARKED:
         return Decision()

@@ -1,11 +1,8 @@
-"""Inward intents: they become events in the same transaction (`bot/reactor/apply.py`)."""
+"""Inward intents: `bot/reactor/apply.py` makes events of them, from the ledger as it then is."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
-from ledger.ids import RunId
-from ledger.model.limit_answers import AnswerChoice, Subject
-from ledger.states import CardState, Ending, Reason
+from ledger.states import CardState, Reason
 from rules.intents.outbound import Intent
 
 
@@ -38,44 +35,3 @@ class QueueRun(Intent):
     rebases: bool = False
     waits_for_parts: bool = False
     other_agent: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class AskQuestion(Intent):
-    """Ask people something on behalf of the rules; `part` is as in QuestionAsked."""
-
-    run_id: RunId
-    subject: Subject
-    text: str
-    choices: tuple[AnswerChoice, ...]
-    part: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class RaiseBudget(Intent):
-    """Add dollars to a run's own budget; `at` is the moment, by whose day the limits of a day are counted."""
-
-    run_id: RunId
-    usd: float
-    by: str
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class StopRun(Intent):
-    """Tell a run to stop: `how` is cancel or pause. A run that no worker holds stops at once."""
-
-    run_id: RunId
-    how: str
-    by: str
-    why: str
-
-
-@dataclass(frozen=True, slots=True)
-class EndRun(Intent):
-    """End a run that no worker holds."""
-
-    run_id: RunId
-    ending: Ending
-    reason: str
-    detail: str

@@ -4,32 +4,31 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from ledger.events.agent import CardToolAllowed
-from ledger.events.board import BoardHalted, CardExplained, CardHeldBack, HaltLifted, StopLifted, StopOrdered
-from ledger.events.conversation import CommentReleased
-from ledger.events.instruction import AgentPinned, SkillsPinned
-from ledger.events.run import PlanDecision, QuestionAnswered, RunRequeued, RunSteered
-from ledger.events.subscription import CardSubscribed, CardUnsubscribed
+from ledger.events import agent, board, budget, conversation, instruction, run, subscription
 from ledger.ids import CardId, QuestionId, RunId
 
 # Events that the rules decide themselves. All others follow from an intent and the ledger as it then is.
 RuleEvent = (
-    AgentPinned
-    | CardExplained
-    | CardHeldBack
-    | CardSubscribed
-    | CardToolAllowed
-    | CardUnsubscribed
-    | CommentReleased
-    | RunSteered
-    | SkillsPinned
-    | StopOrdered
-    | StopLifted
-    | BoardHalted
-    | HaltLifted
-    | PlanDecision
-    | QuestionAnswered
-    | RunRequeued
+    instruction.AgentPinned
+    | instruction.SkillsPinned
+    | budget.BudgetRaised
+    | board.BoardHalted
+    | board.CardExplained
+    | board.CardHeldBack
+    | board.HaltLifted
+    | board.StopLifted
+    | board.StopOrdered
+    | subscription.CardSubscribed
+    | subscription.CardUnsubscribed
+    | agent.CardToolAllowed
+    | conversation.CommentReleased
+    | run.PlanDecision
+    | run.QuestionAnswered
+    | run.QuestionAsked
+    | run.RunEnded
+    | run.RunRequeued
+    | run.RunSteered
+    | run.RunStopAsked
 )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from ledger.events.budget import BudgetReserved
 from ledger.ids import CardId, RunId
 from ledger.model.spend_limits import Limit
 from rules.policy.model import Policy
@@ -27,15 +28,6 @@ class Share:
         """Return the card, column or person for which the limit counts these dollars; else empty."""
         named = {Limit.CARD: self.card_id, Limit.COLUMN: self.column, Limit.PERSON: self.by}
         return named.get(limit, "")
-
-
-@dataclass(frozen=True, slots=True)
-class Grant:
-    """A run's dollars from now on; the limit `by_rule` of `limit_usd` made them less than its wish."""
-
-    usd: float
-    by_rule: str = ""
-    limit_usd: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +59,17 @@ class BudgetAllocator:
     ) -> None:
         self._policy, self._spent, self._reserved = policy, spent, list(reserved)
 
-    def grant(self, wish: Share) -> Grant | str:
+    def grant(self, wish: Share) -> BudgetReserved | str:
         """Return the run's grant, or the sentence that says why it has to wait."""
         bounds = tuple(self._bounds(wish))
         tightest = min(bounds, key=lambda bound: bound.left_usd, default=None)
         if wish.usd <= 0 or tightest is None or tightest.left_usd >= wish.usd - _CENT_PART:
-            return Grant(max(0.0, wish.usd))
+            return BudgetReserved(wish.run_id, max(0.0, wish.usd), "", 0.0)
         if tightest.left_usd < max(MIN_USD, MIN_SHARE * wish.usd):
             return _why(tightest, wish)
-        return Grant(tightest.left_usd, tightest.limit, tightest.limit_usd)
+        return BudgetReserved(wish.run_id, tightest.left_usd, tightest.limit, tightest.limit_usd)
 
-    def reserve(self, wish: Share, granted: Grant) -> None:
+    def reserve(self, wish: Share, granted: BudgetReserved) -> None:
         """Count the grant as reserved."""
         self._reserved.append(Share(wish.run_id, wish.card_id, wish.column, wish.by, granted.usd))
 

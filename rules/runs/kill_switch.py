@@ -3,12 +3,11 @@
 from collections.abc import Mapping, Sequence
 
 from ledger.events.board import StopLifted, StopOrdered
-from ledger.events.run import RunRequeued
+from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.ids import BoardId
 from ledger.states import RUN_HELD, Reason
 from rules.card.state import derive_state
 from rules.card.stops import blocked_by, stopped_by
-from rules.intents.internal import StopRun
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot, Stop
@@ -45,7 +44,7 @@ def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision
             stops += [(checking.run_id, "cancel")]  # it has no session that could go on
         because = (f"the {event.scope} {code(event.target)} is stopped",) if stops else ()
         why = _WHY[event.scope]
-        orders = (StopRun(snapshot.card_id, run_id, how, event.by, why) for run_id, how in stops)
+        orders = (RunStopAsked(run_id, how, event.by, why) for run_id, how in stops)
         return Decision(tuple(orders), because)
     if run is None:
         return Decision()

@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from ledger.events.budget import BudgetReserved
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.spend_limits import Limit
 from rules.card.loss import Loss, is_outside, outside_owner
 from rules.card.stops import halted, lost_by, stopped_by
 from rules.policy.model import Policy
-from rules.runs.budget import BudgetAllocator, Grant, Share
+from rules.runs.budget import BudgetAllocator, Share
 from rules.snapshot import Halt, Stop
 from rules.text import code, count, plain
 
@@ -83,7 +84,7 @@ class RunSelection:
 
     starts: tuple[RunId, ...]
     reasons: Mapping[RunId, str]
-    grants: Mapping[RunId, Grant] = field(default_factory=dict)
+    grants: Mapping[RunId, BudgetReserved] = field(default_factory=dict)
     hosts: Mapping[RunId, str] = field(default_factory=dict)
     free: tuple[Station, ...] = field(default=(), compare=False)
 
@@ -209,7 +210,7 @@ class _Gate:
         self._github_at = load.github_at
         self._halt, self._may_probe = load.halt, bool(load.halt and load.halt.probing and not load.halt.probe)
         self._purse = BudgetAllocator(policy, load.spent, load.reserved)
-        self.grants: dict[RunId, Grant] = {}
+        self.grants: dict[RunId, BudgetReserved] = {}
         self._by_repository = Counter(load.by_repository)
         self._by_column = Counter(load.by_column)
 
@@ -219,10 +220,10 @@ class _Gate:
             self.hosts[run.run_id] = host
         if not run.models:
             self._checks += 1
-            self.grants[run.run_id] = Grant(0.0)
+            self.grants[run.run_id] = BudgetReserved(run.run_id, 0.0, "", 0.0)
             return
         granted = self._purse.grant(run.wish)
-        if isinstance(granted, Grant):
+        if isinstance(granted, BudgetReserved):
             self._purse.reserve(run.wish, granted)
             self.grants[run.run_id] = granted
         self._may_probe = False

@@ -16,7 +16,7 @@ from runner.exec.child import Ran
 from runner.git import commits, credentials, signing
 from runner.git.cli import run_git
 from runner.git.commits import Commit, unquoted
-from runner.git.object_files import read_ref, read_refs, write_object, write_ref
+from runner.git.object_files import read_ref, read_refs, write_commit, write_ref
 from runner.git.tree_entries import check_entries
 from runner.run.run_spec import Remote, SigningKey
 from runner.text.plain import one_line, redact
@@ -298,7 +298,7 @@ class Mirror:
     def make_commit(self, commit: Commit, key: SigningKey | None = None) -> str:
         """Store a commit, signed if there is a key, and return its id. Raises SigningError."""
         content = signing.signed(commit, key, self.beat) if key else commits.commit_text(commit)
-        name = write_object(self.path, "commit", content)
+        name = write_commit(self.path, content)
         self._known[name] = commits.parse_commit(name, content.decode())
         return name
 

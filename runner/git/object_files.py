@@ -54,9 +54,9 @@ def write_ref(repository: Path, folder: str, name: str, commit: str) -> None:
         _put(repository / folder / name, f"{commit}\n".encode())
 
 
-def write_object(repository: Path, kind: str, content: bytes) -> str:
-    """Store an object and return its id; GitHub's repositories, and so their mirrors, have SHA-1 names."""
-    whole = f"{kind} {len(content)}\0".encode() + content
+def write_commit(repository: Path, content: bytes) -> str:
+    """Store a commit and return its id; GitHub's repositories, and so their mirrors, have SHA-1 names."""
+    whole = f"commit {len(content)}\0".encode() + content
     name = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
     path = repository / "objects" / name[:2] / name[2:]
     if not path.exists():

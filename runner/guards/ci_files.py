@@ -6,6 +6,7 @@ import posixpath
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 from runner.guards.path_patterns import fold_case
 
@@ -184,7 +185,7 @@ _READERS: dict[str, Callable[[str], Sections]] = {
 }
 
 
-def sections_named(keys: Iterable[str], most: int = 3) -> Iterator[str]:
-    """Yield the first of these sections by their usual names."""
-    for key in tuple(keys)[:most]:
+def sections_named(keys: Iterable[str]) -> Iterator[str]:
+    """Yield the first three of these sections by their usual names."""
+    for key in islice(keys, 3):
         yield f"`{key.replace(' ', '.')}`" if key != "it" else "the file"

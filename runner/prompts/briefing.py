@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from runner.run.run_spec import Briefing
+from ledger.views.notes import NoteRow
+from runner.run.run_spec import Briefing, ReviewThread
 from runner.text.plain import cut_bytes, redact
 from runner.text.untrusted import delimit_untrusted, flat
 from runner.text.visible import clean_line, clean_markup
@@ -68,31 +69,12 @@ class EarlierRun:
 
 
 @dataclass(frozen=True, slots=True)
-class EarlierNote:
-    """A finding that the agent of an earlier run noted."""
-
-    run_id: str
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
 class RelatedReport:
     """The report of another card's run: `name` is its issue, `relation` its relation to this one."""
 
     name: str
     relation: str
     report: str
-
-
-@dataclass(frozen=True, slots=True)
-class Feedback:
-    """One review thread; `line` is None for a whole file."""
-
-    thread_id: str
-    author: str
-    path: str
-    line: int | None
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +92,10 @@ class BriefingSource:
     conversation: tuple[ConversationMessage, ...] = ()
     earlier: tuple[EarlierRun, ...] = ()
     reviews: tuple[ConversationMessage, ...] = ()
-    feedback: tuple[Feedback, ...] = ()
+    feedback: tuple[ReviewThread, ...] = ()
     related: tuple[RelatedReport, ...] = ()
     rule_briefs: tuple[RuleBrief, ...] = ()
-    notes: tuple[EarlierNote, ...] = ()
+    notes: tuple[NoteRow, ...] = ()
     request: str = ""  # the request of `requested_by`, who has write access, for this very run
     requested_by: str = ""
 

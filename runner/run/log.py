@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import datetime
 from functools import partial
 from typing import TypeVar
 
@@ -103,7 +102,7 @@ class RunLog:
     def _append(self, events: tuple[RunEvent, ...], again: bool, expected: int | None = None) -> None:
         with self._writing(renews=self._renewal_is_due()) as db:
             if not (again and self._has(db, events)):
-                event_store.append(db, *events, at=self._now(), expected=expected, fence=self._fence)
+                event_store.append(db, *events, at=self._clock.now(), expected=expected, fence=self._fence)
 
     def _has(self, db: Connection, events: tuple[RunEvent, ...]) -> bool:
         """Tell whether an append that seemed to fail was committed: nobody else writes such events."""
@@ -232,6 +231,3 @@ class RunLog:
         if renews:
             self.deadline.move(until)
             self._renewed = sent_at
-
-    def _now(self) -> datetime:
-        return self._clock.now()

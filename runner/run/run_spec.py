@@ -135,6 +135,7 @@ class ReviewThread:
     path: str
     line: int | None
     text: str
+    author: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from ledger.model.limit_answers import MAKE_CARD, NO_CARD, Subject, is_reserved,
 from runner.agents import board_tools
 from runner.run.history import History
 from runner.run.run_spec import RunSpec
-from runner.session.card_limits import limit_reached
 from runner.session.stage_machine import refusal_of_stage
 from runner.text.plain import cut_bytes, each_text, redact
 from runner.text.untrusted import without_invisible
@@ -25,6 +24,19 @@ _ELSEWHERE = 2  # cards that a run may propose in other repositories
 _ELSEWHERE_BYTES = 4_000  # people read all of such a card before it is made
 _FILES = 10
 _WORK_ONLY = frozenset({"finish", "tick", "thread", "go_to_stage", "create_card", "link_card", "attach"})
+_REST = "name further ones in `finish`, open_questions"
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached:
+    """A limit that keeps a call from its effect.
+
+    `limit`: cards, links or depth; `problem` is for the agent.
+    """
+
+    limit: str
+    most: int
+    problem: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,3 +337,28 @@ def _plan(history: History, text_bytes: int) -> dict[str, object] | None:
             for number, step in enumerate(plan.steps, start=1)
         ],
     }
+
+
+def limit_reached(given: board_tools.Tool, order: RunSpec, history: History) -> LimitReached | None:
+    """Return the limit that a new card or link would exceed; None where it may be made."""
+    limits = order.limits
+    if history.cards.linked + _links(given) > limits.links:
+        said = f"this run linked {history.cards.linked} cards already, and may link {limits.links}: {_REST}"
+        return LimitReached("links", limits.links, said)
+    if not isinstance(given, board_tools.CreateCardInput):
+        return None
+    if history.cards.proposed >= limits.cards:
+        return LimitReached("cards", limits.cards, f"this run proposed {limits.cards} cards already: {_REST}")
+    if order.depth >= limits.depth:
+        said = f"this card came from {order.depth} cards of agents, so it may make none: {_REST}"
+        return LimitReached("depth", limits.depth, said)
+    return None
+
+
+def _links(given: board_tools.Tool) -> int:
+    match given:
+        case board_tools.LinkCardInput():
+            return 1
+        case board_tools.CreateCardInput(parents=parents, after=after):
+            return len(parents) + len(after)
+    return 0

@@ -13,9 +13,8 @@ from bot.outbox import subscribers
 from ledger.events.run import QuestionAnswered, UsageMetered
 from ledger.ids import RunId
 from rules.chatops.notices import Subscriber
-from tests.bot.web.live.serving import serving
 from tests.bot.web.pages.test_cards import asked
-from tests.browser.test_live import Watched
+from tests.browser.test_live import Watched, served
 from tests.browser.test_live import town as town  # instead of the package's
 from tests.published import fetching
 
@@ -61,7 +60,7 @@ def inbox(page: Page, town: Watched) -> Iterator[Page]:
     town.happens(UsageMetered(run_id, 1.25, 10, 10, 1, 60.0))
     subscribers.write(town.cardinal.services.config.home, {"bob": Subscriber(address="json://here")})
     page.context.add_cookies([{"name": "forge_person", "value": "bob", "url": town.cardinal.forge.url}])
-    with serving(town.app, town.cardinal.services.engine, at=town.place):
+    with served(town, page):
         page.goto(f"{town.cardinal.services.config.public_url}/")
         yield page
 

@@ -7,11 +7,10 @@ from ledger.events.conversation import CommandGiven
 from ledger.events.person import NoticesChosen
 from ledger.events.run import RunParked
 from rules.chatops.notices import Subscriber
-from tests.bot.web.live.serving import serving
 from tests.bot.web.pages.forms import asked, at_work, page_of
 from tests.bot.web.pages.world import Pages
 from tests.browser.conftest import looking
-from tests.browser.test_live import Watched, sign_in
+from tests.browser.test_live import Watched, served, sign_in
 from tests.browser.test_live import town as town  # instead of the package's
 
 
@@ -40,7 +39,7 @@ def test_each_action_of_the_pages_is_pressed(page: Page, town: Watched) -> None:
     pages = Pages(cardinal, town.app)
     item = at_work(pages)
     run_id, place = cardinal.run_of(item).run_id, cardinal.services.config.public_url
-    with serving(town.app, cardinal.services.engine, at=town.place):
+    with served(town, page):
         sign_in(page, town, page_of(pages, item), "alice")
         press(page, "Tell the agent", "redirect", Your_words="use less")
         page.get_by_placeholder("Dollars, such as +2").fill("+2")
@@ -85,7 +84,7 @@ def test_the_pages_work_without_scripts(browser: Browser, town: Watched) -> None
     cardinal = town.cardinal
     pages = Pages(cardinal, town.app)
     run_id = cardinal.run_of(asked(pages, "8080", "8081")).run_id
-    with looking(browser, scripts=False) as page, serving(town.app, cardinal.services.engine, at=town.place):
+    with looking(browser, scripts=False) as page, served(town, page):
         sign_in(page, town, "/", "alice")
         page.get_by_role("searchbox").fill("what no title has")
         page.get_by_role("searchbox").press("Enter")

@@ -1,9 +1,11 @@
 """Somebody watches a run in a real browser: what happens is there at once, and once."""
 
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from flask import Flask
@@ -57,6 +59,17 @@ def town(tmp_path: Path) -> Iterator[Watched]:
         yield Watched(cardinal, Pages.over(cardinal).app, place)
 
 
+@contextmanager
+def served(
+    town: Watched, *pages: Page, app: Callable[..., Any] | None = None, limits: StreamLimits | None = None
+) -> Iterator[None]:
+    """Serve until the block ends; these pages leave before, for a server that stops refuses their streams."""
+    with serving(app or town.app, town.cardinal.services.engine, limits, town.place):
+        yield
+        for page in pages:
+            page.goto("about:blank")
+
+
 def sign_in(page: Page, town: Watched, path: str, as_: str = "bob") -> None:
     """Open a page of Cardinal as somebody who signs in there."""
     page.context.add_cookies([{"name": "forge_person", "value": as_, "url": town.cardinal.forge.url}])
@@ -68,10 +81,9 @@ def sign_in(page: Page, town: Watched, path: str, as_: str = "bob") -> None:
 def test_a_run_is_watched_over_dropped_connections_and_a_server_that_starts_anew(
     page: Page, town: Watched
 ) -> None:
-    cardinal, engine = town.cardinal, town.cardinal.services.engine
-    run_id = Pages(cardinal, town.app).run()
+    run_id = Pages(town.cardinal, town.app).run()
     lines, state = page.locator("#lines > li > bdi"), page.locator("#live")
-    with serving(town.app, engine, SHORT, town.place):
+    with served(town, limits=SHORT):
         sign_in(page, town, f"/runs/{run_id}")
         expect(state).to_have_text("live")
         page.evaluate("window.loaded = 'once'")
@@ -79,8 +91,11 @@ def test_a_run_is_watched_over_dropped_connections_and_a_server_that_starts_anew
         town.happens(AgentSaid(run_id, "one"))
         expect(lines).to_have_text([*loaded, "one"])
         expect(page.get_by_text("acme/shop", exact=True)).to_be_visible()
+        page.route("**/live/**", lambda route: route.abort())
+        expect(state).not_to_have_text("live")
     town.happens(AgentSaid(run_id, "two"))
-    with serving(town.app, engine, SHORT, town.place):
+    with served(town, page, limits=SHORT):
+        page.unroute("**/live/**")
         expect(lines).to_have_text([*loaded, "one", "two"])
         checked = CommandChecked(run_id, 1, "fast", "ruff", 1, 0.1, "", f"\x1b[31mred\x1b[0m {HOSTILE}")
         town.happens(AgentSaid(run_id, HOSTILE), checked)
@@ -109,7 +124,7 @@ def test_a_question_that_arises_is_answered_on_the_open_page_and_no_typed_word_i
     cardinal.begin(run_id)
     tell = page.get_by_placeholder("Your words")
     answer = page.get_by_placeholder("Your answer")
-    with serving(town.app, cardinal.services.engine, SHORT, town.place):
+    with served(town, page, limits=SHORT):
         sign_in(page, town, f"/runs/{run_id}")
         page.evaluate("window.loaded = 'once'")
         tell.fill("use less")
@@ -156,7 +171,7 @@ def test_an_open_inbox_is_kept_up_to_date_but_for_what_somebody_writes_there(
     Pages(cardinal, town.app).run()
     card_id, state = cardinal.run(RunId("r1")).card_id, page.locator("#live")
     search, listed = page.get_by_role("searchbox"), page.locator("#list")
-    with serving(town.app, cardinal.services.engine, at=town.place):
+    with served(town, page):
         sign_in(page, town, "/")
         expect(state).to_have_text("live")
         page.evaluate("window.loaded = 'once'")

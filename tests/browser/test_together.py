@@ -10,11 +10,10 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from ledger.events.run import PlanApproved, QuestionAnswered, RunEnded
 from ledger.states import Ending
-from tests.bot.web.live.serving import serving
 from tests.bot.web.pages.forms import asked, page_of, planned
 from tests.bot.web.pages.world import Pages
 from tests.browser.conftest import WAIT_MS, looking
-from tests.browser.test_live import Watched, sign_in
+from tests.browser.test_live import Watched, served, sign_in
 from tests.browser.test_live import town as town  # instead of the package's
 
 
@@ -35,7 +34,7 @@ def open_to_both(town: Watched, bobs: tuple[Page, str], alices: tuple[Page, str]
             both.wait()
         return app(environ, start)
 
-    with serving(together, town.cardinal.services.engine, at=town.place):
+    with served(town, bobs[0], alices[0], app=together):
         for (page, path), login in ((bobs, "bob"), (alices, "alice")):
             sign_in(page, town, path, login)
             expect(page.locator("#live")).to_have_text("live")

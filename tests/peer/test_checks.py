@@ -7,7 +7,7 @@ import pytest
 from bot.github.client import Hub
 from bot.github.errors import RefusedError
 from bot.repo_config import policy_file
-from bot.state import policy_names
+from rules.policy import locations
 from tests.peer.side import Side
 
 BRANCH = "cardinal/1-totals"
@@ -58,7 +58,7 @@ def test_a_check_run_without_a_name_or_commit_is_refused(side: Side, repository:
 def test_cardinal_reads_the_policy_at_the_commit_that_it_names(hub: Hub, side: Side, repository: str) -> None:
     assert policy_file.read(hub, repository) == policy_file.PolicyFile(None, side.head(repository))
     text = "version: 1\n# gr\u00fcn\n"
-    commit = side.write(repository, "main", policy_names.PATH, text)
+    commit = side.write(repository, "main", locations.PATH, text)
     assert policy_file.read(hub, repository) == policy_file.PolicyFile(text, commit)
     later = side.write(repository, "main", "other.txt")
     assert policy_file.read(hub, repository) == policy_file.PolicyFile(text, later)

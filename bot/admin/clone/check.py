@@ -1,14 +1,18 @@
 """Checks of a clone's commit: the gate, as a run in a ledger that is thrown away."""
 
+import fcntl
+import os
+import shutil
+import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from secrets import token_hex
 
 from sqlalchemy import Engine
 
-from bot.admin.clone.check_folder import check_folder, places_of
 from bot.admin.clone.commit import ClonedCommit, FolderRemote, borrow
 from bot.admin.clone.own_git import CloneError, git, no_beat
 from bot.render import missing_checks
@@ -26,12 +30,12 @@ from ledger.states import Ending
 from ledger.views import checks
 from ledger.views.checks import CheckRow
 from rules.policy.column import ColumnPolicy
-from runner import supervisor
+from runner import supervisor, workspaces
 from runner.checks.by_path import checks_of
 from runner.git.mirror import Mirror
 from runner.git.object_files import write_ref
 from runner.run.log import RunLog
-from runner.run.run_spec import Authorship, Briefing, RunSpec, ValidationSpec
+from runner.run.run_spec import Authorship, Briefing, HostPaths, RunSpec, ValidationSpec
 from runner.text.plain import one_line
 
 BRANCH, BASE = "commit", "base"  # the only branches of the copy that is checked
@@ -39,6 +43,7 @@ HOLDER = "check"
 OWN = "the file of your last commit"
 STEP = "commit what `cardinal policy propose` prints, or `repository: {validation: none}`"
 LEASE_S = 3600.0  # nobody else is there to take it
+PREFIX, LOCK = "cardinal-check.", "lock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,3 +185,35 @@ def _source(root: Path, mirror: Path, cloned: ClonedCommit) -> Path:
     for branch, commit in ((BRANCH, cloned.commit), (BASE, cloned.base)):
         write_ref(source, "refs/heads", branch, commit)
     return source
+
+
+def places_of(root: Path) -> HostPaths:
+    """Return the runner's places in the folder."""
+    return HostPaths(*(root / each for each in ("mirrors", "workspaces", "logs", "scenarios")))
+
+
+@contextmanager
+def check_folder() -> Iterator[Path]:
+    """Give a folder that is gone after the block; those of killed processes go first."""
+    for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(FileNotFoundError):  # its own process, or another one's next check, was faster
+            _remove_left(left)
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as name, (Path(name) / LOCK).open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield Path(name)
+
+
+def _remove_left(root: Path) -> None:
+    """Remove the folder unless it is somebody else's, or its process lives and so holds the lock."""
+    known = root.lstat()
+    if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.geteuid():
+        return
+    with (root / LOCK).open() as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        for name in workspaces.names():
+            for leftover in workspaces.load(name).leftovers(places_of(root), lambda _run, _generation: False):
+                leftover.remove()
+        shutil.rmtree(root, ignore_errors=True)

@@ -14,9 +14,10 @@ from bot.admin.clone.own_git import (
     git_output,
     quarantine,
 )
-from bot.state.policy_names import PATH, PROFILES_FOLDER, installed
+from bot.state.policy_names import installed
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
+from rules.policy.locations import PATH, PROFILES_FOLDER
 from rules.policy.model import DEFAULT_TEXT, Policy, parse
 from runner.errors import UnverifiedCommitError
 from runner.run.run_spec import MadeCommit

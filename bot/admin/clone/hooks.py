@@ -10,8 +10,9 @@ from os.path import lexists, samestat  # a link that leads nowhere stands there,
 from pathlib import Path
 
 from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, git, git_output, personal_settings
+from bot.system.program import TRIAL
+from rules.policy import locations
 
-POLICY, BOARD = ".github/cardinal.yml", ".cardinal/try.json"
 CLIENT = ("prepare-commit-msg", "pre-push", "post-checkout", "post-merge")
 SERVER = ("pre-receive", "update")  # one of them: the whole push is refused, or a branch of it
 BEFORE = ".before-cardinal"  # ends the name of the hook that was there, which is called first
@@ -123,9 +124,9 @@ def uninstall_hooks(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace
 def lacks_policy(folder: Path) -> bool:
     """Tell whether `pre-push` would find none: no file at `HEAD` or the default branch, and no board."""
     bare, common = _git_folder(folder)
-    files = (f"{at}:{POLICY}" for at in ("HEAD", "refs/remotes/origin/HEAD"))
+    files = (f"{at}:{locations.PATH}" for at in ("HEAD", "refs/remotes/origin/HEAD"))
     known = any(git(folder, "cat-file", "-e", file).exit_code == 0 for file in files)
-    return not (bare or known or (common.parent / BOARD).exists())
+    return not (bare or known or (common.parent / ".cardinal" / TRIAL).exists())
 
 
 def _take_out(place: HookPlace) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, commit_of, git, git_output, personal_settings
 from bot.admin.clone.proposal import proposed_checks
-from bot.state.policy_names import PATH, installed
+from bot.state.policy_names import installed
 from bot.system.env_file import parse_env as settings_of
 from bot.system.program import TRIAL
+from rules.policy.locations import PATH
 from rules.policy.model import Policy, parse
 from rules.policy.proposal import Proposal
 

@@ -16,6 +16,7 @@ from ledger.ids import BoardId
 from ledger.queries import cards
 from ledger.views import placements
 from rules.errors import PolicyError
+from rules.policy import locations
 from rules.policy.board import BoardRules
 from rules.policy.repository import RepositoryRules
 from rules.runs.branch_rules import of_merge, of_push
@@ -70,8 +71,8 @@ def _of(context: DoctorContext, repository: str, board: BoardRules) -> Iterator[
         message = f"{repository} is out of reach"
         yield warn("checks", message, "add it to the App's installation on GitHub")
     except PolicyError as error:
-        message = f"{repository}: its {missing_checks.FILE} is refused: {error.problems[0]}"
-        yield fail("checks", message, f"correct {missing_checks.FILE}, or no run starts there")
+        message = f"{repository}: its {locations.PATH} is refused: {error.problems[0]}"
+        yield fail("checks", message, f"correct {locations.PATH}, or no run starts there")
     else:
         yield _profile(context, repository, commit, rules) or _checked(repository, rules)
         yield from _guides(context, repository, commit, rules)
@@ -98,7 +99,7 @@ def _guides(
     if names:
         message = f"{repository} has {' and '.join(names)}, which agents are not told"
         wanted = ", ".join((*rules.guides, *names))
-        hint = f"write `repository: {{guides: [{wanted}]}}` into {missing_checks.FILE} if they are to be"
+        hint = f"write `repository: {{guides: [{wanted}]}}` into {locations.PATH} if they are to be"
         yield ok("guides", message, hint)
 
 
@@ -108,7 +109,7 @@ def _checked(repository: str, rules: RepositoryRules) -> CheckResult:
         return warn("checks", message, "name `fast` or `full` checks, unless that is meant")
     if not rules.checked:
         message = f"{repository} names no checks, so no agent starts there"
-        return warn("checks", message, f"write {missing_checks.LINE} into {missing_checks.FILE}")
+        return warn("checks", message, f"write {missing_checks.LINE} into {locations.PATH}")
     return ok("checks", f"{repository} says how work is checked")
 
 

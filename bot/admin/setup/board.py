@@ -12,6 +12,7 @@ from bot.repo_config import policy_file
 from bot.state import policy_names
 from rules.card.column_actions import consequence
 from rules.errors import PolicyError
+from rules.policy import locations
 from rules.policy.model import Policy, default_policy, parse
 from rules.text import plain
 
@@ -93,15 +94,12 @@ def _policy(hub: Hub, home_repository: str, *, named: bool) -> tuple[Policy, str
             "--policy-repository names another"
         )
     if text is None:
-        return default_policy(
-            ""
-        ), f"{home_repository} has no {policy_names.PATH}: the built-in policy applies"
+        return default_policy(""), f"{home_repository} has no {locations.PATH}: the built-in policy applies"
     try:
         return parse(
             text, home=home_repository, installed=policy_names.installed()
-        ), f"the policy is {policy_names.PATH} of {home_repository}"
+        ), f"the policy is {locations.PATH} of {home_repository}"
     except PolicyError as error:
         return default_policy(""), (
-            f"{policy_names.PATH} of {home_repository} is refused, so nothing of it applies: "
-            f"{error.problems[0]}"
+            f"{locations.PATH} of {home_repository} is refused, so nothing of it applies: {error.problems[0]}"
         )

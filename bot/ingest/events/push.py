@@ -7,9 +7,9 @@ from typing import Any
 
 from bot.ingest.events._payload import Payload, flag, objects, own, text
 from bot.ingest.facts import Fact, Pushed
+from rules.policy import locations
 
 SUBJECT = ("ref",)
-POLICY_FILE = ".github/cardinal.yml"
 COMMITS_SHOWN = 2048  # a payload holds no more commits than this
 
 
@@ -35,7 +35,7 @@ def _may_touch_policy(payload: Payload) -> bool:
     """Return true when in doubt: a forced push drops commits that it does not list."""
     commits = objects(payload, "commits")
     unsure = flag(payload, "forced") or flag(payload, "created") or not 0 < len(commits) < COMMITS_SHOWN
-    return unsure or any(POLICY_FILE in _paths(commit) for commit in commits)
+    return unsure or any(locations.PATH in _paths(commit) for commit in commits)
 
 
 def _paths(commit: Payload) -> set[Any]:

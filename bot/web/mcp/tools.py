@@ -2,20 +2,33 @@
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
+from pydantic import Field
 
 from bot.web.api.client import ApiClient, ApiProblemError, ApiUnreachableError, checked
-from bot.web.api.jobs import Job, JobName
+from bot.web.api.jobs import Job, JobName, JobOffer
 from bot.web.api.operation import OPERATIONS, ApiModel
-from bot.web.mcp.resume import ResumeRequest, command_for
 from ledger.parts import UnknownPartError, charter
 from ledger.queue.api_tokens import Scope
+from rules.chatops import parser
 
 Act = Callable[[ApiClient, Mapping[str, Any], str], Awaitable[dict[str, Any]]]
+
+
+class ResumeRequest(JobName):
+    """The job, and the text or choice for it."""
+
+    text: str = Field(
+        "",
+        max_length=parser.MAX_ARGUMENT,
+        description="Empty approves its plan, or lets it go on. Words answer its question, or choose by "
+        "number; without a question they send the plan back, or tell the agent at work",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,3 +99,39 @@ def _tool(name: str, about: str, model: type[ApiModel], reads: bool) -> Tool:
         input_schema=model.model_json_schema(),
         annotations=ToolAnnotations(read_only_hint=reads, open_world_hint=not reads),
     )
+
+
+def command_for(job: Job, text: str) -> tuple[str, str]:
+    """Return the command and its text. Raises ApiProblemError where the job waits for nothing of the kind."""
+    answers = [it for it in job.offers if _word(it) == "answer"]
+    if text:
+        wanted = next((it for it in answers if _takes(it, text)), None)
+        if wanted is None and answers:
+            choices = ", ".join(choice for it in answers for choice in it.choices)
+            raise _unfit(f"`text` is none of {choices}", "choose one of them")
+        wanted = wanted or _first(job.offers, "redirect")
+    elif answers:
+        raise _unfit("the job waits for an answer", "send `text`; get_job has the question")
+    else:
+        ways = (_first(job.offers, word) for word in ("approve", "resume", "unblock"))
+        wanted = next(filter(None, ways), None)
+        text = wanted.choices[0] if wanted and wanted.choices else ""
+    if wanted is None:
+        raise _unfit(f"there is nothing to go on with: {job.why}", "get_job has the commands to give")
+    return wanted.name, text
+
+
+def _word(offer: JobOffer) -> str:
+    return offer.name.partition(":")[0]
+
+
+def _takes(offer: JobOffer, text: str) -> bool:
+    return text in offer.choices if offer.choices else bool(offer.takes)
+
+
+def _first(offers: Iterable[JobOffer], word: str) -> JobOffer | None:
+    return next((it for it in offers if _word(it) == word), None)
+
+
+def _unfit(because: str, remedy: str) -> ApiProblemError:
+    return ApiProblemError(HTTPStatus.CONFLICT, "unfit", because, remedy)

@@ -1,25 +1,29 @@
 """A card: why it does or does not move, its runs, and its timeline at three depths."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 from urllib.parse import quote
 
 from flask import Response, request
+from markupsafe import escape
 from sqlalchemy import Connection
 
 from bot.render.board.card_fields import parts_done
+from bot.render.run.folded_steps import fold_rows, without_echoes
 from bot.state import policies, served_boards, snapshots
 from bot.state.card_filters import FilterError
 from bot.web.acting import offered
-from bot.web.site import card_lines, following, parameters
-from bot.web.site.card_lines import MAX_LINE
-from bot.web.site.layout import Site, may_see, when
+from bot.web.site import following, parameters
+from bot.web.site.layout import Site, may_see, short_when, when
 from bot.web.site.lists import fit_rows, path_of
 from ledger.events.board import CardArchived
 from ledger.ids import CardId
 from ledger.log import event_store
+from ledger.queries import timeline
 from ledger.queries.card_filter import CardScope
-from ledger.queries.timeline import Zoom
+from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow, Zoom
 from ledger.queue.sign_ins import SignIn
 from ledger.views import cards, links, runs, spend
 from ledger.views.cards import CardRow
@@ -35,6 +39,26 @@ EVENT = re.compile(r"[0-9]{1,17}")
 ZOOMS = (Zoom.CONVERSATION, Zoom.ACTIVITY)
 MAX_ASKED = 10  # repositories of other issues about which one page asks GitHub: a reader has 30 in a minute
 UNASKED = "There are more issues, some of which you may read perhaps: load this page again in a minute."
+MAX_PAYLOAD = 2000
+MAX_LINES, MAX_LINE = 200, 500
+MAX_STEPS, MAX_STEP, STEP_BYTES = 50, 200, 60  # lines of a fold, characters of each, and the HTML around it
+MAX_BYTES = 48_000  # of the lines: a page stays under 100 kB
+
+
+class LineView(NamedTuple):
+    """A line of the timeline, and the fields of its event.
+
+    A fold has `steps`, each with its time; `omitted` of them are before those.
+    """
+
+    seq: int
+    at: str
+    run_id: str
+    text: str
+    kind: str
+    payload: str
+    steps: Sequence[tuple[str, str]] = ()
+    omitted: int = 0
 
 
 def mount(site: Site) -> None:
@@ -67,7 +91,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
     quotes = all(it.offer.command != "answer" for it in forms)  # else the form has the question
     with event_store.reading(site.engine) as db:
         after = event_store.last_seq(db)
-        lines, cut = card_lines.newest(db, card.card_id, zoom, _before())
+        lines, cut = newest_lines(db, card.card_id, zoom, _before())
         listed = runs.of_card(db, card.card_id)
         total = spend.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
@@ -175,3 +199,41 @@ def _pull(site: Site, card: CardRow) -> tuple[str, str] | None:
     facts = ", ".join(map(plain, words))
     where = card.pull_repository or card.repository
     return f"#{card.pull_number} ({facts})", f"{site.config.git_url}/{where}/pull/{card.pull_number}"
+
+
+def newest_lines(
+    db: Connection, card_id: CardId, zoom: Zoom, before: int | None
+) -> tuple[Sequence[LineView], bool]:
+    """Return the newest lines before an event, the oldest first; and whether older ones are left out."""
+    folds = zoom is Zoom.ACTIVITY
+    most = MAX_EVENTS if folds else MAX_LINES
+    rows = timeline.of_card(db, card_id, zoom, most, before, steps=folds)
+    once = rows if zoom is Zoom.DEBUG else tuple(without_echoes(rows))
+    lines = list(_folded(once) if folds else map(_line, once))
+    shown = _fitting(lines[-MAX_LINES:])
+    return shown, len(shown) < len(lines) or len(rows) == most
+
+
+def _folded(rows: Sequence[TimelineRow]) -> Iterator[LineView]:
+    """Return the lines with each fold in the place of its steps."""
+    for row, steps in fold_rows(rows):
+        shown = [(short_when(step.at), plain(step.text, MAX_STEP)) for step in steps[-MAX_STEPS:]]
+        yield _line(row)._replace(steps=shown, omitted=len(steps) - len(shown))
+
+
+def _line(it: TimelineRow) -> LineView:
+    payload = json.dumps(json.loads(it.payload), indent=1)[:MAX_PAYLOAD] if it.payload else ""
+    text = it.text.removeprefix(f"run {it.run_id} ")  # a line begins with its run
+    return LineView(it.seq, short_when(it.at), it.run_id or "", plain(text, WORDS_CHARS), it.kind, payload)
+
+
+def _fitting(lines: Sequence[LineView]) -> Sequence[LineView]:
+    """Return the last lines, of at most MAX_BYTES of HTML together."""
+    room, first = MAX_BYTES, len(lines)
+    for line in reversed(lines):
+        texts = "".join((line.text, line.payload, *(text for _, text in line.steps)))
+        room -= len(escape(texts).encode()) + STEP_BYTES * len(line.steps)
+        if room < 0:
+            break
+        first -= 1
+    return lines[first:]

@@ -1,19 +1,25 @@
 """Standstills of the operator's boards, and Cardinal's queues and processes: GitHub is not asked."""
 
+import socket
+from collections.abc import Iterator
 from datetime import datetime
 from shlex import quote
+from typing import NamedTuple
 
 from flask import Response, make_response, render_template
+from redis.exceptions import RedisError
 from sqlalchemy import Connection
 
+from bot.bootstrap import Services
 from bot.github.errors import UnavailableError
 from bot.github.rate_limit import POINTS_PER_MINUTE, until_now
 from bot.ingest.delivery import repository_of
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.state.standstill import MAX_BECAUSE, REPLAY, left_out, subject_name, way_out, words
-from bot.system import program
-from bot.web.site import doctor_results, parameters, processes
+from bot.system import lock_file, program
+from bot.system import redis as known
+from bot.web.site import doctor_results, parameters
 from bot.web.site.layout import Site, VisibleBoard, when
 from bot.web.site.lists import path_of
 from ledger.log import event_store
@@ -31,6 +37,18 @@ HIDDEN = (
     " you. Whoever runs Cardinal sees it with cardinal doctor."
 )
 HOW = "`cardinal doctor` looks deeper: at GitHub, the engine, the store, and each repository."
+NO_REDIS = "Redis does not answer, so workers are not listed: start it, or correct CARDINAL_REDIS_URL."
+NO_WORKERS = "No worker is known to Redis: start {workers}."
+
+
+class ProcessView(NamedTuple):
+    """A process; `alive` is how long ago it last showed that it lives, or who says that it does."""
+
+    name: str
+    machine: str
+    pid: str
+    started: str
+    alive: str
 
 
 def mount(site: Site) -> None:
@@ -48,7 +66,7 @@ def mount(site: Site) -> None:
 def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
     now, ids = site.clock(), {board.board_id for board in mine}
     visible = [board for board in site.whole_to(visit) if board.board_id in ids]
-    running, trouble = processes.processes(site.services, now)
+    running, trouble = processes(site.services, now)
     with event_store.reading(site.engine) as db:
         whole = len(visible) == len(served_boards.all_served(db, site.config))
     all_read = whole and doctor_results.reads_removed(site, visit)
@@ -155,3 +173,32 @@ def _budget(site: Site, board: ServedBoard) -> tuple[str, str]:
     minute = f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points are spent this minute"
     waits = [f"GitHub is left alone for {until_s - now_s:.0f} s: it goes on by itself"] if until_s else []
     return board.owner, "; ".join((*waits, *hours, minute))
+
+
+def processes(services: Services, now: datetime) -> tuple[list[ProcessView], str]:
+    """Return the processes by machine, and their faults; empty where there is none."""
+    home = services.config.home
+    here, group = socket.gethostname(), lock_file.read_presence(home)
+    names = {(here, str(pid)): name for name, pid in group.parts.items()} if group else {}
+    kept = f"kept alive by {program.of_home(home)}"
+    try:
+        workers = known.workers(services.redis)
+    except RedisError:
+        return list(_parts(names, set(), kept)), NO_REDIS
+    listed = [_worker(it, names, now) for it in workers]
+    listed += _parts(names, {(it.machine, it.pid) for it in workers}, kept)
+    nobody = NO_WORKERS.format(workers=program.of_workers(home).replace("`", ""))
+    return sorted(listed, key=lambda it: (it.machine, it.name)), "" if workers else nobody
+
+
+def _worker(it: known.WorkerSeen, names: dict[tuple[str, str], str], now: datetime) -> ProcessView:
+    kind = it.queues.partition(",")[0].partition(":")[0]  # the first queue says it: runs:b,runs
+    name = names.get((it.machine, it.pid)) or f"worker of {plain(kind)}"
+    ages = (f"{brief(now - moment)} ago" for moment in (it.born_at, it.seen_at))
+    return ProcessView(name, plain(it.machine), plain(it.pid), *ages)
+
+
+def _parts(names: dict[tuple[str, str], str], seen: set[tuple[str, str]], kept: str) -> Iterator[ProcessView]:
+    for (machine, pid), name in names.items():
+        if (machine, pid) not in seen:
+            yield ProcessView(name, machine, pid, "", kept)

@@ -8,14 +8,14 @@ from flask import Response, make_response, render_template, request
 from sqlalchemy import Connection
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from bot.github.errors import GithubError
+from bot.github.errors import GithubError, NotFoundError, RateLimitedError
+from bot.repo_config import policy_file, profiles
 from bot.state import policies, served_boards
-from bot.state.policy_names import PATH, installed
-from bot.web.authorization import RequestLimiter
+from bot.state.policy_names import installed
+from bot.web.authorization import LAST, RequestLimiter
 from bot.web.pages.act import try_later
-from bot.web.site import other_policy, parameters
+from bot.web.site import parameters
 from bot.web.site.layout import Site, VisibleBoard, when
-from bot.web.site.other_policy import OtherPolicy
 from ledger.events.policy import ColumnChange, SettingChange
 from ledger.log import event_store
 from ledger.queries import lanes, policy_history
@@ -23,6 +23,8 @@ from ledger.queue.sign_ins import SignIn
 from ledger.views import policies as rows
 from rules.card.column_actions import changed_columns, consequence
 from rules.errors import PolicyError
+from rules.policy import locations
+from rules.policy.locations import PATH
 from rules.policy.model import Policy, parse
 from rules.policy.settings import MAX_TEXT, changed_settings, settings_of, settings_of_no_column
 from rules.text import plain
@@ -37,6 +39,23 @@ TOO_LONG = "Nothing was compared: that is longer than any policy file may be."
 SHOWN_APART = ("archetype", "on_entry", "on_exit")  # of a column: the effect of a drag says it
 PARTS = {"The whole board": "board.", "The policy's own repository": "repository."}
 DEPTH = 3  # of what nobody gave: a part of these, not the parts of a part
+PASTED = "the pasted file"
+NO_PLACE = "There is no branch or pull request {place} in {home}: write a branch as it is called, or #12."
+NO_FILE = "There is no {path} on {place}."
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPolicy:
+    """A policy file, its name, and the place that was wanted; `missing` says why there is none.
+
+    `profiles`: the repository's own at that place; None where they are not known.
+    """
+
+    text: str
+    name: str = PASTED
+    place: str = ""
+    missing: str = ""
+    profiles: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +104,7 @@ def mount(site: Site) -> None:
             if not pace.take(visit.user_id) or (reads and not room.acquire(blocking=False)):
                 return try_later(site, TOO_OFTEN)
             try:
-                other = other_policy.read(site, mine, form)
+                other = read_other(site, mine, form)
             except GithubError:
                 return try_later(site, "GitHub did not give the file")
             finally:
@@ -159,3 +178,28 @@ def _lines(problems: Iterable[str]) -> tuple[str, ...]:
 
 def _differing(before: Policy, after: Policy, cards: Mapping[str | None, int]) -> ChangesView:
     return ChangesView(changed_columns(before, after, cards), *changed_settings(before, after))
+
+
+def read_other(site: Site, board: VisibleBoard, form: Mapping[str, str]) -> OtherPolicy:
+    """Return the pasted file, or that of the branch that the form names.
+
+    The caller knows that the visitor may read_other the repository of the board's policy. Raises GithubError.
+    """
+    place = form.get("branch", "").strip()
+    if not place:
+        return OtherPolicy(form.get("text", "").replace("\r\n", "\n"))
+    with event_store.reading(site.engine) as db:
+        home = served_boards.require_board(db, site.config, board.board_id).home_repository
+    hub = served_boards.hub_of(site.engine, site.config, site.services.context.app, home)
+    wait_s = hub.budget.spare(LAST)
+    if wait_s > 0:  # Cardinal's own calls go first
+        raise RateLimitedError(home, 0, "the rate limit is nearly reached", wait_s)
+    name = plain(place)
+    try:
+        text, commit = policy_file.read_proposed(hub, home, place)
+    except NotFoundError:
+        return OtherPolicy("", name, name, NO_PLACE.format(place=name, home=home))
+    if text is None:
+        return OtherPolicy("", name, name, NO_FILE.format(path=locations.PATH, place=name))
+    own = profiles.own_profile_names(hub, home, commit, text)
+    return OtherPolicy(text, f"{name} at {commit[:10]}", place, profiles=own)

@@ -67,7 +67,7 @@ class ClaudeDialogue(JsonLinesDialogue):
     def interrupt(self) -> bytes | None:
         """Return the interruption; the running tool is killed, and a result follows."""
         self._interrupted = True
-        return interruption("cardinal-stop")
+        return interruption()
 
     def _events(self, said: Any) -> Iterator[contract.AgentEvent]:
         match said["type"]:

@@ -116,10 +116,10 @@ def unknown_request(ask_id: str) -> bytes:
     return json_line({"type": "control_response", "response": answer})
 
 
-def interruption(request_id: str) -> bytes:
+def interruption() -> bytes:
     """Return the interruption; queued messages are dropped, or they would begin the next turn."""
     wish = {"subtype": "interrupt", "cancel_queued": True}
-    return json_line({"type": "control_request", "request_id": request_id, "request": wish})
+    return json_line({"type": "control_request", "request_id": "cardinal-stop", "request": wish})
 
 
 def _answer(ask_id: str, response: Mapping[str, Any]) -> bytes:

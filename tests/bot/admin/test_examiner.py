@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.admin.doctor import Level, checks, checks_of_host
-from bot.scheduler.examiner import examine_due
+from bot.scheduler.jobs import examine_due
 from bot.system import lock_file
 from bot.system.lock_file import Presence
 from ledger.db.tables import ExaminationSubject

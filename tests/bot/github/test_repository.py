@@ -12,9 +12,9 @@ from bot.github.client import Hub
 from bot.github.errors import NotFoundError, PermissionMissingError
 from bot.github.transport import READ, ApiCall, CallSlots, Wire
 from bot.repo_config import policy_file
-from bot.state import policy_names
 from forge.store.models import Pull, Role
 from forge.store.reviews import LineComment
+from rules.policy import locations
 from tests.bot.github.conftest import Clock, Scripted
 from tests.bot.github.world import World, utc_now
 
@@ -71,7 +71,7 @@ def test_a_role_is_asked_for_again_after_a_minute(hub: Hub, scripted: Scripted, 
 
 def test_the_policy_file_comes_with_the_commit_it_was_read_at(world: World) -> None:
     text = "version: 1\n# ünï\n"
-    files = {policy_names.PATH: b"\xef\xbb\xbf" + text.encode()}
+    files = {locations.PATH: b"\xef\xbb\xbf" + text.encode()}
     commit = world.forge.store.repos.write_files(world.shop, "main", files, "Policy", actor=world.alice)
     assert policy_file.read(world.hub, "acme/shop") == (text, commit)
 
@@ -92,13 +92,13 @@ def test_a_repository_that_is_gone_is_an_error(world: World) -> None:
 
 def test_a_policy_file_that_is_no_text_holds_what_no_policy_may(world: World) -> None:
     world.forge.store.repos.write_files(
-        world.shop, "main", {policy_names.PATH: b"\xff\xfe\x00"}, "Broken", actor=world.alice
+        world.shop, "main", {locations.PATH: b"\xff\xfe\x00"}, "Broken", actor=world.alice
     )
     assert policy_file.read(world.hub, "acme/shop").text == policy_file.NOT_TEXT
 
 
 def test_a_folder_in_the_policys_place_is_no_policy(world: World) -> None:
-    files = {f"{policy_names.PATH}/x": b"1"}
+    files = {f"{locations.PATH}/x": b"1"}
     world.forge.store.repos.write_files(world.shop, "main", files, "Folder", actor=world.alice)
     assert policy_file.read(world.hub, "acme/shop").text == policy_file.NOT_TEXT
 
@@ -187,8 +187,8 @@ def test_the_policy_file_is_read_at_that_very_commit(hub: Hub, scripted: Scripte
     scripted.tokens()
     scripted.answer("GET", "/repos/acme/board/commits/HEAD", {"sha": "c0ffee"})
     large = {"type": "file", "encoding": "none", "content": "", "size": 3_000_000}
-    scripted.answer("GET", f"/repos/acme/board/contents/{policy_names.PATH}", large)
+    scripted.answer("GET", f"/repos/acme/board/contents/{locations.PATH}", large)
     text, commit = policy_file.read(hub, "acme/board")
-    (request,) = scripted.asked(f"/repos/acme/board/contents/{policy_names.PATH}")
+    (request,) = scripted.asked(f"/repos/acme/board/contents/{locations.PATH}")
     assert request.params == {"ref": commit} == {"ref": "c0ffee"}
     assert text == "#" * policy_file.INLINE_BYTES  # too large to be handed over: too long to be a policy

@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import Engine
 
 from bot.reactor.apply import apply
+from ledger.events.budget import BudgetRaised
 from ledger.events.run import (
     PlanApproved,
     PlanProposed,
@@ -11,13 +12,15 @@ from ledger.events.run import (
     PlanRedirected,
     QuestionAnswered,
     RunClaimed,
+    RunEnded,
     RunRequeued,
     RunStepped,
+    RunStopAsked,
 )
 from ledger.ids import QuestionId
 from ledger.log import event_store
 from ledger.model.limit_answers import of_agent
-from ledger.states import RunState
+from ledger.states import Ending, RunState
 from rules.intents.outbound import Decision, RuleEvent
 from rules.policy.model import default_policy
 from tests.ledger.samples import NOW, RUN, board_seen, card_seen, run_queued
@@ -35,6 +38,8 @@ WAITING = (*AT_WORK, RunStepped(RUN, RunState.PLANNING, RunState.AWAITING_APPROV
 APPROVED = (*WAITING, PlanApproved(RUN, 2, "ann"))
 ASKED = (*AT_WORK, of_agent(RUN, QuestionId("q1"), "Which port?", ()))
 ANSWER, REQUEUE = QuestionAnswered(RUN, QuestionId("q1"), "bob", "8081"), RunRequeued(RUN, "approved")
+STOP, END = RunStopAsked(RUN, "cancel", "bob", ""), RunEnded(RUN, Ending.CANCELLED, "cancelled", "", "")
+RAISE = BudgetRaised(RUN, 1.0, "bob")
 APPROVE, REBIND, REDIRECT = (
     PlanApproved(RUN, 2, "bob"),
     PlanRebound(RUN, 2, "b1", "p1"),
@@ -58,6 +63,12 @@ APPROVE, REBIND, REDIRECT = (
         (WAITING, REQUEUE, True),
         ((*WAITING, REQUEUE), REQUEUE, False),
         (WAITING[:2], REQUEUE, False),
+        (AT_WORK, STOP, True),
+        ((*AT_WORK, STOP), STOP, False),
+        (ASKED, of_agent(RUN, QuestionId("q2"), "And which host?", ()), False),
+        (AT_WORK, END, False),
+        (WAITING, END, True),
+        *(((*WAITING, END), event, False) for event in (STOP, END, RAISE)),
     ],
 )
 def test_only_what_a_run_waits_for_is_decided_and_once(

@@ -7,12 +7,12 @@ import pytest
 
 from ledger.events.board import CardExplained
 from ledger.events.related import LinksSeen
-from ledger.events.run import QuestionAnswered, RunQueued
+from ledger.events.run import QuestionAnswered, QuestionAsked, RunQueued
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.states import CardState, Ending, Reason, RunState
 from rules.card.dependencies import why_waiting
 from rules.handlers.failed_run import retry_part
-from rules.intents.internal import AskQuestion, ChangeCardState, QueueRun
+from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import Say
 from rules.snapshot import BlockerSeen, FailedPart, OpenQuestion, Standing
 from tests.rules.scene import (
@@ -144,20 +144,17 @@ OPEN = OpenQuestion(
 def test_a_sub_issue_that_failed_asks_at_its_parent_once() -> None:
     elsewhere = replace(FAILED, run_id=RunId("r8"), issue=private(), is_here=False)
     waits = card(state=CardState.QUEUED, run=QUEUED, parts=(blocker(5),), failed_parts=(FAILED, elsewhere))
-    first = only(asks(waits, LINKED), AskQuestion)
-    assert (first.part, [choice.code for choice in first.choices]) == (
-        "r7",
-        ["without_part", "retry_part", "stop"],
-    )
+    first = only(asks(waits, LINKED), QuestionAsked)
+    assert (first.part, first.codes) == ("r7", ("without_part", "retry_part", "stop"))
     assert "#5 (Tables) failed: It gave up. Go on" in first.text
     known = replace(waits, failed_parts=(replace(FAILED, is_asked=True), elsewhere))
-    second = only(asks(known, LINKED), AskQuestion)
-    assert (second.part, [choice.code for choice in second.choices]) == ("r8", ["without_part", "stop"])
+    second = only(asks(known, LINKED), QuestionAsked)
+    assert (second.part, second.codes) == ("r8", ("without_part", "stop"))
     assert "vault" not in repr(second)
     assert "gave up" not in second.text
     busy = replace(waits, run=replace(QUEUED, question=OPEN))
-    assert "AskQuestion" not in kinds(asks(busy, LINKED))
-    assert "AskQuestion" not in kinds(asks(replace(waits, run=run(RunState.WORKING)), LINKED))
+    assert "QuestionAsked" not in kinds(asks(busy, LINKED))
+    assert "QuestionAsked" not in kinds(asks(replace(waits, run=run(RunState.WORKING)), LINKED))
 
 
 def test_a_question_about_a_sub_issue_that_was_retried_meanwhile_is_settled() -> None:
@@ -172,7 +169,7 @@ def test_an_answer_about_a_sub_issue_has_a_meaning(number: str, code: str, stops
     asked = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN), failed_parts=(FAILED,))
     intents = asks(asked, given("answer", number))
     assert only(intents, QuestionAnswered).code == code
-    assert kinds(intents).count("StopRun") == stops
+    assert kinds(intents).count("RunStopAsked") == stops
 
 
 def test_who_may_not_retry_answers_nothing_about_a_sub_issue() -> None:

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 
 from ledger.events.board import CardArrived, CardHeldBack, CardMoved
-from ledger.events.run import QuestionAnswered, RunEnded
+from ledger.events.run import QuestionAnswered, QuestionAsked, RunEnded, RunStopAsked
 from ledger.model.limit_answers import CANCEL, FINISH, Subject
 from ledger.states import CardState, Ending, RunState
 from rules.card.left_column import MAX_BACK
-from rules.intents.internal import AskQuestion, EndRun, QueueRun, StopRun
+from rules.intents.internal import QueueRun
 from rules.intents.outbound import MoveCard, Say
 from rules.snapshot import RunSeen, Snapshot
 from tests.rules import scene
@@ -38,12 +38,12 @@ S = CardState
 @pytest.mark.parametrize("state", [state for state in RunState if state is not RunState.ENDED])
 def test_it_asks_whatever_the_live_run_is_doing(state: RunState) -> None:
     intents = asks(card("Review", run=run(state)), OUT)
-    assert kinds(intents) == ["CardHeldBack", "MoveCard", "AskQuestion"]
+    assert kinds(intents) == ["CardHeldBack", "MoveCard", "QuestionAsked"]
     assert only(intents, CardHeldBack).wanted == "Review"
     assert only(intents, MoveCard).column == "In Progress"
     assert only(intents, MoveCard).source == "Review"
-    asked = only(intents, AskQuestion)
-    assert (asked.subject, asked.choices) == (Subject.LEAVING, (CANCEL, FINISH))
+    asked = only(intents, QuestionAsked)
+    assert (asked.subject, asked.choices) == (Subject.LEAVING, (CANCEL.label, FINISH.label))
     assert "`Review`" in asked.text
 
 
@@ -54,11 +54,11 @@ def test_a_run_that_never_began_is_simply_let_go(state: RunState, after: str | N
     by = scene.policy(f"In Progress: {{archetype: execution, on_leave: {rule}}}\nTasks: {{archetype: inbox}}")
     moved = CardMoved(CARD, "In Progress", after, by_cardinal=False)
     (end,) = asks(card(after, run=run(state, begun=False)), moved, by=by)
-    assert isinstance(end, EndRun)
+    assert isinstance(end, RunEnded)
     assert (end.ending, end.reason) == (Ending.CANCELLED, "superseded")
     assert end.detail.endswith("before r1 began")
     by = scene.policy("In Progress: {archetype: execution, on_exit: [{action: ai_task, prompt: Sum up}]}")
-    assert kinds(asks(card(after, run=run(state, begun=False)), moved, by=by)) == ["RunTask", "EndRun"]
+    assert kinds(asks(card(after, run=run(state, begun=False)), moved, by=by)) == ["RunTask", "RunEnded"]
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_out_and_back_unseen_lets_a_run_go_on_and_says_how_to_begin_anew(live: R
 
 def test_out_and_back_unseen_cancels_where_the_policy_says_so_and_leaves_a_queue_alone() -> None:
     cancel = scene.policy("In Progress: {archetype: execution, on_leave: cancel}")
-    assert only(asks(card(run=run()), ARRIVED, by=cancel), StopRun).how == "cancel"
+    assert only(asks(card(run=run()), ARRIVED, by=cancel), RunStopAsked).how == "cancel"
     waits = card(run=run(RunState.QUEUED, begun=False))
     assert asks(waits, ARRIVED, by=cancel) == asks(waits, ARRIVED) == ()
 
@@ -115,7 +115,7 @@ def test_a_card_that_lost_its_status_is_put_back_and_told() -> None:
 
 def test_the_policy_may_cancel_or_let_finish_without_asking() -> None:
     cancel = scene.policy("In Progress: {archetype: execution, on_leave: cancel}")
-    assert only(asks(card("Review", run=run()), OUT, by=cancel), StopRun).how == "cancel"
+    assert only(asks(card("Review", run=run()), OUT, by=cancel), RunStopAsked).how == "cancel"
     finish = scene.policy("In Progress: {archetype: execution, on_leave: finish}")
     assert kinds(asks(card("Review", run=run()), OUT, by=finish)) == ["CardHeldBack", "MoveCard"]
 
@@ -181,4 +181,4 @@ def test_the_choice_stays_open_behind_a_question_of_the_agent() -> None:
 
 def test_cardinals_own_move_is_no_leaving() -> None:
     own = CardMoved(CARD, "In Progress", "Review", by_cardinal=True)
-    assert "AskQuestion" not in kinds(asks(card("Review", run=run()), own))
+    assert "QuestionAsked" not in kinds(asks(card("Review", run=run()), own))

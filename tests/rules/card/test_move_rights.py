@@ -182,7 +182,7 @@ def test_a_card_that_is_moved_where_nothing_would_be_done_says_nothing() -> None
 
 def test_a_card_that_went_out_of_sight_was_taken_off_by_nobody() -> None:
     gone = card(run=run(), archived=True, mover=NOBODY)
-    assert "StopRun" in kinds(asks(gone, CardArchived(CARD, "Redacted")))
+    assert "RunStopAsked" in kinds(asks(gone, CardArchived(CARD, "Redacted")))
 
 
 def test_a_pull_request_that_opens_after_its_card_was_taken_off_without_the_right_stays() -> None:
@@ -202,7 +202,7 @@ def test_it_goes_on_once_it_is_known_that_somebody_who_may_moved_it() -> None:
     assert "QueueRun" in kinds(asks(known, found))
     assert asks(replace(known, because="it is not known who did it", reason=Reason.OTHER), found) == ()
     out = card("Tasks", run=run(), reason=reason, mover=Mover("bob", "write"))
-    assert "AskQuestion" in kinds(asks(out, MoverFound(CARD, "Tasks", "bob", "write")))
+    assert "QuestionAsked" in kinds(asks(out, MoverFound(CARD, "Tasks", "bob", "write")))
 
 
 def test_explain_tells_of_a_run_whose_card_was_dragged_away_without_the_right() -> None:

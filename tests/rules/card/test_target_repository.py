@@ -12,7 +12,6 @@ from rules.card.target_repository import (
     ASKS,
     LOOKING,
     Hints,
-    ResolvedTarget,
     is_shared,
     lines_of,
     problem,
@@ -38,23 +37,23 @@ def named(repositories: str = 'home: named, labels: {"area:api": acme/api, "area
 def hints(
     *labels: str, lines: tuple[str, ...] = (), field: str = "", trusted: bool = True, author: str = "alice"
 ) -> Hints:
-    return Hints(labels, lines, field, author, trusted)
+    return Hints(CARD, labels, lines, field, author, trusted)
 
 
 @pytest.mark.parametrize(
     ("seen", "wanted"),
     [
-        (hints("area:api"), ResolvedTarget("acme/api", "label", "area:api")),
-        (hints("bug", "Area:API"), ResolvedTarget("acme/api", "label", "Area:API")),
-        (hints("area:api", lines=("a/b",), field="c/d"), ResolvedTarget("acme/api", "label", "area:api")),
-        (hints("area:api", lines=("a/b",), trusted=False), ResolvedTarget("acme/api", "label", "area:api")),
-        (hints(lines=("a/b",), field="c/d"), ResolvedTarget("a/b", "line", "Repo: a/b")),
-        (hints(field=" c/d "), ResolvedTarget("c/d", "field", "c/d")),
-        (hints(lines=("a/b",), field="c/d", trusted=False), ResolvedTarget("c/d", "field", "c/d")),
+        (hints("area:api"), ("acme/api", "label", "area:api")),
+        (hints("bug", "Area:API"), ("acme/api", "label", "Area:API")),
+        (hints("area:api", lines=("a/b",), field="c/d"), ("acme/api", "label", "area:api")),
+        (hints("area:api", lines=("a/b",), trusted=False), ("acme/api", "label", "area:api")),
+        (hints(lines=("a/b",), field="c/d"), ("a/b", "line", "Repo: a/b")),
+        (hints(field=" c/d "), ("c/d", "field", "c/d")),
+        (hints(lines=("a/b",), field="c/d", trusted=False), ("c/d", "field", "c/d")),
     ],
 )
-def test_label_then_line_then_field_say_it(seen: Hints, wanted: ResolvedTarget) -> None:
-    assert resolve_target(named(), seen) == wanted
+def test_label_then_line_then_field_say_it(seen: Hints, wanted: tuple[str, str, str]) -> None:
+    assert resolve_target(named(), seen) == RepositoryResolved(CARD, *wanted, "")
 
 
 @pytest.mark.parametrize(

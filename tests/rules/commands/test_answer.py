@@ -2,10 +2,9 @@
 
 import pytest
 
-from ledger.events.run import RunRequeued
+from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
-from rules.intents.internal import StopRun
 from rules.intents.outbound import Intent
 from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import handled, told
@@ -47,7 +46,7 @@ def leaving(text: str) -> tuple[Intent, ...]:
 def test_the_first_choice_about_leaving_cancels_the_run() -> None:
     answer, stop = leaving("1")
     assert answer == answer_to(LEAVING, "Cancel the run", Code.CANCEL)
-    assert isinstance(stop, StopRun)
+    assert isinstance(stop, RunStopAsked)
     assert stop.how == "cancel"
 
 

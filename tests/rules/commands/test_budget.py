@@ -5,16 +5,15 @@ from datetime import timedelta
 
 import pytest
 
+from ledger.events.budget import BudgetRaised
 from ledger.events.run import RunRequeued
 from ledger.model.limit_answers import Code, raised
 from ledger.states import RunState
 from rules.chatops.parser import Parsed, of_box, parse, permit
-from rules.intents.internal import RaiseBudget
 from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import (
-    CARD,
     NOW,
     POLICY,
     QUESTION,
@@ -38,7 +37,7 @@ BOX = "box:budget:r1:2.00"
     ("text", "usd"), [("+2", 2.0), ("+2.50", 2.5), ("$2", 2.0), ("+$0.01", 0.01), ("1000", 1000.0)]
 )
 def test_a_run_at_work_gets_the_dollars(text: str, usd: float) -> None:
-    assert handled("budget", card(run=run()), text) == (RaiseBudget(CARD, R1, usd, "bob", NOW),)
+    assert handled("budget", card(run=run()), text) == (BudgetRaised(R1, usd, "bob"),)
 
 
 @pytest.mark.parametrize(
@@ -51,7 +50,7 @@ def test_junk_is_refused_with_an_example(text: str) -> None:
 
 def test_a_run_that_waits_for_dollars_gets_them_as_its_answer_and_goes_on() -> None:
     assert handled("budget", PARKED, "+2") == (
-        RaiseBudget(CARD, R1, 2.0, "bob", NOW),
+        BudgetRaised(R1, 2.0, "bob"),
         answer_to(BROKE, raised(2), Code.RAISED),
         RunRequeued(R1, "answered"),
     )
@@ -60,7 +59,7 @@ def test_a_run_that_waits_for_dollars_gets_them_as_its_answer_and_goes_on() -> N
 def test_a_run_that_waits_for_something_else_still_waits_and_says_so() -> None:
     snapshot = card(run=run(RunState.PARKED, question=replace(BROKE, asker="limit")))
     added, said = handled("budget", snapshot, "+2")
-    assert added == RaiseBudget(CARD, R1, 2.0, "bob", NOW)
+    assert added == BudgetRaised(R1, 2.0, "bob")
     assert isinstance(said, Say)
     assert "still waits for an answer" in said.text
 
@@ -80,14 +79,14 @@ def test_where_no_dollars_are_needed_it_says_so(snapshot: Snapshot, said: str) -
 def test_a_ticked_box_is_the_same_command() -> None:
     assert of_box("budget:r1:2.00") == Parsed("budget", "+2.00")
     intents = asks(PARKED, given("budget", "+2.00", source=BOX))
-    assert kinds(intents) == ["RaiseBudget", "QuestionAnswered", "RunRequeued", "WriteRunComment"]
+    assert kinds(intents) == ["BudgetRaised", "QuestionAnswered", "RunRequeued", "WriteRunComment"]
 
 
 @pytest.mark.parametrize("source", ["box:budget:r9:2.00", BOX])
 def test_a_box_that_is_ticked_too_late_adds_nothing(source: str) -> None:
     snapshot = card(run=run(RunState.QUEUED)) if source == BOX else PARKED
     intents = asks(snapshot, given("budget", "+2.00", source=source))
-    assert "RaiseBudget" not in kinds(intents)
+    assert "BudgetRaised" not in kinds(intents)
     assert "nothing was added" in only(intents, Say).text
 
 
@@ -96,7 +95,7 @@ def test_a_box_that_was_ticked_before_the_question_adds_nothing_to_it() -> None:
     for before_s, added in ((60, False), (0, True)):
         said_at = NOW - timedelta(seconds=before_s)
         intents = asks(parked, given("budget", "+2.00", source=BOX, said_at=said_at))
-        assert ("RaiseBudget" in kinds(intents)) is added
+        assert ("BudgetRaised" in kinds(intents)) is added
 
 
 @pytest.mark.parametrize(("role", "may"), [("write", False), ("maintain", True), ("none", False)])

@@ -2,14 +2,14 @@
 
 import pytest
 
+from ledger.events.run import RunStopAsked
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
-from rules.intents.internal import StopRun
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, LEAVING, QUESTION, R1, answer_to, card, ended, run
+from tests.rules.scene import LEAVING, QUESTION, R1, answer_to, card, ended, run
 
-STOP = StopRun(CARD, R1, "cancel", "bob", "/cardinal cancel")
+STOP = RunStopAsked(R1, "cancel", "bob", "/cardinal cancel")
 
 
 @pytest.mark.parametrize("state", [state for state in RunState if state is not RunState.ENDED])

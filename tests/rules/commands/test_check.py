@@ -7,10 +7,10 @@ import pytest
 
 from ledger.events.board import CardExplained, CardMoved
 from ledger.events.pull import PullChanged
-from ledger.events.run import RunEnded, RunStepped
+from ledger.events.run import RunEnded, RunStepped, RunStopAsked
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Gate, RunState
-from rules.intents.internal import QueueRun, StopRun
+from rules.intents.internal import QueueRun
 from rules.intents.outbound import MarkReady, MergePull, Say
 from rules.snapshot import CheckingSeen, Snapshot
 from tests.rules.commands.cases import handled, told
@@ -46,7 +46,7 @@ def test_it_says_why_nothing_was_started(snapshot: Snapshot, said: str) -> None:
 
 def test_cancel_stops_a_run_that_only_checks_where_no_other_lives() -> None:
     (stop,) = handled("cancel", card(run=ended(), pull=pull(), checking=ALIVE))
-    assert stop == StopRun(CARD, R5, "cancel", "bob", "/cardinal cancel")
+    assert stop == RunStopAsked(R5, "cancel", "bob", "/cardinal cancel")
 
 
 @pytest.mark.parametrize(

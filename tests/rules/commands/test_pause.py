@@ -3,8 +3,8 @@
 import pytest
 
 from ledger.events.board import StopOrdered
+from ledger.events.run import RunStopAsked
 from ledger.states import RUN_HELD, RunState
-from rules.intents.internal import StopRun
 from rules.snapshot import Snapshot, Stop
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, CARD, QUESTION, R1, card, ended, run
@@ -12,7 +12,7 @@ from tests.rules.scene import BOARD, CARD, QUESTION, R1, card, ended, run
 
 @pytest.mark.parametrize("state", RUN_HELD)
 def test_it_parks_a_run_that_a_worker_holds(state: RunState) -> None:
-    assert handled("pause", card(run=run(state))) == (StopRun(CARD, R1, "pause", "bob", "/cardinal pause"),)
+    assert handled("pause", card(run=run(state))) == (RunStopAsked(R1, "pause", "bob", "/cardinal pause"),)
 
 
 @pytest.mark.parametrize(

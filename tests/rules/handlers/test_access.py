@@ -3,11 +3,10 @@
 import pytest
 
 from ledger.events.board import CardConverted
-from ledger.events.run import RunRequeued
+from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.states import CardState, RunState
 from rules.card.loss import Loss
 from rules.handlers.access import WHY, spread
-from rules.intents.internal import StopRun
 from rules.snapshot import Snapshot, TargetSeen
 from tests.rules.scene import CARD, POLICY, R1, asks, card, only, run, states
 
@@ -21,7 +20,7 @@ GONE = {
 @pytest.mark.parametrize("name", GONE)
 def test_a_run_at_work_is_paused_and_its_card_blocked(name: str) -> None:
     decided = spread(POLICY, GONE[name])
-    stop = only(decided.intents, StopRun)
+    stop = only(decided.intents, RunStopAsked)
     assert (stop.run_id, stop.how, stop.why) == (R1, "pause", WHY)
     assert states(decided.intents) == [CardState.BLOCKED]
 

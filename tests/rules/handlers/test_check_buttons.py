@@ -7,13 +7,13 @@ import pytest
 
 from ledger.events.conversation import CommandRefused
 from ledger.events.pull import PullChanged
-from ledger.events.run import PlanApproved, RunStepped
+from ledger.events.run import PlanApproved, RunStepped, RunStopAsked
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, RunState
 from rules.chatops.parser import Parsed, approved_plan, of_button, pressed_run
 from rules.handlers import check_buttons
 from rules.handlers.check_buttons import of_check
-from rules.intents.internal import QueueRun, StopRun
+from rules.intents.internal import QueueRun
 from rules.intents.outbound import Say, WriteCheck
 from rules.snapshot import RunSeen, Snapshot
 from tests.rules.scene import CARD, POLICY, QUESTION, R1, asks, card, ended, given, kinds, only, pull, run
@@ -119,7 +119,7 @@ def test_a_press_about_an_older_run_does_nothing_and_says_so() -> None:
     asked = asks(card(run=run(run_id=RunId("r2")), pull=pull()), pressed("cancel", "cancel:r1"))
     assert kinds(asked) == ["Say", "WriteCheck"]
     assert "about r1, and r2 came since" in only(asked, Say).text
-    assert only(asks(card(run=run(), pull=pull()), pressed("cancel", "cancel:r1")), StopRun).run_id == R1
+    assert only(asks(card(run=run(), pull=pull()), pressed("cancel", "cancel:r1")), RunStopAsked).run_id == R1
 
 
 def test_an_older_plan_is_not_approved_by_its_button() -> None:

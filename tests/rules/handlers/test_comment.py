@@ -240,7 +240,7 @@ def test_every_door_tells_the_second_who_was_faster(command: str, argument: str,
     late = given(command, argument, source=source, said_at=AT, role="maintain")
     told = asks(card(run=run(answered=FIRST)), late)
     assert GONE in only(told, Say).text
-    assert not {"QuestionAnswered", "RaiseBudget", "RunSteered"} & set(kinds(told))
+    assert not {"QuestionAnswered", "BudgetRaised", "RunSteered"} & set(kinds(told))
 
 
 @pytest.mark.parametrize(

@@ -19,10 +19,10 @@ from ledger.events.board import (
 from ledger.events.policy import PolicyLoaded, PolicyRejected
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
-from ledger.events.run import RunRequeued
+from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.ids import CardId, EntryKey
 from ledger.states import CardState, RunState
-from rules.intents.internal import ChangeCardState, StopRun
+from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import (
     ClosePull,
     DeleteBranch,
@@ -110,7 +110,7 @@ def test_a_dismissed_verdict_is_taken_back() -> None:
 
 def test_a_pull_request_that_somebody_closes_mid_run_cancels_the_run() -> None:
     event = PullChanged(CARD, 5, "closed", False, "abc123")
-    assert only(asks(card(run=run(), pull=pull("closed")), event), StopRun).how == "cancel"
+    assert only(asks(card(run=run(), pull=pull("closed")), event), RunStopAsked).how == "cancel"
     idle = card("Review", S.IN_REVIEW, run=ended(), pull=pull("closed"))
     assert states(asks(idle, event)) == [S.BLOCKED]
     reopened = PullChanged(CARD, 5, "open", False, "abc123")
@@ -121,7 +121,7 @@ def test_a_pull_request_that_somebody_closes_mid_run_cancels_the_run() -> None:
 def test_a_card_whose_issue_is_not_planned_is_given_up(reason: str) -> None:
     event = IssueClosed(CARD, reason, "carol", trusted=True)
     intents = asks(card(run=run(), pull=pull(), closed=reason, given_up=True), event)
-    assert kinds(intents) == ["StopRun", "ClosePull", "DeleteBranch"]
+    assert kinds(intents) == ["RunStopAsked", "ClosePull", "DeleteBranch"]
     assert "carol closed the issue" in only(intents, ClosePull).because
 
 
@@ -145,7 +145,7 @@ def test_an_issue_closed_by_somebody_who_may_not_destroys_nothing(by: str) -> No
 @pytest.mark.parametrize(
     ("checking", "stopped"),
     [
-        (CheckingSeen(R1, True, (NOW,), "merge"), ["StopRun"]),
+        (CheckingSeen(R1, True, (NOW,), "merge"), ["RunStopAsked"]),
         (CheckingSeen(R1, True, (NOW,), "merge", "alice"), []),
         (CheckingSeen(R1, False, (NOW,), "merge"), []),
     ],
@@ -155,7 +155,7 @@ def test_a_check_is_withdrawn_once_its_pull_request_is_over(
 ) -> None:
     snapshot = card("Done", run=ended(), pull=pull(state), checking=checking)
     intents = asks(snapshot, PullChanged(CARD, pull().number, state, draft=False, head=pull().head))
-    assert [kind for kind in kinds(intents) if kind == "StopRun"] == stopped
+    assert [kind for kind in kinds(intents) if kind == "RunStopAsked"] == stopped
 
 
 def test_an_approval_of_a_card_that_stands_in_done_says_how_it_is_merged() -> None:
@@ -212,7 +212,7 @@ def test_a_reopened_issue_shows_the_card_again_and_starts_nothing() -> None:
 def test_a_card_that_left_the_board_is_given_up_and_rests() -> None:
     snapshot = card(archived=True, run=run(), pull=pull())
     intents = asks(snapshot, CardArchived(CARD, "deleted"))
-    assert kinds(intents) == ["StopRun", "ClosePull", "DeleteBranch", "ChangeCardState"]
+    assert kinds(intents) == ["RunStopAsked", "ClosePull", "DeleteBranch", "ChangeCardState"]
     merged = asks(card("Done", S.DONE, archived=True, pull=pull("merged")), CardArchived(CARD, "archived"))
     assert states(merged) == [S.ARCHIVED]
     assert "DeleteBranch" not in kinds(merged)
@@ -264,7 +264,7 @@ def test_a_policy_in_force_describes_the_columns_and_a_bad_one_is_reported() -> 
 
 def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> None:
     ordered, lifted = StopOrdered(BOARD, "board", BOARD, "al"), StopLifted(BOARD, "board", BOARD, "al")
-    stop = only(spread_stop(card(run=run()), ordered).intents, StopRun)
+    stop = only(spread_stop(card(run=run()), ordered).intents, RunStopAsked)
     assert stop.how == "pause"
     parked = run(RunState.PARKED, stop_asked="pause", stop_why=stop.why)
     assert spread_stop(card(run=parked), lifted).intents == (RunRequeued(R1, "resumed", by="al"),)

@@ -11,10 +11,10 @@ from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullOpened
 from ledger.events.related import CardLinked, CardProposed, PipelineLimited
-from ledger.events.run import RunRequeued
+from ledger.events.run import RunEnded, RunRequeued
 from ledger.ids import QuestionId, RunId
 from ledger.states import CardState, Ending, RunState
-from rules.intents.internal import ChangeCardState, EndRun
+from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import (
     CreateCard,
     LinkCard,
@@ -191,7 +191,7 @@ def test_a_run_that_was_cancelled_on_its_way_to_where_nobody_holds_it_ends(
     state: RunState, event: runs.RunEvent
 ) -> None:
     told = run(state, stop_asked="cancel", stop_by="bob", stop_why="/cardinal cancel")
-    end = only(asks(card(run=told), event), EndRun)
+    end = only(asks(card(run=told), event), RunEnded)
     assert (end.ending, end.detail) == (Ending.CANCELLED, "/cardinal cancel (bob)")
 
 

@@ -174,7 +174,7 @@ def test_a_thread_is_heard_by_its_own_card_only_and_its_run_may_finish() -> None
 def test_a_fleet_goes_to_each_repository_by_its_label_and_once_at_a_time() -> None:
     policy = recipe("fleet")
     for name, schedule in policy.board.schedule.items():
-        hints = Hints(schedule.labels, (), "", "cardinal[bot]", trusted=True)
+        hints = Hints(CARD, schedule.labels, (), "", "cardinal[bot]", trusted=True)
         assert resolve_target(policy, hints).repository == f"acme/{name}"
         assert played(policy, column(policy, "Care"), "", schedule.labels).skills == ("dependencies",)
     assert starting(policy, "Care", "acme/api", "acme/api", "acme/web", "acme/docs") == ("r1", "r3", "r4")

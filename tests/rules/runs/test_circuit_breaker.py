@@ -112,6 +112,6 @@ def test_who_gives_commands_without_end_is_not_obeyed_but_to_stop() -> None:
     assert kinds(first) == ["React", "Say"]
     assert "more than 20 commands within a minute" in only(first, Say).text
     assert only(first, Say).about == only(again, Say).about
-    assert "StopRun" in kinds(asks(fast, given("cancel")))
-    assert "StopRun" in kinds(asks(replace(fast, paced=20), given("cancel")))
+    assert "RunStopAsked" in kinds(asks(fast, given("cancel")))
+    assert "RunStopAsked" in kinds(asks(replace(fast, paced=20), given("cancel")))
     assert "Say" in kinds(asks(replace(fast, paced=20), given("status")))

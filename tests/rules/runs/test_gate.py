@@ -7,12 +7,12 @@ import pytest
 
 from ledger.events.board import CardMoved, StopLifted, StopOrdered
 from ledger.events.pull import PullOpened
-from ledger.events.run import RunEnded
+from ledger.events.run import RunEnded, RunStopAsked
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Gate
 from rules.card.state import rest_of
 from rules.explain import why
-from rules.intents.internal import QueueRun, StopRun
+from rules.intents.internal import QueueRun
 from rules.intents.outbound import MergePull, Say
 from rules.runs.gate import why_not
 from rules.runs.kill_switch import spread_stop
@@ -100,7 +100,7 @@ def test_what_was_pushed_during_a_check_is_checked_next_whatever_came_of_that(re
 def test_a_kill_switch_cancels_a_run_that_only_checks() -> None:
     checking = CheckingSeen(RunId("r5"), True, (NOW,))
     stop = spread_stop(card("Review", checking=checking), StopOrdered(BOARD, "board", BOARD, "bob")).intents
-    assert (only(stop, StopRun).run_id, only(stop, StopRun).how) == ("r5", "cancel")
+    assert (only(stop, RunStopAsked).run_id, only(stop, RunStopAsked).how) == ("r5", "cancel")
     assert (
         spread_stop(card("Review", checking=checking), StopLifted(BOARD, "board", BOARD, "bob")).intents == ()
     )

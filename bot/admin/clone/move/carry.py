@@ -1,12 +1,12 @@
 """Cards carried over to GitHub. Hidden markers tell the carried ones, so a second start goes on."""
 
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
-from bot.admin.clone.move import branches
 from bot.admin.clone.move.destination import Destination, history_there, issues_there, marker_key
 from bot.admin.clone.move.local_board import LocalBoard, LocalCard
-from bot.admin.clone.own_git import CloneError
+from bot.admin.clone.own_git import CloneError, no_beat
 from bot.github.api import issues as issue_links
 from bot.github.api import projects
 from bot.github.client import repository_path
@@ -15,8 +15,13 @@ from bot.render.board import moved_card
 from bot.render.markdown.marker import mark, text_digest
 from ledger.ids import EntryKey
 from rules.text import count, plain
+from runner.exec.child import Ran
+from runner.git.cli import run_git
 
 Say = Callable[[str], None]
+PUSH_S = 1800.0
+HEADS = "refs/heads/"
+_FETCH = ("fetch", "--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-maintenance")
 
 
 def show_plan(place: Destination, board: LocalBoard, say: Say) -> None:
@@ -42,7 +47,7 @@ def show_plan(place: Destination, board: LocalBoard, say: Say) -> None:
         more += [f", with {count(links, 'link')}"] * bool(links and card.card not in numbers)
         say(f"  {_name(board, card)} {plain(card.title)}: {known}{where}{''.join(more)}{remarks}")
     named = _named(board, numbers)
-    moving = branches.check_branches(place, board.git, named)
+    moving = check_branches(place, board.git, named)
     for branch in board.branches:
         name = board.branch_on_github(branch, numbers)
         becomes = name or f"cardinal/NUMBER-{branch.partition('-')[2]}, with the issue's number"
@@ -57,7 +62,7 @@ def carry(place: Destination, board: LocalBoard, say: Say) -> None:
     for card in board.cards:
         if _carry_card(place, board, card, issues, say):
             say(f"  {_name(board, card)} is {place.repository}#{numbers[card.card]}")
-    for branch in branches.push_branches(place, board.git, _named(board, numbers)):
+    for branch in push_branches(place, board.git, _named(board, numbers)):
         say(f"  pushed {branch}")
 
 
@@ -140,3 +145,61 @@ def _link_card(
 
 def _name(board: LocalBoard, card: LocalCard) -> str:
     return f"{card.repository or board.name} card {card.number}" if card.number else "draft"
+
+
+def push_branches(place: Destination, git: Path, branches: Mapping[str, str]) -> tuple[str, ...]:
+    """Push each branch to the commit it shall have; return those that moved.
+
+    A branch that has more commits there already stays. Raises CloneError for one that has others.
+    """
+    moving = check_branches(place, git, branches)
+    if moving:
+        refs = (f"{branches[branch]}:{HEADS}{branch}" for branch in moving)
+        ran = _remote(place, git, "push", "--quiet", place.hub.git_url(place.repository), *refs)
+        if ran.exit_code:
+            raise CloneError(f"git cannot push to {place.repository}: {_git_said(ran)}; then do this again")
+    return moving
+
+
+def check_branches(place: Destination, git: Path, branches: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the branches that would be pushed; raises as `push` does, and writes nothing there."""
+    there = _heads(place, git) if branches else {}
+    moving = []
+    for branch, commit in branches.items():
+        head = there.get(branch, "")
+        if head and head != commit and not _has(git, head):
+            _remote(place, git, *_FETCH, place.hub.git_url(place.repository), f"{HEADS}{branch}")
+        if not head or (head != commit and _contains(git, commit, head)):
+            moving.append(branch)
+        elif not _contains(git, head, commit):
+            because = f"the branch {branch} is in {place.repository} with other commits"
+            raise CloneError(f"{because}: rename or remove it there, then do this again")
+    return tuple(moving)
+
+
+def _heads(place: Destination, git: Path) -> dict[str, str]:
+    ran = _remote(place, git, "ls-remote", "--heads", place.hub.git_url(place.repository))
+    if ran.exit_code:
+        raise CloneError(f"git cannot read {place.repository}: {_git_said(ran)}; then do this again")
+    rows = (row.partition("\t") for row in ran.out.splitlines())
+    return {ref.removeprefix(HEADS): commit for commit, _, ref in rows}
+
+
+def _has(git: Path, commit: str) -> bool:
+    return _git(git, "cat-file", "-e", f"{commit}^{{commit}}").exit_code == 0
+
+
+def _contains(git: Path, commit: str, other: str) -> bool:
+    return _git(git, "merge-base", "--is-ancestor", other, commit).exit_code == 0
+
+
+def _git_said(ran: Ran) -> str:
+    return ran.tail.strip().rpartition("\n")[2][:300] or "no reason given"
+
+
+def _remote(place: Destination, git: Path, *words: str) -> Ran:
+    return _git(git, *words, more_env=place.hub.git_environment(place.repository))
+
+
+def _git(git: Path, *words: str, more_env: Mapping[str, str] | None = None) -> Ran:
+    return run_git(words, folder=git, beat=no_beat, timeout_s=PUSH_S, more_env=more_env, transfers=True)

@@ -1,15 +1,20 @@
 """List the jobs that the account may see, the newest first."""
 
+import base64
+import binascii
+import json
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
+from http import HTTPStatus
 from typing import Any
 
 from pydantic import Field
 
 from bot.state import card_filters
-from bot.web.api import cursor
 from bot.web.api.jobs import JobSummary, job_summary
-from bot.web.api.operation import ApiModel, ApiRequest
+from bot.web.api.operation import ApiError, ApiModel, ApiRequest
+from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.states import CardState
@@ -51,12 +56,33 @@ def run(call: ApiRequest, given: JobQuery) -> JobPage:
     with event_store.reading(call.site.engine) as db:
         known = card_filters.choices_of_state(db, scopes, given.state)
         wanted = card_filters.read(given.model_dump(include=set(card_filters.FIELDS)), known)
-        place = cursor.read(given.after) if given.after else None
+        place = read_cursor(given.after) if given.after else None
         if given.subscribed:
             wanted = replace(wanted, subscriber=call.visit.login)
         listed = lanes.newest(
             db, scopes, wanted, column=given.column or None, after=place, limit=given.limit + 1
         )
     page = listed[: given.limit]
-    more = cursor.write(*lanes.lane_place(page[-1])) if len(listed) > len(page) else ""
+    more = write_cursor(*lanes.lane_place(page[-1])) if len(listed) > len(page) else ""
     return JobPage(jobs=[job_summary(card, boards) for card in page], next=more)
+
+
+def write_cursor(at: datetime, card_id: CardId) -> str:
+    """Return the word for the place behind that card."""
+    return base64.urlsafe_b64encode(json.dumps((at.isoformat(), card_id)).encode()).decode()
+
+
+def read_cursor(word: str) -> tuple[datetime, CardId]:
+    """Return the place that a word is for. Raises ApiError."""
+    try:
+        at, card_id = json.loads(base64.urlsafe_b64decode(word.encode()))
+        moment = datetime.fromisoformat(at)
+        if moment.tzinfo is None or not card_id.isascii() or not card_id.isprintable():
+            raise ValueError(word)
+        moment = moment.astimezone(UTC)
+    except (ValueError, TypeError, AttributeError, OverflowError, binascii.Error):
+        because = "`after` is no place in a list"
+        raise ApiError(
+            HTTPStatus.BAD_REQUEST, "unfit_cursor", because, "send `next` of the page before"
+        ) from None
+    return moment, CardId(card_id)

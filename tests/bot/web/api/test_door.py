@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from bot.web.api import cursor, door
+from bot.web.api import door
 from bot.web.api.operation import OPERATIONS
+from bot.web.api.operations import list_jobs
 from bot.web.authorization import KEPT_S
 from ledger.events.board import CardArchived
 from ledger.events.conversation import CommandGiven, CommandRefused
@@ -177,7 +178,9 @@ def test_a_token_that_asks_without_end_waits_and_its_uses_are_counted(
     assert row.used_at is not None
 
 
-FIRST = cursor.write(datetime.min.replace(tzinfo=timezone(timedelta(hours=1))), CardId("c"))  # no UTC has it
+FIRST = list_jobs.write_cursor(
+    datetime.min.replace(tzinfo=timezone(timedelta(hours=1))), CardId("c")
+)  # no UTC has it
 UNFIT: tuple[tuple[str, str, Any, int, str], ...] = (
     ("GET", "/nothing", None, 404, "not_found"),
     ("DELETE", "/whoami", None, 405, "method"),

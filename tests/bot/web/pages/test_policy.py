@@ -5,9 +5,9 @@ from urllib.parse import urlencode
 import pytest
 from werkzeug.test import TestResponse
 
-from bot.state import policy_names
 from bot.web.pages.policy import MAX_BYTES, PREVIEWS_A_MINUTE
 from ledger.log import event_store
+from rules.policy import locations
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.settings import POLICY, with_column
 from tests.bot.web.pages.forms import HERE, TEXTUAL
@@ -35,7 +35,7 @@ def on_branch(cardinal: Cardinal, branch: str, text: str | None) -> None:
     """Make a branch of the policy's repository, with a policy file of this text or none."""
     repos, alice, home = cardinal.forge.store.repos, cardinal.person("alice"), cardinal.home_repo
     repos.create_ref(home, f"refs/heads/{branch}", repos.commit_of(home, "main"), actor=alice)
-    files = {policy_names.PATH: None if text is None else text.encode()}
+    files = {locations.PATH: None if text is None else text.encode()}
     repos.write_files(home, branch, files, "Policy", actor=alice)
 
 

@@ -13,7 +13,7 @@ from bot.system import lock_file
 from bot.system import redis as known
 from bot.system.clock import utc_now
 from bot.system.lock_file import Presence
-from bot.web.site.processes import NO_REDIS, processes
+from bot.web.pages.health import NO_REDIS, processes
 from tests.bot.web.pages.world import Pages
 
 HERE, UP = socket.gethostname(), "kept alive by cardinal up"

@@ -1,0 +1,77 @@
+"""Trusted words for whoever listens on the card: its run, the run's question, or the planning assistant."""
+
+from ledger.events.conversation import PersonSaid
+from ledger.events.run import RunSteered
+from ledger.model.limit_answers import Subject, subject_of
+from ledger.states import RUN_HELD, CardState, RunState
+from rules.card.state import derive_state
+from rules.card.trigger import was_before
+from rules.chatops import replies
+from rules.chatops.parser import refusal_to_answer
+from rules.intents.outbound import AskAssistant, Decision, Say
+from rules.policy.model import Policy
+from rules.snapshot import OpenQuestion, RunSeen, Snapshot
+
+
+def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
+    """Deliver trusted words to a run, its question, or the planning assistant."""
+    run, first = snapshot.run, replies.beaten_by(snapshot.run, event.author, event.said_at)
+    if run and first and not _answers(run.question, event):
+        text = replies.beaten(run, first, "your comment was not handed to the agent")
+        about = f"late:{first.question_id}:{event.comment_id}"
+        return Decision((Say(snapshot.card_id, about, text, side(event)),), (text,))
+    if snapshot.live_run:
+        return _to_run(policy, snapshot, snapshot.live_run, event)
+    planned = policy.archetype(snapshot.column).HAS_ASSISTANT and event.place in ("issue", "pull")
+    if planned and event.comment_id > snapshot.last_answered:
+        newest = max(event.comment_id, snapshot.last_said)  # comments come in any order
+        request = Decision((AskAssistant(snapshot.card_id, newest),), ("the assistant answers",))
+        return (
+            request + derive_state(policy, snapshot) if snapshot.state is CardState.NEEDS_INPUT else request
+        )
+    return Decision((), ("nobody listens in this column",))
+
+
+def steer(snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
+    """Hand the words to the run's agent, as an answer to nothing."""
+    if run.state in RUN_HELD or run.session_id:
+        steer = RunSteered(run.run_id, event.author, event.text, event.comment_id)
+        return Decision((steer,), (f"{run.run_id} reads it at its next step",))
+    return Decision((), (f"{run.run_id} has not begun: it reads the conversation when it does",))
+
+
+def side(event: PersonSaid) -> str:
+    """Return where a reply to the words goes: issue or pull."""
+    return "issue" if event.place == "issue" else "pull"
+
+
+def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
+    card, question = snapshot.card_id, run.question
+    if question and _answers(question, event):
+        if not replies.is_undecided(question, event.text):
+            return _answer(policy, snapshot, run, question, event)
+        text = f"{run.run_id} waits for a choice ({replies.numbers(question)}): tick one, or reply with its"
+        text += " number. Other words decide nothing here; its agent reads them when it goes on."
+        return Decision((Say(card, f"choose:{question.question_id}", text),)) + steer(snapshot, run, event)
+    if run.state is RunState.AWAITING_APPROVAL:
+        text = "The plan still waits: `/cardinal approve`, or `/cardinal redirect <text>` to change it."
+        about = f"approve:{run.run_id}:{run.plan_revision}"
+        return Decision((Say(card, about, text),), ("a plain comment neither approves nor redirects",))
+    return steer(snapshot, run, event)
+
+
+def _answer(
+    policy: Policy, snapshot: Snapshot, run: RunSeen, question: OpenQuestion, event: PersonSaid
+) -> Decision:
+    refused = refusal_to_answer(policy, subject_of(question), role=event.role or "write", login=event.author)
+    if not refused:
+        return replies.answer(snapshot, run, question, event.author, event.text)
+    about = f"refused:{question.question_id}:{event.author}"
+    return Decision((Say(snapshot.card_id, about, refused),), (refused,))
+
+
+def _answers(question: OpenQuestion | None, event: PersonSaid) -> bool:
+    """Tell whether a comment can answer the question: it came later, and leaving takes a choice instead."""
+    if question is None or subject_of(question) is Subject.LEAVING:
+        return False
+    return not was_before(event.said_at, question.asked_at)
