@@ -43,7 +43,9 @@ class Card:
             return next(iter(runs.of_card(db, card.card_id, limit=1)), None) if card else None
 
     def serve(self) -> bool:
-        """Approve its plan, answer its question, retry it where it gave up; return whether its pull request is open."""
+        """Approve its plan, answer its question, retry it where it gave up; return whether it is done and its
+        pull request there.
+        """
         run = self.run()
         if run is None:
             return False
