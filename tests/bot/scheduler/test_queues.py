@@ -10,12 +10,10 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import SimpleNamespace
 
 import psutil
 import pytest
 from redis import Redis
-from rq.serializers import JSONSerializer
 from rq.suspension import suspend
 
 from bot.daemon import workers
@@ -361,28 +359,6 @@ def test_one_call_takes_no_more_wake_ups_than_its_bound(redis: Redis) -> None:
     taken = queues.take_more(redis, QueueName.CONTROL, "bot.scheduler.jobs.ingest")
     assert len(taken) == queues.MAX_TOGETHER - 1
     assert len(queues.queue(redis, QueueName.CONTROL)) == 6
-
-
-def test_deliveries_that_come_during_the_rest_after_a_group_are_worked_off_together(
-    redis: Redis, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    groups: list[tuple[str, ...]] = []
-    lane = [queues.queue(redis, "control")]
-    worker = workers.LaneWorker(lane, connection=redis, job_class=WakeUp, serializer=JSONSerializer)
-    worker.calls = {workers.INGEST: lambda *ids: groups.append(ids)}
-
-    def meanwhile(rest_s: float) -> None:
-        if rest_s > 0:
-            queues.request(redis, "ingest", "c")
-
-    monkeypatch.setattr(workers, "REST_S", 60)
-    monkeypatch.setattr(workers, "time", SimpleNamespace(sleep=meanwhile, monotonic=time.monotonic))
-    for name in ("a", "b"):
-        queues.request(redis, "ingest", name)
-        taken = worker.dequeue_job_and_maintain_ttl(1)
-        assert taken is not None
-        worker.execute_job(*taken)
-    assert groups == [("a",), ("b", "c")]
 
 
 def test_each_host_that_lives_tidies_up_itself(config: Config, redis: Redis, tmp_path: Path) -> None:
