@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -203,6 +204,31 @@ def die_copying(url: str) -> None:
 
     engine_event.listen(Engine, "before_cursor_execute", watch)
     fold_again(url, print, parallel_from=0)
+
+
+def fold_on_demand(url: str, least: int) -> None:
+    """Rebuild; after each page wait for a line."""
+
+    def page(position: int, _last: int) -> None:
+        print(position)
+        sys.stdin.readline()
+
+    fold_again(url, page, parallel_from=least)
+
+
+@pytest.mark.parametrize("least", [0, sys.maxsize])
+def test_a_rebuild_that_another_overtook_folds_once_more(
+    ledger: Engine, ledger_url: str, least: int
+) -> None:
+    append_legal(ledger, [board_seen(), card_seen(), *random_events(seed=8, count=300)])
+    with event_store.reading(ledger) as db:
+        increment = contents(db)
+    first = Warm(fold_on_demand, ledger_url, sys.maxsize)  # its tables are there, and its indexes
+    first.stdout.readline()
+    Warm(partial(fold_again, parallel_from=least), ledger_url, print).finish()
+    first.finish()
+    with event_store.reading(ledger) as db:
+        assert contents(db) == increment
 
 
 def test_every_file_of_the_folder_is_a_view() -> None:
