@@ -31,7 +31,8 @@ SELECT setval(pg_get_serial_sequence('outbox', 'entry_id'),
 """
 _COPIES = """
 SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace
-WHERE starts_with(nspname, 'upgrade-from-') ORDER BY nspname
+WHERE starts_with(nspname, 'upgrade-from-') AND starts_with(obj_description(oid, 'pg_namespace'), '{"of": ')
+ORDER BY nspname
 """
 _FUNCTIONS = """
 SELECT proname FROM pg_proc JOIN pg_namespace ON pg_namespace.oid = pronamespace
@@ -75,7 +76,7 @@ def drop_copy(db: Connection, name: str) -> None:
 
 def copies(db: Connection) -> tuple[SchemaCopy, ...]:
     """Return the copies of this very ledger: a database may have several, each in a schema of its own."""
-    notes = [(name, json.loads(note or "{}")) for name, note in drive(db, _COPIES).fetchall()]
+    notes = [(name, json.loads(note)) for name, note in drive(db, _COPIES).fetchall()]
     own = _own_schema(db)
     return tuple(SchemaCopy(name, tuple(note["later"])) for name, note in notes if note.get("of") == own)
 

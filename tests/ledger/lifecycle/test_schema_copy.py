@@ -224,6 +224,8 @@ def test_three_copies_are_kept_and_those_of_another_ledger_in_the_database(
         for name in (*older, same, other):
             schema_copy.make_copy(db, name)
         drive(db, f'COMMENT ON SCHEMA "{other}" IS \'{{"of": "another", "later": []}}\'')
+        drive(db, 'CREATE SCHEMA "upgrade-from-by-hand"')
+        drive(db, "COMMENT ON SCHEMA \"upgrade-from-by-hand\" IS 'of May'")
     make_older(ledger)
     name = upgraded(ledger_url)
     assert copies(ledger) == [*older[1 - KEPT :], name]
