@@ -6,9 +6,10 @@ their digest in common, and are folded together.
 
 import pkgutil
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import sha256
 from importlib import import_module
+from secrets import token_hex
 from types import ModuleType
 
 from sqlalchemy import Column, Table
@@ -21,20 +22,30 @@ _IMPORT = re.compile(rb"^from (ledger[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULT
 
 Sources = Mapping[str, bytes]  # by the full name of the module
 AGAIN = "again"  # ends the names of tables that `ledger.lifecycle.again` folds
-_tokens: list[str] = []
+_again: list[str] = []  # AGAIN, or nothing
 
 
-def fold_again(token: str) -> None:
-    """Let this process fold tables of names of their own; `token` ends those of their indexes.
+def fold_again() -> None:
+    """Let this process fold tables of names of their own.
 
     Must be called before the tables have their names.
     """
-    _tokens.append(token)
+    _again[:] = [AGAIN]
 
 
 def folds_again() -> bool:
     """Return whether this process folds the views again."""
-    return bool(_tokens)
+    return bool(_again)
+
+
+def name_indexes(tables: Iterable[Table]) -> None:
+    """Give the indexes of tables that are folded again names that no other has had.
+
+    A table that takes another's place keeps its indexes, and the database their names.
+    """
+    token = token_hex(4)
+    for index in (index for table in tables for index in table.indexes if folds_again()):
+        index.name = quoted_name(f"{str(index.name).rpartition('_')[0]}_{token}", None)
 
 
 def sources() -> Sources:
@@ -73,9 +84,9 @@ def name_tables(code: Sources, modules: Mapping[str, ModuleType]) -> dict[str, s
     for name, tables in own.items():
         for table in tables:
             suffix = digests[name][:DIGEST_CHARS]
-            table.name = "_".join((table.name, suffix, *(AGAIN for _ in _tokens)))
+            table.name = "_".join((table.name, suffix, *_again))
             for index in table.indexes:
-                index.name = quoted_name("_".join((str(index.name), suffix, *_tokens)), None)
+                index.name = quoted_name("_".join((str(index.name), suffix, *_again)), None)
     return digests
 
 

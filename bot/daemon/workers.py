@@ -180,11 +180,11 @@ class LaneWorker(_Prompt, SimpleWorker):
         call = _call_of(job)
         do = self.take(job, queue, *_marks(call))
         if do is not None and call is not None:
+            self.set_state(WorkerStatus.BUSY)  # a stop waits from here on: nobody else has the job
             if call.function == INGEST:
                 time.sleep(max(self.rests_until - time.monotonic(), 0))
             if call.function in TOGETHER:
                 do = partial(do, *take_more(self.connection, queue.name, call.function))
-            self.set_state(WorkerStatus.BUSY)
             self.carry_out(queue, job, do)
             self.set_state(WorkerStatus.IDLE)
             if call.function == INGEST:

@@ -5,6 +5,7 @@ its name in capitals: `port` is `CARDINAL_PORT`.
 """
 
 import dataclasses
+import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,6 +29,7 @@ from bot.system.setting_types import (
     as_prices,
     as_words,
     as_workspace,
+    leads_out,
     problems_of_payment,
     resolve_paths,
 )
@@ -336,11 +338,13 @@ def read_owners(config: Config, path: Path) -> Config:
     if mistakes:
         raise ConfigError(tuple(mistakes))
     known = {PREFIX + name.upper(): name for name in OF_OWNERS}
-    problems = [
-        _unknown(name, known, "a setting that pays for models") for name in lines if name not in known
-    ]
+    kind = "a setting that pays for models"
+    problems = [_unknown(name, known, kind) for name in lines if name not in known]
     values: dict[str, Any] = {name: getattr(config, name) for name in INHERITED}
     values |= {known[name]: text for name, text in lines.items() if name in known and text}
+    if leads_out(config.home, values.get("vertex_credentials", "")):
+        del values["vertex_credentials"]
+        problems.append(f"{PREFIX}VERTEX_CREDENTIALS leads out of the home: put the file into {config.home}")
     problems += resolve_paths(values, {name: (config.home,) for name in values})
     try:
         return _checked(values, problems)
@@ -375,6 +379,8 @@ def _unconfirmed(config: Config) -> Iterator[str]:
 
 
 def _unknown(name: str, known: Mapping[str, str], kind: str = "a setting") -> str:
+    if not re.fullmatch("[A-Z][A-Z0-9_]*", name):  # a key whose last characters are `=`
+        return f"a line has no setting's name before its `=`; those begin with {PREFIX}"
     close = get_close_matches(name if name.startswith(PREFIX) else PREFIX + name, known, n=1)
     return f"{name} is not {kind}" + (f": did you mean {close[0]}?" if close else "")
 

@@ -33,7 +33,9 @@ def is_server(api: str) -> bool:
 
 def web_root(api: str) -> str:
     """Return the root of pages, git, OAuth and App manifests."""
-    return api.removesuffix(SERVER_PATH).replace("https://api.", "https://", 1)
+    if is_server(api):  # whose own name may begin with `api.`
+        return api.removesuffix(SERVER_PATH)
+    return api.replace("https://api.", "https://", 1)
 
 
 def graphql_url(api: str) -> str:

@@ -14,6 +14,8 @@ MACHINES = (
     "set CARDINAL_BEDROCK_ACCESS_KEY and CARDINAL_BEDROCK_SECRET_KEY"
 )
 
+ACCOUNT = "CARDINAL_VERTEX_CREDENTIALS are the operator's: name those of the owner's account"
+
 
 def providers(config: Config, owner: str) -> dict[str, Provider]:
     """Return the providers that a board of `owner` may call, by whose protocol they speak: those with a key.
@@ -77,6 +79,10 @@ def _own(config: Config, owner: str) -> dict[str, Provider]:
         return {}
     path = file_of(config, owner)
     own = read_owners(config, path)
-    if own.bedrock_region and not own.bedrock_access_key and not operators(config, owner):
+    if operators(config, owner):
+        return _paid(own)
+    if own.vertex_credentials and own.vertex_credentials.reveal() == config.vertex_credentials.reveal():
+        raise ConfigError((f"{path}: {ACCOUNT}",))
+    if own.bedrock_region and not own.bedrock_access_key:
         raise ConfigError((f"{path}: {MACHINES}",))
     return _paid(own)

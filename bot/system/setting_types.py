@@ -1,6 +1,7 @@
 """Meaning of the operator's settings: types of their texts, files of credentials, sets that go together."""
 
 import json
+import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -145,6 +146,13 @@ def resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]])
         *_read_file(values, bases, "private_key", "-----BEGIN", "PEM"),
         *_read_file(values, bases, "vertex_credentials", "{", "JSON"),
     ]
+
+
+def leads_out(home: Path, given: str) -> bool:
+    """Tell whether credentials are given by the path of a file outside the home."""
+    return not given.lstrip().startswith("{") and not Path(os.path.normpath(home / given)).is_relative_to(
+        os.path.normpath(home)
+    )
 
 
 def _read_file(

@@ -33,15 +33,14 @@ def fold_again(
     as many as there are processors. One that was killed is gone on with, once its rows are in the ledger.
     Raises OlderLedgerError where this version has not the ledger.
     """
-    token = token_hex(4)
-    view_tables.fold_again(token)
+    view_tables.fold_again()
     engine = connect(url)
     try:
         with reading(engine) as db:
             _require_live(db)
         count = processes or len(os.sched_getaffinity(0))
         fold_parallel(engine, progress, least=parallel_from, processes=count)
-        fold_beside(engine, lambda db: _take_place(db, token), progress)
+        fold_beside(engine, _take_place, progress)
         drop_remains(engine)
     finally:
         engine.dispose()
@@ -53,9 +52,9 @@ def _require_live(db: Connection) -> None:
         raise OlderLedgerError(current_number(db), known_number())
 
 
-def _take_place(db: Connection, token: str) -> None:
+def _take_place(db: Connection) -> None:
     _require_live(db)
-    gone = []
+    token, gone = token_hex(4), []
     for table in VIEWS.sorted_tables:
         place = _place(table.name)
         gone.append(f"{place}_{token}")

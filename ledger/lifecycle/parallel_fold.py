@@ -4,15 +4,21 @@ None waits for the ledger's lock meanwhile, nor for PostgreSQL after each statem
 views from all streams: those that depend on each other, as `ledger.view_tables` knows, have one process.
 """
 
+import fcntl
+import logging
 import os
+import signal
 import traceback
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from tempfile import TemporaryDirectory
+from shutil import rmtree
+from tempfile import TemporaryDirectory, gettempdir
 from typing import Any
 
 from sqlalchemy import Connection, Engine, select
+from sqlalchemy.exc import DBAPIError
 
 from ledger import codec, views
 from ledger.db.clock import database_now
@@ -25,24 +31,51 @@ from ledger.lifecycle.open import connect
 from ledger.lifecycle.upgrade import Progress, give_way, is_prepared, prepare
 from ledger.log.event_store import last_seq, read_kinds
 
+log = logging.getLogger(__name__)
+
+PREFIX = "cardinal-rebuild-"  # begins the names of folders below TMPDIR
 PAGE = 1000  # events folded, or rows copied, in one transaction
 
 
 def fold_parallel(engine: Engine, progress: Progress, *, least: int, processes: int) -> None:
     """Fold a log of at least so many events into this code's new tables, for `fold_beside` to go on with.
 
-    Does nothing where they are partly folded already, and gives up where a process fails, which says why, or
-    another rebuild begins to copy: then `fold_beside` begins from nothing.
+    Does nothing where they are partly folded already, and gives up where another rebuild begins to copy, or a
+    process fails, as on a full disk: then `fold_beside` begins from nothing, and needs no files.
     """
     with reading(engine) as db:
         until, rows = last_seq(db), every(db)
     if until < least or is_prepared(rows):
         return
-    with TemporaryDirectory(prefix="cardinal-rebuild-") as folder:
-        shares = view_shares(processes)
-        files = [Path(folder) / str(number) / "views.db" for number in range(len(shares))]
-        if _fold_shares(engine, list(zip(files, shares, strict=True)), until, progress):
+    try:
+        with _new_folder() as folder:
+            shares = view_shares(processes)
+            files = [folder / str(number) / "views.db" for number in range(len(shares))]
+            _fold_shares(engine, list(zip(files, shares, strict=True)), until, progress)
             _copy(engine, files, until)
+    except (OSError, DBAPIError) as error:  # where it was the ledger's, `fold_beside` meets it again
+        log.warning("%s; one process folds now, which needs no room there", _because(error))
+
+
+@contextmanager
+def _new_folder() -> Iterator[Path]:
+    """Give a folder that is this process's while it lives; those that killed ones left are removed."""
+    for left in Path(gettempdir()).glob(f"{PREFIX}*"):
+        with suppress(OSError), _locked(left):  # unless it is somebody's
+            rmtree(left)
+    with TemporaryDirectory(prefix=PREFIX) as made, _locked(folder := Path(made)):
+        yield folder
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Lock it; children that are forked meanwhile hold the lock, too. Raises OSError where others do."""
+    lock = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(lock)
 
 
 def view_shares(processes: int) -> list[frozenset[str]]:
@@ -61,16 +94,22 @@ def view_shares(processes: int) -> list[frozenset[str]]:
 
 def _fold_shares(
     engine: Engine, shares: list[tuple[Path, frozenset[str]]], until: int, progress: Progress
-) -> bool:
-    """Fold the first share here and each other in a child; return whether all went well."""
+) -> None:
+    """Fold the first share here and each other in a child. Raises ChildProcessError where one failed."""
     url = engine.url.render_as_string(hide_password=False)
-    children = [_child(url, file, names, until) for file, names in shares[1:]]
+    children: list[int] = []
     try:
+        children += (_child(url, file, names, until) for file, names in shares[1:])
         for position in _fold(url, *shares[0], until):
             progress(position, until)
+    except BaseException:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        raise
     finally:
         statuses = [os.waitpid(child, 0)[1] for child in children]
-    return not any(statuses)
+    if any(statuses):
+        raise ChildProcessError("one of them ended")
 
 
 def _child(url: str, file: Path, names: frozenset[str], until: int) -> int:
@@ -80,10 +119,16 @@ def _child(url: str, file: Path, names: frozenset[str], until: int) -> int:
     status = 1
     try:
         status = 0 if all(os.getppid() == parent for _ in _fold(url, file, names, until)) else 1
-    except BaseException:
+    except (OSError, DBAPIError) as error:
+        log.warning(_because(error))
+    except Exception:
         traceback.print_exc()
     finally:
         os._exit(status)
+
+
+def _because(error: Exception) -> str:
+    return f"views could not be folded in files below TMPDIR: {getattr(error, 'orig', None) or error}"
 
 
 def _fold(url: str, file: Path, names: frozenset[str], until: int) -> Iterator[int]:

@@ -31,7 +31,8 @@ SELECT setval(pg_get_serial_sequence('outbox', 'entry_id'),
 """
 _COPIES = """
 SELECT nspname, obj_description(oid, 'pg_namespace') FROM pg_namespace
-WHERE starts_with(nspname, 'upgrade-from-') ORDER BY nspname
+WHERE starts_with(nspname, 'upgrade-from-') AND starts_with(obj_description(oid, 'pg_namespace'), '{"of": ')
+ORDER BY nspname
 """
 _FUNCTIONS = """
 SELECT proname FROM pg_proc JOIN pg_namespace ON pg_namespace.oid = pronamespace
@@ -75,7 +76,7 @@ def drop_copy(db: Connection, name: str) -> None:
 
 def copies(db: Connection) -> tuple[SchemaCopy, ...]:
     """Return the copies of this very ledger: a database may have several, each in a schema of its own."""
-    notes = [(name, json.loads(note or "{}")) for name, note in drive(db, _COPIES).fetchall()]
+    notes = [(name, json.loads(note)) for name, note in drive(db, _COPIES).fetchall()]
     own = _own_schema(db)
     return tuple(SchemaCopy(name, tuple(note["later"])) for name, note in notes if note.get("of") == own)
 
@@ -85,7 +86,7 @@ def require_copy(url: str, name: str) -> None:
     engine = connect(url)
     try:
         with reading(engine) as db:
-            _find(db, name)
+            _require_copy(db, name)
     finally:
         engine.dispose()
 
@@ -102,7 +103,7 @@ def put_back(url: str, name: str, *, host: str, overwrite_newer: bool) -> ChainR
         with writing(engine, alone=True) as db, unbound(db):
             # Nothing waits for this turn, and a page may take longer to fold than a worker may hesitate.
             drive(db, "SET LOCAL idle_in_transaction_session_timeout = 0")
-            copy = _find(db, name)
+            _require_copy(db, name)
             _require_rest(db, host)
             with _within(db, name):
                 number, report = current_number(db), verify_chain(db)
@@ -110,7 +111,7 @@ def put_back(url: str, name: str, *, host: str, overwrite_newer: bool) -> ChainR
                 raise NewerLedgerError(number, known_number())
             if (last := last_seq(db)) > report.events and not overwrite_newer:
                 raise NewerLedgerError(last, report.events, "event")
-            _clear(db, copy)
+            _clear(db)
             migrate(db, up_to=number)
             for table, columns in drive(db, _COLUMNS, (name,)).fetchall():
                 if table not in {migrations.name, editions.name}:
@@ -124,12 +125,11 @@ def put_back(url: str, name: str, *, host: str, overwrite_newer: bool) -> ChainR
         engine.dispose()
 
 
-def _find(db: Connection, name: str) -> SchemaCopy:
-    there = {copy.name: copy for copy in copies(db)}
+def _require_copy(db: Connection, name: str) -> None:
+    there = [copy.name for copy in copies(db)]
     if name not in there:
         known = f"it has {', '.join(there)}" if there else "no upgrade made one"
         raise BackupError(f"{name} is no file, and no copy in the ledger's database: {known}")
-    return there[name]
 
 
 def _require_rest(db: Connection, host: str) -> None:
@@ -154,9 +154,10 @@ def _within(db: Connection, name: str) -> Iterator[None]:
     drive(db, "SELECT set_config('search_path', %s, true)", (path,))
 
 
-def _clear(db: Connection, copy: SchemaCopy) -> None:
-    """Drop the ledger's tables, those that a newer version made among them, and nobody else's."""
-    own = {*(table.name for table in CORE.sorted_tables), *copy.later, "shapes"}
+def _clear(db: Connection) -> None:
+    """Drop the ledger's tables, those that newer versions made among them, and nobody else's."""
+    own = {*(table.name for table in CORE.sorted_tables), "shapes"}
+    own.update(*(copy.later for copy in copies(db)))  # several may have had it since the copy
     for table in inspect(db).get_table_names():
         if table in own or table.startswith(VIEW_PREFIX):
             drive(db, f'DROP TABLE "{table}" CASCADE')

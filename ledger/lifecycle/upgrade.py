@@ -23,7 +23,7 @@ from ledger.lifecycle.edition import EditionRow, edition_error, every, is_outdat
 from ledger.lifecycle.migrate import current_number, known_number, migrate
 from ledger.lifecycle.migrations.m0007_editions import make_table
 from ledger.log.event_store import last_seq, read
-from ledger.view_tables import AGAIN, DIGEST_CHARS
+from ledger.view_tables import AGAIN, DIGEST_CHARS, name_indexes
 
 PAGE = 250  # events folded under one lock
 # Who waits for SQLite's lock comes next, see ledger.db.transactions; but not in an older Cardinal, nor
@@ -176,6 +176,7 @@ def prepare(db: Connection, rows: tuple[EditionRow, ...]) -> bool:
     new, there = _new_tables(rows), {*inspect(db).get_table_names()}
     left = [table for table in new if table.name in there]  # by an upgrade that others overtook
     VIEWS.drop_all(db, tables=left, checkfirst=False)
+    name_indexes(new)
     VIEWS.create_all(db, tables=new, checkfirst=False)
     row: dict[str, object] = {"version": mine().version, "state": EditionState.FOLDING, "position": 0}
     row |= {"tables": tuple(sorted(mine().tables)), "folded": _views_of(new), "at": database_now(db)}

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from redis import Redis
 from rq.serializers import JSONSerializer
+from rq.worker import WorkerStatus
 
 from bot.daemon import workers
 from bot.daemon.workers import CALLED
@@ -41,6 +42,7 @@ def test_deliveries_that_come_during_the_rest_after_a_group_are_worked_off_toget
 
     def meanwhile(rest_s: float) -> None:
         if rest_s > 0:
+            assert worker.get_state() == WorkerStatus.BUSY  # else a stop would end it at once, and lose "b"
             queues.request(redis, "ingest", "c")
 
     monkeypatch.setattr(workers, "REST_S", 60)

@@ -190,6 +190,7 @@ def test_the_web_server_wants_the_apps_key_for_its_pages_alone(
     ("given", "api", "graphql", "web"),
     [
         ("git.acme.org/api/v3/", "git.acme.org/api/v3", "git.acme.org/api/graphql", "git.acme.org"),
+        ("api.acme.org/api/v3", "api.acme.org/api/v3", "api.acme.org/api/graphql", "api.acme.org"),
         ("git.acme.org", "git.acme.org/api/v3", "git.acme.org/api/graphql", "git.acme.org"),
         ("acme.ghe.com", "api.acme.ghe.com", "api.acme.ghe.com/graphql", "acme.ghe.com"),
         ("github.com", "api.github.com", "api.github.com/graphql", "github.com"),

@@ -153,6 +153,17 @@ def test_an_owners_account_at_google_stands_in_its_file_or_beside_it(tmp_path: P
         assert (made["openai"].key, made["openai"].prices) == ("sk-open", ())
 
 
+def test_an_owners_file_names_no_account_of_the_operator(tmp_path: Path) -> None:
+    (tmp_path / "acme.json").write_text('{"type": "service_account"}')
+    lines = "CARDINAL_VERTEX_PROJECT=acme-1\nCARDINAL_VERTEX_CREDENTIALS=acme.json\n"
+    write(tmp_path, "beta", lines)
+    (tmp_path / "env").write_text(lines)
+    config = config_of(tmp_path, CARDINAL_ANTHROPIC_KEY="")
+    with pytest.raises(ConfigError, match=r"beta\.env: CARDINAL_VERTEX_CREDENTIALS are the operator's"):
+        model_keys.providers(config, "beta")
+    assert model_keys.providers(config, "acme").keys() == {"anthropic"}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -163,6 +174,15 @@ def test_an_owners_account_at_google_stands_in_its_file_or_beside_it(tmp_path: P
         (TOKEN.format("sesame"), "set CARDINAL_ALLOW_SUBSCRIPTION=true"),
         ("CARDINAL_VERTEX_PROJECT=beta-1\nCARDINAL_VERTEX_CREDENTIALS=no.json\n", "a readable JSON file"),
         ("CARDINAL_COMPATIBLE_KEY=sesame\n", "without CARDINAL_COMPATIBLE_URL: set both"),
+        (
+            "CARDINAL_VERTEX_PROJECT=b\nCARDINAL_VERTEX_CREDENTIALS=../sesame.json\n",
+            "CARDINAL_VERTEX_CREDENTIALS leads out of the home",
+        ),
+        (
+            "CARDINAL_VERTEX_PROJECT=b\nCARDINAL_VERTEX_CREDENTIALS=/etc/sesame.json\n",
+            "CARDINAL_VERTEX_CREDENTIALS leads out of the home",
+        ),
+        ("sesame+x==\n", "no setting's name before its `=`"),
         ("CARDINAL_HOME=sesame\n", "CARDINAL_HOME is not a setting that pays for models"),
         ("CARDINAL_OPENA_KEY=sesame\n", "did you mean CARDINAL_OPENAI_KEY?"),
     ],

@@ -1,8 +1,11 @@
 """Views are nothing but folded events: dropping them loses nothing, and no event can break them."""
 
 import os
+import resource
 import signal
-from collections.abc import Iterator
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -177,21 +180,26 @@ def test_views_that_depend_on_each_other_have_one_process() -> None:
     assert len(view_shares(2)) == 2
 
 
-def test_a_rebuild_that_was_killed_while_it_copied_begins_again(ledger: Engine, ledger_url: str) -> None:
+def test_a_rebuild_that_was_killed_while_it_copied_begins_again(
+    ledger: Engine, ledger_url: str, tmp_path: Path
+) -> None:
     used = UsageMetered(RUN, 0.25, 9, 9, 1, 0.5)  # would count twice
     append_legal(ledger, [board_seen(), card_seen(), run_queued(), used, *random_events(seed=6, count=300)])
     with event_store.reading(ledger) as db:
         increment = contents(db)
-    killed = Warm(die_copying, ledger_url)
+    files = {**os.environ, "TMPDIR": str(tmp_path)}
+    killed = Warm(die_copying, ledger_url, env=files)
     assert killed.wait(60) == -signal.SIGKILL
     killed.close()
     with event_store.reading(ledger) as db:
         (beside,) = (row for row in every(db) if row.state is EditionState.FOLDING)
         copied = db.scalar(text(f"SELECT count(*) FROM {VIEWS.tables['view_cards'].name}_{AGAIN}"))
         assert (contents(db), beside.position, copied) == (increment, 0, len(increment["view_cards"]))
-    Warm(partial(fold_again, parallel_from=0), ledger_url, print).finish()
+    assert [*tmp_path.glob("cardinal-rebuild-*")]
+    Warm(partial(fold_again, parallel_from=0), ledger_url, print, env=files).finish()
     with event_store.reading(ledger) as db:
         assert contents(db) == increment
+    assert not [*tmp_path.glob("cardinal-rebuild-*")], "nor does what the killed one left stay"
 
 
 def die_copying(url: str) -> None:
@@ -203,6 +211,57 @@ def die_copying(url: str) -> None:
 
     engine_event.listen(Engine, "before_cursor_execute", watch)
     fold_again(url, print, parallel_from=0)
+
+
+def fold_nowhere(url: str) -> None:
+    tempfile.tempdir = "/dev/null/nowhere"
+    fold_again(url, print, parallel_from=0)
+
+
+def fold_in_little_room(url: str) -> None:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    fold_again(url, print, parallel_from=0, processes=2)
+
+
+@pytest.mark.parametrize(
+    ("ledger_url", "fold"),
+    [("sqlite", fold_nowhere), ("postgresql", fold_nowhere), ("postgresql", fold_in_little_room)],
+    indirect=["ledger_url"],
+)
+def test_a_rebuild_without_room_for_files_is_done_by_one_process(
+    ledger: Engine, ledger_url: str, fold: Callable[[str], None]
+) -> None:
+    append_legal(ledger, [board_seen(), card_seen(), *random_events(seed=9, count=200)])
+    with event_store.writing(ledger) as db:
+        increment = contents(db)
+        db.execute(VIEWS.tables["view_cards"].delete())
+    said = Warm(fold, ledger_url).finish()
+    assert "in files below TMPDIR" in said
+    assert "Traceback" not in said
+    with event_store.reading(ledger) as db:
+        assert contents(db) == increment
+
+
+def fold_on_demand(url: str) -> None:
+    """Rebuild; after each page wait for a line."""
+
+    def page(position: int, _last: int) -> None:
+        print(position)
+        sys.stdin.readline()
+
+    fold_again(url, page)
+
+
+def test_a_rebuild_that_another_overtook_folds_once_more(ledger: Engine, ledger_url: str) -> None:
+    append_legal(ledger, [board_seen(), card_seen(), *random_events(seed=8, count=300)])
+    with event_store.reading(ledger) as db:
+        increment = contents(db)
+    first = Warm(fold_on_demand, ledger_url)  # its tables are there, and its indexes
+    first.stdout.readline()
+    Warm(fold_again, ledger_url, print).finish()
+    first.finish()
+    with event_store.reading(ledger) as db:
+        assert contents(db) == increment
 
 
 def test_every_file_of_the_folder_is_a_view() -> None:

@@ -134,6 +134,19 @@ def test_a_copy_of_an_older_version_is_put_back_and_upgraded(ledger: Engine, led
     after.dispose()
 
 
+def test_the_copy_before_two_upgrades_leaves_nothing_of_the_second(
+    ledger: Engine, ledger_url: str, later: Path, start: Callable[[Path, str], Other]
+) -> None:
+    here(ledger).append(EVENTS)
+    make_older(ledger)
+    name = upgraded(ledger_url)
+    new = start(later, ledger_url)
+    assert "to go back" in new("upgrade_with_copy")
+    assert put_back(name, ledger_url) == EVENTS
+    assert not inspect(ledger).has_table("later")
+    assert "to go back" in new("upgrade_with_copy")
+
+
 @contextmanager
 def as_stranger(ledger: Engine) -> Iterator[str]:
     """Give the ledger's address for a user of PostgreSQL who may write to its tables, and make no schema."""
@@ -211,6 +224,8 @@ def test_three_copies_are_kept_and_those_of_another_ledger_in_the_database(
         for name in (*older, same, other):
             schema_copy.make_copy(db, name)
         drive(db, f'COMMENT ON SCHEMA "{other}" IS \'{{"of": "another", "later": []}}\'')
+        drive(db, 'CREATE SCHEMA "upgrade-from-by-hand"')
+        drive(db, "COMMENT ON SCHEMA \"upgrade-from-by-hand\" IS 'of May'")
     make_older(ledger)
     name = upgraded(ledger_url)
     assert copies(ledger) == [*older[1 - KEPT :], name]
