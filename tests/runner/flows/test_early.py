@@ -1,6 +1,5 @@
 """`publish: early`: what the guards let pass stands on GitHub at each milestone, and survives the host."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +11,6 @@ from ledger.events.guard import GuardsJudged
 from ledger.events.pull import PullOpened
 from ledger.events.run import BranchPushed, RunEvent, RunRequeued, RunStopAsked
 from ledger.states import Ending
-from runner.errors import RemoteAwayError
-from runner.phases import early as early_phase
 from runner.run.log import RunLog
 from runner.run.run_spec import Authorship, Guards, RunSpec
 from runner.session import turn
@@ -27,7 +24,7 @@ from tests.runner.flows.test_travel import killed_in_its_turn
 from tests.runner.flows.test_travel import on as sharing
 from tests.runner.guards.test_guards import KEY, nothing_left, rules
 from tests.runner.phases.test_stages import LOOP, STAGES
-from tests.runner.world import BRANCH, CARD, COMMITTER, LIMITS, FileRemote, World, checks, git
+from tests.runner.world import BRANCH, CARD, COMMITTER, LIMITS, World, checks, git
 
 SECRET = [{"edit": {"path": "key.txt", "content": f"{KEY}\n"}}, {"commit": "A key"}]
 INFRA = [{"edit": {"path": "infra/a", "content": "a\n"}}, {"commit": "Infra"}]
@@ -319,11 +316,17 @@ def test_what_the_agent_commits_behind_a_judgement_is_not_pushed_with_it(world: 
     assert KEY not in repr(world.events())
 
 
-def test_a_stop_in_the_middle_of_a_push_leaves_nothing_half(world: World) -> None:
-    """GitHub took the commit; the answer never came."""
+def hanging_push(world: World) -> Path:
+    """Let the first push be taken and never answered; return the file that is there from then on."""
     flag, hook = world.root / "taken", world.origin / "hooks" / "post-receive"
     hook.write_text(f"#!/bin/sh\n[ -e {flag} ] || {{ touch {flag}; exec sleep 60; }}\n")
     hook.chmod(0o755)
+    return flag
+
+
+def test_a_stop_in_the_middle_of_a_push_leaves_nothing_half(world: World) -> None:
+    """GitHub took the commit; the answer never came."""
+    flag = hanging_push(world)
 
     class Pausing(RunLog):
         """Is asked to pause while a push hangs."""
@@ -347,9 +350,7 @@ def test_a_stop_in_the_middle_of_a_push_leaves_nothing_half(world: World) -> Non
 
 def test_a_turn_that_ends_in_the_middle_of_a_push_takes_its_own_commit_for_nobody_elses(world: World) -> None:
     """GitHub took a commit that the agent replaces; the answer never came."""
-    flag, hook = world.root / "taken", world.origin / "hooks" / "post-receive"
-    hook.write_text(f"#!/bin/sh\n[ -e {flag} ] || {{ touch {flag}; exec sleep 60; }}\n")
-    hook.chmod(0o755)
+    flag = hanging_push(world)
     better = {"run": "echo Better > first.txt && git commit -q -a --amend -m Better"}
     world.scenario(plan=[PLAN], work=[*commit("first"), *busy_until(f"[ -e {flag} ]"), better, FINISH])
     world.run(live(world))
@@ -357,39 +358,9 @@ def test_a_turn_that_ends_in_the_middle_of_a_push_takes_its_own_commit_for_nobod
     assert subjects(world) == ["Better"]
 
 
-def test_work_is_kept_while_github_is_away(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(early_phase, "MAX_LIVE_S", 0.2)
-    away = world.root / "away"
-
-    class Away(FileRemote):
-        """Gives no credentials for a while."""
-
-        def git_environment(self) -> Mapping[str, str]:
-            if away.exists():
-                raise RemoteAwayError("no answer", 0.1)
-            return {}
-
-    class Keeping(Watched):
-        """Tells the agent what was kept."""
-
-        def append(self, *events: RunEvent) -> None:
-            super().append(*events)
-            for number, _ in enumerate({it.head for it in world.of("Checkpointed")} - {world.head("main")}, 1):
-                self.tell(f"kept-{number}")
-                away.touch() if number == 1 else away.unlink(missing_ok=True)
-
-    steps = [step for it in (1, 2) for step in (*commit(f"n{it}"), *busy_until(f"[ -e .git/kept-{it} ]"))]
-    world.scenario(plan=[PLAN], work=[*steps, FINISH])
-    execute_as(world, Keeping, live(world), Away(str(world.origin)))
-    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
-    assert any("published yet: its way to GitHub" in it.text for it in world.of("Progressed"))
-    assert subjects(world) == ["On n1", "On n2"]
-
-
 def test_what_the_agent_only_looks_at_replaces_nothing_on_github(world: World) -> None:
-    seen = seen_at_work("first", "second")
     back = [{"run": "git checkout -q HEAD~1"}, {"sleep": 1}, {"run": f"git checkout -q {BRANCH}"}]
-    world.scenario(plan=[PLAN], work=[*seen, *back, FINISH])
+    world.scenario(plan=[PLAN], work=[*seen_at_work("first", "second"), *back, FINISH])
     execute_as(world, Watched, live(world))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     pushed = [event.head for event in world.of("BranchPushed")]
