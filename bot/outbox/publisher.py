@@ -39,7 +39,6 @@ TOGETHER, BEGIN_S = {"github": 5, "assist": 1, "notice": 1}, 10.0
 MAX_ATTEMPTS = 12
 MAX_BACKOFF_S = 60
 SPENDING_LANE = "github"  # assist calls models, which spend dollars, and notice calls services of others
-MAX_RETRY_AGE = timedelta(hours=24)
 SLOWED_ATTEMPTS = 7  # that an outage may use up, so that pauses grow; the rest is for other failures
 OUTAGES = (UnavailableError, TokenError)
 # GitHub may need two minutes to show a new object, or a permission that was just accepted.
@@ -209,7 +208,7 @@ def _settle(context: OutboxContext, entry: Entry, outcome: ActResult, counts: Pu
 def _try_again(context: OutboxContext, entry: Entry, error: Exception, counts: Published) -> None:
     counted = True
     wait_s = float(min(2 ** (entry.attempts - 1), MAX_BACKOFF_S))
-    if isinstance(error, OUTAGES) and context.clock() - entry.created_at < MAX_RETRY_AGE:
+    if isinstance(error, OUTAGES) and context.clock() - entry.created_at < acts.MAX_RETRY_AGE:
         counted = entry.attempts < SLOWED_ATTEMPTS  # it goes on when GitHub does
         # Without an answer the write may still land: until then nobody looks for its marker.
         wait_s = max(wait_s, liveness.IN_FLIGHT_S if error.status == 0 else 0)

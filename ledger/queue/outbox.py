@@ -114,8 +114,12 @@ _PENDING = Statement(
 )
 
 
-def put(db: Connection, draft: Draft, now: datetime, *, attempts: int = 0) -> bool:
+def put(
+    db: Connection, draft: Draft, now: datetime, *, attempts: int = 0, created_at: datetime | None = None
+) -> bool:
     """Put the draft in line; False when its key is there already. It counts as tried so many times.
+
+    It counts as made at `created_at`, or else now.
 
     Of its due time only the distance from `now` counts, which is by the same clock, whichever that is.
 
@@ -129,11 +133,8 @@ def put(db: Connection, draft: Draft, now: datetime, *, attempts: int = 0) -> bo
     elif waiting := first_row(db, Entry, _PENDING, key=draft.key):
         _replace(db, waiting, draft, due_at)
         return True
-    insert(
-        db,
-        outbox,
-        {**fields_for(outbox, draft), "due_at": due_at, **_NEW, "attempts": attempts, "created_at": now},
-    )
+    made = {"attempts": attempts, "created_at": created_at or now}
+    insert(db, outbox, {**fields_for(outbox, draft), "due_at": due_at, **_NEW, **made})
     return True
 
 

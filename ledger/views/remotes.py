@@ -54,9 +54,9 @@ def get(db: Connection, key: EntryKey) -> RemoteRow | None:
     return find(db, RemoteRow, remotes, key=key)
 
 
-def was_given_up(db: Connection, key: EntryKey) -> bool:
-    """Tell whether the act failed for good, and was not carried out since."""
-    return find(db, GivenUpRow, failures, key=key) is not None
+def given_up(db: Connection, key: EntryKey) -> GivenUpRow | None:
+    """Return the act's failure; None where it did not fail for good, or was carried out since."""
+    return find(db, GivenUpRow, failures, key=key)
 
 
 def cards_of(db: Connection, remote_id: str) -> frozenset[CardId]:

@@ -160,7 +160,7 @@ class Checkout:
     def export_apart(self, target: Path, base: str, unwanted: Sequence[str], cap_bytes: int) -> str:
         """Write a pack of HEAD as `export` does, while an agent may be at work; return the commit.
 
-        Empty, and nothing is written, where HEAD is unwanted or cannot be read.
+        Empty, and nothing is written, where HEAD is unwanted, on no branch, or cannot be read.
         """
         given = (self._workspace.layout.out, _PACK, base, " ".join(unwanted), str(cap_bytes // 512))
         ran = self._run(

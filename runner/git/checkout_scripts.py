@@ -155,6 +155,8 @@ EXPORT_APART = f"""
 file=$1/$2 base=$3
 rm -rf "$1"/apart.* "$file"
 ulimit -f "$5"
+# Off its branch the agent only looks at a commit, or is in the middle of a rebase.
+g symbolic-ref --quiet HEAD > /dev/null || exit 0
 place=$(mktemp -d "$1/apart.XXXXXX") || exit
 trap 'rm -rf "$place"' EXIT
 {_APART}

@@ -8,7 +8,7 @@ from ledger.events.guard import GuardsJudged
 from ledger.events.run import BranchPushed, Progressed
 from runner.artifacts.backend import Beat
 from runner.branch.export import export_apart, export_commit
-from runner.errors import MovedBranchError, RunnerError
+from runner.errors import CommandTimeoutError, MovedBranchError, RunnerError
 from runner.git.checkout import Checkout
 from runner.git.mirror import DiffStat
 from runner.guards.report import list_violations
@@ -19,6 +19,7 @@ from runner.session.context import RunContext
 from runner.session.stage_machine import may_edit
 from runner.text.plain import one_line
 
+MAX_LIVE_S = 60.0  # of a publication while an agent is at work: no checkpoint is made meanwhile
 _WHY_CHARS = 300
 
 
@@ -42,14 +43,21 @@ def keep_live(run: RunContext, meanwhile: Beat) -> None:
     """Keep the work while the agent is at it, and publish its commits as `publish_early` does.
 
     A copy of HEAD in the mirror is judged, and pushed by its id, whatever the agent does then. `meanwhile` is
-    called all the time, and may raise to end it.
+    called all the time, and may raise to end it. Who waits for GitHub longer than MAX_LIVE_S publishes later.
     """
     checkpoint_live(run, meanwhile)
     stage = run.stage
     if run.order.investigates or (stage is not None and not may_edit(stage)):
         return  # commits of these are thrown away
-    mirror = run.mirror.beating(meanwhile)
-    checkout = Checkout(run.workspace, mirror.path, run.order.authorship.author, meanwhile)
+    until = run.clock.monotonic() + MAX_LIVE_S
+
+    def beat() -> None:
+        meanwhile()
+        if run.clock.monotonic() > until:
+            raise CommandTimeoutError("its way to GitHub", MAX_LIVE_S)
+
+    mirror = run.mirror.beating(beat)
+    checkout = Checkout(run.workspace, mirror.path, run.order.authorship.author, beat)
     live = replace(run, mirror=mirror, checkout=checkout)
     stands = ""
     with _publishing(live) as wanted:

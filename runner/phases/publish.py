@@ -132,6 +132,11 @@ def push(run: RunContext, head: str, *, apart: bool = False) -> str:
     run.log.hold(0)  # who lost the claim pushes nothing
     if run.order.authorship.by_github:
         head = sign_on_github(run, head, apart=apart)
+    sent = run.mirror.recall(_sent(run))
+    if sent not in ("", seen(run)):  # nobody heard whether GitHub took it
+        run.mirror.fetch(run.order.base_branch)
+        if run.mirror.head(run.order.branch) == sent:
+            stand_on(run, sent)
     try:
         _push_onto_known(run, head)  # usually nothing moved since this claim fetched
     except MovedBranchError:
@@ -149,7 +154,13 @@ def _push_onto_known(run: RunContext, head: str) -> None:
     if now not in ("", head, seen(run)):
         raise MovedBranchError(run.order.branch)
     if now != head:
+        run.mirror.remember(_sent(run), head)
         run.mirror.push(head, run.order.branch, now)
+
+
+def _sent(run: RunContext) -> str:
+    """Return the mirror's name for the commit that was pushed last, whether GitHub took it or not."""
+    return f"{run.order.run_id}-sent"
 
 
 def concerns(commits: Iterable[Commit], known: Iterable[Commit], number: int) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from rules.intents.outbound import Intent
 
 FIRST_PRIORITY = 1  # the first comment tells people that something happened; later edits can wait
 PROGRESS = 3
+MAX_RETRY_AGE = timedelta(hours=24)  # as long as an entry outlasts an outage
 
 
 ACTS = Registry[Handler](
@@ -61,15 +62,17 @@ def put_intent(db: Connection, intent: Intent, now: datetime, *, again: bool = F
 def put_draft(db: Connection, wanted: Draft, now: datetime, *, again: bool = False) -> bool:
     """Put the draft in line; False when its key is there already, was carried out, or given up.
 
-    `again`: one that was given up is tried anew. It counts as tried once: whoever carries it out looks for
-    the traces of an earlier attempt outside.
+    `again`: one that was given up is tried anew. It counts as tried once, and as made before its attempts:
+    whoever carries it out looks for their traces outside.
     """
     if wanted.coalesce:
         return outbox.put(db, wanted, now)
-    given_up = remotes.was_given_up(db, wanted.key)
-    if remotes.get(db, wanted.key) is not None or (given_up and not again):
+    failure = remotes.given_up(db, wanted.key)
+    if remotes.get(db, wanted.key) is not None or (failure and not again):
         return False
-    return outbox.put(db, wanted, now, attempts=int(given_up))
+    if failure is None:
+        return outbox.put(db, wanted, now)
+    return outbox.put(db, wanted, now, attempts=1, created_at=failure.at - MAX_RETRY_AGE)
 
 
 def intent_of(entry: Entry) -> Intent:

@@ -79,6 +79,18 @@ def test_one_that_was_given_up_is_tried_anew_on_request_and_counts_as_tried(
     assert len(made(stage)) == 1
 
 
+def test_one_that_is_tried_anew_much_later_finds_the_issue_that_was_made_before(stage: Stage) -> None:
+    stage.fault(method="POST", path="/graphql", status=422, body="addProjectV2ItemById")
+    assert stage.do(wanted(stage)).given_up == 1
+    (issue,) = made(stage)
+    stage.clock.forward(3600)
+    with event_store.writing(stage.context.engine) as db:
+        assert handlers.put_intent(db, wanted(stage), stage.clock(), again=True)
+    stage.publish()
+    assert made(stage) == [issue]
+    assert columns(stage, issue) == ["Tasks"]
+
+
 def test_an_attempt_that_died_after_github_accepted_is_found_again(stage: Stage) -> None:
     stage.fault(method="POST", path="/graphql", status=502)
     stage.do(wanted(stage))

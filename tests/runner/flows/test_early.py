@@ -316,11 +316,17 @@ def test_what_the_agent_commits_behind_a_judgement_is_not_pushed_with_it(world: 
     assert KEY not in repr(world.events())
 
 
-def test_a_stop_in_the_middle_of_a_push_leaves_nothing_half(world: World) -> None:
-    """GitHub took the commit; the answer never came."""
+def hanging_push(world: World) -> Path:
+    """Let the first push be taken and never answered; return the file that is there from then on."""
     flag, hook = world.root / "taken", world.origin / "hooks" / "post-receive"
     hook.write_text(f"#!/bin/sh\n[ -e {flag} ] || {{ touch {flag}; exec sleep 60; }}\n")
     hook.chmod(0o755)
+    return flag
+
+
+def test_a_stop_in_the_middle_of_a_push_leaves_nothing_half(world: World) -> None:
+    """GitHub took the commit; the answer never came."""
+    flag = hanging_push(world)
 
     class Pausing(RunLog):
         """Is asked to pause while a push hangs."""
@@ -340,6 +346,25 @@ def test_a_stop_in_the_middle_of_a_push_leaves_nothing_half(world: World) -> Non
     world.again(order, "resumed")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert subjects(world) == ["On first", "On second"]
+
+
+def test_a_turn_that_ends_in_the_middle_of_a_push_takes_its_own_commit_for_nobody_elses(world: World) -> None:
+    """GitHub took a commit that the agent replaces; the answer never came."""
+    flag = hanging_push(world)
+    better = {"run": "echo Better > first.txt && git commit -q -a --amend -m Better"}
+    world.scenario(plan=[PLAN], work=[*commit("first"), *busy_until(f"[ -e {flag} ]"), better, FINISH])
+    world.run(live(world))
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert subjects(world) == ["Better"]
+
+
+def test_what_the_agent_only_looks_at_replaces_nothing_on_github(world: World) -> None:
+    back = [{"run": "git checkout -q HEAD~1"}, {"sleep": 1}, {"run": f"git checkout -q {BRANCH}"}]
+    world.scenario(plan=[PLAN], work=[*seen_at_work("first", "second"), *back, FINISH])
+    execute_as(world, Watched, live(world))
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    pushed = [event.head for event in world.of("BranchPushed")]
+    assert pushed[1:] == [world.head()] * len(pushed[1:])
 
 
 def test_killed_in_a_turn_it_goes_on_elsewhere_from_what_was_seen(world: World) -> None:
