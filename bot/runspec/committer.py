@@ -3,24 +3,26 @@
 from urllib.parse import urlsplit
 
 from bot.github.client import Hub
+from bot.runspec.policy_fields import COMMITTER
 from bot.system.config import Config, ConfigError
 from rules.policy.repository import RepositoryRules
 from runner.run.run_spec import Authorship, Committer, SigningKey
 
 
 def authorship_of(config: Config, hub: Hub, repository: str, rules: RepositoryRules) -> Authorship:
-    """Return the author of Cardinal's commits, the App's account, and the key.
+    """Return the author of Cardinal's commits, the App's account where GitHub makes them, and the key.
 
-    The address has the account's number: GitHub credits one without it to whoever owns the name.
+    Commits of either author are Cardinal's: a policy may change while a branch is at work.
 
     Raises ConfigError where the policy wants a key and there is none.
     Source: docs.github.com/account-and-profile/reference/email-addresses-reference (noreply; an Enterprise
     Server has its own).
     """
     host = urlsplit(hub.page_url(repository)).hostname
-    author = Committer(hub.bot_login, f"{hub.bot_id}+{hub.bot_login}@users.noreply.{host}")
-    by_github = rules.commits.sign == "github"
-    return Authorship(author, None if by_github else signing_key(config, rules), by_github)
+    account = Committer(hub.bot_login, f"{hub.bot_id}+{hub.bot_login}@users.noreply.{host}")
+    if rules.commits.sign == "github":
+        return Authorship(account, by_github=True, past=(COMMITTER,))
+    return Authorship(COMMITTER, signing_key(config, rules), past=(account,))
 
 
 def signing_key(config: Config, rules: RepositoryRules) -> SigningKey | None:

@@ -148,7 +148,7 @@ def lost_commits(run: RunContext, head: str) -> tuple[Commit, ...]:
 
     Merges, Cardinal's own commits and commits that the base has by now do not count.
     """
-    gone, committer = rebased(run, head), run.order.authorship.author
+    gone, by = rebased(run, head), run.order.authorship
     if not gone:
         return ()
     signed = set(map(_signed, gone))
@@ -160,11 +160,11 @@ def lost_commits(run: RunContext, head: str) -> tuple[Commit, ...]:
     left = Counter(_likeness(run, commit) for commit in gone) - there
     if left:
         left -= Counter(_likeness(run, commit) for commit in _new_in_base(run) if _signed(commit) in signed)
-    ours = _name(committer)
+    ours = {_name(committer) for committer in (by.author, *by.past)}
     return tuple(
         commit
         for commit in gone
-        if left[_likeness(run, commit)] and commit.author != ours and len(commit.parents) == 1
+        if left[_likeness(run, commit)] and commit.author not in ours and len(commit.parents) == 1
     )
 
 

@@ -258,12 +258,14 @@ class Briefing:
 class Authorship:
     """Author of the commits that Cardinal writes; without a `key`, they are unsigned.
 
-    `by_github`: GitHub makes the commits anew before they are pushed, and signs them.
+    `by_github`: GitHub makes the commits anew before they are pushed, and signs them. `past` are other
+    authors whose commits are Cardinal's, too.
     """
 
     author: Committer
     key: SigningKey | None = None
     by_github: bool = False
+    past: tuple[Committer, ...] = ()
 
     @property
     def committer(self) -> Committer:

@@ -1,7 +1,7 @@
 """A finished branch is put on a newer base without an agent; what people pushed is never lost."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +10,9 @@ from ledger.errors import StaleClaimError
 from ledger.events.run import CHECK
 from ledger.log import event_store
 from ledger.queue import leases
-from runner.run.run_spec import RunSpec
+from runner.run.run_spec import Authorship, Committer, RunSpec
 from runner.supervisor import execute_run
-from tests.runner.world import BRANCH, FileRemote, World, checks, git, make_world
+from tests.runner.world import BRANCH, COMMITTER, FileRemote, World, checks, git, make_world
 
 BASE = "def greet():\n    return 'hello'\n"
 
@@ -100,6 +100,14 @@ def test_what_cannot_be_rebased_stays_and_says_what_to_do(world: World, theirs: 
     assert why in ended.detail
     assert f"merge main into {BRANCH} by hand" in ended.detail
     assert "ValidationEnded" not in world.kinds()
+
+
+def test_what_cardinal_wrote_as_another_author_is_its_own_and_may_be_altered(world: World) -> None:
+    world.commit({"half.txt": "half\n", "whole.txt": "whole\n"}, BRANCH, "Both")
+    world.commit({"half.txt": "half\n"})
+    other = Authorship(COMMITTER, past=(Committer("Ann", "ann@example.org"),))
+    world.run(replace(rebasing(world), authorship=other))
+    assert str(world.ended().ending) == "succeeded", world.ended()
 
 
 def test_a_push_in_the_middle_is_not_overwritten(world: World) -> None:
