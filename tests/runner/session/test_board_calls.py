@@ -13,6 +13,7 @@ from ledger.event import Event, Recorded
 from ledger.events.related import CardLinked, CardProposed, PipelineLimited
 from ledger.events.run import Noted, PlanApproved, PlanProposed, PlanTicked, QuestionAnswered, QuestionAsked
 from ledger.events.turn import BoardToolCalled
+from ledger.events.workspace import WorkspaceTaken
 from ledger.ids import CardId, QuestionId, RunId
 from runner.agents.board_tools import (
     PLANNING,
@@ -230,6 +231,14 @@ def test_the_same_call_again_proposes_nothing_again() -> None:
     done = effect(call("create_card", **CARD), history())
     again = effect(call("create_card", **CARD), history(*done.events))
     assert again == Effect((), {"ok": True, "repeated": True})
+
+
+def test_a_report_is_taken_again_where_the_reported_work_was_lost() -> None:
+    report = call("finish", done="All of it.")
+    done = effect(report, history())
+    kept, lost = (WorkspaceTaken(ORDER.run_id, "c1", "b", 2, left_on) for left_on in ("", "a"))
+    assert effect(report, history(*done.events, kept)).reply == {"ok": True, "repeated": True}
+    assert effect(report, history(*done.events, lost)) == done
 
 
 def test_secrets_in_a_wanted_card_are_redacted() -> None:
