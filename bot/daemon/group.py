@@ -75,6 +75,7 @@ class ProcessGroup:
     _stops: int = 0  # signals that asked for a stop
     _outdated: str = ""  # the child that a newer version ended
     _pipe: tuple[int, int] = (-1, -1)
+    _looked_at: float = 0.0  # at the children's signs of life
 
     def run(self) -> None:
         """Start everything; return after SIGTERM or SIGINT, when every process is gone.
@@ -124,7 +125,6 @@ class ProcessGroup:
 
     def _wait(self, most_s: float | None) -> None:
         """Return after a signal, a word of a child, or `most_s` seconds."""
-        began = time.monotonic()
         with selectors.DefaultSelector() as selector:
             selector.register(self._pipe[0], selectors.EVENT_READ)
             if self.requests >= 0:
@@ -137,12 +137,15 @@ class ProcessGroup:
             os.read(self._pipe[0], 4096)
         if self.requests in readable:
             self._start_requested(os.read(self.requests, 4096).decode().split())
-        late = most_s is not None and time.monotonic() - began > most_s + LATE_S
-        self._hear_children(readable, late=late)
+        self._hear_children(readable, most_s)
 
-    def _hear_children(self, readable: Collection[int], *, late: bool) -> None:
-        """Note signs of life; `late`: this process was stopped, and with it maybe all."""
+    def _hear_children(self, readable: Collection[int], most_s: float | None) -> None:
+        """Note signs of life. Where the last look is longer ago than this process meant to wait, it was
+        stopped itself, wherever it was, and with it maybe all: each has its time again.
+        """
         now = time.monotonic()
+        late = most_s is not None and now - self._looked_at > most_s + LATE_S
+        self._looked_at = now
         for child in self._children:
             if child.ready_fd in readable:
                 if not os.read(child.ready_fd, 4096):
@@ -172,7 +175,7 @@ class ProcessGroup:
     def _kill_silent(self) -> None:
         """Kill those that give no sign of life any more; they start again as all do that die."""
         for child in self._children:
-            if child.pid and _silent_at(child) <= time.monotonic():
+            if child.pid and _silent_at(child) <= self._looked_at:
                 silent = f"gave no sign of life for {child.role.silent_s:.0f} s"
                 self.say(f"{child.role.name} {silent}: it is killed")
                 os.kill(child.pid, signal.SIGKILL)

@@ -16,7 +16,7 @@ from bot.scheduler.queues import QueueName
 from bot.system import config, redis
 from ledger.errors import OutdatedError
 
-SILENT_S = 1.0
+SILENT_S = 2.0
 ASKS: list[int] = []  # a pipe to the group
 
 
