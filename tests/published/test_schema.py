@@ -1,5 +1,6 @@
 """The forge's GraphQL schema is a part of the one that GitHub publishes: nothing in it is made up."""
 
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 
@@ -16,10 +17,14 @@ from graphql import (
     is_required_argument,
     is_required_input_field,
     is_specified_scalar_type,
+    parse,
+    validate,
 )
 
+from bot.github.api import project_queries, repositories
 from tests.published.court import Court
 
+OPERATION = re.compile(r"^(?:query|mutation) ", re.MULTILINE)
 Fielded = GraphQLObjectType | GraphQLInterfaceType
 
 
@@ -82,6 +87,14 @@ def _strange_inputs(kind: GraphQLInputObjectType, published: GraphQLInputObjectT
 def test_the_forges_schema_is_a_part_of_the_published_one(published: Court) -> None:
     ours = build_schema(files("forge").joinpath("schema.graphql").read_text())
     assert list(strange(ours, published.documents.schema)) == []
+
+
+def test_the_forge_understands_whatever_cardinal_may_ask() -> None:
+    ours = build_schema(files("forge").joinpath("schema.graphql").read_text())
+    texts = [text for module in (project_queries, repositories) for text in vars(module).values()]
+    asked = [text for text in texts if isinstance(text, str) and OPERATION.search(text)]
+    assert len(asked) > 30
+    assert [error.message for text in asked for error in validate(ours, parse(text))] == []
 
 
 def test_the_comparison_bites() -> None:

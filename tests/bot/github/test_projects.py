@@ -186,6 +186,7 @@ def test_columns_that_are_described_already_are_left_alone(world: World) -> None
 
 def test_a_status_update_is_edited_in_place(world: World) -> None:
     update_id = board.post_status_update(world.hub, BoardId(world.board.node_id), "1 running")
+    assert board.own_status_update(world.hub, BoardId(world.board.node_id)) == update_id
     board.edit_status_update(world.hub, update_id, "2 running", "AT_RISK")
     assert [(update.body, str(update.status)) for update in world.board.status_updates] == [
         ("2 running", "AT_RISK")
