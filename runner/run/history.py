@@ -39,6 +39,7 @@ PLANNING_TURNS = ("plan", "redirect")  # begin the names of turns that change no
 _WORK = (
     "turns", "turn", "finish", "validation", "exported", "checking", "waived", "guards", "rounds", "threads",
 )  # fmt: skip
+_REPORTS = ("finish", "findings", "thread")  # calls that say what was made
 _NEVER = datetime.max.replace(tzinfo=UTC)
 
 
@@ -58,8 +59,7 @@ class History:
     turns: dict[str, str] = field(default_factory=dict)  # turn -> newest outcome
     began_at: datetime = _NEVER
     turn_ended_at: datetime | None = None
-    calls: set[tuple[str, str]] = field(default_factory=set)
-    lost_with_work: set[tuple[str, str]] = field(default_factory=set)  # calls that say what was made
+    calls: dict[tuple[str, str], str] = field(default_factory=dict)  # session and id -> tool
     finish: dict[str, Any] | None = None
     finish_seq: int = 0
     reads: str = ""  # the commit that an investigation reads
@@ -118,7 +118,7 @@ class History:
     @property
     def open_question(self) -> Question | None:
         """The question that waits for a person, if any."""
-        return next((it for it in self.questions if it.answer is None), None)
+        return next((question for question in self.questions if question.answer is None), None)
 
     def newest(self, *subjects: Subject) -> Question | None:
         """Return the newest question about one of these."""
@@ -177,7 +177,8 @@ class History:
         self.finish = self.validation = self.exported = None
         self.checking = self.waived = ""
         self.guards, self.rounds, self.threads = Refusals(), FailedRounds(), {}
-        self.calls -= self.lost_with_work  # the agent may make them again, by the same ids
+        # The agent may report again, by the same ids.
+        self.calls = {call: tool for call, tool in self.calls.items() if tool not in _REPORTS}
         if self.plan is not None:
             self.plan.done = 0
 
@@ -272,12 +273,11 @@ class History:
 
     @_fold.register
     def _(self, event: BoardToolCalled) -> None:
-        self.calls.add(call := (event.session_id, event.call_id))
+        self.calls[(event.session_id, event.call_id)] = event.tool
         self.attached += event.tool == "attach"  # dropped ones too
-        if event.tool not in ("finish", "findings", "thread", "go_to_stage"):
+        if event.tool not in (*_REPORTS, "go_to_stage"):
             return
         given = json.loads(event.body)
-        self.lost_with_work |= {call} if event.tool != "go_to_stage" else set()
         if event.tool in ("finish", "findings"):
             self.finish, self.finish_seq = given, self.seq
         elif event.tool == "thread":

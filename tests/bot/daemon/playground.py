@@ -105,18 +105,21 @@ def _beat(folder: str, name: str, ready: Ready) -> None:
 def _say(line: str) -> None:
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
+    if line.startswith("held-1 ready"):  # the group is held up outside of its wait
+        select([], [], [], 1.3 * SILENT_S)
 
 
 def main(folder: str, *kinds: str) -> None:
     """Run a group of `kinds`, which are functions here, each noting its pids in `folder`."""
     does = {"live": _live, "refuse": _refuse, "break": _break, "lose": _lose, "ask": _ask, "rest": _rest}
-    does["beat"], group.LATE_S = _beat, 0.2
+    does["beat"] = does["held"] = _beat
+    group.LATE_S = 0.2
     ASKS[:] = os.pipe()
 
     def role(kind: str, number: int) -> ProcessRole:
         name = f"{kind}-{number}"
         do, first, rests = does[kind], number == 0, kind == "rest"
-        silent_s = SILENT_S if kind == "beat" else math.inf
+        silent_s = SILENT_S if kind in ("beat", "held") else math.inf
         run = partial(do, folder, name)
         return ProcessRole(name, run, ground=first, on_demand=rests, silent_s=silent_s)
 

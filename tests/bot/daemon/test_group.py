@@ -171,6 +171,15 @@ def test_after_a_stop_of_all_processes_each_has_its_time_again(tmp_path: Path) -
         assert process.wait(60) == 0
 
 
+def test_a_group_that_is_held_up_outside_of_its_wait_kills_nobody(tmp_path: Path) -> None:
+    with running(tmp_path, "live", "held") as process:
+        lines(process, "held-1 ready")
+        until(lambda: len(pids(tmp_path, "held-1.beats")) > 60, "it is held up no longer: 20 a second")
+        process.send_signal(signal.SIGTERM)
+        assert not [line for line in lines(process, "down") if "killed" in line]
+        assert process.wait(60) == 0
+
+
 def test_others_start_after_what_they_stand_on(tmp_path: Path) -> None:
     with running(tmp_path, "live", "live") as process:
         said = [line.split(" pid=")[0] for line in lines(process, "live-1 ready")]
