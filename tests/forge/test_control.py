@@ -14,6 +14,7 @@ from werkzeug.test import create_environ
 
 from forge.server import Forge, application
 from tests.forge.conftest import Town
+from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]
 
@@ -129,11 +130,14 @@ def test_its_routes_are_compiled_by_one_thread_before_many_ask(tmp_path: Path) -
 
 
 def test_stopping_leaves_no_thread_and_no_port(tmp_path: Path) -> None:
-    before = threading.active_count()
+    before = set(threading.enumerate())
     forge = Forge(tmp_path).start()
     assert requests.get(f"{forge.url}/rate_limit", timeout=60).status_code == 200
     forge.stop()
-    assert threading.active_count() == before
+    # The one that answered may be about to end.
+    until(lambda: set(threading.enumerate()) <= before, "all threads of the forge have ended")
+    with pytest.raises(requests.ConnectionError):
+        requests.get(f"{forge.url}/rate_limit", timeout=60)
 
 
 def test_the_command_says_where_it_is_and_stops_clean(tmp_path: Path) -> None:
