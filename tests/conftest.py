@@ -20,6 +20,7 @@ from forge.store.apps import Apps, new_key
 from ledger.lifecycle.open import open_ledger
 from tests import near
 from tests.handing_out import (  # noqa: F401 - hooks
+    pytest_collection_modifyitems,
     pytest_make_collect_report,
     pytest_runtest_makereport,
     pytest_xdist_make_scheduler,

@@ -1,6 +1,7 @@
 """How tests are handed out and what a skip is: alone here, so that tests of it import no Cardinal."""
 
 import os
+import zlib
 from collections.abc import Generator
 from functools import cache
 from pathlib import Path
@@ -34,6 +35,15 @@ def group_of(root: Path, nodeid: str) -> str:
 def _has_shared(file: Path) -> bool:
     """Tell whether the file's tests share a fixture, which each process would make anew."""
     return 'scope="module"' in file.read_text(encoding="utf-8")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mix the groups, always alike: in the order of folders all processes would wait at once, and then all
+    want the processor at once. Within a group the order stays.
+    """
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: zlib.crc32(group_of(config.rootpath, item.nodeid).encode()))
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:

@@ -18,6 +18,7 @@ from tests.house.source import ROOT, sources
 SUITES = sorted(path.parent.name for path in ROOT.glob("tests/*/__init__.py"))
 REST = {
     "hosts",
+    "browser",
     "chaos",
     "conformance",
     "containers",
@@ -86,6 +87,13 @@ def test_a_contributor_needs_no_engine_and_ci_runs_every_suite_once(tmp_path: Pa
     assert suites_in(whole) == SUITES
 
 
+def test_a_change_of_pages_is_seen_in_the_browser_before_the_push(tmp_path: Path) -> None:
+    status, asked = said(tmp_path, "scripts/test", "--changed")
+    assert status == 0
+    [chosen] = [line.split() for line in asked if "tests.changed" in line]
+    assert sorted(chosen[2:]) == sorted({*SUITES} - REST | {"browser"})
+
+
 def test_every_suite_is_run_whatever_becomes_of_one(tmp_path: Path) -> None:
     status, asked = said(tmp_path, ".ci/run", failing="tests/bot")
     assert status == 1
@@ -144,30 +152,39 @@ def test_tests_that_share_what_they_start_are_one_workers_and_others_are_anybody
     assert {name: handing_out.group_of(tmp_path, f"{name}::test_it") for name in groups} == groups
 
 
-def test_a_group_is_one_workers(tmp_path: Path) -> None:
-    test = (
-        f"def test_{{n}}():\n    open('{tmp_path}/by', 'a').write(os.environ['PYTEST_XDIST_WORKER'] + ' ')\n"
+def test_a_group_is_one_workers_and_the_rest_is_mixed_always_alike(tmp_path: Path) -> None:
+    noted = (
+        "open(os.environ['BY'], 'a').write(os.environ['PYTEST_XDIST_WORKER'] + ' ' + __file__[-4] + '{n}\\n')"
     )
-    for name in "ab":
-        file = tmp_path / f"tests/peer/test_{name}.py"
+    for name in ("peer/test_a", "peer/test_b", "rules/test_c", "rules/test_d"):
+        file = tmp_path / f"tests/{name}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text("import os\n" + "".join(test.format(n=n) for n in range(6)))
+        tests = (f"def test_{n}():\n    {noted.format(n=n)}\n" for n in range(6))
+        file.write_text("import os\n" + "".join(tests))
     plugins = ("-p", "xdist.plugin", "-p", "tests.handing_out")
-    command = (sys.executable, "-m", "pytest", *plugins, "-n2", "--import-mode=importlib", tmp_path)
+    command = (sys.executable, "-m", "pytest", *plugins, "--import-mode=importlib", "--rootdir", tmp_path)
     wanted = {"CARDINAL_TEST_WHOLE_SUITES": "peer", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    environment = {**os.environ, **wanted, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        (*command, "--rootdir", tmp_path),
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    workers = (tmp_path / "by").read_text().split()
-    assert (len(workers), len(set(workers))) == (12, 1)
+
+    def played(by: str, workers: str) -> list[list[str]]:
+        done = subprocess.run(
+            (*command, workers, tmp_path),
+            cwd=tmp_path,
+            env={**os.environ, **wanted, "PYTHONPATH": str(ROOT), "BY": str(tmp_path / by)},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return [line.split() for line in (tmp_path / by).read_text().splitlines()]
+
+    together = [(worker, test) for worker, test in played("two", "-n2") if test[0] in "ab"]
+    assert [test for _, test in together] == [f"{file}{n}" for file in "ab" for n in range(6)]
+    assert len({worker for worker, _ in together}) == 1
+    alone = [test for _, test in played("one", "-n1")]
+    others = [test for test in alone if test[0] in "cd"]
+    assert sorted(others) == [f"{file}{n}" for file in "cd" for n in range(6)] != others
+    assert alone == [test for _, test in played("again", "-n1")]
 
 
 def marks() -> Iterator[tuple[str, ast.AST]]:
