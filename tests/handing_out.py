@@ -40,10 +40,15 @@ def _has_shared(file: Path) -> bool:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mix the groups, always alike: in the order of folders all processes would wait at once, and then all
-    want the processor at once. Within a group the order stays.
+    want the processor at once. Whole files and suites come first, since they last; their order stays.
     """
+
+    def place(item: pytest.Item) -> tuple[bool, int]:
+        group = group_of(config.rootpath, item.nodeid)
+        return group == item.nodeid, zlib.crc32(group.encode())
+
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: zlib.crc32(group_of(config.rootpath, item.nodeid).encode()))
+        items.sort(key=place)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
