@@ -387,12 +387,14 @@ def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
         db.execute(runs.update().where(mine).values(column=renamed_in(runs.c.column, now)))
 
 
+_IN_LINE = (runs.c.card_id == bindparam("of")) & _QUEUED
+_RANK = Statement(runs.update().where(_IN_LINE).values(rank=bindparam("place")))
+
+
 @fold.on(ColumnRanked)
 def _ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
     if event.order:
-        waiting = (runs.c.card_id == bindparam("of")) & _QUEUED
-        ranked = runs.update().where(waiting).values(rank=bindparam("place"))
-        db.execute(ranked, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
+        _RANK.run_all(db, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
 
 
 def _set(db: Connection, event: happened.RunEvent, **values: object) -> None:
