@@ -16,6 +16,7 @@ C = TypeVar("C", bound=StrEnum)
 
 # SQLite makes a key its rowid only when it is declared INTEGER; PostgreSQL's INTEGER would end at 2**31.
 Serial = BigInteger().with_variant(Integer(), "sqlite")
+_NOTHING = "[]"  # as `json.dumps` writes it: most lists are empty
 
 
 def stamp(moment: datetime) -> str:
@@ -63,7 +64,8 @@ class TextColumn(TypeDecorator[T]):
         return lambda value: None if value is None else self.write(value)
 
     def result_processor(self, _dialect: Dialect, _coltype: object) -> Callable[[Any], T | None] | None:
-        return lambda text: None if text is None else self.read(text)
+        read = self.read  # looked up once: it is called for most columns of every row
+        return lambda text: None if text is None else read(text)
 
 
 class Moment(TextColumn[datetime]):
@@ -104,7 +106,7 @@ class Texts(TextColumn[tuple[str, ...]]):
         return json.dumps(value)
 
     def read(self, text: str) -> tuple[str, ...]:
-        return tuple(json.loads(text))
+        return () if text == _NOTHING else tuple(json.loads(text))
 
 
 class Parts(TextColumn[tuple[Any, ...]]):
@@ -120,7 +122,7 @@ class Parts(TextColumn[tuple[Any, ...]]):
         return json.dumps([asdict(part) for part in value])
 
     def read(self, text: str) -> tuple[Any, ...]:
-        return tuple(self.part(**part) for part in json.loads(text))
+        return () if text == _NOTHING else tuple(self.part(**part) for part in json.loads(text))
 
 
 class EnumText(TextColumn[C]):
@@ -131,9 +133,10 @@ class EnumText(TextColumn[C]):
     def __init__(self, choices: type[C]) -> None:
         super().__init__()
         self.choices = choices
+        self._by_text = {str(choice): choice for choice in choices}
 
     def write(self, value: C) -> str:
         return str(value)
 
     def read(self, text: str) -> C:
-        return self.choices(text)
+        return self._by_text.get(text) or self.choices(text)
