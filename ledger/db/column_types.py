@@ -16,7 +16,6 @@ C = TypeVar("C", bound=StrEnum)
 
 # SQLite makes a key its rowid only when it is declared INTEGER; PostgreSQL's INTEGER would end at 2**31.
 Serial = BigInteger().with_variant(Integer(), "sqlite")
-_NOTHING = "[]"  # as `json.dumps` writes it: most lists are empty
 
 
 def stamp(moment: datetime) -> str:
@@ -97,6 +96,16 @@ class Prose(TextColumn[str]):
         return None  # read as it is: ten thousand calls for nothing are felt
 
 
+@lru_cache(maxsize=64)  # the same boards and plans are read again and again, and most lists are empty
+def _texts(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
+
+
+@lru_cache(maxsize=64)
+def _parts(part: type[Any], text: str) -> tuple[Any, ...]:
+    return tuple(part(**fields) for fields in json.loads(text))
+
+
 class Texts(TextColumn[tuple[str, ...]]):
     """A tuple of texts, kept as a JSON list in ASCII."""
 
@@ -106,7 +115,7 @@ class Texts(TextColumn[tuple[str, ...]]):
         return json.dumps(value)
 
     def read(self, text: str) -> tuple[str, ...]:
-        return () if text == _NOTHING else tuple(json.loads(text))
+        return _texts(text)
 
 
 class Parts(TextColumn[tuple[Any, ...]]):
@@ -122,7 +131,7 @@ class Parts(TextColumn[tuple[Any, ...]]):
         return json.dumps([asdict(part) for part in value])
 
     def read(self, text: str) -> tuple[Any, ...]:
-        return () if text == _NOTHING else tuple(self.part(**part) for part in json.loads(text))
+        return _parts(self.part, text)
 
 
 class EnumText(TextColumn[C]):

@@ -73,7 +73,7 @@ def names_of_anything(files: Iterable[Source]) -> Iterator[str]:
 
 
 def banned_functions(files: Iterable[Source]) -> Iterator[str]:
-    for source in with_words(files, (rf"(def|class)\s+_*{name}" for name in BANNED_FUNCTIONS)):
+    for source in with_words(files, [rf"\b(def|class)\s+_*({'|'.join(BANNED_FUNCTIONS)})_*\b"]):
         for name, node in source.named():
             is_row = name.strip("_") == "settle" and source.path.startswith(OF_QUEUES)
             if name.strip("_") in BANNED_FUNCTIONS and not is_row:
@@ -89,9 +89,8 @@ def other_bounds(files: Iterable[Source]) -> Iterator[str]:
 def clauses_with_what(files: Iterable[Source]) -> Iterator[str]:
     """Yield every docstring with the word; names in backticks do not count."""
     for source in files:
-        for node in source.nodes():
-            documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-            text = (documented and ast.get_docstring(node, clean=False)) or ""
+        for node in (source.tree, *(node for _, node in source.named())):
+            text = ast.get_docstring(node, clean=False) or ""
             if re.search(r"\bwhat\b(?!`)", text, re.IGNORECASE):
                 yield f"{source.path}:{getattr(node, 'lineno', 1)}"
 
