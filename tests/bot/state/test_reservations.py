@@ -180,7 +180,11 @@ SCARCE = policy("usd_total: 12, usd_per_card: 3, usd_per_person: 5, usd_per_day:
 DEAREST_USD = 0.4  # of one call
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("ledger_url", "seed"),
+    [*(("sqlite", seed) for seed in range(3)), ("postgresql", 0)],
+    indirect=["ledger_url"],
+)
 def test_whatever_happens_no_limit_is_passed_by_more_than_the_call_under_way(
     ledger: Engine, seed: int
 ) -> None:
