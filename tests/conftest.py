@@ -23,8 +23,8 @@ from tests.handing_out import (  # noqa: F401 - hooks
     pytest_runtest_makereport,
     pytest_xdist_make_scheduler,
 )
-from tests.published import coverage
 from tests.postgresql import Databases
+from tests.published import coverage
 from tests.published.court import Court
 
 TESTS = Path(__file__).parent

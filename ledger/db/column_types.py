@@ -125,7 +125,7 @@ class Parts(TextColumn[tuple[Any, ...]]):
 
     def __init__(self, part: type[Any]) -> None:
         super().__init__()
-        self.part = part
+        self.part: Any = part
 
     def write(self, value: tuple[Any, ...]) -> str:
         return json.dumps([asdict(part) for part in value])

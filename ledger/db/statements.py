@@ -136,15 +136,17 @@ def statement(build: Callable[..., Built]) -> Statement:
 
 def make_tables(db: Connection, tables: Iterable[Table]) -> None:
     """Make the tables with their indexes; none of them may be there."""
+    kind: Any = type(db.dialect)
     for table in tables:
-        for sql in _making(table, tuple(index.name for index in table.indexes), type(db.dialect)):
+        for sql in _making(table, tuple(index.name for index in table.indexes), kind):
             db.exec_driver_sql(sql)
 
 
 @cache
 def _making(table: Table, _indexes: tuple[str | None, ...], dialect: type[Dialect]) -> tuple[str, ...]:
-    made = (CreateTable(table), *map(CreateIndex, table.indexes))
-    return tuple(str(it.compile(dialect=dialect())) for it in made)
+    made = [CreateTable(table).compile(dialect=dialect())]
+    made += [CreateIndex(index).compile(dialect=dialect()) for index in table.indexes]
+    return tuple(map(str, made))
 
 
 def _compile(built: Built, sets: Sequence[str], more: str, dialect: Dialect) -> _Compiled:

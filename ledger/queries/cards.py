@@ -103,7 +103,7 @@ def out_of_place(
 
 @cache
 def _out_of_place(legal: tuple[tuple[CardState, ...], ...]) -> Statement:
-    """Select the cards of `out_of_place`; `legal` are the states of each column, whose name is a parameter."""
+    """Select the cards of `out_of_place`; `legal` has the states of each column, a parameter names it."""
     wrong = (
         and_(cards.c.column == bindparam(f"column_{at}"), *(cards.c.state != state for state in states))
         for at, states in enumerate(legal)

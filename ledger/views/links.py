@@ -249,8 +249,10 @@ def _step_queries(count: int) -> tuple[Statement, Statement]:
     joined = joined.join(part, part.c.card_id == parents.c.card_id)
     waits = and_(runs.c.state == RunState.QUEUED, waits_by_policy(), _to_do(part))
     of_parts = select(*home, part.c.repository, part.c.number).select_from(joined).where(some, waits)
-    of_links, of_parts = (it.order_by(*it.selected_columns) for it in (of_links, of_parts))
-    return Statement(of_links), Statement(of_parts)
+    return (
+        Statement(of_links.order_by(*of_links.selected_columns)),
+        Statement(of_parts.order_by(*of_parts.selected_columns)),
+    )
 
 
 def _holds() -> ColumnElement[bool]:

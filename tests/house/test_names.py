@@ -212,7 +212,9 @@ HOW_STARTED = "cardinal up"  # or `cardinal try`: bot/system/program.py knows it
 def sentences_with(literal: str, files: Iterable[Source]) -> Iterator[str]:
     """Yield every text of the files that has it; docstrings speak to developers, or are help."""
     for source in files:
-        described = (it for it in source.nodes() if isinstance(it, ast.Module | ast.ClassDef | ast.FunctionDef))
+        described = (
+            it for it in source.nodes() if isinstance(it, ast.Module | ast.ClassDef | ast.FunctionDef)
+        )
         docs = {id(it.body[0].value) for it in described if it.body and isinstance(it.body[0], ast.Expr)}
         for node in source.nodes():
             text = node.value if isinstance(node, ast.Constant) and id(node) not in docs else ""

@@ -25,9 +25,6 @@ def altering(sql: str) -> Callable[[Engine], None]:
     return alter
 
 
-
-
-
 @pytest.mark.parametrize(
     ("alter", "again"),
     [

@@ -40,7 +40,9 @@ def ask_for_the_time(engine: Engine) -> None:
         database_now(db)
 
 
-def test_a_silent_server_is_noticed_and_the_turn_of_who_vanished_goes_to_the_next(postgresql_ledger: str) -> None:
+def test_a_silent_server_is_noticed_and_the_turn_of_who_vanished_goes_to_the_next(
+    postgresql_ledger: str,
+) -> None:
     other = open_ledger(postgresql_ledger)
     waited: list[float] = []
 
