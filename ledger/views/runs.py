@@ -168,6 +168,9 @@ _SERIAL = Statement(select(func.max(runs.c.serial)))
 _BY_HOST = Statement(select(runs.c.host, func.count()).where(_HELD).group_by(runs.c.host))
 _ALL_HELD = Statement(pick(RunRow, runs).where(_HELD).order_by(runs.c.serial))
 _ALL_PARKED = Statement(pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
+_RANK = Statement(
+    runs.update().where(runs.c.card_id == bindparam("of"), _QUEUED).values(rank=bindparam("place"))
+)
 
 
 @statement
@@ -385,10 +388,6 @@ def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
     if now := {column.before: column.after for column in event.renamed}:
         mine = (runs.c.board_id == event.board_id) & runs.c.column.in_(tuple(now))
         db.execute(runs.update().where(mine).values(column=renamed_in(runs.c.column, now)))
-
-
-_IN_LINE = (runs.c.card_id == bindparam("of")) & _QUEUED
-_RANK = Statement(runs.update().where(_IN_LINE).values(rank=bindparam("place")))
 
 
 @fold.on(ColumnRanked)
