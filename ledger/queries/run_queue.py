@@ -18,6 +18,7 @@ from sqlalchemy import (
     or_,
     select,
     text,
+    true,
 )
 
 from ledger.db.clock import database_now
@@ -163,8 +164,8 @@ def _free(board_id: Any, column: Any, most: Any) -> Select[Any]:
 @cache
 def _elsewhere(columns: tuple[str, ...]) -> Statement:
     """Select the runs that `free_elsewhere` returns; `columns` names a parameter for each column."""
-    named = runs.c.column.not_in([bindparam(name, type_=runs.c.column.type) for name in columns])
-    query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), or_(named, ~_stands()))
+    others = and_(true(), *(runs.c.column != bindparam(name) for name in columns))
+    query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), or_(others, ~_stands()))
     query = query.where(runs.c.board_id == bindparam("board_id"))
     return Statement(query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(bindparam("most")))
 
