@@ -17,7 +17,6 @@ from sqlalchemy import create_engine, make_url, text
 from bot.github.transport import Wire
 from forge.server import Forge
 from forge.store.apps import Apps, new_key
-from ledger.lifecycle.open import open_ledger
 from tests import near
 from tests.handing_out import (  # noqa: F401 - hooks
     pytest_collection_modifyitems,
@@ -25,6 +24,7 @@ from tests.handing_out import (  # noqa: F401 - hooks
     pytest_runtest_makereport,
     pytest_xdist_make_scheduler,
 )
+from tests.postgresql import Databases
 from tests.published import coverage
 from tests.published.court import Court
 
@@ -94,28 +94,17 @@ def postgresql_schema(postgresql_url: str) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def postgresql_template(postgresql_url: str) -> str:
-    """Return the name of a database with an empty ledger, to be copied: migrations cost seven times more."""
-    name = f"template_{uuid4().hex}"
-    server = create_engine(postgresql_url, isolation_level="AUTOCOMMIT")
-    with server.connect() as db:
-        db.execute(text(f"CREATE DATABASE {name}"))
-    server.dispose()
-    open_ledger(make_url(postgresql_url).set(database=name).render_as_string(False)).dispose()
-    return name
+def postgresql_databases(postgresql_url: str) -> Databases:
+    """Return the server's databases with a ledger without events."""
+    return Databases(postgresql_url)
 
 
 @pytest.fixture
-def postgresql_ledger(postgresql_url: str, postgresql_template: str) -> Iterator[str]:
+def postgresql_ledger(postgresql_databases: Databases) -> Iterator[str]:
     """Return the address of a database in PostgreSQL with a ledger without events."""
-    name = f"test_{uuid4().hex}"
-    server = create_engine(postgresql_url, isolation_level="AUTOCOMMIT")
-    with server.connect() as db:
-        db.execute(text(f"CREATE DATABASE {name} TEMPLATE {postgresql_template} STRATEGY FILE_COPY"))
-    yield make_url(postgresql_url).set(database=name).render_as_string(False)
-    with server.connect() as db:
-        db.execute(text(f"DROP DATABASE {name} WITH (FORCE)"))
-    server.dispose()
+    name = postgresql_databases.take()
+    yield postgresql_databases.address(name)
+    postgresql_databases.give_back(name)
 
 
 def pytest_sessionfinish() -> None:

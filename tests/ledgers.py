@@ -6,11 +6,25 @@ from collections.abc import Callable
 from datetime import datetime
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Engine, make_url
 
 from ledger.db.clock import CLOCK
 from ledger.lifecycle.open import open_ledger
+
+
+class _Compiled(dict[tuple[Any, ...], Any]):
+    """What SQLAlchemy compiled, for all ledgers of a kind of database: each engine would compile it anew."""
+
+    def get(self, key: tuple[Any, ...], default: Any = None) -> Any:
+        return super().get((key[0].name, *key[1:]), default)
+
+    def __setitem__(self, key: tuple[Any, ...], compiled: Any) -> None:
+        super().__setitem__((key[0].name, *key[1:]), compiled)
+
+
+_COMPILED = _Compiled()
 
 
 @cache
@@ -26,7 +40,9 @@ def new_ledger(url: str) -> Engine:
     if place.get_backend_name() == "sqlite" and not (path := Path(str(place.database))).exists():
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(f"{_template().name}/ledger.db", path)
-    return open_ledger(url, durable=False)
+    engine = open_ledger(url, durable=False)
+    engine.update_execution_options(compiled_cache=_COMPILED)
+    return engine
 
 
 class Hand:

@@ -63,7 +63,8 @@ class TextColumn(TypeDecorator[T]):
         return lambda value: None if value is None else self.write(value)
 
     def result_processor(self, _dialect: Dialect, _coltype: object) -> Callable[[Any], T | None] | None:
-        return lambda text: None if text is None else self.read(text)
+        read = self.read  # looked up once: it is called for most columns of every row
+        return lambda text: None if text is None else read(text)
 
 
 class Moment(TextColumn[datetime]):
@@ -95,6 +96,16 @@ class Prose(TextColumn[str]):
         return None  # read as it is: ten thousand calls for nothing are felt
 
 
+@lru_cache(maxsize=64)  # the same boards and plans are read again and again, and most lists are empty
+def _texts(text: str) -> tuple[str, ...]:
+    return tuple(json.loads(text))
+
+
+@lru_cache(maxsize=64)
+def _parts(part: type[Any], text: str) -> tuple[Any, ...]:
+    return tuple(part(**fields) for fields in json.loads(text))
+
+
 class Texts(TextColumn[tuple[str, ...]]):
     """A tuple of texts, kept as a JSON list in ASCII."""
 
@@ -104,7 +115,7 @@ class Texts(TextColumn[tuple[str, ...]]):
         return json.dumps(value)
 
     def read(self, text: str) -> tuple[str, ...]:
-        return tuple(json.loads(text))
+        return _texts(text)
 
 
 class Parts(TextColumn[tuple[Any, ...]]):
@@ -114,13 +125,13 @@ class Parts(TextColumn[tuple[Any, ...]]):
 
     def __init__(self, part: type[Any]) -> None:
         super().__init__()
-        self.part = part
+        self.part: Any = part
 
     def write(self, value: tuple[Any, ...]) -> str:
         return json.dumps([asdict(part) for part in value])
 
     def read(self, text: str) -> tuple[Any, ...]:
-        return tuple(self.part(**part) for part in json.loads(text))
+        return _parts(self.part, text)
 
 
 class EnumText(TextColumn[C]):
@@ -131,9 +142,10 @@ class EnumText(TextColumn[C]):
     def __init__(self, choices: type[C]) -> None:
         super().__init__()
         self.choices = choices
+        self._by_text = {str(choice): choice for choice in choices}
 
     def write(self, value: C) -> str:
         return str(value)
 
     def read(self, text: str) -> C:
-        return self.choices(text)
+        return self._by_text.get(text) or self.choices(text)

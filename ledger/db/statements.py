@@ -6,11 +6,13 @@ up, makes a context and a result for it, and compiles it anew for each engine.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from inspect import signature
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Dialect, Insert, Select, Update, bindparam
+from sqlalchemy import Connection, Delete, Dialect, Insert, Select, Table, Update, bindparam
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeEngine
 
@@ -130,6 +132,21 @@ class Statement:
 def statement(build: Callable[..., Built]) -> Statement:
     """Return the statement that `build` makes of parameters named as its own."""
     return Statement(build(*map(bindparam, signature(build).parameters)))
+
+
+def make_tables(db: Connection, tables: Iterable[Table]) -> None:
+    """Make the tables with their indexes; none of them may be there."""
+    kind: Any = type(db.dialect)
+    for table in tables:
+        for sql in _making(table, tuple(index.name for index in table.indexes), kind):
+            db.exec_driver_sql(sql)
+
+
+@cache
+def _making(table: Table, _indexes: tuple[str | None, ...], dialect: type[Dialect]) -> tuple[str, ...]:
+    made = [CreateTable(table).compile(dialect=dialect())]
+    made += [CreateIndex(index).compile(dialect=dialect()) for index in table.indexes]
+    return tuple(map(str, made))
 
 
 def _compile(built: Built, sets: Sequence[str], more: str, dialect: Dialect) -> _Compiled:

@@ -192,9 +192,7 @@ def close_idle(engine: Engine) -> None:
 def _writing(engine: Engine, *locks: int) -> Iterator[Connection]:
     # Whoever waited for the lock must see what the one before wrote, whatever the server's default is.
     with engine.connect().execution_options(isolation_level="READ COMMITTED") as db, db.begin():
-        drive(db, _LIMITS)
-        for key in locks:
-            drive(db, f"SELECT pg_advisory_xact_lock({key})")
+        drive(db, ", ".join((_LIMITS, *(f"pg_advisory_xact_lock({key})" for key in locks))))  # in their order
         _guard(engine, db)
         with _held():
             yield db

@@ -7,14 +7,14 @@ from hashlib import sha256
 from importlib.metadata import version
 from typing import Any
 
-from sqlalchemy import Connection, Select, inspect, select
+from sqlalchemy import Connection, Select, select
 
 from ledger import codec, views
 from ledger.db.rows import listed
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS, EditionState, editions
 from ledger.errors import OlderLedgerError, OutdatedError
-from ledger.lifecycle.migrate import current_number, known_number, steps
+from ledger.lifecycle.migrate import current_number, has_table, known_number, steps
 from ledger.log.event_store import last_seq
 from ledger.view_tables import AGAIN, folds_again
 
@@ -68,7 +68,7 @@ def mine() -> Edition:
 
 def every(db: Connection) -> tuple[EditionRow, ...]:
     """Return the editions that the ledger knows, the newest step last; none before there were any."""
-    if not inspect(db).has_table(editions.name):
+    if not has_table(db, editions):
         return ()
     return listed(db, EditionRow, editions, "at")
 

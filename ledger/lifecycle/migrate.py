@@ -7,10 +7,18 @@ from datetime import UTC, datetime
 from functools import cache
 from typing import cast
 
-from sqlalchemy import Connection, func, inspect, select
+from sqlalchemy import Connection, Table, func, select
 
+from ledger.db.statements import Statement, drive
 from ledger.db.tables import migrations
 from ledger.lifecycle import migrations as folder
+
+_NUMBER = Statement(select(func.max(migrations.c.number)))
+# SQLAlchemy's inspector takes longer for it than all else of an opening.
+_TABLES = {
+    "sqlite": "SELECT count(*) FROM sqlite_master WHERE name = ?",
+    "postgresql": "SELECT count(to_regclass(%s))",
+}
 
 
 @cache
@@ -31,9 +39,12 @@ def known_number() -> int:
 
 def current_number(db: Connection) -> int:
     """Return the number of the newest migration that the ledger has had; 0 for an empty database."""
-    if not inspect(db).has_table(migrations.name):
-        return 0
-    return db.scalar(select(func.coalesce(func.max(migrations.c.number), 0))) or 0
+    return (_NUMBER.scalar(db, {}) or 0) if has_table(db, migrations) else 0
+
+
+def has_table(db: Connection, table: Table) -> bool:
+    """Return whether the database has the table."""
+    return bool(drive(db, _TABLES[db.dialect.name], (table.name,)).fetchone()[0])
 
 
 def migrate(db: Connection, *, up_to: int | None = None) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError
 from ledger import codec, views
 from ledger.db.clock import database_now
 from ledger.db.rows import change
-from ledger.db.statements import Statement
+from ledger.db.statements import Statement, make_tables
 from ledger.db.tables import VIEWS, editions
 from ledger.db.transactions import beside, reading, writing
 from ledger.lifecycle.edition import every, mine, own_edition
@@ -138,7 +138,7 @@ def _fold(url: str, file: Path, names: frozenset[str], until: int) -> Iterator[i
     after = 0
     try:
         with writing(own) as db:
-            VIEWS.create_all(db, checkfirst=False)
+            make_tables(db, VIEWS.tables.values())
         while after < until:
             with reading(engine) as db:
                 page = read_kinds(db, kinds, after=after, until=until, limit=PAGE)

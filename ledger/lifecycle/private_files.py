@@ -2,7 +2,6 @@
 
 import os
 import stat
-from itertools import takewhile
 from pathlib import Path
 
 FILE_MODE, FOLDER_MODE = 0o600, 0o700
@@ -10,9 +9,9 @@ FILE_MODE, FOLDER_MODE = 0o600, 0o700
 
 def make_folder(folder: Path) -> None:
     """Make the folder and those above it that are missing, for this user alone; raises OSError."""
-    missing = takewhile(lambda path: not path.exists(), (folder, *folder.parents))
-    for path in reversed([*missing]):
-        path.mkdir(mode=FOLDER_MODE, exist_ok=True)  # with `parents` those above would be for everybody
+    if not folder.exists():
+        make_folder(folder.parent)
+        folder.mkdir(mode=FOLDER_MODE, exist_ok=True)  # with `parents` those above would be for everybody
 
 
 def make_file(path: Path) -> None:

@@ -3,6 +3,7 @@
 from sqlalchemy import Connection, Engine
 
 from ledger import views
+from ledger.db.statements import drive, make_tables
 from ledger.db.tables import VIEWS
 from ledger.db.transactions import writing
 from ledger.log.event_store import read
@@ -19,8 +20,9 @@ def rebuild(engine: Engine) -> int:
 def refold(db: Connection) -> int:
     """Rebuild as `rebuild` does, inside the caller's transaction."""
     views.parts()  # their import declares the tables
-    VIEWS.drop_all(db)
-    VIEWS.create_all(db, checkfirst=False)
+    for table in VIEWS.tables.values():
+        drive(db, f'DROP TABLE IF EXISTS "{table.name}"')
+    make_tables(db, VIEWS.tables.values())
     seq = folded = 0
     while page := read(db, after=seq, limit=PAGE):
         views.fold_all(db, page)

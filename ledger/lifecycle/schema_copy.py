@@ -17,7 +17,7 @@ from ledger.db.tables import CORE, VIEW_PREFIX, editions, migrations
 from ledger.db.tables import hosts as hosts_table
 from ledger.db.transactions import reading, writing
 from ledger.errors import BackupError, NewerLedgerError
-from ledger.lifecycle.migrate import current_number, known_number, migrate
+from ledger.lifecycle.migrate import current_number, has_table, known_number, migrate
 from ledger.lifecycle.open import connect
 from ledger.lifecycle.upgrade import take_over_restored
 from ledger.log.event_store import last_seq
@@ -134,7 +134,7 @@ def _require_copy(db: Connection, name: str) -> None:
 
 def _require_rest(db: Connection, host: str) -> None:
     """Raise BackupError where another host works on the ledger; this one's programs are stopped."""
-    if not inspect(db).has_table(hosts_table.name):
+    if not has_table(db, hosts_table):
         return
     known = known_hosts(db)
     if alive := [row.name for row in known.rows if row.name != host and known.is_alive(row)]:

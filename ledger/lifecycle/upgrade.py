@@ -15,7 +15,7 @@ from ledger import views
 from ledger.db.clock import database_now
 from ledger.db.rows import change, drop, keep
 from ledger.db.silence import unbound
-from ledger.db.statements import drive
+from ledger.db.statements import drive, make_tables
 from ledger.db.tables import VIEW_PREFIX, VIEWS, EditionState, editions
 from ledger.db.transactions import beside, reading, writing
 from ledger.errors import NewerLedgerError
@@ -177,7 +177,7 @@ def prepare(db: Connection, rows: tuple[EditionRow, ...]) -> bool:
     left = [table for table in new if table.name in there]  # by an upgrade that others overtook
     VIEWS.drop_all(db, tables=left, checkfirst=False)
     name_indexes(new)
-    VIEWS.create_all(db, tables=new, checkfirst=False)
+    make_tables(db, new)
     row: dict[str, object] = {"version": mine().version, "state": EditionState.FOLDING, "position": 0}
     row |= {"tables": tuple(sorted(mine().tables)), "folded": _views_of(new), "at": database_now(db)}
     keep(db, editions, {"digest": mine().digest}, row)

@@ -1,12 +1,12 @@
 """Queries over all cards of a board: lists, columns, counts and repositories."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Select, Text, and_, false, func, or_, select, type_coerce
+from sqlalchemy import Connection, Select, Text, and_, bindparam, false, func, or_, select, type_coerce
 
-from ledger.db.statements import statement
+from ledger.db.statements import Statement, statement
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queries.card_filter import ALL, FROM, NEED, CardFilter, asked_for
 from ledger.states import CardState
@@ -96,11 +96,20 @@ def out_of_place(
     db: Connection, board_id: BoardId, legal: Mapping[str, tuple[CardState, ...]], limit: int
 ) -> tuple[CardId, ...]:
     """Return cards of the board whose state is none of those that their column is said to have."""
-    wrong = (and_(cards.c.column == name, cards.c.state.not_in(states)) for name, states in legal.items())
-    here = select(cards.c.card_id).where(
-        cards.c.board_id == board_id, ~cards.c.archived, or_(false(), *wrong)
+    query, names = _out_of_place(tuple(legal.values())), {f"column_{at}": it for at, it in enumerate(legal)}
+    rows = query.all(db, {"board_id": board_id, "most": limit, **names})
+    return tuple([card_id for (card_id,) in rows])
+
+
+@cache
+def _out_of_place(legal: tuple[tuple[CardState, ...], ...]) -> Statement:
+    """Select the cards of `out_of_place`; `legal` has the states of each column, a parameter names it."""
+    wrong = (
+        and_(cards.c.column == bindparam(f"column_{at}"), *(cards.c.state != state for state in states))
+        for at, states in enumerate(legal)
     )
-    return tuple(CardId(card_id) for card_id in db.scalars(here.order_by(cards.c.card_id).limit(limit)))
+    here = (cards.c.board_id == bindparam("board_id")) & ~cards.c.archived & or_(false(), *wrong)
+    return Statement(select(cards.c.card_id).where(here).order_by(cards.c.card_id).limit(bindparam("most")))
 
 
 def repositories_of(db: Connection, board_id: BoardId) -> tuple[str, ...]:

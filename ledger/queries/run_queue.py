@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Select,
     and_,
     bindparam,
     case,
@@ -16,11 +18,12 @@ from sqlalchemy import (
     or_,
     select,
     text,
+    true,
 )
 
 from ledger.db.clock import database_now
 from ledger.db.rows import all_rows, pick
-from ledger.db.statements import Statement
+from ledger.db.statements import Statement, statement
 from ledger.db.tables import refresh_requests
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId, RunId
@@ -44,9 +47,7 @@ def free(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[Qu
 
     A run whose card stands elsewhere is not in it.
     """
-    query = pick(QueuedRow, runs).where(_QUEUED, runs.c.board_id == board_id, runs.c.column == column)
-    order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
-    return all_rows(db, QueuedRow, query.where(_stands(), _waits_for_none()).order_by(*order).limit(limit))
+    return all_rows(db, QueuedRow, _free, board_id=board_id, column=column, most=limit)
 
 
 class QueuedCard(NamedTuple):
@@ -84,15 +85,13 @@ def free_elsewhere(
     db: Connection, board_id: BoardId, columns: Iterable[str], limit: int
 ) -> tuple[QueuedRow, ...]:
     """Return runs of other columns, and those whose card left their column; by column, place and age."""
-    query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), runs.c.board_id == board_id)
-    query = query.where(or_(runs.c.column.not_in(tuple(columns)), ~_stands()))
-    return all_rows(db, QueuedRow, query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(limit))
+    named = {f"column_{place}": name for place, name in enumerate(columns)}
+    return all_rows(db, QueuedRow, _elsewhere(tuple(named)), board_id=board_id, most=limit, **named)
 
 
 def checks(db: Connection, board_id: BoardId, limit: int) -> tuple[QueuedRow, ...]:
     """Return the queued runs that only check, the oldest first: no column's queue and no issue holds them."""
-    query = pick(QueuedRow, runs).where(_QUEUED, runs.c.kind == CHECK, runs.c.board_id == board_id)
-    return all_rows(db, QueuedRow, query.order_by(runs.c.serial).limit(limit))
+    return all_rows(db, QueuedRow, _checks, board_id=board_id, most=limit)
 
 
 def queue_place(db: Connection, run_id: RunId) -> int:
@@ -153,6 +152,28 @@ def _ahead() -> Any:
 
 
 _PLACE = Statement(_ahead())
+
+
+@statement
+def _free(board_id: Any, column: Any, most: Any) -> Select[Any]:
+    query = pick(QueuedRow, runs).where(_QUEUED, runs.c.board_id == board_id, runs.c.column == column)
+    order = (runs.c.board_id, runs.c.column, runs.c.rank, runs.c.serial)
+    return query.where(_stands(), _waits_for_none()).order_by(*order).limit(most)
+
+
+@cache
+def _elsewhere(columns: tuple[str, ...]) -> Statement:
+    """Select the runs that `free_elsewhere` returns; `columns` names a parameter for each column."""
+    others = and_(true(), *(runs.c.column != bindparam(name) for name in columns))
+    query = pick(QueuedRow, runs).where(_QUEUED, _waits_for_none(), or_(others, ~_stands()))
+    query = query.where(runs.c.board_id == bindparam("board_id"))
+    return Statement(query.order_by(runs.c.column, runs.c.rank, runs.c.serial).limit(bindparam("most")))
+
+
+@statement
+def _checks(board_id: Any, most: Any) -> Select[Any]:
+    query = pick(QueuedRow, runs).where(_QUEUED, runs.c.kind == CHECK, runs.c.board_id == board_id)
+    return query.order_by(runs.c.serial).limit(most)
 
 
 def unrefreshed_dependents(

@@ -3,10 +3,12 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Delete
 
-from ledger.db.rows import first_row, pick
+from ledger.db import rows
+from ledger.db.statements import statement
 from ledger.db.tables import spent_states, visits
 
 MAX_OF_ONE = 20  # browsers of one person; with one more the visit that ends first does
@@ -25,23 +27,28 @@ def begin_sign_in(
     db: Connection, word: str, *, user_id: int, login: str, now: datetime, ttl_s: float
 ) -> None:
     """Open a visit under the word that the browser keeps; the ledger keeps its digest only."""
-    db.execute(visits.delete().where(visits.c.until <= now))
-    mine = select(visits.c.word_digest).where(visits.c.user_id == user_id).order_by(visits.c.until.desc())
-    spare = tuple(db.scalars(mine.offset(MAX_OF_ONE - 1)))
-    db.execute(visits.delete().where(visits.c.word_digest.in_(spare)))
+    _drop_visits.run(db, {"now": now})
+    spare = rows.values(db, visits.c.word_digest, "-until", user_id=user_id)[MAX_OF_ONE - 1 :]
+    rows.drop(db, visits, word_digest=spare)
     until = now + timedelta(seconds=ttl_s)
-    db.execute(visits.insert().values(word_digest=_digest(word), user_id=user_id, login=login, until=until))
+    mine = {"word_digest": _digest(word), "user_id": user_id, "login": login, "until": until}
+    rows.insert(db, visits, mine)
+
+
+@statement
+def _drop_visits(now: Any) -> Delete:
+    return visits.delete().where(visits.c.until <= now)
 
 
 def find(db: Connection, word: str, now: datetime) -> SignIn | None:
     """Return the visit under this word; None where there is none, or where it is over."""
-    mine = (visits.c.word_digest == _digest(word)) & (visits.c.until > now)
-    return first_row(db, SignIn, pick(SignIn, visits).where(mine))
+    visit = rows.find(db, SignIn, visits, word_digest=_digest(word))
+    return visit if visit is not None and visit.until > now else None
 
 
 def end(db: Connection, word: str) -> None:
     """End the visit; one that is over needs nothing."""
-    db.execute(visits.delete().where(visits.c.word_digest == _digest(word)))
+    rows.drop(db, visits, word_digest=_digest(word))
 
 
 def spend(db: Connection, state: str, *, now: datetime, ttl_s: float) -> bool:
@@ -49,12 +56,17 @@ def spend(db: Connection, state: str, *, now: datetime, ttl_s: float) -> bool:
 
     It is remembered for `ttl_s` seconds.
     """
-    db.execute(spent_states.delete().where(spent_states.c.until <= now))
-    digest = _digest(state)
-    if db.scalar(select(spent_states.c.state_digest).where(spent_states.c.state_digest == digest)):
+    _drop_spent.run(db, {"now": now})
+    spent = {"state_digest": _digest(state)}
+    if rows.count(db, spent_states, **spent):
         return False
-    db.execute(spent_states.insert().values(state_digest=digest, until=now + timedelta(seconds=ttl_s)))
+    rows.insert(db, spent_states, {**spent, "until": now + timedelta(seconds=ttl_s)})
     return True
+
+
+@statement
+def _drop_spent(now: Any) -> Delete:
+    return spent_states.delete().where(spent_states.c.until <= now)
 
 
 def _digest(word: str) -> str:

@@ -274,11 +274,13 @@ def _columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
             db.execute(cards.update().where(mine).values({column: renamed_in(column, now)}))
 
 
+_RANK = Statement(cards.update().where(cards.c.card_id == bindparam("of")).values(rank=bindparam("place")))
+
+
 @fold.on(ColumnRanked)
 def _ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
     if event.order:
-        ranked = cards.update().where(cards.c.card_id == bindparam("of")).values(rank=bindparam("place"))
-        db.execute(ranked, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
+        _RANK.run_all(db, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
 
 
 def _mover(event: CardArrived | MoverFound | CardArchived | CardRestored) -> dict[str, object]:

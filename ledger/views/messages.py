@@ -112,11 +112,16 @@ def held_messages(
     """Return the newest comments and reviews by people without write access, the oldest first: those that
     wait, or those that somebody let through (`vouched`).
     """
-    theirs = (messages.c.card_id == card_id) & ~messages.c.trusted
+    return all_rows(db, MessageRow, _held(vouched), card_id=card_id, most=limit)[::-1]
+
+
+@cache
+def _held(vouched: bool) -> Statement:
+    theirs = (messages.c.card_id == bindparam("card_id")) & ~messages.c.trusted
     theirs &= (messages.c.vouched_by != "") if vouched else (messages.c.vouched_by == "")
-    comments = messages.c.place.in_((*COMMENTS, *VERDICTS)) & (messages.c.changed != DELETED)
-    query = pick(MessageRow, messages).where(theirs, comments)
-    return all_rows(db, MessageRow, query.order_by(messages.c.seq.desc()).limit(limit))[::-1]
+    theirs &= or_(*(messages.c.place == it for it in (*COMMENTS, *VERDICTS)))
+    query = pick(MessageRow, messages).where(theirs, messages.c.changed != DELETED)
+    return Statement(query.order_by(messages.c.seq.desc()).limit(bindparam("most")))
 
 
 def has_changed(db: Connection, card_id: CardId, place: str, comment_id: int) -> str:

@@ -168,6 +168,9 @@ _SERIAL = Statement(select(func.max(runs.c.serial)))
 _BY_HOST = Statement(select(runs.c.host, func.count()).where(_HELD).group_by(runs.c.host))
 _ALL_HELD = Statement(pick(RunRow, runs).where(_HELD).order_by(runs.c.serial))
 _ALL_PARKED = Statement(pick(RunRow, runs).where(_PARKED).order_by(runs.c.serial))
+_RANK = Statement(
+    runs.update().where(runs.c.card_id == bindparam("of"), _QUEUED).values(rank=bindparam("place"))
+)
 
 
 @statement
@@ -390,9 +393,7 @@ def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
 @fold.on(ColumnRanked)
 def _ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
     if event.order:
-        waiting = (runs.c.card_id == bindparam("of")) & _QUEUED
-        ranked = runs.update().where(waiting).values(rank=bindparam("place"))
-        db.execute(ranked, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
+        _RANK.run_all(db, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
 
 
 def _set(db: Connection, event: happened.RunEvent, **values: object) -> None:

@@ -3,7 +3,7 @@
 import ast
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -125,6 +125,12 @@ def sources(*folders: str) -> tuple[Source, ...]:
         for path in tracked()
         if path.endswith(".py") and path.startswith(wanted)
     )
+
+
+def with_words(files: Iterable[Source], words: Iterable[str]) -> Iterator[Source]:
+    """Yield the files that have any of the words in a name: the others need not be parsed."""
+    pattern = re.compile("|".join(words))
+    yield from (source for source in files if pattern.search(source.text))
 
 
 # Registries whose parts are folders, with the file in each that is the part.

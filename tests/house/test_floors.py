@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Iterable, Iterator
 
-from tests.house.source import Source, sources
+from tests.house.source import Source, sources, with_words
 
 WEB_AND_GITHUB = {
     "flask",
@@ -62,21 +62,21 @@ COROUTINES_LIVE_IN = (
 
 
 def patches(files: Iterable[Source]) -> Iterator[str]:
-    for source in files:
-        for _, full in source.imported_names() if "mock" in source.text else ():
+    for source in with_words(files, ["mock"]):
+        for _, full in source.imported_names():
             if full.startswith(("unittest.mock", "mock.")) or full == "mock":
                 yield f"{source.path}: {full}"
 
 
 def sleeps(files: Iterable[Source]) -> Iterator[str]:
-    for source in files:
+    for source in with_words(files, ["sleep"]):
         for name, line in source.calls():
             if name == "time.sleep" and source.path not in MAY_SLEEP:
                 yield f"{source.path}:{line}"
 
 
 def threads(files: Iterable[Source]) -> Iterator[str]:
-    for source in files:
+    for source in with_words(files, ["thread", "concurrent"]):
         if not source.path.startswith(THREADS_LIVE_IN):
             yield from (f"{source.path}:{line} {name}" for name, line in source.calls() if name in THREADS)
             for name, node in source.named():
@@ -88,7 +88,7 @@ def threads(files: Iterable[Source]) -> Iterator[str]:
 
 
 def coroutines(files: Iterable[Source]) -> Iterator[str]:
-    for source in files:
+    for source in with_words(files, ["async"]):
         for name, node in source.named():
             if isinstance(node, ast.AsyncFunctionDef) and not source.path.startswith(COROUTINES_LIVE_IN):
                 yield f"{source.path}:{node.lineno} {name}"
@@ -96,7 +96,7 @@ def coroutines(files: Iterable[Source]) -> Iterator[str]:
 
 def unrooted(files: Iterable[Source]) -> Iterator[str]:
     """Yield web applications that have another name than their module's: their root is the current folder."""
-    for source in files:
+    for source in with_words(files, ["Flask", "App", "Blueprint"]):
         for node in source.nodes():
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("Flask", "App", "Blueprint")):
                 given = [ast.unparse(one) for one in node.args]
@@ -119,7 +119,8 @@ def test_only_named_places_sleep() -> None:
 
 
 def test_every_named_place_still_sleeps() -> None:
-    asleep = {source.path for source in sources() for name, _ in source.calls() if name == "time.sleep"}
+    files = with_words(sources(), ["sleep"])
+    asleep = {source.path for source in files for name, _ in source.calls() if name == "time.sleep"}
     assert set(MAY_SLEEP) <= asleep
 
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
-from tests.house.source import PACKAGES, ROOT, Source, sources, tracked
+from tests.house.source import PACKAGES, ROOT, Source, sources, tracked, with_words
 
 EMPTY_WORDS = {"util", "common", "helper", "manager"}
 FLOORS = ("bot", "rules", "runner", "ledger")  # the forge is another program, with GitHub's words
@@ -63,7 +63,7 @@ def bound(node: ast.AST) -> Iterator[str]:
 
 def names_of_anything(files: Iterable[Source]) -> Iterator[str]:
     """Yield every binding of a name that fits anything, but for the fields of stored classes."""
-    for source in files:
+    for source in with_words(files, NAMES_OF_ANYTHING):
         classes = (node for node in source.nodes() if isinstance(node, ast.ClassDef))
         fields = {line.target for node in classes for line in node.body if isinstance(line, ast.AnnAssign)}
         stored = fields if source.path.startswith(STORED) else set()
@@ -73,7 +73,7 @@ def names_of_anything(files: Iterable[Source]) -> Iterator[str]:
 
 
 def banned_functions(files: Iterable[Source]) -> Iterator[str]:
-    for source in files:
+    for source in with_words(files, [rf"\b(def|class)\s+_*({'|'.join(BANNED_FUNCTIONS)})_*\b"]):
         for name, node in source.named():
             is_row = name.strip("_") == "settle" and source.path.startswith(OF_QUEUES)
             if name.strip("_") in BANNED_FUNCTIONS and not is_row:
@@ -81,7 +81,7 @@ def banned_functions(files: Iterable[Source]) -> Iterator[str]:
 
 
 def other_bounds(files: Iterable[Source]) -> Iterator[str]:
-    for source in files:
+    for source in with_words(files, [BOUND.pattern]):
         names = (name for node in source.nodes() for name in bound(node))
         yield from (f"{source.path}: {name}" for name in names if BOUND.match(name))
 
@@ -89,9 +89,8 @@ def other_bounds(files: Iterable[Source]) -> Iterator[str]:
 def clauses_with_what(files: Iterable[Source]) -> Iterator[str]:
     """Yield every docstring with the word; names in backticks do not count."""
     for source in files:
-        for node in source.nodes():
-            documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-            text = (documented and ast.get_docstring(node, clean=False)) or ""
+        for node in (source.tree, *(node for _, node in source.named())):
+            text = ast.get_docstring(node, clean=False) or ""
             if re.search(r"\bwhat\b(?!`)", text, re.IGNORECASE):
                 yield f"{source.path}:{getattr(node, 'lineno', 1)}"
 
@@ -213,10 +212,11 @@ HOW_STARTED = "cardinal up"  # or `cardinal try`: bot/system/program.py knows it
 def sentences_with(literal: str, files: Iterable[Source]) -> Iterator[str]:
     """Yield every text of the files that has it; docstrings speak to developers, or are help."""
     for source in files:
-        nodes = list(ast.walk(source.tree))
-        described = (it for it in nodes if isinstance(it, ast.Module | ast.ClassDef | ast.FunctionDef))
+        described = (
+            it for it in source.nodes() if isinstance(it, ast.Module | ast.ClassDef | ast.FunctionDef)
+        )
         docs = {id(it.body[0].value) for it in described if it.body and isinstance(it.body[0], ast.Expr)}
-        for node in nodes:
+        for node in source.nodes():
             text = node.value if isinstance(node, ast.Constant) and id(node) not in docs else ""
             if literal in str(text):
                 yield f"{source.path}:{node.lineno}"

@@ -1,5 +1,7 @@
 """Every event is decided, on every card, without an illegal step and without an error."""
 
+from itertools import product
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -32,9 +34,8 @@ MILD = scene.policy("In Progress: {archetype: execution, on_entry: [], on_leave:
 many = settings(suppress_health_check=list(HealthCheck))
 
 
-@pytest.mark.parametrize("kind", [*BOARD_RULES, *CARD_RULES])
-def test_every_rule_is_for_an_event_kind_that_the_ledger_knows(kind: type[Event]) -> None:
-    assert kind in event_kinds()
+def test_every_rule_is_for_an_event_kind_that_the_ledger_knows() -> None:
+    assert {*BOARD_RULES, *CARD_RULES} - {*event_kinds()} == set()
 
 
 @many
@@ -58,18 +59,15 @@ def test_every_card_can_be_explained_in_one_harmless_line(snapshot: Snapshot, by
 
 
 @pytest.mark.parametrize("archetype", ARCHETYPES.names())
-@pytest.mark.parametrize("before", CardState)
-@pytest.mark.parametrize("after", CardState)
-def test_the_way_between_two_states_has_legal_steps_only(
-    archetype: str, before: CardState, after: CardState
-) -> None:
+def test_the_way_between_two_states_has_legal_steps_only(archetype: str) -> None:
     legal = ARCHETYPES.load(archetype).STATES
-    way, state = legal_way(legal, before, after), before
-    for step in way:
-        check_card_step(legal, state, step, moved=state not in legal)
-        state = step
-    assert state in (after, before)
-    assert len(way) <= 2
+    for before, after in product(CardState, CardState):
+        way, state = legal_way(legal, before, after), before
+        for step in way:
+            check_card_step(legal, state, step, moved=state not in legal)
+            state = step
+        assert state in (after, before), (before, after)
+        assert len(way) <= 2, (before, after)
 
 
 def test_a_state_that_the_column_does_not_know_is_never_asked_for() -> None:

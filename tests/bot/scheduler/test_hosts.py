@@ -101,8 +101,8 @@ def test_a_dead_or_drained_host_offers_no_worker(engine: Engine) -> None:
     assert claim(engine, "r0", "b") is not None
 
 
-def test_a_host_lives_however_long_others_write(config: Config, postgresql_schema: str) -> None:
-    engine = new_ledger(postgresql_schema)
+def test_a_host_lives_however_long_others_write(config: Config, postgresql_ledger: str) -> None:
+    engine = new_ledger(postgresql_ledger)
     with services_over(config, engine, Hub(config, clock=utc_now), utc_now) as services:
         with event_store.writing(engine):
             ticker.heartbeat(services)

@@ -12,8 +12,8 @@ from tests.wire import wired
 OFF = timedelta(days=3)
 
 
-def test_a_host_goes_by_the_databases_clock_and_counts_on_while_it_is_away(postgresql_schema: str) -> None:
-    with wired(postgresql_schema) as (url, wire):
+def test_a_host_goes_by_the_databases_clock_and_counts_on_while_it_is_away(postgresql_ledger: str) -> None:
+    with wired(postgresql_ledger) as (url, wire):
         engine = open_ledger(url)
         hand = Hand(engine, datetime.now(UTC) + OFF)
         time_of = ledger_clock(engine)

@@ -20,13 +20,6 @@ from tests.waiting import until
 from tests.wire import Wire, wired
 
 
-@pytest.fixture
-def server(postgresql_schema: str) -> str:
-    """Return the address of an empty ledger."""
-    open_ledger(postgresql_schema).dispose()
-    return postgresql_schema
-
-
 @contextmanager
 def by_wire(server: str, answer_s: float = ANSWER_S) -> Iterator[tuple[Engine, Wire]]:
     with wired(server) as (url, wire):
@@ -47,8 +40,10 @@ def ask_for_the_time(engine: Engine) -> None:
         database_now(db)
 
 
-def test_a_silent_server_is_noticed_and_the_turn_of_who_vanished_goes_to_the_next(server: str) -> None:
-    other = open_ledger(server)
+def test_a_silent_server_is_noticed_and_the_turn_of_who_vanished_goes_to_the_next(
+    postgresql_ledger: str,
+) -> None:
+    other = open_ledger(postgresql_ledger)
     waited: list[float] = []
 
     def take_the_turn() -> None:
@@ -56,7 +51,7 @@ def test_a_silent_server_is_noticed_and_the_turn_of_who_vanished_goes_to_the_nex
         with writing(other):
             waited.append(time.monotonic() - began)
 
-    with by_wire(server) as (engine, wire):
+    with by_wire(postgresql_ledger) as (engine, wire):
 
         def vanish() -> None:
             with writing(engine) as db:
@@ -74,8 +69,8 @@ def test_a_silent_server_is_noticed_and_the_turn_of_who_vanished_goes_to_the_nex
     other.dispose()
 
 
-def test_who_waits_for_an_answer_notices_that_the_other_machine_is_gone(server: str) -> None:
-    with by_wire(server) as (engine, wire):
+def test_who_waits_for_an_answer_notices_that_the_other_machine_is_gone(postgresql_ledger: str) -> None:
+    with by_wire(postgresql_ledger) as (engine, wire):
 
         def wait() -> None:
             with reading(engine) as db:
@@ -85,8 +80,8 @@ def test_who_waits_for_an_answer_notices_that_the_other_machine_is_gone(server: 
         assert took_s(wait) < ANSWER_S
 
 
-def test_a_server_that_gives_signs_and_no_answer_is_given_up(server: str) -> None:
-    with by_wire(server, answer_s=1) as (engine, wire):
+def test_a_server_that_gives_signs_and_no_answer_is_given_up(postgresql_ledger: str) -> None:
+    with by_wire(postgresql_ledger, answer_s=1) as (engine, wire):
 
         def stall() -> None:
             with reading(engine) as db:
@@ -106,10 +101,10 @@ def _by_sqlalchemy(db: Connection) -> None:
 @pytest.mark.parametrize("ask", [database_now, _by_sqlalchemy])
 @pytest.mark.parametrize("end", ["idle", "terminated"])
 def test_a_session_that_the_server_ends_is_an_error_of_the_way_to_it(
-    server: str, ask: Callable[[Connection], object], end: str
+    postgresql_ledger: str, ask: Callable[[Connection], object], end: str
 ) -> None:
     """What was undone then is raised as it was: whoever tries again knows it by its kind."""
-    engine, other = open_ledger(server), open_ledger(server)
+    engine, other = open_ledger(postgresql_ledger), open_ledger(postgresql_ledger)
 
     def is_over(pid: int) -> bool:
         with other.connect() as db:

@@ -102,7 +102,8 @@ def test_replay_equals_increment(one_ledger: Engine, data: st.DataObject) -> Non
 def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
     told: list[Event] = [board_seen(), card_seen(), run_queued(), RunClaimed(RUN, 1, "w1")]
     told.append(RunStepped(RUN, RunState.CLAIMED, RunState.PREPARING))
-    every = [kind for kind in codec.kinds().values() for _ in range(12)]
+    times = 12 if ledger.dialect.name == "sqlite" else 3  # the folds are the same, and their statements
+    every = [kind for kind in codec.kinds().values() for _ in range(times)]
     chance = Random(3)
     chance.shuffle(every)  # in the order of their names, what some need always comes too late
     pick = chance.choice

@@ -7,6 +7,7 @@ from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import RunClaimed
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
+from ledger.queries import cards as card_queries
 from ledger.queries import run_queue
 from ledger.states import CardState
 from tests.ledger.queries.test_card_filter import card, run
@@ -31,6 +32,12 @@ def test_a_columns_queue_goes_by_place_and_tells_what_has_none(ledger: Engine) -
         assert run_queue.counts(db, BOARD) == {"In Progress": 4}
         head = run_queue.queued_in_column(db, BOARD, "In Progress", 3)
         assert run_queue.queued_in_column(db, BOARD, "Elsewhere", 3) == ()
+        assert [it.run_id for it in run_queue.free(db, BOARD, "In Progress", 9)] == ["r5", "r3", "r2"]
+        for columns, count in ((), 3), (("Elsewhere",), 3), (("Elsewhere", "In Progress"), 0):
+            assert len(run_queue.free_elsewhere(db, BOARD, columns, 9)) == count
+        assert card_queries.out_of_place(db, BOARD, {}, 9) == ()
+        for states, count in ((), 5), ((CardState.QUEUED,), 0), ((CardState.DONE, CardState.DRAFT), 5):
+            assert len(card_queries.out_of_place(db, BOARD, {"In Progress": states, "B": ()}, 9)) == count
     assert head[1].because == "waits for acme/shop#9 (Other)"
     assert [(it.run_id, it.in_line) for it in head] == [("r5", True), ("r4", False), ("r3", True)]
     assert (head[0].repository, head[0].number, head[0].title) == ("acme/shop", 5, "Card e")
