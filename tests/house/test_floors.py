@@ -42,7 +42,6 @@ THREADS = {
     "_thread.start_new_thread",
 }
 THREADS_LIVE_IN = (
-    "runner/exec/stream.py",
     "forge/",
     "bot/web/group_commit.py",
     "bot/web/live/streams.py",
