@@ -1,4 +1,4 @@
-"""Reads a child's output and frames lines, in bounded memory: what nobody asks for waits in its pipe."""
+"""Reads a child's output and frames lines, in bounded memory: the rest waits in its pipe."""
 
 import os
 import select
@@ -90,14 +90,14 @@ class Stream:
 
     def hear(self, wait_s: float) -> tuple[Heard, ...]:
         """Return the output that is there, waiting at most `wait_s` for some; empty without any."""
-        heard = [
+        output = [
             piece for descriptor, _ in self._ready.poll(wait_s * 1000) for piece in self._take(descriptor)
         ]
         flooded = self.read_bytes > self._cap_bytes
         if not self._ended and (flooded or not self._pipes):
             self._ended, self._ready = True, select.poll()
-            heard.append(Flooded(self.read_bytes) if flooded else Closed())
-        return tuple(heard)
+            output.append(Flooded(self.read_bytes) if flooded else Closed())
+        return tuple(output)
 
     def _take(self, descriptor: int) -> tuple[Heard, ...]:
         """Read one chunk or message, and return its lines; nothing is read after the end."""

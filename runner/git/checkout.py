@@ -82,8 +82,6 @@ class Checkout:
 
     def commit(self, ref: str = "HEAD") -> str:
         """Return the commit that `ref` names, or empty."""
-        if ref == "HEAD" and self._stands():
-            return self._stands()
         ran = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
         return ran.out.strip() if ran.exit_code == 0 else ""
 
@@ -165,8 +163,9 @@ class Checkout:
         Empty, and nothing is written, where HEAD is unwanted, on no branch, or cannot be read.
         """
         given = (self._workspace.layout.out, _PACK, base, " ".join(unwanted), str(cap_bytes // 512))
-        command = scripts.command(scripts.EXPORT_APART, *given, prologue="")
-        ran = self._run("pack-objects", command, writable=False, exporting=True)
+        ran = self._run(
+            "pack-objects", scripts.command(scripts.EXPORT_APART, *given, prologue=""), exporting=True
+        )
         self._must("pack-objects", ran)
         head = ran.out.strip()
         if not _COMMIT.fullmatch(head):
@@ -201,8 +200,7 @@ class Checkout:
         """
         blocks = str(cap_bytes // 512)
         given = (self._workspace.layout.out, base, known, " ".join(patterns), blocks)
-        command = scripts.command(scripts.KEEP, *given, prologue="")
-        ran = self._run("bundle", command, writable=False, exporting=True)
+        ran = self._run("bundle", scripts.command(scripts.KEEP, *given, prologue=""), exporting=True)
         self._must("bundle", ran)
         rows = ran.out.split("\n")
         commits = next((row for row in rows if _COMMITS.fullmatch(row)), " ")
@@ -243,18 +241,12 @@ class Checkout:
         return PathList(names, ran.flooded or ran.cut or len(names) < len(lines))
 
     def _run(
-        self,
-        what: str,
-        command: tuple[str, ...],
-        *,
-        writable: bool = True,
-        mirrored: bool = False,
-        exporting: bool = False,
+        self, what: str, command: tuple[str, ...], *, mirrored: bool = False, exporting: bool = False
     ) -> Ran:
         child = self._workspace.start(
             command,
             env=self._env,
-            writable=writable,
+            writable=True,
             cap_bytes=_OUTPUT_BYTES,
             mirror=self._mirror if mirrored else None,
             export=exporting,

@@ -46,7 +46,7 @@ def change_of(mirror: Mirror, base: str, head: str, known: Known) -> Change:
     rows = _compared(mirror, (*new, *known.peoples), (fork, head))
     theirs = {_place(touched) for touched in _on_the_way(rows, known.peoples)}
     differing = mirror.differing(known.seen, head) if known.seen else None
-    at_the_end = (one for one in rows[fork, head] if differing is None or one.path in differing)
+    at_the_end = (last for last in rows[fork, head] if differing is None or last.path in differing)
     by_place = {_place(touched): touched for touched in at_the_end}
     for touched in _on_the_way(rows, new):
         if _place(touched) not in theirs:

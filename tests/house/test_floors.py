@@ -150,7 +150,7 @@ def test_the_floor_tests_bite() -> None:
     assert list(threads(bad("import threading as t\nt.Thread()"))) == ["ledger/a.py:2 threading.Thread"]
     assert list(threads(bad("import threading\nclass A(threading.Thread): ..."))) == ["ledger/a.py:2 A"]
     assert list(threads(bad("import threading\nthreading.Lock()"))) == []
-    assert list(threads(bad("import threading\nthreading.Thread()", "runner/exec/stream.py"))) == []
+    assert list(threads(bad("import threading\nthreading.Thread()", "bot/web/wsgi.py"))) == []
     assert list(coroutines(bad("async def wait(): ..."))) == ["ledger/a.py:1 wait"]
     assert list(unrooted(bad("Flask('cardinal', static_folder=None)"))) == ["ledger/a.py:1"]
     assert list(unrooted(bad("Blueprint('x', __name__)\nFlask(__name__)"))) == []
