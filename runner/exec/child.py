@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import time
@@ -156,7 +157,7 @@ class Child:
             rung = "kill" if hurry else self._stop_gently(interrupt, grace)
         if rung == "kill":
             self._kill()
-            self._popen.wait(timeout=_EXIT_S)
+            self._await_exit(_EXIT_S)
         return Stopped(rung, time.monotonic() - began, self._popen.returncode)
 
     def _stop_gently(self, interrupt: bytes | None, grace: StopGrace) -> str:
@@ -179,20 +180,34 @@ class Child:
     def exit_code(self, wait_s: float = _EXIT_S) -> int:
         """Return its exit code, negative for a signal, waiting at most `wait_s`; then it is killed."""
         try:
-            return self._popen.wait(timeout=wait_s)
+            return self._await_exit(wait_s)
         except subprocess.TimeoutExpired:
             self._kill()
-            return self._popen.wait(timeout=_EXIT_S)
+            return self._await_exit(_EXIT_S)
 
     def close(self) -> None:
         """Kill it if it still runs, and close its pipes."""
         self._kill()
-        self._popen.wait(timeout=_EXIT_S)
-        self._stream.close()
+        self._await_exit(_EXIT_S)
         self._close_input()
         for pipe in (self._popen.stdout, self._popen.stderr):
             if pipe is not None:
                 pipe.close()
+
+    def _await_exit(self, wait_s: float) -> int:
+        """Return its exit code, woken by its end: `Popen.wait` looks again and again.
+
+        Raises TimeoutExpired.
+        """
+        if self._popen.poll() is None:
+            descriptor = os.pidfd_open(self._popen.pid)
+            try:
+                end = select.poll()
+                end.register(descriptor, select.POLLIN)
+                end.poll(wait_s * 1000)
+            finally:
+                os.close(descriptor)
+        return self._popen.wait(timeout=0)
 
     def _send(self) -> bool:
         if not self._unsent or self._stdin.closed:

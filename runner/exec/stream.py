@@ -1,17 +1,13 @@
-"""The runner's only thread: reads a child's output and frames lines, in bounded memory."""
+"""Reads a child's output and frames lines, in bounded memory: the rest waits in its pipe."""
 
 import os
-import queue
-import selectors
-import threading
+import select
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO
 
 LINE_BYTES = 1 << 20
 _CHUNK_BYTES = 1 << 16
-_QUEUED_CHUNKS = 32  # with the chunk and line sizes, the most that waits in memory: about 4 MB
-_OFFER_S = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +72,7 @@ class Framer:
 
 
 class Stream:
-    """Reads stdout and stderr of one child until both end, the cap is reached, or it is closed.
+    """Reads stdout and stderr of one child until both end, or the cap is reached.
 
     `side_channel` is a descriptor of messages (SOCK_SEQPACKET); it does not count for cap and end.
     """
@@ -85,66 +81,36 @@ class Stream:
         self, out: IO[bytes], err: IO[bytes], *, cap_bytes: int, side_channel: int | None = None
     ) -> None:
         self._pipes = {out.fileno(): Framer(error=False), err.fileno(): Framer(error=True)}
-        self._side_channel = side_channel
         self._cap_bytes = cap_bytes
-        self._waiting: queue.Queue[tuple[Heard, ...]] = queue.Queue(maxsize=_QUEUED_CHUNKS)
-        self._abandoned = threading.Event()
+        self._ready = select.poll()
+        for descriptor in (*self._pipes, *(() if side_channel is None else (side_channel,))):
+            self._ready.register(descriptor, select.POLLIN)
+        self._ended = False
         self.read_bytes = 0
-        self._thread = threading.Thread(target=self._read, name="cardinal-stream", daemon=True)
-        self._thread.start()
 
     def hear(self, wait_s: float) -> tuple[Heard, ...]:
-        """Return the next output, waiting at most `wait_s`; empty without any."""
+        """Return the output that is there, waiting at most `wait_s` for some; empty without any."""
+        output = [
+            piece for descriptor, _ in self._ready.poll(wait_s * 1000) for piece in self._take(descriptor)
+        ]
+        flooded = self.read_bytes > self._cap_bytes
+        if not self._ended and (flooded or not self._pipes):
+            self._ended, self._ready = True, select.poll()
+            output.append(Flooded(self.read_bytes) if flooded else Closed())
+        return tuple(output)
+
+    def _take(self, descriptor: int) -> tuple[Heard, ...]:
+        """Read one chunk or message, and return its lines; nothing is read after the end."""
         try:
-            return self._waiting.get(timeout=wait_s)
-        except queue.Empty:
-            return ()
-
-    def close(self) -> None:
-        """Stop reading. The owner of the pipes closes them afterwards."""
-        self._abandoned.set()
-        self._thread.join(timeout=5)
-
-    def _read(self) -> None:
-        with selectors.DefaultSelector() as ready:
-            for descriptor in (*self._pipes, *(() if self._side_channel is None else (self._side_channel,))):
-                ready.register(descriptor, selectors.EVENT_READ)
-            open_pipes = set(self._pipes)
-            while open_pipes and not self._abandoned.is_set():
-                for key, _ in ready.select(timeout=_OFFER_S):
-                    if not (
-                        self._take_message(key.fd) if key.fd == self._side_channel else self._take(key.fd)
-                    ):
-                        ready.unregister(key.fd)
-                        open_pipes.discard(key.fd)
-                if self.read_bytes > self._cap_bytes:
-                    self._offer((Flooded(self.read_bytes),))
-                    return
-        self._offer((Closed(),))
-
-    def _take_message(self, descriptor: int) -> bool:
-        """Offer one message from the side channel; False at its end."""
-        try:
-            message = os.read(descriptor, _CHUNK_BYTES)
-        except ConnectionResetError:  # it died with words of ours unread
-            message = b""
-        self._offer((Line(message.decode("utf-8", "replace"), error=False, cut=False, is_message=True),))
-        return bool(message)
-
-    def _take(self, descriptor: int) -> bool:
-        """Read one chunk and offer its lines; False at the end of that pipe."""
-        chunk = os.read(descriptor, _CHUNK_BYTES)
+            chunk = os.read(descriptor, _CHUNK_BYTES)
+        except ConnectionResetError:  # who sent messages died with words of ours unread
+            chunk = b""
+        if not chunk:
+            self._ready.unregister(descriptor)
+        framer = self._pipes.get(descriptor)
+        if framer is None:
+            return (Line(chunk.decode("utf-8", "replace"), error=False, cut=False, is_message=True),)
+        if not chunk:
+            del self._pipes[descriptor]
         self.read_bytes += len(chunk)
-        framer = self._pipes[descriptor]
-        lines = tuple(framer.feed(chunk) if chunk else framer.finish())
-        if lines:
-            self._offer(lines)
-        return bool(chunk)
-
-    def _offer(self, output: tuple[Heard, ...]) -> None:
-        while not self._abandoned.is_set():
-            try:
-                self._waiting.put(output, timeout=_OFFER_S)
-                return
-            except queue.Full:  # the reader is slow: the child waits in its write
-                continue
+        return tuple(framer.feed(chunk) if chunk else framer.finish())

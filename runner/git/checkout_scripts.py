@@ -143,11 +143,14 @@ g diff --cached --no-color --no-ext-diff --no-textconv "$4" -- > "$1/$2"
 """
 
 # What runs while an agent may be at work changes nothing of `.git`, and reads no config of it.
-_APART = """
-head=$(g rev-parse --verify --quiet --end-of-options 'HEAD^{commit}') || exit 0
+_APART = f"""
+both=$(g rev-parse 'HEAD^{{commit}}' 'HEAD^{{tree}}' 2> /dev/null) || exit 0
+head=${{both%%[!0-9a-f]*}} committed=${{both##*[!0-9a-f]}}
 GIT_ALTERNATE_OBJECT_DIRECTORIES="$PWD/.git/objects" GIT_DIR="$place/git"
 export GIT_DIR GIT_ALTERNATE_OBJECT_DIRECTORIES
-must init --quiet
+# As `git init` would, in less time.
+mkdir -p "$GIT_DIR/objects" "$GIT_DIR/info" "$GIT_DIR/refs/cardinal" &&
+  echo ref: refs/heads/none > "$GIT_DIR/HEAD" || exit {_CODES["init"]}
 """
 # folder of the way out, name of the pack, base, commits that are not wanted, blocks of a file
 EXPORT_APART = f"""
@@ -180,7 +183,6 @@ grep -qv '\\.jsonl$' "$place/names" && tries='1 2 3' || tries=''
   [ "$try" != 3 ] || rm -f "$1/kept.tar"
 done
 {_APART}
-mkdir -p "$GIT_DIR/info"
 printf '%s\\n' {" ".join(f"'{pattern}'" for pattern in _NOISE)} > "$GIT_DIR/info/exclude"
 files=$head
 add() {{ g add --all --ignore-errors; }}
@@ -188,14 +190,14 @@ g read-tree "$head" || exit 0
 # Again for a file that was there a moment ago. What git cannot take keeps nothing else from being kept.
 add || add || echo incomplete
 if tree=$(g write-tree); then
-  [ "$tree" = "$(g rev-parse "$head^{{tree}}")" ] || files=$(GIT_AUTHOR_DATE='@0 +0000' \\
+  [ "$tree" = "$committed" ] || files=$(GIT_AUTHOR_DATE='@0 +0000' \\
     GIT_COMMITTER_DATE='@0 +0000' g commit-tree -m 'Uncommitted files' -p "$head" "$tree") || files=$head
 else
   echo incomplete
 fi
 echo "$head $files"
 [ "$head $files" != "$3" ] || exit 0
-g update-ref refs/cardinal/head "$head" && g update-ref refs/cardinal/files "$files" || exit
+echo "$head" > "$GIT_DIR/refs/cardinal/head" && echo "$files" > "$GIT_DIR/refs/cardinal/files" || exit
 if [ "$(g rev-list --count "$files" --not "$2")" != 0 ]; then
   must bundle create --quiet "$1/kept.bundle" refs/cardinal/head refs/cardinal/files --not "$2"
   g diff --no-color --no-ext-diff --no-textconv "$2...$files" -- > "$1/kept.patch" || rm -f "$1/kept.patch"

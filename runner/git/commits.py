@@ -1,8 +1,10 @@
 """Commits as git stores them: parsed, written, and made Cardinal's own. Pure."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import takewhile
 
 from runner.run.run_spec import Committer
 
@@ -35,13 +37,26 @@ def parse_commit(commit: str, text: str) -> Commit:
     """Return the commit in the output of `git cat-file commit`; unknown headers are skipped."""
     head, _, message = text.partition("\n\n")
     headers: dict[str, list[str]] = {}
-    for line in head.split("\n"):
+    lines = head.split("\n")
+    parents = tuple(line[7:] for line in takewhile(lambda line: line.startswith("parent "), lines[1:]))
+    for line in lines:
         name, _, rest = line.partition(" ")
         headers.setdefault(name, []).append(rest)
     author, authored = _signed(headers.get("author", [""])[0])
     committer, committed = _signed(headers.get("committer", [""])[0])
-    tree, parents = headers.get("tree", [""])[0], tuple(headers.get("parent", ()))
+    tree = headers.get("tree", [""])[0]
     return Commit(commit, tree, parents, author, authored, committer, committed, message.rstrip("\n"))
+
+
+def lead_to(known: Mapping[str, Commit], head: str, commit: str) -> bool:
+    """Whether the parents of these commits lead from `head` to `commit`."""
+    waiting, passed = [head], set[str]()
+    while waiting and commit not in waiting:
+        name = waiting.pop()
+        if name not in passed and name in known:
+            waiting += known[name].parents
+        passed.add(name)
+    return bool(waiting)
 
 
 def commit_text(commit: Commit) -> bytes:

@@ -113,8 +113,7 @@ class Mirror:
 
     def fetch_heads(self, branch: str, base_branch: str) -> Heads:
         """Fetch all branches and return these two heads. Raises the errors of `fetch`."""
-        base = self.fetch(base_branch)
-        return Heads(self.head(branch), base)
+        return Heads(base=self.fetch(base_branch), branch=self.head(branch))
 
     def has(self, commit: str) -> bool:
         """Whether the commit of this id is here."""
@@ -127,6 +126,8 @@ class Mirror:
 
     def fork(self, base: str, head: str) -> str:
         """Return the newest common commit. Raises GitError without one."""
+        if commits.lead_to(self._known, head, base):
+            return base
         ran = self._git("merge-base", base, head)
         if ran.exit_code == 1:
             raise errors.GitError("compare the branch with its base", "no commit is in the history of both")

@@ -1,7 +1,7 @@
 """The change of a push, read on the host's mirror: the end state, and every commit on the way."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from runner.errors import GitError
@@ -21,6 +21,7 @@ _WHOLE_BYTES = 1_000_000
 _MAX_PATHS = 20_000
 _TARGET_CHARS = 4_000
 _OBJECTS_AT_ONCE = 2_000
+Differences = dict[tuple[str, str], list[Touched]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +42,13 @@ def change_of(mirror: Mirror, base: str, head: str, known: Known) -> Change:
     People's pushes are left out: unchanged paths at the end, and contents that they put in that very place on
     the way. Raises GitError or LongHistoryError.
     """
-    new = mirror.commits(head, *known.published)
-    theirs = {_place(touched) for touched in _compared(mirror, known.peoples)}
-    by_place = {_place(touched): touched for touched in _at_the_end(mirror, base, head, known.seen)}
-    for touched in _compared(mirror, new):
+    new, fork = mirror.commits(head, *known.published), mirror.fork(base, head)
+    rows = _compared(mirror, (*new, *known.peoples), (fork, head))
+    theirs = {_place(touched) for touched in _on_the_way(rows, known.peoples)}
+    differing = mirror.differing(known.seen, head) if known.seen else None
+    at_the_end = (last for last in rows[fork, head] if differing is None or last.path in differing)
+    by_place = {_place(touched): touched for touched in at_the_end}
+    for touched in _on_the_way(rows, new):
         if _place(touched) not in theirs:
             by_place.setdefault(_place(touched), touched)
     messages = tuple(Message(commit.commit, commit.message) for commit in new)
@@ -55,39 +59,28 @@ def _place(touched: Touched) -> tuple[str, str, str]:
     return touched.path, touched.mode, touched.object
 
 
-def _at_the_end(mirror: Mirror, base: str, head: str, seen: str) -> Iterator[Touched]:
-    differing = mirror.differing(seen, head) if seen else None
-    fork = mirror.fork(base, head)
-    words = ("-r", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
-    for row in mirror.query("diff-tree", *words, fork, head).splitlines():
-        touched = _parsed(row, "")
-        if differing is None or touched.path in differing:
-            yield touched
-
-
-def _compared(mirror: Mirror, commits: Iterable[Commit]) -> Iterator[Touched]:
+def _on_the_way(rows: Differences, commits: Iterable[Commit]) -> Iterator[Touched]:
     """Yield the changes of each commit against all of its parents; the merged part of a merge is none."""
-    listed = tuple(commits)
-    parents = mirror.read_commits(tuple(parent for commit in listed for parent in commit.parents))
-    trees = {commit.commit: commit.tree for commit in (*parents, *listed)}
-    pairs = {
-        (trees[parent] if parent else _EMPTY_TREE, commit.tree)
-        for commit in listed
-        for parent in commit.parents or ("",)
-    }
-    rows = _diffs(mirror, sorted(pairs))
-    for commit in listed:
-        sides = [
-            rows[trees[parent] if parent else _EMPTY_TREE, commit.tree] for parent in commit.parents or ("",)
-        ]
+    for commit in commits:
+        sides = [rows[parent, commit.commit] for parent in commit.parents or ("",)]
         common = set.intersection(*({touched.path for touched in side} for side in sides))
         yield from (replace(touched, commit=commit.commit) for touched in sides[0] if touched.path in common)
 
 
-def _diffs(mirror: Mirror, pairs: list[tuple[str, str]]) -> dict[tuple[str, str], list[Touched]]:
+def _compared(mirror: Mirror, commits: Sequence[Commit], *more: tuple[str, str]) -> Differences:
+    """Return the differences of commits to their parents, and of `more` pairs; "" is an empty tree."""
+    pairs = {(parent, commit.commit) for commit in commits for parent in commit.parents or ("",)} | {*more}
+    names = tuple({name for pair in pairs for name in pair} - {""})
+    trees = {name: commit.tree for name, commit in zip(names, mirror.read_commits(names), strict=True)}
+    trees[""] = _EMPTY_TREE
+    rows = _diffs(mirror, sorted({(trees[old], trees[new]) for old, new in pairs}))
+    return {(old, new): rows[trees[old], trees[new]] for old, new in pairs}
+
+
+def _diffs(mirror: Mirror, pairs: list[tuple[str, str]]) -> Differences:
     """Return the differences of each pair of trees. Source: git-diff-tree(1), on --stdin with trees."""
-    rows: dict[tuple[str, str], list[Touched]] = {pair: [] for pair in pairs}
-    words = ("-r", "--raw", "--no-renames", "--no-abbrev", "--stdin")
+    rows: Differences = {pair: [] for pair in pairs}
+    words = ("-r", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none", "--stdin")
     for start in range(0, len(pairs), _OBJECTS_AT_ONCE):
         some = pairs[start : start + _OBJECTS_AT_ONCE]
         said = mirror.query("diff-tree", *words, given=_lines(f"{old} {new}" for old, new in some))

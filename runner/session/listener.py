@@ -200,7 +200,8 @@ class AgentListener:
         run_id = self._run.order.run_id
         command = self._run.secrecy.redact_private_skills(one_line(redact(request.command), 2_000))
         # An answer covers exactly the question, which is identified by its stored text.
-        marked = command + permission.written_mark(request, command, self._run.order.card_id)
+        answered = self._task.granted or self._task.refused
+        marked = self._marked(request, command) if answered else ""  # it is slow to compute
         meant = (request.command or request.tool,)
         judged = permission.judge_request(
             request,
@@ -215,7 +216,9 @@ class AgentListener:
             text = redact(permission.permission_question(request, judged.why))
             self._run.log.append(
                 limit_answers.question(run_id, question_id, Subject.TOOL, text, permission.CHOICES),
-                seen.PermissionAwaited(run_id, question_id, one_line(request.tool, 100), marked),
+                seen.PermissionAwaited(
+                    run_id, question_id, one_line(request.tool, 100), marked or self._marked(request, command)
+                ),
             )
             self.parks = True
             return
@@ -226,6 +229,9 @@ class AgentListener:
         answer = self._dialogue.permit(request.ask_id, allowed=allowed, why=judged.why)
         if answer is not None:
             self._write(answer)
+
+    def _marked(self, request: contract.PermissionAsked, command: str) -> str:
+        return command + permission.written_mark(request, command, self._run.order.card_id)
 
     def _failed(self, failure: messages.ProviderFailure) -> None:
         run_id, detail = self._run.order.run_id, one_line(redact(failure.detail), 600)

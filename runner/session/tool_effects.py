@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ledger.events import run as happened
 from ledger.events.related import CardLinked, CardProposed, PipelineLimited
@@ -273,6 +274,11 @@ def report(order: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
     return (*answers, final)
 
 
+@lru_cache(maxsize=200)  # about the texts of a card, which is shown again and again, and cut to fit
+def _visible(text: str, *, tags: bool = True) -> str:
+    return strip_hidden(text, tags=tags)
+
+
 def card_shown(order: RunSpec, history: History) -> dict[str, object]:
     """Return the card as facts for JSON, at most SHOWN_BYTES; long and old parts are left out."""
     for share in (1, 2, 4):
@@ -308,16 +314,16 @@ def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
                 "thread_id": thread.thread_id,
                 "path": cut_bytes(thread.path, text_bytes),
                 "line": thread.line,
-                "text": cut_bytes(strip_hidden(thread.text), text_bytes),
+                "text": cut_bytes(_visible(thread.text), text_bytes),
                 "answered": thread.thread_id in history.threads,
             }
             for thread in order.threads[:items]
         ],
-        "notes": [cut_bytes(strip_hidden(note, tags=False), text_bytes) for note in history.notes[-items:]],
+        "notes": [cut_bytes(_visible(note, tags=False), text_bytes) for note in history.notes[-items:]],
         "answers": [
             {
-                "question": cut_bytes(strip_hidden(question.event.text, tags=False), text_bytes),
-                "answer": cut_bytes(redact(strip_hidden(question.answer or "")), text_bytes),
+                "question": cut_bytes(_visible(question.event.text, tags=False), text_bytes),
+                "answer": cut_bytes(redact(_visible(question.answer or "")), text_bytes),
             }
             for question in answers[-items:]
         ],
@@ -331,9 +337,9 @@ def _plan(history: History, text_bytes: int) -> dict[str, object] | None:
         return None
     return {
         "state": plan.state,
-        "summary": cut_bytes(strip_hidden(plan.summary, tags=False), 3 * text_bytes),
+        "summary": cut_bytes(_visible(plan.summary, tags=False), 3 * text_bytes),
         "steps": [
-            {"step": cut_bytes(strip_hidden(step, tags=False), text_bytes // 2), "done": number <= plan.done}
+            {"step": cut_bytes(_visible(step, tags=False), text_bytes // 2), "done": number <= plan.done}
             for number, step in enumerate(plan.steps, start=1)
         ],
     }

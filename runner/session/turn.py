@@ -100,7 +100,7 @@ class Turn:
             exceeded = self._exceeded()
             if stop or exceeded or self._over():
                 break
-        took_s = self._bring_to_end(exceeded)
+        took_s = self._bring_to_end(exceeded, DEFAULT_GRACE)
         exit_code = self._child.exit_code()
         self._drain_usage()
         exceeded = exceeded or self._listener.exceeded
@@ -142,7 +142,7 @@ class Turn:
     def _ended(self, outcome: str, exit_code: int, took_s: float) -> TurnEnded:
         return TurnEnded(self._run.order.run_id, self._task.turn, outcome, exit_code, round(took_s, 3))
 
-    def _bring_to_end(self, exceeded: ExceededLimit | None, grace: StopGrace = DEFAULT_GRACE) -> float:
+    def _bring_to_end(self, exceeded: ExceededLimit | None, grace: StopGrace) -> float:
         if self._closed:
             return 0.0
         interrupt = None if self._listener.end is not None else self._dialogue.interrupt()

@@ -1,5 +1,6 @@
 """The bubblewrap command line: a minimal view of the host for commands."""
 
+import marshal
 import os
 import platform
 import select
@@ -11,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 
 from runner.agents.contract import Layout
@@ -97,6 +99,13 @@ def write_identity(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in _IDENTITY.items():
         (folder / name).write_text(text, encoding="utf-8")
+
+
+@cache
+def compiled_player() -> bytes:
+    """Return the player for the Python that is mounted: it starts for every turn, which compiles it anew."""
+    code = compile((PLAYER / "player.py").read_bytes(), "player.py", "exec", dont_inherit=True)
+    return MAGIC_NUMBER + bytes(12) + marshal.dumps(code)  # source: importlib, _code_to_timestamp_pyc
 
 
 def locked_in(

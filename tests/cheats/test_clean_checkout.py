@@ -59,9 +59,9 @@ def test_what_a_setting_of_git_hides_in_the_workspace_is_seen_and_stands_in_the_
 
 
 def test_a_daemon_is_gone_before_the_checks_run(world: World) -> None:
-    watch = "while [ ! -e go ]; do sleep 0.05; done; echo late > late.txt; git add .; git commit -qm Late"
+    watch = "while [ ! -e go ]; do sleep 0.02; done; echo late > late.txt; git add .; git commit -qm Late"
     left = f"(setsid nohup sh -c '{watch}' > /dev/null 2>&1 < /dev/null &) ; true"
-    fast = "touch go; for n in $(seq 40); do test ! -e late.txt || exit 1; sleep 0.05; done"
+    fast = "touch go; for n in $(seq 12); do test ! -e late.txt || exit 1; sleep 0.05; done"
     change = {"edit": {"path": "new.txt", "content": "x\n"}}
     cheat(world, change, COMMIT, run(left), validation=checks(fast=[fast], full=["test ! -e late.txt"]))
     assert delivered(world), world.ended()

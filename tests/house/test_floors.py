@@ -42,7 +42,6 @@ THREADS = {
     "_thread.start_new_thread",
 }
 THREADS_LIVE_IN = (
-    "runner/exec/stream.py",
     "forge/",
     "bot/web/group_commit.py",
     "bot/web/live/streams.py",
@@ -152,7 +151,7 @@ def test_the_floor_tests_bite() -> None:
     assert list(threads(bad("import threading as t\nt.Thread()"))) == ["ledger/a.py:2 threading.Thread"]
     assert list(threads(bad("import threading\nclass A(threading.Thread): ..."))) == ["ledger/a.py:2 A"]
     assert list(threads(bad("import threading\nthreading.Lock()"))) == []
-    assert list(threads(bad("import threading\nthreading.Thread()", "runner/exec/stream.py"))) == []
+    assert list(threads(bad("import threading\nthreading.Thread()", "bot/web/wsgi.py"))) == []
     assert list(coroutines(bad("async def wait(): ..."))) == ["ledger/a.py:1 wait"]
     assert list(unrooted(bad("Flask('cardinal', static_folder=None)"))) == ["ledger/a.py:1"]
     assert list(unrooted(bad("Blueprint('x', __name__)\nFlask(__name__)"))) == []

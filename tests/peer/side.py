@@ -6,11 +6,14 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import jwt
 import requests
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
 from bot.github.client import Hub
 from bot.system.config import Config, read
@@ -41,6 +44,14 @@ ANSWER_S = 60
 
 def utc_now() -> datetime:
     return datetime.now(UTC)
+
+
+@cache
+def _parsed(key: str) -> RSAPrivateKey:
+    """Return a private key, whose check takes longer than all else that a test does with it."""
+    parsed = load_pem_private_key(key.encode(), None)
+    assert isinstance(parsed, RSAPrivateKey)
+    return parsed
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +127,7 @@ class Side:
         """Return a JWT that is signed like the App's."""
         now = int(time.time())
         claims = {"iat": now - 60, "exp": now + lasting_s, "iss": str(app_id or self.app_id)}
-        return jwt.encode(claims, key or self.private_key, algorithm="RS256")
+        return jwt.encode(claims, _parsed(key or self.private_key), algorithm="RS256")
 
     def installation_id(self) -> int:
         return int(self.ask("GET", f"/orgs/{ORG}/installation", token=self.jwt()).body["id"])

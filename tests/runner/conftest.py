@@ -5,14 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from tests.runner.world import World, copy_world, make_world
+from runner.git.mirror import Mirror
+from tests.runner.world import REPOSITORY, World, copy_world, make_world
 
 
 @pytest.fixture(scope="session")
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a world that every test gets a copy of: made once, since most tests want one."""
+    """Return the folder of a world that every test gets a copy of: made once, since most tests want one.
+
+    Its mirror has the repository already.
+    """
     root = tmp_path_factory.mktemp("template")
-    make_world(root, files={"README.md": "A shop.\n"}).engine.dispose()
+    made = make_world(root, files={"README.md": "A shop.\n"})
+    Mirror(made.places.mirrors, REPOSITORY, made.remote, lambda: None).fetch("main")
+    made.engine.dispose()
     return root
 
 

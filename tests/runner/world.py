@@ -34,6 +34,7 @@ from ledger.model.limit_answers import question_answered
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from runner.errors import UnverifiedCommitError
+from runner.exec.child import StopGrace
 from runner.run.log import RunLog
 from runner.run.provider import Provider
 from runner.run.run_spec import (
@@ -63,6 +64,7 @@ GIT_ENVIRONMENT = {
     "GIT_COMMITTER_NAME": "Ann",
     "GIT_COMMITTER_EMAIL": "ann@example.org",
 }
+HURRY = StopGrace(ask_s=0.5, close_s=0.2, term_s=0.2)  # for who never obeys, or cannot
 LIMITS = Limits(timeout_s=240, silence_s=120, max_turns=20, budget_usd=1.0, iterations=2, full_runs=2)
 
 

@@ -221,11 +221,12 @@ class Player:
         self.used("commit", message, self.shell("git", "commit", "-m", message))
 
     def shell(self, *argv: str) -> bool:
-        """Run a program in the repository; True when it succeeded."""
-        import subprocess
-
-        done = subprocess.run(argv, cwd=self.repo, stdin=subprocess.DEVNULL, capture_output=True)
-        return done.returncode == 0
+        """Run a program in the repository, its output unread; True when it succeeded."""
+        os.chdir(self.repo)
+        nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+        ignored = (signal.SIGPIPE, signal.SIGXFSZ)  # by Python, and nobody else
+        pid = os.posix_spawnp(argv[0], argv, os.environ, file_actions=nowhere, setsigdef=ignored)
+        return os.waitpid(pid, 0)[1] == 0
 
     def do_sleep(self, seconds: float) -> None:
         self.wire.pause(seconds)

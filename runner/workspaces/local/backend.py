@@ -22,7 +22,7 @@ from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
 
 
 class LocalWorkspace(Folder):
-    """A card's folder; `identity/`, `empty` and `blank` in it belong to the host as well."""
+    """A card's folder; `identity/`, `player`, `empty` and `blank` in it belong to the host as well."""
 
     networks = ("none",)  # nothing here could tell one host from another
     image = "local"  # commands see this machine's own system, read-only
@@ -33,6 +33,7 @@ class LocalWorkspace(Folder):
         (root / "empty").mkdir(exist_ok=True)
         (root / "blank").touch()
         bubblewrap.write_identity(root / "identity")
+        (root / "player").write_bytes(bubblewrap.compiled_player())
 
     @property
     def locked(self) -> str:
@@ -113,7 +114,7 @@ class LocalWorkspace(Folder):
     ) -> list[bubblewrap.Bind]:
         layout = self.layout
         binds = [
-            bubblewrap.Bind(bubblewrap.PLAYER / "player.py", f"{layout.player}/player.py"),
+            bubblewrap.Bind(self.root / "player", f"{layout.player}/player.py"),
             bubblewrap.Bind(self.root / "repo", layout.repo, writable),
             bubblewrap.Bind(self.root / "home", layout.home, writable=True),
             bubblewrap.Bind(self.root / "skills", layout.skills),

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -15,7 +15,9 @@ def bridge(tmp_path: Path) -> Iterator[Callable[..., Bridge]]:
     """Return a function that starts a bridge beside a server that plays these prompts."""
     started: list[Bridge] = []
 
-    def start(*prompts: Steps, session: str = "", **script: object) -> Bridge:
+    def start(
+        *prompts: Steps, session: str = "", bounds: Mapping[str, float] | None = None, **script: object
+    ) -> Bridge:
         for name in ("repo", "home", "bin"):
             (tmp_path / name).mkdir(exist_ok=True)
         program = tmp_path / "bin" / "opencode"
@@ -23,7 +25,7 @@ def bridge(tmp_path: Path) -> Iterator[Callable[..., Bridge]]:
         program.chmod(0o755)
         known = {"prompts": prompts, "sessions": ["ses_main"], **script}
         (tmp_path / "script").write_text(json.dumps(known))
-        started.append(Bridge(tmp_path, session))
+        started.append(Bridge(tmp_path, session, **(bounds or {})))
         return started[-1]
 
     yield start

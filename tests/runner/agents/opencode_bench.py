@@ -2,9 +2,10 @@
 
 import json
 import os
+import re
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import psutil
@@ -14,7 +15,7 @@ from runner.agents.opencode.adapter import AGENT
 from runner.exec.child import Child
 from runner.exec.stream import Closed, Line
 
-ROOT = Path(__file__).parents[3]
+PLAYER = Path(__file__).parents[3] / "runner/agents/opencode/in_container"
 FAKE = Path(__file__).with_name("fake_opencode.py")
 LIMIT_S = 60.0
 Steps = list[dict[str, object]]
@@ -28,17 +29,30 @@ def bash(part: str, status: str, exit_code: int | None = None) -> dict[str, obje
     return {"event": "message.part.updated", "part": about}
 
 
+def bounded(folder: Path, bounds: Mapping[str, float]) -> Path:
+    """Return the bridge's folder; with other bounds a copy of it."""
+    if not bounds:
+        return PLAYER
+    folder.mkdir()
+    for file in PLAYER.glob("*.py"):
+        text = file.read_text()
+        for name, wait_s in bounds.items():
+            text = re.sub(rf"^{name} = .*", f"{name} = {wait_s}", text, flags=re.MULTILINE)
+        (folder / file.name).write_text(text)
+    return folder
+
+
 class Bridge:
     """The bridge as the supervisor has it: a child, and the dialogue with it."""
 
-    def __init__(self, folder: Path, session: str = "") -> None:
+    def __init__(self, folder: Path, session: str = "", **bounds: float) -> None:
         self.folder, self.heard, self.noise = folder, list[AgentEvent](), list[str]()
         layout = Layout(
             f"{folder}/repo",
             f"{folder}/home",
             "",
             sys.executable,
-            f"{ROOT}/runner/agents/opencode/in_container",
+            str(bounded(folder / "player", bounds)),
         )
         task = Task(Phase.WORK, "work", "the prompt", "r1", session, "default", False, 9, 1.0, folder)
         self.dialogue = AGENT.begin(task, layout)

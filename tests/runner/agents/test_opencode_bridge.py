@@ -128,7 +128,7 @@ def test_an_abort_that_nobody_obeys_ends_too(bridge: Callable[..., Bridge]) -> N
         if isinstance(event, ToolStart):
             one.child.write(one.dialogue.interrupt() or b"")
 
-    played = bridge([bash("p1", "running")])
+    played = bridge([bash("p1", "running")], bounds={"_ABORTED_S": 0.3})
     began = time.monotonic()
     assert end_of(played.play(react)) == "interrupted"
     assert time.monotonic() - began < 60

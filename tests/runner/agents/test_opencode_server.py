@@ -21,7 +21,7 @@ def test_a_stubborn_server_is_killed(bridge: Callable[..., Bridge]) -> None:
     def react(one: Bridge, event: AgentEvent) -> None:
         servers.extend(one.servers() if isinstance(event, Session) else ())
 
-    played = bridge([{"say": "x"}, {"idle": True}], stubborn=True)
+    played = bridge([{"say": "x"}, {"idle": True}], bounds={"TERM_S": 1}, stubborn=True)
     played.play(react)
     assert servers
     assert played.child.exit_code() == 0

@@ -13,6 +13,7 @@ import psutil
 import pytest
 
 from runner.errors import KilledError, RunnerError
+from runner.exec import watchdog as exec_watchdog
 from runner.exec.child import Child
 from runner.exec.deadline import KILL_S, Deadline
 from runner.exec.watchdog import watched
@@ -113,7 +114,10 @@ def test_a_worker_that_renews_lives_on(tmp_path: Path) -> None:
         assert len(it.alive()) >= 6
 
 
-def test_containers_of_a_killed_worker_are_ended_as_soon_as_their_engine_answers(tmp_path: Path) -> None:
+def test_containers_of_a_killed_worker_are_ended_as_soon_as_their_engine_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exec_watchdog, "TRY_S", 0.1)
     with claim(tmp_path, engine="away") as it:
         it.worker.kill()
         until(lambda: not it.watchdog.is_running(), "its watchdog is gone")

@@ -24,7 +24,7 @@ from tests.runner.flows.test_travel import killed_in_its_turn
 from tests.runner.flows.test_travel import on as sharing
 from tests.runner.guards.test_guards import KEY, nothing_left, rules
 from tests.runner.phases.test_stages import LOOP, STAGES
-from tests.runner.world import BRANCH, CARD, COMMITTER, LIMITS, World, checks, git
+from tests.runner.world import BRANCH, CARD, COMMITTER, HURRY, LIMITS, World, checks, git
 
 SECRET = [{"edit": {"path": "key.txt", "content": f"{KEY}\n"}}, {"commit": "A key"}]
 INFRA = [{"edit": {"path": "infra/a", "content": "a\n"}}, {"commit": "Infra"}]
@@ -228,8 +228,9 @@ def test_the_next_run_may_end_with_what_a_cancelled_one_published(world: World) 
 
 @pytest.fixture(autouse=True)
 def _without_a_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the next checkpoint of a turn be due at once, however long the last one took."""
+    """Let the next checkpoint of a turn be due at once, however long the last one took, and kill soon."""
     monkeypatch.setattr(turn, "_REST", 0)
+    monkeypatch.setattr(turn, "DEFAULT_GRACE", HURRY)
 
 
 def live(world: World, **changes: Any) -> RunSpec:
@@ -317,8 +318,9 @@ def test_what_the_agent_commits_behind_a_judgement_is_not_pushed_with_it(world: 
 
 
 def hanging_push(world: World) -> Path:
-    """Let the first push be taken and never answered; return the file that is there from then on."""
-    flag, hook = world.root / "taken", world.origin / "hooks" / "post-receive"
+    """Let the first push be taken and never answered; return the file that the agent has from then on."""
+    flag = world.places.workspaces / CARD / "repo/.git/taken"
+    hook = world.origin / "hooks" / "post-receive"
     hook.write_text(f"#!/bin/sh\n[ -e {flag} ] || {{ touch {flag}; exec sleep 60; }}\n")
     hook.chmod(0o755)
     return flag
@@ -350,9 +352,9 @@ def test_a_stop_in_the_middle_of_a_push_leaves_nothing_half(world: World) -> Non
 
 def test_a_turn_that_ends_in_the_middle_of_a_push_takes_its_own_commit_for_nobody_elses(world: World) -> None:
     """GitHub took a commit that the agent replaces; the answer never came."""
-    flag = hanging_push(world)
+    hanging_push(world)
     better = {"run": "echo Better > first.txt && git commit -q -a --amend -m Better"}
-    world.scenario(plan=[PLAN], work=[*commit("first"), *busy_until(f"[ -e {flag} ]"), better, FINISH])
+    world.scenario(plan=[PLAN], work=[*commit("first"), *busy_until("[ -e .git/taken ]"), better, FINISH])
     world.run(live(world))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert subjects(world) == ["Better"]

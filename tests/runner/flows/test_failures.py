@@ -10,8 +10,9 @@ import pytest
 from ledger.states import Ending
 from runner.errors import GitError, KilledError, WorkspaceError
 from runner.run.history import History
+from runner.session import turn
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import LIMITS, World, git
+from tests.runner.world import HURRY, LIMITS, World, git
 
 
 def end_of(world: World, work: list[Any], **changes: Any) -> tuple[str, str]:
@@ -53,7 +54,10 @@ def test_a_git_that_fails_without_a_word_is_told_as_that() -> None:
         assert str(error).endswith(": it did not say why")
 
 
-def test_a_silent_agent_is_stopped_and_its_run_is_stalled(world: World) -> None:
+def test_a_silent_agent_is_stopped_and_its_run_is_stalled(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(turn, "DEFAULT_GRACE", HURRY)
     began = time.monotonic()
     reason, detail = end_of(world, ["hang"], limits=replace(LIMITS, silence_s=1.0))
     assert reason == "stalled", detail

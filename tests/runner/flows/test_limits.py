@@ -8,10 +8,31 @@ import pytest
 from ledger.events.run import RunSteered
 from ledger.states import Ending
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import LIMITS, World, checks
+from tests.runner.world import LIMITS, SystemClock, World, checks
 
 SPEND = {"usage": {"usd": 0.4, "in": 10, "out": 10}}
-SLOW = {"sleep": 0.6}
+SLOW = {"sleep": 60}  # cut short: it has used too much
+
+
+class Leap(SystemClock):
+    """The machine's time, and some of it is skipped."""
+
+    ahead_s = 0.0
+
+    def monotonic(self) -> float:
+        return super().monotonic() + self.ahead_s
+
+
+class Still(SystemClock):
+    """No working time passes."""
+
+    def monotonic(self) -> float:
+        return 1.0
+
+
+def awake(*work: Any) -> list[Any]:
+    """Return the same steps, quick ones."""
+    return [{"sleep": 0} if step is SLOW else step for step in work]
 
 
 @pytest.mark.parametrize(
@@ -28,7 +49,6 @@ SLOW = {"sleep": 0.6}
             replace(LIMITS, max_tokens=7, budget_usd=50.0),  # far less than a call takes
             "As much again is used up already: going on allows 400 tokens in all",
         ),
-        ([{"sleep": 4}, {"sleep": 4}, EDIT, FINISH], replace(LIMITS, timeout_s=7), "its time of"),
     ],
 )
 def test_reaching_a_limit_parks_and_asks_and_the_same_work_goes_on(
@@ -40,6 +60,21 @@ def test_reaching_a_limit_parks_and_asks_and_the_same_work_goes_on(
     question = world.only("QuestionAsked")
     assert said in question.text
     assert question.asker == ("budget" if "budget" in said else "limit")
+    world.scenario(plan=[PLAN], work=awake(*work))
+    world.answer(order, "1")
+    assert world.ended().ending is Ending.SUCCEEDED
+    assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]
+
+
+def test_working_time_is_a_limit_as_well(world: World) -> None:
+    clock = world.clock = Leap()
+    work = [{"progress": "Busy"}, SLOW, EDIT, FINISH]
+    world.scenario(plan=[PLAN], work=work)
+    order = world.order(limits=replace(LIMITS, silence_s=0))
+    world.meanwhile(order, "Busy", lambda: setattr(clock, "ahead_s", LIMITS.timeout_s))
+    assert world.events()[-1].why == "limit"
+    assert "its time of 4 min" in world.only("QuestionAsked").text
+    world.scenario(plan=[PLAN], work=awake(*work))
     world.answer(order, "1")
     assert world.ended().ending is Ending.SUCCEEDED
     assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]
@@ -93,19 +128,21 @@ def test_what_checks_leave_behind_is_not_published(world: World) -> None:
 
 def test_a_check_that_hangs_counts_as_failed(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[])
-    order = world.order(
-        validation=checks(fast=["sleep 100"]), limits=replace(LIMITS, timeout_s=6, iterations=1)
-    )
+    world.clock = Still()  # for the agent; a check has time of its own
+    limits = replace(LIMITS, timeout_s=1, iterations=1)
+    order = world.order(validation=checks(fast=["sleep 100"]), limits=limits)
     assert world.run(order).why == "limit"
     assert world.only("CommandChecked").exit_code == 124
 
 
 def test_words_lift_no_limit_and_reach_the_agent_once_somebody_has_chosen(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[SPEND, SPEND, SPEND, SLOW, {"say": "{{prompt}}"}, EDIT, FINISH])
+    work = [SPEND, SPEND, SPEND, SLOW, {"say": "{{prompt}}"}, EDIT, FINISH]
+    world.scenario(plan=[PLAN], work=work)
     order = world.order()
     world.run(order)
     assert world.answer(order, "Go on, but leave the tests alone").why == "limit"
     world.write(RunSteered(order.run_id, "ann", "Go on, but leave the tests alone", 7))
+    world.scenario(plan=[PLAN], work=awake(*work))
     world.answer(order, "1")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert "Go on, but leave the tests alone" in world.only("AgentSaid").text

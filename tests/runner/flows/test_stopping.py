@@ -15,11 +15,18 @@ from ledger.log import event_store
 from ledger.states import Ending
 from runner.run.log import RunLog
 from runner.run.run_spec import RunSpec
+from runner.session import turn
 from runner.supervisor import execute_run
 from tests.runner.flows.test_kill import living_in
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import World, checks
+from tests.runner.world import HURRY, World, checks
 from tests.waiting import until
+
+
+@pytest.fixture(autouse=True)
+def _in_a_hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    for grace in ("DEFAULT_GRACE", "_HASTY"):
+        monkeypatch.setattr(turn, grace, HURRY)
 
 
 @pytest.mark.parametrize("busy", [{"sleep": 60}, "hang", {"run": "sleep 60"}])
@@ -38,10 +45,12 @@ def test_a_cancelled_run_stops_soon_and_says_what_it_cost(world: World, busy: ob
 
 
 def test_a_paused_run_keeps_its_place(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[{"note": "Once"}, {"progress": "Busy"}, {"sleep": 2}, EDIT, FINISH])
+    busy = [{"note": "Once"}, {"progress": "Busy"}]
+    world.scenario(plan=[PLAN], work=[*busy, {"sleep": 60}, EDIT, FINISH])
     order = world.order()
     world.meanwhile(order, "Busy", lambda: world.write(RunStopAsked("r1", "pause", "ann", "")))
     assert world.events()[-1].why == "pause"
+    world.scenario(plan=[PLAN], work=[*busy, {"sleep": 0}, EDIT, FINISH])
     world.again(order, "resumed")
     assert world.ended().ending is Ending.SUCCEEDED
     world.only("Noted")

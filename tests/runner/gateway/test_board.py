@@ -80,8 +80,9 @@ async def board_client(folder: Path) -> AsyncIterator[BoardClient]:
         yield made
     finally:
         await http.aclose()
-        server.should_exit = True
-        await serving
+        serving.cancel()  # it looks only ten times a second whether it shall end
+        for listening in server.servers:
+            listening.close()
         asyncio.get_running_loop().remove_reader(far.fileno())
         uplink.close()
         near.close()

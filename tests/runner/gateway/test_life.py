@@ -16,6 +16,7 @@ from ledger.db.transactions import writing
 from ledger.lifecycle.open import open_ledger
 from runner.errors import SpawnError
 from runner.exec.deadline import Deadline
+from runner.gateway.control import link
 from runner.gateway.control.link import Gateway
 from runner.gateway.control.terms import Terms
 from tests.runner.gateway.upstream import Answer, messages
@@ -54,7 +55,10 @@ def test_close_leaves_no_process_socket_or_folder(tmp_path: Path) -> None:
     assert not gateway.folder.exists()
 
 
-def test_a_gateway_that_does_not_obey_is_ended_with_force(tmp_path: Path) -> None:
+def test_a_gateway_that_does_not_obey_is_ended_with_force(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(link, "_CLOSE_S", 0.1)
     gateway = Gateway.spawn(tmp_path / "g", TERMS, {})
     os.kill(gateway.pid, signal.SIGSTOP)
     gateway.close()

@@ -20,7 +20,7 @@ from runner.workspaces.contract import Tenancy, Workspace
 from tests.runner.world import BRANCH, COMMITTER, REPOSITORY, World, checks, git
 
 MAX_STARTS = 10  # a start is a container, which takes about as long as all git commands of a run
-MAX_PROGRAMS = 40  # with those on the host; the workspace is measured once or twice
+MAX_PROGRAMS = 38  # with those on the host; the workspace is measured once or twice
 PLAN = {"plan": {"summary": "x", "steps": ["a"]}}
 FINISH = {"finish": {"done": "Done."}}
 WORK = [{"edit": {"path": "a.txt", "content": "a\n"}}, {"commit": "Add a"}, FINISH]
@@ -60,7 +60,7 @@ def repo(world: World) -> Path:
 def test_names_that_are_together_longer_than_a_line_may_be_are_all_there(
     world: World, checkout: Checkout
 ) -> None:
-    names = {f"{number:05}{'x' * 120}" for number in range(9_000)}
+    names = {f"{number:05}{'x' * 240}" for number in range(4_500)}
     for name in names:
         (repo(world) / name).touch()
     changed = checkout.changed_since(checkout.commit(), "Left behind")

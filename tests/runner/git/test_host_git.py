@@ -10,6 +10,7 @@ import psutil
 import pytest
 
 from runner.errors import GitError, GitLimitError, KilledError
+from runner.exec import child as exec_child
 from runner.exec.child import Child, Ran, finish
 from runner.exec.launch import ProcessLimits
 from runner.git import checkout_scripts
@@ -190,7 +191,8 @@ def test_a_sandbox_that_is_killed_is_told_as_that() -> None:
         finish(child, what="make check", timeout_s=60, beat=kill_children)
 
 
-def test_what_cardinal_itself_ends_was_not_killed() -> None:
+def test_what_cardinal_itself_ends_was_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exec_child, "_EXIT_S", 1.0)
     child = Child(
         ("sh", "-c", "exec >&- 2>&-; sleep 60"), env={"PATH": "/usr/bin:/bin"}, cwd=Path("/"), cap_bytes=1
     )

@@ -80,7 +80,7 @@ TRIES: tuple[tuple[str, Guards, str, str], ...] = (
     ("noise", rules("generated"), "mkdir node_modules; echo a > node_modules/b.js", "node_modules/b.js"),
     ("outside", rules("outside", allow=("hello.txt",)), "echo a > other.txt", "other.txt"),
     ("many files", rules("protected", protect=("zz/**",)),
-     "mkdir q zz; (cd q; python3 -c \"for n in range(9000): open('a'*120 + str(n), 'w').write('x')\");"
+     "mkdir q zz; (cd q; python3 -c \"for n in range(4500): open('a'*240 + str(n), 'w').write('x')\");"
      " echo a > zz/last", "zz/last"),
 )  # fmt: skip
 

@@ -32,7 +32,7 @@ from ledger.states import Ending
 from runner.run.history import History
 from runner.run.limits import Allowance, ExceededLimit, RunUsage
 from runner.run.run_spec import Limits
-from tests.runner.flows.test_limits import EDIT, FINISH, LIMITS, PLAN, SLOW, SPEND
+from tests.runner.flows.test_limits import EDIT, FINISH, LIMITS, PLAN, SLOW, SPEND, awake
 from tests.runner.world import World
 
 R1, Q1 = RunId("r1"), QuestionId("r1-q1")
@@ -126,7 +126,8 @@ def test_an_agents_question_extends_no_limit_and_lets_nothing_leave(choice: Answ
 
 
 def test_the_question_says_what_was_spent_and_how_far_the_plan_is(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[{"tick": 1}, SPEND, SPEND, SPEND, SLOW, EDIT, FINISH])
+    work = [{"tick": 1}, SPEND, SPEND, SPEND, SLOW, EDIT, FINISH]
+    world.scenario(plan=[PLAN], work=work)
     order = world.order(limits=replace(LIMITS, budget_usd=1.0))
     assert world.run(order).why == "limit"
     asked = world.only("QuestionAsked")
@@ -135,6 +136,7 @@ def test_the_question_says_what_was_spent_and_how_far_the_plan_is(world: World) 
     assert "its budget of $1.00: $" in asked.text
     assert f" turns so far; plan: 1 of {steps} steps done. Shall it go on?" in asked.text
     world.write(BudgetRaised(order.run_id, 50.0, "ann"))
+    world.scenario(plan=[PLAN], work=awake(*work))
     world.answer(order, raised(50.0), Code.RAISED)
     assert world.ended().ending is Ending.SUCCEEDED
     assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]

@@ -13,12 +13,19 @@ from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from runner.exec.deadline import KILL_S, Deadline
-from runner.run.heartbeat import POLL_S, SILENT_S, Heartbeat, beating, renew_lease
+from runner.run import heartbeat as run_heartbeat
+from runner.run.heartbeat import SILENT_S, Heartbeat, beating, renew_lease
 from runner.run.log import RunLog
 from tests.runner.world import RUN, World
 from tests.waiting import until
 
 TTL_S = 1.6
+POLL_S = 0.05
+
+
+@pytest.fixture(autouse=True)
+def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_heartbeat, "POLL_S", POLL_S)
 
 
 def lease_of(world: World) -> Lease:

@@ -12,6 +12,7 @@ from sqlalchemy.exc import DBAPIError, OperationalError
 from ledger.events.run import Progressed
 from ledger.ids import RunId
 from runner.exec.deadline import KILL_S
+from runner.run import log as run_log
 from runner.run.log import RunLog
 from tests.runner.world import World
 
@@ -42,6 +43,11 @@ def claimed(world: World) -> RunLog:
 
 def near(left_s: float, ttl_s: float) -> bool:
     return ttl_s - KILL_S - 1 < left_s <= ttl_s - KILL_S
+
+
+@pytest.fixture(autouse=True)
+def _tried_again_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_log, "AGAIN_S", 0.05)
 
 
 def test_every_renewal_moves_the_deadline(world: World) -> None:

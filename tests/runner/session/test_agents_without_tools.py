@@ -1,6 +1,9 @@
 """An agent that has no board tools writes its calls into what it says, and they count the same."""
 
+import pytest
+
 from ledger.states import Ending
+from runner.session import turn
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World
 
@@ -20,7 +23,8 @@ EARLY = """```board
 ```"""
 
 
-def test_a_question_in_words_parks_the_run(world: World) -> None:
+def test_a_question_in_words_parks_the_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turn, "ASKED_GRACE_S", 0.1)
     world.scenario(plan=[PLAN], work=[EDIT, {"say": SAID}, {"say": ASK}, {"sleep": 5}, FINISH])
     assert world.run(world.order()).why == "question"
     assert world.only("Progressed").text == "Half way"

@@ -1,5 +1,7 @@
 """What the policy denies cannot be done; what it grants and nobody can give is refused in a sentence."""
 
+import shutil
+
 import pytest
 
 from ledger.states import Ending
@@ -44,6 +46,7 @@ def test_a_git_folder_that_became_a_link_is_not_shown(world: World) -> None:
 def test_a_network_that_the_workspace_cannot_give_is_refused_before_anything_starts(
     world: World, network: str
 ) -> None:
+    shutil.rmtree(world.places.mirrors)
     world.run(world.order(tools=ToolSpec(network=network)))
     assert world.ended().reason == "spawn_failed"
     assert f"`network: {network}`" in world.ended().detail

@@ -1,19 +1,27 @@
 """A workspace that outgrows its share of the disk ends its run, and says what to change."""
 
+import pytest
+
 from ledger.states import Ending
 from runner.run.run_spec import ResourceSpec
+from runner.session import context
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World
 
-FILL = {"run": "head -c 90000000 /dev/zero > big"}
+FILL = {"run": "head -c 20000000 /dev/zero > big"}
+
+
+@pytest.fixture(autouse=True)
+def _weighed_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(context, "WEIGH_S", 0.05)
 
 
 def test_a_place_that_grows_beyond_its_share_ends_the_run(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FILL, {"sleep": 20}, FINISH])
-    world.run(world.order(resources=ResourceSpec(disk_mb=64)))
+    world.run(world.order(resources=ResourceSpec(disk_mb=16)))
     ended = world.ended()
     assert (ended.ending, ended.reason) == (Ending.FAILED, "guardrail")
-    assert "64 MB are its share" in ended.detail
+    assert "16 MB are its share" in ended.detail
     assert "disk_mb" in ended.detail
 
 
@@ -28,6 +36,6 @@ def test_a_place_of_too_many_empty_files_ends_the_run(world: World) -> None:
 
 
 def test_what_stays_within_its_share_is_left_alone(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[EDIT, FILL, {"sleep": 6}, {"run": "rm big"}, FINISH])
-    world.run(world.order(resources=ResourceSpec(disk_mb=512)))
+    world.scenario(plan=[PLAN], work=[EDIT, FILL, {"sleep": 0.6}, {"run": "rm big"}, FINISH])
+    world.run(world.order(resources=ResourceSpec(disk_mb=64)))
     assert world.ended().ending is Ending.SUCCEEDED

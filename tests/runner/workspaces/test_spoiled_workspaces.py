@@ -71,7 +71,7 @@ def test_what_was_not_committed_is_set_aside_as_a_patch_and_the_run_says_so(worl
 
 
 def test_a_place_over_its_share_is_made_anew(world: World) -> None:
-    spoil(world, "head -c 90000000 /dev/zero > ~/big", resources=ResourceSpec(disk_mb=64))
+    spoil(world, "head -c 20000000 /dev/zero > ~/big", resources=ResourceSpec(disk_mb=16))
     assert world.ended(NEXT).ending is Ending.SUCCEEDED
     assert not list(Path(world.places.workspaces).glob("*/home/big"))
 
