@@ -1,7 +1,6 @@
 """Sentences for people: outside text made harmless, amounts, counts and near misses."""
 
 import difflib
-import unicodedata
 from collections.abc import Iterable
 from datetime import timedelta
 
@@ -11,10 +10,11 @@ from ledger.states import CardState
 
 def plain(text: str, limit: int = 120) -> str:
     """Return one line of at most `limit` characters without control, hidden or direction marks."""
-    # Cut first: normalising a megabyte of somebody's comment is not worth one line.
-    seen = "".join(" " if char.isspace() else char for char in text[: limit * 8])
-    kept = "".join(char for char in seen if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co", "Cn"))
-    line = " ".join(kept.split())
+    # Cut first: a megabyte of somebody's comment is not worth one line. Beside spaces, what is not printable
+    # is of Unicode's categories Cc, Cf, Cs, Co and Cn.
+    words = text[: limit * 8].split()
+    kept = (word if word.isprintable() else "".join(filter(str.isprintable, word)) for word in words)
+    line = " ".join(filter(None, kept))
     return line if len(line) <= limit and len(text) <= limit * 8 else line[: limit - 1].rstrip() + "…"
 
 

@@ -7,11 +7,15 @@ from collections.abc import Generator, Iterator
 from functools import cache
 from itertools import cycle
 from pathlib import Path
+from types import CodeType
 from uuid import uuid4
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey
+from flask import Flask
 from hypothesis import settings
+from jinja2 import BytecodeCache
+from jinja2.bccache import Bucket
 from sqlalchemy import create_engine, make_url, text
 
 from bot.github.transport import Wire
@@ -37,6 +41,22 @@ settings.load_profile("new ones" if os.environ.get("CARDINAL_TEST_NEW_EXAMPLES")
 COURT = Court()
 Forge.judge = COURT
 Wire.requester = staticmethod(near.requester)
+
+
+class Compiled(BytecodeCache):
+    """Templates, each compiled once in a process: every test makes applications of its own."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, str], CodeType | None] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        bucket.code = self._kept.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self._kept[bucket.key, bucket.checksum] = bucket.code
+
+
+Flask.jinja_options = {"bytecode_cache": Compiled()}
 KEYS = 4  # more than one forge's Apps ever need at once: two of them never share a key
 
 

@@ -1,6 +1,7 @@
 """Plays the demo's story with a real browser beside it and takes the documentation's pictures on the way."""
 
 import json
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
@@ -8,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from forge.demo import launch
 from forge.demo.stage import Stage
@@ -194,8 +195,8 @@ WHEN: Mapping[str, Callable[[Camera], None]] = {
 def make() -> tuple[Path, ...]:
     """Take all pictures again; return their files."""
     FOLDER.mkdir(exist_ok=True)
-    with _browser() as page:
-        return take(page, FOLDER)
+    with chromium() as running:
+        return take(running.new_page(device_scale_factor=SHARPNESS), FOLDER)
 
 
 def take(page: Page, folder: Path, check: Callable[[Page], None] = lambda _: None) -> tuple[Path, ...]:
@@ -217,10 +218,11 @@ def take(page: Page, folder: Path, check: Callable[[Page], None] = lambda _: Non
 
 
 @contextmanager
-def _browser() -> Iterator[Page]:
-    program = shutil.which("chromium") or "/usr/bin/chromium"
+def chromium() -> Iterator[Browser]:
+    """Give a Chromium with an empty profile; one without windows opens pages in a quarter of the time."""
+    programs = os.environ.get("CHROMIUM"), *map(shutil.which, ("chromium-headless-shell", "chromium"))
+    program = next(filter(None, programs), "/usr/bin/chromium")
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
-        context = running.new_context(device_scale_factor=SHARPNESS)
-        yield context.new_page()
+        yield running
         running.close()

@@ -14,6 +14,7 @@ from bot.system import config as configuration
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from runner.exec.launch import launched
+from tests import warm
 from tests.ledgers import new_ledger
 from tests.waiting import until
 
@@ -35,6 +36,13 @@ def engine(config: Config) -> Iterator[Engine]:
     engine = new_ledger(config.database_url)
     yield engine
     engine.dispose()
+
+
+@pytest.fixture(scope="session")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Return a program `cardinal` that tests do not wait for."""
+    with warm.program(tmp_path_factory.mktemp("program")) as path:
+        yield path
 
 
 @pytest.fixture

@@ -1,28 +1,16 @@
 """A real forge with the demo's world, and a real Chromium looking at it."""
 
-import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
 
+from docs._make.pictures import chromium
 from tests.browser.world import Town
 from tests.kept import demo
 
-# Nothing but the page itself: no profile of this machine, no requests of the browser's own.
-ARGUMENTS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 DESK = {"width": 1400, "height": 900}
 WAIT_MS = 60_000
 
@@ -30,12 +18,9 @@ WAIT_MS = 60_000
 @pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     """Return a Chromium with an empty profile."""
-    program = os.environ.get("CHROMIUM") or shutil.which("chromium") or "/usr/bin/chromium"
     expect.set_options(timeout=WAIT_MS)
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+    with chromium() as running:
         yield running
-        running.close()
 
 
 @pytest.fixture

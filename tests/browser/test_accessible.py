@@ -100,27 +100,27 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
     inbox.goto(f"{place}/tokens")
     inbox.get_by_label("Name").fill("release build")
     inbox.get_by_role("button", name="Make the token").click()
-    for scheme, size in LOOKS:
-        inbox.emulate_media(color_scheme=scheme)
-        inbox.set_viewport_size(size)
-        for path in (
-            "/",
-            *links.values(),
-            f"{links['cards']}?zoom=activity",
-            f"{links['cards']}?zoom=debug",
-            f"{links['boards']}?search=shop&label=bgu",
-            *(f"{links['runs']}/{tab}" for tab in ("changes", "briefing", "artifacts")),
-            links["boards"].replace("/boards", "/policy"),
-            "/money",
-            "/notices",
-            "/tokens",
-            "/hosts",
-            "/health",
-            "/runs/r999",
-            "/nothing",
-        ):
-            inbox.goto(f"{place}{path}")
-            inbox.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
+    for path in (
+        "/",
+        *links.values(),
+        f"{links['cards']}?zoom=activity",
+        f"{links['cards']}?zoom=debug",
+        f"{links['boards']}?search=shop&label=bgu",
+        *(f"{links['runs']}/{tab}" for tab in ("changes", "briefing", "artifacts")),
+        links["boards"].replace("/boards", "/policy"),
+        "/money",
+        "/notices",
+        "/tokens",
+        "/hosts",
+        "/health",
+        "/runs/r999",
+        "/nothing",
+    ):
+        inbox.goto(f"{place}{path}")
+        inbox.evaluate("document.querySelectorAll('details').forEach(it => { it.open = true; })")
+        for scheme, size in LOOKS:
+            inbox.emulate_media(color_scheme=scheme)
+            inbox.set_viewport_size(size)
             faults = broken(inbox, BY_COLOUR if scheme == "dark" else ALL_RULES)
             assert (scheme, size, path, faults) == (scheme, size, path, [])
 

@@ -92,7 +92,7 @@ def test_root_on_debian_gets_what_is_missing_installed(tmp_path: Path) -> None:
     assert result.returncode == 0, result.stderr
     update, install = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
     assert update.startswith("update")
-    assert {"git", "bubblewrap", "chromium"} <= set(install.split())
+    assert {"git", "bubblewrap", "chromium-headless-shell"} <= set(install.split())
 
 
 def test_a_suite_begins_with_what_the_machine_lacks_where_there_is_no_python_yet(tmp_path: Path) -> None:
@@ -113,6 +113,6 @@ def test_others_are_told_what_to_install_and_in_ci_that_is_the_end(tmp_path: Pat
     path = bare_machine(tmp_path, user_id=1000)
     told = run("scripts/services", PATH=path, CI="")
     assert told.returncode == 0
-    assert "apt-get install git bubblewrap chromium" in told.stderr
+    assert "apt-get install git bubblewrap chromium-headless-shell" in told.stderr
     assert run("scripts/services", PATH=path, CI="true").returncode == 1
     assert not (tmp_path / "asked").exists()

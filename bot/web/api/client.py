@@ -4,7 +4,9 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import cache
 from http import HTTPStatus
+from ssl import SSLContext
 from typing import Any
 from urllib.parse import quote
 
@@ -104,7 +106,13 @@ def _placed(operation: Operation, fields: Mapping[str, Any]) -> tuple[str, dict[
 def connect_api(url: str, token: str) -> ApiClient:
     """Return a client of the Cardinal at that address."""
     headers = {"Authorization": f"Bearer {token}"}
-    return ApiClient(httpx2.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT_S))
+    return ApiClient(httpx2.AsyncClient(base_url=url, headers=headers, timeout=TIMEOUT_S, verify=_trust()))
+
+
+@cache
+def _trust() -> SSLContext:
+    """Return the authorities of this system: to read them takes longer than a call."""
+    return httpx2.create_ssl_context()
 
 
 async def _call_once(client: ApiClient, name: str, fields: Mapping[str, Any], key: str) -> dict[str, Any]:

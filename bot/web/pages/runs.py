@@ -105,14 +105,14 @@ class RunPage:
             if run is None or card is None:  # the views are being made anew
                 return PageUpdate(b"", b"", after)
             fresh = run_lines.later_lines(db, run.run_id, after, MAX_AT_ONCE)
+            lines = fit_rows(map(self._line, fresh.lines), MAX_BYTES)
+            cut = len(lines) < len(fresh.lines)
+            last = fresh.lines[len(lines) - 1].seq if cut else fresh.last
+            text = "".join([self._omitted(fresh.omitted, after), *lines])
+            added = message("lines", text, last)
+            if cut or fresh.more:
+                return PageUpdate(added, b"", last, more=True)
             now = self._now(db, run, card)
-        lines = fit_rows(map(self._line, fresh.lines), MAX_BYTES)
-        cut = len(lines) < len(fresh.lines)
-        last = fresh.lines[len(lines) - 1].seq if cut else fresh.last
-        text = "".join([self._omitted(fresh.omitted, after), *lines])
-        added = message("lines", text, last)
-        if cut or fresh.more:
-            return PageUpdate(added, b"", last, more=True)
         shown = message("now", self._html("run_now.html", **now) + self._html("run_work.html", **now), last)
         return PageUpdate(added, shown, last, ended=run.ended_at is not None)
 

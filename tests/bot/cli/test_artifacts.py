@@ -4,7 +4,6 @@ import json
 import os
 import pty
 import subprocess
-import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,13 +90,13 @@ def test_a_file_that_the_disk_changed_is_not_given_out(call: Call, kept: str, co
 
 
 def test_on_a_terminal_what_a_program_wrote_cannot_steer_it(
-    engine: Engine, config: Config, kept: str
+    engine: Engine, config: Config, program: Path, kept: str
 ) -> None:
     said = "\x1b]0;owned\x07\x1b[2Jdone\n"
     stored = store_of(artifact_places(config)).keep(said)
     with event_store.writing(engine) as db:
         event_store.append(db, ArtifactKept(R1, "full 2", "log", stored.digest, stored.size_bytes), at=AT)
-    command = [sys.executable, "-m", "bot.cli", "artifacts", "r1", "--get", stored.digest]
+    command = [program, "artifacts", "r1", "--get", stored.digest]
     environ = {**os.environ, "CARDINAL_HOME": str(config.home)}
     ours, theirs = pty.openpty()
     try:

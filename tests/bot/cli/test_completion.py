@@ -2,6 +2,7 @@
 
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -14,14 +15,14 @@ def test_what_is_printed_is_for_that_shell(cardinal: Cardinal, shell: str) -> No
     assert f"_CARDINAL_COMPLETE={shell}_complete" in cardinal("completion", shell).stdout
 
 
-def test_bash_completes_commands_and_their_options() -> None:
+def test_bash_completes_commands_and_their_options(program: Path) -> None:
     asks = """
     eval "$(cardinal completion bash)"
     COMP_WORDS=(cardinal "$1" "$2") COMP_CWORD=$3
     _cardinal_completion cardinal; echo "${COMPREPLY[@]}"
     """
     command = (shutil.which("bash") or "bash", "-c", asks, "bash")
-    path = {"PATH": f"{ROOT / '.venv/bin'}:/usr/bin:/bin"}
+    path = {"PATH": f"{program.parent}:/usr/bin:/bin"}
     for words, expected in ((("do", "", "1"), "doctor"), (("demo", "--au", "2"), "--auto")):
         done = subprocess.run(
             (*command, *words), cwd=ROOT, env=path, capture_output=True, text=True, timeout=60, check=True

@@ -1,10 +1,6 @@
 """`cardinal notify` keeps who gets notices, and shows no address to anybody."""
 
-import fcntl
 import os
-import subprocess
-import sys
-import termios
 from pathlib import Path
 
 from click.testing import CliRunner, Result
@@ -12,6 +8,7 @@ from click.testing import CliRunner, Result
 from bot.cli import main
 from bot.outbox import subscribers
 from bot.system.config import Config
+from tests.warm import Warm, cardinal
 
 ADDRESS = "json://127.0.0.1:9/hook?token=s3cret"
 
@@ -35,20 +32,22 @@ def test_a_subscriber_is_added_listed_without_the_address_and_removed(config: Co
     assert "nobody gets notices" in notify(config, "list").output
 
 
+def add_in(terminal: str, file: Path) -> None:
+    """Add alice in this terminal, by an address in the file."""
+    os.setsid()
+    os.open(terminal, os.O_RDWR)  # it is this process's now
+    os.dup2(os.open(file, os.O_RDONLY), 0)
+    cardinal("notify", "add", "alice")
+
+
 def test_in_a_terminal_the_address_of_a_file_is_read_from_the_file(config: Config, tmp_path: Path) -> None:
     (tmp_path / "address.txt").write_text(f"{ADDRESS}\n")
     screen, terminal = os.openpty()
-    with (tmp_path / "address.txt").open() as file:
-        added = subprocess.run(
-            [sys.executable, "-m", "bot.cli", "notify", "add", "alice"],
-            stdin=file, capture_output=True, text=True, timeout=60, start_new_session=True,
-            preexec_fn=lambda: fcntl.ioctl(terminal, termios.TIOCSCTTY, 0),
-            env=os.environ | {"CARDINAL_HOME": str(config.home)},
-        )  # fmt: skip
+    env = os.environ | {"CARDINAL_HOME": str(config.home)}
+    process = Warm(add_in, os.ttyname(terminal), tmp_path / "address.txt", env=env)
+    assert "Warning" not in process.finish()
     os.close(screen)
     os.close(terminal)
-    assert added.returncode == 0, added.stderr
-    assert "Warning" not in added.stderr
     assert subscribers.read(config.home)["alice"].address == ADDRESS
 
 

@@ -16,7 +16,7 @@ from bot.scheduler.queues import QueueName
 from bot.system import config, redis
 from ledger.errors import OutdatedError
 
-SILENT_S = 2.0
+SILENT_S, IMPATIENT_S = 2.0, 1.0
 ASKS: list[int] = []  # a pipe to the group
 
 
@@ -129,3 +129,9 @@ def main(folder: str, *kinds: str) -> None:
     except OutdatedGroupError as error:
         _say(str(error))
     _say("down")
+
+
+def impatient(folder: str, *kinds: str) -> None:
+    """Run a group that gives a stop a moment only."""
+    group.STOP_S = IMPATIENT_S
+    main(folder, *kinds)

@@ -2,7 +2,7 @@
 
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from select import select
@@ -16,8 +16,8 @@ from tests.warm import Warm
 
 
 @contextmanager
-def running(folder: Path, *kinds: str) -> Iterator[Warm]:
-    process = Warm(playground.main, str(folder), *kinds)
+def running(folder: Path, *kinds: str, plays: Callable[..., None] = playground.main) -> Iterator[Warm]:
+    process = Warm(plays, str(folder), *kinds)
     try:
         yield process
     finally:
@@ -74,12 +74,12 @@ def test_a_stop_ends_children_and_grandchildren_at_once(tmp_path: Path) -> None:
 
 
 def test_what_ignores_a_stop_is_killed_after_a_while(tmp_path: Path) -> None:
-    with running(tmp_path, "live", "refuse") as process:
+    with running(tmp_path, "live", "refuse", plays=playground.impatient) as process:
         lines(process, "refuse-1 ready")
         started = time.monotonic()
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0
-        assert time.monotonic() - started >= group.STOP_S
+        assert time.monotonic() - started >= playground.IMPATIENT_S
     assert not any(alive(pid) for pid in pids(tmp_path, "refuse-1"))
 
 

@@ -3,8 +3,9 @@
 import hashlib
 import os
 import re
+import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,6 @@ from click.testing import CliRunner, Result
 from bot.admin.clone import hooks
 from bot.admin.clone.hooks import HookState
 from bot.cli import main
-from tests import warm
 from tests.runner.world import GIT_ENVIRONMENT, git
 
 Hooks = Callable[..., Result]
@@ -47,12 +47,20 @@ def every_byte(folder: Path) -> str:
     return digest.hexdigest()
 
 
-@pytest.fixture
-def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    folder = tmp_path / "shop"
-    git(tmp_path, "init", "--quiet", "--initial-branch=main", str(folder))
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The repository, made once: six calls of git."""
+    folder = tmp_path_factory.mktemp("made")
+    git(folder, "init", "--quiet", "--initial-branch=main")
     commit(folder, policy=POLICY, answer="right")
     git(folder, "switch", "--quiet", "--create", "work")
+    return folder
+
+
+@pytest.fixture
+def clone(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = shutil.copytree(made, tmp_path / "shop", symlinks=True)
+    git(folder, "update-index", "--refresh")  # else a look at it would write: its files are others now
     for name, text in {**os.environ, **GIT_ENVIRONMENT, "CARDINAL_ALLOW_UNSANDBOXED": "true"}.items():
         monkeypatch.setenv(name, text)
     return folder
@@ -67,13 +75,6 @@ def origin(clone: Path, tmp_path: Path) -> Path:
     git(clone, "fetch", "--quiet", "origin")
     git(clone, "remote", "set-head", "origin", "main")
     return tmp_path / "origin.git"
-
-
-@pytest.fixture(scope="session")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """Return a program `cardinal` that hooks do not wait for."""
-    with warm.program(tmp_path_factory.mktemp("program")) as path:
-        yield path
 
 
 @pytest.fixture

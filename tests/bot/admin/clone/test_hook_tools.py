@@ -46,10 +46,12 @@ def husky() -> tuple[str, Path]:
 
 
 @pytest.fixture
-def pre_commit(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def pre_commit(
+    clone: Path, program: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., None]:
     """Write the framework's file, and return a way to call it."""
     monkeypatch.setenv("PRE_COMMIT_HOME", str(tmp_path / "pre-commit"))
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{program.parent}:{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin")
 
     def run(*repositories: dict[str, object]) -> None:
         (clone / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": list(repositories)}))

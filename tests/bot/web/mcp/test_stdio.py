@@ -1,6 +1,5 @@
 """`cardinal mcp`: a process that an agent starts, and that speaks for one token."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -34,22 +33,24 @@ def served(pages: Pages) -> Iterator[str]:
         server.server_close()
 
 
-def test_an_agent_starts_the_server_and_cancels_a_run_through_it(pages: Pages, tmp_path: Path) -> None:
+def test_an_agent_starts_the_server_and_cancels_a_run_through_it(
+    pages: Pages, program: Path, tmp_path: Path
+) -> None:
     item = at_work(pages)
-    program = Program(pages, "bob")
+    token = Program(pages, "bob")
 
     async def whole(address: str) -> None:
         environ = {
             "CARDINAL_HOME": str(tmp_path / "elsewhere"),
             "CARDINAL_URL": address,
-            "CARDINAL_TOKEN": program.token,
+            "CARDINAL_TOKEN": token.token,
         }
-        words = ["-P", "-m", "bot.cli", "mcp"]
-        async with Client(StdioServerParameters(command=sys.executable, args=words, env=environ)) as client:
+        server = StdioServerParameters(command=str(program), args=["mcp"], env=environ)
+        async with Client(server) as client:
             assert document(await client.call_tool("whoami", {}))["login"] == "bob"
             receipt = document(await client.call_tool("cancel_job", name_of(pages, item)))
             assert "gave `/cardinal cancel` by a program" in receipt["answer"]
-            pages.cardinal.clock.forward(program.row.until.timestamp())
+            pages.cardinal.clock.forward(token.row.until.timestamp())
             assert "no live token" in fault(await client.call_tool("whoami", {}))
 
     with served(pages) as address:
