@@ -4,6 +4,8 @@ import base64
 import binascii
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
+from typing import Any
 
 import jwt
 
@@ -87,7 +89,7 @@ def app_of_jwt(store: Store, token: str) -> App:
             raise UnauthorizedError("Integration not found")
         claims = jwt.decode(
             token,
-            app.public_key,
+            _checker(app.public_key),
             algorithms=["RS256"],
             options={
                 "require": ["exp", "iat", "iss"],
@@ -100,6 +102,11 @@ def app_of_jwt(store: Store, token: str) -> App:
     except (jwt.PyJWTError, TypeError, ValueError) as error:
         raise UnauthorizedError(fault) from error
     return app
+
+
+@lru_cache(maxsize=8)
+def _checker(public_key: str) -> Any:
+    return jwt.get_algorithm_by_name("RS256").prepare_key(public_key)
 
 
 def _judge_times(issued_s: int, expires_s: int, now: datetime) -> None:

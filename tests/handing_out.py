@@ -1,6 +1,7 @@
 """How tests are handed out and what a skip is: alone here, so that tests of it import no Cardinal."""
 
 import os
+import re
 import zlib
 from collections.abc import Generator
 from functools import cache
@@ -10,6 +11,7 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadScopeScheduling
 
+SHARED = re.compile(r'scope="module"|\.after\(scene=[a-z]')  # a scene of Cardinal's own is in many files
 # Suites, from scripts/test: those whose files, and those that as a whole, go to one process.
 WHOLE_FILES = set(os.environ.get("CARDINAL_TEST_WHOLE_FILES", "").split())
 WHOLE_SUITES = set(os.environ.get("CARDINAL_TEST_WHOLE_SUITES", "").split())
@@ -33,8 +35,8 @@ def group_of(root: Path, nodeid: str) -> str:
 
 @cache
 def _has_shared(file: Path) -> bool:
-    """Tell whether the file's tests share a fixture, which each process would make anew."""
-    return 'scope="module"' in file.read_text(encoding="utf-8")
+    """Tell whether the file's tests share a fixture or scene of its own: each process would make it anew."""
+    return SHARED.search(file.read_text(encoding="utf-8")) is not None
 
 
 @pytest.hookimpl(trylast=True)

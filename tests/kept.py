@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from forge.git import clean_environment
 from forge.seed import load
@@ -26,9 +27,10 @@ MAX_AGE_S = 1200
 
 @dataclass(slots=True)
 class Kept:
-    """What a forge knew at one moment, its prepared world, and the files beside it."""
+    """What a forge knew at one moment, its prepared world, and the files beside it; `notes`: the maker's."""
 
     state: bytes
+    notes: dict[str, Any] = field(default_factory=dict)
     folder: "tempfile.TemporaryDirectory[str]" = field(
         default_factory=lambda: tempfile.TemporaryDirectory(prefix="cardinal-kept-")
     )

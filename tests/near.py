@@ -29,6 +29,17 @@ def near(forge: Forge) -> Iterator[None]:
         del _forges[place]
 
 
+@contextmanager
+def apart(forge: Forge) -> Iterator[None]:
+    """Let new clients of a near forge use its socket until the block ends: their timeouts count there."""
+    place = os.getpid(), urlsplit(forge.url).port
+    del _forges[place]
+    try:
+        yield
+    finally:
+        _forges[place] = forge
+
+
 class _Connection:
     """What PyGithub wants of a connection, and of its answer."""
 

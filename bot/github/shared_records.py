@@ -67,8 +67,7 @@ class FileRecords(SharedRecords):
 
     def change(self, name: str, update: Update[Result]) -> Result:
         """See SharedRecords."""
-        private_file.make_folder(self.folder)
-        with os.fdopen(os.open(self._path(name), os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+        with os.fdopen(private_file.open_or_make(self._path(name)), "r+b") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             old = file.read()
             new, result = update(old, self.clock().timestamp())

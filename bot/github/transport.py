@@ -142,7 +142,6 @@ class CallSlots:
     @contextmanager
     def hold(self, call: str) -> Iterator[None]:
         """Hold a slot for one call. Raises UnavailableError if none gets free in time; nothing was sent."""
-        private_file.make_folder(self.folder)
         until = time.monotonic() + self.wait_s
         place = _wait_for(self._take, until, f"{self.most} calls are under way here", call)
         lease = uuid4().hex
@@ -160,7 +159,7 @@ class CallSlots:
 
     def _take(self) -> int | None:
         for n in range(self.most):
-            place = os.open(self.folder / str(n), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            place = private_file.open_or_make(self.folder / str(n))
             with suppress(BlockingIOError):
                 fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return place

@@ -3,9 +3,19 @@
 import os
 from pathlib import Path
 
-from ledger.lifecycle.private_files import FOLDER_MODE, make_file, make_folder
+from ledger.lifecycle.private_files import FILE_MODE, FOLDER_MODE, make_file, make_folder
 
-__all__ = ["make_folder", "write"]
+__all__ = ["make_folder", "open_or_make", "write"]
+
+
+def open_or_make(path: Path) -> int:
+    """Return the number of the file, open to read and write; it and its folder are made where missing."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+    try:
+        return os.open(path, flags, FILE_MODE)
+    except FileNotFoundError:
+        make_folder(path.parent)
+        return os.open(path, flags, FILE_MODE)
 
 
 def write(path: Path, text: str) -> None:

@@ -16,6 +16,10 @@ def signed(town: Town, lifetime_s: int, key: str = "") -> str:
     return jwt.encode(claims, key or town.world.private_key, algorithm="RS256")
 
 
+def asked(town: Town, **permissions: str) -> str:
+    return town.integration().get_access_token(town.world.installation.id, permissions).token
+
+
 def status_of(town: Town, token: str, path: str = "/app") -> int:
     answer = requests.get(town.url + path, headers={"Authorization": f"Bearer {token}"}, timeout=60)
     return answer.status_code
@@ -41,7 +45,7 @@ def test_a_jwt_of_another_key_is_refused(town: Town) -> None:
 
 
 def test_a_token_is_long_and_expires(town: Town) -> None:
-    token = town.token()
+    token = asked(town)
     assert token.startswith("ghs_")
     assert len(token) == 520
     assert status_of(town, token, "/repos/acme/shop") == 200
@@ -56,7 +60,7 @@ def test_an_unknown_token_is_bad_credentials_even_on_what_is_public(town: Town) 
 
 
 def test_a_token_with_fewer_permissions_may_do_less(town: Town) -> None:
-    reader = town.app({"issues": "read"})
+    reader = town.client(asked(town, issues="read"))
     assert reader.get_repo("acme/shop").get_issue(1).title
     with pytest.raises(GithubException) as refused:
         reader.get_repo("acme/shop").get_issue(1).create_comment("no")
@@ -66,7 +70,7 @@ def test_a_token_with_fewer_permissions_may_do_less(town: Town) -> None:
 
 def test_what_was_not_granted_cannot_be_asked_for(town: Town) -> None:
     with pytest.raises(GithubException) as refused:
-        town.token({"administration": "write"})
+        asked(town, administration="write")
     assert refused.value.status == 422
 
 

@@ -144,11 +144,13 @@ def test_tests_that_share_what_they_start_are_one_workers_and_others_are_anybody
         "tests/story/test_a.py": "tests/story/test_a.py",
         "tests/peer/test_a.py": "peer",
         "tests/bot/test_shared.py": "tests/bot/test_shared.py",
+        "tests/bot/test_scene.py": "tests/bot/test_scene.py",
         "tests/bot/test_free.py": "tests/bot/test_free.py::test_it",
     }
     for name in groups:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text('@pytest.fixture(scope="module")\n' if "shared" in name else "")
+        text = {"shared": '@pytest.fixture(scope="module")', "scene": "@pytest.mark.after(scene=delivered)"}
+        (tmp_path / name).write_text(text.get(Path(name).stem.removeprefix("test_"), ""))
     assert {name: handing_out.group_of(tmp_path, f"{name}::test_it") for name in groups} == groups
 
 

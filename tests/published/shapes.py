@@ -46,6 +46,11 @@ def _is_address(text: object) -> bool:
     return not isinstance(text, str) or re.match(r"[a-z][a-z0-9+.-]*:\S+$", text) is not None
 
 
+@FORMATS.checks("email")
+def _is_mailbox(text: object) -> bool:
+    return not isinstance(text, str) or re.match(r"\S+@\S+$", text) is not None  # a bot's has brackets
+
+
 CHECKS = {name: check for name, (check, _) in FORMATS.checkers.items()}
 
 

@@ -232,6 +232,7 @@ PAYLOADS: list[tuple[str, str | None, Change, str]] = [
     ("issue_comment", "created", lambda sent: sent.update(card=1), "card is in no schema"),
     ("pull_request", "opened", lambda sent: sent["pull_request"].pop("head"), "'head' is a required"),
     ("push", None, lambda sent: sent.update(forced="no"), "forced: 'no' is not of type 'boolean'"),
+    ("push", None, lambda sent: sent["pusher"].update(email="nobody"), "'nobody' is not a 'email'"),
 ]
 
 

@@ -73,6 +73,7 @@ class Cardinal(People):
     mail: deque[Delivery] = field(default_factory=deque)
     failures: list[DeliveryError] = field(default_factory=list)
     leases: dict[RunId, Lease] = field(default_factory=dict)
+    working: list[Item] = field(default_factory=list)  # of the scene, for who asks for a card at work
 
     @property
     def process(self) -> Services:
@@ -110,7 +111,9 @@ class Cardinal(People):
         raise UnsettledError(f"still busy after {MAX_ROUNDS} rounds")
 
     def at_work(self) -> Item:
-        """Return a new card in progress whose run works."""
+        """Return a card in progress whose run works: a new one, or the scene's."""
+        if self.working:
+            return self.working.pop()
         item = self.new(column="In Progress")
         self.catch_up()
         self.begin(self.run_of(item).run_id)
@@ -143,8 +146,9 @@ class Cardinal(People):
         """Read every card with an open refresh request; return how many could be read."""
         with event_store.reading(self.services.engine) as db:
             refreshes = refresh_requests.requested_cards(db, limit=100)
+            has_marks = column_order.is_due(db)
         looked_at = sum(card_sync.sync_card(self.process, request.card_id) for request in refreshes)
-        return looked_at + column_order.read_due(self.process)
+        return looked_at + (column_order.read_due(self.process) if has_marks else 0)
 
     def publish(self) -> int:
         """Carry out what is due in the outbox; return how many entries were touched."""
@@ -152,8 +156,11 @@ class Cardinal(People):
         for lane in ("github", "assist"):
             counts = publisher.publish_due(self.process.context, lane, within_s=60)
             touched += counts.settled + counts.given_up
-        with event_store.writing(self.services.engine) as db:
-            reactor.advance(db, now=self.clock())
+        with event_store.reading(self.services.engine) as db:
+            is_behind = reactor.behind(db) > 0
+        if is_behind:
+            with event_store.writing(self.services.engine) as db:
+                reactor.advance(db, now=self.clock())
         return touched
 
     def ready(self) -> tuple[RunId, ...]:
@@ -258,6 +265,11 @@ class Cardinal(People):
         return repos.write_files(repo, branch, dict(files), "Work", actor=self.bot)
 
     # --- what can be seen ------------------------------------------------------------------------------
+
+    @property
+    def newest(self) -> Item:
+        """The card that came last on the board."""
+        return self.project.items[-1]
 
     @property
     def board_id(self) -> BoardId:

@@ -1,14 +1,17 @@
 """Opening a forge with a Cardinal beside it: as copies of what was opened once in this process."""
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from bot.bootstrap import Services
 from bot.github.client import Hub
+from bot.github.token_scope import TokenScope, of_call, pushing
 from bot.state.outbox_context import OutboxContext
 from bot.system import config
 from bot.system import redis as embedded_redis
@@ -17,12 +20,33 @@ from forge.seed import load
 from forge.seed.world import World
 from forge.server import Forge
 from forge.store.registration import Delivery
+from ledger.events.board import DecisionFailed
 from tests.bot.flows.cardinal import Cardinal, Clock
 from tests.bot.flows.people import People
 from tests.bot.flows.settings import POLICY, SETTINGS
-from tests.kept import Kept, keep
+from tests.kept import MAX_AGE_S, Kept, keep
 from tests.ledgers import new_ledger, set_clock
 from tests.near import near
+
+SHOP = "acme/shop"
+USUAL = (  # what most tests ask a token for
+    TokenScope(SHOP),
+    pushing(SHOP),
+    *(
+        of_call(method, f"/repos/{SHOP}/{rest}")
+        for method, rest in (
+            ("POST", "issues/1/comments"),
+            ("GET", "issues/1/comments"),
+            ("POST", "pulls"),
+            ("GET", "pulls/1"),
+            ("PATCH", "pulls/1"),
+            ("POST", "check-runs"),
+            ("GET", "commits/x/check-runs"),
+            ("GET", "commits/x/status"),
+            ("GET", "contents/x"),
+        )
+    ),
+)
 
 
 def _beside(
@@ -66,6 +90,20 @@ def _beside(
     return Cardinal(forge, world.project, services, clock, made.scenarios, mail)
 
 
+def _hand_over(cardinal: Cardinal, notes: dict[str, Any]) -> None:
+    """Let Cardinal know what it knew of a kept world: the bot, and tokens as if just given.
+
+    What was played there has just happened: its clock goes on from then.
+    """
+    if "instant" in notes:
+        cardinal.clock.ahead = notes["instant"] - datetime.now(UTC)
+        cardinal.leases.update(notes["leases"])
+    now, known = cardinal.clock().isoformat(), {}
+    for name, text in notes.get("answers", {}).items():
+        known[name] = json.dumps([*json.loads(text)[:2], now]) if name.startswith("token: ") else text
+    cardinal.services.hub._kept._change(known, without=None)
+
+
 @contextmanager
 def _served(
     kept: Kept, root: Path, database_url: str, public_url: str, server: str = ""
@@ -76,6 +114,7 @@ def _served(
     try:
         with nullcontext() if server else near(forge):
             cardinal = _beside(forge, world, root, database_url, public_url, server)
+            _hand_over(cardinal, kept.notes)
             yield cardinal
             cardinal.services.engine.dispose()
     finally:
@@ -105,20 +144,41 @@ def _see_board(cardinal: Cardinal) -> None:
     cardinal.catch_up()
 
 
+def _keep(cardinal: Cardinal, root: Path, **notes: Any) -> Kept:
+    """Keep the world and the ledger of a Cardinal in `root`, with what its client knows."""
+    assert (list(cardinal.mail), cardinal.failures) == ([], [])
+    hub, store = cardinal.services.hub, cardinal.forge.store
+    answers = hub._kept._opened(hub.records.read(hub._kept.record)[0])
+    known = {name: text for name, text in answers.items() if not name.startswith("claim: ")}
+    cardinal.services.engine.dispose()
+    key = cardinal.services.config.private_key.reveal()
+    world = World(store.apps.all()[0], store.apps.installations()[0], key, cardinal.project)
+    kept = Kept.of(store, world, root)
+    kept.notes.update(notes, answers=known)
+    return kept
+
+
 def _swept(public_url: str) -> Kept:
     """Keep the seeded world and the ledger of a Cardinal that has seen the board."""
     folder = TemporaryDirectory(prefix="cardinal-swept-")
     with folder, _served(keep("seeded", _seeded), Path(folder.name), "", public_url) as cardinal:
+        settings, hub = cardinal.forge.store.settings, cardinal.services.hub
+        settings.token_lifetime_s += MAX_AGE_S  # no copy's tokens expire earlier than new ones would
         _see_board(cardinal)
-        cardinal.services.engine.dispose()
-        store = cardinal.forge.store
-        world = World(
-            store.apps.all()[0],
-            store.apps.installations()[0],
-            cardinal.services.config.private_key.reveal(),
-            cardinal.project,
-        )
-        return Kept.of(store, world, Path(folder.name))
+        for scope in USUAL:
+            hub._tokens.reaching(scope)
+        settings.token_lifetime_s -= MAX_AGE_S
+        assert hub.bot_login
+        return _keep(cardinal, Path(folder.name))
+
+
+def _played(scene: Callable[[Cardinal], object], public_url: str) -> Kept:
+    """Keep what such a Cardinal is once the scene was played."""
+    folder = TemporaryDirectory(prefix="cardinal-played-")
+    with folder, opened(Path(folder.name), public_url=public_url) as cardinal:
+        scene(cardinal)
+        assert cardinal.events(DecisionFailed) == []
+        return _keep(cardinal, Path(folder.name), instant=cardinal.clock(), leases=cardinal.leases)
 
 
 @contextmanager
@@ -129,6 +189,7 @@ def opened(
     public_url: str = "",
     server: str = "",
     before: Callable[[Cardinal], None] | None = None,
+    after: Callable[[Cardinal], object] | None = None,
 ) -> Iterator[Cardinal]:
     """Open a forge with the demo's team and shop, and a Cardinal that has seen the board.
 
@@ -136,14 +197,25 @@ def opened(
     `server` is the version of a GitHub Enterprise Server, called over a socket; without it the forge is
     github.com.
     `before` is called just before Cardinal sees the board first; what stands there then is a minute old.
+    `after` is a scene that was played since, and has just ended: once in a process, and then copied.
     """
     untouched = before is None and not database_url and not server
-    kept = keep(f"swept {public_url}", lambda: _swept(public_url)) if untouched else keep("seeded", _seeded)
+    if after is not None:
+        assert untouched
+        kept = keep(
+            f"{after.__module__} {after.__qualname__} {public_url}", lambda: _played(after, public_url)
+        )
+    elif untouched:
+        kept = keep(f"swept {public_url}", lambda: _swept(public_url))
+    else:
+        kept = keep("seeded", _seeded)
     with _served(kept, root, database_url, public_url, server) as cardinal:
         if before is not None:
             before(cardinal)
         if not untouched:
             _see_board(cardinal)
+        if after is Cardinal.at_work:
+            cardinal.working.append(cardinal.newest)
         assert cardinal.services.hub.bot_login  # asked for before the first call that a test counts
         cardinal.forge.gateway.calls.clear()
         yield cardinal

@@ -13,6 +13,7 @@ from ledger.ids import CardId
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
 from tests.bot.flows.pulls import test_gate
+from tests.bot.flows.pulls.test_review import delivered
 
 PAGES = "https://cardinal.example"
 
@@ -24,6 +25,7 @@ def cardinal(tmp_path: Path) -> Iterator[Cardinal]:
 
 
 def test_a_card_is_delivered_checked_reviewed_and_merged_there(cardinal: Cardinal) -> None:
+    delivered(cardinal)
     test_gate.test_what_somebody_pushes_under_review_is_checked_without_an_agent_and_merged_then(cardinal)
     said = "\n".join(comment.body for comment in cardinal.forge.store.issues.comments_of(cardinal.repo))
     assert said

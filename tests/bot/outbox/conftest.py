@@ -28,6 +28,7 @@ from rules.intents.outbound import Intent
 from tests.bot.render.past import RUN, Past
 from tests.kept import demo
 from tests.ledgers import new_ledger, set_clock
+from tests.near import near
 
 BRANCH = "cardinal/7-totals"
 
@@ -180,7 +181,8 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         past.card(found.card_id, board_id=found.board_id, number=issue.number, content_id=issue.node_id)
         past.run(card_id=found.card_id)
         forge.gateway.calls.clear()
-        yield found
+        with near(forge):
+            yield found
         engine.dispose()
     finally:
         forge.stop()

@@ -1,9 +1,12 @@
 """The scripted model plays the demo's scenarios through each agent's own tools, and remembers nothing."""
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import requests
@@ -12,6 +15,7 @@ from forge.demo.launch import SCENARIOS
 from forge.model.server import ScriptedModel
 from forge.seed.shop import SHOP
 from tests.forge.model.agents import AGENTS, Agent, ClaudeLike
+from tests.runner.world import git
 
 DISCOUNT = "# Big baskets get a discount\n\nMarketing wants it."
 ANSWER = (
@@ -46,13 +50,20 @@ def agent(request: pytest.FixtureRequest, model: ScriptedModel, tmp_path: Path) 
 
 
 def born(kind: str, model: ScriptedModel, folder: Path) -> Agent:
-    found = AGENTS[kind](model.url, folder / "repo")
+    shutil.copytree(_shop().name, folder / "repo")
+    return AGENTS[kind](model.url, folder / "repo")
+
+
+@cache
+def _shop() -> "TemporaryDirectory[str]":
+    """Return the shop as one commit; every test goes on in a copy of its own."""
+    folder = TemporaryDirectory(prefix="cardinal-stories-")
     for path, content in SHOP.items():
-        (found.repo / path).parent.mkdir(parents=True, exist_ok=True)
-        (found.repo / path).write_bytes(content or b"")
-    found.shell("git init -q && git config user.name a && git config user.email a@b && git add -A")
-    found.shell("git commit -qm start")
-    return found
+        (Path(folder.name) / path).parent.mkdir(parents=True, exist_ok=True)
+        (Path(folder.name) / path).write_bytes(content or b"")
+    for words in ("init", "config user.name a", "config user.email a@b", "add -A", "commit -m start"):
+        git(Path(folder.name), *words.split())
+    return folder
 
 
 def head(turn: str, phase: str, rest: str, run: str = "r1") -> str:

@@ -87,8 +87,9 @@ def test_an_archived_repository_blocks_its_cards_and_says_so_once(cardinal: Card
     assert cardinal.events(EntryGivenUp) == []
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_what_was_to_be_said_in_an_archived_repository_is_said_afterwards(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     run_id = cardinal.run_of(item).run_id
     cardinal.forge.store.access.archive(cardinal.repo, True, actor=cardinal.person("alice"))
     cardinal.catch_up()
@@ -142,8 +143,9 @@ def test_an_installation_that_is_gone_stops_everything_with_one_sentence(
     assert cardinal.events(EntryGivenUp) == []
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_run_that_was_paused_for_it_goes_on_by_itself(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     run_id = cardinal.run_of(item).run_id
     found, alice = installed(cardinal), cardinal.person("alice")
     cardinal.forge.store.access.suspend(found, actor=alice)
@@ -210,8 +212,9 @@ def test_new_permissions_that_wait_are_named_and_their_acts_wait(cardinal: Cardi
     assert [one.name for one in cardinal.forge.store.checks.on_commit(cardinal.home_repo, commit)]
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_permissions_without_which_nothing_can_be_done_block_the_cards(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     found = installed(cardinal)
     found.permissions = {**found.permissions, "contents": "read"}
     cardinal.sweep()
@@ -237,8 +240,9 @@ def test_a_repository_taken_out_of_the_installation_keeps_its_cards(cardinal: Ca
     assert cardinal.card(item).state is not CardState.BLOCKED
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_repository_that_is_turned_private_within_reach_changes_nothing(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     cardinal.forge.store.access.set_private(cardinal.repo, True, actor=cardinal.person("alice"))
     cardinal.catch_up()
     assert cardinal.events(AccessLost) == []
@@ -276,11 +280,12 @@ def test_a_repository_renamed_unnoticed_is_found_by_a_look(cardinal: Cardinal) -
     assert cardinal.card(item).state is CardState.DRAFT
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 @pytest.mark.parametrize("lost", ["the way back", "both"])
 def test_a_repository_that_was_given_away_and_is_back_is_healed_by_a_sweep(
     cardinal: Cardinal, lost: str
 ) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
     repo, beta = cardinal.repo, store.users.add_organization("beta", [alice])
     acme = repo.owner
@@ -301,11 +306,12 @@ def test_a_repository_that_was_given_away_and_is_back_is_healed_by_a_sweep(
     assert run_id in cardinal.ready(), (cardinal.card(item).because, cardinal.run(run_id))
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 @pytest.mark.parametrize("how", ["renamed", "given away and back"])
 def test_a_repository_that_has_another_name_is_seen_by_the_doctor_and_healed(
     cardinal: Cardinal, how: str
 ) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     run_id, store, alice = cardinal.run_of(item).run_id, cardinal.forge.store, cardinal.person("alice")
     services, repo, acme = cardinal.services, cardinal.repo, cardinal.repo.owner
     if how == "renamed":
@@ -326,11 +332,12 @@ def test_a_repository_that_has_another_name_is_seen_by_the_doctor_and_healed(
     assert list(repositories.names(context)) == []
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 @pytest.mark.parametrize("told", [True, False])
 def test_a_run_whose_repository_is_renamed_pushes_to_where_that_is_now(
     cardinal: Cardinal, told: bool
 ) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     run, repo = cardinal.run_of(item), cardinal.repo
     remote = HubRemote(cardinal.services.hub, cardinal.services.engine, run.run_id)
     cardinal.forge.store.access.rename(repo, "store", actor=cardinal.person("alice"))

@@ -1,5 +1,7 @@
 """What becomes of runs and pull requests when cards are converted, given up, deleted or reordered."""
 
+import pytest
+
 from ledger.events.board import (
     CardArchived,
     CardConverted,
@@ -23,10 +25,11 @@ def test_a_draft_dragged_to_in_progress_becomes_an_issue_and_starts(cardinal: Ca
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_an_abandoned_card_stops_its_run_closes_its_pull_request_and_deletes_the_branch(
     cardinal: Cardinal,
 ) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     cardinal.finish(cardinal.run_of(item).run_id, files={"new.txt": b"1\n"})
     cardinal.catch_up()
     pull = cardinal.pull_of(item)

@@ -206,8 +206,9 @@ def test_a_move_of_cardinals_own_is_not_taken_for_a_persons(cardinal: Cardinal) 
     assert cardinal.events(CardHeldBack) == []
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_dragging_out_mid_run_puts_the_card_back_and_asks_once(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     cardinal.drag(item, "Review")
     cardinal.catch_up()
     assert cardinal.column(item) == "In Progress"
@@ -221,8 +222,9 @@ def test_dragging_out_mid_run_puts_the_card_back_and_asks_once(cardinal: Cardina
     cardinal.assert_no_leftovers()
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_move_back_whose_answer_was_lost_is_not_taken_for_a_persons_choice(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     lost = {"method": "POST", "path": "/graphql$", "body": "mutation MoveCard", "status": 502, "after": True}
     cardinal.forge.store.faults.load({"api": [{**lost, "count": 1}]})
     cardinal.drag(item, "Review")
@@ -234,8 +236,9 @@ def test_a_move_back_whose_answer_was_lost_is_not_taken_for_a_persons_choice(car
     cardinal.assert_no_leftovers()
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_choosing_cancel_after_a_drag_out_ends_the_run_and_lets_the_card_go(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     run_id = cardinal.run_of(item).run_id
     cardinal.drag(item, "Tasks")
     cardinal.catch_up()
@@ -250,8 +253,9 @@ def test_choosing_cancel_after_a_drag_out_ends_the_run_and_lets_the_card_go(card
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_choosing_to_let_it_finish_moves_the_card_when_the_run_has_ended(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     cardinal.drag(item, "Review")
     cardinal.catch_up()
     for who in ("alice", "bob"):
@@ -267,8 +271,9 @@ def test_choosing_to_let_it_finish_moves_the_card_when_the_run_has_ended(cardina
     assert len(cardinal.events(RunStopAsked)) == 0
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_dragging_the_card_back_is_an_answer_too(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     cardinal.drag(item, "Review")
     cardinal.catch_up(publish=False)
     cardinal.drag(item, "In Progress")
@@ -307,10 +312,11 @@ def test_a_card_that_only_waits_is_let_go(cardinal: Cardinal) -> None:
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_run_is_not_claimed_while_its_card_is_away_or_a_question_about_that_is_open(
     cardinal: Cardinal,
 ) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     run_id = cardinal.run_of(item).run_id
     cardinal.drag(item, "Review")
     cardinal.catch_up(publish=False)  # it was asked, and nobody put the card back yet
@@ -324,10 +330,11 @@ def test_a_run_is_not_claimed_while_its_card_is_away_or_a_question_about_that_is
     assert cardinal.ready() == (run_id,)
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 @pytest.mark.parametrize("late", [0, 1, 2])
 def test_out_and_back_before_anybody_looked_starts_again(cardinal: Cardinal, late: int) -> None:
     """However many of the two deliveries come after the look, and in whatever order."""
-    item = cardinal.at_work()
+    item = cardinal.newest
     run_id = cardinal.run_of(item).run_id
     cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "stalled", "silent", "working"))
     cardinal.catch_up()

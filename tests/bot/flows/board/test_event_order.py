@@ -38,13 +38,14 @@ FILES = {"a.txt": b"1\n"}
 
 
 def at_work(cardinal: Cardinal) -> tuple[Item, RunId]:
-    item = cardinal.at_work()
+    """Return the card of the scene, and its run."""
+    item = cardinal.newest
     return item, cardinal.run_of(item).run_id
 
 
 def with_pull(cardinal: Cardinal) -> Item:
-    item, run_id = at_work(cardinal)
-    cardinal.finish(run_id, files=FILES)
+    item = cardinal.at_work()
+    cardinal.finish(cardinal.run_of(item).run_id, files=FILES)
     cardinal.catch_up()
     return item
 
@@ -59,6 +60,7 @@ def close(cardinal: Cardinal, item: Item, who: str = "alice") -> None:
     cardinal.forge.store.issues.set_state(issue_of(item), "closed", "not_planned", actor=cardinal.person(who))
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 @pytest.mark.parametrize("answered", [True, False])
 def test_a_run_that_is_cancelled_while_it_parks_ends(cardinal: Cardinal, answered: bool) -> None:
     item, run_id = at_work(cardinal)
@@ -71,8 +73,9 @@ def test_a_run_that_is_cancelled_while_it_parks_ends(cardinal: Cardinal, answere
     assert cardinal.run_of(item).state is RunState.ENDED
 
 
+@pytest.mark.after(scene=with_pull)
 def test_closed_and_reopened_in_reverse_order_leaves_the_pull_request(cardinal: Cardinal) -> None:
-    item = with_pull(cardinal)
+    item = cardinal.newest
     close(cardinal, item)
     cardinal.forge.store.issues.set_state(issue_of(item), "open", actor=cardinal.person("alice"))
     cardinal.mail.reverse()
@@ -81,8 +84,9 @@ def test_closed_and_reopened_in_reverse_order_leaves_the_pull_request(cardinal: 
     assert cardinal.pull_of(item).issue.state == "open"
 
 
+@pytest.mark.after(scene=with_pull)
 def test_a_lost_close_is_found_by_the_sweep_and_gives_the_card_up(cardinal: Cardinal) -> None:
-    item = with_pull(cardinal)
+    item = cardinal.newest
     close(cardinal, item)
     cardinal.mail.clear()
     cardinal.sweep()
@@ -95,8 +99,9 @@ def test_a_lost_close_is_found_by_the_sweep_and_gives_the_card_up(cardinal: Card
     assert cardinal.card(item).closed == ""
 
 
+@pytest.mark.after(scene=with_pull)
 def test_whoever_may_not_write_closes_an_issue_and_destroys_nothing(cardinal: Cardinal) -> None:
-    item = with_pull(cardinal)
+    item = cardinal.newest
     close(cardinal, item, "mallory")
     cardinal.catch_up()
     assert [(one.by, one.trusted) for one in cardinal.events(IssueClosed)] == [("mallory", False)]
@@ -104,8 +109,9 @@ def test_whoever_may_not_write_closes_an_issue_and_destroys_nothing(cardinal: Ca
     assert "archive the card" in cardinal.card(item).because
 
 
+@pytest.mark.after(scene=with_pull)
 def test_a_dismissal_that_comes_before_its_review_still_counts(cardinal: Cardinal) -> None:
-    item = with_pull(cardinal)
+    item = cardinal.newest
     cardinal.drag(item, "Review")
     cardinal.catch_up()
     alice = cardinal.person("alice")
@@ -116,8 +122,9 @@ def test_a_dismissal_that_comes_before_its_review_still_counts(cardinal: Cardina
     assert cardinal.card(item).verdict == "none"
 
 
+@pytest.mark.after(scene=with_pull)
 def test_a_card_taken_back_out_of_done_is_not_merged(cardinal: Cardinal) -> None:
-    item = with_pull(cardinal)
+    item = cardinal.newest
     cardinal.drag(item, "Review")
     approve(cardinal, item)
     cardinal.drag(item, "Done")
@@ -131,8 +138,9 @@ def test_a_card_taken_back_out_of_done_is_not_merged(cardinal: Cardinal) -> None
     assert cardinal.pull_of(item).merged_at is not None
 
 
+@pytest.mark.after(scene=with_pull)
 def test_an_approval_that_is_taken_back_before_the_merge_prevents_it(cardinal: Cardinal) -> None:
-    item = with_pull(cardinal)
+    item = cardinal.newest
     approve(cardinal, item)
     cardinal.drag(item, "Done")
     cardinal.catch_up(publish=False)
@@ -144,8 +152,9 @@ def test_an_approval_that_is_taken_back_before_the_merge_prevents_it(cardinal: C
     assert cardinal.card(item).state == "blocked"
 
 
+@pytest.mark.after(scene=with_pull)
 def test_what_was_pushed_after_the_approval_is_not_merged(cardinal: Cardinal) -> None:
-    item = with_pull(cardinal)
+    item = cardinal.newest
     approve(cardinal, item)
     more: dict[str, bytes | None] = {"b.txt": b"2\n"}
     cardinal.forge.store.repos.write_files(
@@ -164,8 +173,9 @@ def test_what_was_pushed_after_the_approval_is_not_merged(cardinal: Cardinal) ->
     assert cardinal.pull_of(item).merged_at is not None, cardinal.card(item).because
 
 
+@pytest.mark.after(scene=with_pull)
 def test_a_card_archived_and_restored_keeps_its_pull_request(cardinal: Cardinal) -> None:
-    item = with_pull(cardinal)
+    item = cardinal.newest
     for archived in (True, False):
         cardinal.forge.store.projects.set_archived(item, archived, actor=cardinal.person("alice"))
         cardinal.catch_up(publish=False)
@@ -175,6 +185,7 @@ def test_a_card_archived_and_restored_keeps_its_pull_request(cardinal: Cardinal)
     assert any(cardinal.card(item).branch in ref for ref in refs)
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_late_move_of_the_policy_does_not_undo_a_persons_move(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(on_success="{move: Review}"))
     cardinal.catch_up()
@@ -187,6 +198,7 @@ def test_a_late_move_of_the_policy_does_not_undo_a_persons_move(cardinal: Cardin
     assert cardinal.column(item) == "Tasks"
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_switch_lifted_while_the_run_still_stops_lets_it_go_on(cardinal: Cardinal) -> None:
     item, run_id = at_work(cardinal)
     for text in ("/cardinal stop-all", "/cardinal resume board"):
@@ -196,6 +208,7 @@ def test_a_switch_lifted_while_the_run_still_stops_lets_it_go_on(cardinal: Cardi
     assert cardinal.run_of(item).state is RunState.QUEUED
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_pause_outlives_the_death_of_the_worker(cardinal: Cardinal) -> None:
     item, _ = at_work(cardinal)
     cardinal.say(item, "/cardinal pause")
@@ -205,6 +218,7 @@ def test_a_pause_outlives_the_death_of_the_worker(cardinal: Cardinal) -> None:
     assert cardinal.run_of(item).stop_asked == "pause"
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_question_of_the_board_and_one_of_the_agent_are_two(cardinal: Cardinal) -> None:
     item, run_id = at_work(cardinal)
     cardinal.drag(item, "Review")
@@ -221,6 +235,7 @@ def test_a_question_of_the_board_and_one_of_the_agent_are_two(cardinal: Cardinal
     assert cardinal.run_of(item).state is RunState.QUEUED
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_comment_from_before_the_question_is_not_its_answer(cardinal: Cardinal) -> None:
     item, run_id = at_work(cardinal)
     cardinal.say(item, "Looks promising!")  # its delivery is slow
@@ -277,6 +292,7 @@ def test_of_a_decision_that_cannot_be_carried_out_nothing_is_left(
     caplog.clear()
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_step_of_a_tick_that_fails_keeps_no_other_from_its_turn(
     cardinal: Cardinal, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -294,8 +310,10 @@ def test_a_step_of_a_tick_that_fails_keeps_no_other_from_its_turn(
     assert "tick step failed step=failing" in caplog.text
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing(cardinal: Cardinal) -> None:
-    item, (_, working) = cardinal.new(), at_work(cardinal)
+    (_, working), item = at_work(cardinal), cardinal.new()
+    cardinal.catch_up()
     strange = PolicyLoaded(cardinal.board_id, "d", POLICY.replace("scripted", "gemini"), "c")
     with event_store.writing(cardinal.services.engine) as db:
         event_store.append(db, strange, at=cardinal.clock())
@@ -318,6 +336,7 @@ def test_a_policy_that_this_version_cannot_read_starts_nothing_and_stops_nothing
     assert cardinal.run(working).state is RunState.WORKING
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_long_backlog_is_worked_off_in_parts(cardinal: Cardinal) -> None:
     _, run_id = at_work(cardinal)
     with event_store.writing(cardinal.services.engine) as db:
@@ -329,6 +348,7 @@ def test_a_long_backlog_is_worked_off_in_parts(cardinal: Cardinal) -> None:
     assert turns == [1000, 1000, 500, 0]
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_cards_of_a_stopped_column_hold_up_no_other_column(cardinal: Cardinal) -> None:
     also = "    Also: {archetype: execution, agent: scripted, model: test}\n    Review:"
     cardinal.set_policy(POLICY.replace("    Review:", also, 1))
@@ -352,8 +372,9 @@ def test_cards_of_a_stopped_column_hold_up_no_other_column(cardinal: Cardinal) -
     assert "r151" in cardinal.ready()
 
 
+@pytest.mark.after(scene=with_pull)
 def test_a_look_without_news_about_a_closed_issue_asks_nobody(cardinal: Cardinal) -> None:
-    item = with_pull(cardinal)
+    item = cardinal.newest
     close(cardinal, item)
     cardinal.catch_up()
     cardinal.forge.gateway.calls.clear()

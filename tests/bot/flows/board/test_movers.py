@@ -109,11 +109,12 @@ def test_a_draft_that_mallory_drags_stays_a_draft_and_starts_once_bob_drags_it(c
     assert cardinal.run_of(draft).by == "bob"
 
 
+@pytest.mark.after(scene=reviewed)
 @pytest.mark.parametrize(("who", "state"), [("mallory", "open"), ("bob", "closed")])
 def test_archiving_gives_work_up_only_by_somebody_with_the_right(
     cardinal: Cardinal, who: str, state: str
 ) -> None:
-    item = reviewed(cardinal)
+    item = cardinal.newest
     pull = cardinal.pull_of(item)
     cardinal.forge.store.projects.set_archived(item, True, actor=cardinal.person(who))
     cardinal.catch_up()
@@ -125,9 +126,10 @@ def test_archiving_gives_work_up_only_by_somebody_with_the_right(
         refused(cardinal, item, "off the board")
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 @pytest.mark.parametrize("gone", ["deleted", "archived"])
 def test_a_run_goes_on_whose_card_mallory_takes_away(cardinal: Cardinal, gone: str) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     run_id = cardinal.run_of(item).run_id
     projects, mallory = cardinal.forge.store.projects, cardinal.person("mallory")
     if gone == "deleted":
@@ -162,8 +164,9 @@ def test_a_drag_out_by_mallory_asks_nothing_and_the_run_goes_on(cardinal: Cardin
     assert [one.by for one in cardinal.events(RunStopAsked)] == ["bob"]
 
 
+@pytest.mark.after(scene=reviewed)
 def test_a_drag_to_done_merges_only_for_somebody_with_the_right(cardinal: Cardinal) -> None:
-    item = reviewed(cardinal)
+    item = cardinal.newest
     cardinal.drag(item, "Done", who="mallory")
     cardinal.catch_up()
     assert cardinal.pull_of(item).issue.state == "open"

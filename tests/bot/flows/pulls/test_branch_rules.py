@@ -2,11 +2,13 @@
 
 from typing import Any
 
+import pytest
+
 from bot.admin.doctor import DoctorContext, Level, repositories
 from ledger.events.run import RunClaimed
 from ledger.events.turn import TurnStarted
 from tests.bot.flows.cardinal import Cardinal
-from tests.bot.flows.pulls.test_merges import approved
+from tests.bot.flows.pulls.test_merges import approved, ready
 from tests.bot.flows.runs.test_briefing import order_of
 from tests.bot.flows.runs.test_validation import set_rules, worked
 
@@ -61,8 +63,9 @@ def test_a_run_that_goes_on_does_not_ask_for_the_rules_again(cardinal: Cardinal)
     assert len(cardinal.calls("/rules/branches/")) == 1
 
 
+@pytest.mark.after(scene=approved)
 def test_a_merge_that_a_rule_forbids_is_not_tried_and_the_card_says_what_to_set(cardinal: Cardinal) -> None:
-    item, pull = approved(cardinal)
+    item, pull = ready(cardinal)
     rule(cardinal, "main", "pull_request", **PULL, allowed_merge_methods=["rebase"])
     cardinal.drag(item, "Done")
     cardinal.catch_up()
@@ -70,8 +73,9 @@ def test_a_merge_that_a_rule_forbids_is_not_tried_and_the_card_says_what_to_set(
     assert "say `method: rebase` at the policy's `merge`" in cardinal.card(item).because
 
 
+@pytest.mark.after(scene=approved)
 def test_a_merge_waits_for_a_deployment_and_the_card_names_its_environment(cardinal: Cardinal) -> None:
-    item, pull = approved(cardinal)
+    item, pull = ready(cardinal)
     cardinal.repo.auto_merge_allowed = True
     rule(cardinal, "main", "required_deployments", required_deployment_environments=["staging"])
     cardinal.drag(item, "Done")

@@ -65,8 +65,9 @@ def press_identifier(cardinal: Cardinal, check: CheckRun, identifier: str, who: 
     assert requests.post(url, json=asked, timeout=60).status_code == 200
 
 
+@pytest.mark.after(scene=gated)
 def test_the_check_has_the_evidence_and_the_buttons_that_fit(cardinal: Cardinal) -> None:
-    item = gated(cardinal)
+    item = cardinal.newest
     check = check_of(cardinal, item)
     assert (check.status, check.conclusion) == ("completed", "success")
     assert "pytest -q" in check.output["summary"]
@@ -77,8 +78,9 @@ def test_the_check_has_the_evidence_and_the_buttons_that_fit(cardinal: Cardinal)
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=gated)
 def test_a_pressed_button_starts_a_run_for_whoever_pressed_it(cardinal: Cardinal) -> None:
-    item = gated(cardinal)
+    item = cardinal.newest
     press(cardinal, check_of(cardinal, item), "Retry", who="carol")
     assert cardinal.run_of(item).by == "carol"
     assert (cardinal.run_of(item).attempt, cardinal.card(item).state) == (2, "queued")
@@ -119,8 +121,9 @@ def test_every_press_of_explain_is_answered_on_the_pull_request(cardinal: Cardin
     assert all("waits for a review" in one for one in told)
 
 
+@pytest.mark.after(scene=gated)
 def test_a_press_that_is_told_twice_counts_once(cardinal: Cardinal) -> None:
-    item = gated(cardinal)
+    item = cardinal.newest
     check = check_of(cardinal, item)
     press_identifier(cardinal, check, "explain", "bob")
     mails = list(cardinal.mail)
@@ -130,8 +133,9 @@ def test_a_press_that_is_told_twice_counts_once(cardinal: Cardinal) -> None:
     assert len(cardinal.events(CommandGiven)) == 1
 
 
+@pytest.mark.after(scene=gated)
 def test_a_late_press_is_about_the_run_that_it_was_meant_for(cardinal: Cardinal) -> None:
-    item = gated(cardinal)
+    item = cardinal.newest
     check = check_of(cardinal, item)
     first = cardinal.run_of(item).run_id
     press_identifier(cardinal, check, f"retry:{first}", "bob")
@@ -141,8 +145,9 @@ def test_a_late_press_is_about_the_run_that_it_was_meant_for(cardinal: Cardinal)
     assert any(f"about {first}" in one.body for one in cardinal.pull_of(item).issue.comments)
 
 
+@pytest.mark.after(scene=gated)
 def test_a_plan_is_approved_by_its_button_and_an_older_plan_is_not(cardinal: Cardinal) -> None:
-    item = gated(cardinal)
+    item = cardinal.newest
     cardinal.set_policy(with_column(plan_approval="required"))
     cardinal.catch_up()
     cardinal.say(item, "/cardinal retry")
@@ -162,6 +167,7 @@ def test_a_plan_is_approved_by_its_button_and_an_older_plan_is_not(cardinal: Car
     assert cardinal.run(run.run_id).plan_approved_by == "bob"
 
 
+@pytest.mark.after(scene=gated)
 @pytest.mark.parametrize(
     "change",
     [
@@ -175,7 +181,7 @@ def test_a_plan_is_approved_by_its_button_and_an_older_plan_is_not(cardinal: Car
 def test_a_press_on_anything_but_cardinals_own_check_means_nothing(
     cardinal: Cardinal, change: object
 ) -> None:
-    item = gated(cardinal)
+    item = cardinal.newest
     check = check_of(cardinal, item)
     press_identifier(cardinal, check, f"retry:{cardinal.run_of(item).run_id}", "bob")
     sent = cardinal.mail.pop()
@@ -188,8 +194,9 @@ def test_a_press_on_anything_but_cardinals_own_check_means_nothing(
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=gated)
 def test_a_commit_that_the_gate_has_not_seen_does_not_pass_it(cardinal: Cardinal) -> None:
-    item = gated(cardinal)
+    item = cardinal.newest
     pull = cardinal.pull_of(item)
     files: dict[str, bytes | None] = {"by-hand.txt": b"mine\n"}
     cardinal.forge.store.repos.write_files(

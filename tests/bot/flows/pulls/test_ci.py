@@ -59,8 +59,9 @@ def kinds_of_runs(cardinal: Cardinal) -> list[str]:
     return [one.kind for one in cardinal.events(RunQueued)]
 
 
+@pytest.mark.after(scene=delivered)
 def test_a_red_check_comes_back_with_the_end_of_its_log(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     log = "start\n" * 9_000 + "AssertionError: 3 != 4\n"
     check(cardinal, cardinal.pull_of(item).head_sha, "tests", log, **RED)
     cardinal.catch_up()
@@ -75,8 +76,9 @@ def test_a_red_check_comes_back_with_the_end_of_its_log(cardinal: Cardinal) -> N
     assert len(order.failing) < 5_000
 
 
+@pytest.mark.after(scene=delivered)
 def test_without_a_log_the_checks_own_words_are_told(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     output = {"title": "3 tests failed", "summary": "test_total", "text": None}
     check(cardinal, cardinal.pull_of(item).head_sha, "tests", output=output, **RED)
     cardinal.catch_up()
@@ -117,8 +119,9 @@ def test_a_check_that_never_finishes_is_waited_for_only_so_long(cardinal: Cardin
     assert checks.overdue(cardinal.services, cardinal.clock()) == ()
 
 
+@pytest.mark.after(scene=delivered)
 def test_checks_whose_deliveries_were_lost_are_found(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     check(cardinal, cardinal.pull_of(item).head_sha, "tests", "boom", **RED)
     cardinal.mail.clear()
     cardinal.catch_up()
@@ -157,8 +160,9 @@ def test_a_repository_that_cannot_be_read_is_asked_for_its_checks_less_and_less_
         checks.read_again(cardinal.services, card_id)
 
 
+@pytest.mark.after(scene=delivered)
 def test_what_the_base_breaks_is_reported_and_not_repaired(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     check(cardinal, cardinal.forge.store.repos.commit_of(cardinal.repo, "main"), "tests", "boom", **RED)
     check(cardinal, cardinal.pull_of(item).head_sha, "tests", "boom", **RED)
     cardinal.catch_up()
@@ -167,8 +171,9 @@ def test_what_the_base_breaks_is_reported_and_not_repaired(cardinal: Cardinal) -
     assert any("red on the default branch, too" in text for text in said)
 
 
+@pytest.mark.after(scene=delivered)
 def test_repairs_end_after_so_many_and_each_commit_gets_one(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     for number in range(4):
         sha = cardinal.pull_of(item).head_sha
         for _ in range(2):
@@ -194,8 +199,9 @@ def test_the_card_is_free_again_when_the_checks_are_green(cardinal: Cardinal) ->
     assert cardinal.card(item).state is CardState.WORK_COMPLETE
 
 
+@pytest.mark.after(scene=delivered)
 def test_cardinals_own_check_and_cancelled_ones_repair_nothing(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     sha = cardinal.pull_of(item).head_sha
     cardinal.forge.store.checks.create(
         cardinal.repo, "cardinal/gate", sha, dict(RED), app_slug="cardinal", actor=cardinal.bot
@@ -228,8 +234,9 @@ def say(cardinal: Cardinal, sha: str, context: str, state: str) -> None:
     cardinal.forge.store.statuses.create(cardinal.repo, sha, context, state, actor=bot, description=text)
 
 
+@pytest.mark.after(scene=delivered)
 def test_of_two_checks_with_one_name_the_worse_one_counts(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     sha = cardinal.pull_of(item).head_sha
     check(cardinal, sha, "tests", **GREEN)
     say(cardinal, sha, "tests", "pending")
@@ -241,8 +248,9 @@ def test_of_two_checks_with_one_name_the_worse_one_counts(cardinal: Cardinal) ->
     assert kinds_of_runs(cardinal) == ["first", "repair"]
 
 
+@pytest.mark.after(scene=delivered)
 def test_a_commit_status_is_a_check_like_others(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     sha = cardinal.pull_of(item).head_sha
     say(cardinal, sha, "ci/old", "pending")
     cardinal.catch_up()
@@ -269,8 +277,9 @@ def test_checks_that_a_ruleset_requires_are_waited_for(cardinal: Cardinal) -> No
     assert kinds_of_runs(cardinal) == ["first", "repair"]
 
 
+@pytest.mark.after(scene=delivered)
 def test_the_end_of_a_suite_is_heard_where_that_of_its_last_check_was_lost(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     sha = cardinal.pull_of(item).head_sha
     check(cardinal, sha, "types", **GREEN)
     check(cardinal, sha, "tests", "boom", **RED)

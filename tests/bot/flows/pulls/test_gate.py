@@ -34,14 +34,19 @@ def checks_on(cardinal: Cardinal, head: str) -> CheckRun:
     return mine
 
 
+def in_progress(cardinal: Cardinal) -> Item:
+    return delivered(cardinal, column="In Progress")
+
+
 def kinds(cardinal: Cardinal) -> list[str]:
     return [one.kind for one in cardinal.events(RunQueued)]
 
 
+@pytest.mark.after(scene=delivered)
 def test_what_somebody_pushes_under_review_is_checked_without_an_agent_and_merged_then(
     cardinal: Cardinal,
 ) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull, before = cardinal.pull_of(item), cardinal.run_of(item)
     head = push(cardinal, pull, SOUND)
     cardinal.catch_up(work=True)
@@ -64,8 +69,9 @@ def test_what_somebody_pushes_under_review_is_checked_without_an_agent_and_merge
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=delivered)
 def test_a_push_that_breaks_the_checks_is_not_merged_and_the_card_says_why(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull = cardinal.pull_of(item)
     head = push(cardinal, pull, BROKEN)
     cardinal.catch_up(work=True)
@@ -87,8 +93,9 @@ def test_a_push_that_breaks_the_checks_is_not_merged_and_the_card_says_why(cardi
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=in_progress)
 def test_a_commit_that_nobody_checked_says_so_and_a_button_has_it_checked(cardinal: Cardinal) -> None:
-    item = delivered(cardinal, column="In Progress")
+    item = cardinal.newest
     pull = cardinal.pull_of(item)
     before = pull.head_sha
     head = push(cardinal, pull, SOUND)
@@ -108,8 +115,9 @@ def test_a_commit_that_nobody_checked_says_so_and_a_button_has_it_checked(cardin
     assert (cardinal.run_of(item).kind, cardinal.run_of(item).attempt) == ("retry", 2)
 
 
+@pytest.mark.after(scene=in_progress)
 def test_an_unchecked_commit_that_is_dragged_to_done_is_checked_first(cardinal: Cardinal) -> None:
-    item = delivered(cardinal, column="In Progress")
+    item = cardinal.newest
     pull = cardinal.pull_of(item)
     push(cardinal, pull, SOUND)
     cardinal.catch_up()
@@ -124,8 +132,9 @@ def test_an_unchecked_commit_that_is_dragged_to_done_is_checked_first(cardinal: 
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=delivered)
 def test_a_push_during_the_check_is_checked_as_well(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull = cardinal.pull_of(item)
     first = push(cardinal, pull, SOUND)
     cardinal.catch_up()
@@ -144,8 +153,9 @@ def test_a_push_during_the_check_is_checked_as_well(cardinal: Cardinal) -> None:
     assert checks_on(cardinal, second).conclusion == "success"
 
 
+@pytest.mark.after(scene=delivered)
 def test_pushes_without_end_are_not_checked_without_end(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull = cardinal.pull_of(item)
     for number in range(8):
         push(cardinal, pull, {"more.txt": b"%d\n" % number})
@@ -211,8 +221,9 @@ def test_a_check_waits_for_no_other_issue(cardinal: Cardinal) -> None:
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=delivered)
 def test_a_commit_that_failed_may_be_merged_once_nothing_is_checked_on_purpose(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     head = push(cardinal, cardinal.pull_of(item), BROKEN)
     cardinal.catch_up(work=True)
     assert checks_on(cardinal, head).conclusion == "failure"
@@ -226,8 +237,9 @@ def test_a_commit_that_failed_may_be_merged_once_nothing_is_checked_on_purpose(c
     assert cardinal.pull_of(item).merged_at is not None
 
 
+@pytest.mark.after(scene=delivered)
 def test_a_check_starts_though_the_column_of_its_run_is_gone_and_full(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     for number in range(3):
         busy = cardinal.new(f"Card {number}", column="In Progress")
         cardinal.catch_up()
@@ -277,8 +289,9 @@ def test_a_draft_whose_checks_were_edited_since_stays_one_until_they_ran(cardina
     assert not pull.draft
 
 
+@pytest.mark.after(scene=in_progress)
 def test_what_only_checks_gets_a_token_that_only_reads(cardinal: Cardinal) -> None:
-    item = delivered(cardinal, column="In Progress")
+    item = cardinal.newest
     push(cardinal, cardinal.pull_of(item), SOUND)
     cardinal.catch_up()
     cardinal.say(item, "/cardinal check")

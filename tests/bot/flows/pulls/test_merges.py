@@ -24,6 +24,12 @@ def approved(cardinal: Cardinal) -> tuple[Item, Pull]:
     return item, pull
 
 
+def ready(cardinal: Cardinal) -> tuple[Item, Pull]:
+    """Return the card of the scene `approved`, and its pull request."""
+    item = cardinal.newest
+    return item, cardinal.pull_of(item)
+
+
 def checks(cardinal: Cardinal) -> Checks:
     cardinal.repo.required_checks["main"] = (CHECK,)
     cardinal.repo.auto_merge_allowed = True
@@ -40,7 +46,7 @@ def running(cardinal: Cardinal, pull: Pull) -> CheckRun:
 
 
 def waits_for_checks(cardinal: Cardinal) -> tuple[Item, Pull, CheckRun]:
-    item, pull = approved(cardinal)
+    item, pull = ready(cardinal)
     check = running(cardinal, pull)
     cardinal.drag(item, "Done")
     cardinal.catch_up()
@@ -52,7 +58,7 @@ def waits_for_checks(cardinal: Cardinal) -> tuple[Item, Pull, CheckRun]:
 
 
 def waits_in_queue(cardinal: Cardinal) -> tuple[Item, Pull]:
-    item, pull = approved(cardinal)
+    item, pull = ready(cardinal)
     cardinal.repo.merge_queues.add("main")
     cardinal.drag(item, "Done")
     cardinal.catch_up()
@@ -61,6 +67,7 @@ def waits_in_queue(cardinal: Cardinal) -> tuple[Item, Pull]:
     return item, pull
 
 
+@pytest.mark.after(scene=approved)
 def test_running_checks_are_waited_for_and_github_merges_then(cardinal: Cardinal) -> None:
     item, pull, check = waits_for_checks(cardinal)
     cardinal.say(item, "/cardinal retry")
@@ -74,8 +81,9 @@ def test_running_checks_are_waited_for_and_github_merges_then(cardinal: Cardinal
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=approved)
 def test_a_check_that_failed_blocks_the_card_and_nothing_waits(cardinal: Cardinal) -> None:
-    item, pull = approved(cardinal)
+    item, pull = ready(cardinal)
     failed = {"status": "completed", "conclusion": "failure"}
     cardinal.forge.store.checks.update(running(cardinal, pull), failed, actor=cardinal.person("ci[bot]"))
     cardinal.drag(item, "Done")
@@ -85,6 +93,7 @@ def test_a_check_that_failed_blocks_the_card_and_nothing_waits(cardinal: Cardina
     assert "is failing" in cardinal.card(item).because
 
 
+@pytest.mark.after(scene=approved)
 @pytest.mark.parametrize("why", ["dragged away", "has changed", "requested changes"])
 def test_a_merge_that_nobody_wants_any_more_is_taken_back(cardinal: Cardinal, why: str) -> None:
     item, pull, check = waits_for_checks(cardinal)
@@ -106,6 +115,7 @@ def test_a_merge_that_nobody_wants_any_more_is_taken_back(cardinal: Cardinal, wh
     assert why in cardinal.events(MergeAwaited)[-1].because
 
 
+@pytest.mark.after(scene=approved)
 def test_a_queue_is_joined_once_and_its_merge_is_followed(cardinal: Cardinal) -> None:
     item, pull = waits_in_queue(cardinal)
     cardinal.say(item, "/cardinal retry")
@@ -118,6 +128,7 @@ def test_a_queue_is_joined_once_and_its_merge_is_followed(cardinal: Cardinal) ->
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=approved)
 def test_one_in_the_queue_is_taken_back_when_its_card_is_dragged_away(cardinal: Cardinal) -> None:
     item, pull = waits_in_queue(cardinal)
     cardinal.drag(item, "Review")
@@ -127,6 +138,7 @@ def test_one_in_the_queue_is_taken_back_when_its_card_is_dragged_away(cardinal: 
     assert "dragged away" in cardinal.events(MergeAwaited)[-1].because
 
 
+@pytest.mark.after(scene=approved)
 def test_one_that_leaves_the_queue_unmerged_calls_for_somebody(cardinal: Cardinal) -> None:
     item, pull = waits_in_queue(cardinal)
     cardinal.forge.store.merges.finish_queue(pull, passed=False, actor=cardinal.person("alice"))

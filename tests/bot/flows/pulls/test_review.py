@@ -38,8 +38,9 @@ def review(cardinal: Cardinal, pull: Pull, event: str, *remarks: str, who: str =
     return int(made.id)
 
 
+@pytest.mark.after(scene=delivered)
 def test_delivered_work_is_a_pull_request_that_left_draft_and_waits_for_a_review(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull = cardinal.pull_of(item)
     assert (pull.draft, pull.issue.state) == (False, "open")
     assert cardinal.card(item).state == "in_review"
@@ -47,10 +48,11 @@ def test_delivered_work_is_a_pull_request_that_left_draft_and_waits_for_a_review
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=delivered)
 def test_the_threads_of_one_review_are_one_batch_for_the_next_run_and_each_gets_one_reply(
     cardinal: Cardinal,
 ) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull = cardinal.pull_of(item)
     review(cardinal, pull, "REQUEST_CHANGES", "Name it", "Test it")
     cardinal.catch_up()
@@ -76,10 +78,11 @@ def test_the_threads_of_one_review_are_one_batch_for_the_next_run_and_each_gets_
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=delivered)
 def test_the_words_of_a_review_without_threads_and_of_comments_since_reach_the_next_run(
     cardinal: Cardinal,
 ) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull, alice = cardinal.pull_of(item), cardinal.person("alice")
     review(cardinal, pull, "REQUEST_CHANGES")
     cardinal.forge.store.issues.comment(pull.issue, "And <!-- EVIL -->round up.", actor=alice)
@@ -122,8 +125,9 @@ def test_what_a_person_drops_of_the_branch_by_force_does_not_come_back_with_the_
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=delivered)
 def test_what_a_revision_has_served_is_not_asked_for_again_by_a_later_reading(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     review(cardinal, cardinal.pull_of(item), "REQUEST_CHANGES")
     cardinal.catch_up()
     cardinal.drag(item, "In Progress")
@@ -151,8 +155,9 @@ def test_what_a_revision_has_served_is_not_asked_for_again_by_a_later_reading(ca
     assert cardinal.run_of(item).kind == "revision"  # that review came after it
 
 
+@pytest.mark.after(scene=delivered)
 def test_a_review_that_is_told_twice_is_one(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     review(cardinal, cardinal.pull_of(item), "REQUEST_CHANGES", "Name it")
     mails = list(cardinal.mail)
     cardinal.catch_up()
@@ -162,8 +167,9 @@ def test_a_review_that_is_told_twice_is_one(cardinal: Cardinal) -> None:
     assert len(cardinal.events(ReviewSubmitted)) == 1
 
 
+@pytest.mark.after(scene=delivered)
 def test_a_dismissed_review_no_longer_counts(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull = cardinal.pull_of(item)
     review(cardinal, pull, "REQUEST_CHANGES")
     cardinal.catch_up()
@@ -174,16 +180,18 @@ def test_a_dismissed_review_no_longer_counts(cardinal: Cardinal) -> None:
     assert (cardinal.card(item).verdict, cardinal.card(item).state) == ("none", "in_review")
 
 
+@pytest.mark.after(scene=delivered)
 def test_a_review_by_somebody_without_write_access_decides_nothing(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     review(cardinal, cardinal.pull_of(item), "APPROVE", who="mallory")
     cardinal.catch_up()
     assert [one.trusted for one in cardinal.events(ReviewSubmitted)] == [False]
     assert cardinal.card(item).state == "in_review"
 
 
+@pytest.mark.after(scene=delivered)
 def test_an_approved_card_dragged_to_done_is_merged_and_its_branch_deleted(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull = cardinal.pull_of(item)
     review(cardinal, pull, "APPROVE")
     cardinal.catch_up()
@@ -196,11 +204,12 @@ def test_an_approved_card_dragged_to_done_is_merged_and_its_branch_deleted(cardi
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=delivered)
 @pytest.mark.parametrize("before_the_drag", [True, False])
 def test_an_approval_that_is_told_late_counts_for_the_drag_that_came_after_it(
     cardinal: Cardinal, before_the_drag: bool
 ) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull, late = cardinal.pull_of(item), list[Delivery]()
     if before_the_drag:
         review(cardinal, pull, "APPROVE")
@@ -239,8 +248,9 @@ def test_a_merge_that_github_refuses_blocks_the_card_with_its_reason_and_can_be_
     assert cardinal.pull_of(item).merged_at is not None
 
 
+@pytest.mark.after(scene=delivered)
 def test_a_conflict_with_the_base_is_a_reason_not_a_merge(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     review(cardinal, cardinal.pull_of(item), "APPROVE")
     files: dict[str, bytes | None] = {"new.txt": b"other\n"}
     cardinal.forge.store.repos.write_files(
@@ -253,9 +263,10 @@ def test_a_conflict_with_the_base_is_a_reason_not_a_merge(cardinal: Cardinal) ->
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=delivered)
 @pytest.mark.parametrize("merged", [True, False])
 def test_a_person_who_merges_or_closes_is_followed(cardinal: Cardinal, merged: bool) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull, alice = cardinal.pull_of(item), cardinal.person("alice")
     if merged:
         cardinal.forge.store.pulls.merge(pull, actor=alice)
@@ -267,8 +278,9 @@ def test_a_person_who_merges_or_closes_is_followed(cardinal: Cardinal, merged: b
     assert cardinal.card(item).because
 
 
+@pytest.mark.after(scene=delivered)
 def test_pull_request_deliveries_in_reverse_end_where_github_is(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull, alice = cardinal.pull_of(item), cardinal.person("alice")
     cardinal.forge.store.issues.set_state(pull.issue, "closed", actor=alice)
     cardinal.forge.store.issues.set_state(pull.issue, "open", actor=alice)
@@ -281,8 +293,9 @@ def test_pull_request_deliveries_in_reverse_end_where_github_is(cardinal: Cardin
     assert cardinal.card(item).state == "in_review"
 
 
+@pytest.mark.after(scene=delivered)
 def test_closing_the_pull_request_mid_run_stops_the_run(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     cardinal.say(item, "Once more, please.", who="carol")
     cardinal.drag(item, "In Progress")
     cardinal.say(item, "/cardinal retry")
@@ -295,8 +308,9 @@ def test_closing_the_pull_request_mid_run_stops_the_run(cardinal: Cardinal) -> N
     assert [(one.run_id, one.how) for one in cardinal.events(RunStopAsked)] == [(run_id, "cancel")]
 
 
+@pytest.mark.after(scene=delivered)
 def test_a_comment_on_the_pull_request_is_the_cards(cardinal: Cardinal) -> None:
-    item = delivered(cardinal)
+    item = cardinal.newest
     pull = cardinal.pull_of(item)
     cardinal.forge.store.repos.set_role(cardinal.repo, cardinal.person("bob"), Role.READ)
     said = cardinal.forge.store.issues.comment(pull.issue, "/cardinal retry", actor=cardinal.person("bob"))

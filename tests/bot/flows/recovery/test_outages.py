@@ -35,8 +35,9 @@ def test_a_comment_that_comes_while_its_card_is_first_looked_at_is_not_lost(card
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_an_answer_outlives_an_outage_of_github(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     cardinal.ask(cardinal.run_of(item).run_id, "Well?")
     cardinal.catch_up()
     cardinal.forge.store.faults.load({"api": [{"path": "/permission$", "status": 503, "count": 12}]})
@@ -50,8 +51,9 @@ def test_an_answer_outlives_an_outage_of_github(cardinal: Cardinal) -> None:
     assert cardinal.forge.store.faults.api[0].count == 0
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_pull_request_outlives_an_outage_of_github(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     assert cardinal.services.hub.bot_id
     lost = {"path": "/pulls$", "method": "POST", "status": 503, "count": 15}
     cardinal.forge.store.faults.load({"api": [lost]})
@@ -69,8 +71,9 @@ def out_of_sight(cardinal: Cardinal) -> Repo:
     return store.repos.create(elsewhere, "shop", private=True)
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_access_that_is_lost_for_a_moment_cancels_nothing(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     card_id = CardId(item.node_id)
     mine, elsewhere = issue_of(item).repo, out_of_sight(cardinal)
     for _ in range(2):
@@ -85,8 +88,9 @@ def test_access_that_is_lost_for_a_moment_cancels_nothing(cardinal: Cardinal) ->
     assert (cardinal.run_of(item).state, cardinal.run_of(item).stop_asked) == ("working", "")
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_access_that_is_gone_for_minutes_gives_the_card_up(cardinal: Cardinal) -> None:
-    item = cardinal.at_work()
+    item = cardinal.newest
     issue_of(item).repo = out_of_sight(cardinal)
     card.sync_card(cardinal.services, CardId(item.node_id))
     cardinal.clock.forward(card.HIDDEN_S + 1)
@@ -109,7 +113,7 @@ def test_an_issue_that_was_transferred_is_followed(cardinal: Cardinal) -> None:
 
 def test_a_token_that_github_does_not_give_now_is_worth_another_try(cardinal: Cardinal) -> None:
     services, run_id = cardinal.services, cardinal.run_of(cardinal.at_work()).run_id
-    remote = HubRemote(services.hub, services.engine, run_id)
+    remote = HubRemote(services.hub, services.engine, run_id, workflows=True)  # a token that nobody has yet
     for status, headers, wait_s in ((503, {}, AGAIN_S), (429, {"retry-after": "7"}, 7)):
         fault = {"path": "/access_tokens$", "status": status, "headers": headers, "count": 1}
         cardinal.forge.store.faults.load({"api": [fault]})

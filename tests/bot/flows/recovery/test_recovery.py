@@ -32,8 +32,8 @@ from tests.bot.flows.settings import with_column
 
 
 def at_work(cardinal: Cardinal) -> tuple[Item, RunId]:
-    """Return a card in progress and its run, which works."""
-    item = cardinal.at_work()
+    """Return the card of the scene, and its run."""
+    item = cardinal.newest
     return item, cardinal.run_of(item).run_id
 
 
@@ -42,6 +42,7 @@ def lose_the_worker(cardinal: Cardinal) -> tuple[RunId, ...]:
     return dispatch.reap_runs(cardinal.services.engine, now=cardinal.clock())
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_run_whose_worker_is_silent_is_queued_again_and_the_old_worker_is_refused(
     cardinal: Cardinal,
 ) -> None:
@@ -62,6 +63,7 @@ def test_a_run_whose_worker_is_silent_is_queued_again_and_the_old_worker_is_refu
 def test_a_run_that_loses_every_worker_is_lost_and_says_what_to_do(cardinal: Cardinal) -> None:
     cardinal.set_policy(with_column(retries="1"))
     cardinal.catch_up()
+    cardinal.at_work()
     item, run_id = at_work(cardinal)
     assert lose_the_worker(cardinal) == (run_id,)
     cardinal.begin(run_id)
@@ -110,6 +112,7 @@ def away(engine: Engine) -> Iterator[None]:
         event.remove(engine, "do_connect", refuse)
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_worker_that_is_told_to_go_hands_its_run_back(cardinal: Cardinal) -> None:
     item, run_id = at_work(cardinal)
     lease = cardinal.leases[run_id]
@@ -134,6 +137,7 @@ def test_claims_of_a_dead_process_end_at_the_next_tick(cardinal: Cardinal) -> No
         assert leases.holders(db) == ()
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_tick_finds_what_every_wake_up_lost(cardinal: Cardinal) -> None:
     """No Redis answers here at all, and a tick still lets the rules see what was appended."""
     item, run_id = at_work(cardinal)
@@ -145,6 +149,7 @@ def test_a_tick_finds_what_every_wake_up_lost(cardinal: Cardinal) -> None:
     assert cardinal.card(item).state == "failed"
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_github_being_away_for_a_while_neither_loses_nor_doubles_a_word(cardinal: Cardinal) -> None:
     item, _ = at_work(cardinal)
     lost = {"path": "/comments", "status": 502, "count": 2, "after": True}
@@ -156,6 +161,7 @@ def test_github_being_away_for_a_while_neither_loses_nor_doubles_a_word(cardinal
     cardinal.assert_no_leftovers()
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_delivery_that_cannot_be_ingested_yet_is_tried_again(cardinal: Cardinal) -> None:
     item, _ = at_work(cardinal)
     cardinal.forge.store.faults.load({"api": [{"path": "/permission$", "status": 503, "count": 1}]})

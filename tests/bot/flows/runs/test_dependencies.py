@@ -47,8 +47,17 @@ def waiting(cardinal: Cardinal, *others: str) -> tuple[Item, list[Item]]:
     return item, blockers
 
 
+def blocked(cardinal: Cardinal) -> None:
+    waiting(cardinal, "Tables")
+
+
+def blocked_by_two(cardinal: Cardinal) -> None:
+    waiting(cardinal, "Tables", "Keys")
+
+
+@pytest.mark.after(scene=blocked_by_two)
 def test_a_blocked_card_does_not_start_and_its_face_says_by_what(cardinal: Cardinal) -> None:
-    item, (first, second) = waiting(cardinal, "Tables", "Keys")
+    first, second, item = cardinal.project.items[-3:]
     assert cardinal.ready() == ()
     assert cardinal.run_of(item).state == "queued"
     because = cardinal.card(item).because
@@ -59,8 +68,9 @@ def test_a_blocked_card_does_not_start_and_its_face_says_by_what(cardinal: Cardi
     cardinal.comment(item, "waits for", "Tables")
 
 
+@pytest.mark.after(scene=blocked_by_two)
 def test_it_starts_by_itself_when_the_last_one_is_closed_as_completed(cardinal: Cardinal) -> None:
-    item, (first, second) = waiting(cardinal, "Tables", "Keys")
+    first, second, item = cardinal.project.items[-3:]
     close(cardinal, first)
     cardinal.catch_up()
     assert cardinal.ready() == ()
@@ -93,8 +103,9 @@ def test_a_blocker_that_cardinal_merges_frees_the_card(cardinal: Cardinal) -> No
     assert cardinal.ready() == (cardinal.run_of(item).run_id,)
 
 
+@pytest.mark.after(scene=blocked)
 def test_a_card_that_is_done_frees_what_waits_for_it_though_its_issue_is_open(cardinal: Cardinal) -> None:
-    item, (first,) = waiting(cardinal, "Tables")
+    first, item = cardinal.project.items[-2:]
     cardinal.drag(first, "Done")
     cardinal.catch_up()
     assert issue_of(first).state == "open"
@@ -105,8 +116,9 @@ def test_a_card_that_is_done_frees_what_waits_for_it_though_its_issue_is_open(ca
     assert cardinal.card(item).because.startswith(f"waits for {name(first)}")
 
 
+@pytest.mark.after(scene=blocked)
 def test_a_blocker_that_was_given_up_asks_a_person_once(cardinal: Cardinal) -> None:
-    item, (first,) = waiting(cardinal, "Tables")
+    first, item = cardinal.project.items[-2:]
     close(cardinal, first, "not_planned")
     cardinal.catch_up()
     assert cardinal.ready() == ()
@@ -121,8 +133,9 @@ def test_a_blocker_that_was_given_up_asks_a_person_once(cardinal: Cardinal) -> N
     assert cardinal.card(item).state == "queued"
 
 
+@pytest.mark.after(scene=blocked)
 def test_a_reopened_blocker_holds_the_card_again(cardinal: Cardinal) -> None:
-    item, (first,) = waiting(cardinal, "Tables")
+    first, item = cardinal.project.items[-2:]
     close(cardinal, first)
     cardinal.catch_up()
     cardinal.forge.store.issues.set_state(issue_of(first), "open", actor=cardinal.person("alice"))
@@ -370,8 +383,9 @@ def test_the_report_of_a_blocker_parent_or_part_reaches_the_briefing(
     assert "</untrusted-" in after
 
 
+@pytest.mark.after(scene=blocked)
 def test_links_that_did_not_change_are_no_event(cardinal: Cardinal) -> None:
-    item, _ = waiting(cardinal, "Tables")
+    item = cardinal.newest
     seen = len(cardinal.events(LinksSeen))
     cardinal.forge.store.issues.edit(
         issue_of(item), title="Ship it now", body=None, actor=cardinal.person("alice")

@@ -50,8 +50,9 @@ def label(cardinal: Cardinal, item: Item, *names: str) -> None:
     cardinal.catch_up()
 
 
+@pytest.mark.after(scene=looked_into)
 def test_a_card_is_investigated_and_neither_branch_nor_pull_request_is_made(cardinal: Cardinal) -> None:
-    item = looked_into(cardinal)
+    item = cardinal.newest
     run, card = cardinal.run_of(item), cardinal.card(item)
     assert (run.ending, run.detail) == (Ending.SUCCEEDED, "")
     assert (card.state, card.pull_number) == (CardState.WORK_COMPLETE, None)
@@ -79,15 +80,17 @@ def test_the_findings_stand_in_a_comment_of_their_own_with_links_to_the_very_com
     assert "- [ ] 1. Test the rounding: other work <!-- box:followup:r1:1 -->" in body
 
 
+@pytest.mark.after(scene=looked_into)
 def test_the_run_comment_says_that_it_reads_only_and_why(cardinal: Cardinal) -> None:
-    item = looked_into(cardinal)
+    item = cardinal.newest
     comment = cardinal.comment(item, "reads only (as its column says)").body
     assert "investigate ✓ → findings ✓" in comment
     assert "pull request" not in comment
 
 
+@pytest.mark.after(scene=looked_into)
 def test_a_tick_makes_the_card_once_and_the_findings_say_which_it_became(cardinal: Cardinal) -> None:
-    item = looked_into(cardinal)
+    item = cardinal.newest
     found = cardinal.comment(item, "has looked into it")
     cardinal.tick(found, "followup:r1:2")
     cardinal.catch_up()
@@ -103,11 +106,12 @@ def test_a_tick_makes_the_card_once_and_the_findings_say_which_it_became(cardina
     assert cardinal.comment(item, f"is acme/shop#{made.number} already")
 
 
+@pytest.mark.after(scene=looked_into)
 @pytest.mark.parametrize("arrived", [False, True])
 def test_a_follow_up_that_could_not_be_made_says_so_and_can_be_asked_for_again(
     cardinal: Cardinal, arrived: bool
 ) -> None:
-    item = looked_into(cardinal)
+    item = cardinal.newest
     found = cardinal.comment(item, "has looked into it")
     refused = {"path": "/issues$", "method": "POST", "status": 422, "count": 1, "after": arrived}
     cardinal.forge.store.faults.load({"api": [refused]})
@@ -123,8 +127,9 @@ def test_a_follow_up_that_could_not_be_made_says_so_and_can_be_asked_for_again(
     assert titles.count("Mend the till") == 1
 
 
+@pytest.mark.after(scene=looked_into)
 def test_a_tick_by_somebody_without_write_access_is_restored_and_makes_nothing(cardinal: Cardinal) -> None:
-    item = looked_into(cardinal)
+    item = cardinal.newest
     found = cardinal.comment(item, "has looked into it")
     before = found.body
     cardinal.tick(found, "followup:r1:1", who="mallory")
@@ -134,8 +139,9 @@ def test_a_tick_by_somebody_without_write_access_is_restored_and_makes_nothing(c
     assert [one.command for one in cardinal.events(CommandRefused)] == ["box:followup:r1:1"]
 
 
+@pytest.mark.after(scene=looked_into)
 def test_a_tick_in_older_findings_makes_the_card_that_they_proposed(cardinal: Cardinal) -> None:
-    item = looked_into(cardinal)
+    item = cardinal.newest
     first = cardinal.comment(item, "has looked into it")
     cardinal.scenario(investigate=[{"findings": {"summary": "Nothing more."}}])
     cardinal.say(item, "/cardinal investigate")
@@ -145,8 +151,9 @@ def test_a_tick_in_older_findings_makes_the_card_that_they_proposed(cardinal: Ca
     assert [one.run_id for one in cardinal.events(FollowUpMade)] == ["r1"]
 
 
+@pytest.mark.after(scene=looked_into)
 def test_a_fix_after_an_investigation_has_its_findings_in_the_briefing(cardinal: Cardinal) -> None:
-    item = looked_into(cardinal)
+    item = cardinal.newest
     cardinal.say(item, "/cardinal fix Only the till, please.\nNot the books.")
     cardinal.catch_up()
     order = cardinal.claimed(item)[0]
@@ -157,8 +164,9 @@ def test_a_fix_after_an_investigation_has_its_findings_in_the_briefing(cardinal:
     assert "nowhere.py" not in order.briefing.text
 
 
+@pytest.mark.after(scene=looked_into)
 def test_a_fix_after_an_investigation_delivers_a_pull_request(cardinal: Cardinal) -> None:
-    item = looked_into(cardinal)
+    item = cardinal.newest
     cardinal.say(item, "/cardinal fix")
     cardinal.catch_up(work=True)
     assert cardinal.run_of(item).ending is Ending.SUCCEEDED, cardinal.run_of(item).detail

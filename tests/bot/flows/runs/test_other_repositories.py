@@ -40,6 +40,12 @@ def worked(cardinal: Cardinal, **changes: Any) -> Item:
     return item
 
 
+def proposed(cardinal: Cardinal) -> None:
+    """Let the agent of a card ask for one in the site, where alice may write."""
+    site(cardinal, "alice")
+    worked(cardinal)
+
+
 def answer(cardinal: Cardinal, item: Item, number: int, who: str = "alice") -> None:
     question = cardinal.comment(item, "needs work in another repository", "Make an issue in acme/site?")
     cardinal.tick(question, f"choice:{cardinal.run_of(item).run_id}-q1:{number}", who)
@@ -74,9 +80,9 @@ def test_a_card_in_another_repository_is_made_when_somebody_agrees_and_both_are_
     cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=proposed)
 def test_nothing_is_made_where_somebody_says_no(cardinal: Cardinal) -> None:
-    there = site(cardinal, "alice")
-    item = worked(cardinal)
+    there, item = cardinal.forge.store.repos.get("acme", "site"), cardinal.newest
     answer(cardinal, item, 2)
     assert made_in(there) == []
     assert cardinal.run_of(item).ending == Ending.SUCCEEDED
@@ -108,9 +114,9 @@ def test_a_private_repository_is_named_only_where_the_policy_says_so(
         assert "site" not in "".join(one.body for one in issue_of(cardinal.project.items[-1]).comments)
 
 
+@pytest.mark.after(scene=proposed)
 def test_a_word_of_somebody_who_may_not_write_there_makes_nothing_and_says_why(cardinal: Cardinal) -> None:
-    there = site(cardinal, "alice")
-    item = worked(cardinal)
+    there, item = cardinal.forge.store.repos.get("acme", "site"), cardinal.newest
     answer(cardinal, item, 1, "bob")
     assert made_in(there) == []
     assert cardinal.comment(item, "could not be made", "bob has no write access to acme/site")

@@ -23,6 +23,7 @@ from ledger.events.instruction import (
 from ledger.events.policy import PolicyRejected
 from ledger.events.run import RunEnded
 from ledger.states import Ending
+from runner.run.run_spec import RunSpec
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 
@@ -90,6 +91,18 @@ def worked(cardinal: Cardinal, item: Item) -> RunEnded:
     cardinal.drag(item, "In Progress")
     cardinal.catch_up(work=True)
     return cardinal.events(RunEnded)[-1]
+
+
+def ordered(cardinal: Cardinal, item: Item) -> tuple[dict[str, SkillConsidered], RunSpec]:
+    """Return the skills that a run of the card considers, and its specification; no agent is started."""
+    cardinal.drag(item, "In Progress")
+    cardinal.catch_up()
+    order = cardinal.claimed(item)[0]
+    return {one.name: one for one in order.equipment.considered}, order
+
+
+def text_of(order: RunSpec) -> str:
+    return "\n".join(layer.text for layer in order.stack)
 
 
 def considered(cardinal: Cardinal) -> dict[str, SkillConsidered]:
@@ -210,30 +223,28 @@ def test_a_private_skill_reaches_the_agent_and_nobody_else(
 
 def test_the_words_of_a_stranger_choose_no_skill(cardinal: Cardinal) -> None:
     put(cardinal, FILES)
-    cardinal.scenario(work=WORK)
     mallory = cardinal.person("mallory")
     issue = cardinal.forge.store.issues.create(
         cardinal.repo, "A migration", "Skills: tests-first", actor=mallory
     )
     item = cardinal.forge.store.projects.add(cardinal.project, issue, actor=cardinal.person("alice"))
-    worked(cardinal, item)
-    assert {name: (one.loaded, one.why) for name, one in considered(cardinal).items()} == {
+    skills, order = ordered(cardinal, item)
+    assert {name: (one.loaded, one.why) for name, one in skills.items()} == {
         "safe-migration": (False, "only a title without write access has its trigger"),
         "tests-first": (False, "only a description without write access asks for it"),
     }
-    assert [layer.kind for layer in stack(cardinal)] == ["system", "mode", "card"]
+    assert [layer.kind for layer in order.stack] == ["system", "mode", "card"]
 
 
 def test_a_line_of_the_description_and_a_command_choose_skills(cardinal: Cardinal) -> None:
     put(cardinal, FILES)
-    cardinal.scenario(work=WORK)
     item = cardinal.new(title="Totals", body="Please.\n\nSkills: tests-first, nowhere")
     cardinal.catch_up()
     cardinal.say(item, "/cardinal skills safe-migration")
     cardinal.catch_up()
     assert [one.names for one in cardinal.events(SkillsPinned)] == [("safe-migration",)]
-    worked(cardinal, item)
-    assert {name: (one.loaded, one.why) for name, one in considered(cardinal).items()} == {
+    skills, _ = ordered(cardinal, item)
+    assert {name: (one.loaded, one.why) for name, one in skills.items()} == {
         "tests-first": (True, "the description asks for it"),
         "nowhere": (False, "the description asks for it, but there is no skill of this name"),
         "safe-migration": (True, "/cardinal skills"),
@@ -249,12 +260,10 @@ def test_the_repositorys_skill_counts_before_a_private_one_of_its_name(
     put(cardinal, {**FILES, ".github/cardinal.yml": RULES})
     private = FILES[f"{SKILLS}/tests-first/SKILL.md"].replace("First the test", SECRET)
     shelf(cardinal, tmp_path / "private", {"tests-first/SKILL.md": private})
-    cardinal.scenario(plan=[TELL, PLAN], work=WORK)
-    item = cardinal.new(title="Totals")
-    worked(cardinal, item)
-    assert SECRET not in prompt(cardinal, item)
-    assert "First the test" in prompt(cardinal, item)
-    told = cardinal.events(SkillsChosen)[-1].considered
+    _, order = ordered(cardinal, cardinal.new(title="Totals"))
+    assert SECRET not in text_of(order)
+    assert "First the test" in text_of(order)
+    told = order.equipment.considered
     assert [(one.source, one.loaded) for one in told if one.name == "tests-first"] == [
         ("repository", True),
         ("operator", False),
@@ -270,25 +279,19 @@ def test_links_large_files_and_too_many_are_left_out_and_that_is_said(cardinal: 
     )
     link(cardinal, f"{SKILLS}/big/references/b-link.md", "../../../../../README.md")
     link(cardinal, f"{SKILLS}/linked/SKILL.md", "../big/SKILL.md")
-    cardinal.scenario(plan=[TELL, PLAN], work=WORK)
-    item = cardinal.new(title="Totals", body="Skills: big, linked")
-    assert worked(cardinal, item).ending is Ending.SUCCEEDED
-    skills = considered(cardinal)
+    skills, order = ordered(cardinal, cardinal.new(title="Totals", body="Skills: big, linked"))
     assert skills["linked"].why == "the description asks for it, but it has no readable SKILL.md"
     left = ["a-large.md", "b-link.md", "deep", f"f{MAX_FILES:02}.md", f"f{MAX_FILES + 1:02}.md"]
     wanted = ", ".join(f"references/{name}" for name in left)
     assert skills["big"].why == f"the description asks for it; left out: {wanted}"
-    assert prompt(cardinal, item).count("- /workspace/skills/big/references/f") == MAX_FILES
+    assert sum(file.path.startswith("big/references/f") for file in order.equipment.files) == MAX_FILES
 
 
 def test_only_so_many_skills_are_looked_at(cardinal: Cardinal) -> None:
     head = "---\nname: {}\ndescription: One.\n---\nRead.\n"
     names = [f"s{number:02}" for number in range(MAX_SKILLS + 1)]
     put(cardinal, {f"{SKILLS}/{name}/SKILL.md": head.format(name) for name in names})
-    cardinal.scenario(work=WORK)
-    item = cardinal.new(title="Totals", body=f"Skills: {names[0]}, {names[-1]}")
-    worked(cardinal, item)
-    skills = considered(cardinal)
+    skills, _ = ordered(cardinal, cardinal.new(title="Totals", body=f"Skills: {names[0]}, {names[-1]}"))
     assert len(skills) == len(names)
     assert skills[names[0]].loaded
     assert "only the first 20 skills in one place are looked at" in skills[names[-1]].why
@@ -307,17 +310,14 @@ def test_a_hostile_skill_is_skipped_and_what_nobody_sees_of_one_is_taken_out(car
             f"{SKILLS}/huge/SKILL.md": "---\nname: huge\ndescription: H.\n---\n" + "x" * 100_000,
         },
     )
-    cardinal.scenario(plan=[TELL, PLAN], work=WORK)
-    item = cardinal.new(title="Totals", body="Skills: sly, bomb, huge")
-    assert worked(cardinal, item).ending is Ending.SUCCEEDED
-    skills = considered(cardinal)
+    skills, order = ordered(cardinal, cardinal.new(title="Totals", body="Skills: sly, bomb, huge"))
     assert [skills[name].loaded for name in ("sly", "bomb", "huge")] == [True, False, False]
     assert "aliases are not allowed" in skills["bomb"].why
     assert "at most 16000 are read" in skills["huge"].why
-    assert "evil.example" not in prompt(cardinal, item)
-    assert "Be kind.\n" in prompt(cardinal, item)
+    assert "evil.example" not in text_of(order)
+    assert "Be kind.\n" in text_of(order)
     left_out = "Left out here, as GitHub does not show it: 1 HTML comment, 1 invisible character"
-    assert left_out in prompt(cardinal, item)
+    assert left_out in text_of(order)
 
 
 def test_nothing_outside_of_the_private_folder_is_read(cardinal: Cardinal, tmp_path: Path) -> None:
@@ -352,14 +352,12 @@ def test_a_profile_attaches_skills(cardinal: Cardinal, profile: str, loaded: str
     rules = f"version: 1\nrepository: {{profile: {profile}, validation: none}}\n"
     more = {f"{SKILLS}/python/SKILL.md": PYTHON, ".github/cardinal/profiles/our_shop.md": OURS}
     put(cardinal, {**FILES, **more, ".github/cardinal.yml": rules})
-    cardinal.scenario(plan=[TELL, PLAN], work=WORK)
-    item = cardinal.new(title="Sums")
-    assert worked(cardinal, item).ending is Ending.SUCCEEDED
-    why = {name: skill.why for name, skill in considered(cardinal).items() if skill.asked}
+    skills, order = ordered(cardinal, cardinal.new(title="Sums"))
+    why = {name: skill.why for name, skill in skills.items() if skill.asked}
     by = f"by profile `{profile}`"
     told = {loaded: by, **{name: f"{by}, but there is no skill of this name" for name in missing}}
     assert why == ({name: said for name, said in told.items() if name})
-    assert "skills: [" not in prompt(cardinal, item)
+    assert "skills: [" not in text_of(order)
 
 
 def test_the_front_matter_of_a_profile_is_read_strictly(cardinal: Cardinal) -> None:

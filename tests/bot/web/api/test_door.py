@@ -17,6 +17,7 @@ from ledger.log import event_store
 from ledger.queue import api_tokens
 from ledger.queue.api_tokens import Scope
 from ledger.states import RunState
+from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY
 from tests.bot.web.api.program import LIVES, Program, path_of
@@ -26,6 +27,7 @@ from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Pages
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_program_answers_a_question_as_its_account_and_the_card_reports_it(pages: Pages) -> None:
     item = asked(pages, "8080", "8081")
     bob, path = Program(pages, "bob"), path_of(pages, item)
@@ -47,6 +49,7 @@ def test_a_program_answers_a_question_as_its_account_and_the_card_reports_it(pag
     pages.cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_request_acts_once_under_its_key_and_another_one_does_not_get_its_place(pages: Pages) -> None:
     item = at_work(pages)
     bob, path = Program(pages, "bob"), path_of(pages, item)
@@ -77,6 +80,7 @@ def test_a_key_that_acted_gets_its_receipt_whatever_the_pace_and_wherever_the_ca
     assert bob.command(path, "cancel", Idempotency_Key="status").status_code == 409
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_refused_command_is_refused_each_time_and_said_once(pages: Pages) -> None:
     item = at_work(pages)
     mallory, path = Program(pages, "mallory"), path_of(pages, item)
@@ -136,6 +140,7 @@ def test_no_token_opens_nothing(pages: Pages) -> None:
     assert over.send("GET", "/whoami").status_code == 401
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_scope_bounds_a_token_whatever_its_account_may(pages: Pages) -> None:
     item = at_work(pages)
     reader, path = Program(pages, "bob", Scope.READ), path_of(pages, item)
@@ -145,6 +150,7 @@ def test_a_scope_bounds_a_token_whatever_its_account_may(pages: Pages) -> None:
     assert commands(pages) == []
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_what_an_account_may_not_read_is_not_there(pages: Pages) -> None:
     item = at_work(pages)
     run_id = pages.cardinal.run_of(item).run_id
@@ -249,6 +255,7 @@ def test_lists_go_on_where_a_page_ended(pages: Pages) -> None:
     assert {len(numbers) for numbers in pages_of[:-1]} == {2}
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_the_examples_work_and_the_description_has_every_operation(pages: Pages) -> None:
     item = at_work(pages)
     card, run_id = pages.cardinal.card(item), pages.cardinal.run_of(item).run_id
@@ -276,6 +283,7 @@ def test_the_examples_work_and_the_description_has_every_operation(pages: Pages)
         assert described["paths"][operation.PATH][operation.METHOD.lower()]["operationId"] == name
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_run_is_followed_from_the_last_event_that_is_known(pages: Pages) -> None:
     item = asked(pages)
     run_id = pages.cardinal.run_of(item).run_id

@@ -5,6 +5,7 @@ import pytest
 from bot.outbox import subscribers
 from bot.web.authorization import KEPT_S
 from rules.chatops.notices import Subscriber
+from tests.bot.flows.cardinal import Cardinal
 from tests.bot.web.api.program import Program, path_of
 from tests.bot.web.pages.forms import asked, at_work
 from tests.bot.web.pages.test_artifacts import hide
@@ -14,6 +15,7 @@ MISSING = "Ask whoever runs Cardinal for `cardinal notify add bob`"
 UNREAD = "Cardinal cannot read its file of addresses. Ask whoever runs it to see `cardinal doctor`"
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_program_follows_a_job_and_lists_what_it_follows(pages: Pages) -> None:
     item, other = at_work(pages), at_work(pages)
     bob, alice = Program(pages, "bob"), Program(pages, "alice")
@@ -32,6 +34,7 @@ def test_a_program_follows_a_job_and_lists_what_it_follows(pages: Pages) -> None
     assert mallory.command(path_of(pages, item), "subscribe").status_code == 404
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 @pytest.mark.parametrize(
     ("file", "said"),
     [
@@ -59,6 +62,7 @@ def test_who_follows_and_gets_no_notices_reads_why_by_the_api_and_on_the_card(
     assert len(bob.get("/jobs?subscribed=true")["jobs"]) == 1
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_what_waits_for_people_is_listed_and_what_runs_did_is_counted(pages: Pages) -> None:
     run_id = pages.cardinal.run_of(asked(pages, "8080")).run_id
     at_work(pages)

@@ -14,6 +14,7 @@ from bot.web.api import door as api_door
 from bot.web.mcp import door
 from bot.web.mcp.door import McpDoor
 from ledger.events.conversation import CommandGiven
+from tests.bot.flows.cardinal import Cardinal
 from tests.bot.web.api.program import Program
 from tests.bot.web.mcp.agent import bridge, document
 from tests.bot.web.mcp.test_server import name_of
@@ -32,6 +33,7 @@ def bearer(program: Program) -> dict[str, str]:
     return {"Authorization": f"Bearer {program.token}"}
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 def test_an_agent_gives_a_command_over_http_as_its_tokens_account(pages: Pages, mode: str) -> None:
     item = at_work(pages)
@@ -52,6 +54,7 @@ def call(number: int, tool: str, fields: Mapping[str, Any]) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": "tools/call", "params": params}
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_request_that_comes_again_in_its_session_acts_once_and_sessions_have_numbers_of_their_own(
     pages: Pages,
 ) -> None:

@@ -14,6 +14,7 @@ from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunStopAsked
 from ledger.queue.api_tokens import Scope
 from ledger.states import RunState
+from tests.bot.flows.cardinal import Cardinal
 from tests.bot.web.api.program import Program
 from tests.bot.web.api.test_create_job import WISH
 from tests.bot.web.mcp.agent import api_client, document, fault, talk
@@ -28,6 +29,7 @@ def name_of(pages: Pages, item: object) -> dict[str, object]:
     return {**JOB, "number": pages.cardinal.card(item).number}  # type: ignore[arg-type]
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_every_operation_is_a_tool_and_the_job_and_its_run_are_resources(pages: Pages) -> None:
     item = at_work(pages)
     name, run_id = name_of(pages, item), pages.cardinal.run_of(item).run_id
@@ -63,6 +65,7 @@ def test_every_operation_is_a_tool_and_the_job_and_its_run_are_resources(pages: 
     talk(pages, Program(pages, "bob"), conversation)
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_the_example_of_every_tool_on_the_page_works(pages: Pages) -> None:
     page = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
     examples = re.findall(r"^\| `(\w+)` \|.*\| `(\{.*\})` \|$", page, re.MULTILINE)
@@ -88,6 +91,7 @@ def test_the_example_of_every_tool_on_the_page_works(pages: Pages) -> None:
     talk(pages, bob, conversation)
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_resume_answers_a_question_with_words_and_refuses_silence(pages: Pages) -> None:
     item = asked(pages, "8080", "8081")
 
@@ -125,6 +129,7 @@ def test_a_plan_is_approved_and_a_run_cancelled(pages: Pages) -> None:
     assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["approve", "cancel"]
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_the_same_request_of_a_session_acts_once_and_another_one_acts_again(pages: Pages) -> None:
     item = at_work(pages)
     client, given = api_client(pages, Program(pages, "bob")), {**name_of(pages, item), "command": "pause"}
@@ -145,6 +150,7 @@ def test_the_same_request_of_a_session_acts_once_and_another_one_acts_again(page
     assert {it.how for it in pages.cardinal.events(RunStopAsked)} == {"pause"}
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_tool_does_what_the_token_may_and_says_why_not(pages: Pages) -> None:
     item = at_work(pages)
 

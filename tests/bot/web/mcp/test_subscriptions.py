@@ -20,6 +20,7 @@ from bot.web.live.streams import StreamLimits
 from bot.web.mcp import server, subscriptions
 from bot.web.mcp.subscriptions import Subscriptions
 from ledger.events.run import Noted
+from tests.bot.flows.cardinal import Cardinal
 from tests.bot.web.api.program import Program
 from tests.bot.web.live.serving import serving
 from tests.bot.web.mcp.test_server import name_of
@@ -60,6 +61,7 @@ async def subscribe(client: Client, uri: str) -> None:
     await client.session.send_request(about, EmptyResult)
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_client_that_subscribes_to_resources_is_told_of_them_alone(
     pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -85,6 +87,7 @@ def test_a_client_that_subscribes_to_resources_is_told_of_them_alone(
     subscribed(pages, "legacy", conversation)
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_client_that_listens_is_told_of_what_it_names(pages: Pages) -> None:
     item = at_work(pages)
     run_id = pages.cardinal.run_of(item).run_id

@@ -10,6 +10,8 @@ from tests.bot.web.pages.world import PUBLIC, Pages
 
 
 @pytest.fixture
-def pages(tmp_path: Path) -> Iterator[Pages]:
-    with opened(tmp_path, public_url=PUBLIC) as cardinal:
+def pages(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Pages]:
+    """Return the pages of a Cardinal, after the scene that a test is marked with."""
+    scene = request.node.get_closest_marker("after")
+    with opened(tmp_path, public_url=PUBLIC, after=scene.kwargs["scene"] if scene else None) as cardinal:
         yield Pages.over(cardinal)

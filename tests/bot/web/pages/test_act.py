@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from bot.sync.card import LEASE_PREFIX
 from bot.web.authorization import KEPT_S
 from ledger.events.board import CardMoved, StopLifted, StopOrdered
@@ -10,11 +12,13 @@ from ledger.events.run import RunStopAsked
 from ledger.log import event_store
 from ledger.queue import leases
 from ledger.states import RunState
+from tests.bot.flows.cardinal import Cardinal
 from tests.bot.web.pages.forms import asked, at_work, form_to_cancel, forms, page_of, planned, send
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Browser, Pages
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_an_answer_on_a_page_is_that_of_a_comment_and_is_told_on_the_card(pages: Pages) -> None:
     item = asked(pages, "8080", "8081")
     bob, path = pages.browser("bob"), page_of(pages, item)
@@ -35,6 +39,7 @@ def test_an_answer_on_a_page_is_that_of_a_comment_and_is_told_on_the_card(pages:
     pages.cardinal.assert_nothing_is_stuck()
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_an_open_page_gets_the_forms_of_its_reader_apart_from_the_stream_that_all_share(pages: Pages) -> None:
     item = asked(pages)
     run_id = pages.cardinal.run_of(item).run_id
@@ -69,6 +74,7 @@ def test_a_plan_is_approved_on_the_page_of_its_run(pages: Pages) -> None:
     assert pages.cardinal.comment(item, "`bob` gave `/cardinal approve` on Cardinal's page.")
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_the_page_of_a_card_has_every_other_command_in_one_form(pages: Pages) -> None:
     item = at_work(pages)
     bob, path = pages.browser("bob"), page_of(pages, item)
@@ -107,6 +113,7 @@ def test_an_approval_waits_for_somebody_elses_command_that_has_the_card_read(pag
     assert pages.cardinal.run_of(item).plan_approved
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_who_must_answer_does_so_in_the_inbox(pages: Pages) -> None:
     item = asked(pages, "8080", "8081")
     bob = pages.browser("bob")
@@ -122,6 +129,7 @@ def test_who_must_answer_does_so_in_the_inbox(pages: Pages) -> None:
     assert forms(bob, "/") == {}
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_an_admin_stops_the_board_on_its_page_and_lets_it_go_on(pages: Pages) -> None:
     item = at_work(pages)
     alice, bob = pages.browser("alice"), pages.browser("bob")
@@ -148,6 +156,7 @@ def go_on(browser: Browser, board: str) -> dict[str, str]:
     return {**form, "text": "board"}
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_what_became_of_a_form_is_shown_to_whoever_sent_it(pages: Pages) -> None:
     bob = pages.browser("bob")
     item, form = form_to_cancel(pages, bob)

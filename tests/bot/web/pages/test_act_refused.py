@@ -25,6 +25,7 @@ from ledger.log import event_store
 from rules.chatops.parser import MAX_ARGUMENT
 from rules.registry import COMMANDS
 from tests.bot.flows.board.test_many_boards import elsewhere, new
+from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
 from tests.bot.web.pages.forms import (
     at_work,
@@ -40,6 +41,7 @@ from tests.ledgers import set_clock
 from tests.waiting import until
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_who_lost_the_role_is_refused_and_the_refusal_is_recorded_and_told(pages: Pages) -> None:
     bob = pages.browser("bob")
     item, form = form_to_cancel(pages, bob)
@@ -62,6 +64,7 @@ def test_who_lost_the_role_is_refused_and_the_refusal_is_recorded_and_told(pages
     assert pages.cardinal.comment(item, "needs the role `write`; `bob` has the role `read` here.")
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_removed_collaborator_of_a_private_repository_is_refused(pages: Pages) -> None:
     hide(pages.cardinal)
     bob = pages.browser("bob")
@@ -72,6 +75,7 @@ def test_a_removed_collaborator_of_a_private_repository_is_refused(pages: Pages)
     assert (type(event), event.role) == (CommandRefused, "none")
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_stranger_is_offered_nothing_and_somebody_elses_form_is_worth_nothing(pages: Pages) -> None:
     bob, mallory = pages.browser("bob"), pages.browser("mallory")
     item, form = form_to_cancel(pages, bob)
@@ -99,6 +103,7 @@ ELSEWHERE: list[dict[str, str]] = [
 ]
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_form_from_another_origin_does_nothing(pages: Pages) -> None:
     bob = pages.browser("bob")
     _, form = form_to_cancel(pages, bob)
@@ -109,6 +114,7 @@ def test_a_form_from_another_origin_does_nothing(pages: Pages) -> None:
     assert send(bob, form, headers={"Sec-Fetch-Site": "same-origin"}).status_code == 303
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_form_is_good_for_what_it_was_made_for_only_and_once(pages: Pages) -> None:
     bob = pages.browser("bob")
     _, form = form_to_cancel(pages, bob)
@@ -192,6 +198,7 @@ def test_hostile_words_reach_the_agent_and_nobody_else(
         assert marker.key == f"say:{item.node_id}:command:{first.comment_id}"
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_what_is_no_form_of_these_pages_is_refused_with_words(pages: Pages) -> None:
     bob = pages.browser("bob")
     _, form = form_to_cancel(pages, bob)
@@ -217,6 +224,7 @@ def test_what_is_no_form_of_these_pages_is_refused_with_words(pages: Pages) -> N
     assert send(bob, form).status_code == 303
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_text_where_none_is_taken_does_nothing_and_says_so(pages: Pages) -> None:
     bob = pages.browser("bob")
     _, form = form_to_cancel(pages, bob)
@@ -226,6 +234,7 @@ def test_a_text_where_none_is_taken_does_nothing_and_says_so(pages: Pages) -> No
     assert pages.cardinal.events(RunStopAsked) == []
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_nobody_is_sent_elsewhere_after_acting(pages: Pages) -> None:
     bob = pages.browser("bob")
     item, _ = form_to_cancel(pages, bob)
@@ -236,6 +245,7 @@ def test_nobody_is_sent_elsewhere_after_acting(pages: Pages) -> None:
         assert send(bob, form).headers["Location"].startswith("/?acted=")
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_card_of_a_board_that_is_served_no_more_has_no_form(pages: Pages) -> None:
     bob = pages.browser("bob")
     _, form = form_to_cancel(pages, bob)
@@ -265,6 +275,7 @@ def test_a_role_at_another_owner_gives_no_say_over_a_board(pages: Pages) -> None
     assert (sent.status_code, commands(pages)) == (404, [])
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_form_is_not_used_up_while_github_does_not_answer(pages: Pages) -> None:
     bob = pages.browser("bob")
     _, form = form_to_cancel(pages, bob)
@@ -278,6 +289,7 @@ def test_a_form_is_not_used_up_while_github_does_not_answer(pages: Pages) -> Non
     assert len(commands(pages)) == 1
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_few_forms_wait_at_once(pages: Pages) -> None:
     bob = pages.browser("bob")
     _, form = form_to_cancel(pages, bob)
@@ -291,6 +303,7 @@ def test_few_forms_wait_at_once(pages: Pages) -> None:
     assert len(commands(pages)) == 1
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_nobody_acts_without_end(pages: Pages) -> None:
     bob = pages.browser("bob")
     _, form = form_to_cancel(pages, bob)
@@ -299,6 +312,7 @@ def test_nobody_acts_without_end(pages: Pages) -> None:
     assert answers[-1].headers["Retry-After"] == "60"
 
 
+@pytest.mark.after(scene=Cardinal.at_work)
 def test_a_lacking_text_is_asked_for_and_nobody_is_sent_for_a_role(pages: Pages) -> None:
     item, bob = at_work(pages), pages.browser("bob")
     more = forms(bob, page_of(pages, item))[""]
