@@ -42,19 +42,22 @@ def _has_shared(file: Path) -> bool:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mix the groups, always alike: in the order of folders all processes would wait at once, and then all
-    want the processor at once. Whole files and suites come first, since they last; their order stays.
+    want the processor at once. What lasts begins early; within a group the order stays.
     """
 
     def place(item: pytest.Item) -> tuple[bool, int]:
         group = group_of(config.rootpath, item.nodeid)
-        return group == item.nodeid, zlib.crc32(group.encode())
+        suite = item.nodeid.split("/")[1]
+        mixed = zlib.crc32(group.encode())
+        return suite not in WHOLE_SUITES | WHOLE_FILES, mixed if group == item.nodeid else mixed // 2
 
     if hasattr(config, "workerinput"):
         items.sort(key=place)
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFiles:
-    """Take this scheduler whatever `--dist` says."""
+    """Take this scheduler whatever `--dist` says, and leave the groups in their order."""
+    config.option.loadscopereorder = False
     return WholeFiles(config, log)
 
 
