@@ -5,8 +5,8 @@ import sys
 from pathlib import Path
 
 from forge.seed import load
-from forge.server import Forge
 from forge.stopping import stop_event, wait_for_stop
+from forge.web.server import Forge
 
 
 def parsed(arguments: list[str]) -> argparse.Namespace:

@@ -19,8 +19,8 @@ from jinja2.bccache import Bucket
 from sqlalchemy import create_engine, make_url, text
 
 from bot.github.transport import Wire
-from forge.server import Forge
 from forge.store.apps import Apps, new_key
+from forge.web.server import Forge
 from tests import near
 from tests.handing_out import (  # noqa: F401 - hooks
     pytest_collection_modifyitems,

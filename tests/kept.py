@@ -15,12 +15,12 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from forge.git import clean_environment
+from forge.git.repository import clean_environment
 from forge.seed import load
 from forge.seed.world import World
-from forge.server import Forge
 from forge.store import Store
 from forge.store.apps import Apps, new_key
+from forge.web.server import Forge
 
 MAX_AGE_S = 1200
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from github.Requester import Requester
 from werkzeug.test import create_environ, run_wsgi_app
 
-from forge.server import Forge
+from forge.web.server import Forge
 from ledger.db.transactions import is_held
 
 _forges: dict[tuple[int, int | None], Forge] = {}  # by process and port: what a fork has is no forge

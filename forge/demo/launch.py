@@ -19,7 +19,7 @@ import requests
 
 from forge.demo.people import StoryError, Team
 from forge.model.server import ScriptedModel
-from forge.server import Forge
+from forge.web.server import Forge
 
 SCENARIOS = Path(__file__).parent / "scenarios"
 SERVER = "3.20.1"  # the oldest release that Cardinal works with

@@ -22,7 +22,7 @@ MAX_KEPT_CHARACTERS = 20_000
 @cache
 def schema() -> GraphQLSchema:
     """Return the schema, built once."""
-    made = build_schema(files("forge").joinpath("schema.graphql").read_text())
+    made = build_schema(files("forge.graphql").joinpath("schema.graphql").read_text())
     for part in (roots, boards, cards, conversation, merging, reviewing):
         for type_name, fields in part.resolvers.by_type.items():
             kind = made.type_map[type_name]

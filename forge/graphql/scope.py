@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from forge.access import Caller, require, require_board
 from forge.errors import ForgeError, NotFoundError
 from forge.payloads.view import View, attributes
+from forge.rest.access import Caller, require, require_board
 from forge.store import Store
 from forge.store.board import Field, Item, Project, StatusUpdate
 from forge.store.models import Comment, Issue, Pull, Repo, Review, ReviewComment, Role, Thread, User

@@ -4,9 +4,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 
-from forge.diffs import Line, Mark, lines_of
-from forge.git import EMPTY_TREE, Commit, FileChange, Git, GitError
-from forge.merging import changed_files, commits_between
+from forge.git.diffs import Line, Mark, lines_of
+from forge.git.merging import changed_files, commits_between
+from forge.git.repository import EMPTY_TREE, Commit, FileChange, Git, GitError
 from forge.store import Store
 from forge.store.models import Pull, Thread
 

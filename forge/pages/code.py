@@ -6,7 +6,7 @@ from flask import render_template
 from flask.typing import ResponseReturnValue
 
 from forge.errors import NotFoundError
-from forge.git import Git, GitError
+from forge.git.repository import Git, GitError
 from forge.pages.changes import files_of_commit
 from forge.pages.site import pages
 from forge.rest.context import store

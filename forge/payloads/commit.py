@@ -4,8 +4,8 @@ from datetime import UTC
 from typing import Any
 
 from forge.clock import rfc3339
-from forge.git import ZERO_SHA, Commit, FileChange, Git, Signature
-from forge.merging import changed_files, commits_between
+from forge.git.merging import changed_files, commits_between
+from forge.git.repository import ZERO_SHA, Commit, FileChange, Git, Signature
 from forge.payloads.account import user_or_none
 from forge.payloads.view import Json, View, attributes
 from forge.store.models import Repo, User

@@ -1,7 +1,7 @@
 """Pull requests, reviews, threads and review comments as GitHub writes them."""
 
-from forge.git import GitError
-from forge.merging import ahead_behind, changed_files
+from forge.git.merging import ahead_behind, changed_files
+from forge.git.repository import GitError
 from forge.payloads.account import label, reaction_rollup, repository, user, user_or_none
 from forge.payloads.commit import simple_commit
 from forge.payloads.view import Json, View, attributes

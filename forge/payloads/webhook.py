@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from forge.judging import Judge
 from forge.payloads import account, application, check, commit, issue, pull
 from forge.payloads.account import user
+from forge.payloads.judging import Judge
 from forge.payloads.view import Json, View, attributes
 from forge.store import Store
 from forge.store.base import Occurrence

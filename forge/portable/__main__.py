@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 
 from forge.demo import launch
 from forge.demo.people import StoryError, Team
-from forge.git import GitError
+from forge.git.repository import GitError
 from forge.portable.addresses import Addresses
 from forge.portable.branches import Branches
 from forge.portable.door import ENTER, Door
 from forge.portable.saved import SavedForge, StateError
 from forge.portable.world import FIRST_CARD, Wanted, add_columns, build, write_policy
 from forge.seed.world import World
-from forge.server import Forge
 from forge.stopping import stop_event, wait_for_stop
 from forge.store import Store
+from forge.web.server import Forge
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

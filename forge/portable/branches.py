@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from forge.git import ZERO_SHA, Git, GitError
+from forge.git.repository import ZERO_SHA, Git, GitError
 from forge.portable.world import OWNER, Wanted
 from forge.store import Store
 from forge.store.models import Repo

@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from forge.git import GitError
+from forge.git.repository import GitError
 from forge.portable import listing
 from forge.portable.saved import SavedForge, StateError
 from forge.portable.world import OWNER

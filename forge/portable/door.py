@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, quote
 
-from forge.access import identify
 from forge.errors import ForbiddenError, UnauthorizedError
+from forge.rest.access import identify
 from forge.store import Store
 from forge.store.users import PERSON_TOKEN_PREFIX
 

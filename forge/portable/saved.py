@@ -14,7 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from forge.git import ZERO_SHA
+from forge.git.repository import ZERO_SHA
 from forge.seed.world import World
 from forge.store import Store
 

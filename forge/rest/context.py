@@ -7,14 +7,14 @@ from urllib.parse import urlencode
 from flask import Blueprint, g, request
 from flask.typing import ResponseReturnValue
 
-from forge.access import Caller, require
 from forge.errors import BadRequestError, UnprocessableError
 from forge.payloads.view import Json, View
+from forge.rest.access import Caller, require
 from forge.store import Store
 from forge.store.models import Repo, Role, User
 
 if TYPE_CHECKING:
-    from forge.server import Forge
+    from forge.web.server import Forge
 
 T = TypeVar("T")
 Answering = TypeVar("Answering", bound=Callable[..., ResponseReturnValue])

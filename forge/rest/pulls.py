@@ -4,7 +4,7 @@ from flask import Response, request
 from flask.typing import ResponseReturnValue
 
 from forge.errors import UnprocessableError
-from forge.merging import changed_files, commits_between, diff
+from forge.git.merging import changed_files, commits_between, diff
 from forge.payloads import commit, pull
 from forge.rest.context import (
     RepositoryRoutes,

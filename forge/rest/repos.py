@@ -8,8 +8,8 @@ from flask import Response, request
 from flask.typing import ResponseReturnValue
 
 from forge.errors import ConflictError, NotFoundError, UnprocessableError
-from forge.git import Git
-from forge.merging import ahead_behind, changed_files, commits_between, diff, merge_base
+from forge.git.merging import ahead_behind, changed_files, commits_between, diff, merge_base
+from forge.git.repository import Git
 from forge.payloads import account, commit
 from forge.payloads.view import Json
 from forge.rest.context import (

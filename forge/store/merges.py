@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from forge.errors import UnprocessableError
-from forge.git import MergeConflictError
-from forge.merging import squash_commit
+from forge.git.merging import squash_commit
+from forge.git.repository import MergeConflictError
 from forge.store.base import Part
 from forge.store.models import PASSING, AutoMerge, Group, Pull, Repo, User
 from forge.store.pulls import MergeMethod

@@ -4,8 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from forge.errors import ConflictError, NotAllowedError, UnprocessableError
-from forge.git import ZERO_SHA, MergeConflictError
-from forge.merging import (
+from forge.git.merging import (
     ahead_behind,
     commits_between,
     is_mergeable,
@@ -14,7 +13,8 @@ from forge.merging import (
     rebased_commit,
     squash_commit,
 )
-from forge.rulesets import LINEAR, against_texts
+from forge.git.repository import ZERO_SHA, MergeConflictError
+from forge.git.rulesets import LINEAR, against_texts
 from forge.store.base import Part, existing
 from forge.store.models import PASSING, Issue, Pull, Repo, User
 from forge.store.repos import UNSIGNED

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from forge.errors import ConflictError, UnprocessableError
-from forge.git import GIT_TIMEOUT_S, ZERO_SHA, Git, GitError, Signature
+from forge.git.repository import GIT_TIMEOUT_S, ZERO_SHA, Git, GitError, Signature
 from forge.store.base import Part, existing
 from forge.store.models import Label, Repo, Role, User, UserType
 

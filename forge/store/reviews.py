@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from forge.diffs import hunk_at, place_at
 from forge.errors import NotFoundError, UnprocessableError
-from forge.git import FileChange, GitError
-from forge.merging import changed_files
+from forge.git.diffs import hunk_at, place_at
+from forge.git.merging import changed_files
+from forge.git.repository import FileChange, GitError
 from forge.store.base import Part, check_body, existing, first
 from forge.store.models import Pull, Repo, Review, ReviewComment, Role, Thread, User
 

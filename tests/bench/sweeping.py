@@ -8,8 +8,8 @@ from pathlib import Path
 
 from bot.ingest import delivery
 from bot.sync.sweep import sweep
-from forge.gateway import Call
 from forge.store.registration import Delivery
+from forge.web.gateway import Call
 from ledger.ids import DeliveryId
 from ledger.log import event_store
 from ledger.queue import inbox

@@ -7,9 +7,9 @@ from typing import Any
 from playwright.sync_api import Page
 
 from forge.seed.world import World
-from forge.server import Forge
 from forge.store.board import Item
 from forge.store.models import Comment, Issue, Pull, Repo, User
+from forge.web.server import Forge
 
 REFUNDS = '''"""Refunds."""
 

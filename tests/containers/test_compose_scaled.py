@@ -15,7 +15,7 @@ from werkzeug.serving import make_server
 
 from forge.demo import launch
 from forge.demo.people import REPOSITORY, Team
-from forge.server import Forge, QuietHandler
+from forge.web.server import Forge, QuietHandler
 from tests.containers.locked import AGENT, ROOT, need_image
 from tests.containers.test_compose import SECRET, USER, Stack, free_stack, prepare
 from tests.hosts.site import POLICY, put_policy

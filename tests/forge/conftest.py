@@ -12,7 +12,7 @@ import pytest
 from github import Auth, Github, GithubIntegration
 
 from forge.seed.world import World
-from forge.server import Forge
+from forge.web.server import Forge
 from tests.kept import demo
 
 WAIT_S = 60

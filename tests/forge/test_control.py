@@ -12,7 +12,7 @@ import pytest
 import requests
 from werkzeug.test import create_environ
 
-from forge.server import Forge, application
+from forge.web.server import Forge, application
 from tests.forge.conftest import Town
 from tests.waiting import until
 

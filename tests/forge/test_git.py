@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pytest
 import requests
 
-from forge.git import Git
+from forge.git.repository import Git
 from tests.forge.conftest import Receiver, Town
 
 

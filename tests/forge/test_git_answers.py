@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.git import Git, GitError, Signature
-from forge.merging import ahead_behind, diff
+from forge.git.merging import ahead_behind, diff
+from forge.git.repository import Git, GitError, Signature
 
 ANN = Signature("Ann", "ann@example.org", datetime(2026, 1, 1, tzinfo=UTC))
 

@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 
 from forge.demo import launch
 from forge.demo.people import Team
-from forge.server import Forge
+from forge.web.server import Forge
 from ledger.lifecycle.open import connect, open_ledger
 from tests.chaos.cardinal import QUICK
 from tests.hosts import network, services

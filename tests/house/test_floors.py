@@ -31,7 +31,7 @@ MAY_SLEEP: dict[str, str] = {
     "runner/git/credentials.py": "while nobody gives credentials, for at most AWAY_S; the claim is renewed",
     "runner/exec/watchdog.py": "between two tries to end containers, for at most MAX_TRIES_S",
     "runner/run/log.py": "while the ledger is away, until the claim's deadline, a lease's length at most",
-    "forge/gateway.py": "a fault on demand: an answer that comes late, by as much as a test asked for",
+    "forge/web/gateway.py": "a fault on demand: an answer that comes late, by as much as a test asked for",
     "forge/demo/launch.py": "between two looks whether Cardinal answers, for at most READY_S",
     "forge/demo/people.py": "between two looks at the forge, for at most the step's limit",
 }

@@ -19,7 +19,7 @@ import pytest
 from forge.demo import launch
 from forge.demo.people import REPOSITORY
 from forge.demo.stage import Stage
-from forge.server import Forge
+from forge.web.server import Forge
 from ledger.event import Event
 from ledger.events.run import RunEnded, RunParked
 from ledger.lifecycle.open import connect

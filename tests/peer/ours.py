@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from forge.server import Forge
 from forge.store.models import Role
 from forge.store.users import PERSON_TOKEN_PREFIX
+from forge.web.server import Forge
 from tests.peer.emulator import NEWCOMER
 from tests.peer.relay import Relay
 from tests.peer.side import ADMIN, EVENTS, ORG, PERMISSIONS, SECRET, SLUG, STRANGER, WRITER, Side

@@ -7,7 +7,7 @@ from functools import cached_property
 from threading import Lock
 
 from bot.github.transport import USER_AGENT
-from forge.judging import Exchange
+from forge.payloads.judging import Exchange
 from tests.published import fetching
 from tests.published.documents import Documents
 from tests.published.rest import Rest

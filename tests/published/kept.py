@@ -4,8 +4,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from forge.judging import Exchange
-from forge.server import Forge
+from forge.payloads.judging import Exchange
+from forge.web.server import Forge
 
 
 @dataclass

@@ -10,8 +10,8 @@ import pytest
 from bot.github.api import projects, pulls
 from bot.github.client import repository_path
 from bot.github.transport import USER_AGENT
-from forge.judging import Exchange
-from forge.server import Forge
+from forge.payloads.judging import Exchange
+from forge.web.server import Forge
 from tests.bot.github.world import World, build
 from tests.published.court import Court
 from tests.published.kept import KeepingForge, Kept

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from bot.github.api import pulls
 from bot.github.client import repository_path
-from forge.server import Forge
 from forge.store.reviews import LineComment
+from forge.web.server import Forge
 from tests.bot.github.world import build
 from tests.published.court import Court
 

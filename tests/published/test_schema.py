@@ -85,12 +85,12 @@ def _strange_inputs(kind: GraphQLInputObjectType, published: GraphQLInputObjectT
 
 
 def test_the_forges_schema_is_a_part_of_the_published_one(published: Court) -> None:
-    ours = build_schema(files("forge").joinpath("schema.graphql").read_text())
+    ours = build_schema(files("forge.graphql").joinpath("schema.graphql").read_text())
     assert list(strange(ours, published.documents.schema)) == []
 
 
 def test_the_forge_understands_whatever_cardinal_may_ask() -> None:
-    ours = build_schema(files("forge").joinpath("schema.graphql").read_text())
+    ours = build_schema(files("forge.graphql").joinpath("schema.graphql").read_text())
     texts = [text for module in (project_queries, repositories) for text in vars(module).values()]
     asked = [text for text in texts if isinstance(text, str) and OPERATION.search(text)]
     assert len(asked) > 30

@@ -24,7 +24,7 @@ from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from bot.system.lock_file import ChangingHomeError, Presence
 from forge.seed import load
-from forge.server import Forge
+from forge.web.server import Forge
 from ledger.ids import DeliveryId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store

@@ -16,10 +16,10 @@ from bot.runspec import builder
 from bot.scheduler import dispatch, jobs
 from bot.sync import card as card_sync
 from bot.sync import column_order, sweep
-from forge.server import Forge
 from forge.store.board import Item, Project
 from forge.store.models import Comment, Pull
 from forge.store.registration import Delivery
+from forge.web.server import Forge
 from ledger.event import Event
 from ledger.events.run import (
     BranchPushed,

@@ -18,8 +18,8 @@ from bot.system import redis as embedded_redis
 from forge.clock import Clock as ForgeClock
 from forge.seed import load
 from forge.seed.world import World
-from forge.server import Forge
 from forge.store.registration import Delivery
+from forge.web.server import Forge
 from ledger.events.board import DecisionFailed
 from tests.bot.flows.cardinal import Cardinal, Clock
 from tests.bot.flows.people import People

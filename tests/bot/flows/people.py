@@ -6,9 +6,9 @@ from typing import Any
 
 import yaml
 
-from forge.server import Forge
 from forge.store.board import Item, Project
 from forge.store.models import Comment, Issue, Repo, User
+from forge.web.server import Forge
 
 
 def issue_of(item: Item) -> Issue:

@@ -13,7 +13,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from bot.github.client import Hub
 from bot.system.config import Config, read
-from forge.server import Forge
+from forge.web.server import Forge
 from tests.bot.github.world import World, build
 
 API = "https://api.github.com:443"  # PyGithub names the port

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from bot.github.client import Hub
 from bot.system.config import Config, read
-from forge.server import Forge
 from forge.store.board import Item, Project
 from forge.store.models import Repo, Role, User
+from forge.web.server import Forge
 
 COLUMNS = ("Tasks", "Planning", "In Progress", "Done")
 

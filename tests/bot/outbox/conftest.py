@@ -14,9 +14,9 @@ from bot.outbox.publisher import Published, publish_due
 from bot.state.outbox_context import OutboxContext
 from bot.system.config import Config, read
 from forge.clock import Clock as ForgeClock
-from forge.server import Forge
 from forge.store.board import Item
 from forge.store.models import Issue, Pull, Repo, User
+from forge.web.server import Forge
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Column, Field
 from ledger.events.policy import PolicyLoaded

@@ -9,7 +9,7 @@ import yaml
 from forge.demo.launch import MODEL_KEY, agents, model_for, paid_by
 from forge.seed import load
 from forge.seed.shop import policy
-from forge.server import Forge
+from forge.web.server import Forge
 
 
 @pytest.mark.parametrize("agent", agents())

@@ -6,7 +6,7 @@ from pathlib import Path
 import requests
 
 from forge.portable.addresses import Addresses
-from forge.server import Forge
+from forge.web.server import Forge
 from tests.forge.portable.conftest import Portable
 
 NONE = ("http://127.0.0.1", "")

@@ -21,11 +21,11 @@ from bot.system.secret import Secret
 from forge.portable.saved import SavedForge
 from forge.portable.world import Wanted, build
 from forge.seed.world import World
-from forge.server import Forge
 from forge.store import Store
 from forge.store.board import Item, Project
 from forge.store.faults import EVERYTHING, ApiFault
 from forge.store.models import Issue, Repo, Role
+from forge.web.server import Forge
 from tests.bot.admin.clone.conftest import every_byte
 from tests.runner.world import git
 

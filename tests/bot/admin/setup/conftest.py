@@ -16,10 +16,10 @@ from click.testing import CliRunner
 
 from bot.cli import main
 from bot.system import env_file
-from forge.server import Forge
 from forge.store.board import Project
 from forge.store.models import Role, User
 from forge.store.registration import App
+from forge.web.server import Forge
 from tests.warm import Warm, cardinal
 
 WAIT_S = 60

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from forge.judging import Exchange
-from forge.server import Forge
+from forge.payloads.judging import Exchange
 from forge.store.board import Item
 from forge.store.models import Issue, Repo
+from forge.web.server import Forge
 from ledger.events.run import FinalReported
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened

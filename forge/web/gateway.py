@@ -11,10 +11,10 @@ from threading import Lock
 from flask import Response, g, jsonify, request
 from werkzeug.exceptions import ClientDisconnected
 
-from forge.access import Caller, identify
 from forge.errors import DOCUMENTATION_URL, ForbiddenError, ForgeError, UnauthorizedError
 from forge.graphql.cost import points
-from forge.judging import Exchange, Judge
+from forge.payloads.judging import Exchange, Judge
+from forge.rest.access import Caller, identify
 from forge.store import Store
 from forge.store.faults import ApiFault
 

@@ -15,19 +15,19 @@ from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
-from forge.control import blueprint as control_blueprint
 from forge.errors import ForgeError
-from forge.gateway import Gateway, message_response
-from forge.githttp import blueprint as git_blueprint
 from forge.graphql import blueprint as graphql_blueprint
-from forge.hooks import Sender
-from forge.judging import Judge
-from forge.login import blueprint as login_blueprint
 from forge.pages import blueprint as pages_blueprint
+from forge.payloads.judging import Judge
 from forge.payloads.webhook import Announcer
 from forge.rest import blueprints
 from forge.rest.context import FORGE, forge, store
 from forge.store import Store
+from forge.web.control import blueprint as control_blueprint
+from forge.web.gateway import Gateway, message_response
+from forge.web.git_http import blueprint as git_blueprint
+from forge.web.login import blueprint as login_blueprint
+from forge.web.sender import Sender
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -3,7 +3,7 @@
 import re
 from contextlib import suppress
 
-from forge.git import Commit, FileChange, Git, GitError, MergeConflictError, Signature
+from forge.git.repository import Commit, FileChange, Git, GitError, MergeConflictError, Signature
 
 STATUS_NAMES = {"A": "added", "M": "modified", "D": "removed", "R": "renamed", "C": "copied", "T": "changed"}
 MAX_FILES = 3000  # docs.github.com/rest/pulls/pulls#list-pull-requests-files

@@ -7,10 +7,10 @@ from typing import Any
 from flask import Blueprint, Response, request
 from flask.typing import ResponseReturnValue
 
-from forge.access import require_role
 from forge.errors import ForbiddenError, UnprocessableError
 from forge.payloads.application import delivery_item
 from forge.payloads.view import Json, attributes
+from forge.rest.access import require_role
 from forge.rest.context import (
     body,
     forge,

@@ -16,7 +16,7 @@ from typing import Any
 
 from cachetools import LRUCache, cached
 
-from forge import rulesets
+from forge.git import rulesets
 
 GIT_TIMEOUT_S = 60
 COPY_TIMEOUT_S = 1800  # without hard links all objects are copied

@@ -10,9 +10,9 @@ from typing import IO, cast
 
 from flask import Blueprint, Response, request
 
-from forge.access import Caller, identify, require
 from forge.errors import ForbiddenError, ForgeError, NotFoundError, UnauthorizedError
-from forge.git import clean_environment
+from forge.git.repository import clean_environment
+from forge.rest.access import Caller, identify, require
 from forge.rest.context import forge, store
 from forge.store.models import Repo, Role
 

@@ -1,0 +1,1 @@
+"""Repositories on disk: git called, diffs, merges, and the rules of rulesets."""
