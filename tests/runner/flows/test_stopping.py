@@ -114,7 +114,7 @@ def test_an_answer_that_arrives_before_the_parking_leaves_the_run_queued(world: 
 
 
 def test_the_lease_is_renewed_while_the_agent_works(world: World) -> None:
-    world.scenario(plan=[PLAN], work=[{"progress": "Busy"}, {"sleep": 3}, EDIT, FINISH])
+    world.scenario(plan=[PLAN], work=[{"progress": "Busy"}, {"sleep": 2}, EDIT, FINISH])
     order, log = world.claim(world.order(), ttl_s=1.5)
     execute_run(order, log, world.remote, world.clock)
     assert world.ended().ending is Ending.SUCCEEDED
