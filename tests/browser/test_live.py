@@ -12,6 +12,7 @@ from flask import Flask
 from playwright.sync_api import Page, expect
 
 from bot.web.live.streams import StreamLimits
+from bot.web.site import following
 from ledger.event import Event
 from ledger.events.board import CardExplained
 from ledger.events.run import (
@@ -165,8 +166,10 @@ def explained(page: Page, town: Watched, card_id: CardId, why: str, seen: str) -
 
 
 def test_an_open_inbox_is_kept_up_to_date_but_for_what_somebody_writes_there(
-    page: Page, town: Watched
+    page: Page, town: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(following, "PAUSE_S", 0.2)
+    page.clock.install()
     cardinal = town.cardinal
     Pages(cardinal, town.app).run()
     card_id, state = cardinal.run(RunId("r1")).card_id, page.locator("#live")
@@ -203,6 +206,7 @@ def test_an_open_inbox_is_kept_up_to_date_but_for_what_somebody_writes_there(
         expect(listed).to_contain_text("$0.50")
         answer.fill("")
         page.evaluate("document.activeElement.blur()")
+        page.clock.fast_forward(10_000)
         expect(listed).to_contain_text("$1.00")
         expect(state).to_have_text("live")
         answer.fill("8080")

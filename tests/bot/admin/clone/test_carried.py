@@ -33,9 +33,10 @@ from tests.runner.world import git
 from tests.waiting import until
 
 
-@pytest.fixture
-def exported(clone: Path) -> Path:
-    """The export of a board with a card, an event and an artifact."""
+@pytest.fixture(scope="module")
+def exported(made: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The export of a board with a card, an event and an artifact; it lies beside its clone `shop`."""
+    clone = shutil.copytree(made, tmp_path_factory.mktemp("exported") / "shop", symlinks=True)
     place = trial.find(clone, "main")
     trial.write(place, "scripted", None, {})
     (place.folder / "export/of-a-killed-one").mkdir(parents=True)
@@ -64,7 +65,8 @@ def other(clone: Path, tmp_path: Path) -> Path:
     return tmp_path / "elsewhere"
 
 
-def test_a_board_comes_over_whole_and_without_its_secrets(exported: Path, other: Path, clone: Path) -> None:
+def test_a_board_comes_over_whole_and_without_its_secrets(exported: Path, other: Path) -> None:
+    clone = exported.with_name("shop")
     (other / ".cardinal.import/of-a-killed-one").mkdir(parents=True)
     invoked = CliRunner().invoke(main, ["import", str(exported), "-C", str(other)])
     assert (invoked.exit_code, "read it, then start `cardinal try`" in invoked.output) == (0, True)
@@ -110,10 +112,9 @@ def killed(seconds: random.Random, folder: Path, begun: Path, *words: str) -> bo
     instead="tests/bot/admin/clone/test_carried.py::test_a_board_comes_over_whole_and_without_its_secrets"
 )
 @pytest.mark.timeout(900)
-def test_what_is_killed_leaves_nothing_half_made_and_the_next_is_whole(
-    exported: Path, other: Path, clone: Path
-) -> None:
-    seconds, again = random.Random(14), exported.with_name("again.cardinal")
+def test_what_is_killed_leaves_nothing_half_made_and_the_next_is_whole(exported: Path, other: Path) -> None:
+    clone, again = exported.with_name("shop"), exported.with_name("again.cardinal")
+    seconds = random.Random(14)
     was_killed = []
     for _ in range(KILLS):
         was_killed.append(killed(seconds, clone, clone / ".cardinal/export", "export", str(again)))
@@ -207,7 +208,8 @@ def test_a_hostile_file_makes_nothing(
 def test_a_byte_that_changed_on_the_way_is_noticed(exported: Path, other: Path) -> None:
     data = bytearray(exported.read_bytes())
     data[len(data) // 3] ^= 1
-    exported.write_bytes(data)
-    invoked = CliRunner().invoke(main, ["import", str(exported), "-C", str(other)])
+    torn = exported.with_name("torn.cardinal")
+    torn.write_bytes(data)
+    invoked = CliRunner().invoke(main, ["import", str(torn), "-C", str(other)])
     assert (invoked.exit_code, "is torn" in invoked.output) == (2, True), invoked.output
     assert not (other / ".cardinal").exists()
