@@ -97,6 +97,7 @@ def _hand_over(cardinal: Cardinal, notes: dict[str, Any]) -> None:
     """
     if "instant" in notes:
         cardinal.clock.ahead = notes["instant"] - datetime.now(UTC)
+        cardinal.forge.store.clock = ForgeClock(cardinal.clock)  # the one before never goes back
         cardinal.leases.update(notes["leases"])
     now, known = cardinal.clock().isoformat(), {}
     for name, text in notes.get("answers", {}).items():

@@ -4,6 +4,7 @@ import fcntl
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import psutil
@@ -41,9 +42,16 @@ def nothing() -> None:
     """The beat of a command that nobody watches."""
 
 
-def kill_children() -> None:
-    for child in psutil.Process().children(recursive=True):
-        child.kill()
+@pytest.fixture
+def kill_children() -> Callable[[], None]:
+    """Return a beat that kills all that the test started, and nothing that was there before."""
+    before = set(psutil.Process().children(recursive=True))
+
+    def kill() -> None:
+        for child in {*psutil.Process().children(recursive=True)} - before:
+            child.kill()
+
+    return kill
 
 
 def test_trees_within_trees_do_not_eat_the_host(world: World) -> None:
@@ -143,7 +151,7 @@ def test_git_in_the_place_of_the_agent_is_bounded_as_well(tmp_path: Path) -> Non
         assert ran.stdout == f"{wanted}\n"
 
 
-def test_a_git_that_is_killed_is_told_as_that(tmp_path: Path) -> None:
+def test_a_git_that_is_killed_is_told_as_that(tmp_path: Path, kill_children: Callable[[], None]) -> None:
     git(tmp_path, "init", "--quiet", "--bare", ".")
     with (tmp_path / "lock").open("w") as held:
         fcntl.flock(held, fcntl.LOCK_EX)
@@ -185,7 +193,7 @@ def test_what_a_server_says_of_itself_is_no_limit_of_this_host(said: str) -> Non
     judge("fetch", Ran(128, "", said, 1.0, flooded=False), BOUNDS)
 
 
-def test_a_sandbox_that_is_killed_is_told_as_that() -> None:
+def test_a_sandbox_that_is_killed_is_told_as_that(kill_children: Callable[[], None]) -> None:
     child = Child(("sleep", "60"), env={"PATH": "/usr/bin:/bin"}, cwd=Path("/"), cap_bytes=1)
     with pytest.raises(KilledError, match=r"^make check was killed"):
         finish(child, what="make check", timeout_s=60, beat=kill_children)
