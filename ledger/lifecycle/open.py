@@ -1,6 +1,7 @@
 """Opens a ledger in SQLite or PostgreSQL: durable, fork-safe, guarded against faulty SQLite versions."""
 
 import os
+import time
 import weakref
 from contextlib import suppress
 from functools import partial
@@ -13,7 +14,7 @@ from sqlalchemy.dialects.sqlite.base import SQLiteCompiler
 from sqlalchemy.engine import URL
 
 from ledger.db.silence import ANSWER_S
-from ledger.db.transactions import GUARD, KEPT, WAIT_S, close_idle
+from ledger.db.transactions import GUARD, KEPT, MAX_POLL_S, WAIT_S, close_idle
 from ledger.errors import LedgerUrlError
 from ledger.lifecycle.edition import require_live
 from ledger.lifecycle.migrations.m0007_editions import SIGN
@@ -133,11 +134,24 @@ def _prepare(durable: bool, connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # the driver must not begin by itself: _begin does
     wanted = "wal" if wal_is_safe(sqlite.sqlite_version_info) else "delete"
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != wanted:
-        connection.execute(f"PRAGMA journal_mode = {wanted}")
+        _switch_journal(connection, wanted)
     # NORMAL would answer 202 before the delivery is on disk.
     connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'OFF'}")
     connection.execute("PRAGMA foreign_keys = ON")
     connection.create_function(SIGN, 0, lambda: True)
+
+
+def _switch_journal(connection: Any, wanted: str) -> None:
+    """Set the journal mode, however many come to a new ledger at once: here SQLite waits for no writer."""
+    until = time.monotonic() + WAIT_S
+    while True:
+        try:
+            connection.execute(f"PRAGMA journal_mode = {wanted}")
+            return
+        except sqlite.OperationalError as error:
+            if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() >= until:
+                raise
+        time.sleep(MAX_POLL_S)
 
 
 def _begin(db: Connection) -> None:

@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 from pathlib import Path
+from threading import Timer
 
 import pytest
 from pysqlite3 import dbapi2 as sqlite
 from sqlalchemy import Engine, create_engine, inspect, text
+from sqlalchemy.exc import OperationalError
 
 from ledger.db.tables import CORE
 from ledger.errors import LedgerUrlError, NewerLedgerError, OlderLedgerError
 from ledger.ids import EntryKey
+from ledger.lifecycle import open as open_module
 from ledger.lifecycle.migrate import known_number
 from ledger.lifecycle.open import journal_warning, open_ledger, wal_is_safe
 from ledger.lifecycle.upgrade import upgrade_ledger
@@ -47,6 +50,25 @@ def test_every_commit_is_on_disk_before_it_returns(tmp_path: Path) -> None:
     with event_store.reading(ledger) as db:  # writers wait in ledger.db.transactions
         assert db.exec_driver_sql("PRAGMA busy_timeout").scalar() == 10_000
     assert journal_warning(ledger) is None
+    ledger.dispose()
+
+
+def test_a_new_ledger_is_opened_once_another_process_has_written_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "ledger.db"
+    other = sqlite.connect(file, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    with monkeypatch.context() as impatient:
+        impatient.setattr(open_module, "WAIT_S", 0.05)
+        with pytest.raises(OperationalError, match="locked"):
+            open_ledger(f"sqlite:///{file}")
+    ends = Timer(0.1, lambda: other.execute("COMMIT"))
+    ends.start()
+    ledger = open_ledger(f"sqlite:///{file}")
+    assert journal_warning(ledger) is None
+    ends.join(60)
+    other.close()
     ledger.dispose()
 
 
