@@ -7,11 +7,13 @@ from sqlalchemy import make_url
 
 from ledger.lifecycle.open import open_ledger
 
-# Tables with their columns and triggers, functions and schemas; then the rows that an empty ledger has.
+# Tables with their columns, constraints and triggers, functions and schemas; then an empty ledger's rows.
 _SHAPE = """
 SELECT md5(string_agg(it, ' ' ORDER BY it)) FROM (
   SELECT concat_ws(' ', oid, relname, relnamespace) FROM pg_class WHERE oid >= 16384 AND relkind IN ('r', 'i')
-  UNION ALL SELECT concat_ws(' ', attrelid, attname, atttypid) FROM pg_attribute WHERE attrelid >= 16384
+  UNION ALL SELECT concat_ws(' ', attrelid, attname, atttypid, attnotnull) FROM pg_attribute
+    WHERE attrelid >= 16384
+  UNION ALL SELECT concat_ws(' ', conrelid, conname) FROM pg_constraint WHERE conrelid >= 16384
   UNION ALL SELECT concat_ws(' ', tgrelid, tgname, tgenabled) FROM pg_trigger
   UNION ALL SELECT concat_ws(' ', oid, proname, prosrc) FROM pg_proc WHERE oid >= 16384
   UNION ALL SELECT concat_ws(' ', oid, nspname) FROM pg_namespace WHERE oid >= 16384
@@ -22,6 +24,7 @@ _TABLES = """
 SELECT string_agg(format('DELETE FROM %I', relname), ';') FROM pg_class
 WHERE oid >= 16384 AND relkind = 'r' AND relname NOT IN ('migrations', 'editions')
 """
+_NUMBERS = "SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE oid >= 16384 AND relkind = 'S'"
 _OTHERS = """
 SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
@@ -59,6 +62,7 @@ class Databases:
             if _all(db, _SHAPE) == self._shape and _all(db, _ROWS) == self._rows:
                 db.execute("SET session_replication_role = replica; SET lock_timeout = '30s'")  # no triggers
                 db.execute(_all(db, _TABLES)[0][0])
+                db.execute(_NUMBERS)
                 self.spare.append(name)
                 return
         self._run_alone(name, "DROP DATABASE {} WITH (FORCE)")

@@ -10,9 +10,18 @@ from functools import cache
 from inspect import signature
 from typing import Any
 
-from sqlalchemy import Connection, Delete, Dialect, Insert, Select, Table, Update, bindparam
+from sqlalchemy import (
+    Connection,
+    Delete,
+    Dialect,
+    Insert,
+    Select,
+    Table,
+    Update,
+    bindparam,
+    create_mock_engine,
+)
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.schema import CreateIndex, CreateTable
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.types import TypeEngine
 
@@ -135,18 +144,18 @@ def statement(build: Callable[..., Built]) -> Statement:
 
 
 def make_tables(db: Connection, tables: Iterable[Table]) -> None:
-    """Make the tables with their indexes; none of them may be there."""
-    kind: Any = type(db.dialect)
+    """Make the tables with those indexes that are for this database; none of them may be there."""
     for table in tables:
-        for sql in _making(table, tuple(index.name for index in table.indexes), kind):
+        for sql in _making(table, tuple(index.name for index in table.indexes), db.engine.url.drivername):
             db.exec_driver_sql(sql)
 
 
 @cache
-def _making(table: Table, _indexes: tuple[str | None, ...], dialect: type[Dialect]) -> tuple[str, ...]:
-    made = [CreateTable(table).compile(dialect=dialect())]
-    made += [CreateIndex(index).compile(dialect=dialect()) for index in table.indexes]
-    return tuple(map(str, made))
+def _making(table: Table, _indexes: tuple[str | None, ...], drivername: str) -> tuple[str, ...]:
+    made: list[Any] = []
+    mock = create_mock_engine(f"{drivername}://", lambda sql, *_, **__: made.append(sql))
+    table.create(mock, checkfirst=False)  # it knows which indexes are for one kind of database only
+    return tuple(str(sql.compile(dialect=mock.dialect)) for sql in made)
 
 
 def _compile(built: Built, sets: Sequence[str], more: str, dialect: Dialect) -> _Compiled:

@@ -95,6 +95,16 @@ def test_root_on_debian_gets_what_is_missing_installed(tmp_path: Path) -> None:
     assert {"git", "bubblewrap", "chromium-headless-shell"} <= set(install.split())
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["Debian", "Ubuntu"])
+def test_the_chromium_that_is_there_does_where_there_is_no_smaller_one(tmp_path: Path, known: bool) -> None:
+    path = bare_machine(tmp_path, user_id=0)
+    for name, code in (("chromium", 0), ("apt-cache", 0 if known else 100)):
+        (tmp_path / name).write_text(f"#!/bin/sh\nexit {code}\n", encoding="utf-8")
+        (tmp_path / name).chmod(0o755)
+    assert run("scripts/services", PATH=path, CI="true").returncode == 0
+    assert ("chromium-headless-shell" in (tmp_path / "asked").read_text(encoding="utf-8")) == known
+
+
 def test_a_suite_begins_with_what_the_machine_lacks_where_there_is_no_python_yet(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     (tmp_path / "tests/install").mkdir(parents=True)

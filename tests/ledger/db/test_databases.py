@@ -6,7 +6,9 @@ import pytest
 from sqlalchemy import Engine, text
 
 from ledger.log import event_store
+from ledger.queue import outbox
 from ledger.views.cards import cards
+from tests.ledger.log.writers import draft
 from tests.ledger.samples import NOW, board_seen, card_seen
 from tests.ledgers import new_ledger
 from tests.postgresql import Databases
@@ -15,6 +17,10 @@ from tests.postgresql import Databases
 def work(engine: Engine) -> None:
     with event_store.writing(engine) as db:
         event_store.append(db, board_seen(), card_seen(), at=NOW)
+        outbox.put(db, draft("k"), NOW)
+        first = outbox.get(db, draft("k").key)
+        assert first is not None
+        assert first.entry_id == 1
 
 
 def altering(sql: str) -> Callable[[Engine], None]:
@@ -30,9 +36,11 @@ def altering(sql: str) -> Callable[[Engine], None]:
     [
         (work, True),
         (altering("ALTER TABLE outbox ADD COLUMN later int"), False),
+        (altering("ALTER TABLE outbox ADD CHECK (entry_id < 0)"), False),
+        (altering("ALTER TABLE outbox ALTER COLUMN act DROP NOT NULL"), False),
         (altering("UPDATE editions SET version = '9'"), False),
     ],
-    ids=["rows", "column", "edition"],
+    ids=["rows", "column", "check", "null", "edition"],
 )
 def test_only_a_database_with_nothing_but_rows_is_used_again(
     postgresql_databases: Databases, alter: Callable[[Engine], None], again: bool

@@ -6,6 +6,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -41,9 +42,11 @@ from ledger.lifecycle.upgrade import PAGE
 from ledger.log import event_store
 from ledger.states import Ending, RunState
 from ledger.view_tables import AGAIN, groups, sources
+from ledger.views.cards import cards
 from tests.ledger.samples import (
     BOARD,
     CARD,
+    NOW,
     RUN,
     any_event,
     board_seen,
@@ -263,6 +266,17 @@ def test_a_rebuild_that_another_overtook_folds_once_more(ledger: Engine, ledger_
     first.finish()
     with event_store.reading(ledger) as db:
         assert contents(db) == increment
+
+
+def test_a_database_has_the_indexes_that_are_for_it_and_takes_a_card_with_all_labels(ledger: Engine) -> None:
+    labels = tuple(Random(n).randbytes(25).hex() for n in range(100))  # as many and as long as GitHub has
+    with event_store.writing(ledger) as db:
+        event_store.append(db, board_seen(), replace(card_seen(), labels=labels), at=NOW)
+    rebuild(ledger)
+    with event_store.reading(ledger) as db:
+        names = {str(index["name"]).rsplit("_", 1)[0] for index in inspect(db).get_indexes(cards.name)}
+    lists = {"view_cards_list", "view_cards_board"}
+    assert names & lists == {"view_cards_" + ("list" if ledger.dialect.name == "sqlite" else "board")}
 
 
 def test_every_file_of_the_folder_is_a_view() -> None:
