@@ -26,7 +26,7 @@ WHERE oid >= 16384 AND relkind = 'r' AND relname NOT IN ('migrations', 'editions
 """
 _NUMBERS = "SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE oid >= 16384 AND relkind = 'S'"
 _OTHERS = """
-SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+SELECT pg_terminate_backend(pid, 30000) FROM pg_stat_activity
 WHERE datname = current_database() AND pid <> pg_backend_pid()
 """
 

@@ -48,7 +48,7 @@ from ledger.views.questions import questions
 from ledger.views.runs import runs
 
 MAX_WALKED = 1000  # issues that are looked at for a circle
-AT_ONCE = 100  # of them in one query
+SIZES = 1, 10, 100  # of them in one query
 MAX_PARTS = 100  # of one issue, as many as GitHub allows
 MAX_HIDDEN = 50  # blockers out of sight: as many as GitHub allows in all
 Place = tuple[str, int]
@@ -223,9 +223,11 @@ def _steps(db: Connection, frontier: list[Place]) -> Iterable[tuple[Place, Place
 
     An issue waits for its blockers, and with a queued run that says so for its sub-issues.
     """
-    for start in range(0, len(frontier), AT_ONCE):
-        some = frontier[start : start + AT_ONCE]
-        of_links, of_parts = _step_queries(len(some))
+    for start in range(0, len(frontier), SIZES[-1]):
+        some = frontier[start : start + SIZES[-1]]
+        count = next(size for size in SIZES if size >= len(some))
+        some += some[-1:] * (count - len(some))  # a statement for each number would be too many
+        of_links, of_parts = _step_queries(count)
         places: dict[str, str | int] = {}
         for at, (repository, number) in enumerate(some):
             places |= {f"repository_{at}": repository, f"number_{at}": number}
