@@ -189,6 +189,7 @@ class Child:
         """Kill it if it still runs, and close its pipes."""
         self._kill()
         self._await_exit(_EXIT_S)
+        self._stream.close()
         self._close_input()
         for pipe in (self._popen.stdout, self._popen.stderr):
             if pipe is not None:

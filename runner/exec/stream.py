@@ -2,6 +2,7 @@
 
 import os
 import select
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO
@@ -90,14 +91,20 @@ class Stream:
 
     def hear(self, wait_s: float) -> tuple[Heard, ...]:
         """Return the output that is there, waiting at most `wait_s` for some; empty without any."""
-        output = [
-            piece for descriptor, _ in self._ready.poll(wait_s * 1000) for piece in self._take(descriptor)
-        ]
-        flooded = self.read_bytes > self._cap_bytes
-        if not self._ended and (flooded or not self._pipes):
-            self._ended, self._ready = True, select.poll()
-            output.append(Flooded(self.read_bytes) if flooded else Closed())
-        return tuple(output)
+        until = time.monotonic() + wait_s
+        while True:  # a piece of a line is read, and no output yet
+            ready = self._ready.poll(max(0.0, until - time.monotonic()) * 1000)
+            output = [piece for descriptor, _ in ready for piece in self._take(descriptor)]
+            flooded = self.read_bytes > self._cap_bytes
+            if not self._ended and (flooded or not self._pipes):
+                self.close()
+                output.append(Flooded(self.read_bytes) if flooded else Closed())
+            if output or time.monotonic() >= until:
+                return tuple(output)
+
+    def close(self) -> None:
+        """Read no more: the numbers of closed pipes become those of other files."""
+        self._ended, self._ready = True, select.poll()
 
     def _take(self, descriptor: int) -> tuple[Heard, ...]:
         """Read one chunk or message, and return its lines; nothing is read after the end."""

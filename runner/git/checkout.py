@@ -61,6 +61,7 @@ class Checkout:
             "GIT_TERMINAL_PROMPT": "0",
             # It wins over the agent's settings, which may rewrite an address to one that runs commands.
             "GIT_ALLOW_PROTOCOL": "file",
+            "GIT_NO_REPLACE_OBJECTS": "1",  # as on the host: a commit has its own files
         }
 
     def clone(self, branch: str, base_branch: str, heads: Heads) -> None:

@@ -51,12 +51,14 @@ def parse_commit(commit: str, text: str) -> Commit:
 def lead_to(known: Mapping[str, Commit], head: str, commit: str) -> bool:
     """Whether the parents of these commits lead from `head` to `commit`."""
     waiting, passed = [head], set[str]()
-    while waiting and commit not in waiting:
+    while waiting:
         name = waiting.pop()
+        if name == commit:
+            return True
         if name not in passed and name in known:
             waiting += known[name].parents
         passed.add(name)
-    return bool(waiting)
+    return False
 
 
 def commit_text(commit: Commit) -> bytes:

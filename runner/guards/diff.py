@@ -62,7 +62,7 @@ def _place(touched: Touched) -> tuple[str, str, str]:
 def _on_the_way(rows: Differences, commits: Iterable[Commit]) -> Iterator[Touched]:
     """Yield the changes of each commit against all of its parents; the merged part of a merge is none."""
     for commit in commits:
-        sides = [rows[parent, commit.commit] for parent in commit.parents or ("",)]
+        sides = [rows[parent, commit.commit] for parent in dict.fromkeys(commit.parents or ("",))]
         common = set.intersection(*({touched.path for touched in side} for side in sides))
         yield from (replace(touched, commit=commit.commit) for touched in sides[0] if touched.path in common)
 

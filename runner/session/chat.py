@@ -124,8 +124,9 @@ class _Listener:
     def take(self, piece: Heard) -> bool:
         """Take one piece of output; True once the agent is done. Raises ChatError at an early end."""
         if not isinstance(piece, Line):
-            raise ChatError(f"the agent ended without an answer: {redact(self._errors)[-300:]}")
-        if piece.is_message:
+            if self._end is None:
+                raise ChatError(f"the agent ended without an answer: {redact(self._errors)[-300:]}")
+        elif piece.is_message:
             self.overhear(piece.text)
         elif piece.error:
             self._errors = (self._errors + piece.text)[-1000:]
@@ -172,7 +173,7 @@ class _Listener:
 def _listen(child: Child, listener: _Listener, timeout_s: float) -> None:
     until = time.monotonic() + timeout_s
     while time.monotonic() < until:
-        for piece in child.hear(BEAT_S):
-            if listener.take(piece):
-                return
+        # What came together is read: behind the agent's end, the gateway says what it cost.
+        if any([listener.take(piece) for piece in child.hear(BEAT_S)]):
+            return
     raise CommandTimeoutError("the assistant", timeout_s)

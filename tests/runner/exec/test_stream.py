@@ -8,7 +8,7 @@ import pytest
 
 from runner.errors import CommandTimeoutError, SpawnError
 from runner.exec.child import FLOODED, Child, StopGrace, finish
-from runner.exec.stream import LINE_BYTES, Framer, Line
+from runner.exec.stream import LINE_BYTES, Closed, Framer, Line
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 
@@ -73,6 +73,21 @@ def test_lines_that_there_was_no_room_for_are_told() -> None:
 def test_a_command_that_takes_too_long_is_killed() -> None:
     with pytest.raises(CommandTimeoutError, match="nap was stopped after 0 s"):
         finish(child("import time; time.sleep(60)"), what="nap", timeout_s=0.3, beat=nothing)
+
+
+def test_a_last_line_without_an_end_is_output_and_no_silence() -> None:
+    ended = child("print('half', end='')")
+    try:
+        ended.exit_code(20)
+        assert ended.hear(5) == (Line("half", error=False, cut=False), Closed())
+    finally:
+        ended.close()
+
+
+def test_a_closed_child_is_heard_no_more() -> None:
+    closed = child("import time; time.sleep(60)")
+    closed.close()
+    assert closed.hear(0) == ()
 
 
 def test_a_child_that_never_reads_does_not_block_its_writer() -> None:

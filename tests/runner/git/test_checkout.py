@@ -119,6 +119,19 @@ def test_what_is_left_is_committed_and_the_head_is_told(
     assert not (repo(world) / "evil").exists()
 
 
+def test_files_are_kept_and_committed_also_where_the_agent_replaced_its_commit(
+    world: World, checkout: Checkout
+) -> None:
+    before, place = checkout.commit(), repo(world)
+    (place / "README.md").write_text("New.\n")
+    other = checkout.commit_leftovers("Other")
+    git(place, "reset", "--soft", before)
+    git(place, "replace", before, other)
+    head, files, _ = checkout.keep(before, "", (), 10_000_000)
+    assert head == before != files
+    assert checkout.commit_leftovers("Again") != before
+
+
 def test_work_goes_on_its_new_base_or_the_conflicting_paths_are_told(
     world: World, checkout: Checkout, mirror: Mirror
 ) -> None:

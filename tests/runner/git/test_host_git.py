@@ -66,6 +66,25 @@ def test_trees_within_trees_do_not_eat_the_host(world: World) -> None:
         change_of(mirror, base, made.stdout.strip(), Known((base,), "", ()))
 
 
+def test_a_commit_that_names_a_parent_very_often_is_compared_with_it_once(world: World) -> None:
+    mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, nothing)
+    base = mirror.fetch("main")
+
+    def stored(kind: str, content: bytes) -> str:
+        words = ("git", "hash-object", "-w", "--stdin", "-t", kind)
+        return subprocess.check_output(words, cwd=mirror.path, input=content).decode().strip()
+
+    empty = stored("blob", b"")
+    rows = b"".join(b"100644 f%06d\0" % number + bytes.fromhex(empty) for number in range(2_000))
+    parents, who = f"parent {base}\n" * 20_000, "A <a@example.org> 1 +0000"
+    text = f"tree {stored('tree', rows)}\n{parents}author {who}\ncommitter {who}\n\nx\n"
+    head = stored("commit", text.encode())
+    began = time.process_time()
+    change = change_of(mirror, base, head, Known((base,), "", ()))
+    assert time.process_time() - began < 2
+    assert len(change.touched) > 2_000
+
+
 def test_a_pack_that_names_files_without_end_is_not_even_compared(world: World, tmp_path: Path) -> None:
     mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, nothing)
     mirror.fetch("main")

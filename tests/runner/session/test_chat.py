@@ -1,12 +1,19 @@
 """One bounded call without tools or a workspace."""
 
 import os
+import socket
 import time
+from pathlib import Path
 
 import pytest
 
 from bot.render.assistant_prompt import brief_of
+from runner.agents import contract
+from runner.agents.scripted.adapter import ScriptedDialogue
 from runner.errors import CommandTimeoutError
+from runner.exec.child import Child
+from runner.gateway.control.link import Gateway
+from runner.session import chat
 from runner.session.chat import ChatError, ask_once
 from tests.runner.world import World
 
@@ -42,3 +49,17 @@ def test_an_answer_that_takes_too_long_is_an_error(world: World) -> None:
         ask_once("scripted", "a" * 60 + "!", model="test", places=world.places, timeout_s=1)
     assert time.monotonic() - began < 45
     assert os.listdir(world.places.workspaces) == []
+
+
+def test_what_an_answer_costs_counts_also_where_it_is_said_together_with_the_end() -> None:
+    near, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    gateway, dialogue = Gateway(Path("/none"), near, os.getpid()), ScriptedDialogue(contract.Command((), b""))
+    says = """echo '{"type": "say", "text": "Hi"}'; echo '{"type": "end"}'"""
+    child = Child(("/bin/sh", "-c", says), env={}, cwd=Path("/"), cap_bytes=1000, side_channel=near.fileno())
+    with near, far:
+        far.send(b'{"type": "usage", "usd": 0.5, "input_tokens": 1, "output_tokens": 1, "turns": 1}')
+        child.exit_code()
+        listener = chat._Listener(dialogue, child.write, gateway)
+        chat._listen(child, listener, timeout_s=5)
+        child.close()
+    assert listener.answer() == chat.ChatAnswer("Hi", 0.5, 2)
