@@ -46,6 +46,7 @@ _OFFLINE = """\
       validation: none
       # The place of the scripted agent has no network for a set-up. In a container, with a real agent:
 """
+MACHINE = "/etc/machine-id", "/proc/sys/kernel/random/boot_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,11 +141,15 @@ def _around(folder: Path, into: str) -> Trial | None:
 
 
 def _maker() -> str:
-    """Return a signature that only this user's processes on this machine write. Source: machine-id(5)."""
-    try:
-        machine = Path("/etc/machine-id").read_text(encoding="ascii").strip()
-    except OSError:
-        machine = str(Path.home().stat().st_ino)
+    """Return a signature that only this user's processes on this machine write.
+
+    A container may have no machine-id, or an empty one. Source: machine-id(5), proc_sys_kernel(5).
+    """
+    machine = ""
+    for file in MACHINE:
+        with suppress(OSError):
+            machine = machine or Path(file).read_text(encoding="ascii").strip()
+    machine = machine or str(Path.home().stat().st_ino)
     return hashlib.sha256(f"cardinal try {machine} {os.geteuid()}".encode()).hexdigest()
 
 

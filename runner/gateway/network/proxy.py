@@ -23,6 +23,7 @@ from runner.gateway.network.refused import RequestRefusedError
 from runner.gateway.network.relay import (
     CHUNK_BYTES,
     Ends,
+    abort,
     both,
     closed,
     drain_stream,
@@ -100,14 +101,14 @@ class _Proxy:
     def meet(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Begin to serve one connection; it is gone when its task is, also when that never began."""
         if self._over:
-            writer.transport.abort()
+            abort(writer)
             return
         task = asyncio.create_task(self._serve(reader, writer))
         self._open.add(task)
 
         def over(_: asyncio.Task[None]) -> None:
             self._open.discard(task)
-            writer.transport.abort()
+            abort(writer)
 
         task.add_done_callback(over)
 
@@ -151,7 +152,7 @@ class _Proxy:
             else:
                 await self._forward(request, head, (reader, writer), (upstream_reader, upstream))
         except BaseException:
-            upstream.transport.abort()
+            abort(upstream)
             raise
         await closed(upstream)
 

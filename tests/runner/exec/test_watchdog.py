@@ -79,7 +79,8 @@ def claim(folder: Path, engine: str = "there") -> Iterator[Claim]:
         yield made
     finally:
         for process in made.alive():
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):  # it is about to end by itself
+                process.kill()
         made.worker.join(60)
         made.worker.close()
 

@@ -286,3 +286,18 @@ def test_a_board_that_came_with_an_archive_is_asked_about_whatever_was_said_befo
     code, said = invoke(clone, "--yes", given="n\n")
     assert (code, "made by somebody else" in said) == (1, True), said
     assert not place.is_from_here()
+
+
+def test_a_machine_without_an_id_is_known_by_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "empty").touch()
+    signatures = []
+    for start in ("first", "second"):
+        (tmp_path / start).write_text(start)
+        files = tmp_path / "missing", tmp_path / "empty", tmp_path / start
+        monkeypatch.setattr(trial, "MACHINE", tuple(map(str, files)))
+        signatures.append(trial._maker())
+        monkeypatch.setattr(trial, "MACHINE", (str(tmp_path / start),))
+        assert trial._maker() == signatures[-1]
+    assert signatures[0] != signatures[1]
