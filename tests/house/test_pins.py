@@ -13,7 +13,7 @@ from packaging.utils import canonicalize_name
 
 from tests.house.source import PACKAGES, ROOT, Source, sources, tracked
 
-LISTS = ("app", "dev")  # what one environment takes; the lists of the images stand alone
+LISTS = ("build", "app", "dev")  # what one environment takes; the lists of the images stand alone
 IMAGES = ("browser", "node")
 PROVIDERS = packages_distributions()  # of a package that is imported
 INSIDE = "/in_container/"  # what a container's image has, and neighbours
