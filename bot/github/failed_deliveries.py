@@ -1,4 +1,4 @@
-"""Failed webhook deliveries, and requests for their redelivery."""
+"""Webhook deliveries that failed or that the ledger lost, and requests for their redelivery."""
 
 import json
 import logging
@@ -32,7 +32,7 @@ Came = Callable[[Iterable[DeliveryId]], frozenset[DeliveryId]]
 
 @dataclass(frozen=True, slots=True)
 class FailedDelivery:
-    """A delivery of which no attempt was accepted.
+    """A delivery of which no attempt was accepted, or that an older ledger accepted.
 
     `attempt_id` is GitHub's name for its newest attempt, made at `tried_at`; there were `attempts` of them.
     """
@@ -60,6 +60,20 @@ def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
     pauses. All attempts of one have the same GUID, so a duplicate is recognised.
     """
     due = [delivery for delivery in list_failed(hub, now - RECENT, came) if delivery.is_due(now)]
+    return _request(hub, due)
+
+
+def recover_accepted(hub: Hub, now: datetime, came: Came, since: datetime) -> bool:
+    """Request redelivery of what was accepted after `since` and never came; False when there is more.
+
+    So a ledger that comes from a back-up hears later comments.
+    """
+    unknown = [lost for lost in _list(hub, since, came, accepted=True) if not lost.is_hopeless(now)]
+    _request(hub, unknown)
+    return len(unknown) <= MAX_ASKED
+
+
+def _request(hub: Hub, due: Iterable[FailedDelivery]) -> tuple[FailedDelivery, ...]:
     requested = []
     for delivery in _take(hub, due):
         try:
@@ -105,35 +119,44 @@ def list_failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -
     call with an empty answer.
     Source: docs.github.com/rest/apps/webhooks#list-deliveries-for-an-app-webhook.
     """
+    return _list(hub, since, came)
+
+
+def _list(hub: Hub, since: datetime, came: Came, *, accepted: bool = False) -> tuple[FailedDelivery, ...]:
+    """Return the deliveries that did not come, oldest first: failed ones, or all after `since`."""
     attempts: list[dict[str, Any]] = []
-    params: dict[str, Any] = {"per_page": PAGE, "status": "failure"}
+    params: dict[str, Any] = {"per_page": PAGE} if accepted else {"per_page": PAGE, "status": "failure"}
     for _ in range(MAX_PAGES):
         answer = hub.as_app("GET", PATH, params=params)
         page = answer.body
         attempts += page
         following = NEXT.search(answer.headers.get("link", ""))
         young = any(_time_of(attempt) > since for attempt in page[-1:])
-        if following is None or not (young or _missing(page, came)):
+        if following is None or not (young or (not accepted and _missing(page, came))):
             break
         params["cursor"] = unquote(following[1])  # it is quoted again on its way
-    return _missing(attempts, came)
+    if accepted:
+        attempts = [attempt for attempt in attempts if _time_of(attempt) > since]
+    return _missing(attempts, came, accepted=accepted)
 
 
 def _time_of(attempt: Mapping[str, Any]) -> datetime:
     return datetime.fromisoformat(attempt["delivered_at"])
 
 
-def _missing(attempts: Iterable[Mapping[str, Any]], came: Came) -> tuple[FailedDelivery, ...]:
+def _missing(
+    attempts: Iterable[Mapping[str, Any]], came: Came, *, accepted: bool = False
+) -> tuple[FailedDelivery, ...]:
     newest: dict[str, Mapping[str, Any]] = {}
     counts: dict[str, int] = {}
-    accepted: set[str] = set()
+    good: set[str] = set()
     for attempt in attempts:  # newest first
         guid = str(attempt["guid"])
-        if attempt.get("status_code", 0) in OK:
-            accepted.add(guid)
+        if attempt.get("status_code", 0) in OK and not accepted:
+            good.add(guid)
         newest.setdefault(guid, attempt)
         counts[guid] = counts.get(guid, 0) + 1
-    open_ = [guid for guid in newest if guid not in accepted]
+    open_ = [guid for guid in newest if guid not in good]
     there = came(DeliveryId(guid) for guid in open_)
     return tuple(
         FailedDelivery(

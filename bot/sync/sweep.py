@@ -1,6 +1,7 @@
 """The sweep: finds changes without a delivery, and has GitHub send failed deliveries again."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from bot.bootstrap import Services
 from bot.github import failed_deliveries
@@ -12,7 +13,7 @@ from bot.sync import access, board, sweep_cursor
 from ledger.ids import BoardId, CardId, DeliveryId
 from ledger.log import event_store
 from ledger.queries import cards, run_queue
-from ledger.queue import inbox, refresh_requests
+from ledger.queue import inbox, lost_deliveries, refresh_requests
 
 SPARING = 2  # the priority of its further requests: faces and reports go first
 LOOK_AGAIN_S = 600  # between refreshes of a waiting card, in case a delivery was lost
@@ -30,8 +31,14 @@ def sweep(services: Services) -> tuple[CardId, ...]:
 
 
 def recover_deliveries(services: Services) -> None:
-    """Request failed deliveries again; they are the App's, whichever board they are about."""
-    failed_deliveries.recover(services.context.app, services.now(), lambda ids: _came(services, ids))
+    """Request lost deliveries again; they are the App's, whichever board they are about."""
+    hub, now, came = services.context.app, services.now(), partial(_came, services)
+    failed_deliveries.recover(hub, now, came)
+    with event_store.reading(services.engine) as db:
+        since = lost_deliveries.searched_since(db)
+    if since is not None and failed_deliveries.recover_accepted(hub, now, came, since):
+        with event_store.writing(services.engine) as db:
+            lost_deliveries.end_search(db, since)
 
 
 def _came(services: Services, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:

@@ -28,7 +28,7 @@ from forge.web.server import Forge
 from ledger.ids import DeliveryId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.queue import hosts, inbox
+from ledger.queue import hosts, inbox, lost_deliveries
 from ledger.queue.inbox import Delivery
 from tests.bot.conftest import SECRET, start_redis
 from tests.bot.daemon.test_group import alive
@@ -213,6 +213,15 @@ def has_ticked(config: Config) -> bool:
     return bool(embedded_redis.connect_redis(config).exists(queues.mark_key("ingest-d")))
 
 
+def is_sought(config: Config) -> bool:
+    """Tell whether GitHub is to be asked for deliveries that the ledger lost."""
+    engine = open_ledger(config.database_url, migrate=False)
+    with event_store.reading(engine) as db:
+        since = lost_deliveries.searched_since(db)
+    engine.dispose()
+    return since is not None
+
+
 def counted(engine: Engine) -> dict[str, int]:
     with event_store.reading(engine) as db:
         return inbox.delivery_counts(db)
@@ -235,13 +244,14 @@ def test_serve_and_work_run_their_own_parts_with_what_these_need_only(
     lacks: tuple[str, ...],
     beats: bool,
 ) -> None:
-    """A host is known where runs work, whether these processes tick or not."""
+    """A host is known where runs work, whether these processes tick or not; all have lost deliveries sought."""
     store_delivery(config)
     redis = start_redis(config)
     for name in lacks:
         del environ[f"CARDINAL_{name}"]
     with up(environ, tmp_path, *words, parts=parts) as process:
         assert len(psutil.Process(process.pid).children()) == len(parts)
+        assert is_sought(config)
         if "ticker" in parts:
             until(lambda: has_ticked(config), "the host has ticked")
         if beats:
