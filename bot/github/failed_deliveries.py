@@ -64,7 +64,7 @@ def recover(hub: Hub, now: datetime, came: Came) -> tuple[FailedDelivery, ...]:
 
 
 def recover_accepted(hub: Hub, now: datetime, came: Came, since: datetime) -> bool:
-    """Request redelivery of what was accepted after `since` and never came; False when there is more.
+    """Request accepted deliveries after `since` again that never came; False when there are more.
 
     So a ledger that comes from a back-up hears later comments.
     """

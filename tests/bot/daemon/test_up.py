@@ -244,7 +244,7 @@ def test_serve_and_work_run_their_own_parts_with_what_these_need_only(
     lacks: tuple[str, ...],
     beats: bool,
 ) -> None:
-    """A host is known where runs work, whether these processes tick or not; all have lost deliveries sought."""
+    """A host is known where runs work, ticks or none; lost deliveries are sought in any case."""
     store_delivery(config)
     redis = start_redis(config)
     for name in lacks:
