@@ -1,7 +1,7 @@
 """Queries over all cards of a board: lists, columns, counts and repositories."""
 
 from collections.abc import Iterator, Mapping
-from functools import cache, partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, Text, and_, bindparam, false, func, or_, select, type_coerce
@@ -101,7 +101,7 @@ def out_of_place(
     return tuple([card_id for (card_id,) in rows])
 
 
-@cache
+@lru_cache(maxsize=64)  # people change their policies, and a process lives for weeks
 def _out_of_place(legal: tuple[tuple[CardState, ...], ...]) -> Statement:
     """Select the cards of `out_of_place`; `legal` has the states of each column, a parameter names it."""
     wrong = (

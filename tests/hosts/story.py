@@ -48,7 +48,8 @@ def play(site: Site) -> None:
         check_session(site, card, {"approved", "answered"})
         truths.check_card(card, questions)
     sampler.stop()
-    assert set(sampler.most.values()) == {1}, f"each host works on one run at once: {sampler.most}"
+    # The shortest turn may fall between two samples.
+    assert max(sampler.most.values()) == 1, f"each host works on one run at once: {sampler.most}"
 
 
 def names_at_work(site: Site) -> set[str]:
