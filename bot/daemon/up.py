@@ -28,13 +28,11 @@ from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from bot.system.host_name import host_name
 from bot.system.lock_file import Presence
-from ledger.db.clock import database_now
 from ledger.errors import CardinalError
 from ledger.lifecycle import upgrade_backup
 from ledger.lifecycle.open import open_ledger
 from ledger.lifecycle.private_files import make_folder
 from ledger.log import event_store
-from ledger.queue import lost_deliveries
 from runner.gateway.control import link
 
 CONTROL_WORKERS = 2
@@ -132,9 +130,8 @@ def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config],
 
     before = partial(upgrade_backup.back_up, say=say)
     engine = open_ledger(config.database_url, progress=progress, before=before)
-    with event_store.writing(engine) as db:
+    with event_store.reading(engine) as db:
         served_boards.refuse_another(db, config)
-        lost_deliveries.begin_search(db, database_now(db))
     engine.dispose()
     workers.warm_up()
     if model_keys.providers(config, config.board.owner) or (config.home / model_keys.FOLDER).is_dir():

@@ -30,7 +30,7 @@ from ledger.events.board import BoardProbed
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queries import run_queue
-from ledger.queue import hosts, inbox, refresh_requests
+from ledger.queue import hosts, inbox, lost_deliveries, refresh_requests
 from ledger.views import boards, halts
 from rules.intents.outbound import UpdateFace
 
@@ -59,9 +59,13 @@ def run_forever(services: Services, stop: threading.Event, *, beats: bool = True
     every = timedelta(seconds=services.config.sweep_s)
     swept = services.now() - every
     tidied = services.now() - TIDY_EVERY
+    searches = False
     last, quiet_since = -1, time.monotonic()
     while not stop.is_set():
         try:
+            if not searches:
+                search_lost_deliveries(services)
+                searches = True
             if services.now() - swept >= every:
                 request_sweeps(services)
                 swept = services.now()
@@ -85,6 +89,12 @@ def pause_s(tick_s: float, quiet_s: float) -> float:
     itself, and is for the next tick only when that was lost.
     """
     return tick_s * (2 if quiet_s > QUIET_S else 1)
+
+
+def search_lost_deliveries(services: Services) -> None:
+    """Have the next sweeps find deliveries that the ledger lost."""
+    with event_store.writing(services.engine) as db:
+        lost_deliveries.begin_search(db, database_now(db))
 
 
 def request_sweeps(services: Services) -> None:

@@ -11,13 +11,13 @@ from ledger.db.rows import change, keep, value
 from ledger.db.tables import cursors, inbox
 
 READER = "lost deliveries"
-OVERLAP = timedelta(minutes=10)  # far more than between the starts of a host's programs, or two clocks
+OVERLAP = timedelta(minutes=10)  # far more than between the starts of programs, or two clocks
 
 
 def begin_search(db: Connection, now: datetime) -> None:
-    """Have GitHub searched from before the newest delivery on; each program calls it before it works.
+    """Have GitHub searched from before the newest delivery on; tickers call it when they start.
 
-    Another one may receive already, so deliveries of the last minutes say nothing about those before.
+    A web server may receive already, so deliveries of the last minutes say nothing about those before.
     """
     before = select(func.max(inbox.c.received_at)).where(inbox.c.received_at < now - OVERLAP)
     newest = db.scalar(before) or db.scalar(select(func.min(inbox.c.received_at)))
