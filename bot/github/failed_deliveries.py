@@ -69,6 +69,8 @@ def recover_accepted(hub: Hub, now: datetime, came: Came, since: datetime) -> bo
     So a ledger that comes from a back-up hears later comments.
     """
     unknown = [lost for lost in _list(hub, since, came, accepted=True) if not lost.is_hopeless(now)]
+    if unknown:
+        log.info("accepted deliveries are requested that never came count=%d since=%s", len(unknown), since)
     _request(hub, unknown)
     return len(unknown) <= MAX_ASKED
 
@@ -125,7 +127,7 @@ def list_failed(hub: Hub, since: datetime, came: Came = lambda _: frozenset()) -
 def _list(hub: Hub, since: datetime, came: Came, *, accepted: bool = False) -> tuple[FailedDelivery, ...]:
     """Return the deliveries that did not come, oldest first: failed ones, or all after `since`."""
     attempts: list[dict[str, Any]] = []
-    params: dict[str, Any] = {"per_page": PAGE} if accepted else {"per_page": PAGE, "status": "failure"}
+    params: dict[str, Any] = {"per_page": PAGE, "status": "success" if accepted else "failure"}
     for _ in range(MAX_PAGES):
         answer = hub.as_app("GET", PATH, params=params)
         page = answer.body

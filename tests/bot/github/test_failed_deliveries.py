@@ -132,3 +132,18 @@ def test_a_cursor_is_sent_as_it_was_given(hub: Hub, scripted: Scripted) -> None:
     scripted.answer("GET", PATH, [])
     failed_deliveries.list_failed(hub, STARTED)
     assert scripted.asked(PATH)[1].params["cursor"] == "v1_a+b=="
+
+
+def test_accepted_deliveries_that_the_ledger_lost_are_requested_and_older_ones_are_not(
+    hub: Hub, scripted: Scripted
+) -> None:
+    first = [attempt(900, "new", 202), attempt(899, "known", 202)]
+    answer_pages(scripted, first, [attempt(600, "lost", 202), attempt(400, "old", 202)], [])
+    for number in (600, 900):
+        scripted.answer("POST", f"{PATH}/{number}/attempts", {}, status=202)
+    since, known = STARTED - timedelta(seconds=500), frozenset({DeliveryId("known")})
+    assert failed_deliveries.recover_accepted(hub, STARTED, lambda ids: known & frozenset(ids), since)
+    requested = [call.request.path_url for call in scripted.mock.calls if call.request.method == "POST"]
+    assert requested == [f"{PATH}/600/attempts", f"{PATH}/900/attempts"]
+    assert [call.params["status"] for call in scripted.asked(PATH)] == ["success", "success"]
+    scripted.mock.reset()
