@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterable, Iterator
-from importlib.metadata import packages_distributions
+from importlib import metadata
 
 import pytest
 from packaging.requirements import Requirement
@@ -13,9 +13,10 @@ from packaging.utils import canonicalize_name
 
 from tests.house.source import PACKAGES, ROOT, Source, sources, tracked
 
-LISTS = ("build", "app", "dev")  # what one environment takes; the lists of the images stand alone
+LISTS = ("app", "dev")  # what one environment takes; the lists of the images stand alone
 IMAGES = ("browser", "node")
-PROVIDERS = packages_distributions()  # of a package that is imported
+BUILD = "build"  # installs the others, before them
+PROVIDERS = metadata.packages_distributions()  # of a package that is imported
 INSIDE = "/in_container/"  # what a container's image has, and neighbours
 PIN = re.compile(r"(?P<name>[\w.-]+)==(?P<version>[\w.]+)(?: ; [^\\#@]+)?(?: --hash=sha256:[0-9a-f]{64})+")
 INSTALL = re.compile(r"\b(?:pip|pip\[@\]\}\"|uv)\"? (?:--?[\w-]+ )*install (?P<rest>[^\n]*)")
@@ -55,7 +56,7 @@ def unhashed(text: str) -> Iterator[str]:
             yield found[0]
 
 
-@pytest.mark.parametrize("name", [*LISTS, *IMAGES])
+@pytest.mark.parametrize("name", [*LISTS, *IMAGES, BUILD])
 def test_every_pin_is_an_exact_version_with_hashes_and_without_an_address(name: str) -> None:
     assert list(loose_lines(written(name))) == []
     assert pins(written(name))
@@ -64,6 +65,7 @@ def test_every_pin_is_an_exact_version_with_hashes_and_without_an_address(name: 
 def test_what_the_images_take_is_what_the_tests_have() -> None:
     versions = pins(*map(written, LISTS))
     assert {name: versions.get(name) for name in pins(written("browser"))} == pins(written("browser"))
+    assert pins(written(BUILD)) == {"pip": metadata.version("pip"), "setuptools": versions["setuptools"]}
 
 
 def test_no_package_is_in_two_lists_of_one_environment() -> None:
