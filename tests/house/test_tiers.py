@@ -19,6 +19,7 @@ SUITES = sorted(path.parent.name for path in ROOT.glob("tests/*/__init__.py"))
 REST = {
     "hosts",
     "browser",
+    "peer",
     "chaos",
     "conformance",
     "containers",
@@ -87,11 +88,11 @@ def test_a_contributor_needs_no_engine_and_ci_runs_every_suite_once(tmp_path: Pa
     assert suites_in(whole) == SUITES
 
 
-def test_a_change_of_pages_is_seen_in_the_browser_before_the_push(tmp_path: Path) -> None:
+def test_a_change_meets_the_browser_and_the_other_github_before_the_push(tmp_path: Path) -> None:
     status, asked = said(tmp_path, "scripts/test", "--changed")
     assert status == 0
     [chosen] = [line.split() for line in asked if "tests.changed" in line]
-    assert sorted(chosen[2:]) == sorted({*SUITES} - REST | {"browser"})
+    assert sorted(chosen[2:]) == sorted({*SUITES} - REST | {"browser", "peer"})
 
 
 def test_every_suite_is_run_whatever_becomes_of_one(tmp_path: Path) -> None:
