@@ -3,9 +3,10 @@
 import contextlib
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import psutil
+from sqlalchemy.exc import OperationalError
 
 from bot.scheduler import queues
 from bot.system import config as configuration
@@ -13,6 +14,7 @@ from bot.system import redis as embedded_redis
 from ledger.event import Event
 from ledger.events.publication import EntryPublished
 from ledger.events.run import RunClaimed
+from ledger.log import event_store
 from tests.chaos.cardinal import Cardinal
 from tests.chaos.watch import log_end, since
 from tests.waiting import until
@@ -68,19 +70,38 @@ def redis(cardinal: Cardinal) -> Repaired:
 def redis_with_waiting_jobs(cardinal: Cardinal) -> Repaired:
     """Kill Redis while wake-ups wait in its queues: workers, and who starts them, are stopped until then."""
     config = configuration.read(cardinal.environment, cardinal.root / "operator")
-    client = embedded_redis.connect_redis(config)
-    workers = [cardinal.pid("standby")]
-    os.kill(workers[0], signal.SIGSTOP)
-    workers += [pid for name, pid in cardinal.parts().items() if name.startswith(("publish-", "control-"))]
-    for pid in workers:
-        os.kill(pid, signal.SIGSTOP)
+
+    def kill() -> Repaired | None:
+        """Return nothing where one was stopped in its turn at the ledger: nobody could wake another."""
+        with embedded_redis.connect_redis(config) as client, stopped_workers(cardinal):
+            try:
+                with event_store.writing(cardinal.engine):
+                    pass
+            except OperationalError:
+                return None
+            until(lambda: sum(len(queues.queue(client, name)) for name in queues.QueueName), "wake-ups wait")
+            return redis(cardinal)
+
+    return until(kill, "Redis is killed while wake-ups wait", every_s=1.0)
+
+
+@contextlib.contextmanager
+def stopped_workers(cardinal: Cardinal) -> Iterator[None]:
+    """Stop the workers, and first who starts them, until the block ends."""
+    stopped = [cardinal.pid("standby")]
     try:
-        until(lambda: sum(len(queues.queue(client, name)) for name in queues.QueueName), "wake-ups wait")
-        return redis(cardinal)
+        os.kill(stopped[0], signal.SIGSTOP)
+        stopped += [
+            pid for name, pid in cardinal.parts().items() if name.startswith(("publish-", "control-"))
+        ]
+        for pid in stopped[1:]:
+            with contextlib.suppress(ProcessLookupError):  # it rests
+                os.kill(pid, signal.SIGSTOP)
+        yield
     finally:
-        client.close()
-        for pid in workers:
-            os.kill(pid, signal.SIGCONT)
+        for pid in stopped:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGCONT)
 
 
 def up(cardinal: Cardinal) -> Repaired:
