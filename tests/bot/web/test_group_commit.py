@@ -31,7 +31,7 @@ WITHIN_S = 60.0
 def ledger(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Engine]:
     sqlite = f"sqlite:///{tmp_path}/ledger.db"
     engine = open_ledger(
-        sqlite if request.param == "sqlite" else request.getfixturevalue("postgresql_schema")
+        sqlite if request.param == "sqlite" else request.getfixturevalue("postgresql_ledger")
     )
     yield engine
     engine.dispose()
@@ -131,10 +131,9 @@ def test_what_fits_a_disk_that_gets_full_is_stored_and_nothing_else_is_promised(
 
 
 def test_a_database_that_fell_silent_stores_nothing_and_is_used_again_once_it_is_back(
-    postgresql_schema: str,
+    postgresql_ledger: str,
 ) -> None:
-    open_ledger(postgresql_schema).dispose()
-    with wired(postgresql_schema) as (url, wire):
+    with wired(postgresql_ledger) as (url, wire):
         engine = open_ledger(url, answer_s=ALONE_S + 0.5)
         commits = commits_to(engine)
         before = [incoming("before")]

@@ -67,11 +67,11 @@ def alive(process: psutil.Process) -> bool:
 
 @pytest.mark.parametrize("stopped", [False, pytest.param(True, marks=pytest.mark.soak)])
 def test_a_host_that_is_cut_off_has_ended_its_agent_and_gateway_when_another_takes_the_run(
-    tmp_path: Path, postgresql_schema: str, stopped: bool
+    tmp_path: Path, postgresql_ledger: str, stopped: bool
 ) -> None:
     with (
-        opened(tmp_path, database_url=postgresql_schema) as cardinal,
-        wired(postgresql_schema) as (url, wire),
+        opened(tmp_path, database_url=postgresql_ledger) as cardinal,
+        wired(postgresql_ledger) as (url, wire),
     ):
         engine = cardinal.services.engine
         cardinal.configure(lease_s=LEASE_S)
@@ -110,7 +110,7 @@ def test_a_host_that_is_cut_off_has_ended_its_agent_and_gateway_when_another_tak
 def test_a_host_whose_clock_is_off_steals_nothing_and_makes_nothing_late(
     tmp_path: Path, kind: str, off_s: float, request: pytest.FixtureRequest
 ) -> None:
-    url = request.getfixturevalue("postgresql_schema") if kind == "postgresql" else ""
+    url = request.getfixturevalue("postgresql_ledger") if kind == "postgresql" else ""
     with opened(tmp_path, database_url=url) as cardinal:
         engine, right = cardinal.services.engine, cardinal.services
         engine.update_execution_options(**{CLOCK: None})  # the true time: the database's

@@ -18,9 +18,9 @@ FINISH = {"finish": {"done": "It greets."}}
 
 
 def test_a_run_leaves_its_work_and_its_artifacts_in_the_bucket_and_goes_on_on_another_host(
-    tmp_path: Path, postgresql_schema: str
+    tmp_path: Path, postgresql_ledger: str
 ) -> None:
-    with s3_server() as address, opened(tmp_path, database_url=postgresql_schema) as cardinal:
+    with s3_server() as address, opened(tmp_path, database_url=postgresql_ledger) as cardinal:
         spec = in_bucket(address)
         home = cardinal.services.config.home
         access = {"store_access_key": spec.access_key, "store_secret_key": Secret(spec.secret_key)}

@@ -143,7 +143,7 @@ def test_a_form_is_good_for_what_it_was_made_for_only_and_once(pages: Pages) -> 
 def test_a_form_that_two_processes_get_at_once_acts_once(
     tmp_path: Path, kind: str, request: pytest.FixtureRequest
 ) -> None:
-    url = request.getfixturevalue("postgresql_schema") if kind == "postgresql" else ""
+    url = request.getfixturevalue("postgresql_ledger") if kind == "postgresql" else ""
     with opened(tmp_path, database_url=url, public_url=PUBLIC) as cardinal, ExitStack() as ending:
         pages = Pages.over(cardinal)
         bob = pages.browser("bob")
@@ -177,7 +177,7 @@ HOSTILE = (
 def test_hostile_words_reach_the_agent_and_nobody_else(
     tmp_path: Path, kind: str, request: pytest.FixtureRequest
 ) -> None:
-    url = request.getfixturevalue("postgresql_schema") if kind == "postgresql" else ""
+    url = request.getfixturevalue("postgresql_ledger") if kind == "postgresql" else ""
     with opened(tmp_path, database_url=url, public_url=PUBLIC) as cardinal:
         pages = Pages.over(cardinal)
         item, bob = at_work(pages), pages.browser("bob")
