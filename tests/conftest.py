@@ -24,6 +24,7 @@ from forge.web.server import Forge
 from tests import near
 from tests.handing_out import (  # noqa: F401 - hooks
     pytest_collection_modifyitems,
+    pytest_itemcollected,
     pytest_make_collect_report,
     pytest_runtest_makereport,
     pytest_xdist_make_scheduler,

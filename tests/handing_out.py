@@ -61,6 +61,14 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFi
     return WholeFiles(config, log)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Refuse a test whose fixture is not there: one for the soak would fail at night only."""
+    wanted = item._fixtureinfo  # there is no public way to ask
+    lacking = {*wanted.names_closure} - {*wanted.name2fixturedefs, "request"}
+    if lacking:
+        raise pytest.UsageError(f"{item.nodeid}: no fixture {', '.join(sorted(lacking))}")
+
+
 def fail_if_skipped_in_ci(report: pytest.TestReport | pytest.CollectReport) -> None:
     """Turn a skip or an expected failure into a failure in CI, where everything a test needs is installed."""
     if report.skipped and os.environ.get("CI"):

@@ -190,6 +190,25 @@ def test_a_group_is_one_workers_and_the_rest_is_mixed_always_alike(tmp_path: Pat
     assert alone == [test for _, test in played("again", "-n1")]
 
 
+def test_a_test_for_the_soak_whose_fixture_is_not_there_is_refused_at_once(tmp_path: Path) -> None:
+    (tmp_path / "test_late.py").write_text(
+        "import pytest\n@pytest.mark.soak\ndef test_it(nowhere): pass\ndef test_now(): pass\n"
+    )
+    command = (sys.executable, "-m", "pytest", "-p", "tests.handing_out", "-c", ROOT / "pyproject.toml")
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    done = subprocess.run(
+        (*command, "-p", "pytest_timeout", tmp_path),
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "no fixture nowhere" in done.stdout + done.stderr
+    assert done.returncode not in (0, 5)
+
+
 def marks() -> Iterator[tuple[str, ast.AST]]:
     """Yield where each mark of a whole test stands, and what holds it; rows have theirs behind `marks=`."""
     for source in sources("tests"):

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.bot.admin.clone.conftest import clone as clone  # a fixture
+from tests.bot.admin.clone.conftest import clone as clone  # fixtures
+from tests.bot.admin.clone.conftest import made as made
 from tests.house.source import ROOT
 
 SYSTEM = Path("/usr/bin/python3")
