@@ -71,10 +71,10 @@ class Batches(Generic[T]):
         self._works = False
         self._thread = ThreadPoolExecutor(1)
 
-    def add(self, new: T) -> None:
-        """Have it taken with the next batch."""
+    def add(self, *new: T) -> None:
+        """Have them taken with the next batch: no batch begins between them."""
         with self._turn:
-            self.waiting.append(new)
+            self.waiting.extend(new)
             if not self._works:
                 self._works = True
                 self._thread.submit(self._work)
@@ -142,7 +142,7 @@ class GroupCommit:
         self._keep([(it.delivery, it.headers) for it, is_new in answers if is_new])
         for it, is_new in answers:
             it.stored.set_result(is_new)
-            self._stored.add((it, is_new))
+        self._stored.add(*answers)
 
     def _announce(self, stored: Sequence[tuple[Incoming, bool]]) -> None:
         """Wake workers; for repeats as well: their first wake-up may be lost."""
