@@ -33,7 +33,7 @@ from runner.gateway.control.asgi import App
 THREADS = (4, 8)  # for deliveries, for everything else
 KEEP_S, STOP_S = 5, 5
 DATE_S = 1.0
-OTHER_FILES = 256  # that this process opens, beside connections
+OTHER_FILES = 256  # that this process opens, apart from connections
 BACKLOG = 1024  # deliveries that wait in the kernel while the server starts again
 
 

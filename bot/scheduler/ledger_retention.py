@@ -1,4 +1,4 @@
-"""Retention of the ledger's rows beside its events: as long as somebody may still ask for them."""
+"""Retention of the ledger's rows other than events: as long as somebody may still ask for them."""
 
 from collections import Counter
 from datetime import timedelta

@@ -12,7 +12,7 @@ from httptools import HttpParserError
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 MAX_CONNECTIONS = 1000
-MAX_HEAD_BYTES = 64 * 1024  # beside what comes with it at once
+MAX_HEAD_BYTES = 64 * 1024  # without the body that comes with it at once
 MAX_HELD_BYTES = 128 * 1024 * 1024  # of all requests without an answer yet
 HEAD_S, BODY_S, ANSWER_S = 10.0, 30.0, 120.0
 BODY_FIELDS = (b"content-length", b"transfer-encoding")  # that announce one

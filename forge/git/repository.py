@@ -153,7 +153,7 @@ class Git:
         """Return the output of `git <options> <of>` as `run` does, kept where it can never change: where all
         commits are named in full. A failure is not kept: a commit may come later.
 
-        `state` is what the output depends on beside the commits.
+        `state` is what the output depends on besides the commits.
         """
         words = (*options, *of)
         return _known(self, words, state) if all(map(COMMITS.fullmatch, of)) else self.run(*words)

@@ -26,7 +26,7 @@ class Faults:
         """Return whether the fault is to be served once more; without `times` it always is."""
         with self._lock:
             self._served[mark, index] += 1
-            limit = step.beside.get("times")
+            limit = step.extras.get("times")
             return limit is None or self._served[mark, index] <= limit
 
 
@@ -152,11 +152,11 @@ class _Turn:
         if step.kind != "status":
             self.extras["ending"] = step.kind
             return
-        message = step.beside.get("message", f"scripted failure {step.value}")
+        message = step.extras.get("message", f"scripted failure {step.value}")
         self.extras |= {
             "status": step.value,
             "message": message,
-            "retry_after": step.beside.get("retry_after"),
+            "retry_after": step.extras.get("retry_after"),
         }
 
     def _called(self, calls: tuple[Call, ...], index: int, number: int) -> Answer:

@@ -15,7 +15,7 @@ AGENT_ONLY = ("fail", "crash", "flood", "garbage")
 _CAP_BYTES = 256 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 _NUMBER = (int, float)
-_BESIDE = {"times": int, "message": str, "retry_after": int}  # what a fault may hold beside its kind
+_EXTRAS = {"times": int, "message": str, "retry_after": int}  # what a fault may hold besides its kind
 
 Type = type | tuple[type, ...]
 
@@ -82,7 +82,7 @@ class Step:
 
     kind: str
     value: Any
-    beside: Mapping[str, Any] = field(default_factory=dict)
+    extras: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,14 +180,14 @@ def _steps(name: str, where: str, given: Any) -> Iterator[Step]:
 
 
 def _step(name: str, where: str, given: Any) -> Step:
-    kinds = [key for key in given if key not in _BESIDE] if isinstance(given, dict) else []
+    kinds = [key for key in given if key not in _EXTRAS] if isinstance(given, dict) else []
     if len(kinds) != 1:
         raise ScriptError(name, where, "a step is exactly one of " + ", ".join(SHAPES))
     kind = kinds[0]
     if kind not in SHAPES:
         raise ScriptError(name, where, f"there is no step {kind!r}; there are {', '.join(SHAPES)}")
-    beside = {key: value for key, value in given.items() if key != kind}
-    wrong = [key for key, value in beside.items() if kind not in FAULTS or not _is(value, _BESIDE[key])]
+    extras = {key: value for key, value in given.items() if key != kind}
+    wrong = [key for key, value in extras.items() if kind not in FAULTS or not _is(value, _EXTRAS[key])]
     problem = f"{wrong[0]} is not for this step" if wrong else _problem(kind, given[kind])
     if problem:
         raise ScriptError(name, where, f"{kind}: {problem}")
@@ -196,7 +196,7 @@ def _step(name: str, where: str, given: Any) -> Step:
         value = tuple(_steps(name, f"{where}.parallel", value))
         if any(step.kind not in TOGETHER for step in value):
             raise ScriptError(name, where, f"parallel: only {', '.join(TOGETHER)} can be done together")
-    return Step(kind, value, beside)
+    return Step(kind, value, extras)
 
 
 def _problem(kind: str, value: Any) -> str:

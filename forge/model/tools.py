@@ -73,7 +73,7 @@ class Toolbox:
         return self.board(step.kind, dict(value))
 
     def _at_once(self, step: Step) -> tuple[Call, ...]:
-        if step.kind == "edit":  # what needs more than one round cannot be done beside others
+        if step.kind == "edit":  # what needs more than one round cannot be done together with others
             return (self._shell(_edit_line(step.value)),)
         return self.calls(step, ()) or ()
 

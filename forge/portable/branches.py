@@ -15,7 +15,7 @@ HEADS = "refs/heads/"
 WORK = f"{HEADS}cardinal/"
 INCOMING = "refs/incoming"  # in the forge's copy alone
 QUIET = ("--no-replace-objects", "-c", "core.hooksPath=/dev/null", "-c", "safe.directory=*")
-# git-fetch(1): what it may write beside objects, and what it may do beside fetching.
+# git-fetch(1): what it may write besides objects, and what it may do besides fetching.
 FETCH = (
     *("fetch", "--quiet", "--no-write-fetch-head", "--no-tags", "--no-auto-maintenance"),
     *("--no-write-commit-graph", "--recurse-submodules=no"),

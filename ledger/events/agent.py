@@ -1,4 +1,4 @@
-"""Observations of an agent beside its words: its own list, tools that it wanted, hosts that it reached."""
+"""Observations of an agent other than its words: its own list, tools it wanted, hosts it reached."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Who follows a card or a run, beside their general choice of notices."""
+"""Who follows a card or a run, apart from their general choice of notices."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""Retention: rows beside the events that nobody needs any more are dropped."""
+"""Retention: rows other than events that nobody needs any more are dropped."""
 
 from datetime import timedelta
 from typing import Any

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-# GitHub's clock beside ours, and its times have whole seconds.
+# GitHub's clock against ours, and its times have whole seconds.
 CLOCKS_APART = timedelta(seconds=5)
 
 

@@ -11,7 +11,7 @@ from rules.policy.model import Policy
 from rules.registry import COMMANDS
 from rules.snapshot import Snapshot
 
-MAX_ASKED = 500  # characters of a question beside its answers
+MAX_ASKED = 500  # characters of a question without its answers
 
 
 class Urgency(IntEnum):

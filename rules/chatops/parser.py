@@ -30,7 +30,7 @@ _ANSWER = re.compile(r"answer:(?P<question>[A-Za-z0-9-]{1,40})")
 COMMENT, BOX, BUTTON, PAGE, API, CLI = "comment", "box", "button", "page", "api", "cli"  # the doors
 APART = frozenset(
     {PAGE, API, CLI}
-)  # doors beside GitHub: a command names what it is about, its card reports it
+)  # doors outside GitHub: a command names what it is about, its card reports it
 SEEN_STOP = "stop-"  # begins what a form is about that lifts a stop
 
 
@@ -147,7 +147,7 @@ def seen_stop(source: str) -> str | None:
 
 
 def _after(begin: str, source: str) -> str | None:
-    """Return the rest after `begin` in the name of a command from beside GitHub; None for any other."""
+    """Return the rest after `begin` in the name of a command from outside GitHub; None for any other."""
     kind, _, name = source.partition(":")
     return name.removeprefix(begin) if kind in APART and name.startswith(begin) else None
 

@@ -36,7 +36,7 @@ def say(snapshot: Snapshot, given: CommandGiven, text: str) -> Decision:
 
 
 def talk_of(event: CommandGiven | CommandRefused) -> str:
-    """Return where a command is answered, `issue` or `pull`; one from beside GitHub is on the issue."""
+    """Return where a command is answered, `issue` or `pull`; one from outside GitHub is on the issue."""
     return "issue" if event.place in ("issue", *APART) else "pull"
 
 

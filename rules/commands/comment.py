@@ -17,8 +17,8 @@ TAKES = "text"
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Answer the open question with the words, or hand them to the agent; the card shows them anyway."""
-    # The log says by GitHub's number which comment a reply of the assistant answers. Words from beside GitHub
-    # have none in that order: it would answer them again and again, or never.
+    # The log says by GitHub's number which comment a reply of the assistant answers. Words from outside
+    # GitHub have none in that order: it would answer them again and again, or never.
     if snapshot.live_run is None and policy.archetype(snapshot.column).HAS_ASSISTANT:
         return say(
             snapshot, given, "The planning assistant answers plain comments: write yours on the issue."

@@ -1,4 +1,4 @@
-"""Choose the skills of this card's next runs, beside those of the policy; `none` takes them away."""
+"""Choose the skills of this card's next runs, in addition to the policy's; `none` takes them away."""
 
 from datetime import datetime
 

@@ -33,7 +33,7 @@ CONNECT_S, SILENCE_S = 5.0, 30.0
 ATTEMPTS = 3
 _SERVERS_FAULT = 500  # and above: statuses of HTTP
 _ABSENT = ("404", "NoSuchKey", "NotFound")
-_REGION = "us-east-1"  # servers beside Amazon's want some name, and do not care which
+_REGION = "us-east-1"  # servers other than Amazon's want some name, and do not care which
 _INSTALL = "install it: `pip install 'cardinal-board[s3]'`"
 _REMEDIES = {
     "NoSuchBucket": "make the bucket, or correct CARDINAL_STORE",
@@ -158,7 +158,7 @@ def _client(pid: int, spec: StoreSpec) -> Any:  # noqa: ARG001 - of this process
         connect_timeout=CONNECT_S,
         read_timeout=SILENCE_S,
         retries={"total_max_attempts": ATTEMPTS, "mode": "standard"},
-        # Servers beside Amazon's do not know the newer check sums; the digest is checked here.
+        # Servers other than Amazon's do not know the newer check sums; the digest is checked here.
         request_checksum_calculation="when_required",
         response_checksum_validation="when_required",
         s3={"addressing_style": "path" if spec.endpoint else "auto"},

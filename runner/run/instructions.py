@@ -86,7 +86,7 @@ class SkillContent:
 
 @dataclass(frozen=True, slots=True)
 class Equipment:
-    """Layers beside mode, column and card; files of skills to read; every skill considered, and why."""
+    """Layers other than mode, column and card; files of skills to read; every skill considered, and why."""
 
     layers: tuple[Layer, ...] = ()
     files: tuple[SkillContent, ...] = ()

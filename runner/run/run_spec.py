@@ -33,7 +33,7 @@ class Limits:
     cards: int = 5  # that the agent may make
     links: int = 10
     depth: int = 2  # of cards that come from cards
-    columns: tuple[str, ...] = ()  # where it may put new cards, beside the inbox
+    columns: tuple[str, ...] = ()  # where it may put new cards, besides the inbox
     start: bool = False  # whether it may start a run on a new card
     skills: tuple[str, ...] = ()  # that it may pin to new cards
 
@@ -310,7 +310,7 @@ class RunSpec:
     workspace: str = "local"
     image: str = ""
     resources: ResourceSpec = ResourceSpec()
-    models: tuple[str, ...] = ()  # that the policy allows beside the column's own
+    models: tuple[str, ...] = ()  # that the policy allows besides the column's own
     granted: tuple[str, ...] = ()  # commands that people allowed for this card, each that very one
     allowed: tuple[str, ...] = ()  # patterns of commands that people allowed for this card
     guards: Guards = field(default_factory=Guards)

@@ -58,7 +58,7 @@ def _read(block: str) -> TextCall:
         return TextCall("", None, 'the block must be {"tool": "<name>", "input": {…}}')
     extra = [name[:40] for name in said if name not in ("tool", "input")]
     if extra:
-        return TextCall(tool, None, f"beside `tool` and `input` there is {', '.join(extra[:3])}")
+        return TextCall(tool, None, f"besides `tool` and `input` there is {', '.join(extra[:3])}")
     return TextCall(tool, said.get("input", {}))
 
 

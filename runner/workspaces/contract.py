@@ -43,7 +43,7 @@ class ToolServerProcess(Protocol):
 
 
 class Workspace(Protocol):
-    """One card's place. Everything started in it sees `layout`, and nothing of the host beside it."""
+    """One card's place. Everything started in it sees `layout`, and nothing else of the host."""
 
     @property
     def layout(self) -> Layout:

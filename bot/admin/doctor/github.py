@@ -44,7 +44,7 @@ def app(context: DoctorContext) -> Iterator[CheckResult]:
     if abs(off_s) > CLOCK_OFF_S:
         yield fail(
             "clock",
-            f"this machine's clock is {off_s:+.0f} s beside GitHub's",
+            f"this machine's clock is {off_s:+.0f} s off GitHub's",
             "set this machine's clock (NTP)",
         )
     else:

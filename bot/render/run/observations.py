@@ -1,4 +1,4 @@
-"""Observations of a run beside its agent's words: its to-do list, hosts, refusals, failures."""
+"""Observations of a run other than its agent's words: its to-do list, hosts, refusals, failures."""
 
 from bot.render.markdown.escape import line
 from ledger.views.observations import ObservationRow

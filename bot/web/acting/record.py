@@ -1,4 +1,4 @@
-"""A command from beside GitHub, recorded once: the role is GitHub's of this moment."""
+"""A command from outside GitHub, recorded once: the role is GitHub's of this moment."""
 
 import json
 import secrets

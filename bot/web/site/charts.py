@@ -1,4 +1,4 @@
-"""Charts of the money page: lengths and paths that its template draws; the figures are beside, in words."""
+"""Charts of the money page: lengths and paths for its template; the figures are next to them, in words."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

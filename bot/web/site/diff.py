@@ -12,7 +12,7 @@ from runner.text.untrusted import without_invisible
 
 MAX_FILES, MAX_LINES, MAX_LINE = 200, 400, 400  # of a page, of one file, characters of a line
 MAX_BYTES, MAX_NAMES_BYTES = 85_000, 45_000  # of all files as HTML, and of what they take without lines
-FILE_BYTES = 180  # of one file's HTML beside its name and its lines
+FILE_BYTES = 180  # of one file's HTML without its name and its lines
 MAX_NAME = 200
 _NAMED = re.compile(r"^(?:\+\+\+ |--- |rename to )(?P<name>.+?)\t?$", re.MULTILINE)
 _KINDS = {

@@ -4,7 +4,7 @@
     python3 /player/board.py plan '{"summary": "...", "steps": ["..."]}'   (- reads the JSON from stdin)
 
 Exit code 0: done; 1: refused, or no board answers; 2: the call itself is wrong. It runs in whatever image the
-policy names: it uses nothing beside the standard library and imports nothing of Cardinal.
+policy names: it uses nothing but the standard library and imports nothing of Cardinal.
 """
 
 import http.client

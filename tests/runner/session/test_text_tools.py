@@ -62,7 +62,7 @@ def test_what_is_only_shown_is_not_obeyed(shown: str) -> None:
         ('{"tool": ""}', "must be"),
         ('{"tool": 1}', "must be"),
         ("null", "must be"),
-        ('{"tool": "plan", "summary": "s"}', "beside `tool` and `input` there is summary"),
+        ('{"tool": "plan", "summary": "s"}', "besides `tool` and `input` there is summary"),
         ("[" * 30_000, "nested too deeply"),
         ('{"tool": "' + "x" * 50_000 + '"}', "longer than"),
     ],
