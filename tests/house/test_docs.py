@@ -148,9 +148,12 @@ def test_every_policy_in_the_pages_is_valid() -> None:
 
 
 def test_the_example_of_a_command_is_one() -> None:
-    text = (ROOT / "docs/adding-a-part.md").read_text(encoding="utf-8")
+    source = next(fenced((ROOT / "docs/adding-a-part.md").read_text(encoding="utf-8"), "python"))
+    lint = [sys.executable, "-m", "ruff", "check", "--stdin-filename", "rules/commands/ping.py", "-"]
+    linted = subprocess.run(lint, cwd=ROOT, input=source, capture_output=True, text=True, timeout=60)
+    assert linted.returncode == 0, linted.stdout
     example: dict[str, object] = {}
-    exec(compile(next(fenced(text, "python")), "ping.py", "exec"), example)
+    exec(compile(source, "ping.py", "exec"), example)
     required = {name for name, is_required in COMMANDS.members().items() if is_required}
     assert required | {"TAKES", "INSTEAD"} <= set(example)
     decided = example["handle"](POLICY, card(), given("ping"), NOW)  # type: ignore[operator]

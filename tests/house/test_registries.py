@@ -52,6 +52,14 @@ def untested(found: Iterable[Source], tests: Iterable[Source]) -> Iterator[str]:
             yield part.path
 
 
+def results(part: Source) -> Iterator[str]:
+    """Yield the names of the results that a theme of the doctor makes."""
+    for node in ast.walk(part.tree):
+        match node:
+            case ast.Call(func=ast.Name("ok" | "warn" | "fail"), args=[ast.Constant(str(name)), *_]):
+                yield name
+
+
 def unsubscribed(found: Iterable[Source], subscribed: Iterable[str]) -> Iterator[str]:
     for part in found:
         if stem(part) not in SENT_ANYWAY | set(subscribed):
@@ -67,7 +75,18 @@ def test_the_registry_has_parts_and_each_says_what_it_is(folder: str) -> None:
 
 @pytest.mark.parametrize("folder", TESTED_IN)
 def test_every_part_has_a_test_that_names_it(folder: str) -> None:
-    assert list(untested(parts(folder), sources(*TESTED_IN[folder]))) == []
+    homes = TESTED_IN[folder]
+    found = list(untested(parts(folder), sources(*homes)))
+    assert found == [], f"write a test that names it, in {' or '.join(homes)}"
+
+
+def test_no_two_themes_of_the_doctor_name_a_result_alike() -> None:
+    themes = {part.path: set(results(part)) for part in parts("bot/admin/doctor")}
+    for path, names in themes.items():
+        assert names, f"{path} makes no result"
+        for other, taken in themes.items():
+            assert other == path or not names & taken, f"{path}: {other} has results of this name"
+    assert list(results(Source("a.py", "yield ok('disk', '')\nwarn(name, 'x')\nother('home')"))) == ["disk"]
 
 
 def test_the_manifest_subscribes_to_every_event_that_has_an_intake() -> None:

@@ -1,7 +1,7 @@
 """Can agents work here: git, engine, image, sandbox, the agents' versions and keys."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.runspec import policy_fields
@@ -73,8 +73,19 @@ def _sandbox(context: DoctorContext) -> Iterator[CheckResult]:
             f"{step}, and unset CARDINAL_ALLOW_UNSANDBOXED",
         )
     else:
-        message = f"only the scripted agent may run: {problem}"
+        message = f"{_only(lambda agent: agent.trusted)} may run: {problem}"
         yield warn("sandbox", message, f"{step}, or set CARDINAL_WORKSPACE=docker")
+
+
+def _only(fits: Callable[[AgentAdapter], bool]) -> str:
+    """Return the beginning of a sentence about the agents that `fits` lets through."""
+    fitting = (name for name in known_agents.names() if fits(known_agents.load(name)))
+    return f"of the agents, only {' and '.join(fitting)}"
+
+
+def _is_free(agent: AgentAdapter) -> bool:
+    """Whether it works without a provider's key."""
+    return not agent.secrets
 
 
 def agents(context: DoctorContext) -> Iterator[CheckResult]:
@@ -98,7 +109,7 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
     if not paid:
         yield warn(
             "models",
-            "no provider's key is set: only the scripted agent can work",
+            f"no provider's key is set: {_only(_is_free)} can work",
             "set CARDINAL_ANTHROPIC_KEY, CARDINAL_OPENAI_KEY or CARDINAL_COMPATIBLE_KEY with its _URL",
         )
 
@@ -175,7 +186,7 @@ def owners(context: DoctorContext) -> Iterator[CheckResult]:
             whose = path.name if path.exists() else "the operator's keys"
             yield ok("owners", f"{owner} may call {', '.join(paid)}, by {whose}")
         else:
-            message = f"{owner} has no key: only the scripted agent can work on its boards"
+            message = f"{owner} has no key: {_only(_is_free)} can work on its boards"
             yield warn("owners", message, f"put its key into {path}")
 
 

@@ -15,7 +15,7 @@ _PROBE_BYTES = 64
 
 
 def store(context: DoctorContext) -> Iterator[CheckResult]:
-    """Write a few bytes, read them again, and remove them."""
+    """Does the store take a few bytes, give them back, and let them go?"""
     places = marked(builder.artifact_places(context.config), context.engine)
     if not places.store.address and not context.config.home.exists():
         return  # there is no home to write to yet

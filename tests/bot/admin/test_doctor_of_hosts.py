@@ -5,7 +5,6 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -13,9 +12,7 @@ import pytest
 from sqlalchemy import Engine
 
 from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, hosts, ok, runner
-from bot.github.client import Hub
 from bot.github.errors import UnavailableError
-from bot.system import config as configuration
 from bot.system.program import TRIAL
 from bot.system.secret import Secret
 from bot.system.setting_types import BoardAddress
@@ -24,37 +21,11 @@ from ledger.log import event_store
 from ledger.queue import hosts as known_hosts
 from rules.policy.repository import IMAGE
 from runner.run.provider import TokenPrice
+from tests.bot.admin.conftest import POLICY
 from tests.ledger.queue.test_hosts import beat, fall_silent
-from tests.ledger.samples import BOARD, NOW, board_seen
-from tests.ledgers import new_ledger
+from tests.ledger.samples import BOARD, NOW
 
-POLICY = """
-version: 1
-board:
-  columns:
-    In Progress: {archetype: execution, agent: scripted, model: test}
-    Heavy: {archetype: execution, agent: claude, model: default, runs_on: [gpu, eu]}
-"""
 Doctor = Callable[[Callable[[DoctorContext], Iterator[CheckResult]]], list[CheckResult]]
-
-
-@pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    """Return a ledger with a board, and hosts b and c of one version."""
-    made = new_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
-    with event_store.writing(made) as db:
-        event_store.append(db, board_seen(), PolicyLoaded(BOARD, "d", POLICY, ""), at=NOW)
-    beat(made, "b", labels=("eu", "gpu", "big"))
-    beat(made, "c")
-    yield made
-    made.dispose()
-
-
-@pytest.fixture
-def context(engine: Engine, tmp_path: Path) -> DoctorContext:
-    settings = {"CARDINAL_HOME": str(tmp_path / "home"), "CARDINAL_WORKSPACE": "docker"}
-    config = replace(configuration.read(settings, tmp_path), anthropic_key=Secret("k"))
-    return DoctorContext(config, engine, Hub(config, lambda: NOW), NOW)
 
 
 def levels(results: Iterator[CheckResult]) -> list[Level]:
@@ -242,6 +213,12 @@ def test_where_github_does_not_answer_the_next_step_says_what_to_look_at_or_star
     (context.config.home / TRIAL).touch()
     (stopped,) = examine(context, [app])
     assert stopped.next_step == "start `cardinal try`: the board's own GitHub runs with it"
+
+
+def test_without_a_key_it_names_the_agents_that_need_none(context: DoctorContext) -> None:
+    keyless = replace(context, config=replace(context.config, anthropic_key=Secret("")))
+    *_, models = runner.agents(keyless)
+    assert models.message == "no provider's key is set: of the agents, only scripted can work"
 
 
 def test_files_of_owners_that_pay_for_nothing_are_said(
