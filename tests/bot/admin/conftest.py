@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
 
 from bot.admin.doctor import DoctorContext
 from bot.github.client import Hub
@@ -30,19 +29,14 @@ board:
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Engine]:
-    """Return a ledger with a board, and hosts b and c of one version."""
-    made = new_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
-    with event_store.writing(made) as db:
+def context(tmp_path: Path) -> Iterator[DoctorContext]:
+    """Return what a check is given: a ledger with a board, and hosts b and c of one version."""
+    ledger = new_ledger(f"sqlite:///{tmp_path / 'ledger.db'}")
+    with event_store.writing(ledger) as db:
         event_store.append(db, board_seen(), PolicyLoaded(BOARD, "d", POLICY, ""), at=NOW)
-    beat(made, "b", labels=("eu", "gpu", "big"))
-    beat(made, "c")
-    yield made
-    made.dispose()
-
-
-@pytest.fixture
-def context(engine: Engine, tmp_path: Path) -> DoctorContext:
+    beat(ledger, "b", labels=("eu", "gpu", "big"))
+    beat(ledger, "c")
     settings = {"CARDINAL_HOME": str(tmp_path / "home"), "CARDINAL_WORKSPACE": "docker"}
     config = replace(configuration.read(settings, tmp_path), anthropic_key=Secret("k"))
-    return DoctorContext(config, engine, Hub(config, lambda: NOW), NOW)
+    yield DoctorContext(config, ledger, Hub(config, lambda: NOW), NOW)
+    ledger.dispose()

@@ -28,6 +28,11 @@ from tests.ledger.samples import BOARD, NOW
 Doctor = Callable[[Callable[[DoctorContext], Iterator[CheckResult]]], list[CheckResult]]
 
 
+@pytest.fixture
+def engine(context: DoctorContext) -> Engine:
+    return context.engine
+
+
 def levels(results: Iterator[CheckResult]) -> list[Level]:
     return [result.level for result in results]
 
