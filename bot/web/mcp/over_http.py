@@ -17,7 +17,7 @@ from bot.web.wsgi import COUNTED
 from runner.gateway.control.asgi import App, Message, Receive, Scope, Send
 
 MAX_BYTES = 256 * 1024
-SESSION, VERSION = b"mcp-session-id", b"mcp-protocol-version"
+SESSION = b"mcp-session-id"
 MAX_SESSION = 200  # characters
 
 
@@ -35,13 +35,12 @@ async def serve_mcp(api: App, public_url: str, scope: Scope, receive: Receive, s
             return
         sent = headers.get(SESSION, b"").decode("latin-1")[:MAX_SESSION]
         session = sent or secrets.token_hex(16)
-        begins = not sent and VERSION not in headers  # only `initialize` comes without either
         server = make_server(client, session)
         manager = StreamableHTTPSessionManager(
             server, json_response=True, stateless=True, max_request_body_size=MAX_BYTES
         )
         async with manager.run():
-            await manager.handle_request(scope, receive, _naming(send, session) if begins else send)
+            await manager.handle_request(scope, receive, send if sent else _naming(send, session))
 
 
 def _first_two_as_one(api: App) -> App:
