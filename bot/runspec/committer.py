@@ -3,16 +3,18 @@
 from urllib.parse import urlsplit
 
 from bot.github.client import Hub
-from bot.runspec.policy_fields import COMMITTER
 from bot.system.config import Config, ConfigError
 from rules.policy.repository import RepositoryRules
 from runner.run.run_spec import Authorship, Committer, SigningKey
 
+# The author before 0.1.0. GitHub credits this address to the person whose login is `cardinal`.
+PAST_AUTHOR = Committer("Cardinal", "cardinal@users.noreply.github.com")
+
 
 def authorship_of(config: Config, hub: Hub, repository: str, rules: RepositoryRules) -> Authorship:
-    """Return the author of Cardinal's commits, the App's account where GitHub makes them, and the key.
+    """Return the author of Cardinal's commits, which is the App's own account, and the key that signs them.
 
-    Commits of either author are Cardinal's: a policy may change while a branch is at work.
+    Commits of the past author are Cardinal's too.
 
     Raises ConfigError where the policy wants a key and there is none.
     Source: docs.github.com/account-and-profile/reference/email-addresses-reference (noreply; an Enterprise
@@ -20,9 +22,8 @@ def authorship_of(config: Config, hub: Hub, repository: str, rules: RepositoryRu
     """
     host = urlsplit(hub.page_url(repository)).hostname
     account = Committer(hub.bot_login, f"{hub.bot_id}+{hub.bot_login}@users.noreply.{host}")
-    if rules.commits.sign == "github":
-        return Authorship(account, by_github=True, past=(COMMITTER,))
-    return Authorship(COMMITTER, signing_key(config, rules), past=(account,))
+    by_github = rules.commits.sign == "github"
+    return Authorship(account, signing_key(config, rules), by_github=by_github, past=(PAST_AUTHOR,))
 
 
 def signing_key(config: Config, rules: RepositoryRules) -> SigningKey | None:

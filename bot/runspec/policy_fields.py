@@ -12,7 +12,6 @@ from runner import workspaces
 from runner.guards import builtin as guards
 from runner.run.host_secret import HostSecretSpec
 from runner.run.run_spec import (
-    Committer,
     Guards,
     Limits,
     PathSpec,
@@ -23,7 +22,6 @@ from runner.run.run_spec import (
 )
 
 BYTES_PER_MB = 1_000_000
-COMMITTER = Committer("Cardinal", "cardinal@users.noreply.github.com")
 
 
 def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -> dict[str, Any]:

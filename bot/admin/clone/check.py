@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from bot.admin.clone.commit import ClonedCommit, FolderRemote, borrow
 from bot.admin.clone.own_git import CloneError, git, no_beat
 from bot.render import missing_checks
-from bot.runspec.policy_fields import COMMITTER, from_policy, validation_of
+from bot.runspec.policy_fields import from_policy, validation_of
 from bot.system.clock import WALL
 from bot.system.config import Config
 from ledger.events.bounds import RoundFailed
@@ -35,7 +35,7 @@ from runner.checks.by_path import checks_of
 from runner.git.mirror import Mirror
 from runner.git.object_files import write_ref
 from runner.run.log import RunLog
-from runner.run.run_spec import Authorship, Briefing, HostPaths, RunSpec, ValidationSpec
+from runner.run.run_spec import Authorship, Briefing, Committer, HostPaths, RunSpec, ValidationSpec
 from runner.text.plain import one_line
 
 BRANCH, BASE = "commit", "base"  # the only branches of the copy that is checked
@@ -160,7 +160,7 @@ def _order(cloned: ClonedCommit, config: Config, column: ColumnPolicy, root: Pat
         plan_required=False,
         briefing=Briefing(""),
         places=places_of(root),
-        authorship=Authorship(COMMITTER),
+        authorship=Authorship(Committer("Cardinal", "cardinal@localhost")),  # no commit of it leaves
         validation=_validation(cloned, fast=fast),
         **from_policy(config, column, rules),
     )

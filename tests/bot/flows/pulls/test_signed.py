@@ -31,7 +31,15 @@ def test_what_cardinal_signs_is_verified_and_delivered(cardinal: Cardinal, tmp_p
     head = cardinal.pull_of(item).head_sha
     commit = cardinal.forge.store.repos.git(cardinal.repo).commit(head)
     assert (commit.verification, commit.committer.email) == ("valid", OWNER.email)
+    assert (commit.author.name, commit.author.email) == (cardinal.bot.login, cardinal.bot.email)
     cardinal.assert_nothing_is_stuck()
+
+
+def test_unsigned_commits_are_the_apps_own_and_no_strangers(cardinal: Cardinal) -> None:
+    set_rules(cardinal, RULES % "none")
+    item = worked(cardinal)
+    commit = cardinal.forge.store.repos.git(cardinal.repo).commit(cardinal.pull_of(item).head_sha)
+    assert [commit.author.email, commit.committer.email] == [cardinal.bot.email] * 2
 
 
 def test_what_github_makes_anew_is_verified_has_the_judged_files_and_keeps_its_evidence(
