@@ -1,5 +1,6 @@
 """The reason why a card does or does not move, in one line with the next step."""
 
+from ledger.model.column_names import same_column
 from ledger.states import CardState, RunState
 from rules.card.move_rights import may_move, refusal
 from rules.card.state import rest_of
@@ -88,7 +89,7 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str, quot
 
 def _astray(policy: Policy, snapshot: Snapshot, run: RunSeen) -> str:
     """Say of a card outside of its run's column that its mover may not decide about the run."""
-    elsewhere = (snapshot.column or "").casefold() != run.column.casefold()
+    elsewhere = not same_column(snapshot.column, run.column)
     return f"; {refusal(policy, snapshot)}" if elsewhere and not may_move(policy, snapshot.mover) else ""
 
 

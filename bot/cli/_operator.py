@@ -21,6 +21,7 @@ from ledger.events.board import HaltLifted
 from ledger.events.run import CHECK
 from ledger.ids import CardId
 from ledger.log import event_store
+from ledger.model.column_names import same_column
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
 from ledger.queue.sign_ins import SignIn
@@ -146,7 +147,7 @@ def _give_to_all(
 def board_column(board: BoardRow, wanted: str) -> str:
     """Return the column's name as the board has it. Raises CliError."""
     names = [column.name for column in board.columns]
-    alike = [wanted] if wanted in names else [it for it in names if it.casefold() == wanted.casefold()]
+    alike = [wanted] if wanted in names else [it for it in names if same_column(it, wanted)]
     if len(alike) != 1:
         which = alternatives(alike or names)
         raise CliError(clean(f"{board.address} has no single column {wanted}: say {which}"))

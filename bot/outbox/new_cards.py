@@ -12,6 +12,7 @@ from bot.render.markdown.escape import code
 from bot.render.markdown.marker import mark
 from bot.state.outbox_context import OutboxContext
 from ledger.ids import BoardId, CardId
+from ledger.model.column_names import same_column
 from ledger.queue.outbox import Entry
 from ledger.views import boards, cards, links
 
@@ -53,7 +54,7 @@ def put_on_board(context: OutboxContext, board_id: BoardId, issue_id: str, colum
     policy = context.policy(board_id)
     for option in known.columns:
         takes = policy.column(option.name) and policy.archetype(option.name).TAKES_NEW_CARDS
-        if option.name.casefold() == column.casefold() if column else takes:
+        if same_column(option.name, column) if column else takes:
             projects.move_card(context.hub, board_id, card_id, known.status_field_id, option.option_id)
             break
     return card_id

@@ -6,6 +6,7 @@ from sqlalchemy import Connection
 
 from bot.state import budgets, policies
 from ledger.ids import BoardId
+from ledger.model.column_names import same_column
 from ledger.model.spend_limits import Limit
 from ledger.views import spend
 from rules.runs.forecast import Forecast, Outlook, forecast
@@ -22,10 +23,14 @@ def board_forecast(db: Connection, board_id: BoardId, now: datetime) -> tuple[Fo
     return tuple(
         forecast(
             name,
-            spent.get((Limit.COLUMN, name) if name else (Limit.DAY, ""), 0.0),
+            sum(
+                dollars
+                for (of, place), dollars in spent.items()
+                if of is (Limit.COLUMN if name else Limit.DAY) and same_column(place, name)
+            ),
             limit,
             now,
-            sum(share.usd for share in held if name in ("", share.column)),
+            sum(share.usd for share in held if not name or same_column(name, share.column)),
         )
         for name, limit in limits.items()
         if limit is not None

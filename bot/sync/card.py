@@ -24,6 +24,7 @@ from ledger.events import board as on_board
 from ledger.events.related import Blocker, LinksSeen
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
+from ledger.model.column_names import same_column
 from ledger.queue import change_reports, leases, outbox, refresh_requests
 from ledger.states import CardState
 from ledger.views import boards as known_boards
@@ -392,7 +393,7 @@ def _for_whom(db: Connection, known: cards.CardRow, seen: CardLook, by: Mover) -
 def _own_moves(db: Connection, card_id: CardId, column: str | None) -> list[dict[str, Any]]:
     """Return Cardinal's own moves of the card there just now."""
     moves = _own_acts(db, card_id, "move_card")
-    return [move for move in moves if move.get("column", "").casefold() == (column or "").casefold()]
+    return [move for move in moves if same_column(move.get("column"), column)]
 
 
 def _own_acts(db: Connection, card_id: CardId, act: str) -> list[dict[str, Any]]:

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from ledger.events.board import CardHeldBack, CardMoved
 from ledger.events.run import RunEnded, RunStopAsked
+from ledger.model.column_names import same_column
 from ledger.model.limit_answers import CANCEL, FINISH, Subject, of_rules
 from ledger.states import RUN_HELD, Ending, RunState
 from rules.card.state import derive_state
@@ -18,7 +19,7 @@ MAX_BACK = 5  # moves of Cardinal's own for one run: then something else keeps d
 
 def is_leaving(event: CardMoved, run: RunSeen) -> bool:
     """Return whether somebody, not Cardinal itself, took the card from where its live run belongs."""
-    return not event.by_cardinal and (event.after or "").casefold() != run.column.casefold()
+    return not event.by_cardinal and not same_column(event.after, run.column)
 
 
 def only_waits(run: RunSeen) -> bool:

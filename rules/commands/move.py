@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
+from ledger.model.column_names import same_column
 from rules.card.trigger import time_stamp
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import left_column
@@ -22,8 +23,9 @@ MOVES = True
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer the other columns to whoever may drag the card there."""
-    here = (snapshot.column or "").casefold()
-    columns = tuple((name, plain(name)) for name in policy.board.columns if name.casefold() != here)
+    columns = tuple(
+        (name, plain(name)) for name in policy.board.columns if not same_column(name, snapshot.column)
+    )
     if snapshot.live_run is None and columns:
         name, hint = f"move:{snapshot.column or ''}", "Move the card, as a drag would, to"
         yield CommandOffer(name, "Move", hint, Urgency.CARD, choices=columns)
@@ -31,15 +33,15 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Move it for whoever may drag it; one with a run stays until that is cancelled or has ended."""
-    wanted, here = given.argument.strip(), (snapshot.column or "").casefold()
-    column = next((name for name in policy.board.columns if name.casefold() == wanted.casefold()), "")
+    wanted = given.argument.strip()
+    column = next((name for name in policy.board.columns if same_column(name, wanted)), "")
     if not column:
         names = alternatives(code(name) for name in policy.board.columns)
         return say(snapshot, given, f"Nothing was moved: say {names}, as in `{USAGE}`.")
-    if column.casefold() == here:
+    if same_column(column, snapshot.column):
         return say(snapshot, given, f"The card stands in {code(column)} already.")
     shown = left_column(given.source)
-    if shown is not None and shown.casefold() != here:
+    if shown is not None and not same_column(shown, snapshot.column):
         return say(snapshot, given, f"The card left {code(shown)} meanwhile, so it was not moved.")
     run = snapshot.live_run
     if run is not None:

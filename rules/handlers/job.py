@@ -7,6 +7,7 @@ from ledger.events.budget import BudgetRaised
 from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
 from ledger.events.run import RunQueued
+from ledger.model.column_names import same_column
 from rules.handlers import card_moved
 from rules.intents.outbound import Decision, MoveCard
 from rules.policy.model import Policy
@@ -40,6 +41,6 @@ def _place(snapshot: Snapshot) -> Decision:
     acts: list[SkillsPinned | MoveCard] = []
     if job.skills:
         acts.append(SkillsPinned(snapshot.card_id, job.skills, job.by))
-    if job.column and job.column.casefold() != (snapshot.column or "").casefold():
+    if job.column and not same_column(job.column, snapshot.column):
         acts.append(MoveCard(snapshot.card_id, job.column, f"job:{job.key}", snapshot.column or "", job.by))
     return Decision(tuple(acts), (f"{job.by} asked for this card by a program",))

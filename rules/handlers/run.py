@@ -6,6 +6,7 @@ from ledger.events import findings, related, stage
 from ledger.events import run as runs
 from ledger.events.run import RunRequeued
 from ledger.ids import CardId
+from ledger.model.column_names import column_key, same_column
 from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import Ending, RunState
 from rules.card import overlap
@@ -183,7 +184,7 @@ def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardPropose
     run = _newest(snapshot, event)
     rules = policy.column(run.column) if run else None
     pipelines = rules.pipelines if rules else Pipelines()
-    known = {name.casefold(): name for name in pipelines.columns}
+    known = {column_key(name): name for name in pipelines.columns}
     own = run.column if run and event.start and pipelines.start else ""
     made = CreateCard(
         snapshot.card_id,
@@ -191,7 +192,7 @@ def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardPropose
         *given,
         parents=event.parents,
         after=event.after,
-        column=own or known.get(event.column.casefold(), ""),
+        column=own or known.get(column_key(event.column), ""),
         skills=tuple(skill for skill in event.skills if skill in pipelines.skills),
         agent=event.agent,
     )
@@ -277,7 +278,7 @@ def _onward(
 ) -> Decision:
     if snapshot.held_back:
         return derive_state(policy, snapshot) + release_card(snapshot, now)
-    if (snapshot.column or "").casefold() != run.column.casefold():
+    if not same_column(snapshot.column, run.column):
         return enter_column(
             policy, snapshot, now
         )  # it was let go at once; now that the run has ended, it is served

@@ -4,6 +4,7 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
+from ledger.model.column_names import same_column
 from rules.errors import PolicyError
 from rules.policy.board import BoardLimits, BoardRules
 from rules.policy.column import ColumnPolicy
@@ -39,12 +40,12 @@ class Policy(PolicyModel):
     )
 
     def column(self, name: str | None) -> ColumnPolicy | None:
-        """Return the column's rules, in whatever case its name is; None where there are none."""
+        """Return the column's rules; its name may differ in case, spaces and emoji. None: it has none."""
         if name is None:
             return None
         exact = self.board.columns.get(name)
-        folded = name.casefold()
-        return exact or next((c for key, c in self.board.columns.items() if key.casefold() == folded), None)
+        alike = (column for key, column in self.board.columns.items() if same_column(key, name))
+        return exact or next(alike, None)
 
     def archetype(self, name: str | None) -> Archetype:
         """Return the column's archetype; a column that the policy does not name is like an inbox."""

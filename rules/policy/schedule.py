@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, model_validator
 
+from ledger.model.column_names import column_key
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import located, unknown
 from rules.policy.repository import Name, Names, PolicyModel, TimeZone, setting, whole_number
@@ -128,9 +129,9 @@ def schedule_problems(
     at: Path,
 ) -> Iterator[str]:
     """Yield a sentence for each column that is none, and each repository of another owner than the home's."""
-    names = {name.casefold() for name in columns}
+    names = set(map(column_key, columns))
     for name, schedule in schedules.items():
-        if schedule.column is not None and schedule.column.casefold() not in names:
+        if schedule.column is not None and column_key(schedule.column) not in names:
             yield located(written, (*at, name, "column"), unknown("column", schedule.column, tuple(columns)))
         elsewhere = (
             schedule.repository and owner and schedule.repository.split("/")[0].lower() != owner.lower()

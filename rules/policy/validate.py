@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ledger.model.column_names import column_key
 from rules.policy.board import BoardRules
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import located, sentences, unknown
@@ -37,9 +38,9 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
     folded: dict[str, str] = {}
     for name, column in board.columns.items():
         where = (*at, "columns", name)
-        twin = folded.setdefault(name.casefold(), name)
+        twin = folded.setdefault(column_key(name), name)
         if twin != name:
-            yield located(written, where, f"differs from {code(twin)} only by upper and lower case")
+            yield located(written, where, f"differs from {code(twin)} only by case, spaces or emoji")
         yield from _agent_problems(column, installed.agents, written, where)
         yield from _column_problems(board, column, written, where)
     for name, specialist in board.specialists.items():

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from ledger.model.column_names import same_column
 from ledger.model.spend_limits import Limit
 from rules.policy.board import BoardLimits
 from rules.policy.column import ColumnPolicy
@@ -44,7 +45,7 @@ def _runs(policy: Policy, load: Load) -> Iterator[LimitInUse]:
         yield LimitInUse(CHECKS, "", load.checks, MAX_CHECKS)
     for name, column in policy.board.columns.items():
         if policy.archetype(name).STARTS_RUNS:
-            used = load.by_column.get(name, 0)
+            used = sum(runs for place, runs in load.by_column.items() if same_column(place, name))
             yield LimitInUse(_meaning(ColumnPolicy, "concurrency"), name, used, column.concurrency)
     for name, used in sorted(load.by_repository.items()):
         meaning = _meaning(BoardLimits, "runs_per_repository")
@@ -69,8 +70,9 @@ def _dollars(policy: Policy, load: Load) -> Iterator[LimitInUse]:
 
 
 def _of_dollars(load: Load, limit: Limit, name: str, allowed: float, meaning: str) -> LimitInUse:
-    reserved = sum(share.usd for share in load.reserved if share.of(limit) == name)
-    spent = load.spent.get((limit, name), 0.0)
+    is_it = same_column if limit is Limit.COLUMN else str.__eq__  # the policy may spell a column otherwise
+    reserved = sum(share.usd for share in load.reserved if is_it(share.of(limit), name))
+    spent = sum(usd for (of, place), usd in load.spent.items() if of is limit and is_it(place, name))
     return LimitInUse(meaning, name, spent + reserved, allowed, dollars=True, reserved=reserved)
 
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ledger.model.column_names import same_column
 from ledger.states import Ending
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -54,7 +55,7 @@ def again(policy: Policy, snapshot: Snapshot) -> Chosen:
     labelled, run = _labelled(policy, snapshot), snapshot.run
     if labelled:
         return labelled
-    here = run is not None and (snapshot.column or "").casefold() == run.column.casefold()
+    here = run is not None and same_column(snapshot.column, run.column)
     if run and here and run.ending is not Ending.SUCCEEDED and run.mode_rule in ("command", "repeat"):
         return Chosen(run.mode, "repeat", str(run.run_id))
     return _of_column(policy, snapshot)

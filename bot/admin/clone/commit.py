@@ -15,6 +15,7 @@ from bot.admin.clone.own_git import (
     quarantine,
 )
 from bot.state.policy_names import installed
+from ledger.model.column_names import same_column
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
 from rules.policy.locations import PATH, PROFILES_FOLDER
@@ -123,7 +124,7 @@ def policy_column(cloned: ClonedCommit, name: str) -> tuple[str, ColumnPolicy]:
     """
     columns = cloned.policy.board.columns
     working = [each for each, column in columns.items() if column.archetype == "execution"]
-    chosen = next((each for each in working if not name or each.casefold() == name.casefold()), "")
+    chosen = next((each for each in working if not name or same_column(each, name)), "")
     if not chosen:
         known = ", ".join(working) or "none"
         raise CloneError(f"no column {name!r} has an agent in {cloned.source}; those that have: {known}")

@@ -1,6 +1,6 @@
 """The board of a set-up: found, then made ready with Cardinal's fields, columns and headers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from bot.admin.setup.errors import NoBoardError
@@ -10,6 +10,7 @@ from bot.github.errors import NotFoundError
 from bot.render.board.card_fields import KINDS, FaceField
 from bot.repo_config import policy_file
 from bot.state import policy_names
+from ledger.model.column_names import column_key
 from rules.card.column_actions import consequence
 from rules.errors import PolicyError
 from rules.policy import locations
@@ -18,6 +19,17 @@ from rules.text import plain
 
 Choose = Callable[[Sequence[tuple[int, str]]], int]  # the boards' numbers and titles -> the number of one
 MAX_NAMED = 20
+_OF_TEMPLATES = {
+    column_key(name): kind
+    for kind, names in {
+        "inbox": ("Backlog", "Todo", "To do", "To triage", "New", "Ready", "On hold", "Blocked"),
+        "planning": ("In discussion", "Design"),
+        "execution": ("In progress",),
+        "review": ("In review", "Needs review", "Ready for review"),
+        "terminal": ("Done", "Closed", "Shipped"),
+    }.items()
+    for name in names
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +82,7 @@ def prepare_board(
     for name in fields:
         github_board.create_field(hub, seen.board_id, name, KINDS[FaceField(name)])
     there = [column.name for column in seen.columns]
+    have = set(map(column_key, there))
     wanted = {name: consequence(served) for name in there if (served := policy.column(name)) is not None}
     described = github_board.describe_columns(hub, seen.status_field_id, wanted)
     return PreparedBoard(
@@ -77,10 +90,19 @@ def prepare_board(
         fields=fields,
         columns=made,
         described=described,
-        strange=tuple(name for name in there if name not in names),
-        missing=tuple(name for name in names if name not in there),
+        strange=tuple(name for name in there if policy.column(name) is None),
+        missing=tuple(name for name in names if column_key(name) not in have),
         policy_said=said,
     )
+
+
+def propose_columns(names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the name and the archetype of each column that one of GitHub's templates makes.
+
+    Source: the templates Kanban, Team planning, Feature release, Bug tracker and Iterative development of
+    docs.github.com/issues/planning-and-tracking-with-projects/creating-projects.
+    """
+    yield from ((name, kind) for name in names if (kind := _OF_TEMPLATES.get(column_key(name))))
 
 
 def _policy(hub: Hub, home_repository: str, *, named: bool) -> tuple[Policy, str]:

@@ -353,6 +353,11 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
         yield f"the board has no column {missing}: --columns makes them, or name your own in the policy file"
     if ready.strange:
         yield f"nothing happens in {', '.join(ready.strange)}: the policy does not name them"
+        proposed = ", ".join(
+            f"{name}: {{archetype: {kind}}}" for name, kind in board.propose_columns(ready.strange)
+        )
+        if proposed:
+            yield f"to have them served, put these under `board: columns:` in the policy file: {proposed}"
 
 
 def _end(wishes: Wishes, place: Place, registration: Registration, front: LocalServer) -> None:

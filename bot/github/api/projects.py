@@ -10,6 +10,7 @@ from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RefusedError, StatusMissingError
 from ledger.events.board import BoardSeen, Column, Field
 from ledger.ids import BoardId, CardId
+from ledger.model.column_names import column_key
 
 STATUS = "Status"
 GHOST = "ghost"  # GitHub's own stand-in for an account that was deleted
@@ -251,13 +252,14 @@ def add_columns(hub: Hub, status_field_id: str, names: Sequence[str]) -> tuple[s
     Columns with other names stay, behind them: GitHub drops a column that is not sent.
     """
     node = hub.graphql(project_queries.OPTIONS, {"field": status_field_id}).get("node")
-    there = {option["name"]: option for option in (node or {}).get("options") or ()}
+    there = {column_key(option["name"]): option for option in (node or {}).get("options") or ()}
+    keys = [column_key(name) for name in names]
     wanted = [
-        there.get(name) or {"name": name, "color": COLORS[place % len(COLORS)], "description": ""}
+        there.get(keys[place]) or {"name": name, "color": COLORS[place % len(COLORS)], "description": ""}
         for place, name in enumerate(names)
     ]
-    options = [*wanted, *(option for name, option in there.items() if name not in names)]
-    made = tuple(name for name in names if name not in there)
+    options = [*wanted, *(option for key, option in there.items() if key not in keys)]
+    made = tuple(name for name, key in zip(names, keys, strict=True) if key not in there)
     if made:
         hub.graphql(project_queries.DESCRIBE_COLUMNS, {"field": status_field_id, "options": options})
     return made

@@ -8,6 +8,7 @@ from bot.outbox.targets import read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardMoved
+from ledger.model.column_names import same_column
 from ledger.queue.outbox import Entry
 from ledger.views import boards, cards, runs
 from rules.intents.outbound import MoveCard
@@ -26,12 +27,12 @@ def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> ActRes
         known = boards.get(db, card.board_id)
     gone = known is None or card.archived
     if known is None or gone or (intent.source and card.column != intent.source):
-        if intent.commanded and (gone or (card.column or "").casefold() != intent.column.casefold()):
+        if intent.commanded and (gone or not same_column(card.column, intent.column)):
             where = "it left the board" if gone else f"somebody moved it to {card.column or 'no column'}"
             raise GivenUpError(f"{where} meanwhile, so it did not go to {intent.column}")
         return ActResult()  # a rule's wish, which somebody overtook; or an earlier try was
-    same = (column for column in known.columns if column.name.casefold() == intent.column.casefold())
-    target = next(same, None)  # a policy may spell it in another case
+    same = (column for column in known.columns if same_column(column.name, intent.column))
+    target = next(same, None)  # a policy may spell it otherwise
     if target is None:
         names = ", ".join(column.name for column in known.columns)
         raise GivenUpError(f"the board has no column {intent.column}; it has {names}")

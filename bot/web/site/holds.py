@@ -13,6 +13,7 @@ from bot.system import program
 from bot.web.site.layout import VisibleBoard, when
 from bot.web.site.lists import MAX_WHY, path_of
 from ledger.ids import BoardId, CardId
+from ledger.model.column_names import same_column
 from ledger.queries import run_queue, siblings
 from ledger.queue import hosts
 from ledger.views import cards, halts, stalls, stops
@@ -101,8 +102,7 @@ def stop_lines(
         lines.append(f"Since {when(row.at)}, for {brief(now - row.at)}, {why}.")
     for stop in stops.of_board(db, board.board_id):
         if of_runs_in is not None and not (
-            stop.scope == "board"
-            or (stop.scope == "column" and stop.target.casefold() == of_runs_in.casefold())
+            stop.scope == "board" or (stop.scope == "column" and same_column(stop.target, of_runs_in))
         ):
             continue
         if what := _target(db, board, stop):

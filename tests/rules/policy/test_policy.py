@@ -205,7 +205,8 @@ def test_a_column_that_the_policy_does_not_name_is_like_an_inbox() -> None:
         ("    A: {archetype: execution, on_success: {move: B}}", "unknown column `B`"),
         ("    A: {archetype: execution, on_success: move}", "say stay, or {move: <column>}"),
         ("    A: {archetype: execution, stages: [{name: a, persona: b, next: [c]}]}", "unknown stage `c`"),
-        ("    A: {archetype: inbox}\n    a: {archetype: inbox}", "only by upper and lower case"),
+        ("    A: {archetype: inbox}\n    a: {archetype: inbox}", "only by case, spaces or emoji"),
+        ("    In QA: {archetype: inbox}\n    🚦 InQA: {archetype: inbox}", "only by case, spaces or emoji"),
         (
             "    A: {archetype: inbox}\n  commands: {aprove: write}",
             "unknown command `aprove`: did you mean approve?",

@@ -21,6 +21,7 @@ from bot.github.errors import (
 from bot.github.personal import PersonalHub
 from bot.render.markdown.marker import markers_in
 from ledger.events.board import BoardSeen
+from ledger.model.column_names import same_column
 
 MAX_PAGES = 100  # of 100 issues each, by this person
 _KEY = re.compile(r"try:([0-9a-f]{16}):([^:]{1,100})(?::(\d{1,4}))?")
@@ -47,7 +48,7 @@ class Destination:
 
     def option_of(self, column: str) -> str:
         """Return the id of a column; empty where the board has none of that name."""
-        options = (it.option_id for it in self.board.columns if it.name.casefold() == column.casefold())
+        options = (it.option_id for it in self.board.columns if same_column(it.name, column))
         return next(options, "")
 
 

@@ -21,6 +21,7 @@ from bot.web.site.layout import VisibleBoard
 from ledger.events.job import JobRequested
 from ledger.ids import CardId
 from ledger.log import event_store
+from ledger.model.column_names import column_key
 from ledger.queue import acted_requests
 from ledger.queue.api_tokens import Scope
 from ledger.queue.sign_ins import SignIn
@@ -164,7 +165,7 @@ def _require_fit(call: ApiRequest, board: VisibleBoard, given: JobWish) -> None:
         row = boards.get(db, board.board_id)
         strange = next((name for name in given.parents if not _is_job(db, board, name)), "")
     names = [column.name for column in row.columns] if row else []
-    if given.column and given.column.casefold() not in map(str.casefold, names):
+    if given.column and column_key(given.column) not in map(column_key, names):
         raise _unfit(f"the board has no column {plain(given.column)}, only {alternatives(names)}")
     if is_outside(given.repository, board.owner):
         raise _unfit(f"{plain(given.repository)} is not at {board.owner}, as the board is")

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from bot.cli import main
 from bot.system import env_file
-from forge.store.board import Project
+from forge.store.board import Option, Project
 from forge.store.models import Role, User
 from forge.store.registration import App
 from forge.web.server import Forge
@@ -149,6 +149,11 @@ class Town:
 
     def columns(self) -> dict[str, str]:
         return {one.name: one.description for one in self.board.status.options}
+
+    def make_columns(self, *names: str) -> None:
+        """Give the board these columns in place of its own."""
+        options = [Option("", name, "GRAY", "") for name in names]
+        self.forge.store.projects.update_field(self.board.status, options=options)
 
     def writes(self) -> list[str]:
         """Return the calls so far that change something on the board."""

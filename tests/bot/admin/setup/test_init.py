@@ -97,6 +97,15 @@ def test_the_columns_of_the_policy_are_made_and_those_of_people_stay(town: Town)
     assert "nothing happens in Todo" in said
 
 
+def test_the_columns_of_githubs_kanban_template_are_taken_as_they_are_spelled(town: Town) -> None:
+    town.make_columns("Backlog", "Ready", "🏗 In progress", "In review", "Done")
+    said = finished(town, *HOOK, "--columns")
+    kept = ["Tasks", "Planning", "🏗 In progress", "Review", "QA", "Done", "Backlog", "Ready", "In review"]
+    assert list(town.columns()) == kept
+    assert "An agent" in town.columns()["🏗 In progress"]
+    assert "Ready: {archetype: inbox}, In review: {archetype: review}" in said
+
+
 def test_killed_before_github_answers_the_open_page_still_counts(town: Town) -> None:
     first = town.init(*HOOK)
     back = town.agree(first.page)
