@@ -11,8 +11,8 @@ _EMOJI_STYLE = dict.fromkeys(range(0xFE00, 0xFE10)) | {0x20E3: None}  # variatio
 def column_key(name: str | None) -> str:
     """Return what names of the same column have in common: no case, spaces or emoji; empty for no column.
 
-    GitHub's templates say *In progress* and *🏗 In progress*, a policy *In Progress*. A name of nothing else
-    keeps what it has.
+    GitHub's templates say *In progress* and *🏗 In progress*, a policy *In Progress*. A name of emoji alone
+    is compared as it is.
     """
     folded = unicodedata.normalize("NFKC", (name or "").translate(_EMOJI_STYLE)).casefold()
     kept = "".join(each for each in folded if not unicodedata.category(each).startswith(_IGNORED))
