@@ -9,7 +9,7 @@ _EMOJI_STYLE = dict.fromkeys(range(0xFE00, 0xFE10)) | {0x20E3: None}  # variatio
 
 
 def column_key(name: str | None) -> str:
-    """Return what names of the same column have in common: no case, spaces or emoji; empty for no column.
+    """Return the common form of a column's names, without case, spaces and emoji; empty for no column.
 
     GitHub's templates say *In progress* and *🏗 In progress*, a policy *In Progress*. A name of emoji alone
     is compared as it is.

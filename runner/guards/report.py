@@ -51,4 +51,8 @@ def refusal_text(violations: Iterable[Violation], fork: str) -> str:
 def failure_reason(violations: Sequence[Violation], more: int) -> str:
     """Return why the run failed that did not undo the findings."""
     advice = violations[0].advice if violations else ""
-    return f"the guardrails refuse the change: {list_violations(violations, more)}. What undoes it: {advice}"
+    return (
+        f"the guardrails refuse the change: {list_violations(violations, more)}. What undoes it: {advice}."
+        " A new commit that undoes it is not enough, for every commit is checked: rewrite the commits"
+        " (`git reset --soft`, then commit again)"
+    )

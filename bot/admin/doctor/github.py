@@ -130,6 +130,28 @@ def hook(context: DoctorContext) -> Iterator[CheckResult]:
         yield ok("webhook", f"the webhook leads to {url}")
 
 
+def _step_for(status: int) -> str:
+    """Return the mend of a webhook whose deliveries all end with this HTTP status; 0: no answer came."""
+    match status:
+        case 401:
+            where = f"Webhook secret in {SETTINGS}"
+            return f"make CARDINAL_WEBHOOK_SECRET and the {where} the same, then restart Cardinal"
+        case 404 | 405:
+            return (
+                f"something else answers at the webhook's address: let it lead to Cardinal's {WEBHOOK_PATH}"
+            )
+        case 413:
+            return "let the proxy before Cardinal pass bodies of 25 MB"
+        case status if 300 <= status < 400:
+            return "GitHub follows no redirect: give the App the address that the redirect leads to"
+        case 502 | 503 | 504 | 0:
+            return "let the webhook's address be reached from outside"
+        case status if status >= 500:
+            return "Cardinal fails there: see logs/web.log, or send `cardinal doctor --bundle help.tar.gz`"
+        case _:
+            return "a firewall or a login page before Cardinal refuses GitHub: let deliveries pass there"
+
+
 def deliveries(context: DoctorContext) -> Iterator[CheckResult]:
     """Do GitHub's deliveries arrive?"""
     if not context.config.app_id or not context.config.webhooks:
@@ -142,7 +164,7 @@ def deliveries(context: DoctorContext) -> Iterator[CheckResult]:
     lost = hook_deliveries.list_failed(context.hub, context.now, partial(arrived, context))
     if not came:
         message = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
-        yield fail("deliveries", message, "let the webhook's address be reached from outside")
+        yield fail("deliveries", message, _step_for(int(newest[0].get("status_code") or 0)))
     elif lost and all(delivery.is_hopeless(context.now) for delivery in lost):
         message = f"{len(lost)} were refused time and again, from {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
         step = "nobody asks for them any more: comments since then have to be written again"

@@ -103,7 +103,19 @@ def test_lost_deliveries_are_counted_and_asked_for_again(cardinal: Cardinal) -> 
         one.status_code, one.status, one.delivered_at = 502, "failed to connect", cardinal.clock()
     findings = list(examine(doctor_context(cardinal)))
     (finding,) = (one for one in findings if one.name == "deliveries")
-    assert finding.level is Level.FAIL
+    assert (finding.level, "reached from outside" in finding.next_step) == (Level.FAIL, True)
+    for status, mend_of in (
+        (401, "CARDINAL_WEBHOOK_SECRET"),
+        (404, "something else"),
+        (403, "firewall"),
+        (500, "web.log"),
+    ):
+        for each in lost:
+            each.status_code = status
+        (finding,) = (each for each in examine(doctor_context(cardinal)) if each.name == "deliveries")
+        assert mend_of in finding.next_step
+    for each in lost:
+        each.status_code = 502
     lost[0].status_code = 202
     findings = list(examine(doctor_context(cardinal)))
     (finding,) = (one for one in findings if one.name == "deliveries")

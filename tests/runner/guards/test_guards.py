@@ -123,6 +123,7 @@ def test_what_is_denied_is_given_back_once_and_never_leaves(world: World, name: 
     assert (ended.ending, ended.reason) == (Ending.FAILED, "guardrail"), ended
     assert said in ended.detail
     assert "(rule '" in ended.detail
+    assert "rewrite the commits" in ended.detail
     assert [turn.turn for turn in world.of("TurnStarted")][-1] == "repair-guard-1"
     assert nothing_left(world)
     assert not any(KEY in repr(event) for event in world.of("GuardsJudged") + world.of("RunEnded"))
