@@ -8,13 +8,14 @@ from ledger.events import run as runs
 from ledger.events.board import CardMoved
 from ledger.events.conversation import CommandGiven
 from ledger.events.pull import PullChanged, PullOpened
+from ledger.ids import CardId
 from ledger.states import RunState
 from rules.card.trigger import time_stamp
 from rules.chatops.offers import fitting
 from rules.chatops.parser import of_button, pressed_run
-from rules.intents.outbound import Decision, Intent, Say, WriteCheck
+from rules.intents.outbound import Decision, Say, WriteCheck
 from rules.policy.model import Policy
-from rules.snapshot import Snapshot
+from rules.snapshot import PullSeen, Snapshot
 
 MAX = 3  # docs.github.com/rest/checks/runs (actions), like the lengths
 LABEL, IDENTIFIER, DESCRIPTION = 20, 20, 40
@@ -46,7 +47,6 @@ CHANGING = (
     runs.RunParked,
     runs.RunRequeued,
     runs.RunStopAsked,
-    runs.RunEnded,
 )
 EXPLAIN = Button("Explain", "explain", "Say why the card does or does not move")
 
@@ -62,14 +62,21 @@ def of_check(policy: Policy, snapshot: Snapshot) -> tuple[Button, ...]:
 
 
 def check(snapshot: Snapshot) -> Decision:
-    """Write the check of the pull request's commit anew, where there is an open one."""
-    pull = snapshot.open_pull
-    written: tuple[Intent, ...] = (WriteCheck(snapshot.card_id, pull.head),) if pull and pull.head else ()
-    return Decision(written)
+    """Update the check on the head of the card's open pull request."""
+    return _check(snapshot.card_id, snapshot.open_pull)
+
+
+def _check(card_id: CardId, pull: PullSeen | None) -> Decision:
+    return Decision((WriteCheck(card_id, pull.head),) if pull and pull.head else ())
 
 
 def rewrite_check(snapshot: Snapshot, event: Event) -> Decision:
-    """Write the check anew after events that may change its result or its buttons."""
+    """Update the check after events that may change its result or its buttons.
+
+    The end of a run updates it also where people closed or merged the pull request meanwhile.
+    """
+    if isinstance(event, runs.RunEnded):
+        return _check(snapshot.card_id, snapshot.pull)
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     return check(snapshot) if waits or isinstance(event, CHANGING) else Decision()
 

@@ -1,6 +1,7 @@
 """Merges the pull request, guarded by its head, at once or as soon as GitHub allows it."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 from sqlalchemy import Connection
 
@@ -10,7 +11,8 @@ from bot.github.api.checks import Light
 from bot.github.client import Hub
 from bot.github.errors import ConflictError, RefusedError
 from bot.outbox import gate_check
-from bot.outbox.contract import Act, ActResult, GivenUpError
+from bot.outbox.contract import Act, ActResult, GivenUpError, TooSoonError
+from bot.outbox.handlers.write_check import ACT as CHECK
 from bot.outbox.targets import Talk, pull_of, read_row
 from bot.render.markdown.escape import code
 from bot.render.pull.body import title_of
@@ -21,17 +23,19 @@ from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import MergeAwaited, MergeOutdated, PullChanged
 from ledger.queries import siblings
+from ledger.queue import outbox
 from ledger.queue.outbox import Entry
 from ledger.views import cards, checks
 from rules.card.column_actions import has_action
 from rules.card.move_rights import may_move
-from rules.intents.outbound import MergePull
+from rules.intents.outbound import MergePull, WriteCheck
 from rules.runs.branch_rules import SIGN, BranchRule, environments, of_merge
 from rules.runs.gate import unmergeable
 from rules.snapshot import NOBODY
 
 # One attempt to merge one head; coalesced, because a refused merge is requested again when the card
 # comes back.
+CHECK_WAIT = timedelta(seconds=1)
 ACT = Act("merge:{card_id}:{head}:{about}", ordered=True, coalesce=True)
 
 
@@ -55,6 +59,10 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     if because:
         raise GivenUpError(f"#{pull.number} could not be merged: {because}, then /cardinal retry")
     gate_check.demand_same(context, card, intent.head)
+    with context.reading() as db:
+        unwritten = outbox.get(db, CHECK.key(WriteCheck(intent.card_id, intent.head)))
+    if unwritten is not None:  # GitHub may require it, and still see the one that the last check began
+        raise TooSoonError(context.clock() + CHECK_WAIT, "the gate's result is written on the commit first")
     if intent.fresh and (behind := _behind(context, intent, card, pull)):
         return behind
     commit, how, awaits = _attempt(context.hub, card, pull, intent)

@@ -16,13 +16,16 @@ ACT = Act("check:{card_id}:{head}", priority=2, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> ActResult:
-    """Write the check from the ledger's current state; an outdated commit keeps its own."""
+    """Write the check from the state of the ledger, also after the merge; an outdated commit keeps its own.
+
+    A check that was begun on a commit ends there: GitHub shows an open one as *in progress* for ever.
+    """
     with context.reading() as db:
         card = read_row(db, intent.card_id)
         snapshot = snapshots.of_card(db, intent.card_id)
         seen = gate_check.seen_of(db, card, intent.head, context.config.public_url)
     pull = pull_of(card)
-    if pull is None or snapshot is None or (card.pull_state, card.pull_head) != ("open", intent.head):
+    if pull is None or snapshot is None or card.pull_head != intent.head:
         last = last_of(context, entry.key)
         return ActResult(last.remote_id, last.digest) if last else ActResult()
     says = gate.write(seen, check_buttons.of_check(context.policy(card.board_id), snapshot))

@@ -1,5 +1,7 @@
 """A merge: other finished branches of the repository are rebased and checked, without an agent."""
 
+import pytest
+
 from forge.store.board import Item
 from ledger.events.branch import BranchRebased
 from ledger.events.run import RunQueued, SessionStarted, ValidationEnded
@@ -78,7 +80,13 @@ def test_a_conflict_leaves_the_branch_and_the_card_says_what_to_do(cardinal: Car
     assert any("cannot be rebased" in comment.body for comment in pull.issue.comments)
 
 
-def test_the_merge_lane_lets_one_in_at_a_time_and_checks_each_on_the_last(cardinal: Cardinal) -> None:
+@pytest.mark.parametrize("required", [(), ("cardinal/gate",)], ids=["no check", "its own gate"])
+def test_the_merge_lane_lets_one_in_at_a_time_and_checks_each_on_the_last(
+    cardinal: Cardinal, required: tuple[str, ...]
+) -> None:
+    """Where GitHub requires a check, it is the gate's: the lane itself turns it to *in progress*."""
+    if required:
+        cardinal.repo.required_checks["main"] = list(required)
     cardinal.set_policy(POLICY.replace("method: squash", "method: squash, lane: true"))
     cardinal.catch_up()
     items = [delivered(cardinal, name, {f"{name}.txt": b"x\n"}) for name in ("one", "two", "three")]
@@ -102,4 +110,5 @@ def test_the_merge_lane_lets_one_in_at_a_time_and_checks_each_on_the_last(cardin
     assert [head for head, _ in checked] == [pull.head_sha for pull in pulls]
     assert len({base for _, base in checked}) == 3
     assert len([call for call in cardinal.calls("/merge") if call.startswith("PUT")]) == 3
+    assert [checks_on(cardinal, pull.head_sha).conclusion for pull in pulls] == ["success"] * 3
     cardinal.assert_nothing_is_stuck()
