@@ -92,13 +92,18 @@ def lane_repositories(db: Connection, board_id: BoardId) -> tuple[str, ...]:
     return tuple(db.scalars(mine))
 
 
-def is_checked_on(db: Connection, card_id: CardId, head: str, base: str) -> bool:
-    """Tell whether a run put the card's commit on that base and its checks passed there, or are waived."""
+def is_checked_on(db: Connection, card_id: CardId, head: str, base: str, *, rebased: bool) -> bool:
+    """Whether the checks of the card's commit passed, or were waived, while the base branch was at `base`.
+
+    `rebased`: only a run counts that put the commit on that base. Of another run, the commit may begin at an
+    older one.
+    """
     judged = signed_commits.judged_as(db, head)
     for table in (checks.tiers, checks.waivers):
         here = runs.c.run_id == table.c.run_id, table.c.base == base, table.c.head.in_((head, judged))
         passed = (checks.tiers.c.clean, checks.tiers.c.passed) if table is checks.tiers else ()
-        query = select(runs.c.run_id).where(runs.c.card_id == card_id, runs.c.rebases, *here, *passed)
+        put_there = (runs.c.rebases,) if rebased else ()
+        query = select(runs.c.run_id).where(runs.c.card_id == card_id, *put_there, *here, *passed)
         if db.execute(query.limit(1)).first() is not None:
             return True
     return False

@@ -39,6 +39,17 @@ def base(hub: Hub, repository: str) -> tuple[str, str]:
     return (ref["name"], ref["target"]["oid"]) if ref else (default_branch(hub, repository), "")
 
 
+def is_on(hub: Hub, repository: str, base: str, head: str) -> bool:
+    """Whether the commit `head` has the commit `base` among its ancestors.
+
+    The second page is asked for, which has no files. Source: docs.github.com/rest/commits/commits
+    (compare two commits).
+    """
+    path = f"{repository_path(repository)}/compare/{base}...{head}"
+    body = hub.rest("GET", path, params={"page": 2, "per_page": 1}).body
+    return int(body["behind_by"]) == 0
+
+
 def look_up(hub: Hub, repository: str) -> tuple[str, bool]:
     """Return its current name, and whether it is archived and so read-only.
 

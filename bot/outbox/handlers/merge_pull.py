@@ -102,8 +102,12 @@ def _behind(context: OutboxContext, intent: MergePull, card: cards.CardRow, pull
     """
     _, base = repositories.base(context.hub, pull.repository)
     with context.reading() as db:
-        if base and siblings.is_checked_on(db, intent.card_id, intent.head, base):
-            return None
+        rebased, checked = (
+            base and siblings.is_checked_on(db, intent.card_id, intent.head, base, rebased=only)
+            for only in (True, False)
+        )
+    if rebased or (checked and repositories.is_on(context.hub, pull.repository, base, intent.head)):
+        return None
     if merge_queue.read(context.hub, card.pull_node_id).has_queue:
         return None
     outdated = MergeOutdated(intent.card_id, pull.number, intent.head, base)

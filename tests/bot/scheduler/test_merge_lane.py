@@ -102,7 +102,7 @@ class Game:
                 return False
             db.execute(outbox.delete().where(outbox.c.entry_id == entry_id))
             intent = TypeAdapter(MergePull).validate_json(payload)
-            fresh = siblings.is_checked_on(db, intent.card_id, intent.head, self.base)
+            fresh = siblings.is_checked_on(db, intent.card_id, intent.head, self.base, rebased=True)
         row = self.card(intent.card_id)
         if row.pull_state != "open" or row.column != "Done" or row.pull_head != intent.head:
             return True

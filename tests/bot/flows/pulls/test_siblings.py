@@ -8,6 +8,7 @@ from ledger.events.run import RunQueued, SessionStarted, ValidationEnded
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_gate import checks_on, push
 from tests.bot.flows.pulls.test_review import review
+from tests.bot.flows.runs.test_validation import worked
 from tests.bot.flows.settings import POLICY
 
 
@@ -111,4 +112,26 @@ def test_the_merge_lane_lets_one_in_at_a_time_and_checks_each_on_the_last(
     assert len({base for _, base in checked}) == 3
     assert len([call for call in cardinal.calls("/merge") if call.startswith("PUT")]) == 3
     assert [checks_on(cardinal, pull.head_sha).conclusion for pull in pulls] == ["success"] * 3
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_what_was_checked_on_the_newest_base_is_merged_by_the_lane_without_another_check(
+    cardinal: Cardinal,
+) -> None:
+    cardinal.set_policy(POLICY.replace("method: squash", "method: squash, lane: true"))
+    item = worked(cardinal)
+    older = delivered(cardinal, "older", {"older.txt": b"x\n"})
+    for each in (item, older):
+        cardinal.drag(each, "Review")
+        cardinal.catch_up()
+        review(cardinal, cardinal.pull_of(each), "APPROVE")
+    cardinal.catch_up()
+    cardinal.drag(item, "Done")
+    cardinal.catch_up(work=True)
+    assert cardinal.pull_of(item).merged_at is not None
+    assert not any(run.card_id == item.node_id and run.rebases for run in cardinal.events(RunQueued))
+    cardinal.drag(older, "Done")  # its gate saw a base of its own, that is not under it any more
+    cardinal.catch_up(work=True)
+    assert cardinal.pull_of(older).merged_at is not None
+    assert any(run.card_id == older.node_id and run.rebases for run in cardinal.events(RunQueued))
     cardinal.assert_nothing_is_stuck()
