@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 PATH = "/app/hook/deliveries"
 PAGE = 100
 MAX_PAGES = 30  # of one sweep; the sweep of the board makes up for older ones
-NEXT = re.compile(r'[?&]cursor=([^&>]+)[^>]*>;\s*rel="next"')
+NEXT = re.compile(r'[?&]cursor=([^&>]++)[^>]*+>;\s*rel="next"')
 OK = range(200, 400)
 RETENTION = timedelta(days=3)  # docs.github.com/webhooks/using-webhooks/handling-failed-webhook-deliveries
 RECENT = timedelta(minutes=10)  # far longer than the time between two sweeps

@@ -18,7 +18,7 @@ _USER = re.compile(r"(?<=://)[^\s/?#\"'<>`\\]+(?=@)")  # to the last @, as addre
 _QUERY = re.compile(r"(?<=[?&;#])([A-Za-z0-9_.%\[\]~-]{1,60}=)[^\s&;#\"'<>`\\]+")
 _HEADER = re.compile(
     r"(?i)\b((?:proxy-)?authorization|(?:set-)?cookie|x-[a-z0-9-]{0,40}(?:key|token|secret|signature)[a-z0-9-]{0,40})"
-    r"(\\?[\"']?\s*[:=]\s*(?:\\?(?P<quote>[\"']))?)(?(quote)[^\r\n\"'\\]+|[^\r\n]+)"
+    r"(\\?[\"']?\s*+[:=]\s*+(?:\\?(?P<quote>[\"']))?)(?(quote)[^\r\n\"'\\]+|[^\r\n]+)"
 )
 _NAME = (
     r"(?i)((?:(?:secret|passw(?:or)?d|passphrase|credential|(?:api|private|access|signing)[_-]?key)[a-z0-9_-]{0,40}"

@@ -13,10 +13,12 @@ from rules.text import alternatives, code, near, plain
 WORKFLOWS = "workflows"  # what `/cardinal allow` calls the files of CI
 MAX_ARGUMENT = 8000  # characters; a longer text is cut, an agent could not use it anyway
 # At most three spaces: four make a code block in Markdown, and `>` or a backtick never begins a command.
-_FIRST_LINE = re.compile(r"\n* {0,3}/cardinal(?:[ \t]+(?P<rest>[^\n]*))?(?=\n|\Z)", re.IGNORECASE | re.ASCII)
+_FIRST_LINE = re.compile(
+    r"\n* {0,3}/cardinal(?:[ \t]++(?P<rest>[^\n]*+))?(?=\n|\Z)", re.IGNORECASE | re.ASCII
+)
 _MENTION = re.compile(
-    r"\n* {0,3}@(?P<slug>[A-Za-z0-9-]{1,100})(?:\[bot\])?[ \t]+(?P<word>fix|investigate)"
-    r"(?:[ \t]+(?P<rest>[^\n]*))?(?=\n|\Z)",
+    r"\n* {0,3}@(?P<slug>[A-Za-z0-9-]{1,100})(?:\[bot\])?[ \t]++(?P<word>fix|investigate)"
+    r"(?:[ \t]++(?P<rest>[^\n]*+))?(?=\n|\Z)",
     re.IGNORECASE | re.ASCII,
 )
 BOXES = ("cancel", "finish", "pause", "resume", "retry")

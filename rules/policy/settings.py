@@ -16,7 +16,7 @@ MAX_CHANGED_TEXT = 160  # of one that differs
 MAX_CHANGED = 100  # with their names
 ALL = 99
 _COLUMNS = "board.columns."
-_LINK = re.compile(r"\[([^]]*)\]\([^)]*\)")
+_LINK = re.compile(r"\[([^][]*+)\]\([^)]*\)")
 
 
 @dataclass(frozen=True, slots=True)

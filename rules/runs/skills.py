@@ -13,7 +13,7 @@ MAX_LOADED = 8
 ALL_BYTES = 48_000
 MAX_NAMED = 12  # in one line of a description, or one command
 MAX_CONSIDERED = 100
-_LINE = re.compile(r"^[ \t]{0,3}skills[ \t]*:[ \t]*(?P<names>.+)$", re.IGNORECASE)
+_LINE = re.compile(r"^[ \t]{0,3}skills[ \t]*+:[ \t]*+(?P<names>.+)$", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]{0,3}(?:```|~~~)")
 
 

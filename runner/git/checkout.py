@@ -16,7 +16,7 @@ from runner.workspaces.contract import Workspace
 
 # The usual names of lock files and manifests, at any depth.
 _NAMES_DEPENDENCIES = re.compile(
-    r"(?:^|[ /])(?:[^/ ]*\.lock|[^/ ]*-lock\.(?:json|yaml)|[^/]*requirements[^/]*\.txt|constraints[^/]*\.txt"
+    r"(?:^|[ /])(?:[^/ ]*\.lock|[^/ ]*-lock\.(?:json|yaml)|[^/ ]*requirements[^/]*\.txt|constraints[^/]*\.txt"
     r"|pyproject\.toml|setup\.(?:py|cfg)|package\.json|npm-shrinkwrap\.json|go\.(?:mod|sum)|Cargo\.toml|Gemfile"
     r"|pom\.xml|build\.gradle(?:\.kts)?|composer\.json|mix\.exs)$"
 )

@@ -10,11 +10,12 @@ from runner.run.run_spec import Committer
 
 # The begin of each file in a patch: git puts a sign before each line of a file, never a letter.
 PATCHED_FILE = re.compile(r"^diff --git ", re.MULTILINE)
-_SIGNED = re.compile(r"(?P<who>.*?) (?P<when>\d{1,18} [+-]\d{4})", re.DOTALL)
+_WHEN = re.compile(r"\d{1,18} [+-]\d{4}", re.ASCII)
 _NEVER = "0 +0000"
+_SIGNED_CHARS = 1_000  # of a name with its address: nobody has longer ones
 _MESSAGE_CHARS = 50_000
 _OURS = re.compile(r"^cardinal-(?:run|card):[^\n]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
-_TRAILERS = re.compile(r"(?:[A-Za-z0-9-]+: [^\n]*\n?)+\Z")
+_TRAILERS = re.compile(r"(?:[A-Za-z0-9-]++: [^\n]*+(?:\n|\Z))++\Z")
 _QUOTED = re.compile(r"\\([0-7]{3}|.)")
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
 
@@ -111,5 +112,9 @@ def unquoted(path: str) -> str:
 
 
 def _signed(text: str) -> tuple[str, str]:
-    match = _SIGNED.fullmatch(text)
-    return (match["who"], match["when"]) if match else (text, _NEVER)
+    """Return `Name <address>`, cut to what people have, and the time of a header."""
+    who, *when = text.rsplit(" ", 2)
+    written = " ".join(when)
+    if not _WHEN.fullmatch(written):
+        return text[:_SIGNED_CHARS], _NEVER
+    return who[:_SIGNED_CHARS], written

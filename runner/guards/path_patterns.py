@@ -3,10 +3,12 @@
 import re
 import unicodedata
 from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
 
 _ABOVE = (".github", ".github/workflows")  # a link in their place brings workflows of somebody else's
 _TOKENS = re.compile(r"\*\*/|\*\*|\*|\?|[^*?]+")
-_MEANS = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+_WILD = {"**/": ("[**/", "**/]"), "**": ("**",), "*": ("*",), "?": ("?",)}
 # Letters of other alphabets that look like these. Source: unicode.org/Public/security, confusables.txt, those
 # that people draw alike in lower case; NFKC does not fold them.
 _ALIKE = {
@@ -16,7 +18,7 @@ _ALIKE = {
     "y": "уγүʏ", "z": "ᴢ", ".": "․۔᛭", "/": "∕⁄⧸╱", "_": "ߺ", "-": "‐‑‒–⁃−➖", "0": "ⵔ", "3": "з", "6": "б",
 }  # fmt: skip
 _FOLD = {ord(alike): plain for plain, likes in _ALIKE.items() for alike in likes}
-_TRAILING = re.compile(r"[. ]+(?=/|$)")  # Windows drops them from the end of a name
+_TRAILING = re.compile(r"(?<![. ])[. ]++(?=/|$)")  # Windows drops them from the end of a name
 
 
 def fold_case(text: str) -> str:
@@ -42,16 +44,14 @@ def protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str,
     """
     rules = [(pattern, _compiled(pattern, forgiving=True)) for pattern in patterns if pattern.strip(" /")]
     seen = ((path, fold_case(path)) for path in paths)
-    matches = (
-        (path, next((rule for rule, shape in rules if _fits(shape, plain)), "")) for path, plain in seen
-    )
+    matches = ((path, next((rule for rule, glob in rules if _fits(glob, plain)), "")) for path, plain in seen)
     return tuple((path, rule) for path, rule in matches if rule)
 
 
 def outside(paths: Iterable[str], patterns: Iterable[str]) -> tuple[str, ...]:
     """Return the paths that no pattern allows; these match exactly, since permission is never guessed."""
     rules = [_compiled(pattern, forgiving=False) for pattern in patterns if pattern.strip(" /")]
-    return tuple(path for path in paths if not any(shape.fullmatch(path) for shape in rules))
+    return tuple(path for path in paths if not any(glob.fits(path) for glob in rules))
 
 
 def is_workflow(path: str) -> bool:
@@ -60,22 +60,83 @@ def is_workflow(path: str) -> bool:
     return plain.startswith(".github/workflows/") or plain.rstrip("/") in _ABOVE
 
 
-def _fits(shape: re.Pattern[str], plain: str) -> bool:
-    return bool(shape.fullmatch(plain) or shape.fullmatch(_TRAILING.sub("", plain)))
+def _fits(glob: "PathGlob", plain: str) -> bool:
+    return glob.fits(plain) or glob.fits(_TRAILING.sub("", plain))
 
 
-def _compiled(pattern: str, *, forgiving: bool) -> re.Pattern[str]:
+@dataclass(frozen=True, slots=True)
+class PathGlob:
+    """A pattern that is matched without going back: its time grows with the path, whatever its stars are.
+
+    `steps` are single characters, `?`, `*`, `**`, and for `**/` the two steps `[**/` and `**/]`. `hint` is a
+    text in every path that fits. A path also fits that is one of `above`, or lies below one that fits.
+    """
+
+    steps: tuple[tuple[bool, str], ...]  # whether it is a wildcard, and which
+    hint: str
+    above: frozenset[str]
+
+    def fits(self, path: str) -> bool:
+        """Whether the pattern fits the whole path, or a folder above it."""
+        if path in self.above:
+            return True
+        if self.hint not in path:
+            return False
+        end, now = len(self.steps), self._reached({0})
+        for char in path:
+            if end in now and char == "/":
+                return True
+            now = self._reached(self._taken(now, char))
+            if not now:
+                return False
+        return end in now
+
+    def _taken(self, now: set[int], char: str) -> set[int]:
+        after = set()
+        for at in now:
+            if at == len(self.steps):
+                continue
+            is_wild, step = self.steps[at]
+            if not is_wild:
+                after |= {at + 1} if char == step else set()
+            elif step == "?" and char != "/":
+                after.add(at + 1)
+            elif step in ("**", "**/]") or (step == "*" and char != "/"):
+                after.add(at)
+                after |= {at + 1} if step == "**/]" and char == "/" else set()
+        return after
+
+    def _reached(self, now: set[int]) -> set[int]:
+        """Return the positions and those that they lead to without a character."""
+        waiting = list(now)
+        while waiting:
+            at = waiting.pop()
+            is_wild, step = self.steps[at] if at < len(self.steps) else (False, "")
+            to = {"*": (1,), "**": (1,), "[**/": (1, 2)}.get(step, ()) if is_wild else ()
+            fresh = {at + ahead for ahead in to} - now
+            now |= fresh
+            waiting += fresh
+        return now
+
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str, *, forgiving: bool) -> PathGlob:
     plain = pattern.strip()
     anchored = plain.strip("/")
     if "/" not in plain.rstrip("/"):
         anchored = f"**/{anchored}"
     inside = anchored.removesuffix("/**")
-    spelled = fold_case if forgiving else str
-    tokens = _TOKENS.findall(inside)
-    shape = "".join(_MEANS.get(token, re.escape(spelled(token))) for token in tokens)
+    steps: list[tuple[bool, str]] = []
+    literals = [""]
+    for token in _TOKENS.findall(inside):
+        if token in _WILD:
+            steps += ((True, step) for step in _WILD[token])
+        else:
+            literals.append(fold_case(token) if forgiving else token)
+            steps += ((False, char) for char in literals[-1])
     # A link or a submodule in the place of a folder above would bring a folder of somebody else's there.
-    above = [re.escape(fold_case(folder)) for folder in _folders_above(inside)] if forgiving else []
-    return re.compile("|".join((f"{shape}(?:/.*)?", *above)), re.DOTALL)
+    above = map(fold_case, _folders_above(inside)) if forgiving else ()
+    return PathGlob(tuple(steps), max(literals, key=len), frozenset(above))
 
 
 def _folders_above(pattern: str) -> list[str]:

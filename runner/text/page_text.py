@@ -213,7 +213,7 @@ class PageText(HTMLParser):
         text = "".join(self._buffer).strip()
         self._buffer.clear()
         self._spans = [(tag, 0, address) for tag, _, address in self._spans]
-        text = re.sub(r"[ \t\f\v]*\n\s*", "\n", text)
+        text = re.sub(r"(?:(?<![ \t\f\v])[ \t\f\v]++)?\n\s*+", "\n", text)
         if "$" in text:
             text = _FORMULA.sub(
                 lambda match: FORMULA if "\\" in match[0] or "%" in match[0] else match[0], text

@@ -45,7 +45,8 @@ _REOPENED = re.compile(
     r"<(b|big|code|em|font|i|nobr|s|small|strike|strong|tt|u)(?:(?=[\s/])|>)", re.IGNORECASE
 )
 _MAX_REOPENED = 150_000
-_NESTED = re.compile(r"<(/?)(?:blockquote|ul|ol)\b[^>]*>")
+# An opening counts even where it never ends: a `<` in one of its attributes hides nothing.
+_NESTED = re.compile(r"<(?:/(?:blockquote|ul|ol)\b[^<>]*+(>)|(?:blockquote|ul|ol)\b)")
 _COMMENT = re.compile(r"<!--[\s\S]*?(?:-->|\Z)")
 # Markup of a page: tags, attributes of marked contents, and attributes of blocks.
 _MARKUP = re.compile(

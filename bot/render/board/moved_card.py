@@ -8,7 +8,7 @@ from typing import Protocol
 from bot.render.markdown.escape import COMMENT_LIMIT, cut, line, tame
 
 TITLE_LIMIT = 250
-_HIDDEN = re.compile(r"<!--.*?-->|</?(?:details|summary)>", re.DOTALL)
+_HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|</?(?:details|summary)>", re.DOTALL)
 _APART = "\u200b"
 # A mention, as an entity, too, and a reference: the numbers are those of another repository.
 _REACHES = re.compile(r"@(?=[A-Za-z0-9])|&(?=#?\w{1,32};)|#(?=\d)|\bGH-(?=\d)", re.IGNORECASE)

@@ -24,7 +24,9 @@ _KINDS = {
 # The most telling input of each tool; for others the first text.
 _TELLING = ("command", "file_path", "notebook_path", "pattern", "description", "query", "url")
 # What the program puts around a provider's words, of no use to somebody who reads them on a card.
-_AROUND = re.compile(r"API Error: (?:\d{3} )?|\s*If it persists, check your inference gateway .*$", re.DOTALL)
+_AROUND = re.compile(
+    r"API Error: (?:\d{3} )?|(?:(?<!\s)\s++)?If it persists, check your inference gateway .*$", re.DOTALL
+)
 _TEXT_BYTES = 32_000
 _NAME_BYTES = 100
 _TODOS = 100

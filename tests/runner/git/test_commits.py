@@ -2,7 +2,8 @@
 
 import time
 
-from runner.git.commits import Commit, lead_to, parse_commit
+from runner.git.commits import Commit, lead_to, own_commit, parse_commit
+from runner.run.run_spec import Committer
 
 
 def test_parents_stand_before_the_author_and_nowhere_else() -> None:
@@ -23,3 +24,20 @@ def test_a_commit_that_names_a_parent_very_often_is_no_work() -> None:
     began = time.process_time()
     assert not lead_to(known, "d", "a")
     assert time.process_time() - began < 5
+
+
+def test_no_message_of_a_commit_takes_long_to_read() -> None:
+    committer = Committer("C", "c@d")
+    for line in ("a: a: ", "a: b\n", "-: -: \t", "a-"):
+        commit = Commit("c", "t", (), "", "", "", "", f"Title\n\n{line * 10_000}\n!")
+        began = time.process_time()
+        own_commit(commit, committer, "r", "o/r#1", "1 +0000")
+        assert time.process_time() - began < 5
+
+
+def test_trailers_of_a_message_stay_together() -> None:
+    committer = Committer("C", "c@d")
+    said = {"Title\n\nSigned-off-by: a: b\nFixes: 1": "\n", "Title\n\nplain words": "\n\n", "Title": "\n\n"}
+    for message, between in said.items():
+        own = own_commit(Commit("c", "t", (), "", "", "", "", message), committer, "r", "o/r#1", "1 +0000")
+        assert own.message.startswith(f"{message}{between}Cardinal-Run: r")
