@@ -173,7 +173,10 @@ def _judge_summary(own: Summary, known: Expected, command: str) -> Verdict | Non
     if not name and known.unknown:
         name = next((runner.name for runner in summary.named_runners(command)), "")
     if name and not own.runner:
-        why = f"{name} ended with exit code 0 but printed no summary: something ended it early, or ran in its place."
+        why = (
+            f"{name} ended with exit code 0 but printed no summary: something ended it early, or ran in its"
+            " place."
+        )
         return Verdict(Heard.ABSENT, why, believed=False)
     if own.failed:
         why = f"{own.runner} ended with exit code 0, but its own summary says that {own.failed} failed."

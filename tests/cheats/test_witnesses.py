@@ -4,11 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from ledger.model.limit_answers import PUBLISH_PROTECTED
+from ledger.model.witness_text import witness_text
 from ledger.states import Ending
-from runner.run.run_spec import Guards
-from tests.cheats.shop import BREAK, COMMIT, FINISH, PLAN, nothing_left, run
+from runner.run.run_spec import Guards, RunSpec
+from tests.cheats.shop import BREAK, COMMIT, FINISH, PLAN, delivered, nothing_left, run
 from tests.runner.world import World, checks
 
+NO_GUARDS = Guards({})
 PYTEST = "PYTHONPATH=lib python3 -m pytest -q tests"
 UNITTEST = "python3 -m unittest discover -q"
 SCRIPT = "sh scripts/check"
@@ -25,6 +28,15 @@ FORGED = (
     "atexit.register(end)\n"
 )
 RAN = FORGED.replace("2 passed in 0.01s", "Ran 2 tests in 0.001s\\n\\nOK")
+QUIET = """\
+import os
+for number in range(1, 30):
+    try:
+        os.write(number, b"2 passed in 0.01s\\n")
+    except OSError:
+        pass
+os._exit(0)
+"""
 FUNCTIONS = """\
 from cart import total
 
@@ -60,7 +72,7 @@ CHEATS = {
     "pytest: it ends while tests are collected": (PYTEST, append("cart.py", "import os\nos._exit(0)\n")),
     "pytest: a forged summary": (PYTEST, append("cart.py", FORGED)),
     "pytest: a forged summary and none of its own": (
-        PYTEST, append("cart.py", FORGED.split("def")[0] + "os.write(1, b'2 passed in 0.01s\\n')\nos._exit(0)\n"),
+        PYTEST, append("cart.py", QUIET),
     ),
     "pytest: the session's exit code": (
         PYTEST,
@@ -101,11 +113,6 @@ CHEATS = {
         append("web/cart.js", 'require("node:test").test = require("node:test").it = () => {};\n'),
         run("sed -i '1{h;d};3{G}' web/cart.test.js"),  # the module is loaded before the runner
     ),
-    "node: an exit code that is always 0": (
-        NODE,
-        append("web/cart.js", 'Object.defineProperty(process, "exitCode", { set() {}, get: () => 0 });\n'
-               'process.on("exit", () => process.reallyExit(0));\nconsole.log = () => {};\n'),
-    ),
 }  # fmt: skip
 WEB = {
     "web/cart.js": "exports.total = (prices) => prices.reduce((a, b) => a + b, 0);\n",
@@ -133,10 +140,12 @@ def repository(command: str) -> dict[str, str]:
     return {f"lib/{file.relative_to(site)}": file.read_text() for file in few}
 
 
-def go(world: World, command: str, *work: object) -> None:
-    """Let an agent do this, checked by that command and no guard."""
+def go(world: World, command: str, *work: object, guards: Guards = NO_GUARDS) -> RunSpec:
+    """Let an agent do this, checked by that command and no guard, and return its order."""
     world.scenario(plan=[PLAN], work=[*work, COMMIT, FINISH], repair=[COMMIT])
-    world.run(world.order(guards=Guards({}), validation=checks(full=[command])))
+    order = world.order(guards=guards, validation=checks(full=[command]))
+    world.run(order)
+    return order
 
 
 @pytest.mark.parametrize("how", CHEATS)
@@ -145,14 +154,14 @@ def test_what_takes_the_runners_place_is_not_believed(world: World, how: str) ->
     world.commit(repository(command))
     broken = BREAK_WEB if command == NODE else BREAK
     go(world, command, broken, *tricks)
-    assert nothing_left(world), world.ended()
-    assert not any(ended.passed for ended in world.of("ValidationEnded"))
-    said = [one for one in world.of("CheckWitnessed") if not one.believed]
-    print(
-        how,
-        [(one.runner, one.canary, one.why) for one in said],
-        [c.exit_code for c in world.of("CommandChecked")],
+    assert nothing_left(world)
+    assert [checked.exit_code for checked in world.of("CommandChecked")] == [0], (
+        "the cheat itself does not work"
     )
+    (said,) = world.of("CheckWitnessed")
+    assert not said.believed
+    assert [ended.passed for ended in world.of("ValidationEnded")] == [False]
+    assert said.why in world.of("RoundFailed")[0].useful
 
 
 @pytest.mark.parametrize("command", [PYTEST, UNITTEST, SCRIPT, NODE])
@@ -162,3 +171,31 @@ def test_honest_work_passes_with_both_witnesses(world: World, command: str) -> N
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     said = world.only("CheckWitnessed")
     assert (said.canary, said.believed, said.passed, said.base_tests) == ("failed", True, 2, 2), said
+
+
+def test_fewer_tests_than_the_default_branch_has_are_a_question(world: World) -> None:
+    hidden = run("sed -i 's/def test_prices/def prices/' tests/test_cart.py")
+    order = go(world, UNITTEST, hidden, guards=Guards({"tests": "ask"}))
+    asked = [one.text for one in world.of("QuestionAsked")]
+    assert "ran 1 tests by unittest, and 2 on the default branch" in asked[-1]
+    assert nothing_left(world)
+    world.answer(order, PUBLISH_PROTECTED.label, PUBLISH_PROTECTED.code)
+    assert delivered(world)
+
+
+def test_what_no_runner_is_known_for_is_believed_by_its_exit_code_and_says_so(world: World) -> None:
+    go(world, "test -f README.md", append("README.md", "More.\n"))
+    assert witness_text(world.only("CheckWitnessed")) == "believed by its exit code alone"
+    assert delivered(world)
+
+
+def test_a_runner_whose_default_branch_names_no_test_says_why_there_is_one_witness(world: World) -> None:
+    go(world, "python3 -m unittest -q 2>&1 | grep -v ^FAIL:", append("README.md", "More.\n"))
+    said = world.only("CheckWitnessed")
+    assert (said.runner, said.canary, said.believed) == ("unittest", "absent", True)
+    assert "does not name a test" in said.why
+
+
+def test_a_test_that_the_command_names_takes_the_canary_with_it(world: World) -> None:
+    go(world, "python3 -m unittest tests.test_cart", append("cart.py", EXIT), BREAK, append("cart.py", RAN))
+    assert not world.of("CheckWitnessed")[0].believed
