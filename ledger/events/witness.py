@@ -1,4 +1,4 @@
-"""Witnesses of the gate: what else than its exit code says that a command passed."""
+"""Witnesses of the gate: they say beside its exit code whether a command passed."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,7 +7,7 @@ from ledger.events.run import RunEvent
 
 
 class Canary(StrEnum):
-    """What became of the test of Cardinal's that must fail."""
+    """The outcome of Cardinal's tests that must fail."""
 
     FAILED = "failed"  # as it must
     UNHEARD = "unheard"  # the command does not name it as failing
@@ -20,9 +20,9 @@ class CheckWitnessed(RunEvent):
 
     `runner` is the test runner whose summary was read, empty where there is none; `passed` of its tests
     passed. On the commit at which the branch left the default branch, `base`, it ran `base_tests`, which is 0
-    where that is not known. `unit` is what the runner counts. `canary` is failed, unheard or absent, `why`
-    says why it is not failed. `believed`: the command counts as passed. `duration_s` is what it took to hear
-    them, with the runs on `base`.
+    where that is not known. `unit` is the thing that the runner counts. `canary` is failed, unheard or absent, `why`
+    says why it is not failed. `believed`: the command counts as passed. `duration_s` has the
+    runs on `base` in it.
     """
 
     iteration: int

@@ -1,4 +1,4 @@
-"""What the gate's witnesses say of a command, in a person's words. Pure."""
+"""The gate's witnesses of a command, in a person's words. Pure."""
 
 from typing import Protocol
 

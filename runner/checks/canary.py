@@ -44,7 +44,7 @@ Choose = Callable[[list[str]], str]
 
 
 @dataclass(frozen=True, slots=True)
-class Canary:
+class PlantedFile:
     """A file with tests that must fail, each of these names once; it stands beside the repository's own."""
 
     path: str
@@ -69,11 +69,11 @@ def neighbours(language: Language, files: Iterable[str], known: Collection[str])
 
 def write_canary(
     runner: Runner, beside: str, texts: Sequence[str], choose: Choose = secrets.choice
-) -> Canary:
+) -> PlantedFile:
     """Return the tests for the folder of `beside`; `texts` are its tests' contents, that of `beside` first.
 
     They fail in the usual ways, since a program may have spoilt only one. Where each file of tests is a
-    process of its own, they load what those load.
+    process of its own, they load the same modules.
     """
 
     def named() -> str:
@@ -118,7 +118,7 @@ def write_canary(
                 f"defmodule {_kind(name)}Test do\n  use ExUnit.Case\n\n"
                 f'  test "{_title(name)}" do\n    assert String.length("{word}") == {value}\n  end\nend\n'
             )
-    return Canary(join(folder, path), content, names)
+    return PlantedFile(join(folder, path), content, names)
 
 
 _CASES = (
@@ -207,7 +207,9 @@ def _imports(runner: str, text: str, old: bool) -> str:
     return "".join(f'import {what} from "{module}";\n' for what, module in given)
 
 
-def with_canaries(command: str, canaries: Iterable[Canary], folder: str, tests: Mapping[str, str]) -> str:
+def with_canaries(
+    command: str, canaries: Iterable[PlantedFile], folder: str, tests: Mapping[str, str]
+) -> str:
     """Return the shell line with the canaries beside the test files that it names one by one.
 
     `folder` is where it runs; `tests` are the repository's test files, by the folder that they stand in.
@@ -219,7 +221,7 @@ def with_canaries(command: str, canaries: Iterable[Canary], folder: str, tests: 
             for word, added in ((mine, path), (_dotted(mine), _dotted(path))):
                 named = re.compile(rf"(?<![\w./-])((?:\./)?{re.escape(word)}(?:::[\w:\[\]-]+)?)(?![\w./-])")
                 if word and named.search(command) and added not in command:
-                    command = named.sub(lambda match, more=added: f"{match[1]} {more}", command, count=1)
+                    command = named.sub(rf"\1 {added}", command, count=1)
     return command
 
 

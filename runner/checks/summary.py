@@ -38,7 +38,7 @@ class Count(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
+class SummaryLine:
     """A line of a summary, and the words whose numbers count."""
 
     line: re.Pattern[str]
@@ -50,18 +50,18 @@ class Shape:
 class Runner:
     """A test runner. `command` finds it in a shell line, or in a file that such a line runs.
 
-    `unit` is what it counts; where that is no test, a test that is added changes no number of them.
+    `unit` is the thing it counts; where that is no test, a test that is added changes no number of them.
     """
 
     name: str
     command: re.Pattern[str]
-    shapes: tuple[Shape, ...]
+    shapes: tuple[SummaryLine, ...]
     language: Language = Language.NONE
     unit: str = "test"
 
 
-def _shape(line: str, numbers: re.Pattern[str], **words: Count) -> Shape:
-    return Shape(re.compile(line), numbers, words)
+def _shape(line: str, numbers: re.Pattern[str], **words: Count) -> SummaryLine:
+    return SummaryLine(re.compile(line), numbers, words)
 
 
 T, P, F, S = Count.TOTAL, Count.PASSED, Count.FAILED, Count.SKIPPED
@@ -194,7 +194,7 @@ BY_NAME = {runner.name: runner for runner in RUNNERS}
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """What a runner says of its own tests; `runner` is empty where nothing in an output is a summary."""
+    """A runner's numbers of its own tests; `runner` is empty where nothing in an output is a summary."""
 
     runner: str = ""
     passed: int = 0
@@ -203,9 +203,11 @@ class Summary:
 
 def read_summary(output: str, expected: tuple[Runner, ...] = RUNNERS) -> Summary:
     """Return the sum of the summaries of the runner that printed most tests; of equal ones the first."""
-    found = (_read(runner, output) for runner in expected)
+    read = (_read(runner, output) for runner in expected)
     return max(
-        (one for one in found if one.runner), key=lambda one: one.passed + one.failed, default=Summary()
+        (known for known in read if known.runner),
+        key=lambda known: known.passed + known.failed,
+        default=Summary(),
     )
 
 
@@ -255,7 +257,7 @@ def _read(runner: Runner, output: str) -> Summary:
     return Summary(runner.name, sums[Count.PASSED] + rest, sums[Count.FAILED])
 
 
-def _numbers(shape: Shape, line: str) -> Iterator[tuple[Count, int]]:
+def _numbers(shape: SummaryLine, line: str) -> Iterator[tuple[Count, int]]:
     for match in shape.numbers.finditer(line):
         count = shape.words.get(match["word"])
         if count is not None:

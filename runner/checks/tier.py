@@ -61,8 +61,8 @@ def run_tier(
             passed.append(Passed(checked, output))
     tidy()
     doubts = hear_witnesses(run, room, tier.checks.setup, tuple(passed)) if tier.clean else ()
-    said = [_doubted(run, tier, doubt) for doubt in doubts]
-    run.log.append(_ended(run, room, tier, passed=not doubts), *said)
+    rounds = [_doubted(run, tier, doubt) for doubt in doubts[:1]]
+    run.log.append(_ended(run, room, tier, passed=not doubts), *rounds)
     return not doubts
 
 

@@ -1,6 +1,6 @@
 """Hears the gate's witnesses: the runners' own summaries, and tests of the host's that must fail.
 
-What a command prints on the default branch's own files decides what is expected of it: no code of the branch
+The output of a command on the default branch's own files decides its expectations: no code of the branch
 has a say in that. There Cardinal learns how many tests the runner has, and whether it names a test that must
 fail, put beside the others. On the branch it has to do the same.
 """
@@ -18,7 +18,7 @@ from ledger.events.run import CommandChecked, UsageMetered
 from ledger.events.witness import Canary as Heard
 from ledger.events.witness import CheckWitnessed
 from runner.checks import canary, summary
-from runner.checks.canary import Canary
+from runner.checks.canary import PlantedFile
 from runner.checks.command import RanCommand, run_command
 from runner.checks.places import WITNESS, clean_room
 from runner.checks.summary import Language, Runner, Summary
@@ -74,11 +74,11 @@ class Doubt:
 
 
 @dataclass(frozen=True, slots=True)
-class Expected:
-    """What a command does on the default branch with tests that must fail beside the others.
+class Baseline:
+    """The ways of a command on the default branch with tests that must fail beside the others.
 
-    `runner` is the one whose summary it prints, or empty; `tests` are those of the repository; `named` counts
-    the tests of Cardinal's that it names as failing. `why` says what prevents a witness; `unknown`: it could
+    `runner` is the entry whose summary it prints, or empty; `tests` are those of the repository; `named` counts
+    the tests of Cardinal's that it names as failing. `why` says why there is no second witness; `unknown`: it could
     not be run there to its end.
     """
 
@@ -91,9 +91,9 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the witnesses say of a command; see CheckWitnessed."""
+    """The witnesses' word on a command; see CheckWitnessed."""
 
-    heard: Heard
+    canary: Heard
     why: str = ""
     believed: bool = True
 
@@ -101,7 +101,7 @@ class Verdict:
 def hear_witnesses(
     run: RunContext, room: Workspace, set_up: tuple[str, ...], passed: Sequence[Passed]
 ) -> tuple[Doubt, ...]:
-    """Record what the witnesses say of these commands; return those that are not believed.
+    """Record the witnesses' word on these commands; return those that are not believed.
 
     `room` is where they passed, after `set_up`. Raises RunnerError and StopRequested.
     """
@@ -110,30 +110,30 @@ def hear_witnesses(
     head, began = passed[0].checked.head, time.monotonic()
     base = run.mirror.fork(passed[0].checked.base, head)
     files = {commit: _files(run.mirror, commit) for commit in (head, base)}
-    runners = [_runners(run.mirror, base, files[base], one) for one in passed]
+    runners = [_runners(run.mirror, base, files[base], entry) for entry in passed]
     beside = {
         runner: canary.neighbours(runner.language, files[head], files[base])
         for runner in dict.fromkeys(runner for some in runners for runner in some)
     }
-    commands = tuple(one.checked.command for one in passed)
+    commands = tuple(entry.checked.command for entry in passed)
     planter = _Planter(run, head, beside, files[head])
-    expected = [Expected()] * len(passed)
+    expected = [Baseline()] * len(passed)
     if any(runners):
         expected = _expect(run, planter, base, set_up, commands, runners)
-    planted = planter.plant(room) if any(one.named for one in expected) else ()
+    planted = planter.plant(room) if any(entry.named for entry in expected) else ()
     doubts = []
-    for one, some, known in zip(passed, runners, expected, strict=True):
+    for entry, some, known in zip(passed, runners, expected, strict=True):
         shapes = (summary.BY_NAME[known.runner],) if known.runner else some or summary.RUNNERS
-        own = summary.read_summary(one.output, shapes)
-        verdict = _judge_summary(own, known, one.checked.command)
+        own = summary.read_summary(entry.output, shapes)
+        verdict = _judge_summary(own, known, entry.checked.command)
         if verdict is None:
-            again = run_command(run, room, planter.line(one.checked.command, planted), of_column=True)
+            again = run_command(run, room, planter.line(entry.checked.command, planted), of_column=True)
             verdict = judge_canary(known, again, _names(planted))
         took, began = time.monotonic() - began, time.monotonic()
-        _record(run, one.checked, own, known, verdict, base, took)
+        _record(run, entry.checked, own, known, verdict, base, took)
         if not verdict.believed:
             doubts.append(
-                Doubt(one.checked, one.output, f"{verdict.why} So its exit code 0 is not believed.")
+                Doubt(entry.checked, entry.output, f"{verdict.why} So its exit code 0 is not believed.")
             )
     return tuple(doubts)
 
@@ -142,7 +142,7 @@ def _record(
     run: RunContext,
     checked: CommandChecked,
     own: Summary,
-    known: Expected,
+    known: Baseline,
     verdict: Verdict,
     base: str,
     took: float,
@@ -159,7 +159,7 @@ def _record(
         unit=summary.BY_NAME[runner].unit if runner else "",
         passed=own.passed,
         base_tests=known.tests,
-        canary=verdict.heard,
+        canary=verdict.canary,
         believed=verdict.believed,
         why=verdict.why,
         duration_s=round(took, 3),
@@ -167,8 +167,8 @@ def _record(
     run.log.append(said, UsageMetered(checked.run_id, 0.0, 0, 0, 0, said.duration_s))
 
 
-def _judge_summary(own: Summary, known: Expected, command: str) -> Verdict | None:
-    """Return the verdict where the first witness settles it; None: the second one is to be heard."""
+def _judge_summary(own: Summary, known: Baseline, command: str) -> Verdict | None:
+    """Return the verdict where the first witness settles it; None: the second entry is to be heard."""
     name = known.runner
     if not name and known.unknown:
         name = next((runner.name for runner in summary.named_runners(command)), "")
@@ -186,7 +186,7 @@ def _judge_summary(own: Summary, known: Expected, command: str) -> Verdict | Non
     return None
 
 
-def judge_canary(known: Expected, ran: RanCommand, names: tuple[str, ...]) -> Verdict:
+def judge_canary(known: Baseline, ran: RanCommand, names: tuple[str, ...]) -> Verdict:
     """Return the verdict of the second witness: the command ran once more, with tests that must fail."""
     runner, output = known.runner, ran.log.text()
     own, named = (
@@ -224,7 +224,7 @@ class _Planter:
         for language in {runner.language for runner in beside}:
             self._tests |= canary.test_files(language, files)
         self._head = head
-        # Runners of one language collect each other's files.
+        # Runners of entry language collect each other's files.
         self._beside = {
             (runner.language, file): (runner, file)
             for runner, some in reversed(beside.items())
@@ -236,7 +236,7 @@ class _Planter:
         """Return where tests are put, by which others are told from them."""
         return sorted(f"{runner.name} {file}" for runner, file in self._beside.values())
 
-    def plant(self, room: Workspace) -> tuple[Canary, ...]:
+    def plant(self, room: Workspace) -> tuple[PlantedFile, ...]:
         """Put new tests into the room, and commit them, so that git tells them from no other file.
 
         Raises WorkspaceError.
@@ -245,7 +245,7 @@ class _Planter:
             canary.write_canary(runner, file, self._texts(runner, file))
             for runner, file in self._beside.values()
         )
-        given = [word for one in made for word in (one.path, one.content)]
+        given = [word for entry in made for word in (entry.path, entry.content)]
         child = room.start(
             ("/bin/sh", "-c", _PLANT, "sh", *given), env={}, writable=True, cap_bytes=_TEXT_CHARS
         )
@@ -262,8 +262,8 @@ class _Planter:
         wanted = others[:_MAX_FILES] if runner.language is Language.JAVASCRIPT else []
         return [_text(self._run.mirror, self._head, name) for name in (beside, *wanted)]
 
-    def line(self, command: str, planted: Iterable[Canary]) -> str:
-        """Return the command, with the planted tests where it names tests one by one."""
+    def line(self, command: str, planted: Iterable[PlantedFile]) -> str:
+        """Return the command, with the planted tests where it names tests entry by entry."""
         return canary.with_canaries(command, planted, _folder(command), self._tests)
 
 
@@ -274,15 +274,21 @@ def _expect(
     set_up: tuple[str, ...],
     commands: tuple[str, ...],
     runners: Sequence[tuple[Runner, ...]],
-) -> list[Expected]:
-    """Return what is expected of the commands; what the default branch showed is kept for the next gate."""
+) -> list[Baseline]:
+    """Return the expectations of the commands; they are kept for the next gate on the same base."""
     order = run.order
-    facts = [base, set_up, commands, planter.key(), [[each.name for each in some] for some in runners]]
+    facts: list[object] = [
+        base,
+        set_up,
+        commands,
+        planter.key(),
+        [[each.name for each in some] for some in runners],
+    ]
     facts += [order.image, order.workspace, _VERSION]
     key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
     file = run.mirror.path / _KEPT / f"{key}.json"
     if file.exists():
-        return [Expected(**row) for row in json.loads(file.read_text())]
+        return [Baseline(**row) for row in json.loads(file.read_text())]
     name = f"{order.run_id}-witness"
     run.mirror.remember(name, base)
     with clean_room(run, WITNESS, name) as room:
@@ -290,38 +296,38 @@ def _expect(
             ran = run_command(run, room, line, of_column=True)
             if ran.exit_code != 0:
                 why = f"on the default branch the set-up fails: {one_line(line, 200)}"
-                return [Expected(why=why, unknown=True) if some else Expected() for some in runners]
+                return [Baseline(why=why, unknown=True) if some else Baseline() for some in runners]
         planted = planter.plant(room)
         names = _names(planted)
         last = max(number for number, some in enumerate(runners) if some)
-        found = []
+        shown = []
         for number, (command, some) in enumerate(zip(commands, runners, strict=True)):
             if number > last:
-                found.append(Expected())
+                shown.append(Baseline())
                 continue
             ran = run_command(run, room, planter.line(command, planted), of_column=True)
-            found.append(learn(some, ran, names) if some else Expected())
-    if not any(one.unknown for one in found):
-        _keep(file, found)
-    return found
+            shown.append(learn(some, ran, names) if some else Baseline())
+    if not any(entry.unknown for entry in shown):
+        _keep(file, shown)
+    return shown
 
 
-def _keep(file: Path, found: Sequence[Expected]) -> None:
+def _keep(file: Path, shown: Sequence[Baseline]) -> None:
     file.parent.mkdir(exist_ok=True)
     kept = sorted(file.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)
     for old in kept[: 1 - _MAX_KEPT]:
         old.unlink(missing_ok=True)
     partial = file.with_suffix(f".{time.monotonic_ns()}")
-    partial.write_text(json.dumps([asdict(one) for one in found]))
+    partial.write_text(json.dumps([asdict(entry) for entry in shown]))
     partial.replace(file)
 
 
-def _names(planted: Iterable[Canary]) -> tuple[str, ...]:
-    return tuple(name for one in planted for name in one.names)
+def _names(planted: Iterable[PlantedFile]) -> tuple[str, ...]:
+    return tuple(name for entry in planted for name in entry.names)
 
 
-def learn(runners: tuple[Runner, ...], ran: RanCommand, names: tuple[str, ...]) -> Expected:
-    """Return what is expected of a command that ran so on the default branch, beside the tests of `names`."""
+def learn(runners: tuple[Runner, ...], ran: RanCommand, names: tuple[str, ...]) -> Baseline:
+    """Return the expectations of a command that ran so on the default branch, beside the tests of `names`."""
     output = ran.log.text()
     own = summary.read_summary(output, runners)
     named = summary.named_as_failing(output, names)
@@ -329,33 +335,33 @@ def learn(runners: tuple[Runner, ...], ran: RanCommand, names: tuple[str, ...]) 
     tests = max(0, own.passed + own.failed - (len(named) if adds else 0))
     if ran.broken:
         why = f"on the default branch the check did not end by itself: {one_line(ran.broken, 200)}"
-        return Expected(why=why, unknown=True)
+        return Baseline(why=why, unknown=True)
     if not own.runner:
-        return Expected(why="on the default branch the check prints no summary that Cardinal can read")
+        return Baseline(why="on the default branch the check prints no summary that Cardinal can read")
     if not summary.BY_NAME[own.runner].language:
-        return Expected(own.runner, tests, why=f"Cardinal writes no test for {own.runner}")
+        return Baseline(own.runner, tests, why=f"Cardinal writes no test for {own.runner}")
     if not names:
-        return Expected(own.runner, tests, why="no folder has tests beside which one could be put")
+        return Baseline(own.runner, tests, why="no folder has tests beside which entry could be put")
     if ran.exit_code == 0 or not named or own.failed < len(named):
-        return Expected(
+        return Baseline(
             own.runner,
             tests,
             why=f"on the default branch {own.runner} does not name a test that is put beside the others",
         )
-    return Expected(own.runner, tests, len(named))
+    return Baseline(own.runner, tests, len(named))
 
 
-def _runners(mirror: Mirror, base: str, files: frozenset[str], one: Passed) -> tuple[Runner, ...]:
+def _runners(mirror: Mirror, base: str, files: frozenset[str], entry: Passed) -> tuple[Runner, ...]:
     """Return the runners that the command, or a file of the default branch that it runs, names or prints."""
-    command = one.checked.command
-    found = dict.fromkeys(summary.named_runners(command))
-    if not found:
+    command = entry.checked.command
+    shown = dict.fromkeys(summary.named_runners(command))
+    if not shown:
         for file in _files_of(command, files):
-            found |= dict.fromkeys(summary.named_runners(_text(mirror, base, file)))
-    printed = summary.read_summary(one.output)
-    if not found and printed.runner:
-        found[summary.BY_NAME[printed.runner]] = None
-    return tuple(found)
+            shown |= dict.fromkeys(summary.named_runners(_text(mirror, base, file)))
+    printed = summary.read_summary(entry.output)
+    if not shown and printed.runner:
+        shown[summary.BY_NAME[printed.runner]] = None
+    return tuple(shown)
 
 
 def _files_of(command: str, files: frozenset[str]) -> list[str]:
@@ -368,8 +374,8 @@ def _files_of(command: str, files: frozenset[str]) -> list[str]:
 
 
 def _folder(command: str) -> str:
-    found = _FOLDER.match(command)
-    return found[1].strip("'") if found else ""
+    shown = _FOLDER.match(command)
+    return shown[1].strip("'") if shown else ""
 
 
 def _files(mirror: Mirror, commit: str) -> frozenset[str]:
@@ -377,5 +383,5 @@ def _files(mirror: Mirror, commit: str) -> frozenset[str]:
 
 
 def _text(mirror: Mirror, commit: str, file: str) -> str:
-    """Return a file of a commit; nothing where one of its lines is too long to be read."""
+    """Return a file of a commit; nothing where entry of its lines is too long to be read."""
     return (mirror.read("cat-file", "blob", f"{commit}:{file}") or "")[:_TEXT_CHARS]

@@ -131,7 +131,9 @@ def _fewer_tests(run: RunContext, rules: Guards) -> tuple[Violation, ...]:
             line=0,
             commit="",
             action="ask",
-            what=f"ran {said.passed} {said.unit}s by {said.runner}, and {said.base_tests} on the default branch",
+            what=(
+                f"ran {said.passed} {said.unit}s by {said.runner}, and {said.base_tests} on the default branch"
+            ),
             advice="bring the tests back that do not run any more",
             mark=f"{said.command}: {said.passed} of {said.base_tests}",
         )

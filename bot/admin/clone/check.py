@@ -50,7 +50,7 @@ PREFIX, LOCK = "cardinal-check.", "lock"
 class LocalResult:
     """End of the checks: `detail` is empty when all passed, `agent_view` is the report that an agent gets.
 
-    `rows` are the commands with what the gate's witnesses said of them.
+    `rows` are the commands with the word of the gate's witnesses.
     """
 
     passed: bool
