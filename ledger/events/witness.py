@@ -20,7 +20,8 @@ class CheckWitnessed(RunEvent):
 
     `runner` is the test runner whose summary was read, empty where there is none; `passed` of its tests
     passed. On the commit at which the branch left the default branch, `base`, it ran `base_tests`, which is 0
-    where that is not known. `unit` is the thing that the runner counts. `canary` is failed, unheard or absent, `why`
+    where that is not known. `unit` is the thing that the runner counts. `canary` is failed, unheard or
+    absent, `why`
     says why it is not failed. `believed`: the command counts as passed. `duration_s` has the
     runs on `base` in it.
     """

@@ -132,7 +132,8 @@ def _fewer_tests(run: RunContext, rules: Guards) -> tuple[Violation, ...]:
             commit="",
             action="ask",
             what=(
-                f"ran {said.passed} {said.unit}s by {said.runner}, and {said.base_tests} on the default branch"
+                f"ran {said.passed} {said.unit}s by {said.runner},"
+                f" and {said.base_tests} on the default branch"
             ),
             advice="bring the tests back that do not run any more",
             mark=f"{said.command}: {said.passed} of {said.base_tests}",
