@@ -67,20 +67,13 @@ class TimelineRow:
 PAYLOADS = frozenset(
     (
         *("AgentSaid", "BoardToolCalled", "BranchExported", "BranchPushed", "CallRefused", "Checkpointed"),
-        *(
-            "CheckWitnessed",
-            "CommandChecked",
-            "GuardsJudged",
-            "HostReached",
-            "PermissionAwaited",
-            "PermissionRefused",
-        ),
+        *("CommandChecked", "GuardsJudged", "HostReached", "PermissionAwaited", "PermissionRefused"),
         *("PlanApproved", "PlanProposed", "PlanTicked", "Progressed", "ProviderFailed", "QuestionAnswered"),
         *("QuestionAsked", "RoundBegan", "RoundFailed", "RunClaimed", "RunEnded", "RunParked", "RunRequeued"),
         *("RunStepped", "SessionLost", "SessionStarted", "StageEntered", "StageLeft", "TodoListed"),
         *("SecretSent", "ToolServerCalled", "ToolServerFailed"),
         *("ToolAllowed", "ToolUsed", "TurnEnded", "TurnStarted", "UsageMetered", "ValidationEnded"),
-        *("CommitsSigned", "WorkspaceRestored", "WorkspaceTaken", "BranchRebased"),
+        *("CheckWitnessed", "CommitsSigned", "WorkspaceRestored", "WorkspaceTaken", "BranchRebased"),
     )
 )
 WORDS = frozenset(

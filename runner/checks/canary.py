@@ -8,6 +8,7 @@ import re
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from posixpath import basename, dirname, join, splitext
 
 from runner.checks.summary import Language, Runner
@@ -72,13 +73,10 @@ def write_canary(
 ) -> PlantedFile:
     """Return the tests for the folder of `beside`; `texts` are its tests' contents, that of `beside` first.
 
-    They fail in the usual ways, since a program may have spoilt only one. Where each file of tests is a
-    process of its own, they load the same modules.
+    They fail in the usual ways, since a program may have spoilt only one.
     """
 
-    def named() -> str:
-        return "_".join(choose(_WORDS) for _ in range(3))
-
+    named = partial(_name, choose)
     text, folder, file = texts[0] if texts else "", dirname(beside), basename(beside)
     name, word, value = named(), choose(_WORDS), choose([str(number) for number in range(11, 99)])
     names: tuple[str, ...] = (name,)
@@ -146,6 +144,10 @@ _EXPECTS = (
     'expect("{0}".length === {1}).toBeTruthy();',
 )
 _EXPECTING = ("jest", "vitest", "bun test")
+
+
+def _name(choose: Choose) -> str:
+    return "_".join(choose(_WORDS) for _ in range(3))
 
 
 def _title(name: str) -> str:

@@ -179,8 +179,7 @@ class History:
         self.turn = self.turn if self.turn and self.turn.turn in self.turns else None
         self.finish = self.validation = self.exported = None
         self.checking = self.waived = ""
-        self.guards, self.rounds, self.threads = Refusals(), FailedRounds(), {}
-        self.witnessed = {}
+        self.guards, self.rounds, self.threads, self.witnessed = Refusals(), FailedRounds(), {}, {}
         # The agent may report again, by the same ids.
         self.calls = {call: tool for call, tool in self.calls.items() if tool not in _REPORTS}
         if self.plan is not None:
