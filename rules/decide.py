@@ -17,6 +17,7 @@ from ledger.events import (
     pull,
     related,
     stage,
+    witness,
 )
 from ledger.events import job as jobs
 from ledger.events import policy as policies
@@ -65,7 +66,7 @@ BOARD_RULES: Mapping[type[Event], _OfBoard] = {
 _SHOWN = (
     *(runs.PlanProposed, runs.PlanTicked, runs.Progressed, runs.ToolUsed, runs.RunStopAsked),
     *(runs.CommandChecked, runs.ValidationEnded, runs.UsageMetered, budget.BudgetRaised),
-    *(agent.TodoListed, agent.ProviderFailed),
+    *(agent.TodoListed, agent.ProviderFailed, witness.CheckWitnessed),
     *(stage.StageEntered, stage.StageReopened, stage.StageLeft),
 )
 _STEPS = (runs.RunQueued, runs.RunClaimed, runs.RunStepped, runs.RunParked, runs.RunRequeued)

@@ -15,6 +15,7 @@ from bot.admin.clone.guards import guard_violations
 from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.system import config as configuration
 from ledger.events.guard import Violation
+from ledger.model.witness_text import witness_text
 from ledger.views.checks import CheckRow
 from runner.guards.report import violation_sentence
 
@@ -128,6 +129,10 @@ def check_commit(
 
     if has_checks(cloned, fast=fast):
         judged.result = run_checks(cloned, config, rules, fast=fast, say=checked)
+        judged.rows[:] = judged.result.rows
+        for row in judged.rows:
+            if said := witness_text(row):
+                say(clean(f"$ {row.command}: {said}"))
         if judged.result.set_up_failed and not rules.tools.network:
             judged.hint = clean(NO_NETWORK.format(name))
     else:

@@ -17,6 +17,7 @@ from ledger.events.run import (
     ValidationEnded,
 )
 from ledger.events.turn import TurnStarted
+from ledger.events.witness import CheckWitnessed
 from ledger.fold import step_of
 from ledger.log import event_store
 from ledger.views import (
@@ -44,7 +45,16 @@ SOURCES = (
 ASIDE = frozenset(
     {
         *(AssistantReplied, CardDescribed, CommentReleased, LabelJudged, PersonSaid, BranchPushed),
-        *(CommitsSigned, Noted, PlanTicked, Progressed, SessionStarted, TurnStarted, ValidationEnded),
+        *(
+            CheckWitnessed,
+            CommitsSigned,
+            Noted,
+            PlanTicked,
+            Progressed,
+            SessionStarted,
+            TurnStarted,
+            ValidationEnded,
+        ),
     }
 )
 MAX_EVENTS = 500  # after more of them, to choose anew costs no more than to read what they are

@@ -27,6 +27,7 @@ from ledger.events.run import BY_PUSH, CHECK, RunEnded, RunEvent, RunQueued, Too
 from ledger.events.stage import StageEntered, StageLeft
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
 from ledger.ids import CardId, RunId
+from ledger.model.witness_text import witness_text
 from ledger.views.runs import runs
 
 LINE_CHARS, WORDS_CHARS = 500, 4_000  # of a line; of one with the words of people or to them
@@ -72,7 +73,7 @@ PAYLOADS = frozenset(
         *("RunStepped", "SessionLost", "SessionStarted", "StageEntered", "StageLeft", "TodoListed"),
         *("SecretSent", "ToolServerCalled", "ToolServerFailed"),
         *("ToolAllowed", "ToolUsed", "TurnEnded", "TurnStarted", "UsageMetered", "ValidationEnded"),
-        *("CommitsSigned", "WorkspaceRestored", "WorkspaceTaken", "BranchRebased"),
+        *("CheckWitnessed", "CommitsSigned", "WorkspaceRestored", "WorkspaceTaken", "BranchRebased"),
     )
 )
 WORDS = frozenset(
@@ -191,6 +192,7 @@ LINES: Mapping[str, Line] = {
     "ArtifactKept": (Zoom.DEBUG, lambda e: f"kept {e.name} ({e.kind}, {e.size_bytes} bytes)"),
     "ArtifactDropped": (Zoom.DEBUG, lambda e: f"does not keep {e.name}: {e.reason}"),
     "CommandChecked": (_A, lambda e: f"{e.tier}: {e.command} → exit code {e.exit_code}"),
+    "CheckWitnessed": (_A, lambda e: f"{e.tier}: {e.command}: {witness_text(e)}"),
     "ValidationEnded": (_A, lambda e: f"{e.tier} validation {'passed' if e.passed else 'failed'}"),
     "RoundFailed": (_A, lambda e: _round_failed(e)),
     "ValidationWaived": (_C, lambda e: f"nothing was checked on {e.head[:12]}: validation is none"),

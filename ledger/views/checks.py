@@ -6,12 +6,13 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, Table, or_
 
-from ledger.db.rows import columns, find, first_row, listed, pick, record, recorder, value
+from ledger.db.rows import columns, find, first_row, listed, pick, record, recorder, setter, value
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.bounds import ValidationWaived
 from ledger.events.run import CommandChecked, ValidationEnded
+from ledger.events.witness import CheckWitnessed
 from ledger.fold import Fold
 from ledger.ids import CardId, RunId
 from ledger.states import Gate
@@ -21,7 +22,10 @@ from ledger.views.runs import runs
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """One command's outcome on `head`; `log_digest` is the SHA-256 of its kept log, `tail` the end of it."""
+    """One command's outcome on `head`; `log_digest` is the SHA-256 of its kept log, `tail` the end of it.
+
+    `canary` is empty where no witness was asked; it and the fields after it are those of CheckWitnessed.
+    """
 
     seq: int
     run_id: RunId
@@ -36,6 +40,13 @@ class CheckRow:
     base: str
     image: str
     at: datetime
+    canary: str = ""
+    runner: str = ""
+    unit: str = ""
+    passed: int = 0
+    base_tests: int = 0
+    believed: bool = True
+    why: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +158,21 @@ def covers(db: Connection, run_id: RunId, head: str) -> bool:
 
 
 fold.on(CommandChecked)(recorder(commands))
+fold.on(CheckWitnessed)(
+    setter(
+        commands,
+        lambda event: {
+            "canary": event.canary,
+            "runner": event.runner,
+            "unit": event.unit,
+            "passed": event.passed,
+            "base_tests": event.base_tests,
+            "believed": event.believed,
+            "why": event.why,
+        },
+        *("run_id", "iteration", "tier", "command"),
+    )
+)
 fold.on(ValidationWaived)(recorder(waivers))
 
 

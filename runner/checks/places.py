@@ -14,13 +14,15 @@ from runner.session.context import RunContext
 from runner.workspaces.contract import Tenancy, Workspace
 
 LOOK = "look-"  # begins the id of the place in which a card is investigated
-GATE, BROWSER = "gate-", "repro-"  # begin the names of such places; no card has one of them for its id
-PURPOSES = (GATE, BROWSER)
+# They begin the names of such places; no card has one of them for its id.
+GATE, BROWSER, WITNESS = "gate-", "repro-", "witness-"
+PURPOSES = (GATE, BROWSER, WITNESS)
 
 
 def clear_away(order: RunSpec) -> None:
     """Remove the clean checkouts that a killed claim left of this card."""
-    _place(order, f"{GATE}{order.card_id}").destroy()
+    for purpose in (GATE, WITNESS):
+        _place(order, f"{purpose}{order.card_id}").destroy()
     if order.reproduction is not None:
         _place(order, f"{BROWSER}{order.card_id}").destroy()
 

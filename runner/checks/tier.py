@@ -1,28 +1,22 @@
 """Runs the commands of one tier and records the evidence: command, commit, result."""
 
-import time
-from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ledger.events.bounds import RoundFailed
 from ledger.events.run import CommandChecked, UsageMetered, ValidationEnded
-from runner.artifacts.store import CAP_BYTES, Store, Stored, store_of
+from runner.artifacts.store import Stored, store_of
 from runner.checks import failure
-from runner.checks.places import note_hosts, start_command
-from runner.errors import CommandTimeoutError
-from runner.exec.child import finish
+from runner.checks.command import run_command
+from runner.checks.witnesses import Doubt, Passed, hear_witnesses
 from runner.run.run_spec import ValidationSpec
 from runner.session.context import RunContext
 from runner.session.keep import artifact_events
-from runner.text.plain import redact, tail
+from runner.text.plain import cut_bytes, one_line, redact, tail
 from runner.workspaces.contract import Workspace
 
-GAP_BYTES = 1_000  # for the line that marks the gap
-_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "GIT_CONFIG_NOSYSTEM": "1"}
 _TAIL_BYTES = 4_000
-_MAX_S = 3600.0  # for one command, where the policy sets no time
-TIMED_OUT = 124  # as timeout(1) says it
+_NAME_BYTES = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +40,14 @@ def run_tier(
 ) -> bool:
     """Run the tier's commands in order until one fails, then `tidy`; return whether all passed.
 
+    In the gate no exit code is believed alone where a witness can be heard.
     The result becomes an event at the very end, so an interrupted round leaves none. A failure has its
     signature, to be compared with the next one.
     """
     run_id, checks = run.order.run_id, tier.checks
     set_up = checks.setup if tier.clean else ()
     commands = checks.full if tier.name == "full" else checks.fast
+    passed: list[Passed] = []
     for number, command in enumerate((*set_up, *commands)):
         checked, output, log = _check(run, room, tier, command)
         kept = artifact_events(run, f"{tier.name} {tier.iteration}: {command}", "log", log)
@@ -61,9 +57,24 @@ def run_tier(
             tidy()
             run.log.append(_ended(run, room, tier, passed=False), said)
             return False
+        if number >= len(set_up):
+            passed.append(Passed(checked, output))
     tidy()
-    run.log.append(_ended(run, room, tier, passed=True))
-    return True
+    doubts = hear_witnesses(run, room, tier.checks.setup, tuple(passed)) if tier.clean else ()
+    rounds = [_doubted(run, tier, doubt) for doubt in doubts[:1]]
+    run.log.append(_ended(run, room, tier, passed=not doubts), *rounds)
+    return not doubts
+
+
+def _doubted(run: RunContext, tier: Tier, doubt: Doubt) -> RoundFailed:
+    """Return the failure of a command whose exit code alone says that it passed."""
+    failed = _failed(run, tier, doubt.checked, doubt.output, set_up=False)
+    said = f"{doubt.why}\n\n{failed.useful}"
+    signature = failure.failure_signature(doubt.checked.command, (doubt.why,), (), ())
+    names = (one_line(doubt.why, _NAME_BYTES),)
+    return replace(
+        failed, signature=signature, failing=1, names=names, useful=cut_bytes(said, failure.USEFUL_BYTES)
+    )
 
 
 def _ended(run: RunContext, room: Workspace, tier: Tier, *, passed: bool) -> ValidationEnded:
@@ -106,80 +117,20 @@ def _failed(
 
 
 def _check(run: RunContext, room: Workspace, tier: Tier, command: str) -> tuple[CommandChecked, str, Stored]:
-    """Run one command; return its result, its redacted output, and the stored log.
-
-    A command that takes too long or writes too much counts as failed.
-    """
-    cap_bytes = run.order.limits.output_bytes
-    child = start_command(run, room, command, cap_bytes=cap_bytes, env=_ENVIRONMENT, of_column=tier.clean)
-    output = CheckLog()
-    timeout_s = run.order.limits.timeout_s or _MAX_S
-    began = time.monotonic()
-    try:
-        ran = finish(
-            child,
-            what=command,
-            timeout_s=timeout_s,
-            beat=run.beat,
-            line=lambda text: output.add(run.secrecy.redact_private_skills(text)),
-        )
-        exit_code, said = ran.exit_code, ran.tail
-        if child.fate:
-            output.add(child.fate)
-            said = f"{said}\n{child.fate}"
-    except CommandTimeoutError as error:
-        output.add(str(error))
-        exit_code, said = TIMED_OUT, str(error)
-    note_hosts(run)
-    log = output.keep(store_of(run.order.places))
+    """Run one command; return its result, its redacted output, and the stored log."""
+    ran = run_command(run, room, command, of_column=tier.clean)
+    log = ran.log.keep(store_of(run.order.places))
     checked = CommandChecked(
         run_id=run.order.run_id,
         iteration=tier.iteration,
         tier=tier.name,
         command=command,
-        exit_code=exit_code,
-        duration_s=round(time.monotonic() - began, 3),
+        exit_code=ran.exit_code,
+        duration_s=ran.duration_s,
         log_digest=log.digest,
-        tail=tail(redact(said), _TAIL_BYTES),
+        tail=tail(redact(ran.said), _TAIL_BYTES),
         head=tier.head,
         base=tier.base,
         image=room.image,
     )
-    return checked, output.text(), log
-
-
-class CheckLog:
-    """Collects lines; over the cap, the beginning and the end are kept, with the gap marked."""
-
-    def __init__(self, cap_bytes: int = CAP_BYTES) -> None:
-        self._half = cap_bytes // 2
-        self._begun: list[str] = []
-        self._last: deque[str] = deque()
-        self._begun_bytes = self._last_bytes = self._cut_bytes = 0
-        self._text: str | None = None
-
-    def add(self, line: str) -> None:
-        """Add one line."""
-        self._text = None
-        size = len(line.encode("utf-8", "replace")) + 1
-        if not self._last and self._begun_bytes + size <= self._half:
-            self._begun.append(line)
-            self._begun_bytes += size
-            return
-        self._last.append(line)
-        self._last_bytes += size
-        while self._last_bytes > self._half:
-            gone = len(self._last.popleft().encode("utf-8", "replace")) + 1
-            self._last_bytes -= gone
-            self._cut_bytes += gone
-
-    def text(self) -> str:
-        """Return the collected output, redacted."""
-        if self._text is None:
-            gap = [f"[{self._cut_bytes} bytes are left out]"] if self._cut_bytes else []
-            self._text = redact("\n".join((*self._begun, *gap, *self._last, "")))
-        return self._text
-
-    def keep(self, store: Store) -> Stored:
-        """Store the redacted output; the digest of the stored file is the evidence."""
-        return store.keep(self.text(), CAP_BYTES + GAP_BYTES)
+    return checked, ran.log.text(), log

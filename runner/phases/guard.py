@@ -7,6 +7,7 @@ from hashlib import sha256
 
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP, Subject
+from ledger.model.witness_text import is_fewer
 from runner.branch.export import export_commit, peoples, published
 from runner.branch.rebase import seen
 from runner.checks.by_path import all_lines
@@ -62,13 +63,16 @@ def judgement(run: RunContext, head: str, last: GuardsJudged | None) -> GuardsJu
     """Return the guards' judgement of a commit in the mirror: the last one where nothing is different."""
     rules = replace(run.order.guards, checks=all_lines(run.order.validation))
     base = run.mirror.head(run.order.base_branch)
-    rules_digest = _digest(asdict(rules))
+    fewer = _fewer_tests(run, rules)
+    rules_digest = _digest(
+        [asdict(rules), [violation.mark for violation in fewer]] if fewer else asdict(rules)
+    )
     if last is not None and (last.head, last.base, last.rules) == (head, base, rules_digest):
         return last
     change = change_of(run.mirror, base, head, Known(published(run), seen(run), peoples(run)))
     # After the last git command: each of them renews the claim for a short while.
     with run.log.held(_JUDGE_S):
-        broken = violations(change, rules)
+        broken = (*violations(change, rules), *fewer)
     left_out, digest = broken[_MAX:], _digest([asdict(violation) | {"commit": ""} for violation in broken])
     return GuardsJudged(run.order.run_id, head, base, rules_digest, broken[:_MAX], len(left_out), digest)
 
@@ -112,6 +116,31 @@ def violations(change: Change, rules: Guards) -> tuple[Violation, ...]:
         for breach in builtin.load(name).find_breaches(change, rules)
     ]
     return tuple(sorted(dict.fromkeys(broken), key=_rank))
+
+
+def _fewer_tests(run: RunContext, rules: Guards) -> tuple[Violation, ...]:
+    """Return a doubtful violation for each command that runs fewer tests than on the default branch."""
+    ended, action = run.history.validation, rules.action("tests")
+    if ended is None or not ended.clean or action == "allow":
+        return ()
+    return tuple(
+        Violation(
+            guard="tests",
+            rule=f"tests: {action}",
+            path=one_line(said.command, _PATH_BYTES),
+            line=0,
+            commit="",
+            action="ask",
+            what=(
+                f"ran {said.passed} {said.unit}s by {said.runner},"
+                f" and {said.base_tests} on the default branch"
+            ),
+            advice="bring the tests back that do not run any more",
+            mark=f"{said.command}: {said.passed} of {said.base_tests}",
+        )
+        for said in run.history.witnessed.values()
+        if said.iteration == ended.iteration and is_fewer(said)
+    )
 
 
 def _rank(violation: Violation) -> tuple[bool, bool, str, str]:

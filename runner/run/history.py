@@ -15,6 +15,7 @@ from ledger.events import run as happened
 from ledger.events.branch import CommitsSigned
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
 from ledger.events.turn import BoardToolCalled, SteeringHeard, TurnEnded, TurnStarted
+from ledger.events.witness import CheckWitnessed
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
 from ledger.ids import QuestionId, RunId
 from ledger.model.limit_answers import OF_TURN, Code, QuestionSource, Subject, asker_of, code_of
@@ -37,7 +38,8 @@ from runner.run.instructions import KnownInstructions
 PLANNING_TURNS = ("plan", "redirect")  # begin the names of turns that change no file
 # What a workspace's files and session decide: kept with them, and brought back with them.
 _WORK = (
-    "turns", "turn", "finish", "validation", "exported", "checking", "waived", "guards", "rounds", "threads",
+    "turns", "turn", "finish", "validation", "witnessed",
+    "exported", "checking", "waived", "guards", "rounds", "threads",
 )  # fmt: skip
 _REPORTS = ("finish", "findings", "thread")  # calls that say what was made
 _NEVER = datetime.max.replace(tzinfo=UTC)
@@ -71,6 +73,7 @@ class History:
     delivered: dict[int, str] = field(default_factory=dict)  # those that one has
     rounds: FailedRounds = field(default_factory=FailedRounds)
     validation: happened.ValidationEnded | None = None
+    witnessed: dict[str, CheckWitnessed] = field(default_factory=dict)  # by command, the newest
     checking: str = ""  # the commit whose checks began in the workspace, and were not tidied up after yet
     waived: str = ""  # the commit that goes without checks
     iterations: int = 0
@@ -176,7 +179,7 @@ class History:
         self.turn = self.turn if self.turn and self.turn.turn in self.turns else None
         self.finish = self.validation = self.exported = None
         self.checking = self.waived = ""
-        self.guards, self.rounds, self.threads = Refusals(), FailedRounds(), {}
+        self.guards, self.rounds, self.threads, self.witnessed = Refusals(), FailedRounds(), {}, {}
         # The agent may report again, by the same ids.
         self.calls = {call: tool for call, tool in self.calls.items() if tool not in _REPORTS}
         if self.plan is not None:
@@ -318,6 +321,10 @@ class History:
         self.iterations = max(self.iterations, event.iteration)
         self.full_runs += event.tier == "full"
         self.checking = ""
+
+    @_fold.register
+    def _(self, event: CheckWitnessed) -> None:
+        self.witnessed[event.command] = event
 
     @_fold.register
     def _(self, event: bounds.RoundBegan) -> None:

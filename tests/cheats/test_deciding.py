@@ -7,7 +7,18 @@ import pytest
 
 from ledger.states import Ending
 from runner.guards.contract import Touched
-from tests.cheats.shop import BREAK, CHECKS, altered, brought_out, cheat, defaults, found, nothing_left, run
+from tests.cheats.shop import (
+    BREAK,
+    CHECKS,
+    altered,
+    brought_out,
+    cheat,
+    checks,
+    defaults,
+    found,
+    nothing_left,
+    run,
+)
 from tests.runner.world import World
 
 LINES = (
@@ -169,11 +180,13 @@ def test_no_way_of_git_alters_the_checks_unseen(world: World, how: str) -> None:
 
 
 def test_a_swallowed_exit_code_is_a_question_with_file_and_rule_and_nothing_leaves(world: World) -> None:
-    trap = run("printf 'trap \"exit 0\" EXIT\\npython3 -m unittest discover -q\\n' > scripts/check")
-    order = cheat(world, BREAK, trap)
-    assert world.of("ValidationEnded")[-1].passed  # the checks were fooled: only a person can say
+    trap = run(
+        "printf 'trap \"exit 0\" EXIT\\npython3 -m unittest discover -q 2>/dev/null\\n' > scripts/lint"
+    )
+    order = cheat(world, BREAK, trap, validation=checks(full=("sh scripts/lint",)))
+    assert world.of("ValidationEnded")[-1].passed  # no witness there is fooled by it: only a person can say
     asked = world.only("QuestionAsked").text
-    assert "'scripts/check' is run by the checks (rule 'checks: ask')" in asked
+    assert "'scripts/lint' is run by the checks (rule 'checks: ask')" in asked
     assert nothing_left(world)
     world.answer(order, "Stop here")
     assert world.ended().reason == "stopped"

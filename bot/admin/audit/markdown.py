@@ -39,6 +39,7 @@ def write(document: Mapping[str, Any]) -> str:
         _rows("Other cards", summary["related"]),
         _rows("Failed rounds of checks", summary["rounds"]),
         _rows("Checks", summary["checks"]),
+        _rows("Witnesses of the checks", summary["witnesses"]),
         _rows("Validation", summary["validation"], f"In {count(summary['iterations'], 'iteration')}."),
         _rows("Unchecked commits", summary["waived"]),
         _rows("Steps in a browser", summary["reproductions"]),

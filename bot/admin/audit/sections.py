@@ -25,6 +25,7 @@ from ledger.events import (
     reproduction,
     run,
     stage,
+    witness,
 )
 from ledger.model.limit_answers import Code, Subject, code_of, subject_of
 from rules.chatops.parser import door_of
@@ -374,6 +375,7 @@ FILLERS |= {
     run.BriefingMade: rows("briefings", "text"),
     agent.PermissionRefused: rows("refused"),
     run.CommandChecked: rows("checks", "tail"),
+    witness.CheckWitnessed: rows("witnesses"),
     run.ThreadAnswered: rows("threads"),
     bounds.ValidationWaived: rows("waived", why="the policy says validation: none"),
     run.BranchExported: facts("changes"),

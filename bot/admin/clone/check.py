@@ -48,13 +48,17 @@ PREFIX, LOCK = "cardinal-check.", "lock"
 
 @dataclass(frozen=True, slots=True)
 class LocalResult:
-    """End of the checks: `detail` is empty when all passed, `agent_view` is the report that an agent gets."""
+    """End of the checks: `detail` is empty when all passed, `agent_view` is the report that an agent gets.
+
+    `rows` are the commands with the word of the gate's witnesses.
+    """
 
     passed: bool
     detail: str
     definition: str
     agent_view: str
     set_up_failed: bool
+    rows: tuple[CheckRow, ...]
 
 
 def has_checks(cloned: ClonedCommit, *, fast: bool) -> bool:
@@ -108,12 +112,14 @@ def run_checks(
             log = RunLog(engine, order.run_id, lease, WALL, ttl_s=LEASE_S, on_append=follow)
             supervisor.execute_run(order, log, remote, WALL, allow_unsandboxed=config.allow_unsandboxed)
             events = [each.event for each in log.events()]
+            with event_store.reading(engine) as db:
+                rows = checks.of_run(db, order.run_id)
             ended = next(event for event in events if isinstance(event, RunEnded))
         finally:
             engine.dispose()
         passed, failure = ended.ending is Ending.SUCCEEDED, log.history.rounds.newest_output()
         set_up_failed = any(isinstance(event, RoundFailed) and event.set_up for event in events)
-        return LocalResult(passed, ended.detail, order.validation.definition, failure, set_up_failed)
+        return LocalResult(passed, ended.detail, order.validation.definition, failure, set_up_failed, rows)
 
 
 def _claim(engine: Engine, order: RunSpec) -> tuple[RunSpec, Lease]:

@@ -2,8 +2,9 @@
 
 from bot.render import missing_checks
 from bot.render.markdown import links
-from bot.render.markdown.escape import block, code, folded
+from bot.render.markdown.escape import block, code, folded, line
 from bot.render.run.story import Story, minutes
+from ledger.model.witness_text import witness_text
 from ledger.views.checks import CheckRow
 
 MAX_CHECKS = 20
@@ -34,7 +35,7 @@ def checks_or_waiver(story: Story) -> str:
 
 def failing(checks: tuple[CheckRow, ...]) -> str:
     """Return the end of the newest failing command's output, folded; empty when all pass now."""
-    failed = [check for check in newest(checks) if check.exit_code != 0]
+    failed = [check for check in newest(checks) if check.exit_code != 0 or not check.believed]
     if not failed:
         return ""
     return folded("Output of the failing check", f"{code(failed[-1].command)}\n\n{block(failed[-1].tail)}")
@@ -54,9 +55,10 @@ def proof(
 
     A digest leads to its log where Cardinal's pages are served, at `site`.
     """
+    shown = checks[-MAX_CHECKS:]
     rows = [
         f"| {code(check.command, 120)} | {check.exit_code} | {check.duration_s:.1f} s | {_log(check, site)} |"
-        for check in checks[-MAX_CHECKS:]
+        for check in shown
     ]
     where = "on this machine, without an image" if image == "local" else code(image or "not recorded", 100)
     facts = (
@@ -65,6 +67,11 @@ def proof(
         f"image: {where}",
         *((f"checks as the default branch named them {code(definition, 64)}",) if definition else ()),
         *((f"paths whose checks these are: {', '.join(code(path) for path in paths)}",) if paths else ()),
+        *(
+            f"{code(check.command, 120)}: {line(said, 600)}"
+            for check in shown
+            if (said := witness_text(check))
+        ),
         *_whole(checks, site),
     )
     table = ["| command | exit code | took | SHA-256 of its log |", "| --- | --- | --- | --- |", *rows]
@@ -100,6 +107,9 @@ def _result(check: CheckRow, checks: tuple[CheckRow, ...]) -> str:
     if check.exit_code != 0:
         return f"❌ exit code {check.exit_code}"
     same = [other for other in checks if (other.tier, other.command) == (check.tier, check.command)]
+    if not check.believed:
+        return f"❌ exit code 0, {line(witness_text(check), 600)}"
     failures = sum(other.exit_code != 0 for other in same)
     times = {0: "", 1: ", after failing once"}.get(failures, f", after failing {failures} times")
-    return f"✅ passed{times}"
+    said = witness_text(check)
+    return f"✅ passed{times}{f' ({line(said)})' if said else ''}"

@@ -23,6 +23,7 @@ from bot.web.site.lists import fit_rows, newest_fitting, path_of
 from ledger.events.run import BY_PUSH, CHECK
 from ledger.events.turn import SUBSCRIPTION
 from ledger.log import event_store
+from ledger.model.witness_text import witness_text
 from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
 from ledger.queue.sign_ins import SignIn
@@ -168,6 +169,7 @@ class RunPage:
                     "tier": row.tier,
                     "command": plain(row.command, MAX_LINE),
                     "exit_code": row.exit_code,
+                    "witnesses": plain(witness_text(row), MAX_LINE),
                     "time": f"{row.duration_s:.1f} s",
                     "head": row.head,
                     "digest": row.log_digest,

@@ -8,7 +8,7 @@ import pytest
 from ledger.events.run import RunStopAsked
 from ledger.states import Ending
 from runner.artifacts.store import store_of
-from runner.checks.tier import CheckLog
+from runner.checks.command import CheckLog
 from runner.run.log import RunLog
 from runner.supervisor import execute_run
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN

@@ -1,0 +1,98 @@
+"""Runs one command of the checks, and keeps its output within bounds."""
+
+import time
+from collections import deque
+from dataclasses import dataclass
+
+from runner.artifacts.store import CAP_BYTES, Store, Stored
+from runner.checks.places import note_hosts, start_command
+from runner.errors import CommandTimeoutError
+from runner.exec.child import finish
+from runner.session.context import RunContext
+from runner.text.plain import redact
+from runner.workspaces.contract import Workspace
+
+GAP_BYTES = 1_000  # for the line that marks the gap
+TIMED_OUT = 124  # as timeout(1) says it
+_ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "GIT_CONFIG_NOSYSTEM": "1"}
+_MAX_S = 3600.0  # for one command, where the policy sets no time
+
+
+@dataclass(frozen=True, slots=True)
+class RanCommand:
+    """A command that ended; `said` is the end of its output, `broken` why it did not end by itself, if so."""
+
+    exit_code: int
+    said: str
+    log: "CheckLog"
+    duration_s: float
+    broken: str = ""
+
+
+def run_command(run: RunContext, room: Workspace, command: str, *, of_column: bool) -> RanCommand:
+    """Run one command, within the time of the checks; `of_column` as in `start_command`.
+
+    A command that takes too long or writes too much counts as failed. Raises SpawnError, WorkspaceError or
+    StopRequested.
+    """
+    cap_bytes = run.order.limits.output_bytes
+    child = start_command(run, room, command, cap_bytes=cap_bytes, env=_ENVIRONMENT, of_column=of_column)
+    output, broken = CheckLog(), ""
+    timeout_s = run.order.limits.timeout_s or _MAX_S
+    began = time.monotonic()
+    try:
+        ran = finish(
+            child,
+            what=command,
+            timeout_s=timeout_s,
+            beat=run.beat,
+            line=lambda text: output.add(run.secrecy.redact_private_skills(text)),
+        )
+        exit_code, said = ran.exit_code, ran.tail
+        if child.fate:
+            broken = child.fate
+            output.add(broken)
+            said = f"{said}\n{broken}"
+    except CommandTimeoutError as error:
+        broken = str(error)
+        output.add(broken)
+        exit_code, said = TIMED_OUT, broken
+    note_hosts(run)
+    return RanCommand(exit_code, said, output, round(time.monotonic() - began, 3), broken)
+
+
+class CheckLog:
+    """Collects lines; over the cap, the beginning and the end are kept, with the gap marked."""
+
+    def __init__(self, cap_bytes: int = CAP_BYTES) -> None:
+        self._half = cap_bytes // 2
+        self._begun: list[str] = []
+        self._last: deque[str] = deque()
+        self._begun_bytes = self._last_bytes = self._cut_bytes = 0
+        self._text: str | None = None
+
+    def add(self, line: str) -> None:
+        """Add one line."""
+        self._text = None
+        size = len(line.encode("utf-8", "replace")) + 1
+        if not self._last and self._begun_bytes + size <= self._half:
+            self._begun.append(line)
+            self._begun_bytes += size
+            return
+        self._last.append(line)
+        self._last_bytes += size
+        while self._last_bytes > self._half:
+            gone = len(self._last.popleft().encode("utf-8", "replace")) + 1
+            self._last_bytes -= gone
+            self._cut_bytes += gone
+
+    def text(self) -> str:
+        """Return the collected output, redacted."""
+        if self._text is None:
+            gap = [f"[{self._cut_bytes} bytes are left out]"] if self._cut_bytes else []
+            self._text = redact("\n".join((*self._begun, *gap, *self._last, "")))
+        return self._text
+
+    def keep(self, store: Store) -> Stored:
+        """Store the redacted output; the digest of the stored file is the evidence."""
+        return store.keep(self.text(), CAP_BYTES + GAP_BYTES)
