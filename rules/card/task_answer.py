@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, ValidationError
 
 from ledger.events.conversation import TaskAnswered
+from ledger.model.strict_json import StrictJsonError, parse_json
 from rules.errors import RulesError
 from rules.intents.outbound import RunTask
 from rules.text import alternatives, code, plain
@@ -88,13 +89,11 @@ def _filled(text: str) -> _Form:
     if text.startswith(_FENCE):  # models wrap JSON in a block of code
         text = text.partition("\n")[2].rstrip().removesuffix(_FENCE)
     try:
-        answer: Any = json.loads(text)
+        answer: Any = parse_json(text)
         return _Form.model_validate(answer, strict=False)
-    except RecursionError as error:
-        raise TaskAnswerError("it is nested too deeply") from error
+    except StrictJsonError as error:
+        raise TaskAnswerError(f"it is no JSON: {plain(error.because, 100)}") from error
     except ValidationError as error:
         wrong = error.errors()[0]
         where = ".".join(str(part) for part in wrong["loc"])
         raise TaskAnswerError(f"{code(where, 40)}: {wrong['msg']}" if where else "it is no object") from error
-    except ValueError as error:
-        raise TaskAnswerError(f"it is no JSON: {plain(str(error), 100)}") from error

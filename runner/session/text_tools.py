@@ -1,10 +1,11 @@
 """Board calls in an agent's text: fenced blocks called `board`, for agents without our tools."""
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
+
+from ledger.model.strict_json import StrictJsonError, parse_json
 
 _TEXT_BYTES = 400_000
 _BLOCK_BYTES = 40_000
@@ -49,10 +50,9 @@ def _read(block: str) -> TextCall:
     if len(block) > _BLOCK_BYTES:
         return TextCall("", None, f"the block is longer than {_BLOCK_BYTES} characters: say it shorter")
     try:
-        said = json.loads(block, object_pairs_hook=_once, parse_constant=_no_constant)
-    except (ValueError, RecursionError) as error:
-        why = str(error) if isinstance(error, ValueError) else "it is nested too deeply"
-        return TextCall("", None, f"the block is no JSON: {why[:200]}")
+        said = parse_json(block)
+    except StrictJsonError as error:
+        return TextCall("", None, f"the block is no JSON: {error.because}")
     tool = said.get("tool") if isinstance(said, dict) else None
     if not isinstance(tool, str) or not tool:
         return TextCall("", None, 'the block must be {"tool": "<name>", "input": {…}}')
@@ -60,14 +60,3 @@ def _read(block: str) -> TextCall:
     if extra:
         return TextCall(tool, None, f"besides `tool` and `input` there is {', '.join(extra[:3])}")
     return TextCall(tool, said.get("input", {}))
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    read = dict(pairs)
-    if len(read) != len(pairs):
-        raise ValueError("a key stands there twice")
-    return read
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no number in JSON")

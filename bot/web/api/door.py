@@ -15,7 +15,6 @@ from typing import Any
 
 from flask import Response, request
 from pydantic import ValidationError
-from pydantic_core import from_json
 from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTooLarge
 
 from bot.github.errors import GithubError
@@ -35,6 +34,7 @@ from bot.web.site.layout import FAULTS, Site
 from bot.web.wsgi import COUNTED
 from ledger.errors import CardinalError
 from ledger.log import event_store
+from ledger.model.strict_json import StrictJsonError, parse_json
 from ledger.queue import api_tokens
 from ledger.queue.acted_requests import ReusedKeyError
 from ledger.queue.api_tokens import Scope, TokenRow, scope_covers
@@ -191,12 +191,12 @@ def _body() -> dict[str, Any]:
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_json", because, "send `Content-Type: application/json`"
         )
     try:
-        fields = from_json(request.get_data(), allow_inf_nan=False)
+        fields = parse_json(request.get_data())
     except RequestEntityTooLarge as error:
         because = f"the body has more than {MAX_BYTES:,} bytes"
         raise ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", because, "shorten it") from error
-    except ValueError as error:
-        raise _unfit(f"the body is no JSON: {plain(str(error))}") from error
+    except StrictJsonError as error:
+        raise _unfit(f"the body is no JSON: {plain(error.because)}") from error
     if not isinstance(fields, dict):
         raise _unfit("the body is no JSON object")
     return fields

@@ -14,7 +14,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from bot.web.api.client import ApiClient, ApiProblemError
 from bot.web.mcp.server import make_server
 from bot.web.wsgi import COUNTED
-from runner.gateway.control.asgi import App, Message, Receive, Scope, Send
+from runner.gateway.control.asgi import App, Message, Receive, Scope, Send, replay_strict_json
 
 MAX_BYTES = 256 * 1024
 SESSION = b"mcp-session-id"
@@ -33,6 +33,9 @@ async def serve_mcp(api: App, public_url: str, scope: Scope, receive: Receive, s
         except ApiProblemError as error:
             await _refuse(send, error)
             return
+        again = await replay_strict_json(receive, send, MAX_BYTES)
+        if again is None:
+            return
         sent = headers.get(SESSION, b"").decode("latin-1")[:MAX_SESSION]
         session = sent or secrets.token_hex(16)
         server = make_server(client, session)
@@ -40,7 +43,7 @@ async def serve_mcp(api: App, public_url: str, scope: Scope, receive: Receive, s
             server, json_response=True, stateless=True, max_request_body_size=MAX_BYTES
         )
         async with manager.run():
-            await manager.handle_request(scope, receive, send if sent else _naming(send, session))
+            await manager.handle_request(scope, again, send if sent else _naming(send, session))
 
 
 def _first_two_as_one(api: App) -> App:

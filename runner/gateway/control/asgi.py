@@ -1,8 +1,10 @@
 """The gateway's part of ASGI (source: asgi.readthedocs.io/en/latest/specs/www.html)."""
 
+import json
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any
 
+from ledger.model.strict_json import StrictJsonError, parse_json
 from runner.errors import RunnerError
 
 Scope = MutableMapping[str, Any]
@@ -52,6 +54,32 @@ class BodyRoom:
     def done(self, count_bytes: int) -> None:
         """Free the bytes of a body."""
         self._free_bytes += count_bytes
+
+
+async def replay_strict_json(receive: Receive, send: Send, cap_bytes: int) -> Receive | None:
+    """Return a `receive` that gives the body again; None where it was refused, for JSON with two readings.
+
+    A body over `cap_bytes` is given on unread, for the one that answers.
+    """
+    body, messages = bytearray(), list[Message]()
+    while len(body) <= cap_bytes:
+        messages.append(await receive())
+        body += messages[-1].get("body", b"")
+        if messages[-1]["type"] == "http.disconnect" or not messages[-1].get("more_body", False):
+            break
+    try:
+        if len(body) <= cap_bytes and body:
+            parse_json(bytes(body))
+    except StrictJsonError as error:
+        problem = {"code": -32700, "message": f"the body cannot be read: {error.because}"}
+        await respond(send, 400, json.dumps({"jsonrpc": "2.0", "id": None, "error": problem}).encode())
+        return None
+    waiting = iter(messages)
+
+    async def again() -> Message:
+        return next(waiting, None) or await receive()
+
+    return again
 
 
 async def respond(send: Send, status: int, body: bytes, headers: Headers = ()) -> None:

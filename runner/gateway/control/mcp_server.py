@@ -20,6 +20,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from runner.agents.board_tools import TOOLS, call_id_of, description_of, schema_of
+from runner.gateway.control.asgi import replay_strict_json
 from runner.gateway.control.messages import CallRefusal
 from runner.gateway.control.uplink import Uplink
 from runner.gateway.models.limits import RateLimiter
@@ -58,11 +59,14 @@ def board_app(
         if scope["method"] != "POST":
             await Response(status_code=405, headers={"allow": "POST"})(scope, receive, send)
             return
+        again = await replay_strict_json(receive, send, REQUEST_BYTES)
+        if again is None:
+            return
         sessions = StreamableHTTPSessionManager(
             server, json_response=True, stateless=True, max_request_body_size=REQUEST_BYTES
         )
         async with sessions.run():
-            await sessions.handle_request(scope, receive, send)
+            await sessions.handle_request(scope, again, send)
 
     return serve
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from ledger.model.strict_json import StrictJsonError, parse_json
 from runner.errors import RunnerError
 from runner.gateway.models import sse
 from runner.gateway.models.request_contents import check_fields
@@ -141,15 +142,10 @@ def parsed(body: bytes) -> dict[str, Any]:
     if sum(map(body.count, _SEPARATORS)) > MAX_PARTS:  # each may become an object of many times its bytes
         raise UnreadableCallError(f"it has more than {MAX_PARTS:,} parts: send less at once")
     try:
-        given = json.loads(
-            body.decode("utf-8"), object_pairs_hook=_without_doubles, parse_constant=_no_number
-        )
-    except UnreadableCallError:
-        raise
-    except RecursionError as error:
-        raise UnreadableCallError("its JSON is nested too deeply") from error
-    except ValueError as error:
-        raise UnreadableCallError("it is no JSON in UTF-8; send the body without content-encoding") from error
+        given = parse_json(body)
+    except StrictJsonError as error:
+        because = f"it is no JSON in UTF-8 ({error.because}): send the body without content-encoding"
+        raise UnreadableCallError(because) from error
     if not isinstance(given, dict):
         raise UnreadableCallError("it is no JSON object")
     if len({name.lower() for name in given}) < len(given):  # some providers ignore the case of names
@@ -214,14 +210,3 @@ def written_bytes(value: object) -> int:
     if isinstance(value, Mapping):
         return sum(written_bytes(part) for part in value.values())
     return sum(map(written_bytes, value)) if isinstance(value, list) else 0
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    given = dict(pairs)
-    if len(given) < len(pairs):
-        raise UnreadableCallError("it names a key twice")
-    return given
-
-
-def _no_number(text: str) -> None:
-    raise UnreadableCallError(f"{text} is no number in JSON")

@@ -1,5 +1,6 @@
 """Secrets added to requests for one host, and taken out of its answers. Pure."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -93,8 +94,16 @@ class Mask:
             text = text.replace(secret, b"*" * len(secret))
         return text
 
+    def hide_in_name(self, name: bytes) -> bytes:
+        """Return a header's name without secrets: names have no case, and arrive in small letters."""
+        for secret in self._secrets:
+            name = re.sub(re.escape(secret), b"*" * len(secret), name, flags=re.IGNORECASE)
+        return name
+
     def headers(self, answer: h11.Response | h11.InformationalResponse) -> list[tuple[bytes, bytes]]:
         """Return the headers of an answer for the client."""
         chunked = any(name == b"transfer-encoding" for name, _ in answer.headers)
         drop = _NOT_RETURNED | ({b"content-length"} if chunked else set())
-        return [(self.hide(name), self.hide(value)) for name, value in answer.headers if name not in drop]
+        return [
+            (self.hide_in_name(name), self.hide(value)) for name, value in answer.headers if name not in drop
+        ]

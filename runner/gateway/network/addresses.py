@@ -2,7 +2,7 @@
 
 import ipaddress
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from runner.errors import RunnerError
@@ -137,23 +137,28 @@ def address_refusal(rules: NetworkRules, host: str, port: int) -> str:
 
 
 def reachable_addresses(
-    rules: NetworkRules, host: str, port: int, addresses: Iterable[Address]
+    rules: NetworkRules,
+    host: str,
+    port: int,
+    addresses: Iterable[Address],
+    is_own: Callable[[Address], bool],
 ) -> tuple[Address, ...]:
     """Return the allowed addresses of `host`: public ones, and private ones of the operator's hosts.
 
-    Addresses of metadata services are never allowed.
+    This machine's own addresses (`is_own`) are private, in whatever range. Addresses of metadata services are
+    never allowed.
     """
     private = _matches(rules.private_hosts, host, port)
     return tuple(
         address
         for address in addresses
-        if is_public_address(address) or (private and may_be_private(address))
+        if (private and may_be_private(address)) or (is_public_address(address) and not is_own(address))
     )
 
 
 def is_public_address(address: Address) -> bool:
     """Whether an address belongs to the internet, and not to this machine or a private network."""
-    address = _plain(address)
+    address = plain_address(address)
     if isinstance(address, ipaddress.IPv6Address) and address not in _GLOBAL_V6:
         return False
     return not _is_metadata(address) and not _within(address, _SPECIAL)
@@ -161,12 +166,12 @@ def is_public_address(address: Address) -> bool:
 
 def may_be_private(address: Address) -> bool:
     """Whether an operator may allow an address that is not public: never that of a metadata service."""
-    plain = _plain(address)
+    plain = plain_address(address)
     odd = plain.is_multicast or plain.is_unspecified or plain.is_reserved
     return not odd and not _is_metadata(address)
 
 
-def _plain(address: Address) -> Address:
+def plain_address(address: Address) -> Address:
     """Return the IPv4 address that an IPv6 one maps to."""
     if isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped or address in _NAT64):
         return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)

@@ -19,6 +19,7 @@ from runner.gateway.network.addresses import (
     literal,
     reachable_addresses,
 )
+from runner.gateway.network.own_addresses import is_own_address
 from runner.gateway.network.refused import RequestRefusedError
 from runner.gateway.network.relay import (
     CHUNK_BYTES,
@@ -160,7 +161,9 @@ class _Proxy:
         """Connect to the requested host, or refuse it."""
         why = self._open_to.refusal(request.host, request.port)
         addresses = () if why else await self._addresses(request)
-        permitted = reachable_addresses(self._open_to.granted, request.host, request.port, addresses)
+        permitted = reachable_addresses(
+            self._open_to.granted, request.host, request.port, addresses, is_own_address
+        )
         if not why and not permitted:
             why = f"network: {request.host} has no public address: only the operator can allow a private one"
         self._report_once(request, why)
