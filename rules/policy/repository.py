@@ -189,7 +189,7 @@ class McpServer(PolicyModel):
     network: Lines = setting((), "Host names that it may reach through Cardinal's proxy; empty: none.")
     repository: Literal["none", "read"] = setting(
         "none",
-        "`read` lets it stand in the default branch, and shows it the agent's files on another path, to read only.",
+        "`read` lets it start in the default branch, with the agent's files on another path, to read only.",
     )
     secrets: Annotated[tuple[SecretName, ...], Field(max_length=20)] = setting(
         (), "Names of [secrets](tool-servers.md#secrets) that the operator gives it, in its environment."

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat: Callable[[], None]) -> None:
     """Bring the result of set-up into `room`. Raises SetUpError.
 
-    What is kept for others was made on the base, in a place where no agent ever was.
+    A result for others is made on the base, in a place where no agent ever was.
     """
     commands = set_up_of(run.mirror, run.order.validation, checkout.commit())
     if not commands:

@@ -207,7 +207,7 @@ class Backend(Protocol):
         """Return the place of that card, made when it was not there. Raises RunnerError."""
 
     def open_clean(self, places: HostPaths, tenancy: Tenancy) -> CleanWorkspace:
-        """Return that place, empty: what was there is removed. Raises RunnerError."""
+        """Return that place, emptied. Raises RunnerError."""
 
     def leftovers(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterable[Leftover]:
         """Yield the left-overs of claims that are not alive any more (run and generation).

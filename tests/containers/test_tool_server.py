@@ -139,7 +139,7 @@ def test_an_image_that_is_not_there_is_named(bench: Bench) -> None:
 
 PROGRAM = """
 import os, subprocess, helper
-agent = os.environ["CARDINAL_AGENT_FILES"]
+agent = os.environ["AGENT_FILES"]
 git = ["git", "-C", agent]
 print(
     helper.SAID,

@@ -35,7 +35,7 @@ AGENT_FILES = "/workspace/agent"
 # A server's git works in the server's own checkout alone: the config of one that the agent made could run
 # programs with the server's secrets. For git all folders are somebody else's then, but for the named one.
 _READS = {
-    "CARDINAL_AGENT_FILES": AGENT_FILES,
+    "AGENT_FILES": AGENT_FILES,
     "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1",
     "GIT_CONFIG_COUNT": "2",
     "GIT_CONFIG_KEY_0": "safe.directory",
