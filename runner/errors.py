@@ -98,6 +98,13 @@ class RepositoryError(RunnerError):
     """The repository cannot be worked on; the message names a person's next step."""
 
 
+class SetUpError(RepositoryError):
+    """A command of the repository's set-up failed."""
+
+    def __init__(self, command: str, why: str) -> None:
+        super().__init__(f"the set-up failed before an agent began: $ {command}: {why}")
+
+
 class RemoteAwayError(RepositoryError):
     """The repository's host gives no credentials now, and may in `retry_after_s` seconds.
 

@@ -12,6 +12,7 @@ from runner import agents, errors, workspaces
 from runner.agents.contract import AgentAdapter
 from runner.checks.browser_replay import play_after, play_before
 from runner.checks.places import tenancy
+from runner.checks.set_up import stand_for_servers
 from runner.gateway.control.claim import gateway_of, payer
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
@@ -125,6 +126,7 @@ def _carry_on(
             pace=pace_of(order),
             payer=lambda model: payer(agent, model, providers),
             tool_secrets=tool_secrets,
+            stand=stand_for_servers,
         )
         try:
             with ending_servers(run):

@@ -188,7 +188,8 @@ class McpServer(PolicyModel):
     )
     network: Lines = setting((), "Host names that it may reach through Cardinal's proxy; empty: none.")
     repository: Literal["none", "read"] = setting(
-        "none", "`read` shows it the files that the agent works on, to read only."
+        "none",
+        "`read` lets it start in the default branch, with the agent's files on another path, to read only.",
     )
     secrets: Annotated[tuple[SecretName, ...], Field(max_length=20)] = setting(
         (), "Names of [secrets](tool-servers.md#secrets) that the operator gives it, in its environment."

@@ -11,48 +11,57 @@ from runner.gateway.control.claim import requested_hosts
 from runner.git.checkout import Checkout
 from runner.run.run_spec import RunSpec
 from runner.session.context import RunContext
-from runner.workspaces.contract import Tenancy, Workspace
+from runner.workspaces.contract import CleanWorkspace, Tenancy, Workspace
 
 LOOK = "look-"  # begins the id of the place in which a card is investigated
-# They begin the names of such places; no card has one of them for its id.
-GATE, BROWSER, WITNESS = "gate-", "repro-", "witness-"
-PURPOSES = (GATE, BROWSER, WITNESS)
+# Begin the names of such places; no card has one of them for its id.
+GATE, WITNESS, BROWSER, SERVERS, SET_UP = "gate-", "witness-", "repro-", "serve-", "setup-"
+PURPOSES = (GATE, WITNESS, BROWSER, SERVERS, SET_UP)
 
 
 def clear_away(order: RunSpec) -> None:
     """Remove the clean checkouts that a killed claim left of this card."""
-    for purpose in (GATE, WITNESS):
-        _place(order, f"{purpose}{order.card_id}").destroy()
-    if order.reproduction is not None:
-        _place(order, f"{BROWSER}{order.card_id}").destroy()
+    stand = {GATE: True, WITNESS: True, SET_UP: True, BROWSER: order.reproduction, SERVERS: order.servers}
+    for purpose in (name for name, needed in stand.items() if needed):
+        _open(order, f"{purpose}{order.card_id}").destroy()
 
 
 @contextmanager
-def clean_room(run: RunContext, purpose: str, name: str, image: str = "") -> Iterator[Workspace]:
-    """Give a workspace with the commit that the mirror stores under `name`. Raises RunnerError."""
+def clean_room(run: RunContext, purpose: str, name: str = "", image: str = "") -> Iterator[CleanWorkspace]:
+    """Give a clean place with the commit that the mirror stores under `name`, or an empty one.
+
+    Raises RunnerError.
+    """
     order = run.order
     with empty_place(order, f"{purpose}{order.card_id}", image) as room:
-        checkout = Checkout(room, run.mirror.path, order.authorship.author, run.beat)
-        checkout.clone_from(f"refs/cardinal/{name}", order.branch, order.base_branch)
+        if name:
+            check_out(run, room, name)
         yield room
 
 
+def check_out(run: RunContext, room: CleanWorkspace, name: str) -> Checkout:
+    """Check out there the commit that the mirror stores under `name`. Raises RunnerError."""
+    order = run.order
+    checkout = Checkout(room, run.mirror.path, order.authorship.author, run.beat)
+    checkout.clone_from(f"refs/cardinal/{name}", order.branch, order.base_branch)
+    return checkout
+
+
 @contextmanager
-def empty_place(order: RunSpec, name: str, image: str = "") -> Iterator[Workspace]:
-    """Give an empty workspace of that name, which is removed afterwards."""
-    _place(order, name, image).destroy()
-    room = _place(order, name, image)
+def empty_place(order: RunSpec, name: str, image: str = "") -> Iterator[CleanWorkspace]:
+    """Give an empty clean place of that name, which is removed afterwards."""
+    room = _open(order, name, image)
     try:
         yield room
     finally:
         room.destroy()
 
 
-def _place(order: RunSpec, name: str, image: str = "") -> Workspace:
-    """Return the workspace of that name, created when missing."""
+def _open(order: RunSpec, name: str, image: str = "") -> CleanWorkspace:
+    """Return the place of that name, emptied."""
     tenant = tenancy(order)
     tenant = replace(tenant, card_id=CardId(name), image=image or tenant.image)
-    return workspaces.load(order.workspace).open(order.places, tenant)
+    return workspaces.load(order.workspace).open_clean(order.places, tenant)
 
 
 def tenancy(order: RunSpec) -> Tenancy:

@@ -5,6 +5,7 @@ from ledger.events.run import FinalReported, RunEnded
 from ledger.states import Ending
 from runner.agents.board_tools import FindingInput, FindingsInput, ReferenceInput
 from runner.checks.browser_replay import play_before
+from runner.checks.set_up import set_up
 from runner.git.mirror import Heads
 from runner.phases.checkpoint import checkpoint
 from runner.phases.prepare import (
@@ -12,7 +13,6 @@ from runner.phases.prepare import (
     bring_newer,
     forget_session,
     mark_prepared,
-    set_up,
     take_workspace,
     unpack_session,
 )
@@ -51,7 +51,7 @@ def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
             unpack_session(run, brought)
         mark_prepared(run)
     if not run.checkout.commit(_BEFORE):
-        set_up(run, base)
+        set_up(run, run.workspace, run.checkout, base, run.beat)
         run.checkout.mark(_BEFORE, "What set-up left")
     if not run.history.reads:
         run.log.append(InvestigationBegun(order.run_id, base))

@@ -1,9 +1,6 @@
 """Prepare phase: mirror, workspace, and a branch on top of its base."""
 
-import json
-import logging
 from collections.abc import Callable
-from hashlib import sha256
 
 from ledger.events.agent import SessionLost
 from ledger.events.artifact import BRIEFING
@@ -14,9 +11,9 @@ from ledger.states import RunState
 from runner import errors, workspaces
 from runner.branch.export import export_commit, head_name
 from runner.branch.rebase import go_back_to_head, take_in_base, take_in_pushes
-from runner.checks.by_path import all_lines, set_up_of
-from runner.checks.places import clear_away, note_hosts, start_command, tenancy
-from runner.exec.child import finish
+from runner.checks.by_path import all_lines
+from runner.checks.places import clear_away, tenancy
+from runner.checks.set_up import set_up
 from runner.git.mirror import Heads
 from runner.phases.checkpoint import FILES, KEPT, Brought, as_folder, bring, claim_signature, record_restored
 from runner.phases.stage_transitions import stands_at
@@ -26,17 +23,13 @@ from runner.run.instructions import stack_event
 from runner.session.context import RunContext
 from runner.session.keep import keep
 from runner.session.stage_machine import may_edit
-from runner.text.plain import one_line, redact
+from runner.text.plain import one_line
 
 ASIDE = "set-aside.patch"
 THIS_HOST = "this host"  # where a host has no name
 _ASIDE_BYTES = 10_000_000
 _SHOWN_CHARS = 300
 _NOBODY = "-"  # signs files that are not the newest
-_SETUP_S = 900.0
-_KEEP_S = 420.0  # to pack or unpack the result of set-up: nothing can renew the claim meanwhile
-log = logging.getLogger(__name__)
-_SETUP_OUTPUT_BYTES = 20_000_000
 
 
 def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
@@ -45,6 +38,7 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
     Raises Park on an open question, BackendError, NetworkError or UnsandboxedError.
     """
     order = run.order
+    clear_away(order)
     run.step(RunState.PREPARING)
     briefing, digest = order.briefing, digest_of(order.briefing.text)
     if run.history.instructed.briefed != digest:
@@ -68,7 +62,6 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     Raises Park on an open question, NetworkError, UnsandboxedError, RepositoryError or WorkspaceError.
     """
     order = run.order
-    clear_away(order)
     admit(run, allow_unsandboxed=allow_unsandboxed)
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     now = heads.branch or heads.base
@@ -152,7 +145,7 @@ def _check_out(run: RunContext, heads: Heads) -> None:
     brought = _bring_back(run, heads)
     if not brought:
         run.checkout.clone(run.order.branch, run.order.base_branch, heads)
-    set_up(run, heads.base)
+    set_up(run, run.workspace, run.checkout, heads.base, run.beat)
     mark_prepared(run)  # not before: a set-up that was cut short, or failed, is no set-up
     if brought or heads.branch or run.order.validation.setup:  # else it stands on the base, and is that
         _put_on(run, heads)
@@ -168,7 +161,7 @@ def _restore(run: RunContext, heads: Heads, brought: Brought) -> None:
             run.workspace.stand_on(brought.row.stood_on)
     else:
         run.checkout.clone(order.branch, order.base_branch, heads)
-    set_up(run, heads.base)
+    set_up(run, run.workspace, run.checkout, heads.base, run.beat)
     if brought.files and brought.files != brought.head:
         run.checkout.uncommit(f"refs/cardinal/{order.run_id}-{FILES}")
     unpack_session(run, brought)
@@ -272,41 +265,6 @@ def _start(run: RunContext, heads: Heads) -> str:
         start = known if known and run.mirror.has(known) else heads.branch or heads.base
         run.mirror.remember(name, start)
     return start
-
-
-def set_up(run: RunContext, base: str) -> None:
-    """Run the repository's set-up once, or restore its result under the same key. Raises Finish.
-
-    Only the result on an untouched base is kept for others: on a branch the set-up may be the agent's.
-    """
-    commands = run.order.validation.setup
-    if run.order.validation.paths:
-        commands = set_up_of(run.mirror, run.order.validation, run.checkout.commit())
-    if not commands:
-        return
-    locks = run.checkout.lock_files()
-    key = setup_key(run.order.repository, commands, locks.names)
-    with run.log.held(_KEEP_S):
-        if not locks.more and run.workspace.restore_setup(key):
-            return
-    for command in commands:
-        child = start_command(run, run.workspace, command, cap_bytes=_SETUP_OUTPUT_BYTES, of_column=True)
-        ran = finish(child, what=command, timeout_s=_SETUP_S, beat=run.beat)
-        note_hosts(run)
-        if ran.exit_code != 0:
-            why = child.fate or redact(ran.tail)[-600:]
-            raise failed("repository", f"the set-up failed before an agent began: $ {command}: {why}")
-    if not locks.more and run.checkout.commit() == base:
-        try:
-            with run.log.held(_KEEP_S):
-                run.workspace.keep_setup(key)
-        except errors.RunnerError as error:  # the next card pays for it; this one has what it needs
-            log.warning("set-up not kept run=%s reason=%s", run.order.run_id, error)
-
-
-def setup_key(repository: str, commands: tuple[str, ...], locks: tuple[str, ...]) -> str:
-    """Return the digest of everything that decides the result of set-up, except the image."""
-    return sha256(json.dumps([repository, commands, locks]).encode()).hexdigest()
 
 
 def take_in_again(run: RunContext) -> None:

@@ -1,6 +1,7 @@
 """State of a run while a supervisor holds it, shared by all its phases."""
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -9,6 +10,7 @@ from ledger.model import limit_answers
 from ledger.model.limit_answers import LIMITS, NOTHING, AnswerChoice, Code, Size, Subject
 from ledger.states import RunState
 from runner.agents.contract import AgentAdapter
+from runner.errors import SpawnError
 from runner.exec.proxy import proxy_environment, trust_environment
 from runner.gateway.control.link import Gateway
 from runner.git.checkout import Checkout
@@ -19,7 +21,7 @@ from runner.run.limits import Allowance
 from runner.run.log import RunLog
 from runner.run.run_spec import Clock, RunSpec, StageSpec
 from runner.run.secrecy import Secrecy
-from runner.workspaces.contract import ToolServerProcess, Workspace
+from runner.workspaces.contract import CleanWorkspace, ToolServerProcess, Workspace
 
 WEIGH_S = 5.0
 _REST = 10  # so many times as long as counting took, nothing is counted
@@ -29,6 +31,19 @@ Meanwhile = Callable[[], None]
 
 def no_checkpoint(_run: "RunContext", _meanwhile: Meanwhile) -> None:
     """Keep nothing while the agent works."""
+
+
+def no_servers(_run: "RunContext", *, checked_out: bool) -> CleanWorkspace:  # noqa: ARG001
+    """Raise SpawnError: only a whole run has tool servers."""
+    raise SpawnError("no tool server runs here")
+
+
+@dataclass(slots=True)
+class Ground:
+    """The clean place of a claim's tool servers, once one was started; `stack` removes it."""
+
+    stack: ExitStack = field(default_factory=ExitStack)
+    room: CleanWorkspace | None = None
 
 
 @dataclass(slots=True)
@@ -56,7 +71,7 @@ class RunContext:
     `gateway` is None where the agent needs no provider and the policy grants no network. `keep` makes a
     checkpoint of a turn that goes on, publishes it where that is wanted, and calls its second argument
     meanwhile. `servers` are the tool servers that were started; None: one failed, and is not tried again.
-    `payer` names the provider that is paid for a model.
+    `stand` gives them the clean place of `ground`. `payer` names the provider that is paid for a model.
     """
 
     order: RunSpec
@@ -71,6 +86,8 @@ class RunContext:
     keep: Callable[["RunContext", Meanwhile], None] = no_checkpoint
     pace: CheckpointPace = field(default_factory=CheckpointPace)
     servers: dict[str, ToolServerProcess | None] = field(default_factory=dict)
+    ground: Ground = field(default_factory=Ground)
+    stand: Callable[..., CleanWorkspace] = no_servers
     payer: Callable[[str], str] = lambda _model: ""
     tool_secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 

@@ -17,13 +17,14 @@ _NAME_BYTES, _DETAIL_BYTES = 60, 400
 
 @contextmanager
 def ending_servers(run: RunContext) -> Iterator[None]:
-    """End the tool servers of a run with the `with`."""
-    try:
-        yield
-    finally:
-        for server in run.servers.values():
-            if server is not None:
-                server.close()
+    """End the tool servers of a run, and remove their place, with the `with`."""
+    with run.ground.stack:
+        try:
+            yield
+        finally:
+            for server in run.servers.values():
+                if server is not None:
+                    server.close()
 
 
 def begin_servers(run: RunContext) -> tuple[str, ...]:
@@ -70,15 +71,17 @@ def _start(run: RunContext, server: ToolServerSpec) -> None:
     missing = tuple(name for name in server.secrets if name not in run.tool_secrets)
     if missing:
         raise MissingSecretError(run.order.repository, missing)
+    room = run.stand(run, checked_out=server.reads)
     wire, far_wire = socket.socketpair()
     errors, far_errors = socket.socketpair()
     with wire, far_wire, errors, far_errors:
-        run.servers[server.name] = run.workspace.serve(
+        run.servers[server.name] = room.serve(
             server,
             far_wire.fileno(),
             far_errors.fileno(),
             network=run.gateway.network_of(server.name),
             env={name: run.tool_secrets[name] for name in server.secrets},
+            data=run.workspace.repo,
         )
         run.gateway.attach(server.name, wire.fileno(), errors.fileno())
 

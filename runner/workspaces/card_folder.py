@@ -40,6 +40,7 @@ class Folder:
 
     def __init__(self, root: Path, card_id: CardId, uid: int, gid: int) -> None:
         self.root = root.absolute()
+        self.repo = self.root / "repo"
         for name in (*_PARTS, "skills"):
             part = self.root / name
             part.mkdir(parents=True, exist_ok=True)

@@ -61,6 +61,8 @@ class Workspace(Protocol):
     def image(self) -> str:
         """The digest of the image that commands run in; `local` where they see this machine's own system."""
 
+    repo: Path  # the checkout on the host, to be mounted; nothing of it is trusted, or read by the host
+
     changes: int  # how many commands could have changed the repository, since this place was opened
 
     def mirror_at(self, mirror: Path) -> str:
@@ -119,15 +121,6 @@ class Workspace(Protocol):
         Raises SpawnError, and WorkspaceError when there is no plain `.git` to protect.
         """
 
-    def serve(
-        self, server: ToolServerSpec, wire: int, errors: int, *, network: Path | None, env: Mapping[str, str]
-    ) -> ToolServerProcess:
-        """Start a tool server beside the agent, with `wire` as its standard input and output.
-
-        It sees the repository only where its specification says so. `network`: the folder with its socket.
-        Raises SpawnError, or another RunnerError.
-        """
-
     def collect(self, name: str, target: Path, cap_bytes: int) -> None:
         """Copy a file that a command left in `layout.out` to the host.
 
@@ -162,11 +155,36 @@ class Workspace(Protocol):
     def restore_setup(self, key: str) -> bool:
         """Restore the stored result of set-up under this key; False: there is none."""
 
-    def keep_setup(self, key: str) -> None:
-        """Store the result of set-up in this place, for others with the same key."""
-
     def destroy(self) -> None:
         """Remove the place and all that is in it."""
+
+
+class CleanWorkspace(Workspace, Protocol):
+    """A place where no agent ever was: only code of the default branch runs with more rights than an agent's.
+
+    Only `Backend.open_clean` gives one, and no agent is started in it.
+    """
+
+    def serve(
+        self,
+        server: ToolServerSpec,
+        wire: int,
+        errors: int,
+        *,
+        network: Path | None,
+        env: Mapping[str, str],
+        data: Path,
+    ) -> ToolServerProcess:
+        """Start a tool server beside the agent, with `wire` as its standard input and output.
+
+        Where its specification says so, it stands in this place's checkout, and sees the agent's files,
+        `data`, on another path. `network`: the folder with its socket.
+
+        Raises SpawnError, or another RunnerError.
+        """
+
+    def keep_setup(self, key: str) -> None:
+        """Store the result of set-up in this place, for others with the same key."""
 
 
 class Leftover(NamedTuple):
@@ -187,6 +205,9 @@ class Backend(Protocol):
 
     def open(self, places: HostPaths, tenancy: Tenancy) -> Workspace:
         """Return the place of that card, made when it was not there. Raises RunnerError."""
+
+    def open_clean(self, places: HostPaths, tenancy: Tenancy) -> CleanWorkspace:
+        """Return that place, emptied. Raises RunnerError."""
 
     def leftovers(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterable[Leftover]:
         """Yield the left-overs of claims that are not alive any more (run and generation).

@@ -18,7 +18,7 @@ import docker
 from ledger.ids import CardId, RunId
 from runner.exec.child import Child, Ran, finish
 from runner.run.run_spec import HostPaths, ResourceSpec
-from runner.workspaces.contract import Tenancy, Workspace
+from runner.workspaces.contract import CleanWorkspace, Tenancy, Workspace
 from runner.workspaces.docker.backend import Docker
 from runner.workspaces.docker.container import problem_with
 from runner.workspaces.docker.engine import engine_address
@@ -59,6 +59,11 @@ class Bench:
         """Open a workspace with small limits."""
         tenancy = Tenancy(CardId(card), RunId(run), generation, **{"resources": SMALL} | more)
         return self.backend.open(self.places, tenancy)
+
+    def open_clean(self, card: str = CARD, run: str = RUN, **more: Any) -> CleanWorkspace:
+        """Open a clean place with small limits."""
+        tenancy = Tenancy(CardId(card), RunId(run), 1, **{"resources": SMALL} | more)
+        return self.backend.open_clean(self.places, tenancy)
 
     def sweep(self, alive: Callable[[RunId, int], bool], places: HostPaths | None = None) -> list[str]:
         """Remove what is left over, and say what that was."""

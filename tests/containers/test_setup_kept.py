@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import pytest
 
 from runner.errors import WorkspaceError
-from runner.workspaces.contract import Workspace
+from runner.workspaces.contract import CleanWorkspace
 from runner.workspaces.docker import seeds
 from runner.workspaces.docker.backend import DEFAULT_IMAGE
 from runner.workspaces.docker.engine import Engine, engine_address
@@ -20,9 +20,9 @@ CLONE = (
 COMMIT = f"{CLONE} -c user.email=a@example.org commit -qm first"
 
 
-def made(bench: Bench, card: str = "maker") -> Workspace:
+def made(bench: Bench, card: str = "maker") -> CleanWorkspace:
     """Return a workspace after a set-up that left odd things behind."""
-    room = bench.open(card)
+    room = bench.open_clean(card)
     assert sh(room, COMMIT).exit_code == 0
     script = (
         "import os\n"
@@ -116,8 +116,32 @@ def test_an_image_that_is_no_good_is_made_anew(bench: Bench) -> None:
     room.destroy()
 
 
+def test_a_place_that_cannot_take_it_costs_nobody_else_the_image(bench: Bench) -> None:
+    room = made(bench)
+    room.keep_setup("key")
+    spoiled = bench.open("spoiled")
+    sh(spoiled, f"{COMMIT}; mkdir ~/.cache; chmod 555 ~/.cache")
+    assert not spoiled.restore_setup("key")
+    assert len(bench.images()) == 1
+    other = bench.open("other")
+    sh(other, COMMIT)
+    assert other.restore_setup("key")
+    for one in (room, spoiled, other):
+        one.destroy()
+
+
+def test_a_place_where_an_agent_may_work_keeps_nothing_for_others(bench: Bench) -> None:
+    room = bench.open("card")
+    assert not hasattr(room, "keep_setup")
+    assert not hasattr(room, "serve")
+    sh(room, "echo left > ~/left")
+    clean = bench.open_clean("card")
+    assert sh(clean, "ls -A ~ .").out == ".:\n\n/workspace/home:\n"
+    clean.destroy()
+
+
 def test_a_place_without_a_checkout_keeps_nothing(bench: Bench) -> None:
-    room = bench.open("empty")
+    room = bench.open_clean("empty")
     with pytest.raises(WorkspaceError, match="keeping what set-up made"):
         room.keep_setup("key")
     assert bench.images() == []

@@ -16,9 +16,9 @@ from runner.gateway.control.terms import Terms
 from runner.gateway.servers.terms import ToolServerTerms
 from runner.run.run_spec import ToolServerSpec
 from runner.workspaces.card_folder import folder_name
-from runner.workspaces.contract import Workspace
+from runner.workspaces.contract import CleanWorkspace
 from runner.workspaces.docker.errors import ImageMissingError
-from tests.containers.engine import CARD, RUN, Bench
+from tests.containers.engine import CARD, RUN, Bench, sh
 
 LOOK = """
 import os, json, pathlib, socket
@@ -43,6 +43,7 @@ print(json.dumps({
 }), flush=True)
 input()
 """
+NO_DATA = Path("/tmp")
 SERVER = ToolServerSpec("look", ("python3", "-c", LOOK))
 
 
@@ -69,11 +70,13 @@ class Page(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def served(room: Workspace, server: ToolServerSpec, network: Path | None = None) -> Iterator[str]:
+def served(
+    room: CleanWorkspace, server: ToolServerSpec, network: Path | None = None, data: Path = NO_DATA
+) -> Iterator[str]:
     """Yield the first line of a tool server, which is ended with the `with`."""
     near, far = socket.socketpair()
     with near, far:
-        started = room.serve(server, far.fileno(), far.fileno(), network=network, env={})
+        started = room.serve(server, far.fileno(), far.fileno(), network=network, env={}, data=data)
         far.close()
         near.settimeout(60)
         try:
@@ -86,7 +89,7 @@ def served(room: Workspace, server: ToolServerSpec, network: Path | None = None)
 def test_it_sees_the_repository_only_where_granted_and_nothing_else(
     bench: Bench, reads: bool, image: str
 ) -> None:
-    room = bench.open()
+    room = bench.open_clean()
     for name in ("repo/README.md", "home/session"):
         (bench.places.workspaces / folder_name(CARD) / name).write_text("# Shop\n")
     with served(room, replace(SERVER, reads=reads, image=image)) as line:
@@ -108,7 +111,7 @@ def test_it_reaches_the_hosts_of_its_own_list_and_no_other(bench: Bench, tmp_pat
         try:
             asks = ("python3", "-c", ASK, f"http://{host}/", "http://other.example/")
             server = replace(SERVER, command=asks)
-            with served(bench.open(), server, gateway.network_of("look")) as line:
+            with served(bench.open_clean(), server, gateway.network_of("look")) as line:
                 assert line.split() == ["200", "403"]
         finally:
             gateway.close()
@@ -116,10 +119,10 @@ def test_it_reaches_the_hosts_of_its_own_list_and_no_other(bench: Bench, tmp_pat
 
 
 def test_one_whose_worker_died_is_removed_with_its_claim(bench: Bench) -> None:
-    room = bench.open()
+    room = bench.open_clean()
     near, far = socket.socketpair()
     with near, far:
-        started = room.serve(SERVER, far.fileno(), far.fileno(), network=None, env={})
+        started = room.serve(SERVER, far.fileno(), far.fileno(), network=None, env={}, data=NO_DATA)
         near.settimeout(60)
         assert near.makefile().readline()
         bench.backend.end_claim(bench.places, RunId(RUN), 1)
@@ -129,4 +132,43 @@ def test_one_whose_worker_died_is_removed_with_its_claim(bench: Bench) -> None:
 
 def test_an_image_that_is_not_there_is_named(bench: Bench) -> None:
     with pytest.raises(ImageMissingError, match="acme/nothing"):
-        bench.open(CARD).serve(replace(SERVER, image="acme/nothing"), 0, 1, network=None, env={})
+        bench.open_clean(CARD).serve(
+            replace(SERVER, image="acme/nothing"), 0, 1, network=None, env={}, data=NO_DATA
+        )
+
+
+PROGRAM = """
+import os, subprocess, helper
+agent = os.environ["AGENT_FILES"]
+git = ["git", "-C", agent]
+print(
+    helper.SAID,
+    open(f"{agent}/data").read().strip(),
+    subprocess.run([*git, "status"], capture_output=True).returncode,
+    subprocess.run(["git", "status"], capture_output=True).returncode,
+    os.path.exists("/tmp/ran"),
+    flush=True,
+)
+input()
+"""
+HOSTILE = """
+mkdir -p tools ~/.local/lib/python3.11/site-packages
+echo 'SAID = "evil"' | tee tools/helper.py helper.py sitecustomize.py > /dev/null
+echo 'open("/tmp/ran", "w")' | tee ~/.local/lib/python3.11/site-packages/usercustomize.py > usercustomize.py
+git init -q . && git config core.fsmonitor 'touch /tmp/ran; false' && echo seen > data && git add data
+"""
+
+
+def test_what_an_agent_wrote_is_data_to_a_server_and_no_part_of_its_program(bench: Bench) -> None:
+    card, room = bench.open(), bench.open_clean("serve")
+    assert sh(card, HOSTILE).exit_code == 0
+    assert (
+        sh(room, "mkdir tools && git init -q . && cat > tools/helper.py <<E\nSAID = 'honest'\nE").exit_code
+        == 0
+    )
+    assert sh(room, f"cat > tools/docs.py <<'E'\n{PROGRAM}E").exit_code == 0
+    server = replace(SERVER, command=("python3", "tools/docs.py"), reads=True)
+    with served(room, server, data=card.repo) as line:
+        assert line.split() == ["honest", "seen", "128", "0", "False"]
+    for one in (card, room):
+        one.destroy()

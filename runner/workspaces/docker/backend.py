@@ -31,6 +31,18 @@ LAYOUT = replace(
     proxy="http://127.0.0.1:4001",
     certificates=f"{_SOCKETS}/{CERTIFICATES}",
 )
+AGENT_FILES = "/workspace/agent"
+# A server's git works in the server's own checkout alone: the config of one that the agent made could run
+# programs with the server's secrets. For git all folders are somebody else's then, but for the named one.
+_READS = {
+    "AGENT_FILES": AGENT_FILES,
+    "GIT_TEST_ASSUME_DIFFERENT_OWNER": "1",
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "safe.directory",
+    "GIT_CONFIG_VALUE_0": LAYOUT.repo,
+    "GIT_CONFIG_KEY_1": "safe.bareRepository",
+    "GIT_CONFIG_VALUE_1": "explicit",
+}
 _AGENT_ID = 1000
 _PROBLEM_S = 5.0
 _END_S = 2  # for one answer of the engine, while a lease runs out
@@ -95,45 +107,11 @@ class DockerWorkspace(Folder):
         cell = self._cell(locked(*command), given, tuple(binds))
         return start_container(self._engine, cell, cap_bytes=cap_bytes, side_channel=side_channel)
 
-    def serve(
-        self, server: ToolServerSpec, wire: int, errors: int, *, network: Path | None, env: Mapping[str, str]
-    ) -> ToolServerProcess:
-        """Start a tool server; see the contract. Its own image needs nothing of ours without a network."""
-        made, inside = self._programs, f"{LAYOUT.player}/enter.sh"
-        binds = [Bind(made / "passwd", "/etc/passwd"), Bind(made / "group", "/etc/group")]
-        command, given = server.command, {"HOME": "/tmp", "TMPDIR": "/tmp", **env}  # noqa: S108 - its own
-        if not server.image:
-            command = locked(*command)
-        if network is not None:
-            binds.append(Bind(network.absolute(), _SOCKETS))
-            command = ("/bin/sh", inside, *command)
-            given |= proxy_environment(LAYOUT.proxy)
-        if network is not None or not server.image:
-            binds.append(Bind(made / "player", LAYOUT.player))
-        if server.reads:
-            binds.append(Bind(self.root / "repo", LAYOUT.repo))
-        image = self._engine.image(server.image or self._tenancy.image or DEFAULT_IMAGE)
-        cell = replace(
-            self._cell(command, {}, tuple(binds)),
-            image=image.image_id,
-            env=given,
-            folder=LAYOUT.repo if server.reads else "/tmp",  # noqa: S108 - its own
-            resources=RESOURCES,
-            volumes=image.volumes,
-        )
-        return ToolServerContainer(self._engine, cell, wire, errors)
-
     def restore_setup(self, key: str) -> bool:
         """Unpack the image of this key and base image; `.git` is untouched."""
         binds = (*self._binds(True), Bind(self.plain_git(), f"{LAYOUT.repo}/.git"))
         name = seeds.seed_name(self._home, self._image.image_id, key)
         return seeds.restore_seed(self._engine, self._cell((), {}, binds), name)
-
-    def keep_setup(self, key: str) -> None:
-        """Make an image of the home and of the untracked files here."""
-        name = seeds.seed_name(self._home, self._image.image_id, key)
-        cell = self._cell((), {}, self._binds(False))
-        seeds.keep_seed(self._engine, cell, name, self._uid, self._gid)
 
     def destroy(self) -> None:
         """Remove the containers, then the folder."""
@@ -177,6 +155,52 @@ class DockerWorkspace(Folder):
         )
 
 
+class CleanDockerWorkspace(DockerWorkspace):
+    """One where no agent ever was."""
+
+    def serve(
+        self,
+        server: ToolServerSpec,
+        wire: int,
+        errors: int,
+        *,
+        network: Path | None,
+        env: Mapping[str, str],
+        data: Path,
+    ) -> ToolServerProcess:
+        """Start a tool server; see the contract. Its own image needs nothing of ours without a network."""
+        made, inside = self._programs, f"{LAYOUT.player}/enter.sh"
+        binds = [Bind(made / "passwd", "/etc/passwd"), Bind(made / "group", "/etc/group")]
+        command, given = server.command, {"HOME": "/tmp", "TMPDIR": "/tmp", **env}  # noqa: S108 - its own
+        if not server.image:
+            command = locked(*command)
+        if network is not None:
+            binds.append(Bind(network.absolute(), _SOCKETS))
+            command = ("/bin/sh", inside, *command)
+            given |= proxy_environment(LAYOUT.proxy)
+        if network is not None or not server.image:
+            binds.append(Bind(made / "player", LAYOUT.player))
+        if server.reads:
+            binds += (Bind(self.repo, LAYOUT.repo), Bind(data.absolute(), AGENT_FILES))
+            given |= _READS
+        image = self._engine.image(server.image or self._tenancy.image or DEFAULT_IMAGE)
+        cell = replace(
+            self._cell(command, {}, tuple(binds)),
+            image=image.image_id,
+            env=given,
+            folder=LAYOUT.repo if server.reads else "/tmp",  # noqa: S108 - its own
+            resources=RESOURCES,
+            volumes=image.volumes,
+        )
+        return ToolServerContainer(self._engine, cell, wire, errors)
+
+    def keep_setup(self, key: str) -> None:
+        """Make an image of the home and of the untracked files here."""
+        name = seeds.seed_name(self._home, self._image.image_id, key)
+        cell = self._cell((), {}, self._binds(False))
+        seeds.keep_seed(self._engine, cell, name, self._uid, self._gid)
+
+
 class Docker:
     """Opens and lists the folders below `places.workspaces`; `address` returns the engine's address."""
 
@@ -199,6 +223,11 @@ class Docker:
     def open(self, places: HostPaths, tenancy: Tenancy) -> DockerWorkspace:
         """Return the card's place. Containers of older claims in it are removed."""
         return DockerWorkspace(Engine(self._address()), places, tenancy)
+
+    def open_clean(self, places: HostPaths, tenancy: Tenancy) -> CleanDockerWorkspace:
+        """Return the place, empty; containers that were in it are removed."""
+        self.open(places, tenancy).destroy()
+        return CleanDockerWorkspace(Engine(self._address()), places, tenancy)
 
     def leftovers(self, places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterable[Leftover]:
         """Yield containers without a claim and old images of set-ups; nothing while no engine answers."""

@@ -65,15 +65,16 @@ def keep_seed(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None
 
 
 def restore_seed(engine: Engine, cell: Cell, name: str) -> bool:
-    """Unpack the image `name` into the cell's folders; False when it is missing or damaged."""
+    """Unpack the image `name` into the cell's folders; False where that fails.
+
+    The image stays: the cause may lie in these folders, which are one card's, and the image is everybody's.
+    """
     unpacking = replace(cell, image=name, argv=locked("/bin/sh", "-c", _UNPACK))
     try:
         child = start_container(engine, unpacking, cap_bytes=_OUTPUT_BYTES)
     except ImageMissingError:
         return False
     ran = finish(child, what="bringing back what set-up made", timeout_s=_PACK_S, beat=lambda: None)
-    if ran.exit_code != 0:
-        engine.remove_image(name)  # set-up then runs again, and its result is kept anew
     return ran.exit_code == 0
 
 

@@ -97,18 +97,6 @@ class LocalWorkspace(Folder):
             for descriptor in inherited:
                 os.close(descriptor)
 
-    def serve(
-        self,
-        server: ToolServerSpec,
-        wire: int,  # noqa: ARG002 - the contract's
-        errors: int,  # noqa: ARG002 - the contract's
-        *,
-        network: Path | None,  # noqa: ARG002 - the contract's
-        env: Mapping[str, str],  # noqa: ARG002 - the contract's
-    ) -> ToolServerProcess:
-        """Raise SpawnError: nothing here could lock a server away from the agent."""
-        raise SpawnError(f"the tool server {server.name} needs containers: set CARDINAL_WORKSPACE=docker")
-
     def _binds(
         self, *, writable: bool, commits: bool, export: bool, mirror: Path | None, hides: Sequence[str]
     ) -> list[bubblewrap.Bind]:
@@ -132,6 +120,23 @@ class LocalWorkspace(Folder):
         """Nothing is kept: there is no image here to keep it in."""
         return False
 
+
+class CleanLocalWorkspace(LocalWorkspace):
+    """One where no agent ever was."""
+
+    def serve(
+        self,
+        server: ToolServerSpec,
+        wire: int,  # noqa: ARG002 - the contract's
+        errors: int,  # noqa: ARG002 - the contract's
+        *,
+        network: Path | None,  # noqa: ARG002 - the contract's
+        env: Mapping[str, str],  # noqa: ARG002 - the contract's
+        data: Path,  # noqa: ARG002 - the contract's
+    ) -> ToolServerProcess:
+        """Raise SpawnError: nothing here could lock a server away from the agent."""
+        raise SpawnError(f"the tool server {server.name} needs containers: set CARDINAL_WORKSPACE=docker")
+
     def keep_setup(self, key: str) -> None:
         """Nothing is kept."""
 
@@ -153,6 +158,12 @@ class Local:
         """Return the card's folder as a workspace."""
         root = places.workspaces / folder_name(tenancy.card_id)
         return LocalWorkspace(root, tenancy.card_id, self._problem())
+
+    def open_clean(self, places: HostPaths, tenancy: Tenancy) -> CleanLocalWorkspace:
+        """Return the folder, empty."""
+        self.open(places, tenancy).destroy()
+        root = places.workspaces / folder_name(tenancy.card_id)
+        return CleanLocalWorkspace(root, tenancy.card_id, self._problem())
 
     def leftovers(
         self,

@@ -213,6 +213,9 @@ SAMPLES = {
             def open(self, places, tenancy):
                 return f"the island of {tenancy.card_id}"
 
+            def open_clean(self, places, tenancy):
+                return self.open(places, tenancy)
+
             def leftovers(self, places, alive):
                 return ()
 

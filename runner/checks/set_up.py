@@ -1,0 +1,107 @@
+"""The repository's set-up: its kept result, which only a clean place makes, or a run of its commands."""
+
+import json
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from hashlib import sha256
+
+from runner import workspaces
+from runner.checks.by_path import set_up_of
+from runner.checks.places import SERVERS, SET_UP, check_out, clean_room, note_hosts, start_command
+from runner.errors import RunnerError, SetUpError, WorkspaceError
+from runner.exec.child import finish
+from runner.git.checkout import Checkout
+from runner.session.context import RunContext, Scales
+from runner.text.plain import redact
+from runner.workspaces.contract import CleanWorkspace, Workspace
+
+_SETUP_S = 900.0
+_KEEP_S = 420.0  # to pack or unpack the result of set-up: nothing can renew the claim meanwhile
+_OUTPUT_BYTES = 20_000_000
+log = logging.getLogger(__name__)
+
+
+def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat: Callable[[], None]) -> None:
+    """Bring the result of set-up into `room`. Raises SetUpError.
+
+    A result for others is made on the base, in a place where no agent ever was.
+    """
+    commands = set_up_of(run.mirror, run.order.validation, checkout.commit())
+    if not commands:
+        return
+    locks = checkout.lock_files()
+    if workspaces.load(run.order.workspace).runs_images and not locks.more:
+        key = setup_key(run.order.repository, commands, locks.names)
+        if _restored(run, room, key):
+            return
+        # Also where the kept one is damaged: it is made anew, and takes the other's name.
+        if checkout.commit() == base and _make_kept(run, commands, key, base) and _restored(run, room, key):
+            return
+    _run_commands(run, room, commands, beat)
+
+
+def setup_key(repository: str, commands: tuple[str, ...], locks: tuple[str, ...]) -> str:
+    """Return the digest of everything that decides the result of set-up, except the image."""
+    return sha256(json.dumps([repository, commands, locks]).encode()).hexdigest()
+
+
+def stand_for_servers(run: RunContext, *, checked_out: bool) -> CleanWorkspace:
+    """Return the clean place of the claim's tool servers, which is removed with it.
+
+    `checked_out`: with the base and its set-up. Raises RunnerError.
+    """
+    room = run.ground.room
+    if room is None:
+        room = run.ground.room = run.ground.stack.enter_context(clean_room(run, SERVERS))
+    if checked_out and room.fresh:
+        base = run.mirror.head(run.order.base_branch)
+        name = f"{run.order.run_id}-served"
+        run.mirror.remember(name, base)
+        set_up(run, room, check_out(run, room, name), base, _weighing(run, room))
+        room.mark_ready()
+    return room
+
+
+def _restored(run: RunContext, room: Workspace, key: str) -> bool:
+    with run.log.held(_KEEP_S):
+        return room.restore_setup(key)
+
+
+def _make_kept(run: RunContext, commands: tuple[str, ...], key: str, base: str) -> bool:
+    """Run set-up on the base in a clean place, and keep the result; return whether that could be kept."""
+    name = f"{run.order.run_id}-set-up"
+    run.mirror.remember(name, base)
+    with clean_room(run, SET_UP, name) as room:
+        _run_commands(run, room, commands, _weighing(run, room))
+        try:
+            with run.log.held(_KEEP_S):
+                room.keep_setup(key)
+        except RunnerError as error:  # the next card pays for it
+            log.warning("set-up not kept run=%s reason=%s", run.order.run_id, error)
+            return False
+    return True
+
+
+def _run_commands(
+    run: RunContext, room: Workspace, commands: tuple[str, ...], beat: Callable[[], None]
+) -> None:
+    for command in commands:
+        child = start_command(run, room, command, cap_bytes=_OUTPUT_BYTES, of_column=True)
+        ran = finish(child, what=command, timeout_s=_SETUP_S, beat=beat)
+        note_hosts(run)
+        if ran.exit_code != 0:
+            raise SetUpError(command, child.fate or redact(ran.tail)[-600:])
+
+
+def _weighing(run: RunContext, room: Workspace) -> Callable[[], None]:
+    """Return the beat of a command in a clean place: that one is measured, and not the card's."""
+    weighed = replace(run, workspace=room, scales=Scales())
+
+    def beat() -> None:
+        run.log.beat_or_stop()
+        overweight = weighed.overweight()
+        if overweight:
+            raise WorkspaceError("a clean place", overweight)
+
+    return beat
