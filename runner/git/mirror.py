@@ -367,6 +367,7 @@ class Mirror:
             lock=self.path / "cardinal.lock" if writes else None,
             given=given,
             transfers=online,
+            bare=True,
         )
 
     def _named(self, what: str, ran: Ran) -> errors.RepositoryError:

@@ -24,7 +24,7 @@ KEPT = 10
 HOME_LABEL = "cardinal.home"
 _PACK_S = 180
 _OUTPUT_BYTES = 1_000_000
-_GIT = "git -c core.fsmonitor=false -c core.hooksPath=/dev/null"
+_GIT = "git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c safe.bareRepository=explicit"
 _PACK = f"""set -eu
 cd /workspace/repo
 {_GIT} ls-files --others -z > /tmp/names
