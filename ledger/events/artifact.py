@@ -15,8 +15,8 @@ ATTACHED = (FILE, PAGE)  # the kinds of what an agent attached itself
 @dataclass(frozen=True, slots=True)
 class ArtifactKept(RunEvent):
     """A file is in the store. `kind`: log, patch, report, briefing, transcript or set-aside; trace,
-    screenshot, video or console of a browser; file or page for an attachment of the agent's; more may come. `digest` is the
-    SHA-256 of its bytes, from which secrets were taken before where it is text.
+    screenshot, video or console of a browser; file or page for an attachment of the agent's; more may come.
+    `digest` is the SHA-256 of its bytes, from which secrets were taken before where it is text.
     """
 
     name: str

@@ -4,6 +4,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 from pysqlite3 import dbapi2 as sqlite
@@ -16,13 +17,32 @@ READ_S = 10.0
 EVERY = 1000  # instructions of SQLite's machine between two looks at the clock
 MAX_PARTS, MAX_CHARS = 5_000, 20_000  # tables, indexes and triggers, and the text of each
 _SHOWN = 60
+_SCHEMA = (
+    "SELECT type, name, CASE WHEN length(sql) > ? THEN NULL ELSE coalesce(sql, '') END"
+    " FROM sqlite_schema LIMIT ?"
+)
 _KNOWN = frozenset((*m0001_core.SQLITE_GUARDS, *m0007_editions.SQLITE_GUARDS))
 _TOKEN = re.compile(
     r"""\s+|'(?:[^']|'')*+'|"(?:[^"]|"")*+"|[A-Za-z_][A-Za-z0-9_]*+|[0-9]++|<>|<=|>=|[(),<>=]"""
 )
 _WORD = re.compile(r"[A-Za-z_]")
 # Each of these begins an expression in a table, or may take for ever in an index.
-_PROGRAMS = frozenset("AS CASE CAST CHECK COLLATE EXISTS GENERATED GLOB LIKE MATCH REGEXP SELECT".split())
+_PROGRAMS = frozenset(
+    (
+        "AS",
+        "CASE",
+        "CAST",
+        "CHECK",
+        "COLLATE",
+        "EXISTS",
+        "GENERATED",
+        "GLOB",
+        "LIKE",
+        "MATCH",
+        "REGEXP",
+        "SELECT",
+    )
+)
 _BEFORE_BRACKETS = frozenset(("AND", "IN", "NOT", "OR", "WHERE"))
 
 
@@ -37,8 +57,9 @@ def require_plain(file: Path) -> None:
         if why := _why_not_plain(kind, text):
             shown = "".join(sign if sign.isprintable() else "?" for sign in name[:_SHOWN])
             raise BackupError(
-                f"{file.name} is no plain ledger of Cardinal: {why}, {shown!r}. Nothing of it was used. If the"
-                " file is yours and you know what it is, drop it from a copy of the file, then use the copy"
+                f"{file.name} is no plain ledger of Cardinal: {why}, {shown!r}. Nothing of it was"
+                " used. If the file is yours and you know what it is, drop it from a copy of the file,"
+                " then use the copy"
             )
 
 
@@ -51,8 +72,7 @@ def _parts(file: Path) -> Iterator[tuple[str, str, str]]:
         with closing(sqlite.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True, timeout=WAIT_S)) as db:
             db.set_progress_handler(lambda: time.monotonic() > until, EVERY)
             db.execute("PRAGMA trusted_schema = OFF")
-            long = f"CASE WHEN length(sql) > {MAX_CHARS} THEN NULL ELSE coalesce(sql, '') END"
-            rows = db.execute(f"SELECT type, name, {long} FROM sqlite_schema").fetchmany(MAX_PARTS + 1)
+            rows = db.execute(_SCHEMA, (MAX_CHARS, MAX_PARTS + 1)).fetchall()
     except sqlite.DatabaseError as error:
         raise BackupError(f"{file} cannot be read as a ledger: {error}") from error
     if len(rows) > MAX_PARTS:
@@ -77,7 +97,7 @@ def _why_not_plain(kind: str, text: str) -> str:
         return f"it has a {kind} of another kind ({' '.join(words[:3])[:_SHOWN].lower()})"
     if programs := sorted(_PROGRAMS.intersection(words)):
         return f"it has a {kind} with an expression ({programs[0].lower()})"
-    pairs = list(zip(words, words[1:], strict=False))
+    pairs = list(pairwise(words))
     if ("DEFAULT", "(") in pairs:
         return "it has a table with an expression (default)"
     calls = [word for word, after in pairs if after == "(" and word.isidentifier()]

@@ -17,7 +17,8 @@ SETTINGS: Mapping[str, str] = {
     "core.protectNTFS": "true",
     # Since 2.43 attributes of HEAD count in a bare repository, too: they would hide lines from a diff.
     "attr.tree": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
-    "safe.bareRepository": "explicit",  # one that lies in a checkout is found by nobody: its config runs programs
+    # Nobody finds a bare repository that lies in a checkout: its config would name programs.
+    "safe.bareRepository": "explicit",
     "protocol.ext.allow": "never",
     "fetch.fsckObjects": "true",
     "transfer.fsckObjects": "true",

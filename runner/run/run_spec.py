@@ -335,6 +335,7 @@ class RunSpec:
     secrets: tuple[HostSecretSpec, ...] = ()
     depth: int = 0  # of the card below cards whose agents made the next one
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
+    repository_id: str = ""  # GitHub's, which no later repository of that name has; empty for a clone
 
     @property
     def stack(self) -> tuple[Layer, ...]:
