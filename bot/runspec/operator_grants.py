@@ -127,8 +127,8 @@ def _require_same(config: Config, repository: str, seen: Base, given: Path) -> N
         raise ConfigError(
             (
                 f"`{given}` of Cardinal's home was written before {repository} was made, so it may be"
-                " meant for an earlier repository of that name. If it is meant for this one, the operator says"
-                f" so with `touch {given}` there",
+                " meant for an earlier repository of that name. If it is meant for this one, the operator"
+                f" says so with `touch {given}` there",
             )
         )
     if not known:

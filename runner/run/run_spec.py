@@ -385,8 +385,7 @@ class Remote(Protocol):
         """Return fresh credentials as GIT_CONFIG_COUNT/KEY/VALUE, for one git command on the host."""
 
     def make_commit(self, tree: str, parents: tuple[str, ...], message: str, /) -> MadeCommit:
-        """Let GitHub make a commit of objects that it has, signed as the App's; no branch has it yet.
-
+        """Let GitHub make a commit, signed as the App's, of objects that it has; no branch has it yet.
         Raises RemoteAwayError or UnverifiedCommitError.
         """
 
