@@ -8,8 +8,8 @@ from typing import Annotated
 from pydantic import StringConstraints, TypeAdapter, ValidationError
 
 from bot.github.api.repositories import Base
-from bot.outbox.posting import CLOCK_SLACK
 from bot.system import private_file
+from bot.system.clock import CLOCK_SLACK
 from bot.system.config import Config, ConfigError
 from bot.system.env_file import read_lines
 from rules.errors import PolicyError
