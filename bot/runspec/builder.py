@@ -140,7 +140,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
 
     The repository's rules are read from its default branch, never from the agent's. Raises a GithubError when
     GitHub cannot be asked, PolicyError when the repository's file is not a policy or a persona of the
-    column's stages cannot be used, ConfigError when the operator has not given what the file names, and
+    column's stages cannot be used, ConfigError for images and secrets that the operator has not given, and
     BranchRulesError when GitHub would refuse the push.
     """
     hub = services.hub

@@ -1,4 +1,4 @@
-"""What the operator gives to a repository by its name: images and secrets; a later one has none of it."""
+"""Gifts of the operator to a repository by its name: images and secrets. A later one has none of them."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -32,7 +32,7 @@ def require_granted(config: Config, spec: RunSpec, rules: RepositoryRules, seen:
     """Raise ConfigError where the run's policy names an image that the operator does not list for its
     repository, or where that or its secrets were given to another repository of this name.
 
-    What is used for the first time is the repository's from then on.
+    With the first use they are this very repository's.
     """
     given = []
     if workspaces.load(spec.workspace).runs_images:

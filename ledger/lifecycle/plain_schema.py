@@ -51,7 +51,7 @@ def require_plain(file: Path) -> None:
     triggers.
 
     A view, a trigger, a check, a generated column or an index on an expression is a program, which reading or
-    checking the file would run, perhaps without end; a virtual table reads what it likes.
+    checking the file would run, perhaps without end; a virtual table reads any file or table.
     """
     for kind, name, text in _parts(file):
         if why := _why_not_plain(kind, text):
@@ -82,7 +82,7 @@ def _parts(file: Path) -> Iterator[tuple[str, str, str]]:
 
 
 def _why_not_plain(kind: str, text: str) -> str:
-    """Return what a part of the schema is besides a plain table or index; empty for these."""
+    """Return why a part of the schema is no plain table or index; empty for these."""
     if text in _KNOWN:
         return ""
     if kind not in ("table", "index"):
@@ -110,10 +110,10 @@ def _words(text: str) -> list[str] | None:
     """Return keywords and bare names in capitals, signs, and a quote for each text; None for other things."""
     words, at = [], 0
     while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None:
+        token = _TOKEN.match(text, at)
+        if token is None:
             return None
-        at, word = found.end(), found[0]
+        at, word = token.end(), token[0]
         if not word.isspace():
             words.append(word.upper() if _WORD.match(word) else word[0] if word[0] in "'\"" else word)
     return words

@@ -22,13 +22,13 @@ _ID = re.compile(r"[0-9a-f]{1,64}")
 
 def why_unfit(image: str) -> str:
     """Return why a policy may not name this image, as the end of a sentence; empty where it may."""
-    found = _NAME.fullmatch(image) if len(image) <= MAX_CHARS else None
-    if found is None:
+    match = _NAME.fullmatch(image) if len(image) <= MAX_CHARS else None
+    if match is None:
         return "is no image's name as Docker writes it: small letters, then `:tag` or `@sha256:…`, not both"
-    name, first = found["name"], found["name"].partition("/")[0]
-    if name == "sha256" or (_ID.fullmatch(name) and not found["tag"] and not found["digest"]):
+    name, first = match["name"], match["name"].partition("/")[0]
+    if name == "sha256" or (_ID.fullmatch(name) and not match["tag"] and not match["digest"]):
         return "could be an image's id, or the beginning of one: give the image a name with a tag"
-    if first in ("docker.io", "index.docker.io", "registry-1.docker.io", "library", "localhost"):
+    if first in ("docker.io", "index.docker.io", "library", "localhost"):
         return f"begins with {code(first + '/')}, which Docker leaves out: leave it out"
     if first == "cardinal" and full_name(image) not in OWN:
         return f"is Cardinal's own: of those only {code(IMAGE)} and {code(BROWSER_IMAGE)} can be named"
@@ -45,10 +45,12 @@ def is_listed(image: str, listed: Iterable[str]) -> bool:
     """Tell whether an image may be opened: it is listed, or Cardinal's own. A listed name without a tag or
     digest stands for all of its tags and digests.
     """
-    found = _NAME.fullmatch(image)
-    if found is None or why_unfit(image):
+    match = _NAME.fullmatch(image)
+    if match is None or why_unfit(image):
         return False
-    return full_name(image) in OWN or any(one in (image, full_name(image), found["name"]) for one in listed)
+    return full_name(image) in OWN or any(
+        entry in (image, full_name(image), match["name"]) for entry in listed
+    )
 
 
 def fit_image(image: str) -> str:

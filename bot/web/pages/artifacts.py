@@ -112,7 +112,7 @@ def _readable(site: Site, visit: SignIn, run: str) -> tuple[CardRow | None, tupl
     """Return the run's card and files, as `run_visible` lets the visitor see it; else None and nothing.
 
     Briefing and transcripts are the operator's alone: of other cards, and comments that may be deleted. So
-    is what was set aside: no guard has seen it.
+    are files set aside, which no guard has seen.
     """
     visible = run_visible(site, visit, run)
     if visible is None:

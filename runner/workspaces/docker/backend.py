@@ -146,8 +146,8 @@ class DockerWorkspace(Folder):
         return self._opened(self._tenancy.image or DEFAULT_IMAGE)
 
     def _opened(self, name: str) -> Image:
-        """Return the image of that name. Raises ImageMissingError, and ForeignSetUpError for what set-up made
-        elsewhere, under whatever name.
+        """Return the image of that name. Raises ImageMissingError, and ForeignSetUpError for the result of a
+        set-up elsewhere, under any name.
         """
         image, own = self._engine.image(name), self._tenancy.repository_id
         if seeds.HOME_LABEL in image.labels and (not own or image.labels.get(seeds.REPOSITORY_LABEL) != own):

@@ -48,7 +48,7 @@ class ImageMissingError(EngineTroubleError):
 
 
 class ForeignSetUpError(EngineTroubleError):
-    """The image is what the set-up of another repository made."""
+    """The image is the result of another repository's set-up."""
 
     def __init__(self, image: str) -> None:
         self.image = image
