@@ -21,7 +21,7 @@ from ledger.queue.outbox import Entry
 from ledger.views import spend
 from ledger.views.cards import CardRow
 from rules.card.stops import stopped_by
-from rules.policy.repository import IMAGE
+from rules.policy.images import IMAGE
 from runner.errors import BackendError, RunnerError, ScenarioError, UnsandboxedError
 from runner.session import chat
 

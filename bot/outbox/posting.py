@@ -10,6 +10,7 @@ from bot.outbox.contract import ActResult, TooSoonError
 from bot.outbox.targets import Talk
 from bot.render.markdown.marker import Marker, mark, marker_of, text_digest
 from bot.state.outbox_context import OutboxContext
+from bot.system.clock import CLOCK_SLACK
 from ledger.ids import CardId, EntryKey
 from ledger.queue.outbox import Entry
 from ledger.states import RunState
@@ -18,7 +19,6 @@ from ledger.views.remotes import RemoteRow
 from ledger.views.runs import RunRow
 
 MAX_PAGES = 10  # of 100 comments each
-CLOCK_SLACK = timedelta(minutes=10)  # between GitHub's clock and ours
 # The longer a run takes, the rarer its progress is written: GitHub counts every edit.
 SHARE_OF_CLAIM = 0.1
 MAX_WAIT_S = 60.0

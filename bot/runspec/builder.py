@@ -13,7 +13,7 @@ from bot.github.api import git_commits, repositories, roles
 from bot.github.client import Hub
 from bot.github.errors import GithubError, RateLimitedError, UnavailableError
 from bot.repo_config import guides, policy_file, profiles, skills
-from bot.runspec import branch_rules, reproduction
+from bot.runspec import branch_rules, operator_grants, reproduction
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
 from bot.runspec.committer import authorship_of
@@ -140,7 +140,8 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
 
     The repository's rules are read from its default branch, never from the agent's. Raises a GithubError when
     GitHub cannot be asked, PolicyError when the repository's file is not a policy or a persona of the
-    column's stages cannot be used, and BranchRulesError when GitHub would refuse the push.
+    column's stages cannot be used, ConfigError for images and secrets that the operator has not given, and
+    BranchRulesError when GitHub would refuse the push.
     """
     hub = services.hub
     with event_store.reading(services.engine) as db:
@@ -148,7 +149,8 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         known = _from_ledger(db, run, card)
         agreed = questions.agreed(db, card.card_id, Subject.WORKFLOWS, Code.PUBLISH)
         board = policies_in_force.in_force(db, card.board_id).board
-    base_branch, base = repositories.base(hub, run.repository)
+    seen = repositories.base(hub, run.repository)
+    base = seen.commit
     if base:
         text = policy_file.read_at(hub, run.repository, base)
     else:
@@ -159,7 +161,8 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         **known,
         **from_policy(services.config, column, rules),
         generation=lease.generation,
-        base_branch=base_branch,
+        base_branch=seen.branch,
+        repository_id=seen.repository_id,
         briefing=Briefing("") if run.kind == CHECK else _briefing(services, card, run_id),
         places=marked(artifact_places(services.config), services.engine),
         authorship=authorship_of(services.config, hub, run.repository, rules),
@@ -167,6 +170,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         base=base,
         host=services.host,
     )
+    operator_grants.require_granted(services.config, spec, rules, seen)
     if run.kind != CHECK:  # no agent is instructed, and none plays a stage
         if not spec.investigates:
             exists, begun = bool(card.pull_head), run.agent_started

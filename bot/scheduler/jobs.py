@@ -14,7 +14,7 @@ from bot.ingest import delivery
 from bot.ingest.delivery import OUTAGES, DeliveryError
 from bot.outbox import publisher
 from bot.runspec import retry
-from bot.runspec.tool_secrets import tool_secrets
+from bot.runspec.operator_grants import tool_secrets
 from bot.scheduler import cleanup, dispatch, github_pauses
 from bot.scheduler.queues import MAX_TOGETHER
 from bot.scheduler.wakeups import react_and_wake, wake
@@ -192,7 +192,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
                 clock,
                 allow_unsandboxed=services.config.allow_unsandboxed,
                 providers=model_keys.providers(services.config, services.board.owner),
-                tool_secrets=tool_secrets(services.config, spec.repository),
+                tool_secrets=tool_secrets(services.config, spec.repository, spec.repository_id),
             )
     except (GithubError, RulesError, KilledError, ConfigError) as error:
         log.warning("run given back run=%s reason=%s", run_id, error)

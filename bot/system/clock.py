@@ -15,6 +15,8 @@ Clock = Callable[[], datetime]  # returns the time, aware and in UTC
 
 REREAD_S = 10.0  # between two reads of the database's clock
 
+CLOCK_SLACK = timedelta(minutes=10)  # between GitHub's clock and ours
+
 
 def utc_now() -> datetime:
     """Return the time in UTC by this machine's clock."""

@@ -16,8 +16,7 @@ from bot.github.api import repositories, roles
 from bot.github.client import Hub
 from bot.github.errors import GithubError
 from bot.github.person_access import PersonAccess
-from bot.outbox.posting import CLOCK_SLACK
-from bot.system.clock import Clock
+from bot.system.clock import CLOCK_SLACK, Clock
 from bot.system.secret import Secret
 from ledger.errors import CardinalError
 from ledger.queue.sign_ins import SignIn

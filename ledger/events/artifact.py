@@ -6,15 +6,17 @@ from ledger.events.run import RunEvent
 
 FILE, PAGE = "file", "page"
 BRIEFING, TRANSCRIPT = "briefing", "transcript"
-OPERATORS = (BRIEFING, TRANSCRIPT)  # the kinds for the operator alone
+SET_ASIDE = "set-aside"  # a patch of files that no guard has seen
+SET_ASIDE_NAME = "set-aside.patch"  # its name, also where its kind is still `patch`
+OPERATORS = (BRIEFING, TRANSCRIPT, SET_ASIDE)  # the kinds for the operator alone
 ATTACHED = (FILE, PAGE)  # the kinds of what an agent attached itself
 
 
 @dataclass(frozen=True, slots=True)
 class ArtifactKept(RunEvent):
-    """A file is in the store. `kind`: log, patch, report, briefing or transcript; trace, screenshot, video or
-    console of a browser; file or page for an attachment of the agent's; more may come. `digest` is the
-    SHA-256 of its bytes, from which secrets were taken before where it is text.
+    """A file is in the store. `kind`: log, patch, report, briefing, transcript or set-aside; trace,
+    screenshot, video or console of a browser; file or page for an attachment of the agent's; more may come.
+    `digest` is the SHA-256 of its bytes, from which secrets were taken before where it is text.
     """
 
     name: str

@@ -20,6 +20,7 @@ from ledger.db.statements import drive
 from ledger.db.transactions import WAIT_S, reading, writing
 from ledger.errors import BackupError, NewerLedgerError
 from ledger.lifecycle.open import open_ledger
+from ledger.lifecycle.plain_schema import require_plain
 from ledger.lifecycle.private_files import make_file, make_folder
 from ledger.lifecycle.rebuild import refold
 from ledger.lifecycle.schema_copy import NEXT_ENTRY, put_back, require_copy
@@ -104,8 +105,8 @@ def require_source(source: Path, url: str) -> None:
     """Raise BackupError where there is no such back-up that `restore` could put in the ledger's place."""
     if not source.is_file() and _is_postgresql(url):
         require_copy(url, str(source))
-    elif not source.is_file():
-        raise BackupError(f"{source} is no file")
+    else:
+        require_plain(source)
 
 
 def restore(source: Path, url: str, *, host: str = "", overwrite_newer: bool = False) -> ChainReport:
@@ -119,6 +120,7 @@ def restore(source: Path, url: str, *, host: str = "", overwrite_newer: bool = F
     place = make_url(url)
     if _is_postgresql(url) and not source.is_file():
         return put_back(url, str(source), host=host, overwrite_newer=overwrite_newer)
+    require_plain(source)
     report = check_copy(source)
     if _is_postgresql(url):
         return _copy_over(source, url)

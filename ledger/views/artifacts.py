@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Index, Table, func, select
 from ledger.db.rows import all_rows, columns, listed, pick, record, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.artifact import ArtifactDropped, ArtifactKept
+from ledger.events.artifact import OPERATORS, SET_ASIDE_NAME, ArtifactDropped, ArtifactKept
 from ledger.fold import Fold
 from ledger.ids import RunId
 from ledger.states import RunState
@@ -27,6 +27,11 @@ class ArtifactRow:
     size_bytes: int
     at: datetime
     dropped: str = ""
+
+    @property
+    def is_for_readers(self) -> bool:
+        """Whether anyone who may read the run's repositories may read it; else the operator alone."""
+        return self.kind not in OPERATORS and self.name != SET_ASIDE_NAME
 
 
 artifacts = Table(

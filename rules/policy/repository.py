@@ -7,10 +7,9 @@ from zoneinfo import ZoneInfo
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
+from rules.policy import images
 from rules.text import code
 
-IMAGE = "cardinal/agent:latest"  # that `cardinal images` builds
-BROWSER_IMAGE = "cardinal/browser:latest"  # the same
 # What CI runs, infrastructure, authentication and payments, by the names that most repositories give them.
 PROTECTED = (
     ".github/workflows/**",
@@ -21,6 +20,7 @@ PROTECTED = (
 Line = Annotated[str, Field(min_length=1, max_length=2000)]
 Name = Annotated[str, Field(min_length=1, max_length=100)]
 Names = Annotated[tuple[Name, ...], Field(max_length=50)]
+ImageName = Annotated[str, Field(max_length=images.MAX_CHARS), AfterValidator(images.fit_image)]
 ProfileName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Lines = Annotated[tuple[Line, ...], Field(max_length=50)]
 # Models take names of tools up to 64 characters, and agents put `mcp__board__` before them.
@@ -171,7 +171,9 @@ class Reproduction(PolicyModel):
     )
     ready_s: int = whole_number(60, 1, 600, "Seconds after which it must answer there.")
     minutes: int = whole_number(5, 1, 30, "Limits of one reproduction, set-up included.")
-    image: Name = setting(BROWSER_IMAGE, "The container image, with the browser in it.")
+    image: ImageName = setting(
+        images.BROWSER_IMAGE, "The container [image](sandbox.md#your-own-image), with the browser in it."
+    )
 
 
 class McpServer(PolicyModel):
@@ -180,8 +182,10 @@ class McpServer(PolicyModel):
     command: Annotated[Lines, Field(min_length=1)] = Field(
         description="Its program and arguments; it speaks MCP on standard input and output."
     )
-    image: Annotated[str, Field(max_length=300)] = setting(
-        "", "The container image, which the engine must have; left out, the workspace's."
+    image: ImageName = setting(
+        "",
+        "The container [image](sandbox.md#your-own-image), which the engine must have; left out, the"
+        " workspace's.",
     )
     tools: Annotated[tuple[ToolName, ...], Field(min_length=1, max_length=30)] = Field(
         description="The tools that agents may call. No other is shown to them."
@@ -220,7 +224,10 @@ class RepositoryRules(PolicyModel):
         "Which of `AGENTS.md` and `CLAUDE.md` agents are told, from the root of the default"
         " branch; empty: neither.",
     )
-    image: Name = setting(IMAGE, "The container image of the workspace.")
+    image: ImageName = setting(
+        images.IMAGE,
+        "The container image of the workspace: one that the operator [lists](sandbox.md#your-own-image).",
+    )
     setup: Lines = setting((), "Shell lines that prepare a fresh workspace.")
     validation: Annotated[Validation | None, BeforeValidator(_checks)] = setting(
         Validation(),
@@ -242,6 +249,14 @@ class RepositoryRules(PolicyModel):
     mcp: Annotated[dict[ServerName, McpServer], Field(max_length=10)] = setting(
         {}, "[Tool servers](tool-servers.md) by name."
     )
+
+    @property
+    def images(self) -> dict[str, str]:
+        """The images that the file names or implies, by the dotted names of their keys."""
+        named = {"image": self.image} | {f"mcp.{name}.image": it.image for name, it in self.mcp.items()}
+        if self.reproduction is not None:
+            named["reproduction.image"] = self.reproduction.image
+        return {key: image for key, image in named.items() if image}
 
     @property
     def definition(self) -> str:

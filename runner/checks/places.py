@@ -70,7 +70,7 @@ def tenancy(order: RunSpec) -> Tenancy:
     An investigation has a workspace of its own, apart from the card's.
     """
     place = CardId(f"{LOOK}{order.card_id}") if order.investigates else order.card_id
-    return Tenancy(place, order.run_id, order.generation, order.image, order.resources)
+    return Tenancy(place, order.run_id, order.generation, order.image, order.resources, order.repository_id)
 
 
 def start_command(

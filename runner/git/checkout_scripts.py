@@ -5,6 +5,7 @@ from runner.exec.launch import ProcessLimits
 _SETTINGS = (
     ("core.hooksPath", "/dev/null"),
     ("core.fsmonitor", "false"),
+    ("safe.bareRepository", "explicit"),
     ("commit.gpgSign", "false"),
     ("submodule.recurse", "false"),
     ("advice.detachedHead", "false"),

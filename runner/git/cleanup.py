@@ -57,7 +57,14 @@ def _refs(mirror: Path) -> Iterator[tuple[RunId, str]]:
 def _git(mirror: Path, *words: str, given: bytes = b"", lock: Path | None = None) -> Ran:
     """Run one git command there, waiting for nobody but where it writes. Raises GitError."""
     ran = run_git(
-        words, folder=mirror, beat=lambda: None, timeout_s=_GIT_S, lock=lock, lock_s=LOCK_S, given=given
+        words,
+        folder=mirror,
+        beat=lambda: None,
+        timeout_s=_GIT_S,
+        lock=lock,
+        lock_s=LOCK_S,
+        given=given,
+        bare=True,
     )
     if ran.exit_code != 0:
         raise GitError(words[0], one_line(redact(ran.tail)))

@@ -17,6 +17,8 @@ SETTINGS: Mapping[str, str] = {
     "core.protectNTFS": "true",
     # Since 2.43 attributes of HEAD count in a bare repository, too: they would hide lines from a diff.
     "attr.tree": "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+    # Nobody finds a bare repository that lies in a checkout: its config would name programs.
+    "safe.bareRepository": "explicit",
     "protocol.ext.allow": "never",
     "fetch.fsckObjects": "true",
     "transfer.fsckObjects": "true",
@@ -74,8 +76,11 @@ def run_git(
     lock_s: int = LOCK_S,
     given: bytes = b"",
     transfers: bool = False,
+    bare: bool = False,
 ) -> Ran:
     """Run one git command on the host and return its result, whatever its exit code.
+
+    `bare`: the folder is itself the repository. Git takes no other bare one, wherever it looks.
 
     `given` is its input; the caller must notice an answer to less of it. `lock`: a file that one command
     holds at a time, waited for at most `lock_s`. `transfers`: of a whole repository, with more memory. Raises
@@ -85,7 +90,7 @@ def run_git(
     bounds = _bounds(timeout_s, transfers)
     child = Child(
         (*queue, *arguments(), *words),
-        env={**_ENVIRONMENT, **(more_env or {})},
+        env={**_ENVIRONMENT, **({"GIT_DIR": "."} if bare else {}), **(more_env or {})},
         cwd=folder,
         cap_bytes=_OUTPUT_BYTES,
         bounds=bounds,

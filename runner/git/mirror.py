@@ -21,8 +21,7 @@ from runner.git.tree_entries import check_entries
 from runner.run.run_spec import Remote, SigningKey
 from runner.text.plain import one_line, redact
 
-_FETCH_S = 600.0
-_QUERY_S = 60.0
+_FETCH_S, _QUERY_S = 600.0, 60.0
 _SIZE_CAP_BYTES = 4_000_000_000
 _FILE_BYTES = 4_000_000
 _MAX_LINES = 1_000_000_000
@@ -367,6 +366,7 @@ class Mirror:
             lock=self.path / "cardinal.lock" if writes else None,
             given=given,
             transfers=online,
+            bare=True,
         )
 
     def _named(self, what: str, ran: Ran) -> errors.RepositoryError:

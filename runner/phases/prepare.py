@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ledger.events.agent import SessionLost
-from ledger.events.artifact import BRIEFING
+from ledger.events.artifact import BRIEFING, SET_ASIDE, SET_ASIDE_NAME
 from ledger.events.instruction import SkillsChosen
 from ledger.events.run import BriefingMade, Progressed, RunEvent
 from ledger.events.workspace import WorkspaceTaken
@@ -25,7 +25,6 @@ from runner.session.keep import keep
 from runner.session.stage_machine import may_edit
 from runner.text.plain import one_line
 
-ASIDE = "set-aside.patch"
 THIS_HOST = "this host"  # where a host has no name
 _ASIDE_BYTES = 10_000_000
 _SHOWN_CHARS = 300
@@ -318,4 +317,5 @@ def _set_aside(run: RunContext, commit: str) -> tuple[tuple[RunEvent, ...], str]
         target.unlink(missing_ok=True)
     if not text:
         return (), "Nothing in it was missing on GitHub."
-    return keep(run, ASIDE, "patch", text), f"What was not on GitHub is in {ASIDE} of this run."
+    note = f"What was not on GitHub is in {SET_ASIDE_NAME} of this run, which `cardinal artifacts` lists."
+    return keep(run, SET_ASIDE_NAME, SET_ASIDE, text), note

@@ -335,6 +335,7 @@ class RunSpec:
     secrets: tuple[HostSecretSpec, ...] = ()
     depth: int = 0  # of the card below cards whose agents made the next one
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
+    repository_id: str = ""  # GitHub's, which no later repository of that name has; empty for a clone
 
     @property
     def stack(self) -> tuple[Layer, ...]:
@@ -384,8 +385,7 @@ class Remote(Protocol):
         """Return fresh credentials as GIT_CONFIG_COUNT/KEY/VALUE, for one git command on the host."""
 
     def make_commit(self, tree: str, parents: tuple[str, ...], message: str, /) -> MadeCommit:
-        """Let GitHub make a commit of objects that it has, signed as the App's; no branch has it yet.
-
+        """Let GitHub make a commit, signed as the App's, of objects that it has; no branch has it yet.
         Raises RemoteAwayError or UnverifiedCommitError.
         """
 

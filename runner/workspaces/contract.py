@@ -17,7 +17,8 @@ NO_RUN = RunId("")
 class Tenancy:
     """The tenant of a workspace: labels and limits of its containers.
 
-    `card_id` names the place; it is no card's where a gate or a chat has one of its own.
+    `card_id` names the place; it is no card's where a gate or a chat has one of its own. `repository_id` is
+    empty where no repository of GitHub is worked on.
     """
 
     card_id: CardId
@@ -25,6 +26,7 @@ class Tenancy:
     generation: int = 0
     image: str = ""
     resources: ResourceSpec = field(default_factory=ResourceSpec)
+    repository_id: str = ""
 
 
 @dataclass(slots=True)

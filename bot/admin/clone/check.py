@@ -183,7 +183,7 @@ def _source(root: Path, mirror: Path, cloned: ClonedCommit) -> Path:
     made = git(root, *whole, "--", str(cloned.repository), str(mirror))
     borrowed = mirror / "objects" / "info" / "alternates"
     if made.exit_code == 0 and borrowed.exists():  # of a clone that borrows itself
-        made = git(mirror, "repack", "-a", "-d", "-q")
+        made = git(mirror, "--git-dir=.", "repack", "-a", "-d", "-q")
         borrowed.unlink()
     if made.exit_code != 0:
         raise CloneError(f"{cloned.repository} cannot be cloned: {one_line(made.tail)}")

@@ -31,6 +31,7 @@ cardinal={command}
 before="${{0%/*}}/{name}{before}"
 # pre-commit, installed once more, calls this hook itself: calling it back would be an endless circle.
 case "$0" in *{legacy}) ! grep -qs '^{pre_commit}' "$before" || before= ;; esac
+git() {{ command git -c safe.bareRepository=explicit "$@"; }}
 policy_differs() {{
   git diff --quiet "$1" "$2" -- .github/cardinal.yml .github/cardinal 2>/dev/null
   [ $? = 1 ] || return 0

@@ -43,7 +43,26 @@ def git_output(folder: Path, *words: str, env: Mapping[str, str] | None = None) 
 
 def git(folder: Path, *words: str, env: Mapping[str, str] | None = None) -> Ran:
     """Run git in a folder of this user, without hooks or settings of the machine."""
-    return run_git(words, folder=folder, beat=no_beat, timeout_s=GIT_S, more_env=env, transfers=True)
+    return run_git(
+        words,
+        folder=folder,
+        beat=no_beat,
+        timeout_s=GIT_S,
+        more_env=env,
+        transfers=True,
+        bare=_is_own_bare(folder),
+    )
+
+
+def _is_own_bare(folder: Path) -> bool:
+    """Tell whether the folder is a bare repository, or git's own folder, and no part of a checkout.
+
+    One that lies among somebody's files came with them. Git takes no file into a commit that is in `.git`.
+    """
+    here = folder.absolute()
+    if not (here / "HEAD").is_file() or not (here / "objects").is_dir():
+        return False
+    return ".git" in here.parts or not any((above / ".git").exists() for above in (here, *here.parents))
 
 
 def personal_settings(environ: Mapping[str, str]) -> Iterator[dict[str, str]]:

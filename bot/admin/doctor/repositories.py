@@ -7,6 +7,7 @@ from bot.github.api import repositories, rulesets
 from bot.github.errors import NotFoundError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles
+from bot.runspec import operator_grants, policy_fields
 from bot.runspec.branch_rules import pushes
 from bot.runspec.committer import authorship_of
 from bot.sync import access
@@ -18,9 +19,14 @@ from ledger.views import placements
 from rules.errors import PolicyError
 from rules.policy import locations
 from rules.policy.board import BoardRules
+from rules.policy.images import OWN
 from rules.policy.repository import RepositoryRules
 from rules.runs.branch_rules import of_merge, of_push
+from runner import workspaces as parts
+from runner.errors import RunnerError
 from runner.git.commits import trailers
+from runner.workspaces.docker import engine as docker
+from runner.workspaces.docker.errors import ImageMissingError
 
 BRANCH = "cardinal/1-card"  # a branch like those of cards
 MAX_REPOSITORIES = 30  # that are asked about: eight calls each, more with a profile or rules
@@ -76,6 +82,7 @@ def _of(context: DoctorContext, repository: str, board: BoardRules) -> Iterator[
     else:
         yield _profile(context, repository, commit, rules) or _checked(repository, rules)
         yield from _guides(context, repository, commit, rules)
+        yield from _images(context, repository, rules)
         yield from _branch_rules(context, repository, rules)
 
 
@@ -101,6 +108,36 @@ def _guides(
         wanted = ", ".join((*rules.guides, *names))
         hint = f"write `repository: {{guides: [{wanted}]}}` into {locations.PATH} if they are to be"
         yield ok("guides", message, hint)
+
+
+def _images(context: DoctorContext, repository: str, rules: RepositoryRules) -> Iterator[CheckResult]:
+    """Yield the policy's images that no run there may open, and those that this machine does not have."""
+    if not parts.load(policy_fields.workspace(context.config)).runs_images:
+        return
+    try:
+        missing = operator_grants.unlisted(operator_grants.read_lists(context.config), repository, rules)
+    except ConfigError as error:
+        yield fail(
+            "images", str(error), f"correct {context.config.home / operator_grants.IMAGES}, or no run starts"
+        )
+        return
+    for image in dict.fromkeys(rules.images.values()):
+        if image in missing:
+            step = f"add it to {context.config.home / operator_grants.IMAGES}, if {repository} may have it"
+            yield fail("images", missing[image], step)
+        elif image not in OWN and not _has(image):
+            message = f"{repository}: the image {image} is not on this machine"
+            yield fail("images", message, f"`docker pull {image}`, or build it")
+
+
+def _has(image: str) -> bool:
+    try:
+        docker.Engine(docker.engine_address()).image(image)
+    except ImageMissingError:
+        return False
+    except RunnerError:
+        return True  # an engine that is away is another check's finding
+    return True
 
 
 def _checked(repository: str, rules: RepositoryRules) -> CheckResult:

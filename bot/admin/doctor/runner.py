@@ -7,7 +7,7 @@ from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.runspec import policy_fields
 from bot.system import model_keys
 from bot.system.config import ConfigError
-from rules.policy.repository import BROWSER_IMAGE, IMAGE
+from rules.policy.images import BROWSER_IMAGE, IMAGE
 from rules.text import plain
 from runner import agents as known_agents
 from runner import workspaces as parts

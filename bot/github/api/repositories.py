@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -14,9 +15,21 @@ BRANCH = re.compile(r"(?![./])(?!.*(?:\.\.|//|/\.|@\{))[^\x00-\x20\x7f~^:?*\[\\]
 MAX_PAGES = 20  # of a hundred repositories of an installation; beyond, none is missed
 BASE = """
 query Base($owner: String!, $name: String!) {
-  repository(owner: $owner, name: $name) { defaultBranchRef { name target { oid } } }
+  repository(owner: $owner, name: $name) { databaseId createdAt defaultBranchRef { name target { oid } } }
 }
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A repository's default branch and its newest commit, empty where it is not shown; and which repository
+    has the name: its id and birth stay through renames and transfers, and one made later has others.
+    """
+
+    branch: str
+    commit: str
+    repository_id: str
+    born_at: datetime
 
 
 def default_branch(hub: Hub, repository: str) -> str:
@@ -24,8 +37,8 @@ def default_branch(hub: Hub, repository: str) -> str:
     return str(hub.rest("GET", repository_path(repository)).body["default_branch"])
 
 
-def base(hub: Hub, repository: str) -> tuple[str, str]:
-    """Return the default branch and its newest commit, by one call.
+def base(hub: Hub, repository: str) -> Base:
+    """Return the default branch, its newest commit and whose they are, by one call.
 
     The commit is empty where GraphQL does not show it: in an empty repository, or a renamed one. Raises as
     `default_branch` does.
@@ -36,7 +49,12 @@ def base(hub: Hub, repository: str) -> tuple[str, str]:
     except NotFoundError:
         seen = None
     ref = (seen or {}).get("defaultBranchRef")
-    return (ref["name"], ref["target"]["oid"]) if ref else (default_branch(hub, repository), "")
+    if seen and ref:
+        made = datetime.fromisoformat(seen["createdAt"])
+        return Base(ref["name"], ref["target"]["oid"], str(seen["databaseId"]), made)
+    body = hub.rest("GET", repository_path(repository)).body
+    made = datetime.fromisoformat(body["created_at"])
+    return Base(str(body["default_branch"]), "", str(body["id"]), made)
 
 
 def is_on(hub: Hub, repository: str, base: str, head: str) -> bool:

@@ -100,7 +100,7 @@ def _behind(context: OutboxContext, intent: MergePull, card: cards.CardRow, pull
     GitHub's merge queue checks that itself, so a branch that has one is left to it, be it by a ruleset or by
     the branch's older protection, of which the rules of a branch say nothing.
     """
-    _, base = repositories.base(context.hub, pull.repository)
+    base = repositories.base(context.hub, pull.repository).commit
     with context.reading() as db:
         rebased, checked = (
             base and siblings.is_checked_on(db, intent.card_id, intent.head, base, rebased=only)

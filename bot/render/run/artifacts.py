@@ -3,7 +3,7 @@
 from bot.render.markdown import links
 from bot.render.markdown.escape import code, folded
 from bot.render.run.story import Story
-from ledger.events.artifact import ATTACHED, OPERATORS
+from ledger.events.artifact import ATTACHED
 from rules.text import count
 
 MAX_FILES = 30
@@ -20,7 +20,7 @@ def pointer(story: Story) -> str:
 
 def list_artifacts(story: Story) -> str:
     """Return the run's files; without pages only the attached ones, and the command that gets them."""
-    kept = tuple(file for file in story.left if not file.dropped and file.kind not in OPERATORS)
+    kept = tuple(file for file in story.left if not file.dropped and file.is_for_readers)
     run_id = story.run.run_id
     if story.site and kept:
         rows = [

@@ -14,7 +14,6 @@ from bot.runspec import builder
 from bot.runspec.store_mark import marked
 from bot.web.site import parameters
 from bot.web.site.layout import Site, run_visible, when
-from ledger.events.artifact import OPERATORS
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
@@ -112,13 +111,14 @@ def mount(site: Site) -> None:
 def _readable(site: Site, visit: SignIn, run: str) -> tuple[CardRow | None, tuple[ArtifactRow, ...]]:
     """Return the run's card and files, as `run_visible` lets the visitor see it; else None and nothing.
 
-    Briefing and transcripts are the operator's alone: of other cards, and comments that may be deleted.
+    Briefing and transcripts are the operator's alone: of other cards, and comments that may be deleted. So
+    are files set aside, which no guard has seen.
     """
     visible = run_visible(site, visit, run)
     if visible is None:
         return None, ()
     with event_store.reading(site.engine) as db:
-        files = tuple(file for file in artifacts.of_run(db, RunId(run)) if file.kind not in OPERATORS)
+        files = tuple(file for file in artifacts.of_run(db, RunId(run)) if file.is_for_readers)
     return visible[1], files
 
 

@@ -19,6 +19,7 @@ from runner.workspaces.docker import seeds, sweeping
 from runner.workspaces.docker.cell import Cell, locked
 from runner.workspaces.docker.container import problem_with, start_container
 from runner.workspaces.docker.engine import Engine, Image, engine_address
+from runner.workspaces.docker.errors import ForeignSetUpError
 from runner.workspaces.docker.programs import programs
 from runner.workspaces.docker.tool_server import RESOURCES, ToolServerContainer
 
@@ -120,7 +121,16 @@ class DockerWorkspace(Folder):
 
     @cached_property
     def _image(self) -> Image:
-        return self._engine.image(self._tenancy.image or DEFAULT_IMAGE)
+        return self._opened(self._tenancy.image or DEFAULT_IMAGE)
+
+    def _opened(self, name: str) -> Image:
+        """Return the image of that name. Raises ImageMissingError, and ForeignSetUpError for the result of a
+        set-up elsewhere, under any name.
+        """
+        image, own = self._engine.image(name), self._tenancy.repository_id
+        if seeds.HOME_LABEL in image.labels and (not own or image.labels.get(seeds.REPOSITORY_LABEL) != own):
+            raise ForeignSetUpError(name)
+        return image
 
     def _binds(self, writable: bool) -> tuple[Bind, ...]:
         root, made = self.root, self._programs
@@ -143,7 +153,7 @@ class DockerWorkspace(Folder):
         }
         return Cell(
             name=f"cardinal-{self._name}-{secrets.token_hex(6)}",
-            image=self._tenancy.image or DEFAULT_IMAGE,
+            image=self._image.image_id,  # the very one that was looked at
             argv=argv,
             env=own | dict(env),
             user=f"{self._uid}:{self._gid}",
@@ -183,7 +193,7 @@ class CleanDockerWorkspace(DockerWorkspace):
         if server.reads:
             binds += (Bind(self.repo, LAYOUT.repo), Bind(data.absolute(), AGENT_FILES))
             given |= _READS
-        image = self._engine.image(server.image or self._tenancy.image or DEFAULT_IMAGE)
+        image = self._opened(server.image) if server.image else self._image
         cell = replace(
             self._cell(command, {}, tuple(binds)),
             image=image.image_id,

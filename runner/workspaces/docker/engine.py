@@ -4,7 +4,7 @@ import os
 import socket
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import requests
@@ -51,6 +51,7 @@ class Image:
     names: tuple[str, ...]
     created: float
     volumes: tuple[str, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def engine_address() -> str:
@@ -126,14 +127,22 @@ class Engine:
         )
 
     def image(self, name: str) -> Image:
-        """Return the image of that name. Raises ImageMissingError."""
+        """Return the image of that very name: the engine alone would also take the beginning of an id.
+
+        Raises ImageMissingError.
+        """
         with self._client_for("look at an image") as client:
             try:
                 details = client.inspect_image(name)  # type: ignore[no-untyped-call]
             except docker.errors.NotFound as error:
                 raise errors.ImageMissingError(name) from error
-        volumes = tuple(sorted((details.get("Config") or {}).get("Volumes") or ()))
-        return Image(details["Id"], tuple(details.get("RepoTags") or ()), 0.0, volumes)
+        names, digests = (tuple(details.get(key) or ()) for key in ("RepoTags", "RepoDigests"))
+        tagged = "@" in name or ":" in name.rpartition("/")[2]
+        if (name if tagged else f"{name}:latest") not in (*names, *digests):
+            raise errors.ImageMissingError(name)
+        config = details.get("Config") or {}
+        volumes = tuple(sorted(config.get("Volumes") or ()))
+        return Image(details["Id"], names, 0.0, volumes, config.get("Labels") or {})
 
     def images(self, labels: Mapping[str, str]) -> tuple[Image, ...]:
         """Return the images with these labels, the newest first; one whose name was reassigned has none."""

@@ -47,6 +47,17 @@ class ImageMissingError(EngineTroubleError):
         )
 
 
+class ForeignSetUpError(EngineTroubleError):
+    """The image is the result of another repository's set-up."""
+
+    def __init__(self, image: str) -> None:
+        self.image = image
+        super().__init__(
+            f"the image {image} is what set-up made in another repository: build one for this repository, and"
+            " name that in its policy; then retry"
+        )
+
+
 class DiskFullError(EngineTroubleError):
     """The engine's disk has no room."""
 

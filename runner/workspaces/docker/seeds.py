@@ -22,9 +22,10 @@ from runner.workspaces.docker.errors import ImageMissingError
 REPOSITORY = "cardinal/setup"
 KEPT = 10
 HOME_LABEL = "cardinal.home"
+REPOSITORY_LABEL = "cardinal.repository"  # GitHub's id of the repository whose set-up made it
 _PACK_S = 180
 _OUTPUT_BYTES = 1_000_000
-_GIT = "git -c core.fsmonitor=false -c core.hooksPath=/dev/null"
+_GIT = "git -c core.fsmonitor=false -c core.hooksPath=/dev/null -c safe.bareRepository=explicit"
 _PACK = f"""set -eu
 cd /workspace/repo
 {_GIT} ls-files --others -z > /tmp/names
@@ -65,12 +66,15 @@ def keep_seed(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None
 
 
 def restore_seed(engine: Engine, cell: Cell, name: str) -> bool:
-    """Unpack the image `name` into the cell's folders; False where that fails.
+    """Unpack the image `name` into the cell's folders; False where that fails, or it is another repository's.
 
     The image stays: the cause may lie in these folders, which are one card's, and the image is everybody's.
     """
-    unpacking = replace(cell, image=name, argv=locked("/bin/sh", "-c", _UNPACK))
     try:
+        image = engine.image(name)
+        if image.labels.get(REPOSITORY_LABEL) != cell.labels[REPOSITORY_LABEL]:
+            return False
+        unpacking = replace(cell, image=image.image_id, argv=locked("/bin/sh", "-c", _UNPACK))
         child = start_container(engine, unpacking, cap_bytes=_OUTPUT_BYTES)
     except ImageMissingError:
         return False

@@ -8,7 +8,7 @@ from pathlib import Path
 from ledger.ids import CardId, RunId
 from runner.workspaces.contract import Leftover, Tenancy
 from runner.workspaces.docker.engine import Engine
-from runner.workspaces.docker.seeds import HOME_LABEL
+from runner.workspaces.docker.seeds import HOME_LABEL, REPOSITORY_LABEL
 
 CARD_LABEL = "cardinal.card"
 RUN_LABEL = "cardinal.run"
@@ -30,6 +30,7 @@ def labels_of(home: str, tenancy: Tenancy) -> dict[str, str]:
         CARD_LABEL: tenancy.card_id,
         RUN_LABEL: tenancy.run_id,
         GENERATION_LABEL: str(tenancy.generation),
+        REPOSITORY_LABEL: tenancy.repository_id,
     }
 
 

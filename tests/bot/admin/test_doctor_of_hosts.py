@@ -19,7 +19,7 @@ from bot.system.setting_types import BoardAddress
 from ledger.events.policy import PolicyLoaded
 from ledger.log import event_store
 from ledger.queue import hosts as known_hosts
-from rules.policy.repository import IMAGE
+from rules.policy.images import IMAGE
 from runner.run.provider import TokenPrice
 from tests.bot.admin.conftest import POLICY
 from tests.ledger.queue.test_hosts import beat, fall_silent

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from ledger.events.artifact import SET_ASIDE
 from ledger.ids import RunId
 from ledger.states import Ending
 from runner.artifacts.store import store_of
@@ -66,6 +67,8 @@ def test_the_next_run_of_the_card_succeeds_whatever_an_agent_did_to_the_place(wo
 def test_what_was_not_committed_is_set_aside_as_a_patch_and_the_run_says_so(world: World, how: str) -> None:
     spoil(world, how)
     assert "+precious" in kept(world)
+    kinds = {one.kind for one in world.of("ArtifactKept", NEXT) if one.name == "set-aside.patch"}
+    assert kinds == {SET_ASIDE}
     said = [one.text for one in world.of("Progressed", NEXT)]
     assert any("made anew" in text and "set-aside.patch" in text for text in said), said
 

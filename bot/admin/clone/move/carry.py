@@ -202,4 +202,6 @@ def _remote(place: Destination, git: Path, *words: str) -> Ran:
 
 
 def _git(git: Path, *words: str, more_env: Mapping[str, str] | None = None) -> Ran:
-    return run_git(words, folder=git, beat=no_beat, timeout_s=PUSH_S, more_env=more_env, transfers=True)
+    return run_git(
+        words, folder=git, beat=no_beat, timeout_s=PUSH_S, more_env=more_env, transfers=True, bare=True
+    )

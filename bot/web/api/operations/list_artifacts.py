@@ -9,7 +9,6 @@ from pydantic import Field
 from bot.web.api.jobs import RunName
 from bot.web.api.operation import ApiModel, ApiRequest
 from bot.web.api.operations import get_run
-from ledger.events.artifact import OPERATORS
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.views import artifacts
@@ -50,7 +49,7 @@ def readable_files(call: ApiRequest, given: RunName) -> tuple[ArtifactRow, ...]:
     get_run.visible(call, given)
     with event_store.reading(call.site.engine) as db:
         files = artifacts.of_run(db, RunId(given.run))
-    return tuple(file for file in files if file.kind not in OPERATORS)
+    return tuple(file for file in files if file.is_for_readers)
 
 
 def summary(row: ArtifactRow) -> Artifact:

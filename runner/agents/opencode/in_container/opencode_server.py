@@ -219,7 +219,8 @@ class Shelter:
             self._git(self._files, "update-index", "-z", how, "--stdin")
 
     def _git(self, given: bytes, *words: str) -> bytes:
-        argv = ["git", "--literal-pathspecs", "-C", str(self._repo), *words]
+        explicit = ("-c", "safe.bareRepository=explicit")
+        argv = ["git", *explicit, "--literal-pathspecs", "-C", str(self._repo), *words]
         try:
             done = subprocess.run(argv, input=given, capture_output=True, timeout=CALL_S)
         except (OSError, subprocess.TimeoutExpired):

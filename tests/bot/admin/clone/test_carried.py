@@ -190,7 +190,7 @@ def with_trigger(files: dict[str, bytes]) -> None:
         (lambda files: files.update({"git/x.git/hooks/update": b""}), "a name in it is none of an export's"),
         (lambda files: files.update(state=pickle.dumps(Running())), "is nothing that a forge keeps"),
         (led_out, "has a name that none can have"),
-        (with_trigger, "has triggers or views of its own"),
+        (with_trigger, "it has a trigger, 't'"),
         (lambda files: files.pop("try.json"), "is no export of Cardinal"),
         (lambda files: files.update({"try.json": b'{"name": "../x"}'}), "its name cannot be one"),
         (lambda files: files.update({"git/shop.bundle": b"torn"}), "cannot be carried"),

@@ -17,6 +17,7 @@ def test_a_program_lists_the_files_of_a_run_and_reads_texts(pages: Pages) -> Non
     page = pages.keep(run_id, "index.html", "page", "<b>hello</b>")
     old = pages.keep(run_id, "old.patch", "patch", "old\n")
     secret = pages.keep(run_id, "briefing.md", "briefing", "of other cards")
+    aside = pages.keep(run_id, "set-aside.patch", "set-aside", "+password")
     odd = pages.store.keep(b"caf\xe9\n")
     with event_store.writing(pages.cardinal.services.engine) as db:
         for event in (
@@ -41,6 +42,7 @@ def test_a_program_lists_the_files_of_a_run_and_reads_texts(pages: Pages) -> Non
         (page, 415, "not_text"),
         (old, 410, "gone"),
         (secret, 404, "not_found"),
+        (aside, 404, "not_found"),
         ("0" * 64, 404, "not_found"),
         ("nonsense", 422, "unfit"),
     ):

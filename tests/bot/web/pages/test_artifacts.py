@@ -153,11 +153,18 @@ def test_a_repository_that_was_made_later_under_an_old_name_opens_nothing(pages:
     assert bob.get(page_of(run_id)).status_code == 404
 
 
-def test_a_briefing_is_for_the_operator_alone(pages: Pages) -> None:
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [("briefing.md", "briefing"), ("set-aside.patch", "set-aside"), ("set-aside.patch", "patch")],
+)
+def test_what_tells_of_other_cards_or_no_guard_has_seen_is_for_the_operator_alone(
+    pages: Pages, name: str, kind: str
+) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
-    digest = pages.keep(run_id, "briefing.md", "briefing", "# What another card reports\n")
-    assert "briefing.md" not in bob.get(page_of(run_id)).text
-    assert bob.get(file_at(run_id, digest, "briefing.md")).status_code == 404
+    digest = pages.keep(run_id, name, kind, "# What another card reports\n")
+    assert name not in bob.get(page_of(run_id)).text
+    assert bob.get(file_at(run_id, digest, name)).status_code == 404
+    assert bob.get(f"/artifacts/{run_id}/{digest}/x").status_code == 404
 
 
 def test_when_github_cannot_be_asked_nothing_is_shown_and_nobody_asks(pages: Pages) -> None:

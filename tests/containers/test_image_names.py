@@ -1,0 +1,46 @@
+"""An image is opened by its very name, and a set-up's result in its own repository alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from runner.run.run_spec import ToolServerSpec
+from runner.workspaces.docker import seeds
+from runner.workspaces.docker.errors import ForeignSetUpError, ImageMissingError
+from tests.containers.engine import Bench, sh
+from tests.containers.test_setup_kept import COMMIT, made
+
+SERVER = ToolServerSpec("docs", ("true",))
+
+
+def test_no_id_and_no_beginning_of_one_opens_an_image(bench: Bench) -> None:
+    number = bench.open().image
+    short = number.removeprefix("sha256:")
+    for name in (number, short, short[:12], short[:1], number[:9], "docker.io/cardinal/agent:latest"):
+        with pytest.raises(ImageMissingError):
+            sh(bench.open("odd", image=name), "true")
+        with pytest.raises(ImageMissingError):
+            bench.open().serve(replace(SERVER, image=name), 0, 1, network=None, env={})
+
+
+def test_the_result_of_a_set_up_is_opened_in_its_own_repository_alone(bench: Bench) -> None:
+    room = made(bench)
+    room.keep_setup("of nobody")
+    mine = bench.open("mine", repository_id="11")
+    assert sh(mine, COMMIT).exit_code == 0
+    mine.keep_setup("key")
+    assert mine.restore_setup("key")
+    other = bench.open("other", repository_id="12")
+    assert sh(other, COMMIT).exit_code == 0
+    assert not other.restore_setup("key")
+    assert not other.restore_setup("of nobody")
+    own = seeds.seed_name(mine._home, mine.image, "key")
+    bench.api.tag(own, "acme/looks-fine", "1")
+    try:
+        with pytest.raises(ForeignSetUpError, match="build one for this repository"):
+            sh(bench.open("third", image="acme/looks-fine:1", repository_id="12"), "true")
+        with pytest.raises(ForeignSetUpError):
+            other.serve(replace(SERVER, image="acme/looks-fine:1"), 0, 1, network=None, env={})
+        assert sh(bench.open("fourth", image="acme/looks-fine:1", repository_id="11"), "true").exit_code == 0
+    finally:
+        bench.api.remove_image("acme/looks-fine:1", force=True)
