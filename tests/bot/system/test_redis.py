@@ -39,6 +39,20 @@ def test_it_keeps_nothing_on_disk(
     assert [path.name for path in config.home.rglob("*") if path.suffix in {".rdb", ".aof"}] == []
 
 
+def test_without_one_on_the_path_a_current_valkey_is_started(
+    config: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    server = start_redis(config)
+    try:
+        told = embedded_redis.connect_redis(config).info("server")
+        # 9.1.1 has the security fixes of July 2026, and those before: github.com/valkey-io/valkey/releases/tag/9.1.1
+        assert tuple(map(int, told["valkey_version"].split("."))) >= (9, 1, 1)
+    finally:
+        server.terminate()
+        server.wait(60)
+
+
 @pytest.mark.parametrize("name", ["long" * 30, "my project", "a=b"])
 def test_a_home_with_any_path_works_too(config: Config, tmp_path: Path, name: str) -> None:
     home = tmp_path / name
