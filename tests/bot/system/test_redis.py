@@ -39,6 +39,18 @@ def test_it_keeps_nothing_on_disk(
     assert [path.name for path in config.home.rglob("*") if path.suffix in {".rdb", ".aof"}] == []
 
 
+def test_without_one_on_the_path_a_current_valkey_is_started(
+    config: Config, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    program, *_ = embedded_redis.server_command(config.home)
+    told = subprocess.run(
+        [program, "--version"], capture_output=True, text=True, check=True, timeout=60
+    ).stdout
+    # 9.1.1 has security fixes: github.com/valkey-io/valkey/releases/tag/9.1.1
+    assert tuple(map(int, told.split(" v=")[1].split()[0].split("."))) >= (9, 1, 1)
+
+
 @pytest.mark.parametrize("name", ["long" * 30, "my project", "a=b"])
 def test_a_home_with_any_path_works_too(config: Config, tmp_path: Path, name: str) -> None:
     home = tmp_path / name
