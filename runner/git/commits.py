@@ -112,7 +112,7 @@ def unquoted(path: str) -> str:
 
 
 def _signed(text: str) -> tuple[str, str]:
-    """Return `Name <address>`, cut to what people have, and the time of a header."""
+    """Return a header's `Name <address>`, at most 1,000 characters of it, and its time."""
     who, *when = text.rsplit(" ", 2)
     written = " ".join(when)
     if not _WHEN.fullmatch(written):

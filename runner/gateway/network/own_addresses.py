@@ -5,8 +5,8 @@ import socket
 
 from runner.gateway.network.addresses import Address, plain_address
 
-# linux/in.h, in6.h: the size of a packet on the route of a connected socket. Only the loopback device takes more
-# than the largest packet of IP; nothing else shows an address behind a `local` route of IPv6.
+# linux/in.h, in6.h: the size of a packet on the route of a connected socket. The loopback device alone takes
+# more than the largest packet of IP; nothing else shows an address behind a `local` route of IPv6.
 _ROUTE_MTU = {4: (socket.IPPROTO_IP, 14), 6: (socket.IPPROTO_IPV6, 24)}
 _LARGEST_PACKET = 65_535
 # Nobody has these (RFC 5737, RFC 3849): where one can be bound, the kernel lets everything be bound.
