@@ -28,7 +28,8 @@ def test_a_witness_says_who_counted_and_whether_the_planted_test_failed() -> Non
     assert witness_text(SAID) == "pytest: 214 tests passed; a test that must fail was added and did fail"
     fewer = replace(SAID, passed=1, canary=Canary.ABSENT, why="nowhere to put one")
     assert witness_text(fewer) == (
-        "pytest: 1 test passed, 214 on the default branch; no test that must fail was added: nowhere to put one"
+        "pytest: 1 test passed, 214 on the default branch; no test that must fail was added:"
+        " nowhere to put one"
     )
     alone = replace(SAID, runner="", canary=Canary.ABSENT)
     assert witness_text(alone) == "believed by its exit code alone"
