@@ -8,43 +8,9 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 
+from runner.guards import tool_files
 from runner.guards.path_patterns import fold_case
 
-# Configuration of the usual check tools, by name, in any folder.
-_WHOLE = re.compile(
-    r"""
-    (?:gnu)?makefile | .*\.mk | \.?justfile | taskfile\.ya?ml | rakefile | tox\.ini | noxfile\.py
-    | conftest\.py | \.?pytest\.(?:ini|toml) | \.coveragerc | \.rspec | (?:spec|rails|test)_helper\.(?:rb|exs)
-    | phpunit[^/]*\.xml(?:\.dist)?
-    | (?:jest|vitest|playwright|karma|cypress|ava|wdio|web-test-runner)[.-].*(?:conf|setup|workspace).*
-    | setup-?tests\.[cm]?[jt]sx? | \.mocharc[^/]* | \.(?:nyc|c8)rc[^/]* | nextest\.toml | testng[^/]*\.xml
-    | \.?ruff\.toml | \.?mypy\.ini | \.flake8 | \.?pylintrc | pyrightconfig\.json | \.eslint(?:rc|ignore)[^/]*
-    | eslint\.config\.[^/]* | biome\.jsonc? | tsconfig[^/]*\.json | \.rubocop[^/]* | \.golangci\.[^/]*
-    | \.?clippy\.toml | detekt\.ya?ml | checkstyle\.xml | phpstan[^/]* | \.credo\.exs
-    | \.pre-commit-config\.ya?ml | lefthook\.ya?ml | \.gitlab-ci\.ya?ml | \.travis\.ya?ml | jenkinsfile
-    | azure-pipelines\.ya?ml | codecov\.ya?ml | \.codecov\.ya?ml
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_FOLDERS = re.compile(
-    r"(?:\.circleci|\.buildkite|\.husky|\.config/nextest[^/]*)/.*|(?:.*/)?\.github/actions/.*"
-    r"|(?:.*/)?(?:\.cargo/config(?:\.toml)?|\.mvn/(?:maven|jvm)\.config)",
-    re.DOTALL,
-)
-_RULES = re.compile(r"\.github/cardinal(?:\.ya?ml|/.*)|(?:\.github/|docs/)?codeowners", re.DOTALL)
-_SHOWN = re.compile(r"(?:.*/)?\.gitattributes", re.DOTALL)
-# Python and node take a file or folder of this name before the tool that was installed.
-_SHADOWS = re.compile(
-    r"""
-    (?:(?:src|tests?)/)?(?:_?pytest|unittest|doctest|coverage|tox|nox|nose2?|pluggy|hypothesis|mypy|ruff)
-        (?:\.pyi?|/__(?:init|main)__\.py)
-    | (?:.*/)?(?:(?:site|user)customize\.py|[^/]*\.pth|node_modules/\.bin/.*)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_LINES = re.compile(
-    r"(?:.*/)?(?:pom\.xml|build\.gradle(?:\.kts)?|vite\.config\.[^/]*|mix\.exs|build\.sbt)", re.DOTALL
-)
 _OF_TESTS = re.compile(
     r"ignoreFailures|skipTests|maven\.test|surefire|failsafe|jacoco|useJUnit|\bexclude|\b(?:test|check)s?\s?[{:(]"
     r"|tasks?\.(?:named|test|check|withType)|\bonlyIf\b|\benabled\s?=|coverage|test_(?:paths|options)"
@@ -66,17 +32,9 @@ _MODULE = re.compile(r"[A-Za-z_][\w.]{0,200}")
 Sections = dict[str, object]
 
 
-def why_decisive(path: str) -> str:
+def why_decisive(path: str, *, is_link: bool = False) -> str:
     """Return why a whole file decides, as the end of a sentence; empty when it does not."""
-    plain = fold_case(path)
-    if _RULES.fullmatch(plain):
-        return "says what agents may do here, and who reviews it"
-    if _SHOWN.fullmatch(plain):
-        return "says how files are checked out, and what a review does not show"
-    if _SHADOWS.fullmatch(plain):
-        return "stands before the program that runs the checks, or is loaded with it"
-    name = plain.rsplit("/", 1)[-1]
-    return "decides what the checks do" if _WHOLE.fullmatch(name) or _FOLDERS.fullmatch(plain) else ""
+    return tool_files.find_reason(path, "checks", is_link=is_link)
 
 
 def is_named(path: str, commands: Iterable[str]) -> bool:
@@ -110,7 +68,7 @@ def _run_by(words: list[str]) -> Iterator[str]:
 
 def by_lines(path: str) -> bool:
     """Whether only some lines of a file decide."""
-    return _LINES.fullmatch(fold_case(path)) is not None
+    return bool(tool_files.find_reason(path, "lines"))
 
 
 def decides(line: str) -> bool:

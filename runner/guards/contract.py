@@ -43,6 +43,11 @@ class Touched:
         return self.mode.startswith("100")
 
     @property
+    def is_link(self) -> bool:
+        """Whether a link or a submodule stands or stood there: it may bring a folder of somebody else's."""
+        return not {self.mode, self.before_mode}.isdisjoint({LINK, SUBMODULE})
+
+    @property
     def was_file(self) -> bool:
         """Whether a file with content stood there before."""
         return self.before_mode.startswith("100")

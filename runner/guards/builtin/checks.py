@@ -23,7 +23,7 @@ def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
 
 
 def _what(touched: Touched, rules: Guards) -> str:
-    if what := ci_files.why_decisive(touched.path):
+    if what := ci_files.why_decisive(touched.path, is_link=touched.is_link):
         return what
     if ci_files.is_named(touched.path, rules.checks):
         return "is run by the checks"
