@@ -27,7 +27,10 @@ def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat
 
     A result for others is made on the base, in a place where no agent ever was.
     """
-    commands = set_up_of(run.mirror, run.order.validation, checkout.commit())
+    validation = run.order.validation
+    commands = validation.setup
+    if validation.paths:
+        commands = set_up_of(run.mirror, validation, checkout.commit())
     if not commands:
         return
     locks = checkout.lock_files()

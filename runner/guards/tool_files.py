@@ -103,11 +103,11 @@ def _expand(pattern: str, endings: dict[str, str]) -> Iterator[str]:
         return
     inside, _, after = rest.partition("}")
     for tail in _expand(after, endings):
-        yield from (f"{before}{one}{tail}" for one in endings.get(inside, inside).split(","))
+        yield from (f"{before}{choice}{tail}" for choice in endings.get(inside, inside).split(","))
 
 
 def _is_like(name: str, shape: str) -> bool:
-    """Whether a name is what a shape with any number of stars stands for; each part is looked for once."""
+    """Whether a name fits a shape with any number of stars; each part is looked for once."""
     first, *others = shape.split("*")
     if not others:
         return name == shape

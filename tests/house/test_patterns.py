@@ -208,7 +208,7 @@ def _grows(pattern: re.Pattern[Any], call: Callable[[Any], object], before: str,
         times = [min(seconds(call, made(length * LENGTH)) for _ in range(3)) for length in (1, 4)]
         if times[0] >= LIMIT_S:
             return "it does not end"
-        if times[0] < QUICK_S or times[1] < GROWTH * times[0]:
+        if times[0] < QUICK_S or times[1] < min(LIMIT_S, GROWTH * times[0]):
             return ""
     return ", ".join(f"{taken * 1000:.1f} ms" for taken in times)
 

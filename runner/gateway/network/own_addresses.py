@@ -1,4 +1,4 @@
-"""The addresses of this host itself, whatever range they are in: the kernel is asked."""
+"""The addresses of this host itself, whatever range they are in: the kernel is probe."""
 
 import errno
 import socket
@@ -31,18 +31,18 @@ def _socket(version: int) -> socket.socket:
 
 def _leads_back(address: str, version: int) -> bool:
     try:
-        with _socket(version) as asked:
-            asked.connect((address, 9))  # datagrams: the route is looked up, and nothing leaves
-            mtu = asked.getsockopt(*_ROUTE_MTU[version])
-            return bool(asked.getsockname()[0] == address) or mtu > _LARGEST_PACKET
+        with _socket(version) as probe:
+            probe.connect((address, 9))  # datagrams: the route is looked up, and nothing leaves
+            mtu = probe.getsockopt(*_ROUTE_MTU[version])
+            return bool(probe.getsockname()[0] == address) or mtu > _LARGEST_PACKET
     except OSError:
         return False  # there is no way to it: then nothing answers there either
 
 
 def _can_bind(address: str, version: int) -> bool:
     try:
-        with _socket(version) as asked:
-            asked.bind((address, 0))
+        with _socket(version) as probe:
+            probe.bind((address, 0))
         return True
     except OSError as error:
         if error.errno in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
