@@ -10,7 +10,7 @@ from enum import StrEnum
 
 from runner.checks import failure
 
-_NUMBER_FIRST = re.compile(r"(?P<number>\d+) (?P<word>[A-Za-z]+)")
+_NUMBER_FIRST = re.compile(r"(?<!\d)(?P<number>\d{1,9}+) (?P<word>[A-Za-z]+)")
 # unittest: "expected failures=1" are none.
 _WORD_FIRST = re.compile(r"(?<![A-Za-z])(?<!expected )(?P<word>[A-Za-z]+)(?:[=:]\s{0,8}|\s)(?P<number>\d+)")
 _WORD_ALONE = re.compile(r"^(?P<word>[A-Za-z]+)\b")  # each such line counts one

@@ -74,7 +74,7 @@ def find_reason(path: str, guard: str, *, is_link: bool = False) -> str:
 
 @cache
 def _index(guard: str) -> tuple[dict[str, list[ToolFile]], dict[str, list[ToolFile]]]:
-    """Return a guard's patterns by their last name; where it has a star, by what follows its last dot."""
+    """Return a guard's patterns by their last name, or by the ending of a last name with a star."""
     by_name: dict[str, list[ToolFile]] = {}
     by_ending: dict[str, list[ToolFile]] = {}
     for file in list_tool_files():
@@ -88,7 +88,7 @@ def _index(guard: str) -> tuple[dict[str, list[ToolFile]], dict[str, list[ToolFi
 
 
 def _ending(name: str) -> str:
-    """Return what follows the last dot, the whole name without one."""
+    """Return the part behind the last dot, or the whole name."""
     return name.rpartition(".")[2]
 
 
