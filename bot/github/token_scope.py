@@ -50,7 +50,7 @@ _AREAS: tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...]], ...] = (
     (re.compile(r"/check-runs(/\d+)?|/commits/[^/]+/check-runs"), ("checks",), ("checks",)),
     (re.compile(r"/commits/[^/]+/status"), ("statuses",), ()),
     (re.compile(r"/actions/jobs/\d+/logs"), ("actions",), ()),
-    (re.compile(r"/(contents|git|branches)/.*|/commits/[^/]+"), ("contents",), ("contents",)),
+    (re.compile(r"/(contents|git|branches|compare)/.*|/commits/[^/]+"), ("contents",), ("contents",)),
 )
 
 

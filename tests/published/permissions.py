@@ -21,6 +21,7 @@ ROOT = "/repos/{owner}/{repo}"
 LATER: Mapping[str, Needs] = {
     f"GET {ROOT}/commits/{{ref}}": need("contents:read"),
     f"GET {ROOT}/commits/{{ref}}/check-runs": need("checks:read"),
+    f"GET {ROOT}/compare/{{basehead}}": need("contents:read"),
     f"GET {ROOT}/rules/branches/{{branch}}": need("metadata:read"),
     f"GET {ROOT}/rulesets/{{ruleset_id}}": need("metadata:read"),
     f"GET {ROOT}/collaborators/{{username}}/permission": need("metadata:read"),

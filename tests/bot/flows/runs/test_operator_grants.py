@@ -10,10 +10,9 @@ import pytest
 
 from bot.github.api.repositories import Base
 from bot.runspec.operator_grants import IMAGES, SECRETS, SEEN, require_granted, tool_secrets
-from bot.runspec.policy_fields import COMMITTER
 from bot.system.config import Config, ConfigError
 from rules.policy.model import parse
-from runner.run.run_spec import Authorship, Briefing, HostPaths, Limits, RunSpec, ToolServerSpec
+from runner.run.run_spec import Authorship, Briefing, Committer, HostPaths, Limits, RunSpec, ToolServerSpec
 
 NOW = datetime.now(UTC)
 FIRST = Base("main", "a" * 40, "11", NOW - timedelta(days=90))
@@ -45,7 +44,7 @@ def spec(name: str = "Acme/Shop") -> RunSpec:
         briefing=Briefing(""),
         limits=Limits(),
         places=HostPaths(nowhere, nowhere, nowhere, nowhere),
-        authorship=Authorship(COMMITTER),
+        authorship=Authorship(Committer("Cardinal", "cardinal@localhost")),
         workspace="docker",
         servers=(ToolServerSpec("docs", ("x",), secrets=("KEY",)),),
     )
