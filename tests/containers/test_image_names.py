@@ -20,13 +20,13 @@ def test_no_id_and_no_beginning_of_one_opens_an_image(bench: Bench) -> None:
         with pytest.raises(ImageMissingError):
             sh(bench.open("odd", image=name), "true")
         with pytest.raises(ImageMissingError):
-            bench.open().serve(replace(SERVER, image=name), 0, 1, network=None, env={})
+            bench.open_clean("served").serve(replace(SERVER, image=name), 0, 1, network=None, env={})
 
 
 def test_the_result_of_a_set_up_is_opened_in_its_own_repository_alone(bench: Bench) -> None:
     room = made(bench)
     room.keep_setup("of nobody")
-    mine = bench.open("mine", repository_id="11")
+    mine = bench.open_clean("mine", repository_id="11")
     assert sh(mine, COMMIT).exit_code == 0
     mine.keep_setup("key")
     assert mine.restore_setup("key")
@@ -39,8 +39,9 @@ def test_the_result_of_a_set_up_is_opened_in_its_own_repository_alone(bench: Ben
     try:
         with pytest.raises(ForeignSetUpError, match="build one for this repository"):
             sh(bench.open("third", image="acme/looks-fine:1", repository_id="12"), "true")
+        served = bench.open_clean("served", repository_id="12")
         with pytest.raises(ForeignSetUpError):
-            other.serve(replace(SERVER, image="acme/looks-fine:1"), 0, 1, network=None, env={})
+            served.serve(replace(SERVER, image="acme/looks-fine:1"), 0, 1, network=None, env={})
         assert sh(bench.open("fourth", image="acme/looks-fine:1", repository_id="11"), "true").exit_code == 0
     finally:
         bench.api.remove_image("acme/looks-fine:1", force=True)

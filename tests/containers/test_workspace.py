@@ -17,7 +17,7 @@ from runner.exec.child import finish
 from runner.exec.deadline import KILL_S
 from runner.workspaces.card_folder import Folder
 from runner.workspaces.contract import Tenancy, Workspace
-from runner.workspaces.docker.backend import Docker
+from runner.workspaces.docker.backend import DEFAULT_IMAGE, Docker
 from runner.workspaces.docker.errors import EngineSlowError
 from tests.containers.engine import Bench, git, hear_until, places_in, sh, start
 from tests.waiting import until
@@ -372,7 +372,7 @@ def test_an_image_cannot_bring_an_entry_point_a_check_or_a_disk_of_its_own(bench
 def test_the_default_tenant_gets_the_default_image(bench: Bench) -> None:
     room = bench.backend.open(bench.places, Tenancy(CardId("plain")))
     child = start(room, "sleep", "60")
-    assert [one["Image"] for one in bench.containers()] == ["cardinal/agent:latest"]
+    assert [one["Image"] for one in bench.containers()] == [bench.api.inspect_image(DEFAULT_IMAGE)["Id"]]
     child.close()
     room.destroy()
 

@@ -5,6 +5,7 @@ Nothing is released yet. The last commit before migration 8 stands for the relea
 installed in a folder of its own, makes the ledger.
 """
 
+import os
 import re
 import shlex
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.system.redis import server_command
 from forge.demo import launch
 from forge.demo.people import REPOSITORY
 from forge.demo.stage import Stage
@@ -56,8 +58,15 @@ class Installed:
 
 
 @pytest.fixture
-def installed(built: Path, tmp_path: Path) -> Installed:
-    """Return the release before, installed, and both wheels."""
+def installed(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installed:
+    """Return the release before, installed, and both wheels.
+
+    The release before finds its Redis on the PATH: the package that carried one is not installed any more.
+    """
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    (programs / "redis-server").symlink_to(server_command(tmp_path)[0])
+    monkeypatch.setenv("PATH", os.pathsep.join((str(programs), os.environ["PATH"])))
     before = tmp_path / "before"
     run("scripts/build", require_previous(), before)
     it = Installed(tmp_path / "packages", next(before.glob("*.whl")), next(built.glob("*.whl")))

@@ -28,7 +28,7 @@ from ledger.events.board import BoardHalted
 from ledger.events.instruction import InstructionsStacked, LayerTold
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewSubmitted, Thread
-from ledger.events.related import Blocker, LinksSeen
+from ledger.events.related import Blocker, CardProposed, LinksSeen
 from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped, UsageMetered
 from ledger.events.schedule import ScheduleDue, ScheduleSet
 from ledger.events.subscription import CardSubscribed
@@ -126,6 +126,7 @@ def test_replay_equals_increment_over_every_kind(ledger: Engine) -> None:
         ScheduleSet(BOARD, "nightly", "every day", later(60)),
         ScheduleDue(BOARD, "nightly", later(60), later(120)),
         CardSubscribed(CARD, "bob", RunId("")),
+        CardProposed(RUN, 9, "More", "", ""),
     ]
     count = append_legal(ledger, told)
     with event_store.reading(ledger) as db:
