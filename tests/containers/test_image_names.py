@@ -20,7 +20,9 @@ def test_no_id_and_no_beginning_of_one_opens_an_image(bench: Bench) -> None:
         with pytest.raises(ImageMissingError):
             sh(bench.open("odd", image=name), "true")
         with pytest.raises(ImageMissingError):
-            bench.open_clean("served").serve(replace(SERVER, image=name), 0, 1, network=None, env={})
+            bench.open_clean("served").serve(
+                replace(SERVER, image=name), 0, 1, network=None, data=None, env={}
+            )
 
 
 def test_the_result_of_a_set_up_is_opened_in_its_own_repository_alone(bench: Bench) -> None:
@@ -41,7 +43,7 @@ def test_the_result_of_a_set_up_is_opened_in_its_own_repository_alone(bench: Ben
             sh(bench.open("third", image="acme/looks-fine:1", repository_id="12"), "true")
         served = bench.open_clean("served", repository_id="12")
         with pytest.raises(ForeignSetUpError):
-            served.serve(replace(SERVER, image="acme/looks-fine:1"), 0, 1, network=None, env={})
+            served.serve(replace(SERVER, image="acme/looks-fine:1"), 0, 1, network=None, data=None, env={})
         assert sh(bench.open("fourth", image="acme/looks-fine:1", repository_id="11"), "true").exit_code == 0
     finally:
         bench.api.remove_image("acme/looks-fine:1", force=True)
