@@ -147,6 +147,9 @@ def parked(old: Path, root: Path) -> Iterator[tuple[launch.Scene, Stage]]:
         forge.stop()
 
 
+@pytest.mark.soak(
+    instead="tests/ledger/lifecycle/test_backup.py::test_a_back_up_taken_while_others_write_is_whole_and_can_be_restored"
+)
 @pytest.mark.timeout(300)
 def test_a_run_that_waits_for_an_answer_outlives_an_upgrade_and_its_taking_back(
     installed: Installed, tmp_path: Path
