@@ -67,7 +67,7 @@ def typed(scene: launch.Scene, log: Path, *words: str | Path) -> Iterator[None]:
 
 @pytest.mark.timeout(2 * IMAGES_S)
 @pytest.mark.soak(
-    instead="tests/ledger/lifecycle/test_backup.py::test_a_back_up_taken_while_others_write_is_whole_and_can_be_restored"
+    instead="tests/install/test_upgrade.py::test_a_run_that_waits_for_an_answer_outlives_an_upgrade_and_its_taking_back"
 )
 def test_one_command_upgrades_with_images_and_one_takes_it_back(
     built: Path, later: Path, python: Path, tmp_path: Path
