@@ -11,7 +11,7 @@ from bot.admin.clone import commit as clone
 from bot.admin.clone import in_force
 from bot.admin.clone.check import LocalResult, has_checks, run_checks
 from bot.admin.clone.commit import ClonedCommit
-from bot.admin.clone.guards import guard_violations
+from bot.admin.clone.guards import fewer_tests_than_base, guard_violations
 from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.system import config as configuration
 from ledger.events.guard import Violation
@@ -118,8 +118,7 @@ def check_commit(
         say("Uncommitted changes are not checked.")
     judged = JudgedCommit(cloned, guard_violations(cloned, *published), [], fast)
     for violation in judged.violations[:MAX_VIOLATIONS]:
-        word = "asks a person about" if violation.action == "ask" else "refuses"
-        say(clean(f"The guard `{violation.guard}` {word}: {violation_sentence(violation)}"))
+        say(_found(violation))
     if len(judged.violations) > MAX_VIOLATIONS:
         say(f"and {len(judged.violations) - MAX_VIOLATIONS} more")
 
@@ -133,6 +132,10 @@ def check_commit(
         for row in judged.rows:
             if said := witness_text(row):
                 say(clean(f"$ {row.command}: {said}"))
+        fewer = fewer_tests_than_base(cloned, judged.rows)
+        for violation in fewer:
+            say(_found(violation))
+        judged.violations += fewer
         if judged.result.set_up_failed and not rules.tools.network:
             judged.hint = clean(NO_NETWORK.format(name))
     else:
@@ -153,10 +156,17 @@ def conclusion(judged: JudgedCommit, most: int | None = None) -> Iterator[str]:
     yield from [judged.hint] if judged.hint else []
     if judged.passes and judged.fast:
         yield "So far nothing is refused; the gate runs all checks, as `cardinal check` does."
+    elif judged.passes and judged.violations:
+        yield "The gate would let it through once a person has agreed to what the guards ask about."
     elif judged.passes:
         yield "The gate would let it through."
     else:
         yield clean(f"The gate would refuse it: {judged.why}")
+
+
+def _found(violation: Violation) -> str:
+    word = "asks a person about" if violation.action == "ask" else "refuses"
+    return clean(f"The guard `{violation.guard}` {word}: {violation_sentence(violation)}")
 
 
 def _result(row: CheckRow) -> str:

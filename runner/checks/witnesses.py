@@ -170,7 +170,7 @@ def _record(
 
 
 def _judge_summary(own: Summary, known: Baseline, command: str) -> Verdict | None:
-    """Return the verdict where the first witness settles it; None: the second entry is to be heard."""
+    """Return the verdict where the first witness settles it; None: the second one is to be heard."""
     name = known.runner
     if not name and known.unknown:
         name = next((runner.name for runner in summary.named_runners(command)), "")
@@ -226,7 +226,7 @@ class _Planter:
         for language in {runner.language for runner in beside}:
             self._tests |= canary.test_files(language, files)
         self._head = head
-        # Runners of entry language collect each other's files.
+        # Runners of one language collect each other's files.
         self._beside = {
             (runner.language, file): (runner, file)
             for runner, some in reversed(beside.items())
@@ -265,7 +265,7 @@ class _Planter:
         return [_text(self._run.mirror, self._head, name) for name in (beside, *wanted)]
 
     def line(self, command: str, planted: Iterable[PlantedFile]) -> str:
-        """Return the command, with the planted tests where it names tests entry by entry."""
+        """Return the command, with the planted tests where it names tests one by one."""
         return canary.with_canaries(command, planted, _folder(command), self._tests)
 
 
@@ -343,7 +343,7 @@ def learn(runners: tuple[Runner, ...], ran: RanCommand, names: tuple[str, ...]) 
     if not summary.BY_NAME[own.runner].language:
         return Baseline(own.runner, tests, why=f"Cardinal writes no test for {own.runner}")
     if not names:
-        return Baseline(own.runner, tests, why="no folder has tests beside which entry could be put")
+        return Baseline(own.runner, tests, why="no folder has tests beside which one could be put")
     if ran.exit_code == 0 or not named or own.failed < len(named):
         return Baseline(
             own.runner,
@@ -385,5 +385,5 @@ def _files(mirror: Mirror, commit: str) -> frozenset[str]:
 
 
 def _text(mirror: Mirror, commit: str, file: str) -> str:
-    """Return a file of a commit; nothing where entry of its lines is too long to be read."""
+    """Return a file of a commit; nothing where one of its lines is too long to be read."""
     return (mirror.read("cat-file", "blob", f"{commit}:{file}") or "")[:_TEXT_CHARS]

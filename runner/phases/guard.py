@@ -1,13 +1,14 @@
 """Guard phase: denied violations go back to the agent, doubtful ones to a person."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, replace
 from hashlib import sha256
 
 from ledger.events.guard import GuardsJudged, Violation
+from ledger.events.witness import CheckWitnessed
 from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP, Subject
-from ledger.model.witness_text import is_fewer
+from ledger.model.witness_text import Witnessed, is_fewer
 from runner.branch.export import export_commit, peoples, published
 from runner.branch.rebase import seen
 from runner.checks.by_path import all_lines
@@ -63,7 +64,7 @@ def judgement(run: RunContext, head: str, last: GuardsJudged | None) -> GuardsJu
     """Return the guards' judgement of a commit in the mirror: the last one where nothing is different."""
     rules = replace(run.order.guards, checks=all_lines(run.order.validation))
     base = run.mirror.head(run.order.base_branch)
-    fewer = _fewer_tests(run, rules)
+    fewer = fewer_tests(_witnessed(run), rules)
     rules_digest = _digest(
         [asdict(rules), [violation.mark for violation in fewer]] if fewer else asdict(rules)
     )
@@ -118,11 +119,9 @@ def violations(change: Change, rules: Guards) -> tuple[Violation, ...]:
     return tuple(sorted(dict.fromkeys(broken), key=_rank))
 
 
-def _fewer_tests(run: RunContext, rules: Guards) -> tuple[Violation, ...]:
-    """Return a doubtful violation for each command that runs fewer tests than on the default branch."""
-    ended, action = run.history.validation, rules.action("tests")
-    if ended is None or not ended.clean or action == "allow":
-        return ()
+def fewer_tests(witnessed: Iterable[Witnessed], rules: Guards) -> tuple[Violation, ...]:
+    """Return a doubtful violation for each command that ran fewer tests than on the default branch."""
+    action = rules.action("tests")
     return tuple(
         Violation(
             guard="tests",
@@ -138,9 +137,17 @@ def _fewer_tests(run: RunContext, rules: Guards) -> tuple[Violation, ...]:
             advice="bring the tests back that do not run any more",
             mark=f"{said.command}: {said.passed} of {said.base_tests}",
         )
-        for said in run.history.witnessed.values()
-        if said.iteration == ended.iteration and is_fewer(said)
+        for said in witnessed
+        if action != "allow" and is_fewer(said)
     )
+
+
+def _witnessed(run: RunContext) -> list[CheckWitnessed]:
+    """Return the witnesses' words on the clean checks that ended last."""
+    ended = run.history.validation
+    if ended is None or not ended.clean:
+        return []
+    return [said for said in run.history.witnessed.values() if said.iteration == ended.iteration]
 
 
 def _rank(violation: Violation) -> tuple[bool, bool, str, str]:

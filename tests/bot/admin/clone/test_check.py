@@ -236,3 +236,16 @@ def test_in_a_monorepo_the_changed_files_decide_which_checks_run(clone: Path, ch
     assert "No check ran: the policy names no fast one; `cardinal check` runs all." in check("--fast").output
     commit(clone, answer="wrong")
     assert "grep -q right answer: failed" in check().output
+
+
+def test_fewer_tests_than_on_the_base_are_a_question_and_the_end_says_so(clone: Path, check: Check) -> None:
+    git(clone, "switch", "--quiet", "main")
+    policy = "version: 1\nrepository: {validation: {full: [cat summary]}}\n"
+    commit(clone, policy=policy, summary="3 passed in 0.01s\n")
+    git(clone, "switch", "--quiet", "work")
+    git(clone, "rebase", "--quiet", "main")
+    commit(clone, summary="2 passed in 0.01s\n")
+    done = check()
+    assert done.exit_code == 0, done.output
+    assert "The guard `tests` asks a person about: 'cat summary' ran 2 tests by pytest" in done.output
+    assert done.output.endswith("once a person has agreed to what the guards ask about.\n")
