@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
+from ledger.model.strict_json import StrictJsonError, parse_json
 from runner.errors import RunnerError
 
 REVISION = "2025-06-18"
@@ -126,8 +127,10 @@ class StdioClient:
 
     def _take(self, line: bytes) -> None:
         try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
+            message = parse_json(line)
+        except StrictJsonError as error:
+            if line.startswith(b'{"'):  # no line of a log
+                self._fail_pending(f"its answer is refused: {error.because}")
             return
         if not isinstance(message, dict):
             return

@@ -172,6 +172,7 @@ def test_a_result_is_cut_cleaned_and_marked_as_material() -> None:
         assert "\u202e" not in text
         assert len((await made.say("long"))[1]) < 61_000
         assert "larger than 1 MB" in (await made.say("large"))[1]
+        assert "names the key 'result' twice" in (await made.say("twice"))[1]
         assert "image: left out" in (await made.say("picture"))[1]
         assert (await made.say("strange"))[0] is False
         assert "refused -32601" in (await made.say("ask"))[1]

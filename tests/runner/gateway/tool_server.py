@@ -72,7 +72,10 @@ def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         result = result_of(message["method"], message.get("params", {}))
-        if result is not None and "id" in message:
+        if result is not None and message.get("params", {}).get("arguments") == {"text": "twice"}:
+            sys.stdout.write(f'{{"id": {message["id"]}, "result": {{}}, "result": {json.dumps(result)}}}\n')
+            sys.stdout.flush()
+        elif result is not None and "id" in message:
             say({"id": message["id"], "result": result})
 
 
