@@ -85,18 +85,31 @@ def _edited(
         return no_events
     how = messages.DELETED if now is None else "edited"
     return comment_altered(
-        facts.CommentAltered(card.repository, card.number or 0, shown.comment_id, shown.place, how, ""), card
+        services,
+        facts.CommentAltered(card.repository, card.number or 0, shown.comment_id, shown.place, how, ""),
+        card,
     )
 
 
-def comment_altered(fact: facts.CommentAltered, card: cards.CardRow) -> EventFactory:
-    """Return the event of an edited or deleted comment, once for each of these."""
+def comment_altered(
+    services: Services | None, fact: facts.CommentAltered, card: cards.CardRow
+) -> EventFactory:
+    """Return the event of an edited or deleted comment, once for each of these, and the answer to each edit
+    that makes a command. `services` are the board's, None where nobody serves it.
+    """
+    answers: tuple[Event, ...] = ()
+    mistyped = parser.edited(fact.before, fact.text[:MAX_CHARACTERS])
+    if mistyped and services:
+        role = roles.role(services.hub, fact.repository, fact.by)
+        because, word = mistyped.because, mistyped.word
+        where = (fact.place, fact.comment_id, fact.by_id)
+        answers = (CommandRefused(card.card_id, word, fact.by, role, because, *where),)
 
     def make(db: Connection) -> tuple[Event, ...]:
         known = messages.has_changed(db, card.card_id, fact.place, fact.comment_id)
         if known in (fact.how, messages.DELETED):
-            return ()
-        return (CommentChanged(card.card_id, fact.comment_id, fact.place, fact.how, fact.by),)
+            return answers
+        return (CommentChanged(card.card_id, fact.comment_id, fact.place, fact.how, fact.by), *answers)
 
     return make
 

@@ -76,12 +76,15 @@ class CommentWritten(IssueFact):
 
 @dataclass(frozen=True, slots=True)
 class CommentAltered(IssueFact):
-    """A person's comment changed. `how`: edited or deleted."""
+    """A person's comment changed. `how`: edited or deleted; `before` and `text` are those of an edit."""
 
     comment_id: int
     place: str
     how: str
     by: str
+    by_id: int = 0
+    before: str = ""
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)

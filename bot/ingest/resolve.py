@@ -67,7 +67,8 @@ def resolve(services: Services, delivered: tuple[facts.Fact, ...]) -> Resolution
                 _card_touched(services, fact, result)
             case facts.CommentAltered():
                 for card in _known(services, fact.repository, fact.number):  # an unknown issue costs no call
-                    result.makers.append(comments.comment_altered(fact, card))
+                    on = services.if_served(card.board_id)
+                    result.makers.append(comments.comment_altered(on, fact, card))
             case facts.BlockerChanged():
                 _refresh_dependents(services, fact, result)
             case facts.IssueFact():

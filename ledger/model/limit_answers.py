@@ -11,6 +11,7 @@ from typing import Protocol
 
 from ledger.events.run import QuestionAnswered, QuestionAsked
 from ledger.ids import QuestionId, RunId
+from ledger.model.reply_text import ReplyChoice, read_reply
 
 
 class QuestionSource(StrEnum):
@@ -103,8 +104,6 @@ CHOSEN_ONLY = SPENDING | {Subject.START, Subject.STAGE_LOOPS, Subject.LEAVING, S
 LIMITS = SPENDING | {Subject.REPAIRS, Subject.SIZE, Subject.GUARD, Subject.WORKFLOWS}
 _AGREES = frozenset({Code.GO_ON, Code.PUBLISH, Code.TRY_AGAIN, Code.ALLOW_ONCE, Code.CREATE})
 _REFUSES = frozenset({Code.STOP, Code.DENY})
-_YES = frozenset({"yes", "y", "ok", "okay", "sure", "go on", "continue", "yes please", "yes, please"})
-_NO = frozenset({"no", "n", "stop", "no thanks", "no, thanks", "no thank you", "no, thank you"})
 # By these words the log names who asked, and what about before subjects were kept.
 _SUBJECTS = {
     "agent": Subject.WORK,
@@ -244,23 +243,22 @@ def question_answered(
     )
 
 
-def read(question: LimitQuestion, answer: str) -> Code:
-    """Return which choice a person means who wrote that: its number, its very words, or a plain yes or no."""
-    codes, said = codes_of(question), answer.strip().casefold().rstrip(".!")
-    for number, (code, label) in enumerate(zip(codes, question.choices, strict=False), start=1):
-        if said in (str(number), label.casefold().rstrip(".!")):
-            return code
-    if said in _YES and codes[:1] and codes[0] in _AGREES:
-        return codes[0]
-    if said in _NO and codes[-1:] and codes[-1] in _REFUSES:
-        return codes[-1]
-    return Code.WORDS
+def read(question: LimitQuestion, answer: str) -> ReplyChoice:
+    """Return which choice a person means who wrote that: its number, its words, or a plain yes or no.
+
+    An agent's choices mean nothing but their words; a yes is none of them.
+    """
+    codes = codes_of(question)
+    yes = 0 if codes[:1] and codes[0] in _AGREES else None
+    no = len(codes) - 1 if codes[-1:] and codes[-1] in _REFUSES else None
+    return read_reply(question.choices, answer, yes=yes, no=no)
 
 
 def code_of(question: LimitQuestion, code: str, answer: str) -> Code:
     """Return the answer's code: the log's where it fits the question, else the meaning of the words."""
     if not code:
-        return read(question, answer)
+        choice, codes = read(question, answer).choice, codes_of(question)
+        return Code.WORDS if choice is None or not codes else codes[choice]
     of_money = code == Code.RAISED and subject_of(question) is Subject.BUDGET
     return Code(code) if of_money or code in codes_of(question) else Code.WORDS
 

@@ -52,7 +52,9 @@ def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid)
             return _answer(policy, snapshot, run, question, event)
         text = f"{run.run_id} waits for a choice ({replies.numbers(question)}): tick one, or reply with its"
         text += " number. Other words decide nothing here; its agent reads them when it goes on."
-        return Decision((Say(card, f"choose:{question.question_id}", text),)) + steer(snapshot, run, event)
+        # A person who was not understood is told each time.
+        about = f"choose:{question.question_id}:{event.comment_id}"
+        return Decision((Say(card, about, text),)) + steer(snapshot, run, event)
     if run.state is RunState.AWAITING_APPROVAL:
         text = "The plan still waits: `/cardinal approve`, or `/cardinal redirect <text>` to change it."
         about = f"approve:{run.run_id}:{run.plan_revision}"

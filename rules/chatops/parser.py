@@ -1,7 +1,8 @@
 """Reading a command out of a comment or a ticked box, and who may give it."""
 
 import re
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ledger.model.limit_answers import SPENDING, Subject
@@ -12,10 +13,13 @@ from rules.text import alternatives, code, near, plain
 
 WORKFLOWS = "workflows"  # what `/cardinal allow` calls the files of CI
 MAX_ARGUMENT = 8000  # characters; a longer text is cut, an agent could not use it anyway
-# At most three spaces: four make a code block in Markdown, and `>` or a backtick never begins a command.
-_FIRST_LINE = re.compile(
-    r"\n* {0,3}/cardinal(?:[ \t]++(?P<rest>[^\n]*+))?(?=\n|\Z)", re.IGNORECASE | re.ASCII
+_COMMAND = re.compile(r"/cardinal(?:[ ]++(?P<rest>[^\n]*+))?", re.IGNORECASE | re.ASCII)
+# A line that a person takes for a command, whatever stands around it: `/cardinal x`, //cardinal, - /cardinal.
+_LOOKS = re.compile(
+    r"(?:[-*+#]{1,6} |[0-9]{1,3}[.)] )?[`*_~(\"']{0,6}[/\\]{1,3} ?(?P<name>[^\W\d_]{4,40})(?P<rest>[^\n]*+)"
 )
+_FENCE = re.compile(r" {0,3}(?:```|~~~)")
+_TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"  # text that is shown in another order
 _MENTION = re.compile(
     r"\n* {0,3}@(?P<slug>[A-Za-z0-9-]{1,100})(?:\[bot\])?[ \t]++(?P<word>fix|investigate)"
     r"(?:[ \t]++(?P<rest>[^\n]*+))?(?=\n|\Z)",
@@ -65,13 +69,28 @@ class RefusedCommand:
 
 
 def parse(body: str) -> Parsed | Mistyped | None:
-    """Return the command in the comment's first line; None when it is no command at all."""
-    text = body[: 4 * MAX_ARGUMENT].replace("\r\n", "\n").replace("\r", "\n")
-    match = _FIRST_LINE.match(text)
-    if match is None:
+    """Return the command in the comment's first line; None where no line looks like one.
+
+    Signs that nobody sees count for nothing. A line that looks like a command to a person and is none, by its
+    place or spelling, is Mistyped: nothing of such a comment is carried out.
+    """
+    lines = _lines(body)
+    first = next((number for number, line in enumerate(lines) if line.strip()), None)
+    if first is None:
         return None
-    word, _, rest = (match["rest"] or "").strip().partition(" ")
-    return _command(word.lower() or "help", rest.strip(), text[match.end() + 1 :])
+    match = _command_in(lines[first])
+    others = [name for line in _prose(lines[first + 1 :]) if (name := _resembles(line))]
+    if match is None:
+        meant = _resembles(lines[first]) or _alone(lines[first:]) or next(iter(others), "")
+        return _misplaced(meant) if meant else None
+    word, _, rest = match.strip().partition(" ")
+    known = _command(word.lower() or "help", rest.strip(), "\n".join(lines[first + 1 :]))
+    if others and isinstance(known, Parsed):
+        because = (
+            f"Nothing was done: a comment has one command. Write {code(others[0])} in a comment of its own"
+        )
+        return Mistyped(known.command, f"{because}, and this one again.")
+    return known
 
 
 def mentioned(body: str, slug: str) -> Parsed | Mistyped | None:
@@ -79,11 +98,20 @@ def mentioned(body: str, slug: str) -> Parsed | Mistyped | None:
 
     Any other mention is a part of the conversation: None.
     """
-    text = body[: 4 * MAX_ARGUMENT].replace("\r\n", "\n").replace("\r", "\n")
+    text = "\n".join(_lines(body))
     match = _MENTION.match(text)
     if match is None or not slug or match["slug"].casefold() != slug.casefold():
         return None
     return _command(match["word"].lower(), (match["rest"] or "").strip(), text[match.end() + 1 :])
+
+
+def edited(before: str, now: str) -> Mistyped | None:
+    """Return the answer to a command that a comment got by an edit; None where it got none."""
+    meant = parse(now)
+    if meant is None or meant == parse(before):
+        return None
+    because = "Nothing was done: an edited comment gives no command. Write it in a new comment."
+    return Mistyped(meant.command if isinstance(meant, Parsed) else meant.word, because)
 
 
 def of_box(name: str) -> Parsed | None:
@@ -256,9 +284,77 @@ def unknown_command(word: str) -> str:
     return f"There is no command {code(word, 40)}. {hint}`/cardinal help` lists all."
 
 
+def _lines(body: str) -> list[str]:
+    """Return the lines; the first one with words has plain spaces and no signs that nobody sees."""
+    lines = body[: 4 * MAX_ARGUMENT].replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    for number, line in enumerate(lines):
+        lines[number] = _seen(line)
+        if lines[number].strip():
+            break
+    return lines
+
+
+def _seen(line: str) -> str:
+    """Return a line as a person sees it. An emoji's joiner stays, which stands behind no letter of ASCII."""
+    spaced = "".join(" " if char == "\t" or unicodedata.category(char)[0] == "Z" else char for char in line)
+    return spaced if spaced.isascii() else "".join(filter(None, map(_keep_visible, " " + spaced, spaced)))
+
+
+def _keep_visible(before: str, char: str) -> str:
+    joins = char == "\u200d" and not before.isascii()
+    return char if joins or char in _TURNS or unicodedata.category(char) not in ("Cf", "Cc") else ""
+
+
+def _command_in(line: str) -> str | None:
+    """Return the text behind `/cardinal`; None for another line. Four spaces begin a block of code."""
+    match = _COMMAND.fullmatch(line.lstrip(" ")) if not line.startswith("    ") else None
+    return None if match is None else match["rest"] or ""
+
+
+def _resembles(line: str) -> str:
+    """Return the command that a line resembles, as it is written correctly; else nothing."""
+    shown = unicodedata.normalize("NFKC", _seen(line)).translate(dict.fromkeys(map(ord, _TURNS)))
+    match = _LOOKS.fullmatch(shown.strip())
+    if match is None or (match["rest"][:1] in ("/", ".") and match["rest"][1:2].isalnum()):
+        return ""  # a path
+    name, rest = match["name"].casefold(), match["rest"].strip(" `*_~:,-)\"'")
+    joined = name.removeprefix("cardinal") if name.startswith("cardinal") else ""
+    words = f"{joined} {rest}".split() if len(joined) > 2 else rest.split()
+    known = not words or near(words[0], COMMANDS.names())
+    if name != "cardinal" and not (known and near(name[:8], ("cardinal",))):
+        return ""
+    return " ".join(("/cardinal", *words))
+
+
+def _prose(lines: Iterable[str]) -> Iterator[str]:
+    """Yield the lines outside of quotes and blocks of code."""
+    fenced = False
+    for line in lines:
+        if _FENCE.match(line):
+            fenced = not fenced
+        elif not fenced and not line.startswith(("    ", "\t")) and not line.lstrip(" ").startswith(">"):
+            yield line
+
+
+def _alone(lines: Sequence[str]) -> str:
+    """Return the command in a block of code that is the whole comment, else nothing."""
+    inner = [line for line in lines if line.strip() and not _FENCE.match(line)]
+    fenced = bool(_FENCE.match(lines[0]) and len(inner) == 1)
+    return _resembles(inner[0]) if fenced else ""
+
+
+def _misplaced(shown: str) -> Mistyped:
+    because = "Nothing was done: a command is read only at the start of a comment, as plain text."
+    return Mistyped(_word_of(shown), f"{because} Write {code(shown)} in a new comment.")
+
+
+def _word_of(shown: str) -> str:
+    return plain("".join(shown.split()[1:2]), 40).replace(":", " ") or "help"
+
+
 def _command(word: str, rest: str, below: str) -> Parsed | Mistyped:
     if because := unknown_command(word):
-        return Mistyped(plain(word, 40), because)
+        return Mistyped(plain(word, 40).replace(":", " "), because)
     part = COMMANDS.load(word)
     if part.TAKES == "none":
         if rest:

@@ -4,7 +4,18 @@ from datetime import datetime, timedelta
 
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.events.run import RunRequeued, RunStopAsked
-from ledger.model.limit_answers import CANCEL, CHOSEN_ONLY, FINISH, Code, Subject, codes_of, read, subject_of
+from ledger.model.limit_answers import (
+    CANCEL,
+    CHOSEN_ONLY,
+    FINISH,
+    OF_TURN,
+    Code,
+    Subject,
+    code_of,
+    codes_of,
+    read,
+    subject_of,
+)
 from ledger.states import RunState
 from rules.card.trigger import time_stamp, was_before
 from rules.chatops.parser import APART, BOX, chosen_question, door_of, seen_stop
@@ -41,17 +52,15 @@ def talk_of(event: CommandGiven | CommandRefused) -> str:
 
 
 def chosen_option(question: OpenQuestion, text: str) -> str:
-    """Return the choice that a number or its own words pick, else the text as it is."""
-    word = text.strip()
-    if word.isascii() and word.isdigit() and len(word) < 4 and 1 <= int(word) <= len(question.choices):
-        return question.choices[int(word) - 1]
-    same = (choice for choice in question.choices if choice.casefold() == word.casefold())
-    return next(same, word)
+    """Return the choice that a reply names, else its words without the lines of mail."""
+    reply = read(question, text)
+    return reply.words if reply.choice is None else question.choices[reply.choice]
 
 
 def answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, text: str) -> Decision:
     """Record a written or ticked answer with its meaning, and let the run go on."""
-    return record_answer(snapshot, run, question, by, read(question, text), chosen_option(question, text))
+    meant = code_of(question, "", text)
+    return record_answer(snapshot, run, question, by, meant, chosen_option(question, text))
 
 
 def choose_answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code) -> Decision:
@@ -81,8 +90,12 @@ def is_stale_stop(snapshot: Snapshot, given: CommandGiven) -> bool:
 
 
 def is_undecided(question: OpenQuestion, text: str) -> bool:
-    """Return whether only a choice answers the question, and the text is none."""
-    return subject_of(question) in CHOSEN_ONLY and read(question, text) is Code.WORDS
+    """Return whether people have to choose: only a choice answers it and none is named, or perhaps one is."""
+    reply = read(question, text)
+    if subject_of(question) in CHOSEN_ONLY:
+        return reply.choice is None
+    # What is asked for an agent goes to it in whatever words: those that are no choice permit nothing.
+    return reply.unsure and bool(codes_of(question)) and subject_of(question) not in OF_TURN
 
 
 def numbers(question: OpenQuestion) -> str:

@@ -98,7 +98,8 @@ def refused(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: date
         untick = UntickBoxes(card, event.place, event.comment_id)
         return Decision((untick, Say(card, about, event.because, place)), (event.because,))
     mark = React(card, event.place, event.comment_id, "confused")
-    answer = Say(card, f"command:{event.comment_id}", event.because, place)
+    # One that is mended by an edit gets a word of its own.
+    answer = Say(card, f"command:{event.comment_id}:{event.command}", event.because, place)
     return _paced(Decision((mark, answer), (event.because,)), event, now)
 
 

@@ -58,7 +58,16 @@ def _comment_written(payload: Payload, subject: str, place: str) -> CommentWritt
 
 
 def _comment_altered(payload: Payload, subject: str, place: str, how: str) -> CommentAltered:
-    return CommentAltered(*_where(payload, subject), place=place, how=how, by=login(payload, "sender"))
+    edited = how == "edited"
+    return CommentAltered(
+        *_where(payload, subject),
+        place=place,
+        how=how,
+        by=login(payload, "sender"),
+        by_id=account(payload, "sender"),
+        before=text(payload, "changes.body.from") if edited else "",
+        text=text(payload, "comment.body") if edited else "",
+    )
 
 
 def _ticked(payload: Payload, subject: str, place: str) -> tuple[Fact, ...]:

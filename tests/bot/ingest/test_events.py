@@ -66,9 +66,10 @@ TICKING = {
 }
 POLICY_COMMIT = COMMIT | {"removed": [".github/cardinal.yml"]}
 
-UNSAID = facts.CommentAltered("acme/shop", 7, 21, "issue", "deleted", "alice")
+UNSAID = facts.CommentAltered("acme/shop", 7, 21, "issue", "deleted", "alice", 1)
 CHECKED = facts.ChecksMoved("acme/shop", "a" * 40)
-EDITED = replace(UNSAID, how="edited")
+EDITED = replace(UNSAID, how="edited", before="before", text="/cardinal approve")
+TICKED_ELSEWHERE = replace(UNSAID, how="edited", by="bob", by_id=2, before=UNTICKED, text=TICKED)
 PRESSING = {
     "action": "requested_action",
     "check_run__app": {"id": 5, "slug": "cardinal"},
@@ -171,8 +172,8 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ("issue_comment", {"action": "edited", "changes": {}}, ()),
     ("issue_comment", TICKING, (TICK,)),
     ("issue_comment", TICKING | {"sender": BOT}, ()),
-    ("issue_comment", TICKING | {"comment__user": BOB}, (replace(EDITED, by="bob"),)),
-    ("issue_comment", TICKING | {"comment__user": AUTOMATION}, (replace(EDITED, by="bob"),)),
+    ("issue_comment", TICKING | {"comment__user": BOB}, (TICKED_ELSEWHERE,)),
+    ("issue_comment", TICKING | {"comment__user": AUTOMATION}, (TICKED_ELSEWHERE,)),
     ("issue_comment", TICKING | {"comment__body": UNTICKED}, ()),
     ("issue_comment", TICKING | {"changes": {}}, ()),
     ("pull_request", {}, (PULL,)),

@@ -27,7 +27,7 @@ def test_whatever_is_answered_to_an_agent_is_words_and_gives_nothing(label: str,
         QuestionAsked(R1, Q1, "somebody", sizes, (label,), Subject.SIZE, (Code.PUBLISH,), 60, 60, 60),
     ):
         for text in (said, label):
-            code = limit_answers.read(asked, text)
+            code = limit_answers.code_of(asked, "", text)
             assert (code, limit_answers.extended(asked, code)) == (Code.WORDS, None)
         assert [limit_answers.code_of(asked, code, "") for code in Code] == [Code.WORDS] * len(Code)
         assert limit_answers.subject_of(asked) is Subject.WORK
@@ -41,13 +41,13 @@ def test_whatever_is_answered_to_an_agent_is_words_and_gives_nothing(label: str,
      ("not yet", Code.WORDS), ("Raised the budget by $9.00", Code.WORDS)],
 )  # fmt: skip
 def test_a_limit_is_answered_by_number_label_or_a_plain_yes_or_no(said: str, code: Code) -> None:
-    assert limit_answers.read(own(Subject.BUDGET), said) is code
+    assert limit_answers.code_of(own(Subject.BUDGET), "", said) is code
 
 
 def test_a_yes_never_picks_a_choice_that_is_no_yes() -> None:
     leaving = own(Subject.LEAVING, limit_answers.CANCEL, limit_answers.FINISH)
     rebase = own(Subject.REBASE, limit_answers.WITHOUT_REBASE, limit_answers.TRY_AGAIN, limit_answers.STOP)
-    assert [limit_answers.read(one, "yes") for one in (leaving, rebase)] == [Code.WORDS, Code.WORDS]
+    assert [limit_answers.code_of(one, "", "yes") for one in (leaving, rebase)] == [Code.WORDS, Code.WORDS]
 
 
 @pytest.mark.parametrize("subject", Subject)

@@ -14,6 +14,7 @@ from rules.chatops.parser import (
     RefusedCommand,
     approved_plan,
     chosen_question,
+    edited,
     may_answer,
     of_box,
     parse,
@@ -53,25 +54,106 @@ def test_a_command_is_read(body: str, command: str, argument: str) -> None:
         "",
         "please /cardinal approve",
         "> /cardinal approve",
-        "`/cardinal approve`",
-        "```\n/cardinal approve\n```",
-        "    /cardinal approve",
-        "\t/cardinal approve",
-        "- /cardinal approve",
-        "hello\n/cardinal approve",
-        "/cardinals approve",
-        "/cardinal-approve",
-        "//cardinal approve",
-        "<!-- x -->\n/cardinal approve",
+        "Here is how:\n```\n/cardinal approve\n```\nand so on",
+        "Say\n    /cardinal approve\nfor that",
         "<!-- /cardinal approve -->",
-        "/cardinalapprove",
-        "/cardinal\u2028approve",
-        "/ｃａｒｄｉｎａｌ approve",
-        "\u202e/cardinal approve",
+        "/cardinal/approve is where it lives",
+        "/cardinal.yml has it",
+        "/carding of wool",
+        "we use `/cardinal approve` for that",
     ],
 )
 def test_anything_else_is_no_command(body: str) -> None:
     assert parse(body) is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "/cardinal\u00a0approve",
+        "/cardinal\u202fapprove",
+        "\ufeff/cardinal approve",
+        "/car\u200bdinal approve",
+        "/cardinal approve\u2060",
+        "\t/cardinal approve",
+        "/cardinal\u3000approve",
+        "/cardinal\u2028approve",
+        "  \n\u00a0\n\n/cardinal approve",
+        "\u200e/cardinal approve",
+    ],
+)
+def test_signs_that_nobody_sees_count_for_nothing(body: str) -> None:
+    assert parse(body) == Parsed("approve", "")
+
+
+def test_an_emoji_in_a_text_keeps_its_joiner() -> None:
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    assert parse(f"/cardinal redirect draw {family}") == Parsed("redirect", f"draw {family}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "`/cardinal approve`",
+        "**/cardinal approve**",
+        "```\n/cardinal approve\n```",
+        "    /cardinal approve",
+        "- /cardinal approve",
+        "1. /cardinal approve",
+        "hello\n/cardinal approve",
+        "hello\n\n`/cardinal approve`",
+        "> quoted\n\n/cardinal approve",
+        "/cardinals approve",
+        "/cardinal-approve",
+        "/cardinal: approve",
+        "//cardinal approve",
+        "/ cardinal approve",
+        "\\/cardinal approve",
+        "/cardnal approve",
+        "<!-- x -->\n/cardinal approve",
+        "/cardinalapprove",
+        "/ｃａｒｄｉｎａｌ approve",
+        "／cardinal approve",
+        "/\u0441ardinal approve",
+        "\u202e/cardinal approve",
+    ],
+)
+def test_what_looks_like_a_command_and_is_none_is_answered_with_how_to_write_it(body: str) -> None:
+    read = parse(body)
+    assert isinstance(read, Mistyped)
+    assert read.word == "approve"
+    assert "Write `/cardinal approve` in a new comment" in read.because
+
+
+@pytest.mark.parametrize("first", ["retry", "redirect use SQLite"])
+def test_of_two_commands_in_one_comment_none_is_carried_out_and_both_are_named(first: str) -> None:
+    read = parse(f"/cardinal {first}\nand\n/cardinal approve")
+    assert isinstance(read, Mistyped)
+    assert (
+        "one command. Write `/cardinal approve` in a comment of its own, and this one again" in read.because
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "told"),
+    [
+        ("/cardinal aprove", "/cardinal approve", True),
+        ("hello", "/cardinal approve", True),
+        ("/cardinal redirect a", "/cardinal redirect b", True),
+        ("/cardinal approve", "`/cardinal approve`", True),
+        ("/cardinal approve", "/cardinal approve\nthanks", False),
+        ("/cardinal approve", "never mind", False),
+        ("hello", "hello, all", False),
+    ],
+)
+def test_an_edit_gives_no_command_and_says_so(before: str, now: str, told: bool) -> None:
+    assert (edited(before, now) is not None) is told
+
+
+def test_no_word_of_a_mistyped_command_passes_for_a_door() -> None:
+    read = parse("/cardinal box:approve:r1:1")
+    assert isinstance(read, Mistyped)
+    assert ":" not in read.word
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,14 @@ Q1 = QUESTION.question_id
 
 @pytest.mark.parametrize(
     ("text", "answer"),
-    [("2", "8081"), ("8080", "8080"), ("9", "9"), ("any free port", "any free port"), ("²", "²"), ("0", "0")],
+    [
+        ("2", "8081"),
+        ("8080", "8080"),
+        ("9", "9"),
+        ("any free port", "any free port"),
+        ("2\n\n> Which port?", "8081"),
+        ("0", "0"),
+    ],
 )
 def test_a_number_picks_a_choice_and_words_stay_words(text: str, answer: str) -> None:
     assert handled("answer", PARKED, text) == (

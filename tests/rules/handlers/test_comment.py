@@ -130,7 +130,7 @@ def test_a_refused_command_is_answered_with_its_reason() -> None:
     refused = CommandRefused(CARD, "stop-all", "bob", "write", "needs the role `admin`", "pull", 77)
     assert asks(PARKED, refused) == (
         React(CARD, "pull", 77, "confused"),
-        Say(CARD, "command:77", "needs the role `admin`", "pull"),
+        Say(CARD, "command:77:stop-all", "needs the role `admin`", "pull"),
     )
 
 
@@ -269,7 +269,8 @@ ALLOW = replace(QUESTION, asker="permission", choices=(ONCE, FOR_CARD, DENY))
 @pytest.mark.parametrize(
     ("event", "answer"),
     [
-        (said("yes"), "yes"),
+        (said("yes"), ONCE),
+        (said("No, thanks.\n\n> Which one?"), DENY),
         (said("2"), FOR_CARD),
         (said("no, because it is the wrong branch"), "no, because it is the wrong branch"),
         (said("Do not allow it"), DENY),

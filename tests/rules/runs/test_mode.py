@@ -189,7 +189,7 @@ def test_a_card_that_is_only_investigated_is_not_repaired_by_itself() -> None:
         ("`@cardinal fix`", None),
         ("> @cardinal fix", None),
         ("    @cardinal fix", None),
-        ("\t@cardinal fix", None),
+        ("\t@cardinal\u00a0fix", Parsed("fix", "")),
         ("Hi\n@cardinal fix", None),
         ("@other fix", None),
     ],

@@ -63,16 +63,18 @@ def test_the_policy_may_name_who_gives_a_command(cardinal: Cardinal) -> None:
     assert [one.by for one in cardinal.events(RunStopAsked)] == ["bob"]
 
 
-def test_a_command_in_a_quote_or_in_code_is_none(cardinal: Cardinal) -> None:
+def test_a_command_in_a_quote_is_none_and_one_in_code_is_answered_with_how_to_write_it(
+    cardinal: Cardinal,
+) -> None:
     """What is read as a command at all is a table in `tests/rules/chatops/test_parser.py`."""
-    texts = ["> /cardinal cancel", "```\n/cardinal cancel\n```", "<!-- /cardinal cancel -->"]
+    texts = ["> /cardinal cancel", "<!-- /cardinal cancel -->", "```\n/cardinal cancel\n```"]
     item = cardinal.at_work()
     said = [cardinal.say(item, text) for text in texts]
     cardinal.catch_up()
     assert cardinal.events(CommandGiven) == []
-    assert cardinal.events(CommandRefused) == []
     assert cardinal.events(RunStopAsked) == []
-    assert [cardinal.reactions(one) for one in said] == [[], [], []]
+    assert [cardinal.reactions(one) for one in said] == [[], [], ["confused"]]
+    assert "Write `/cardinal cancel` in a new comment" in cardinal.told(item)[-1]
     assert [one.text for one in cardinal.events(PersonSaid)] == texts
 
 
@@ -106,6 +108,20 @@ def test_a_plain_reply_answers_the_question_and_the_same_run_goes_on(cardinal: C
     assert cardinal.run_of(item).run_id == run.run_id
     assert cardinal.run_of(item).state == "queued"
     assert cardinal.ready() == (run.run_id,)
+
+
+@pytest.mark.after(scene=Cardinal.at_work)
+def test_a_mistyped_command_that_is_mended_by_an_edit_is_answered_each_time_and_does_nothing(
+    cardinal: Cardinal,
+) -> None:
+    item = cardinal.newest
+    comment = cardinal.say(item, "/cardinal cancle", who="alice")
+    cardinal.catch_up()
+    assert "Did you mean `/cardinal cancel`?" in cardinal.told(item)[-1]
+    cardinal.forge.store.issues.edit_comment(comment, "/cardinal cancel", actor=cardinal.person("alice"))
+    cardinal.catch_up()
+    assert "an edited comment gives no command" in cardinal.told(item)[-1]
+    assert cardinal.events(RunStopAsked) == []
 
 
 @pytest.mark.after(scene=Cardinal.at_work)

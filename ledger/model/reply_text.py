@@ -1,0 +1,218 @@
+"""Reads a person's reply to a question with choices, without the lines that mail and GitHub add. Pure.
+
+Those lines: RFC 3676 section 4.3 (the line `-- ` before a signature), the first lines of a quoted mail as
+mail programs write them, and GitHub's own last lines (docs.github.com, *About email notifications*).
+"""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+MAX_CHARS = 8_000  # of a reply that are read
+# From here on a mail is not its writer's.
+_ENDS = re.compile(
+    r"^(?:--\s?$|_{8,}$|-{2,}\s?(?:original message|forwarded message)|reply to this email directly"
+    r"|you are receiving this because|sent from my |get outlook for |message id: <)"
+    r"|^on [^\n]{4,200} wrote:$",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(
+    r"^\*?(?:from|sent|date|to|subject):\*? ", re.IGNORECASE
+)  # two of them begin a quoted mail
+_NUMBER = re.compile(
+    r"(?:(?:option|choice|answer|number|no\.|nr\.?)\s)?#?\(?(?P<number>[0-9]{1,2})\)?(?P<rest>.*)"
+)
+_TICKED = re.compile(r"^[-*+]\s{1,4}(?:\[[ x]\]\s)?")
+_WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
+_ORDINALS = {
+    **dict.fromkeys(("first", "1st", "one"), "1"),
+    **dict.fromkeys(("second", "2nd", "two"), "2"),
+    **dict.fromkeys(("third", "3rd", "three"), "3"),
+    **dict.fromkeys(("fourth", "4th", "four"), "4"),
+}
+_POLITE = frozenset(
+    re.findall(
+        r"\S+",
+        "please thanks thank you thx ty cheers many lot so much very regards best kind hi hello hey"
+        " cardinal bot team all then it is i i'd i'll would go with take choose pick prefer want my the for let's answer"
+        " option choice number",
+    )
+)
+_CLOSING = _POLITE & {"thanks", "thank", "thx", "ty", "cheers", "regards", "best"}
+_YES = ("yes", "y", "yep", "yeah", "yup", "sure", "ok", "okay")  # may have the choice's words behind them
+_NO = ("no", "n", "nope", "nah")
+_AGREES = frozenset(
+    (
+        *(
+            *_YES,
+            "agreed",
+            "approved",
+            "lgtm",
+            "go on",
+            "continue",
+            "go ahead",
+            "do it",
+            "please do",
+            "go for it",
+        ),
+        *("sounds good", "looks good", "fine", "great", "perfect", "👍", "+1", ":+1:", ":thumbsup:"),
+    )
+)
+_REFUSES = frozenset(
+    (*_NO, "stop", "don't", "do not", "no way", "rather not", "👎", "-1", ":-1:", ":thumbsdown:")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyChoice:
+    """A reply that was read: `words` without mail's lines, and the choice that it names, from 0.
+
+    `unsure`: it names a choice, but says more, or names several; `choice` is None then.
+    """
+
+    words: str
+    choice: int | None = None
+    unsure: bool = False
+
+
+def own_words(text: str) -> str:
+    """Return a comment without quotes, signatures and the lines of mail programs; all of it if that is all.
+
+    Fenced blocks stay as they are.
+    """
+    lines = text[:MAX_CHARS].replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    kept: list[str] = []
+    fenced = False
+    for number, line in enumerate(lines):
+        bare = line.strip()
+        fenced ^= bare.startswith("```")
+        after = next((other.strip() for other in lines[number + 1 :] if other.strip()), "")
+        if not fenced and _ends_here(bare, after):
+            break
+        if fenced or not bare.startswith(">"):
+            kept.append(line)
+    return "\n".join(kept).strip() or text.strip()
+
+
+def _ends_here(line: str, after: str) -> bool:
+    """Tell whether the writer's own words end before this line; `after` is the next one that is not blank."""
+    if _ENDS.match(line) or (_FIELD.match(line) and _FIELD.match(after)):
+        return True
+    # "… wrote:" in any language.
+    quotes = "@" in line and line.endswith(":") and after.startswith(">")
+    return bool(quotes or (line.lower().startswith("on ") and _ENDS.match(f"{line} {after}")))
+
+
+def read_reply(
+    choices: Sequence[str], text: str, *, yes: int | None = None, no: int | None = None
+) -> ReplyChoice:
+    """Return which choice a reply names: by its number, its words, or a plain yes or no, which mean these."""
+    words = own_words(text)
+    said = " ".join(_without_greetings(_plain(words).split("\n")))
+    if not choices or not said:
+        return ReplyChoice(words)
+    choice = None if said.endswith("?") else _named(choices, said, yes, no)
+    return ReplyChoice(words, choice, choice is None and _is_near(choices, said))
+
+
+def _named(choices: Sequence[str], said: str, yes: int | None, no: int | None) -> int | None:
+    """Return the one choice that all of these words name."""
+    bare, labels = _letters(said), [_letters(choice) for choice in choices]
+    if labels.count(bare) == 1:
+        return labels.index(bare)
+    if (number := _numbered(labels, said)) is not None:
+        return number
+    for meant, alone, first in ((yes, _AGREES, _YES), (no, _REFUSES, _NO)):
+        if said in alone:
+            return meant
+        for sign in first:
+            rest = said.removeprefix(sign)
+            if rest == said or rest[:1].isalnum():
+                continue
+            rest = rest.strip(" ,.!;:-–—")
+            if _is_polite(rest):
+                return meant
+            also = _named(choices, rest, None, None)
+            return also if meant in (None, also) or sign.startswith("ok") else None
+    polite = _without_politeness(said)
+    if polite != said:
+        return _named(choices, polite, yes, no) if polite else None
+    fits = [number for number, choice in enumerate(choices) if _shortens(said, choice)]
+    return fits[0] if len(fits) == 1 else None
+
+
+def _numbered(labels: Sequence[str], said: str) -> int | None:
+    """Return the choice whose number it is, alone or with that choice's own words behind it."""
+    ordinal = re.sub(r" (?:one|option|choice)$", "", said)
+    match = _NUMBER.fullmatch(_ORDINALS.get(ordinal, said))
+    if match is None or not 1 <= int(match["number"]) <= len(labels):
+        return None
+    number, rest = int(match["number"]) - 1, match["rest"]
+    if rest[:1].isalnum() or re.match(r"[.,:/]?[0-9%$€°]", rest):
+        return None  # 2nd, 2.5, 2:30, 2%
+    more = _letters(rest)
+    again = more == labels[number] or _numbered(labels, rest.strip(" .,:;-)")) == number
+    return number if again or _is_polite(rest) else None
+
+
+def _shortens(said: str, choice: str) -> bool:
+    """Tell whether it is the first word of a choice, or several of its words."""
+    words = [word for word in _WORD.findall(_plain(choice)) if word not in _POLITE]
+    mine = _WORD.findall(said)
+    return bool(words) and set(mine) <= set(words) and (len(mine) > 1 or mine == words[:1])
+
+
+def _is_near(choices: Sequence[str], said: str) -> bool:
+    """Tell whether a short reply has a choice's number or words in it, whatever else it says."""
+    words = _WORD.findall(said)
+    numbers = {str(number) for number in range(1, len(choices) + 1)}
+    begins = words[:1] and words[0] in numbers.union(_AGREES, _REFUSES)
+    labels = (label for label in map(_letters, choices) if len(label) > 3)
+    has = any(label in _letters(said) for label in labels) or (
+        len(words) <= 6 and numbers.intersection(words)
+    )
+    short = any(_shortens(said, choice) for choice in choices)
+    return len(words) <= 12 and bool(begins or has or short or said.isdigit() or said in _AGREES | _REFUSES)
+
+
+def _without_greetings(lines: list[str]) -> list[str]:
+    """Return the lines without those at both ends that are polite only; a name may stand below a thanks."""
+    kept = [_TICKED.sub("", line) for line in lines if line]
+    closing = next((n for n, line in enumerate(kept) if n and _is_polite(line) and _closes(line)), len(kept))
+    kept = kept[:closing] if all(len(line.split()) <= 3 for line in kept[closing + 1 :]) else kept
+    while len(kept) > 1 and _is_polite(kept[0]):
+        kept = kept[1:]
+    return kept
+
+
+def _closes(line: str) -> bool:
+    return bool(_CLOSING.intersection(_WORD.findall(line)))
+
+
+def _is_polite(line: str) -> bool:
+    return all(word in _POLITE for word in _WORD.findall(line))
+
+
+def _without_politeness(said: str) -> str:
+    """Return it without polite words at both ends."""
+    inner = list(_WORD.finditer(said))
+    while inner and inner[0][0] in _POLITE:
+        inner.pop(0)
+    while inner and inner[-1][0] in _POLITE:
+        inner.pop()
+    return said[inner[0].start() : inner[-1].end()] if inner else ""
+
+
+def _letters(text: str) -> str:
+    return "".join(_WORD.findall(_plain(text)))
+
+
+def _plain(text: str) -> str:
+    """Return the text to compare it: no case, no hidden signs, no Markdown, one kind of space."""
+    shown = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    hidden = ("Cf", "Cc", "Mn", "Me", "Sk")
+    kept = "".join(char for char in shown if char == "\n" or unicodedata.category(char) not in hidden)
+    bare = re.sub(r"[*_~\"“”«»<>]", "", kept)
+    lines = (re.sub(r"\s+", " ", line).strip() for line in bare.split("\n"))
+    return "\n".join(line for line in lines if line).rstrip(" .!,;")
