@@ -11,7 +11,7 @@ class Waits:
     """Timeouts of a provider's answer: to connect, to the first byte, and between two bytes.
 
     A model may think in silence for minutes; an unstreamed answer comes whole at its end. `abandoned_s` is
-    for the rest of an answer whose client is gone: its end tells what it costs.
+    for the rest of an answer whose client is gone: its end has the figures.
     """
 
     connect_s: float = 10.0

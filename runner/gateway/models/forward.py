@@ -28,8 +28,8 @@ _RETRIED = 408
 _ALIVE_S = 5.0  # between two signs of life of an answer that grows
 _BAD_KEY = (401, 403)
 _ESTIMATED = (
-    "{name} did not tell what an answer used, or it was cut short: cost and tokens are estimates, "
-    "the most that its time can have produced"
+    "{name} did not report the final usage of an answer: its cost and tokens are an estimate, the most that "
+    "the model can have written in that time"
 )
 
 

@@ -201,20 +201,20 @@ class Meter:
         return self._price.cost(reading.figures, self._wire.usage, reading.context, self._at)
 
     def _cost(self, worked_s: float) -> Cost:
-        """Return the provider's last figures; without them the most that it can have written in that time."""
-        reading, told = self.reading, self._exact()
-        if told is not None and told.input_tokens:
-            input_usd = told.usd - told.output_tokens * self._token_usd
+        """Return the cost by the provider's final figures, else the most that it can have written by now."""
+        reading, known = self.reading, self._exact()
+        if known is not None and known.input_tokens:
+            input_usd = known.usd - known.output_tokens * self._token_usd
             self._experience.learn(self.request.model, self._plain_usd, input_usd, self._digests)
             if reading.ended and reading.counted:
-                return told
+                return known
         else:
-            output = told.output_tokens if told is not None else 0
-            told = Cost(self._usual_usd + output * self._token_usd, self._input_tokens, output)
+            output = known.output_tokens if known is not None else 0
+            known = Cost(self._usual_usd + output * self._token_usd, self._input_tokens, output)
         written = max(tokens_of(reading.text_bytes), self._producible(worked_s))
-        more = max(0, written - told.output_tokens)
-        usd = told.usd + more * self._token_usd
-        return Cost(usd, told.input_tokens, told.output_tokens + more, estimated=True)
+        more = max(0, written - known.output_tokens)
+        usd = known.usd + more * self._token_usd
+        return Cost(usd, known.input_tokens, known.output_tokens + more, estimated=True)
 
     def _producible(self, worked_s: float) -> int:
         """Return the most tokens of an answer after so many seconds, most of which may be hidden thinking."""
