@@ -6,7 +6,7 @@ from mmap import mmap
 
 # It goes on while the machine sleeps, where other hosts' time does, too. CLOCK_MONOTONIC stands still then:
 # an agent would work on after a suspension as if no time had passed. Source: clock_gettime(2).
-_COUNTS_SLEEP = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+COUNTS_SLEEP = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 KILL_S = 3.0  # at most, of the lease's length: for the end of processes and containers
 _SHARE = 5  # of a short lease a fifth
 
@@ -24,7 +24,7 @@ class Deadline:
     """
 
     def __init__(self, *, counts_sleep: bool = True) -> None:
-        self._clock = _COUNTS_SLEEP if counts_sleep else time.CLOCK_MONOTONIC
+        self._clock = COUNTS_SLEEP if counts_sleep else time.CLOCK_MONOTONIC
         self._until = memoryview(mmap(-1, 8)).cast("d")  # anonymous and shared; eight bytes move at once
         self._until[0] = math.inf
 

@@ -10,12 +10,14 @@ from runner.gateway.servers.terms import ToolServerTerms
 class Waits:
     """Timeouts of a provider's answer: to connect, to the first byte, and between two bytes.
 
-    A model may think in silence for minutes; an unstreamed answer comes whole at its end.
+    A model may think in silence for minutes; an unstreamed answer comes whole at its end. `abandoned_s` is
+    for the rest of an answer whose client is gone: its end has the figures.
     """
 
     connect_s: float = 10.0
     first_byte_s: float = 600.0
     idle_s: float = 300.0
+    abandoned_s: float = 300.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ class Messages(Wire):
         match given.get("type"):
             case "message_start":
                 message = given.get("message")
-                reading.take(message.get("usage") if isinstance(message, dict) else None)
+                reading.take(message.get("usage") if isinstance(message, dict) else None, last=False)
             case "content_block_start":
                 reading.text_bytes += written_bytes(given.get("content_block"))
             case "content_block_delta":
@@ -51,7 +51,7 @@ class Messages(Wire):
                 if isinstance(delta, dict):
                     reading.text_bytes += sum(length(delta.get(name)) for name in _TEXTS)
             case "message_delta":
-                reading.take(given.get("usage"))
+                reading.take(given.get("usage"), last=True)
             case "message_stop":
                 reading.ended = True
             case "error":
@@ -60,7 +60,7 @@ class Messages(Wire):
     def read_whole(self, reading: Reading, given: Mapping[str, Any]) -> None:
         """Add an answer that came in one piece."""
         reading.text_bytes += written_bytes(given.get("content"))
-        reading.take(given.get("usage"))
+        reading.take(given.get("usage"), last=True)
         reading.ended = True
 
     def error(self, status: int, kind: str, message: str) -> bytes:  # noqa: ARG002

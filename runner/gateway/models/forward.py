@@ -1,6 +1,7 @@
 """One call on its way: sent with the real key, returned byte for byte, and metered."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ import httpx2
 
 from runner.agents.contract import Usage
 from runner.errors import RunnerError
+from runner.exec.deadline import COUNTS_SLEEP
 from runner.gateway.control.asgi import Headers, Send, respond
 from runner.gateway.control.messages import Answering, CallRefusal, GatewayMessage, Warned
 from runner.gateway.control.terms import Waits
@@ -25,6 +27,10 @@ _ERROR_BYTES = 64_000
 _RETRIED = 408
 _ALIVE_S = 5.0  # between two signs of life of an answer that grows
 _BAD_KEY = (401, 403)
+_ESTIMATED = (
+    "{name} did not report the final usage of an answer: its cost and tokens are an estimate, the most that "
+    "the model can have written in that time"
+)
 
 
 class CutError(RunnerError):
@@ -41,9 +47,10 @@ class _FailedError(RunnerError):
 
 @dataclass(slots=True)
 class ModelCall:
-    """A call under way. `sent`: it may have left; `accepted`: the provider bills it.
+    """A call under way. `left_at`: when it left; `accepted`: the provider bills it; `refused`: it does not.
 
-    `started`: the client has the beginning of an answer; `sends`: the client is slow to read.
+    `started`: the client has the beginning of an answer; `sends`: the client is slow to read; `abandoned`: it
+    is gone, and the answer is read for its figures alone.
     """
 
     route: Route
@@ -52,10 +59,27 @@ class ModelCall:
     meter: Meter | None
     headers: Headers
     query: bytes
-    sent: bool = False
+    left_at: float | None = None
     accepted: bool = False
+    refused: bool = False
     started: bool = False
     sends: bool = False
+    abandoned: bool = False
+
+    @property
+    def worked_s(self) -> float | None:
+        """The seconds that the provider has had for it; None where it bills nothing.
+
+        They go on while this machine sleeps, as the provider does.
+        """
+        if self.left_at is None or self.refused:
+            return None
+        return time.clock_gettime(COUNTS_SLEEP) - self.left_at
+
+    async def trace(self, step: str, _details: object) -> None:
+        """Note when a request leaves, by the connection's steps (source: encode's httpcore, "Extensions")."""
+        if step.endswith("send_request_body.started"):  # not before: nobody works on headers alone
+            self.left_at = time.clock_gettime(COUNTS_SLEEP)
 
 
 class Forward:
@@ -69,7 +93,7 @@ class Forward:
         streaks: Streaks,
     ) -> None:
         self._waits, self._transport, self._say, self._streaks = waits, transport, say, streaks
-        self._silent: set[str] = set()
+        self._estimated: set[str] = set()
         self._upstreams: dict[str, Upstream] = {}
 
     async def run(self, call: ModelCall, send: Send) -> None:
@@ -77,27 +101,28 @@ class Forward:
         try:
             await self._attempt(call, send)
         except _FailedError as failure:
-            self.report_usage(call, asked_in_vain=True)
-            detail = redact(failure.detail, [call.provider.key])
-            failure_event = self._streaks.failed(call.provider.name, failure.status, one_line(detail, 300))
-            self._say(failure_event)
+            detail = self._fail(call, failure.status, failure.detail)
             if call.started:
                 raise CutError(detail) from failure
             status = failure.status if failure.status in _BAD_KEY else 502
-            await respond(send, status, call.route.wire.error(status, "provider", failure_event.detail))
+            await respond(send, status, call.route.wire.error(status, "provider", detail))
 
-    def report_usage(self, call: ModelCall, *, asked_in_vain: bool) -> None:
-        """Report a call's usage, once."""
-        cost = call.meter.release(asked_in_vain=asked_in_vain) if call.meter else None
-        if cost is not None:
-            self._say(Usage(cost.usd, cost.input_tokens, cost.output_tokens, call.request.turns))
+    def report_usage(self, call: ModelCall) -> None:
+        """Report a call's usage, once. The first estimate for a provider is told to people."""
+        cost = call.meter.release(call.worked_s) if call.meter else None
+        if cost is None:
+            return
+        self._say(Usage(cost.usd, cost.input_tokens, cost.output_tokens, call.request.turns))
+        name = call.provider.name
+        if cost.estimated and name not in self._estimated:
+            self._estimated.add(name)
+            self._say(Warned(_ESTIMATED.format(name=name)))
 
     async def _attempt(self, call: ModelCall, send: Send) -> None:
         provider = call.provider
         out = await self._outgoing(call)
         try:
             async with asyncio.timeout(self._waits.connect_s + self._waits.first_byte_s) as limit:
-                call.sent = True
                 response = await self._transport.handle_async_request(out)
                 try:
                     await self._take(call, response, send, limit)
@@ -120,7 +145,8 @@ class Forward:
         try:
             if name not in self._upstreams:
                 self._upstreams[name] = upstream_of(call.provider)
-            return routes.provider_request(await self._upstreams[name].outgoing(incoming), self._waits)
+            outgoing = await self._upstreams[name].outgoing(incoming)
+            return routes.provider_request(outgoing, self._waits, call.trace)
         except CredentialsError as error:
             raise _FailedError(401, str(error)) from error
         except ConnectionError as error:
@@ -132,11 +158,11 @@ class Forward:
         self, call: ModelCall, response: httpx2.Response, send: Send, limit: asyncio.Timeout
     ) -> None:
         status, name = response.status_code, call.provider.name
+        call.accepted, call.refused = status < 300, status >= 300
         if status in _BAD_KEY:  # the provider's own words may hold a part of the key
             raise _FailedError(status, "")
         if 300 <= status < 400:
             raise _FailedError(status, f"{name} answers with a redirect: is its URL in the settings right?")
-        call.accepted = status < 300
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         framing = self._upstreams[name].framing(kind)
         streamed = call.accepted and (kind == sse.KIND or framing is not None)
@@ -157,13 +183,13 @@ class Forward:
     def _ended(self, call: ModelCall, *, cut: bool) -> None:
         """Judge a stream that came to an end."""
         if call.meter is None or cut:
-            self.report_usage(call, asked_in_vain=False)
+            self.report_usage(call)
             return
         reading, name = call.meter.reading, call.provider.name
         if reading.failure:
-            self._fail_quietly(call, 200, f"{name} broke off its answer: {reading.failure}")
+            self._fail(call, 200, f"{name} broke off its answer: {reading.failure}")
         elif not reading.ended:
-            self._fail_quietly(call, 200, f"{name} ended its answer in the middle")
+            self._fail(call, 200, f"{name} ended its answer in the middle")
         else:
             self._succeed(call)
 
@@ -171,26 +197,26 @@ class Forward:
         """Judge an answer that came in one piece."""
         given = loaded(body)
         if status >= 500 or status in (_RETRIED, 429):
-            self._fail_quietly(call, status, f"{call.provider.name} answered {status}: {_error_text(given)}")
+            self._fail(call, status, f"{call.provider.name} answered {status}: {_error_text(given)}")
         elif status >= 300 or call.meter is None:
-            self.report_usage(call, asked_in_vain=True)
+            self.report_usage(call)
         else:
             call.route.wire.read_whole(call.meter.reading, given)
             self._succeed(call)
 
     def _succeed(self, call: ModelCall) -> None:
         self._streaks.succeeded(call.provider.name)
-        meter, name = call.meter, call.provider.name
-        if meter is not None and not meter.reading.figures and name not in self._silent:
-            self._silent.add(name)
-            self._say(Warned(f"{name} does not tell what its answers use: cost and tokens are estimates"))
-        self.report_usage(call, asked_in_vain=False)
+        self.report_usage(call)
 
-    def _fail_quietly(self, call: ModelCall, status: int, detail: str) -> None:
-        """Count a failure that the client saw in the provider's own words."""
-        self.report_usage(call, asked_in_vain=True)
+    def _fail(self, call: ModelCall, status: int, detail: str) -> str:
+        """Count a failure, unless nobody waits for the answer; return it in words."""
+        self.report_usage(call)
         detail = one_line(redact(detail, [call.provider.key]), 300)
-        self._say(self._streaks.failed(call.provider.name, status, detail))
+        if call.abandoned:
+            return detail
+        failure = self._streaks.failed(call.provider.name, status, detail)
+        self._say(failure)
+        return failure.detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +259,8 @@ class _Passing:
             if meter is not None:
                 if clock() - reported_at >= _ALIVE_S and meter.reading.text_bytes > reported_bytes:
                     reported_at, reported_bytes = clock(), meter.reading.text_bytes
-                    say(Answering())
+                    if not self.call.abandoned:
+                        say(Answering())
                 for payload in events.feed(chunk):
                     wire.read_event(meter.reading, payload)
                 if events.border and not meter.grow():

@@ -1,7 +1,8 @@
 """Cost of one call: estimated before it is sent, tracked during the answer, exact at its end."""
 
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -22,6 +23,10 @@ _WRITES = (
     (b"", 1.0),
 )  # Anthropic's factors for writing to its cache
 _MIN_SHARE, _MAX_SHARE = 0.02, 4.0
+# No model writes faster, thinking included. Sources: Anthropic's models are measured at 70 to 200, and fast
+# mode multiplies by 2.5 (platform.claude.com/docs/en/build-with-claude/fast-mode); the fastest of Cerebras,
+# whose hardware also serves OpenAI's models, does 3,000 (inference-docs.cerebras.ai/models/overview).
+_TOKENS_PER_S: Mapping[str, float] = {"anthropic": 500.0, "openai": 3000.0, "compatible": 3000.0}
 _REMEMBERED = 20_000
 
 
@@ -78,6 +83,7 @@ class Meter:
         self._estimate(known, fresh)
         self._expected_usd = 0.0
         self._held: Reservation | None = None
+        self._limit_tokens = 0
         self.reading = Reading(context=dict(request.context))
 
     def _estimate(self, known: Weight, fresh: Weight) -> None:
@@ -120,6 +126,7 @@ class Meter:
             return False
         if tokens < (self.request.limit_tokens or _MAX_TOKENS):
             self.request = self.request.limited(tokens)
+        self._limit_tokens = tokens
         self._expected_usd = self._usual_usd
         self._held = self._budget.hold(input_usd + tokens * self._token_usd)
         return True
@@ -171,15 +178,15 @@ class Meter:
             return False
         return True
 
-    def release(self, *, asked_in_vain: bool) -> Cost | None:
+    def release(self, worked_s: float | None) -> Cost | None:
         """Free the reservation and return the call's cost; None for nothing, or a second time.
 
-        `asked_in_vain`: the provider failed, so the input is not billed unless it reported figures.
+        The provider may have worked on it for `worked_s`; None: it took no such call, and bills nothing.
         """
         held, self._held = self._held, None
         if held is None:
             return None
-        cost = self._cost(asked_in_vain=asked_in_vain)
+        cost = None if worked_s is None else self._cost(worked_s)
         billed = cost or Cost(0.0, 0, 0)
         self._budget.charge(held, billed.usd, billed.input_tokens + billed.output_tokens)
         return cost
@@ -193,18 +200,24 @@ class Meter:
         reading = self.reading
         return self._price.cost(reading.figures, self._wire.usage, reading.context, self._at)
 
-    def _cost(self, *, asked_in_vain: bool) -> Cost | None:
-        reading = self.reading
-        written = tokens_of(reading.text_bytes)
-        exact = self._exact()
-        if exact is not None:
-            output_usd = exact.output_tokens * self._token_usd
-            self._experience.learn(self.request.model, self._plain_usd, exact.usd - output_usd, self._digests)
-            more = 0 if reading.ended else max(0, written - exact.output_tokens)
-            usd = exact.usd + more * self._token_usd
-            return Cost(usd, exact.input_tokens, exact.output_tokens + more)
-        if asked_in_vain and not written:
-            return None
-        if not self.request.streamed and not reading.ended:  # its length is unknown
-            written = max(written, self.request.limit_tokens or _UNSAID_TOKENS)
-        return Cost(self._usual_usd + written * self._token_usd, self._input_tokens, written)
+    def _cost(self, worked_s: float) -> Cost:
+        """Return the cost by the provider's final figures, else the most that it can have written by now."""
+        reading, known = self.reading, self._exact()
+        if known is not None and known.input_tokens:
+            input_usd = known.usd - known.output_tokens * self._token_usd
+            self._experience.learn(self.request.model, self._plain_usd, input_usd, self._digests)
+            if reading.ended and reading.counted:
+                return known
+        else:
+            output = known.output_tokens if known is not None else 0
+            known = Cost(self._usual_usd + output * self._token_usd, self._input_tokens, output)
+        written = max(tokens_of(reading.text_bytes), self._producible(worked_s))
+        more = max(0, written - known.output_tokens)
+        usd = known.usd + more * self._token_usd
+        return Cost(usd, known.input_tokens, known.output_tokens + more, estimated=True)
+
+    def _producible(self, worked_s: float) -> int:
+        """Return the most tokens of an answer after so many seconds, most of which may be hidden thinking."""
+        if not self.request.streamed and not self.reading.ended:  # it may not notice that nobody listens
+            return self._limit_tokens
+        return min(self._limit_tokens, math.ceil(worked_s * _TOKENS_PER_S[self._wire.provider]))

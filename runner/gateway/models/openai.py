@@ -87,7 +87,7 @@ class Responses(_OpenAI):
     def _end(reading: Reading, response: object) -> None:
         if not isinstance(response, Mapping):
             return
-        reading.take(response.get("usage"))
+        reading.take(response.get("usage"), last=True)
         reading.note("service_tier", response.get("service_tier"))
         reading.ended = True
         if response.get("status") == "failed" or response.get("error"):
@@ -121,16 +121,16 @@ class Chat(_OpenAI):
         given = loaded(payload)
         if given.get("error"):
             reading.fail(given["error"])
-        reading.take(given.get("usage"))
         reading.note("service_tier", given.get("service_tier"))
         for choice in _choices(given):
             reading.text_bytes += _text_bytes(choice.get("delta"))
             reading.ended = reading.ended or choice.get("finish_reason") is not None
+        reading.take(given.get("usage"), last=reading.ended)
 
     def read_whole(self, reading: Reading, given: Mapping[str, Any]) -> None:
         """Add an answer that came in one piece."""
         reading.text_bytes += sum(_text_bytes(choice.get("message")) for choice in _choices(given))
-        reading.take(given.get("usage"))
+        reading.take(given.get("usage"), last=True)
         reading.note("service_tier", given.get("service_tier"))
         reading.ended = True
 

@@ -37,11 +37,12 @@ class UnknownPriceError(RunnerError):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The cost of a call; `input_tokens` include cached ones."""
+    """The cost of a call; `input_tokens` include cached ones. `estimated`: the provider told no final one."""
 
     usd: float
     input_tokens: int
     output_tokens: int
+    estimated: bool = False
 
 
 class ModelPrice:

@@ -15,6 +15,7 @@ from runner.text.plain import one_line
 _MAX_NAME = 200
 _WANTED = "stream_options.include_usage"
 _SEPARATORS = (b",", b"[", b"{")
+_OUTPUTS = ("output_tokens", "completion_tokens")  # no answer has none
 MAX_PARTS = 500_000  # nearly each is a token; the rest of a long request is words
 
 
@@ -75,20 +76,27 @@ class ModelRequest:
 class Reading:
     """An answer as far as it came. `figures` is the usage in the provider's own words, empty until it comes.
 
-    `text_bytes` counts the model's text; `ended`: the answer is complete; `failure` is the provider's error.
+    `text_bytes` counts the model's text; `ended`: the answer is complete; `counted`: the figures are those of
+    the whole output; `failure` is the provider's error.
     """
 
     figures: dict[str, Any] = field(default_factory=dict)
     text_bytes: int = 0
     ended: bool = False
+    counted: bool = False
     failure: str = ""
     context: dict[str, str] = field(default_factory=dict)
 
-    def take(self, usage: Mapping[str, Any] | None) -> None:
-        """Add usage figures; later ones replace earlier ones, since all are totals."""
-        for name, value in (usage if isinstance(usage, Mapping) else {}).items():
+    def take(self, usage: object, *, last: bool) -> None:
+        """Add usage figures; later ones replace earlier ones, since all are totals.
+
+        `last`: they come with the end of the answer, or after it.
+        """
+        given = usage if isinstance(usage, Mapping) else {}
+        for name, value in given.items():
             if value is not None:
                 self.figures[name] = value
+        self.counted = self.counted or (last and any(count_of(given, name) for name in _OUTPUTS))
         self.note("speed", self.figures.get("speed"))
 
     def note(self, name: str, value: object) -> None:

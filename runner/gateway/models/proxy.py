@@ -22,6 +22,7 @@ from runner.gateway.network.addresses import NetworkAccess
 from runner.run.provider import BedrockProvider, Provider
 
 _RATE_REPORT_S = 5.0
+_MAX_ABANDONED = 16
 _STATUS = {"rate": 429, "closed": 403, "key": 403, "size": 413}  # else 400: nobody tries that again
 _FINAL = ((b"x-should-retry", b"false"),)  # Anthropic's and OpenAI's own clients obey it
 _LATER = ((b"retry-after", b"5"),)
@@ -57,6 +58,7 @@ class Models:
         self._rate_reported_s = -_RATE_REPORT_S
         self._estimates = False  # that dollars are one was said
         self._live: set[asyncio.Task[None]] = set()
+        self._abandoned: dict[asyncio.Task[None], None] = {}  # the oldest first
         self._turned = asyncio.Event()
 
     def handle_order(self, order: Order) -> None:
@@ -200,21 +202,21 @@ class Models:
         self._turned = asyncio.Event()
 
     async def _follow(self, call: ModelCall, receive: asgi.Receive, send: asgi.Send) -> None:
-        """Forward the call until it ends, its client is gone, or the turn is over."""
+        """Forward the call until it ends or the turn is over; read on when its client is gone."""
         work = asyncio.ensure_future(self._forward.run(call, send))
         gone = asyncio.ensure_future(asgi.disconnected(receive))
         self._live.add(work)
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
             left = gone.done() and not work.done()
+            if left and call.meter is not None and call.worked_s is not None:
+                await self._read_on(call, work)
         finally:
             gone.cancel()
             work.cancel()
             await asyncio.wait({work, gone})
             self._live.discard(work)
-            # What was given up on its way may be billed all the same.
-            billed = call.accepted or (call.sent and not call.started)
-            self._forward.report_usage(call, asked_in_vain=not billed)
+            self._forward.report_usage(call)
             self._wake()
             self._say_drained()
         if not work.cancelled():
@@ -223,6 +225,17 @@ class Models:
             if call.started:
                 raise CutError("the turn is over")
             raise CallRefusedError("closed", "the turn is over")
+
+    async def _read_on(self, call: ModelCall, work: asyncio.Task[None]) -> None:
+        """Read an abandoned answer, of which the server drops the bytes, up to its end or to a limit."""
+        call.abandoned = True
+        if len(self._abandoned) >= _MAX_ABANDONED:
+            oldest = next(iter(self._abandoned))
+            del self._abandoned[oldest]
+            oldest.cancel()
+        self._abandoned[work] = None
+        await asyncio.wait({work}, timeout=self._terms.waits.abandoned_s)
+        self._abandoned.pop(work, None)
 
     async def _refuse(self, wire: Wire, refused: CallRefusedError, send: asgi.Send) -> None:
         now_s = self._clock()

@@ -1,7 +1,7 @@
 """Routes of model calls: from the gateway's paths to a provider, and connections."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 
@@ -68,8 +68,10 @@ def open_transport() -> httpx2.AsyncHTTPTransport:
     return httpx2.AsyncHTTPTransport(verify=trust(), trust_env=False, limits=limits)
 
 
-def provider_request(outgoing: Outgoing, waits: Waits) -> httpx2.Request:
-    """Return the request to a provider."""
+def provider_request(
+    outgoing: Outgoing, waits: Waits, trace: Callable[[str, object], Awaitable[None]]
+) -> httpx2.Request:
+    """Return the request to a provider. `trace` gets the name of each step of the connection."""
     address = httpx2.URL(outgoing.url)
     sent = [
         *outgoing.headers,
@@ -78,9 +80,8 @@ def provider_request(outgoing: Outgoing, waits: Waits) -> httpx2.Request:
         (b"accept-encoding", b"identity"),
     ]
     limits = {"connect": waits.connect_s, "pool": waits.connect_s, "read": None, "write": waits.idle_s}
-    return httpx2.Request(
-        "POST", address, headers=sent, content=outgoing.body, extensions={"timeout": limits}
-    )
+    extensions = {"timeout": limits, "trace": trace}
+    return httpx2.Request("POST", address, headers=sent, content=outgoing.body, extensions=extensions)
 
 
 def payer_of(protocol: str, providers: Mapping[str, Provider]) -> Provider | None:

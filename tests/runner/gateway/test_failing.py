@@ -152,20 +152,6 @@ def test_a_stream_that_speaks_now_and_then_is_not_given_up(tmp_path: Path) -> No
         assert world.ears.all(ProviderFailure) == []
 
 
-def test_when_the_client_hangs_up_so_does_the_gateway_and_what_was_written_is_used(world: Scene) -> None:
-    answer = Answer(STREAMS["messages"], holds=True)
-    world.upstream.answers.append(answer)
-    line = world.begin(PATHS["messages"], ask())
-    first = line.getresponse().read(3000)
-    assert first in b"".join(STREAMS["messages"])
-    line.close()
-    assert answer.left.wait(60)
-    used = world.ears.wait(Usage)[0]
-    assert used.input_tokens == 10
-    assert used.output_tokens > 17_000
-    assert world.ears.all(ProviderFailure) == []
-
-
 def test_bytes_reach_the_client_while_the_answer_is_still_written(world: Scene) -> None:
     answer = Answer(STREAMS["messages"], holds=True)
     world.upstream.answers.append(answer)
@@ -186,7 +172,7 @@ def test_a_provider_that_tells_no_usage_is_estimated_and_warned_of_once(world: S
     assert used[0].output_tokens >= 100
     assert used[0].usd > 0
     assert world.ears.all(ProviderFailure) == []
-    assert ["estimates" in one.text for one in world.ears.all(Warned)] == [True]
+    assert ["an estimate" in one.text for one in world.ears.all(Warned)] == [True]
 
 
 @pytest.mark.parametrize("key", ["two\nlines-of-a-key", "grüße-from-a-key"])

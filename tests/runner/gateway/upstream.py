@@ -29,7 +29,8 @@ class Got:
 class Answer:
     """What comes back: `pieces` one after the other, each a chunk. `cut`: the connection breaks after them.
 
-    `holds`: it waits for `go` before the last piece; `left` is set when the client hung up meanwhile.
+    `holds`: it waits for `go` before the last piece; `silent`: before anything. `left` is set when the client
+    hung up meanwhile.
     """
 
     pieces: tuple[bytes, ...]
@@ -97,8 +98,7 @@ class _Handler(BaseHTTPRequestHandler):
             raise
 
     def _give(self, answer: Answer) -> None:
-        if answer.silent:
-            self._wait(answer)
+        if answer.silent and not self._wait(answer):
             return
         self.send_response(answer.status)
         self.send_header("content-type", answer.kind)
