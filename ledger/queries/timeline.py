@@ -129,6 +129,7 @@ LINES: Mapping[str, Line] = {
     "MergeOutdated": (_A, lambda e: f"#{e.number} is not merged: not checked on {e.base[:12]}"),
     "BranchDeleted": (_A, lambda e: f"branch {e.branch} was deleted"),
     "EntryGivenUp": (_C, lambda e: f"could not {e.act.replace('_', ' ')}: {e.because}"),
+    "EntryHeld": (_C, lambda e: f"could not {e.act.replace('_', ' ')} yet: {e.because}"),
     "RunQueued": (_C, lambda e: _queued(e)),
     "RunClaimed": (_A, lambda e: f"run {e.run_id} got a worker"),
     "WorkspaceTaken": (Zoom.DEBUG, lambda e: _workspace_taken(e)),
