@@ -53,7 +53,8 @@ def test_what_passes_by_itself_or_by_an_owner_is_no_refusal_for_good(
     ("call", "status", "words", "advice"),
     [
         ("/issues/1/comments", 403, "Unable to create comment because issue is locked.", "unlock"),
-        ("/issues/1/comments", 403, "Commenting is disabled on issues with more than 2500 comments", "new issue"),
+        ("/issues/1/comments", 403, "Commenting is disabled on issues with more than 2500 comments",
+            "new issue"),
         ("/issues", 410, "Issues has been disabled in this repository.", "turns Issues on"),
         ("/pulls", 422, "Validation Failed: No commits between main and x", "push to it"),
         ("/x", 403, "Repository access blocked", "GitHub Support"),
@@ -103,7 +104,8 @@ def test_words_that_nobody_has_read_before_are_unknown(
         ("FORBIDDEN", "the `acme` organization has an IP allow list enabled", NotYetError),
         ("FORBIDDEN", "Unable to create comment because issue is locked", RefusedError),
         ("FORBIDDEN", "Resource not accessible by integration", PermissionMissingError),
-        (None, "We couldn't respond to your request in time. Please try resubmitting your request.", NotYetError),
+        (None, "We couldn't respond to your request in time. Please try resubmitting your request.",
+            NotYetError),
     ],
 )  # fmt: skip
 def test_errors_of_graphql_have_the_same_table(
