@@ -99,7 +99,7 @@ class UnavailableError(GithubError):
 
 
 class NotYetError(UnavailableError):
-    """GitHub refuses the call for now. `held`: until somebody has done what `advice` says."""
+    """GitHub refuses the call for now. `held`: until somebody follows `advice`."""
 
     def __init__(self, call: str, status: int, because: str, advice: str, *, held: bool = False) -> None:
         self.held = held
@@ -124,7 +124,7 @@ def from_answer(
         return _limited(call, status, because, headers, now_s)
     if status == 401 and "not accessible" in because:  # GraphQL's message for a missing permission
         return PermissionMissingError(call, status, because)
-    if refusals.find(call, status, because).meaning is not Meaning.UNKNOWN:
+    if refusals.classify(call, status, because).meaning is not Meaning.UNKNOWN:
         return _refused(call, status, because, messages)
     if status == 403:
         needed = headers.get("x-accepted-github-permissions")
@@ -140,7 +140,7 @@ def from_answer(
 
 
 def _refused(call: str, status: int, because: str, messages: tuple[str, ...]) -> GithubError:
-    known = refusals.find(call, status, because)
+    known = refusals.classify(call, status, because)
     if known.meaning in (Meaning.NOT_YET, Meaning.HELD):
         return NotYetError(call, status, because, known.advice, held=known.meaning is Meaning.HELD)
     final = known.meaning is Meaning.NEVER
@@ -159,7 +159,7 @@ def from_graphql(call: str, errors: Sequence[Any], headers: Mapping[str, str], n
     types = [str(error.get("type") or "") for error in known]
     if any(kind in ("RATE_LIMITED", "RATE_LIMIT") for kind in types) or _says_rate_limit(because):
         return _limited(call, 200, because, headers, now_s)
-    if refusals.find(call, 200, because).meaning is not Meaning.UNKNOWN:
+    if refusals.classify(call, 200, because).meaning is not Meaning.UNKNOWN:
         return _refused(call, 200, because, messages)
     if any(kind in ("FORBIDDEN", "INSUFFICIENT_SCOPES") for kind in types):
         return PermissionMissingError(call, 200, because)

@@ -1,4 +1,4 @@
-"""What GitHub's refusals mean, by their status and words: the table `refusals.toml`."""
+"""The meaning of GitHub's refusals, by their status and words: the table `refusals.toml`."""
 
 import tomllib
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 class Meaning(StrEnum):
-    """Whether the same call may succeed later; HELD: once somebody has changed something outside."""
+    """Whether the same call may succeed later; HELD: only after a change outside Cardinal."""
 
     NOT_YET = "not_yet"
     HELD = "held"
@@ -18,7 +18,7 @@ class Meaning(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """One kind of refusal: `statuses` (200: an error of GraphQL), all `words` in lower case, what to do.
+    """One kind of refusal: `statuses` (200: an error of GraphQL), all `words` in lower case, the next step.
 
     `call` is a part of the calls' names; empty for all.
     """
@@ -51,7 +51,7 @@ def list_refusals() -> tuple[Refusal, ...]:
     )
 
 
-def find(call: str, status: int, because: str) -> Refusal:
+def classify(call: str, status: int, because: str) -> Refusal:
     """Return the first kind that fits the answer; UNKNOWN for any other."""
     said = because.lower().replace("’", "'")
     of_call = (it for it in list_refusals() if it.call in call and status in it.statuses)

@@ -34,13 +34,13 @@ def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
     for at, move in moves:
         own = move.by_cardinal and at >= since and known.column == move.after
         mover = on_timeline(seen.last_move, seen.column, at) if own else ""
-        told = mover not in ("", services.hub.bot_login) or _is_told(others, at, About.COLUMN)
-        if own and seen.column == move.before and not told:
+        by_other = mover not in ("", services.hub.bot_login) or _is_told(others, at, About.COLUMN)
+        if own and seen.column == move.before and not by_other:
             ids = {name: option_id for option_id, name in seen.status}
             seen = replace(seen, column=known.column, option_id=ids.get(known.column or "", ""))
     if archived_at is not None and archived_at >= since:
-        told = _is_told(others, archived_at, About.ARCHIVED, About.RESTORED)
-        seen = seen if told else replace(seen, archived=known.archived)
+        by_other = _is_told(others, archived_at, About.ARCHIVED, About.RESTORED)
+        seen = seen if by_other else replace(seen, archived=known.archived)
     return seen
 
 

@@ -32,6 +32,7 @@ _WANTED = {
     "unlink_card": "the dependency was not removed",
     "move_card": "the card was not moved",
     "change_assignees": "not everybody could be assigned or unassigned",
+    "link_card": "the dependency was not made",
     "cancel_merge": "GitHub's own merge of the pull request could not be cancelled",
     "close_pull": "the pull request could not be closed",
     "delete_branch": "the branch could not be deleted",
@@ -49,6 +50,10 @@ _POSTED = {
     "write_check": "the check on the pull request's commit could not be written",
     "check_group": "the check on the merge queue's commit could not be written",
     "update_pull": "the pull request's description could not be brought up to date",
+    "post_report": "the report could not be posted; the run's page has it",
+    "create_card": "a new card could not be made",
+    "ask_assistant": "the planning assistant could not answer",
+    "run_task": "the model of a rule could not be asked",
     "say": "a comment could not be posted",
 }
 
@@ -78,18 +83,16 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
     return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
 
 
-def held(policy: Policy, snapshot: Snapshot, event: EntryHeld, now: datetime) -> Decision:
-    """Say what people wait for and why; the act is tried again by itself."""
+def still_refused(policy: Policy, snapshot: Snapshot, event: EntryHeld, now: datetime) -> Decision:
+    """Say on the card that people wait for the act, and why; it is tried again by itself."""
     what = _NEEDED.get(event.act.replace("_", "")) or _WANTED.get(event.act) or _POSTED.get(event.act)
-    if event.act == "create_card":
-        what = "a new card could not be made"
     if what is None or snapshot.archived:
         return Decision((), (f"{plain(event.act, 40)} is held: {plain(event.because, 160)}",))
     return _tell(snapshot, event, "held", f"so far {what}")
 
 
 def _tell(snapshot: Snapshot, event: EntryGivenUp | EntryHeld, kind: str, what: str) -> Decision:
-    """Show what failed on the card's face, and say it once unless saying something is what failed."""
+    """Show the failure on the card's face, and say it once, unless a comment is the act that failed."""
     text = sentence(f"{what}: {plain(event.because, 300)}")
     notice = Say(snapshot.card_id, f"{kind}:{event.key}", text)
     return explain(snapshot, plain(text, 300)) + Decision(() if event.act == "say" else (notice,))

@@ -120,8 +120,8 @@ def test_errors_of_graphql_have_the_same_table(
 
 def test_a_commit_that_a_read_does_not_find_is_not_waited_for() -> None:
     words = "No commit found for SHA: HEAD"
-    assert refusals.find("GET /repos/acme/shop/commits/HEAD", 422, words) is refusals.UNKNOWN
-    assert refusals.find("POST /repos/acme/shop/check-runs", 422, words).meaning is Meaning.NOT_YET
+    assert refusals.classify("GET /repos/acme/shop/commits/HEAD", 422, words) is refusals.UNKNOWN
+    assert refusals.classify("POST /repos/acme/shop/check-runs", 422, words).meaning is Meaning.NOT_YET
 
 
 def test_each_row_has_its_source_and_can_be_met() -> None:
@@ -130,5 +130,5 @@ def test_each_row_has_its_source_and_can_be_met() -> None:
         assert row.advice
         assert row.words == tuple(word.lower() for word in row.words)
         for status in row.statuses:
-            found = refusals.find(f"POST {row.call}", status, " ".join(row.words))
+            found = refusals.classify(f"POST {row.call}", status, " ".join(row.words))
             assert found is row, f"an earlier row hides {row.words}"

@@ -14,7 +14,7 @@ from tests.bot.flows.people import issue_of
 SECONDS = 20
 
 
-def look(cardinal: Cardinal, item: Item) -> dict[str, Any]:
+def read_card(cardinal: Cardinal, item: Item) -> dict[str, Any]:
     """Return what GitHub answers now to a read of the card."""
     return {"data": cardinal.services.hub.graphql(project_queries.CARD, {"cards": [item.node_id]})}
 
@@ -29,7 +29,7 @@ def moved(cardinal: Cardinal) -> Item:
     """Let a command move a card, while reads still show where it stood."""
     item = cardinal.new(column="Planning")
     cardinal.catch_up()
-    stay(cardinal, look(cardinal, item))
+    stay(cardinal, read_card(cardinal, item))
     cardinal.say(item, "/cardinal move In Progress")
     cardinal.catch_up()
     assert cardinal.column(item) == "In Progress"
@@ -85,7 +85,7 @@ def test_a_move_to_a_third_column_is_not_taken_for_a_late_read(cardinal: Cardina
     item = moved(cardinal)
     cardinal.forge.store.faults.clear()
     cardinal.drag(item, "Review", who="bob")
-    answer = look(cardinal, item)
+    answer = read_card(cardinal, item)
     for node in answer["data"]["nodes"]:  # and its timeline is late, too
         node["content"]["timelineItems"]["nodes"] = []
     cardinal.mail.clear()
@@ -104,7 +104,7 @@ def test_a_read_that_is_late_neither_brings_a_card_back_nor_takes_it_away(
         cardinal.say(item, "/cardinal archive")
         cardinal.catch_up()
         cardinal.clock.forward(120)
-    stay(cardinal, look(cardinal, item))
+    stay(cardinal, read_card(cardinal, item))
     cardinal.say(item, f"/cardinal {wanted}")
     cardinal.catch_up()
     read_again(cardinal)
