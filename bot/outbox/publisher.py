@@ -46,7 +46,9 @@ OUTAGES = (UnavailableError, TokenError)
 # that `bot/github/refusals.toml` does not know believed sooner.
 DOUBTFUL = (NotFoundError, PermissionMissingError, RefusedError)
 DOUBTFUL_ATTEMPTS = 4
-HELD_ATTEMPTS = MAX_ATTEMPTS - 1  # about six minutes: then people are told
+# Of a refusal for now, in about three minutes: then people are told. The rest is for publishers that die.
+HELD_ATTEMPTS = 9
+MAX_HELD = 50  # of a card's, among which one is looked for
 LOST_S = 300  # until access is checked again, or what is held is tried again
 # These write to the organisation's board: a repository out of reach does not hold them up.
 ON_THE_BOARD = frozenset({"update_face", "move_card", "describe_columns", "update_ticker"})
@@ -198,6 +200,8 @@ def _settle(context: OutboxContext, entry: Entry, outcome: ActResult, counts: Pu
                 CardId(entry.card_id), entry.key, entry.act, outcome.remote_id, outcome.digest
             )
             events = (done, *events)
+        if entry.attempts > HELD_ATTEMPTS:
+            events = (*events, EntryHeld(CardId(entry.card_id), entry.key, entry.act, ""))
         if events:
             event_store.append(db, *events, at=now)
     counts.settled += 1 if events else 0
@@ -232,12 +236,14 @@ def _wait_for(
     context: OutboxContext, entry: Entry, error: NotYetError, wait_s: float, counts: Published
 ) -> None:
     """Try again ever later. Once it is held: less often, people are told once, and others may pass it."""
-    if entry.attempts == HELD_ATTEMPTS:
+    if entry.attempts >= HELD_ATTEMPTS:
+        held = EntryHeld(CardId(entry.card_id), entry.key, entry.act, str(error))
         with event_store.writing(context.engine) as db:
-            outbox.let_others_pass(db, entry)
-            held = EntryHeld(CardId(entry.card_id), entry.key, entry.act, str(error))
-            event_store.append(db, held, at=context.clock())
-    last = entry.attempts >= MAX_ATTEMPTS
+            earlier = event_store.newest_of(db, held.stream, EntryHeld, MAX_HELD)
+            if all(it.key != entry.key or at < entry.created_at for at, it in earlier):
+                outbox.let_others_pass(db, entry)
+                event_store.append(db, held, at=context.clock())
+    last = entry.attempts > HELD_ATTEMPTS
     return _postpone(context, entry, LOST_S if last else wait_s, str(error), counts, count_attempt=not last)
 
 

@@ -25,10 +25,10 @@ def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
         return None
     with event_store.reading(services.engine) as db:
         known, reports = cards.get(db, seen.card_id), change_reports.of_card(db, seen.card_id)
+        if known is None or (known.column, known.archived) == (seen.column, seen.archived):
+            return seen
         moves = event_store.newest_of(db, f"card:{seen.card_id}", CardMoved, 1)
         archived_at = remotes.done_at(db, seen.card_id, "archive_card")
-    if known is None:
-        return seen
     others = tuple(it for it in reports if it.sender != services.hub.bot_login)
     since = services.now() - FRESH
     for at, move in moves:

@@ -35,7 +35,10 @@ class EntryGivenUp(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class EntryHeld(CardEvent):
-    """GitHub still refuses an outward act for now; it is tried again, and people are told once."""
+    """GitHub still refuses an outward act for now; it is tried again, and people are told once.
+
+    Without `because` it was carried out after all.
+    """
 
     key: EntryKey
     act: str

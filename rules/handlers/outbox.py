@@ -6,7 +6,7 @@ from ledger.events.board import DecisionFailed
 from ledger.events.publication import EntryGivenUp, EntryHeld
 from ledger.ids import RunId
 from ledger.states import CardState
-from rules.card.state import change_state, explain
+from rules.card.state import change_state, derive_state, explain
 from rules.card.trigger import time_stamp
 from rules.intents.outbound import Decision, Say, WriteRunComment
 from rules.policy.model import Policy
@@ -84,10 +84,12 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
 
 
 def still_refused(policy: Policy, snapshot: Snapshot, event: EntryHeld, now: datetime) -> Decision:
-    """Say on the card that people wait for the act, and why; it is tried again by itself."""
+    """Say on the card that people wait for the act, and why, until it is done; it is tried by itself."""
     what = _NEEDED.get(event.act.replace("_", "")) or _WANTED.get(event.act) or _POSTED.get(event.act)
     if what is None or snapshot.archived:
         return Decision((), (f"{plain(event.act, 40)} is held: {plain(event.because, 160)}",))
+    if not event.because:
+        return derive_state(policy, snapshot)
     return _tell(snapshot, event, "held", f"so far {what}")
 
 

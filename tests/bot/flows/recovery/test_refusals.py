@@ -87,7 +87,8 @@ def test_a_pull_request_that_is_held_is_told_and_a_retry_pays_no_second_run(card
     pass_by(cardinal, 1800)
     assert cardinal.pull_of(item).issue.state == "open"
     assert len(cardinal.events(RunQueued)) == 1
-    assert len(cardinal.events(EntryHeld)) == 1
+    assert [bool(it.because) for it in cardinal.events(EntryHeld)] == [True, False]
+    assert "So far" not in cardinal.card(item).because
 
 
 def test_after_a_day_it_is_given_up_and_a_retry_opens_the_pull_request(cardinal: Cardinal) -> None:
@@ -231,6 +232,7 @@ def test_behind_an_ip_allow_list_everything_waits_for_its_owner(cardinal: Cardin
     cardinal.forge.store.faults.clear()
     pass_by(cardinal, 900, each_s=60)
     assert cardinal.comment(item, "r1 is working.")
+    assert "IP allow list" not in cardinal.card(item).because
 
 
 def test_an_agents_new_card_that_is_given_up_is_told_with_its_retry(cardinal: Cardinal) -> None:
