@@ -95,6 +95,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     conversation.CommandGiven: command.given,
     conversation.CommandRefused: command.refused,
     publication.EntryGivenUp: outbox.given_up,
+    publication.EntryHeld: outbox.still_refused,
     pull.PullOpened: review.opened,
     pull.PullChanged: review.changed,
     pull.ChecksSettled: ci.settled,

@@ -360,6 +360,7 @@ class Snapshot:
     mover: Mover = NOBODY
     expanded: bool = False  # GitHub shows a model's description over `body`
     job: JobSeen | None = None  # the program's request that made it; read when it is seen first
+    unopened: bool = False  # its newest run's pull request waits to be opened, or was given up; for commands
 
     @property
     def lost(self) -> str:

@@ -1,18 +1,21 @@
-"""`cardinal replay`: try deliveries again that were put aside."""
+"""`cardinal replay`: try deliveries and acts again that were put aside."""
 
 import click
 
 from bot.cli import _home
 from bot.cli._show import ago, clean, json_option, show, table
+from bot.outbox import handlers
 from bot.scheduler import queues
 from bot.system import redis as embedded_redis
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
-from ledger.ids import DeliveryId
+from ledger.ids import DeliveryId, EntryKey
 from ledger.log import event_store
 from ledger.queue import inbox
+from ledger.views import remotes
 
 HEADS = ("delivery", "event", "action", "received", "attempts", "error")
+ACT_HEADS = ("act", "key", "given up", "error")
 
 
 class NotQuarantinedError(CardinalError):
@@ -23,18 +26,52 @@ class NotQuarantinedError(CardinalError):
         super().__init__(f"{clean(delivery_id)} is not quarantined: `cardinal replay` lists those that are")
 
 
+class NotGivenUpError(CardinalError):
+    """The act was not given up, or its request was not kept."""
+
+    def __init__(self, key: str) -> None:
+        self.key = key
+        super().__init__(f"{clean(key)} is not kept: `cardinal replay --acts` lists the acts that are")
+
+
 @click.command("replay")
-@click.argument("deliveries", nargs=-1, metavar="[DELIVERY]...")
-@click.option("--all", "everything", is_flag=True, help="All that are quarantined.")
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--all", "everything", is_flag=True, help="All that are listed.")
+@click.option("--acts", is_flag=True, help="Acts on GitHub that were given up, not deliveries.")
 @json_option
-def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> None:
-    """List quarantined deliveries, or try some again.
+def command(names: tuple[str, ...], everything: bool, acts: bool, as_json: bool) -> None:
+    """List quarantined deliveries, or acts that were given up, or try some again.
 
     \b
     Examples:
       cardinal replay
       cardinal replay --all
+      cardinal replay --acts
+      cardinal replay --acts "say:PVTI_1:command:5"
     """
+    (_replay_acts if acts else _replay_deliveries)(names, everything, as_json)
+
+
+def _replay_acts(keys: tuple[str, ...], everything: bool, as_json: bool) -> None:
+    _home.settings()
+    now = utc_now()
+    with _home.ledger_opened() as engine:
+        with event_store.reading(engine) as db:
+            kept = {row.key: row for row in remotes.given_up_keys(db) if row.payload}
+        if not keys and not everything:
+            rows = ((row.act, row.key, ago(row.at, now), row.because) for row in kept.values())
+            listed = tuple(kept.values())
+            show(listed, as_json=as_json, text=lambda: table(ACT_HEADS, rows, empty="nothing was given up"))
+            return
+        chosen = tuple(kept) if everything else tuple(map(EntryKey, keys))
+        with event_store.writing(engine) as db:
+            for key in chosen:
+                if key not in kept or not handlers.put_given_up(db, kept[key], now):
+                    raise NotGivenUpError(key)
+    show({"replayed": chosen}, as_json=as_json, text=lambda: (f"{len(chosen)} acts are tried again",))
+
+
+def _replay_deliveries(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> None:
     config, now = _home.settings(), utc_now()
     with _home.ledger_opened() as engine:
         with event_store.reading(engine) as db:

@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
+from bot.github import refusals
+from bot.github.refusals import Meaning
 from ledger.errors import CardinalError
 
 MIN_WAIT_S = 1.0
@@ -19,7 +21,8 @@ class GithubError(CardinalError):
 
     advice = "try again"
 
-    def __init__(self, call: str, status: int, because: str) -> None:
+    def __init__(self, call: str, status: int, because: str, advice: str = "") -> None:
+        self.advice = advice or self.advice
         self.call, self.status, self.because = call, status, because[:MESSAGE_CHARS]
         super().__init__(f"GitHub: {call}: {status or 'no answer'} {self.because} ({self.advice})")
 
@@ -61,13 +64,22 @@ class ConflictError(GithubError):
 
 
 class RefusedError(GithubError):
-    """GitHub refused the call, and would refuse it again. `messages` has the reasons."""
+    """GitHub refused the call. `messages` has the reasons; `final`: it is known to refuse it again."""
 
-    advice = "the same call will be refused again"
+    advice = refusals.UNKNOWN.advice
 
-    def __init__(self, call: str, status: int, because: str, messages: tuple[str, ...] = ()) -> None:
-        self.messages = messages or (because,)
-        super().__init__(call, status, because)
+    def __init__(
+        self,
+        call: str,
+        status: int,
+        because: str,
+        messages: tuple[str, ...] = (),
+        advice: str = "",
+        *,
+        final: bool = True,
+    ) -> None:
+        self.messages, self.final = messages or (because,), final
+        super().__init__(call, status, because, advice)
 
 
 class StatusMissingError(RefusedError):
@@ -84,6 +96,14 @@ class UnavailableError(GithubError):
     """No answer in time, or a failure of GitHub; a write may have happened all the same."""
 
     advice = "try again soon"
+
+
+class NotYetError(UnavailableError):
+    """GitHub refuses the call for now. `held`: until somebody follows `advice`."""
+
+    def __init__(self, call: str, status: int, because: str, advice: str, *, held: bool = False) -> None:
+        self.held = held
+        super().__init__(call, status, because, advice)
 
 
 class TokenError(GithubError):
@@ -104,6 +124,8 @@ def from_answer(
         return _limited(call, status, because, headers, now_s)
     if status == 401 and "not accessible" in because:  # GraphQL's message for a missing permission
         return PermissionMissingError(call, status, because)
+    if refusals.classify(call, status, because).meaning is not Meaning.UNKNOWN:
+        return _refused(call, status, because, messages)
     if status == 403:
         needed = headers.get("x-accepted-github-permissions")
         return PermissionMissingError(call, status, f"{because}; needed: {needed}" if needed else because)
@@ -114,7 +136,15 @@ def from_answer(
     simple = {401: TokenError, 404: NotFoundError, 409: ConflictError, 410: NotFoundError}
     if status in simple:
         return simple[status](call, status, because)
-    return RefusedError(call, status, because, messages)
+    return _refused(call, status, because, messages)
+
+
+def _refused(call: str, status: int, because: str, messages: tuple[str, ...]) -> GithubError:
+    known = refusals.classify(call, status, because)
+    if known.meaning in (Meaning.NOT_YET, Meaning.HELD):
+        return NotYetError(call, status, because, known.advice, held=known.meaning is Meaning.HELD)
+    final = known.meaning is Meaning.NEVER
+    return RefusedError(call, status, because, messages, known.advice, final=final)
 
 
 def from_graphql(call: str, errors: Sequence[Any], headers: Mapping[str, str], now_s: float) -> GithubError:
@@ -129,6 +159,8 @@ def from_graphql(call: str, errors: Sequence[Any], headers: Mapping[str, str], n
     types = [str(error.get("type") or "") for error in known]
     if any(kind in ("RATE_LIMITED", "RATE_LIMIT") for kind in types) or _says_rate_limit(because):
         return _limited(call, 200, because, headers, now_s)
+    if refusals.classify(call, 200, because).meaning is not Meaning.UNKNOWN:
+        return _refused(call, 200, because, messages)
     if any(kind in ("FORBIDDEN", "INSUFFICIENT_SCOPES") for kind in types):
         return PermissionMissingError(call, 200, because)
     if "NOT_FOUND" in types:
@@ -139,7 +171,7 @@ def from_graphql(call: str, errors: Sequence[Any], headers: Mapping[str, str], n
     away = {"SERVICE_UNAVAILABLE", "RESOURCE_LIMITS_EXCEEDED"}.intersection(types)
     if away or "Something went wrong while executing your query" in because:
         return UnavailableError(call, 200, because)
-    return RefusedError(call, 200, because, messages)
+    return _refused(call, 200, because, messages)
 
 
 def _limited(

@@ -10,6 +10,7 @@ from datetime import timedelta
 from bot.github.errors import (
     GithubError,
     NotFoundError,
+    NotYetError,
     PermissionMissingError,
     RateLimitedError,
     RefusedError,
@@ -22,7 +23,7 @@ from bot.state import served_boards, snapshots
 from bot.state.outbox_context import OutboxContext
 from bot.system import liveness
 from ledger.errors import LedgerError, StaleClaimError
-from ledger.events.publication import EntryGivenUp, EntryPublished
+from ledger.events.publication import EntryGivenUp, EntryHeld, EntryPublished
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queue import outbox
@@ -41,10 +42,14 @@ MAX_BACKOFF_S = 60
 SPENDING_LANE = "github"  # assist calls models, which spend dollars, and notice calls services of others
 SLOWED_ATTEMPTS = 7  # that an outage may use up, so that pauses grow; the rest is for other failures
 OUTAGES = (UnavailableError, TokenError)
-# GitHub may need two minutes to show a new object, or a permission that was just accepted.
-ABSENT = (NotFoundError, PermissionMissingError)
-ABSENT_ATTEMPTS = 4
-LOST_S = 300  # until access is checked again
+# GitHub may need two minutes to show a new object, or a permission that was just accepted; nor is a refusal
+# that `bot/github/refusals.toml` does not know believed sooner.
+DOUBTFUL = (NotFoundError, PermissionMissingError, RefusedError)
+DOUBTFUL_ATTEMPTS = 4
+# Of a refusal for now, in about three minutes: then people are told. The rest is for publishers that die.
+HELD_ATTEMPTS = 9
+MAX_HELD = 50  # of a card's, among which one is looked for
+LOST_S = 300  # until access is checked again, or what is held is tried again
 # These write to the organisation's board: a repository out of reach does not hold them up.
 ON_THE_BOARD = frozenset({"update_face", "move_card", "describe_columns", "update_ticker"})
 CLOSING = ("uninstalled", "suspended")
@@ -155,8 +160,6 @@ def _carry_out(context: OutboxContext, entry: Entry, counts: Published) -> None:
         return _postpone(
             context, entry, error.retry_after_s, str(error), counts, count_attempt=entry.attempts == 1
         )
-    except RefusedError as error:
-        return _give_up(context, entry, str(error), counts)
     except (GithubError, TryAgainError) as error:
         return _try_again(context, entry, error, counts)
     except LedgerError:
@@ -197,6 +200,8 @@ def _settle(context: OutboxContext, entry: Entry, outcome: ActResult, counts: Pu
                 CardId(entry.card_id), entry.key, entry.act, outcome.remote_id, outcome.digest
             )
             events = (done, *events)
+        if entry.attempts > HELD_ATTEMPTS:
+            events = (*events, EntryHeld(CardId(entry.card_id), entry.key, entry.act, ""))
         if events:
             event_store.append(db, *events, at=now)
     counts.settled += 1 if events else 0
@@ -208,20 +213,38 @@ def _settle(context: OutboxContext, entry: Entry, outcome: ActResult, counts: Pu
 def _try_again(context: OutboxContext, entry: Entry, error: Exception, counts: Published) -> None:
     counted = True
     wait_s = float(min(2 ** (entry.attempts - 1), MAX_BACKOFF_S))
-    if isinstance(error, OUTAGES) and context.clock() - entry.created_at < acts.MAX_RETRY_AGE:
+    young = context.clock() - entry.created_at < acts.MAX_RETRY_AGE
+    if isinstance(error, NotYetError) and (young or error.held):
+        return _wait_for(context, entry, error, wait_s, counts)
+    if isinstance(error, OUTAGES) and young:
         counted = entry.attempts < SLOWED_ATTEMPTS  # it goes on when GitHub does
         # Without an answer the write may still land: until then nobody looks for its marker.
         wait_s = max(wait_s, liveness.IN_FLIGHT_S if error.status == 0 else 0)
     elif isinstance(error, PermissionMissingError) and _is_waiting(context, entry):
         return _postpone(context, entry, LOST_S, str(error), counts, count_attempt=False)
-    elif isinstance(error, ABSENT):
-        if entry.attempts >= ABSENT_ATTEMPTS:
+    elif isinstance(error, DOUBTFUL):
+        if entry.attempts >= DOUBTFUL_ATTEMPTS or (isinstance(error, RefusedError) and error.final):
             return _give_up(context, entry, str(error), counts)
         wait_s = min(5**entry.attempts, 90)
     elif entry.attempts >= MAX_ATTEMPTS:
         return _give_up(context, entry, f"it failed {entry.attempts} times, at last with: {error}", counts)
     because = f"{type(error).__name__}: {error}"
     return _postpone(context, entry, wait_s, because, counts, count_attempt=counted)
+
+
+def _wait_for(
+    context: OutboxContext, entry: Entry, error: NotYetError, wait_s: float, counts: Published
+) -> None:
+    """Try again ever later. Once it is held: less often, people are told once, and others may pass it."""
+    if entry.attempts >= HELD_ATTEMPTS:
+        held = EntryHeld(CardId(entry.card_id), entry.key, entry.act, str(error))
+        with event_store.writing(context.engine) as db:
+            earlier = event_store.newest_of(db, held.stream, EntryHeld, MAX_HELD)
+            if all(it.key != entry.key or at < entry.created_at for at, it in earlier):
+                outbox.let_others_pass(db, entry)
+                event_store.append(db, held, at=context.clock())
+    last = entry.attempts > HELD_ATTEMPTS
+    return _postpone(context, entry, LOST_S if last else wait_s, str(error), counts, count_attempt=not last)
 
 
 def _postpone(
@@ -245,7 +268,7 @@ def _hold(context: OutboxContext, entry: Entry, counts: Published) -> None:
 def _give_up(context: OutboxContext, entry: Entry, because: str, counts: Published) -> None:
     with event_store.writing(context.engine) as db:
         outbox.drop_entry(db, entry)
-        failure = EntryGivenUp(CardId(entry.card_id), entry.key, entry.act, because)
+        failure = EntryGivenUp(CardId(entry.card_id), entry.key, entry.act, because, entry.payload)
         event_store.append(db, failure, at=context.clock())
     counts.given_up += 1
     log.warning("gave up key=%s act=%s because=%s", entry.key, entry.act, because)

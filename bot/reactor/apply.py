@@ -43,7 +43,7 @@ def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: d
             case internal.QueueRun():
                 events = run_requests.queue_run(db, policy, intent)
             case outbound.Intent():
-                again = isinstance(intent, outbound.CreateCard) and intent.again
+                again = isinstance(intent, outbound.CreateCard | outbound.OpenPull) and intent.again
                 handlers.put_intent(db, intent, now, again=again)
             case _ if _is_news(db, intent):
                 events = _with_effects(db, policy, intent, now)

@@ -31,6 +31,7 @@ from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
+from ledger.queue import outbox
 from ledger.states import Reason, RunState
 from ledger.views import (
     base_moves,
@@ -48,6 +49,7 @@ from ledger.views import (
     placements,
     plans,
     questions,
+    remotes,
     runs,
     stops,
     threads,
@@ -118,6 +120,7 @@ def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -
                 lifted=_lifted(db, snapshot, event),
                 run=_of_choice(db, snapshot.run, chosen_question(event.source)),
                 halt=halt_of(db, snapshot.board_id),
+                unopened=_is_unopened(db, row),
             )
         case EntryGivenUp(act="create_card"):
             named = event.key.removeprefix("card:")
@@ -141,6 +144,14 @@ def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -
         case RunStepped() | RunParked():
             return replace(snapshot, halt=halt_of(db, snapshot.board_id))
     return snapshot
+
+
+def _is_unopened(db: Connection, row: cards.CardRow) -> bool:
+    """Tell whether the pull request of the card's newest run waits to be opened, or was given up."""
+    failed = remotes.given_up_keys(db, row.card_id)
+    acts = [(it.act, it.key) for it in failed]
+    acts += [(it.act, it.key) for it in outbox.open_of_card(db, row.card_id)]
+    return any(act == "open_pull" and key.endswith(f":{row.run_id}") for act, key in acts)
 
 
 def _job(db: Connection, card_id: CardId) -> JobSeen | None:

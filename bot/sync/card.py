@@ -18,6 +18,7 @@ from bot.state import policies, snapshots
 from bot.sync import board as boards
 from bot.sync import column_order, movers, target_repository
 from bot.sync.own_words import with_own_words
+from bot.sync.stale_look import without_stale
 from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import board as on_board
@@ -163,6 +164,7 @@ def _keep_look(
         seen = None  # it is on a board that Cardinal does not serve
     if seen is not None and not boards.agrees(services, seen):
         return False  # columns were renamed or deleted: read the card again with the current ones
+    seen = without_stale(services, seen)
     closing, placed = _closing(services, seen), target_repository.decide_target(services, seen)
     came_at = _came_at(services, card_id, seen)
     moved = movers.find(services, card_id, seen, came=came_at is not None)

@@ -24,7 +24,8 @@ class DeliveryFaults:
 class ApiFault:
     """One kind of bad answer, for Apps or for `people`; with `after`, the request is carried out first.
 
-    An answer is held for `hold_s` seconds, or until the faults are cleared; status 0 is the true answer.
+    `answer` is its body, in GitHub's words; with status 200 the errors of GraphQL. An answer is held for
+    `hold_s` seconds, or until the faults are cleared; status 0 is the true answer.
     """
 
     path: re.Pattern[str]
@@ -37,6 +38,7 @@ class ApiFault:
     body: re.Pattern[str] = EVERYTHING
     people: bool = False
     hold_s: float = 0.0
+    answer: dict[str, Any] | None = None
     holding: int = 0
 
 

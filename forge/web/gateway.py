@@ -150,6 +150,11 @@ class Gateway:
             connection = request.environ.get("werkzeug.socket")
             if isinstance(connection, socket.socket):
                 connection.shutdown(socket.SHUT_RDWR)
+        if fault.answer is not None:
+            response = jsonify(fault.answer)
+            response.status_code = fault.status
+            response.headers.update(fault.headers)
+            return response
         messages = {403: "Forbidden", 409: "Conflict", 422: "Validation Failed", 429: "Too many requests"}
         return message_response(fault.status, messages.get(fault.status, "Server Error"), fault.headers)
 

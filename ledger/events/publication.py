@@ -1,4 +1,4 @@
-"""Cardinal's acts on GitHub: an outbox entry carried out, or given up."""
+"""Cardinal's acts on GitHub: an outbox entry carried out, held, or given up."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,23 @@ class EntryPublished(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class EntryGivenUp(CardEvent):
-    """An outward act failed for good; `because` is a text that a person can act on."""
+    """An outward act failed for good; `because` is a text that a person can act on.
+
+    `payload` is the request, in JSON: `cardinal replay` carries it out again.
+    """
+
+    key: EntryKey
+    act: str
+    because: str
+    payload: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EntryHeld(CardEvent):
+    """GitHub still refuses an outward act for now; it is tried again, and people are told once.
+
+    Without `because` it was carried out after all.
+    """
 
     key: EntryKey
     act: str

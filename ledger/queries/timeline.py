@@ -21,6 +21,7 @@ from ledger.events.bounds import RoundFailed
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.instruction import SkillsChosen
 from ledger.events.placement import RepositoryResolved
+from ledger.events.publication import EntryHeld
 from ledger.events.pull import ChecksSettled, MergeAwaited
 from ledger.events.reproduction import ReproductionPlayed
 from ledger.events.run import BY_PUSH, CHECK, RunEnded, RunEvent, RunQueued, ToolUsed
@@ -129,6 +130,7 @@ LINES: Mapping[str, Line] = {
     "MergeOutdated": (_A, lambda e: f"#{e.number} is not merged: not checked on {e.base[:12]}"),
     "BranchDeleted": (_A, lambda e: f"branch {e.branch} was deleted"),
     "EntryGivenUp": (_C, lambda e: f"could not {e.act.replace('_', ' ')}: {e.because}"),
+    "EntryHeld": (_C, lambda e: _held(e)),
     "RunQueued": (_C, lambda e: _queued(e)),
     "RunClaimed": (_A, lambda e: f"run {e.run_id} got a worker"),
     "WorkspaceTaken": (Zoom.DEBUG, lambda e: _workspace_taken(e)),
@@ -306,6 +308,11 @@ def _resolved(event: RepositoryResolved) -> str:
 def _checks(event: ChecksSettled) -> str:
     red = ", ".join(failure.name for failure in event.failures)
     return f"checks of {event.head[:12]} are {f'red: {red}' if red else 'not red'}"
+
+
+def _held(event: EntryHeld) -> str:
+    act = event.act.replace("_", " ")
+    return f"could not {act} yet: {event.because}" if event.because else f"could {act} after all"
 
 
 def _merge_awaited(event: MergeAwaited) -> str:

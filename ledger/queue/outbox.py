@@ -216,6 +216,12 @@ def postpone(db: Connection, entry: Entry, wait_s: float, error: str, count_atte
     change(db, outbox, mine, state="pending", holder="", sending=entry.sending, **waiting)
 
 
+def let_others_pass(db: Connection, entry: Entry) -> None:
+    """Let later entries of the card no longer wait for this one. Raises StaleClaimError."""
+    _require(db, entry)
+    change(db, outbox, {"entry_id": entry.entry_id}, ordered=False)
+
+
 def let_go_on(db: Connection) -> None:
     """Make held entries due now: access or a board came back."""
     held = (outbox.c.state == "pending") & (outbox.c.error == SHUT_OUT)

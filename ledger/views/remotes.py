@@ -27,12 +27,13 @@ class RemoteRow:
 
 @dataclass(frozen=True, slots=True)
 class GivenUpRow:
-    """An act that failed for good, and was not carried out since."""
+    """An act that failed for good, and was not carried out since; `payload` is its request, if it is kept."""
 
     key: EntryKey
     card_id: CardId
     act: str
     because: str
+    payload: str
     at: datetime
 
 
@@ -57,6 +58,12 @@ def get(db: Connection, key: EntryKey) -> RemoteRow | None:
 def given_up(db: Connection, key: EntryKey) -> GivenUpRow | None:
     """Return the act's failure; None where it did not fail for good, or was carried out since."""
     return find(db, GivenUpRow, failures, key=key)
+
+
+def done_at(db: Connection, card_id: CardId, act: str) -> datetime | None:
+    """Return when an act of that name was last carried out for the card; None if never."""
+    row = find(db, RemoteRow, remotes, "-at", card_id=card_id, act=act)
+    return row.at if row is not None else None
 
 
 def cards_of(db: Connection, remote_id: str) -> frozenset[CardId]:

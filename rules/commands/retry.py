@@ -10,7 +10,7 @@ from rules.card.trigger import RuleTrigger, was_before
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import door_of
 from rules.chatops.replies import say
-from rules.intents.outbound import Decision
+from rules.intents.outbound import Decision, OpenPull
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.runs.mode import again
@@ -39,6 +39,11 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     final = column and policy.archetype(snapshot.column).IS_FINAL
     if column and final and snapshot.open_pull and not snapshot.live_run:
         return act(policy, snapshot, column.entry_actions, RuleTrigger("retry", given.by, now))
+    run = snapshot.run
+    if run and snapshot.unopened and run.has_finished_work and not snapshot.open_pull:
+        said = f"Cardinal opens the pull request of {run.run_id} again. Its work is done: no run was started."
+        opens = OpenPull(snapshot.card_id, run.run_id, again=True)
+        return Decision((opens,)) + say(snapshot, given, said)
     if snapshot.begun and was_before(given.said_at, snapshot.begun[0]):
         return say(snapshot, given, "That was said before the newest run, so no other one was started.")
     because = start_obstacle(policy, snapshot)

@@ -1,12 +1,12 @@
-"""Failed acts and undecided events: their meaning for the card, with the next step."""
+"""Failed and held acts, undecided events: their meaning for the card, with the next step."""
 
 from datetime import datetime
 
 from ledger.events.board import DecisionFailed
-from ledger.events.publication import EntryGivenUp
+from ledger.events.publication import EntryGivenUp, EntryHeld
 from ledger.ids import RunId
 from ledger.states import CardState
-from rules.card.state import change_state, explain
+from rules.card.state import change_state, derive_state, explain
 from rules.card.trigger import time_stamp
 from rules.intents.outbound import Decision, Say, WriteRunComment
 from rules.policy.model import Policy
@@ -32,6 +32,29 @@ _WANTED = {
     "unlink_card": "the dependency was not removed",
     "move_card": "the card was not moved",
     "change_assignees": "not everybody could be assigned or unassigned",
+    "link_card": "the dependency was not made",
+    "cancel_merge": "GitHub's own merge of the pull request could not be cancelled",
+    "close_pull": "the pull request could not be closed",
+    "delete_branch": "the branch could not be deleted",
+}
+
+# What people would have read, and where it is instead.
+_POSTED = {
+    "post_plan": "the plan could not be posted; the run's page has it, and `/cardinal approve` or "
+    "`/cardinal redirect` answers it",
+    "post_question": "the question could not be posted; the run's page has it, and a plain comment "
+    "answers it",
+    "write_findings": "the findings could not be posted; the run's page has them",
+    "write_run_comment": "the run's comment could not be written; its page has the same",
+    "answer_thread": "the answer to a review thread could not be posted",
+    "write_check": "the check on the pull request's commit could not be written",
+    "check_group": "the check on the merge queue's commit could not be written",
+    "update_pull": "the pull request's description could not be brought up to date",
+    "post_report": "the report could not be posted; the run's page has it",
+    "create_card": "a new card could not be made",
+    "ask_assistant": "the planning assistant could not answer",
+    "run_task": "the model of a rule could not be asked",
+    "say": "a comment could not be posted",
 }
 
 
@@ -43,6 +66,8 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
         return _unlinked(snapshot, event)
     if event.act == "post_report" and not snapshot.archived:  # then the run's own comment says why it ended
         return Decision((WriteRunComment(snapshot.card_id, RunId(event.key.removeprefix("report:"))),))
+    if event.act in _POSTED and not (snapshot.archived or snapshot.is_draft):
+        return _tell(snapshot, event, "given-up", _POSTED[event.act])
     if _is_wanted(event) and (not snapshot.archived or event.act in ("archive_card", "move_card")):
         text = f"{_WANTED[event.act]}: {plain(event.because, 300)}"
         return Decision((Say(snapshot.card_id, f"given-up:{time_stamp(now)}", sentence(text)),), (text,))
@@ -58,13 +83,30 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
     return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
 
 
+def still_refused(policy: Policy, snapshot: Snapshot, event: EntryHeld, now: datetime) -> Decision:
+    """Say on the card that people wait for the act, and why, until it is done; it is tried by itself."""
+    what = _NEEDED.get(event.act.replace("_", "")) or _WANTED.get(event.act) or _POSTED.get(event.act)
+    if what is None or snapshot.archived:
+        return Decision((), (f"{plain(event.act, 40)} is held: {plain(event.because, 160)}",))
+    if not event.because:
+        return derive_state(policy, snapshot)
+    return _tell(snapshot, event, "held", f"so far {what}")
+
+
+def _tell(snapshot: Snapshot, event: EntryGivenUp | EntryHeld, kind: str, what: str) -> Decision:
+    """Show the failure on the card's face, and say it once, unless a comment is the act that failed."""
+    text = sentence(f"{what}: {plain(event.because, 300)}")
+    notice = Say(snapshot.card_id, f"{kind}:{event.key}", text)
+    return explain(snapshot, plain(text, 300)) + Decision(() if event.act == "say" else (notice,))
+
+
 def _is_wanted(event: EntryGivenUp) -> bool:
     """Return whether only somebody wanted it: of moves, those of a command; others the card needs."""
     return event.act in _WANTED and (event.act != "move_card" or ":command:" in event.key)
 
 
 def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
-    """Report a card that a person wanted and that could not be made; an agent's one is only in the log."""
+    """Report a card that a person or an agent wanted and that could not be made, and how to try again."""
     because = f"{plain(event.key, 40)} was given up: {plain(event.because, 160)}"
     if (wanted := snapshot.proposed) is not None:
         text = f"The card that {wanted.run_id} proposed in {wanted.repository} could not be made as agreed: "
@@ -84,7 +126,11 @@ def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
             text = f"{what} could not be made: {plain(event.because, 200)}. "
             text += f"`/cardinal follow-up {follow_up.run_id}:{follow_up.proposal}` tries again."
             return Decision((Say(snapshot.card_id, f"given-up:{time_stamp(now)}", text),), (because,))
-    return Decision((), (because,))
+    run_id = event.key.removeprefix("card:").partition(":")[0]
+    text = f"A card that {run_id} asked for could not be made: {plain(event.because, 300)}. "
+    text += f"`cardinal replay {event.key}` tries again."
+    # By its key: of one run several cards can be given up in the same moment.
+    return Decision((Say(snapshot.card_id, f"given-up:{event.key}", text),), (because,))
 
 
 def _unlinked(snapshot: Snapshot, event: EntryGivenUp) -> Decision:

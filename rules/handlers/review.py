@@ -87,7 +87,8 @@ def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime)
         shown += Decision((UpdatePull(card), *ready))
     elif snapshot.open_pull and snapshot.open_pull.unfinished:  # the run may have parked or ended meanwhile
         shown += Decision((UpdatePull(card),))
-    return shown
+    # It may have been held or given up, and the card says so.
+    return shown if snapshot.live_run or not run else shown + derive_state(policy, snapshot)
 
 
 def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetime) -> Decision:

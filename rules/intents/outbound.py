@@ -298,9 +298,10 @@ class SendNotice(Intent):
 
 @dataclass(frozen=True, slots=True)
 class OpenPull(Intent):
-    """Open the draft pull request for the card's branch."""
+    """Open the draft pull request for the card's branch. `again`: somebody wants it, as in CreateCard."""
 
     run_id: RunId
+    again: bool = False
 
 
 @dataclass(frozen=True, slots=True)

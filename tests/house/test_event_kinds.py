@@ -53,6 +53,7 @@ NOT_OF_A_RUN = {
             "ChecksAwaited",
             "DecisionFailed",
             "EntryGivenUp",
+            "EntryHeld",
             "EntryPublished",
             "GroupFormed",
             "GroupGone",

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from bot.github.client import Hub
-from bot.github.errors import GithubError, UnavailableError
+from bot.github.errors import GithubError, NotYetError, UnavailableError
 from bot.state import policies, served_boards
 from bot.system import lock_file, program
 from bot.system.config import Config, ConfigError
@@ -182,7 +182,7 @@ def _way_out(context: DoctorContext, error: GithubError) -> str:
     home = context.config.home
     if (home / program.TRIAL).exists() and lock_file.read_presence(home) is None:
         return f"start `{context.program}`: the board's own GitHub runs with it"
-    if isinstance(error, UnavailableError):
+    if isinstance(error, UnavailableError) and not isinstance(error, NotYetError):
         return f"see whether {context.config.github_url} answers this machine"
     return error.advice
 

@@ -8,8 +8,10 @@ from ledger.log import event_store
 from ledger.queries.standstill import UNDONE_AFTER, StandstillKind
 from ledger.queue import inbox, outbox
 from ledger.views import failures, remotes, stalls
-from rules.text import brief
+from rules.text import brief, plain
 
+MAX_LISTED = 5
+BY_HAND = "do it by hand: an older version, which kept no request, gave it up"
 STUCK_S = UNDONE_AFTER.total_seconds()
 
 
@@ -20,6 +22,7 @@ def waiting(context: DoctorContext) -> Iterator[CheckResult]:
     with event_store.reading(context.engine) as db:
         inward = inbox.delivery_counts(db)
         stuck, held = outbox.count_stuck(db, context.now, STUCK_S)
+        oldest = next(iter(outbox.stuck(db, context.now, STUCK_S, limit=1)), None)
         lost = remotes.given_up_keys(db)
     asleep = inbox.due_deliveries(context.engine, late_s=STUCK_S, limit=100)
     if inward["quarantined"]:
@@ -36,12 +39,17 @@ def waiting(context: DoctorContext) -> Iterator[CheckResult]:
     late = stuck - held
     if late:
         message = f"{late} entries wait for over {brief(UNDONE_AFTER)}"
+        if oldest is not None and oldest.error:
+            message += f", the oldest, {oldest.act}: {plain(oldest.error, 300)}"
         yield warn("outbox", message, way_out(StandstillKind.UNDONE, context.config.home))
     else:
         yield ok("outbox", "no entry of the outbox waits too long")
-    if lost:
-        message = f"{len(lost)} acts were given up, the last: {lost[-1].because}"
-        yield warn("outbox", message, way_out(StandstillKind.GIVEN_UP, context.config.home))
+    for act in lost[-MAX_LISTED:]:
+        again = f"change what it names, then `cardinal replay --acts '{act.key}'`" if act.payload else BY_HAND
+        yield warn("outbox", f"{act.act} was given up: {plain(act.because, 300)}", again)
+    if len(lost) > MAX_LISTED:
+        message = f"{len(lost)} acts were given up in all"
+        yield warn("outbox", message, "`cardinal replay --acts` lists them")
 
 
 def starts(context: DoctorContext) -> Iterator[CheckResult]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from bot.github.api import project_queries
 from bot.github.client import Hub, repository_path
-from bot.github.errors import ConflictError, NotFoundError, RefusedError, UnavailableError
+from bot.github.errors import ConflictError, NotFoundError
 
 QUEUE, AUTO = "queue", "auto"
 # GitHub's words in a refusal for a required check that has not ended yet.
@@ -53,7 +53,7 @@ def wait(
     """Let GitHub merge at `head` by itself and return how: queue or auto; empty if it cannot.
 
     `refused` is the reason against a merge now; `deploys`: it is a deployment that is awaited. A pull request
-    that waits already stays so. Raises ConflictError if the head moved, UnavailableError if it can be merged
+    that waits already stays so. Raises ConflictError if the head moved, NotYetError if it can be merged
     after all.
     """
     try:
@@ -72,12 +72,7 @@ def wait(
         return ""
     message = {"title": words.get("commit_title"), "text": words.get("commit_message")}
     variables = {"pull": pull_id, "head": head, "method": method.upper(), **message}
-    try:
-        hub.graphql(project_queries.ENABLE_AUTO_MERGE, variables)
-    except RefusedError as error:
-        if "clean status" in error.because.lower():  # the last check has passed in the meantime
-            raise UnavailableError(error.call, error.status, error.because) from error
-        raise
+    hub.graphql(project_queries.ENABLE_AUTO_MERGE, variables)
     return AUTO
 
 

@@ -82,7 +82,7 @@ def merge(hub: Hub, repository: str, number: int, *, method: str, head: str, wor
         now = read(hub, repository, number)
         if now.state == "merged":
             return now.merge_commit
-        undecided = now.mergeable is None or "try the merge again" in error.because.lower()
+        undecided = now.mergeable is None or isinstance(error, ConflictError)  # the head is the right one
         if undecided and now.state == "open" and now.head == head:
             raise UnavailableError(error.call, error.status, error.because) from error
         raise

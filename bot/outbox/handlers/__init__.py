@@ -13,7 +13,7 @@ from ledger.parts import Registry
 from ledger.queue import outbox
 from ledger.queue.outbox import Draft, Entry
 from ledger.views import remotes
-from ledger.views.remotes import RemoteRow
+from ledger.views.remotes import GivenUpRow, RemoteRow
 from rules.intents.outbound import Intent
 
 FIRST_PRIORITY = 1  # the first comment tells people that something happened; later edits can wait
@@ -57,6 +57,14 @@ def draft(intent: Intent, now: datetime, last: RemoteRow | None) -> Draft:
 def put_intent(db: Connection, intent: Intent, now: datetime, *, again: bool = False) -> bool:
     """Put the intent's entry in line, as `put_draft` does."""
     return put_draft(db, draft(intent, now, remotes.get(db, key(intent))), now, again=again)
+
+
+def put_given_up(db: Connection, failure: GivenUpRow, now: datetime) -> bool:
+    """Put an act that was given up in line again; False where its request was not kept, or is open again."""
+    if not failure.payload:
+        return False
+    intent = _adapter(failure.act).validate_json(failure.payload)
+    return put_intent(db, intent, now, again=True)
 
 
 def put_draft(db: Connection, wanted: Draft, now: datetime, *, again: bool = False) -> bool:

@@ -1,6 +1,6 @@
 """Writes the gate's result on a pull request as a check run on its commit in the merge queue."""
 
-from bot.github.errors import RefusedError
+from bot.github.errors import NotYetError
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import pull_of, read_row
@@ -12,6 +12,7 @@ from rules.intents.outbound import CheckGroup
 
 # One check per commit of the queue. Priority 0: the whole queue waits for it.
 ACT = Act("group:{card_id}:{head}", priority=0)
+MAX_ATTEMPTS = 4  # in seven seconds GitHub knows a commit of its own
 
 
 def carry_out(context: OutboxContext, intent: CheckGroup, entry: Entry) -> ActResult:
@@ -27,10 +28,10 @@ def carry_out(context: OutboxContext, intent: CheckGroup, entry: Entry) -> ActRe
         return gate_check.publish_check(
             context, entry, repository=pull.repository, head=intent.head, says=says
         )
-    except RefusedError as error:
-        if "No commit found" in error.because:
-            return ActResult()
-        raise
+    except NotYetError as error:
+        if entry.attempts < MAX_ATTEMPTS or "no commit found" not in error.because.lower():
+            raise
+        return ActResult()  # the group is gone
 
 
 def _objection(context: OutboxContext, card: CardRow) -> str:

@@ -87,5 +87,7 @@ def _fields(hub: Hub, known: BoardRow) -> tuple[Field, ...]:
                 # Another publisher may have made it just now.
                 fields = projects.read_board(hub, known.owner, known.number).fields
                 if name not in {field.name for field in fields}:
+                    if not error.final:
+                        raise
                     raise GivenUpError(f"project field {name} cannot be made: {error.because}") from error
     return fields

@@ -9,12 +9,17 @@ from sqlalchemy import Engine
 
 from bot.admin.doctor import fail, ok
 from bot.cli.doctor import _lines
+from bot.outbox import handlers
 from bot.system.config import Config
+from ledger.db import tables
+from ledger.db.rows import drop
 from ledger.events import board as on_board
-from ledger.ids import DeliveryId
+from ledger.events.publication import EntryGivenUp
+from ledger.ids import CardId, DeliveryId, EntryKey
 from ledger.log import event_store
-from ledger.queue import inbox
+from ledger.queue import inbox, outbox
 from ledger.queue.inbox import Delivery
+from rules.intents.outbound import Say
 from tests.bot.cli.conftest import AT, BOARD, Cardinal, printed
 
 
@@ -143,6 +148,35 @@ def test_quarantined_deliveries_are_listed_and_tried_again(cardinal: Cardinal, e
     assert inbox.due_deliveries(engine, limit=1) == (delivery_id,)
     assert cardinal("replay", "d-1").exit_code == 2
     assert printed(cardinal("replay", "--all", "--json")) == {"replayed": []}
+
+
+def test_acts_that_were_given_up_are_listed_and_tried_again(cardinal: Cardinal, story: Engine) -> None:
+    act = Say(CardId("PVTI_1"), "command:5", "It is at work.")
+    with event_store.writing(story) as db:
+        assert handlers.put_intent(db, act, AT)
+        made = outbox.get(db, handlers.key(act))
+        drop(db, tables.outbox, key=handlers.key(act))
+        assert made is not None
+        event_store.append(
+            db,
+            EntryGivenUp(act.card_id, made.key, made.act, "the conversation is locked", made.payload),
+            EntryGivenUp(act.card_id, EntryKey("say:old"), "say", "an older version's"),
+            at=AT,
+        )
+    told = cardinal("doctor", "--json").stdout
+    assert "say was given up: the conversation is locked" in told
+    assert f"`cardinal replay --acts '{made.key}'`" in told
+    assert "do it by hand: an older version" in told
+    listed = cardinal("replay", "--acts").stdout
+    assert "the conversation is locked" in listed
+    assert "say:old" not in listed
+    assert printed(cardinal("replay", "--acts", made.key, "--json")) == {"replayed": [made.key]}
+    with event_store.reading(story) as db:
+        again = outbox.get(db, made.key)
+    assert again is not None
+    assert (again.payload, again.attempts) == (made.payload, 1)  # so it looks for its own traces first
+    assert cardinal("replay", "--acts", made.key).exit_code == 2  # it is in line already
+    assert cardinal("replay", "--acts", "say:old").exit_code == 2
 
 
 def test_doctor_says_what_is_missing_and_what_to_do(cardinal: Cardinal, story: Engine) -> None:

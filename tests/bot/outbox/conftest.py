@@ -31,6 +31,8 @@ from tests.ledgers import new_ledger, set_clock
 from tests.near import near
 
 BRANCH = "cardinal/7-totals"
+TOO_LONG = {"message": "Validation Failed", "errors": [{"message": "Body is too long (maximum is 65536)"}]}
+FINAL = {"status": 422, "answer": TOO_LONG}  # a refusal that GitHub would repeat
 
 
 class Clock:

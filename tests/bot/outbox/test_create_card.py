@@ -17,7 +17,7 @@ from ledger.queue import outbox
 from rules.handlers.card_moved import CARD_MARK
 from rules.intents.outbound import CreateCard
 from rules.policy.model import DEFAULT_TEXT
-from tests.bot.outbox.conftest import Stage
+from tests.bot.outbox.conftest import FINAL, Stage
 from tests.bot.render.past import RUN
 
 EVIL = "Fixes #7 @alice\n- [ ] tick\n<!-- cardinal:card:r9:9:" + "0" * 64 + " -->"
@@ -65,7 +65,7 @@ def test_each_proposal_is_an_issue_of_its_own_and_the_same_one_is_made_once(stag
 def test_one_that_was_given_up_is_tried_anew_on_request_and_counts_as_tried(
     stage: Stage,
 ) -> None:
-    stage.fault(method="POST", path="/issues$", status=422)
+    stage.fault(method="POST", path="/issues$", **FINAL)
     assert stage.do(wanted(stage)).given_up == 1
     stage.do(wanted(stage))
     assert made(stage) == []
@@ -80,7 +80,7 @@ def test_one_that_was_given_up_is_tried_anew_on_request_and_counts_as_tried(
 
 
 def test_one_that_is_tried_anew_much_later_finds_the_issue_that_was_made_before(stage: Stage) -> None:
-    stage.fault(method="POST", path="/graphql", status=422, body="addProjectV2ItemById")
+    stage.fault(method="POST", path="/graphql", body="addProjectV2ItemById", **FINAL)
     assert stage.do(wanted(stage)).given_up == 1
     (issue,) = made(stage)
     stage.clock.forward(3600)

@@ -35,7 +35,7 @@ from rules.intents.outbound import (
     WriteRunComment,
 )
 from rules.policy.model import Policy
-from tests.bot.outbox.conftest import BRANCH, Stage
+from tests.bot.outbox.conftest import BRANCH, FINAL, Stage
 from tests.bot.render.past import RUN
 from tests.ledger.claims import claim_next
 from tests.near import apart
@@ -196,7 +196,7 @@ def test_a_rate_limit_after_the_farewell_does_not_double_it(stage: Stage) -> Non
 
 
 def test_what_was_carried_out_or_given_up_leaves_no_entry_and_is_not_done_again(stage: Stage) -> None:
-    stage.fault(method="POST", path="/comments$", status=422)
+    stage.fault(method="POST", path="/comments$", **FINAL)
     refused, done = says(stage, "one", "two")
     counts = stage.do(refused, done)
     assert (counts.given_up, counts.settled) == (1, 1)
@@ -208,7 +208,7 @@ def test_what_was_carried_out_or_given_up_leaves_no_entry_and_is_not_done_again(
 
 
 def test_a_given_up_entry_lets_the_card_go_on(stage: Stage) -> None:
-    stage.fault(method="POST", path="/comments$", status=422)
+    stage.fault(method="POST", path="/comments$", **FINAL)
     stage.do(*says(stage, "one", "two"))
     assert first_lines(stage) == ["two"]
     assert len(stage.events(EntryGivenUp)) == 1

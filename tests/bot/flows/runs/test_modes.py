@@ -113,7 +113,8 @@ def test_a_follow_up_that_could_not_be_made_says_so_and_can_be_asked_for_again(
 ) -> None:
     item = cardinal.newest
     found = cardinal.comment(item, "has looked into it")
-    refused = {"path": "/issues$", "method": "POST", "status": 422, "count": 1, "after": arrived}
+    said = {"message": "Validation Failed", "errors": [{"message": "Title is too long"}]}
+    refused = {"path": "/issues$", "method": "POST", "status": 422, "after": arrived, "answer": said}
     cardinal.forge.store.faults.load({"api": [refused]})
     cardinal.tick(found, "followup:r1:2")
     cardinal.catch_up()

@@ -1,0 +1,49 @@
+"""Looks that GitHub answers as of before Cardinal's own change: they are nobody's change back."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from bot.bootstrap import Services
+from bot.github.api.project_models import CardLook
+from bot.sync.movers import on_timeline
+from ledger.events.board import CardMoved
+from ledger.log import event_store
+from ledger.queue import change_reports
+from ledger.queue.change_reports import About, Report
+from ledger.views import cards, remotes
+
+FRESH = timedelta(minutes=1)  # after Cardinal's own change GitHub's answers can be older than it
+
+
+def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
+    """Return the look, with the column and the archive as Cardinal has just left them.
+
+    Where somebody else changed them since, by a delivery or the issue's timeline, they are as they look. A
+    change that nobody told of is seen by a later look.
+    """
+    if seen is None:
+        return None
+    with event_store.reading(services.engine) as db:
+        known, reports = cards.get(db, seen.card_id), change_reports.of_card(db, seen.card_id)
+        if known is None or (known.column, known.archived) == (seen.column, seen.archived):
+            return seen
+        moves = event_store.newest_of(db, f"card:{seen.card_id}", CardMoved, 1)
+        archived_at = remotes.done_at(db, seen.card_id, "archive_card")
+    others = tuple(it for it in reports if it.sender != services.hub.bot_login)
+    since = services.now() - FRESH
+    for at, move in moves:
+        own = move.by_cardinal and at >= since and known.column == move.after
+        mover = on_timeline(seen.last_move, seen.column, at) if own else ""
+        by_other = mover not in ("", services.hub.bot_login) or _is_told(others, at, About.COLUMN)
+        if own and seen.column == move.before and not by_other:
+            ids = {name: option_id for option_id, name in seen.status}
+            seen = replace(seen, column=known.column, option_id=ids.get(known.column or "", ""))
+    if archived_at is not None and archived_at >= since:
+        by_other = _is_told(others, archived_at, About.ARCHIVED, About.RESTORED)
+        seen = seen if by_other else replace(seen, archived=known.archived)
+    return seen
+
+
+def _is_told(reports: tuple[Report, ...], since: datetime, *about: About) -> bool:
+    """Tell whether a report about that is as new; GitHub's times have whole seconds."""
+    return any(it.about in about and it.at >= since.replace(microsecond=0) for it in reports)

@@ -1,0 +1,114 @@
+"""GitHub may answer a read as of before Cardinal's own change: that is nobody's change back."""
+
+from typing import Any
+
+import pytest
+
+from bot.github.api import project_queries
+from forge.store.board import Item
+from ledger.events.board import CardArchived, CardMoved, CardRestored
+from ledger.events.run import RunQueued
+from tests.bot.flows.cardinal import Cardinal
+from tests.bot.flows.people import issue_of
+
+SECONDS = 20
+
+
+def read_card(cardinal: Cardinal, item: Item) -> dict[str, Any]:
+    """Return what GitHub answers now to a read of the card."""
+    return {"data": cardinal.services.hub.graphql(project_queries.CARD, {"cards": [item.node_id]})}
+
+
+def stay(cardinal: Cardinal, answer: dict[str, Any]) -> None:
+    """Let GitHub answer that to each read of the card until the faults are cleared."""
+    fault = {"path": "/graphql$", "body": r"query Card\(", "status": 200, "answer": answer, "count": 10_000}
+    cardinal.forge.store.faults.load({"api": [fault]})
+
+
+def moved(cardinal: Cardinal) -> Item:
+    """Let a command move a card, while reads still show where it stood."""
+    item = cardinal.new(column="Planning")
+    cardinal.catch_up()
+    stay(cardinal, read_card(cardinal, item))
+    cardinal.say(item, "/cardinal move In Progress")
+    cardinal.catch_up()
+    assert cardinal.column(item) == "In Progress"
+    return item
+
+
+def read_again(cardinal: Cardinal, seconds: float = SECONDS) -> None:
+    cardinal.clock.forward(seconds)
+    cardinal.sweep()
+    cardinal.catch_up()
+
+
+def test_a_read_that_is_late_is_no_move_back(cardinal: Cardinal) -> None:
+    item = moved(cardinal)
+    read_again(cardinal)
+    assert [(it.after, it.by_cardinal) for it in cardinal.events(CardMoved)] == [("In Progress", True)]
+    assert cardinal.card(item).column == "In Progress"
+    cardinal.forge.store.faults.clear()
+    read_again(cardinal, 90)
+    assert len(cardinal.events(CardMoved)) == 1
+    assert len(cardinal.events(RunQueued)) == 1
+
+
+def test_a_person_who_drags_the_card_back_at_once_is_believed(cardinal: Cardinal) -> None:
+    item = moved(cardinal)
+    cardinal.drag(item, "Planning", who="bob")
+    cardinal.catch_up()
+    back = cardinal.events(CardMoved)[-1]
+    assert (back.after, back.by, back.by_cardinal) == ("Planning", "bob", False)
+
+
+def test_a_drag_whose_delivery_is_lost_is_found_by_the_timeline_at_once(cardinal: Cardinal) -> None:
+    item = moved(cardinal)
+    cardinal.forge.store.faults.clear()
+    cardinal.drag(item, "Planning", who="bob")
+    cardinal.mail.clear()
+    read_again(cardinal)
+    back = cardinal.events(CardMoved)[-1]
+    assert (back.after, back.by) == ("Planning", "bob")
+
+
+def test_a_move_back_that_nobody_tells_of_counts_after_a_minute(cardinal: Cardinal) -> None:
+    item = moved(cardinal)
+    cardinal.drag(item, "Planning", who="bob")
+    cardinal.mail.clear()  # and the reads stay as they are, with an old timeline
+    read_again(cardinal)
+    assert cardinal.card(item).column == "In Progress"
+    read_again(cardinal, 60)
+    assert cardinal.events(CardMoved)[-1].after == "Planning"
+
+
+def test_a_move_to_a_third_column_is_not_taken_for_a_late_read(cardinal: Cardinal) -> None:
+    item = moved(cardinal)
+    cardinal.forge.store.faults.clear()
+    cardinal.drag(item, "Review", who="bob")
+    answer = read_card(cardinal, item)
+    for node in answer["data"]["nodes"]:  # and its timeline is late, too
+        node["content"]["timelineItems"]["nodes"] = []
+    cardinal.mail.clear()
+    stay(cardinal, answer)
+    read_again(cardinal)
+    assert cardinal.events(CardMoved)[-1].after == "Review"
+
+
+@pytest.mark.parametrize("wanted", ["archive", "unarchive"])
+def test_a_read_that_is_late_neither_brings_a_card_back_nor_takes_it_away(
+    cardinal: Cardinal, wanted: str
+) -> None:
+    item = cardinal.new(column="Planning")
+    cardinal.catch_up()
+    if wanted == "unarchive":
+        cardinal.say(item, "/cardinal archive")
+        cardinal.catch_up()
+        cardinal.clock.forward(120)
+    stay(cardinal, read_card(cardinal, item))
+    cardinal.say(item, f"/cardinal {wanted}")
+    cardinal.catch_up()
+    read_again(cardinal)
+    counts = (len(cardinal.events(CardArchived)), len(cardinal.events(CardRestored)))
+    assert counts == ((1, 0) if wanted == "archive" else (1, 1))
+    assert cardinal.card(item).archived is (wanted == "archive")
+    assert issue_of(item).state == "open"
