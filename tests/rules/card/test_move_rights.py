@@ -26,7 +26,7 @@ from rules.intents import by_command, internal, outbound, rule_results
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import CancelMerge, Intent, MergePull, RuleEvent, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
-from tests.rules.scene import CARD, POLICY, asks, card, ended, kinds, only, pull, run
+from tests.rules.scene import CARD, POLICY, R1, asks, card, ended, kinds, only, policy, pull, run
 
 EVE, BOB, AUTOMATION = Mover("eve", "triage"), Mover("bob", "write"), "github-project-automation[bot]"
 
@@ -120,6 +120,15 @@ def test_a_check_that_ends_merges_nothing_that_was_put_there_without_the_right()
     passed = RunEnded(RunId("r5"), Ending.SUCCEEDED, "", "", "")
     assert only(asks(seen, passed), MergePull).head == "abc123"
     assert "MergePull" not in kinds(asks(replace(seen, mover=EVE), passed))
+
+
+def test_a_run_that_ends_merges_nothing_that_was_put_there_without_the_right() -> None:
+    by = policy("Done: {archetype: terminal, on_entry: [{action: merge, requires: none}]}")
+    over, ending = card("Done", CardState.WORKING, **REVIEWED), RunEnded(R1, Ending.SUCCEEDED, "", "", "")
+    assert "MergePull" in kinds(asks(over, ending, by=by))
+    told = asks(replace(over, mover=EVE), ending, by=by)
+    assert "MergePull" not in kinds(told)
+    assert "`eve` moved the card to `Done`" in only(told, Say).text
 
 
 # What only shows what is, so that nobody's right is needed for it.
