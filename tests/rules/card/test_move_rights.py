@@ -162,6 +162,7 @@ SHOWS: dict[type[Intent | RuleEvent], str] = {
     outbound.UpdatePull: "the description of a pull request, from the log",
     internal.ChangeCardState: "the state follows the column where the card was put",
     CardExplained: "why the card waits",
+    MoverFound: "who stood up for the card, by a command that has its own role",
 }
 
 

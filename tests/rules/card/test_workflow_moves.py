@@ -8,14 +8,14 @@ import pytest
 from ledger.events.board import CardArrived, CardMoved, CardSeen, IssueClosed, MoverFound
 from ledger.events.pull import MergeAwaited, PullOpened
 from ledger.events.run import RunEnded
-from ledger.states import CardState, Ending, Reason, RunState
+from ledger.states import CardState, Ending, Gate, Reason, RunState
 from rules.card.state import rest_of
 from rules.card.workflow_moves import PROJECT_BOT, is_by_workflow
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import CancelMerge, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
 from tests.rules.handlers.test_review import review
-from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, kinds, only, pull, run, states
+from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, given, kinds, only, pull, run, states
 
 BOT, BOB, OWN = Mover(PROJECT_BOT, "none"), Mover("bob", "write"), Mover("bob", "write", own=True)
 NAMED = POLICY.model_copy(
@@ -119,3 +119,13 @@ def test_a_completed_issue_ends_a_run_that_never_began(trusted: bool, begun: boo
     if ends:
         over = only(told, RunEnded)
         assert (over.ending, over.reason) == (Ending.CANCELLED, "superseded")
+
+
+@pytest.mark.parametrize("gate", [Gate.PASSED, Gate.UNSEEN])
+def test_whoever_retries_the_merge_stands_up_for_the_card(gate: Gate) -> None:
+    """Else its check or its turn in the lane would end, and nothing be merged."""
+    left = card("Done", CardState.BLOCKED, **YES | {"pull": pull(gate=gate)}, closed="completed", mover=BOT)
+    told = asks(left, given("retry", role="write"), by=NAMED)
+    assert ("MergePull" if gate is Gate.PASSED else "QueueRun") in kinds(told)
+    assert only(told, MoverFound) == MoverFound(CARD, "Done", "bob", "write")
+    assert "MoverFound" not in kinds(asks(replace(left, mover=BOB), given("retry", role="write"), by=NAMED))

@@ -377,3 +377,20 @@ def test_the_workflow_behind_a_reopened_issue_starts_nothing(
     see(cardinal)
     assert len(cardinal.events(RunQueued)) == before
     assert cardinal.events(CardMoved)[-1].by == "github-project-automation[bot]"
+
+
+@pytest.mark.after(scene=reviewed)
+def test_a_retry_merges_also_after_a_check_of_what_a_person_pushed(cardinal: Cardinal) -> None:
+    item = cardinal.newest
+    pull = cardinal.pull_of(item)
+    close(cardinal, item, "completed")
+    cardinal.catch_up()
+    cardinal.forge.store.repos.write_files(
+        cardinal.repo, pull.head_ref, {"late.txt": b"late\n"}, "Late", actor=cardinal.person("carol")
+    )
+    cardinal.catch_up()
+    cardinal.forge.store.reviews.submit(pull, "APPROVE", "", [], actor=cardinal.person("bob"))
+    cardinal.catch_up()
+    cardinal.say(item, "/cardinal retry", "bob")
+    cardinal.catch_up(work=True)
+    assert pull.merged_at is not None
