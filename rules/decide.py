@@ -122,7 +122,10 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
 }
 
 # After these nobody may want a pending merge any more.
-UNSETTLING = (board.CardMoved, board.MoverFound, pull.PullChanged, pull.ReviewSubmitted, pull.ReviewDismissed)
+UNSETTLING = (
+    *(board.CardMoved, board.MoverFound, board.CardArchived, board.IssueClosed),
+    *(pull.PullChanged, pull.ReviewSubmitted, pull.ReviewDismissed),
+)
 
 
 def has_rule(kind: type[Event]) -> bool:

@@ -2,7 +2,7 @@
 
 from ledger.model.column_names import same_column
 from ledger.states import CardState, RunState
-from rules.card.move_rights import may_move, refusal
+from rules.card.move_rights import is_dragged, refusal
 from rules.card.state import rest_of
 from rules.card.stops import stopped_by
 from rules.chatops.parser import needs
@@ -16,7 +16,7 @@ def why(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
     if snapshot.archived:
         live = snapshot.live_run
         goes_on = not live.stop_asked if live else snapshot.open_pull is not None
-        if goes_on and not may_move(policy, snapshot.mover):
+        if goes_on and not is_dragged(policy, snapshot):
             return plain(refusal(policy, snapshot), 400)
         return "the card left the board: restore it there to go on"
     if snapshot.lost and not policy.archetype(snapshot.column).IS_FINAL:
@@ -90,7 +90,7 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str, quot
 def _astray(policy: Policy, snapshot: Snapshot, run: RunSeen) -> str:
     """Say of a card outside of its run's column that its mover may not decide about the run."""
     elsewhere = not same_column(snapshot.column, run.column)
-    return f"; {refusal(policy, snapshot)}" if elsewhere and not may_move(policy, snapshot.mover) else ""
+    return f"; {refusal(policy, snapshot)}" if elsewhere and not is_dragged(policy, snapshot) else ""
 
 
 def _by(run: RunSeen) -> str:

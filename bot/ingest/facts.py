@@ -104,7 +104,7 @@ class BoxTicked(IssueFact):
 
 @dataclass(frozen=True, slots=True)
 class IssueEdited(IssueFact):
-    """The issue's title, text, labels or place changed: sync it. `change`: a label was set."""
+    """The issue's title, text, labels, state or place changed: sync it. `change`: a label was set."""
 
     change: CardChange | None = None
 
@@ -117,22 +117,6 @@ class LinksChanged(IssueFact):
 @dataclass(frozen=True, slots=True)
 class BlockerChanged(IssueFact):
     """The issue's state or place changed: sync the cards that wait for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class IssueShut(IssueFact):
-    """The issue was closed. `reason`: completed, not_planned or duplicate."""
-
-    reason: str
-    by: str
-
-
-@dataclass(frozen=True, slots=True)
-class IssueOpenedAgain(IssueFact):
-    """The issue was opened again."""
-
-    by: str
-    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,6 @@ from ledger.events.access import RepositoryMoved
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.log.event_store import EventFactory, no_events
-from ledger.queue.change_reports import About
 from ledger.queue.refresh_requests import Move
 from ledger.states import RunState
 from ledger.views import cards, links, merges, placements, remotes, runs, verdicts
@@ -76,8 +75,6 @@ def resolve(services: Services, delivered: tuple[facts.Fact, ...]) -> Resolution
                     on = services.if_served(card.board_id)
                     if on is not None:
                         _about_card(on, fact, card, result)
-                if isinstance(fact, facts.IssueShut | facts.IssueOpenedAgain):
-                    _refresh_dependents(services, fact, result)
             case _:
                 _about_repository(services, fact, result)
     return result
@@ -199,12 +196,10 @@ def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, 
             result.makers.append(comments.comment_written(services, fact, card))
         case facts.BoxTicked():
             result.makers += comments.resolve_ticks(services, fact, card)
-        case facts.LinksChanged() | facts.IssueShut():  # in any order: the sync reads the current state
+        case facts.LinksChanged():  # in any order: the sync reads the current state
             result.request_refresh(card)
         case facts.IssueEdited():
             result.request_refresh(card, fact.change)
-        case facts.IssueOpenedAgain():
-            result.request_refresh(card, facts.CardChange(fact.by, About.REOPENED, "", fact.at))
         case facts.PullRequestRead():
             result.makers.append(_pull(services, fact, card))
         case facts.MergeLeft():

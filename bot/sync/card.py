@@ -9,19 +9,19 @@ from typing import Any
 from sqlalchemy import Connection
 
 from bot.bootstrap import Services
-from bot.github.api import issues as github_issues
 from bot.github.api import projects as github_board
-from bot.github.api import roles
 from bot.github.api.project_models import CardLook
 from bot.reactor import reactor
 from bot.state import policies, snapshots
 from bot.sync import board as boards
 from bot.sync import column_order, movers, target_repository
+from bot.sync.closing import Closing, find_closing
 from bot.sync.own_words import with_own_words
 from bot.sync.stale_look import without_stale
 from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import board as on_board
+from ledger.events.pull import PullChanged
 from ledger.events.related import Blocker, LinksSeen
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
@@ -30,7 +30,6 @@ from ledger.queue import change_reports, leases, outbox, refresh_requests
 from ledger.states import CardState
 from ledger.views import boards as known_boards
 from ledger.views import cards, links, runs
-from rules.card.move_rights import may_move
 from rules.snapshot import NOBODY, Mover
 
 LEASE_PREFIX = "look:"
@@ -165,9 +164,9 @@ def _keep_look(
     if seen is not None and not boards.agrees(services, seen):
         return False  # columns were renamed or deleted: read the card again with the current ones
     seen = without_stale(services, seen)
-    closing, placed = _closing(services, seen), target_repository.decide_target(services, seen)
+    closing, placed = find_closing(services, seen), target_repository.decide_target(services, seen)
     came_at = _came_at(services, card_id, seen)
-    moved = movers.find(services, card_id, seen, came=came_at is not None)
+    moved = movers.find(services, card_id, seen, came=came_at is not None, merged=closing.merged)
     labels = _labels(services, card_id, seen)
     with event_store.writing(services.engine) as db:
         leases.renew(db, lease, ttl_s=LEASE_TTL_S)
@@ -208,7 +207,7 @@ def _record(
     db: Connection,
     card_id: CardId,
     seen: CardLook | None,
-    closing: on_board.IssueClosed | None,
+    closing: Closing,
     moved: movers.Moved,
     came_at: datetime | None,
     *,
@@ -233,7 +232,7 @@ def _events(
     db: Connection,
     known: cards.CardRow | None,
     seen: CardLook,
-    closing: on_board.IssueClosed | None,
+    closing: Closing,
     moved: movers.Moved,
     came_at: datetime | None,
 ) -> tuple[tuple[Event, ...], datetime | None]:
@@ -243,9 +242,9 @@ def _events(
         if seen.archived:
             return (), None
         first = _first_sight(db, seen, by, dragged=came_at is not None)
-        seen_first = (first, *facts, *((closing,) if closing else ()))
+        seen_first = (first, *facts, *closing.events)
         return seen_first, seen.updated_at if first.arrived else None
-    news = card_changes(known, seen, closing, by=by)
+    news = card_changes(known, seen, closing.events, by=by)
     if moved.late and not known.mover and not news:
         news = (on_board.MoverFound(card_id, seen.column or "", by.login, by.role),)
     events = (*facts, *news)  # first: a card that enters a column shows what it waits for
@@ -329,28 +328,12 @@ def _first_sight(db: Connection, seen: CardLook, by: Mover, *, dragged: bool) ->
     )
 
 
-def _closing(services: Services, seen: CardLook | None) -> on_board.IssueClosed | None:
-    """Return the issue's closing, if it is news, and its author: only a trusted one gives work up."""
-    if seen is None or seen.state != "closed" or seen.archived or seen.kind != "Issue":
-        return None
-    with event_store.reading(services.engine) as db:
-        known, policy = cards.get(db, seen.card_id), policies.in_force(db, seen.board_id)
-    reason = seen.state_reason or "completed"
-    if known is None or seen.repository is None or seen.number is None:
-        return on_board.IssueClosed(seen.card_id, reason, "")
-    if known.closed == reason:
-        return None
-    by = github_issues.closed_by(services.hub, seen.repository, seen.number)
-    trusted = False
-    if by and reason in on_board.ABANDONED:  # nothing depends on it otherwise
-        trusted = may_move(policy, Mover(by, roles.role(services.hub, seen.repository, by)))
-    return on_board.IssueClosed(seen.card_id, reason, by, trusted)
-
-
 def card_changes(
-    known: cards.CardRow, seen: CardLook, closing: on_board.IssueClosed | None = None, *, by: Mover = NOBODY
+    known: cards.CardRow, seen: CardLook, closing: tuple[Event, ...] = (), *, by: Mover = NOBODY
 ) -> tuple[Event, ...]:
-    """Return the changes between the known and the seen card, in the order in which rules must see them."""
+    """Return the changes between the known and the seen card, in the order in which rules must see them:
+    a closing comes before the move by which GitHub followed it.
+    """
     card_id, events = known.card_id, list[Event]()
     if seen.archived:
         return () if known.archived else (on_board.CardArchived(card_id, "archived", by.login, by.role),)
@@ -368,10 +351,10 @@ def card_changes(
         events.append(
             on_board.CardConverted(card_id, seen.content_id, seen.repository, seen.number, before, was)
         )
+    # A pull request whose end is known meanwhile is not told again.
+    events.extend(it for it in closing if known.pull_state == "open" or not isinstance(it, PullChanged))
     if known.column != seen.column:
         events.append(on_board.CardMoved(card_id, known.column, seen.column, by.own, by.login, by.role))
-    if closing is not None:
-        events.append(closing)
     if known.closed and seen.state == "open":
         events.append(on_board.IssueReopened(card_id, ""))
     return tuple(events)

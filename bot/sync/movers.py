@@ -17,11 +17,10 @@ from ledger.queue.change_reports import About, Report
 from ledger.views import cards
 from ledger.views.cards import CardRow
 from rules.card.move_rights import may_move
+from rules.card.workflow_moves import PROJECT_BOT
 from rules.policy.model import Policy
 from rules.snapshot import NOBODY, UNTOLD, Mover
 
-# GitHub's own workflows move cards when an issue is closed or reopened: they act for that person.
-AUTOMATION = "github-project-automation[bot]"
 KEPT = timedelta(minutes=1)  # of reports without a seen change: GitHub's answers can be older
 LATE = timedelta(minutes=10)  # of a move's delivery
 CLOCKS_APART = timedelta(seconds=5)  # GitHub's and ours
@@ -36,10 +35,12 @@ class Moved:
     reports: tuple[Report, ...] = ()
 
 
-def find(services: Services, card_id: CardId, seen: CardLook | None, *, came: bool = False) -> Moved:
+def find(
+    services: Services, card_id: CardId, seen: CardLook | None, *, came: bool = False, merged: bool = False
+) -> Moved:
     """Return who moved, archived or restored the card; nobody without such news.
 
-    `came`: deliveries report that it entered its column again.
+    `came`: deliveries report that it entered its column again. `merged`: its pull request is known to be.
     """
     with event_store.reading(services.engine) as db:
         known, reports = cards.get(db, card_id), change_reports.of_card(db, card_id)
@@ -52,7 +53,7 @@ def find(services: Services, card_id: CardId, seen: CardLook | None, *, came: bo
         by = by or sender(mine, seen.column if seen is not None else None)
         if not by:
             return Moved(unknown_mover(services, seen), reports=mine)
-        return Moved(_with_role(services, known, seen, reports, by), reports=mine)
+        return Moved(_with_role(services, known, seen, by, merged=merged), reports=mine)
     if known is None or seen is None or known.archived:
         return Moved()
     if known.mover or known.own_move:  # late reports about a known move
@@ -60,7 +61,7 @@ def find(services: Services, card_id: CardId, seen: CardLook | None, *, came: bo
     first, last = known.moved_at - LATE, known.moved_at + CLOCKS_APART
     late = tuple(report for report in reports if report.about == About.COLUMN and first <= report.at <= last)
     by = on_timeline(seen.last_move, seen.column, first) or sender(late, seen.column)
-    mover = _with_role(services, known, seen, reports, by)
+    mover = _with_role(services, known, seen, by, merged=merged)
     return Moved(mover, late=bool(mover.login), reports=late)
 
 
@@ -132,13 +133,13 @@ def sender(reports: Sequence[Report], column: str | None) -> str:
 
 
 def _with_role(
-    services: Services, known: CardRow | None, seen: CardLook | None, reports: Sequence[Report], login: str
+    services: Services, known: CardRow | None, seen: CardLook | None, login: str, *, merged: bool
 ) -> Mover:
-    """Return the mover with their role; for GitHub's own workflows, the person who triggered them."""
+    """Return the mover with their role; for GitHub's own workflow behind a merge, whoever merged."""
     if not login or login == services.hub.bot_login:
         return Mover(own=bool(login))
-    if login == AUTOMATION:
-        login = _behind(services, seen, reports)
+    if login == PROJECT_BOT and merged:
+        login = _closer(services, seen) or login
     home = services.board.home_repository  # a draft has no repository of its own
     repository = (seen.repository if seen else None) or (known.repository if known else None) or home
     role = roles.role(services.hub, repository, login)
@@ -155,7 +156,7 @@ def _is_gone(services: Services, repository: str) -> bool:
     return False
 
 
-def _behind(services: Services, seen: CardLook | None, reports: Sequence[Report]) -> str:
-    if seen is not None and seen.state == "closed" and seen.repository and seen.number is not None:
-        return github_issues.closed_by(services.hub, seen.repository, seen.number) or AUTOMATION
-    return sender([report for report in reports if report.about == About.REOPENED], None) or AUTOMATION
+def _closer(services: Services, seen: CardLook | None) -> str:
+    if seen is None or seen.state != "closed" or seen.repository is None or seen.number is None:
+        return ""
+    return github_issues.closed_by(services.hub, seen.repository, seen.number)

@@ -17,6 +17,7 @@ from ledger.queue import inbox, lost_deliveries, refresh_requests
 
 SPARING = 2  # the priority of its further requests: faces and reports go first
 LOOK_AGAIN_S = 600  # between refreshes of a waiting card, in case a delivery was lost
+UNMERGED_S = 60  # the same of a card in a last column, which no sweep reads, while its pull request is open
 MAX_WAITING = 20  # cards of those in one sweep
 
 
@@ -89,6 +90,7 @@ def _request_refreshes(
         known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)
         issues = cards.issues_of(db, board_id)
         late = run_queue.unrefreshed_dependents(db, board_id, LOOK_AGAIN_S, MAX_WAITING)
+        late += cards.unmerged_in(db, board_id, quiet, UNMERGED_S, MAX_WAITING)
     stubs = [stub for page in sight.pages for stub in page.stubs]
     requested = [stub.card_id for stub in stubs if _differs(stub, known, closed, issues)]
     if all_seen is not None:

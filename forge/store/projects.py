@@ -253,11 +253,11 @@ class Projects(Part):
         ]
 
     def after_close(self, issue: Issue) -> None:
-        """Run the built-in automation "item closed", if it is switched on."""
+        """Run the built-in workflow "Item closed" on the boards that have its column."""
         column = self.store.settings.closed_moves_to
-        content = issue.pull or issue
-        for item in self.items_of(content) if column else []:
-            self.drag(item, column, actor=self.store.automation())
+        for item in self.items_of(issue.pull or issue) if column else []:
+            if item.project.status.option_named(column) is not None:
+                self.drag(item, column, actor=self.store.automation())
 
     def add_status_update(
         self,

@@ -19,7 +19,10 @@ class Settings:
     """The switches, each at its default."""
 
     drag_shape: DragShape = DragShape.EDITED
-    closed_moves_to: str = ""  # a column name: the built-in "item closed" automation; empty: off
+    # A column's name: the built-in workflow "Item closed", on in every new project; empty: off. Source:
+    # docs.github.com/issues/planning-and-tracking-with-projects/automating-your-project/
+    # using-the-built-in-automations.
+    closed_moves_to: str = "Done"
     timeline: bool = True  # issues tell who moved their cards; off: as GitHub does while it is late with that
     token_lifetime_s: int = 3600  # docs.github.com/rest/apps/apps: one hour
     server_version: str = ""  # of a GitHub Enterprise Server, like 3.20.1; empty: github.com

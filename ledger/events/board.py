@@ -199,7 +199,9 @@ class CardMoved(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class MoverFound(CardEvent):
-    """A delivery came late that says who put the card into the column where it was seen already."""
+    """It became known who put the card into the column where it was seen already: a delivery came late, or
+    somebody stood up for it by a command.
+    """
 
     column: str
     by: str

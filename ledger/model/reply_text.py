@@ -35,8 +35,8 @@ _POLITE = frozenset(
     re.findall(
         r"\S+",
         "please thanks thank you thx ty cheers many lot so much very regards best kind hi hello hey"
-        " cardinal bot team all then it is i i'd i'll would go with take choose pick prefer want my the for let's answer"
-        " option choice number",
+        " cardinal bot team all then it is i i'd i'll would go with take choose pick prefer want my the for"
+        " let's answer option choice number",
     )
 )
 _CLOSING = _POLITE & {"thanks", "thank", "thx", "ty", "cheers", "regards", "best"}

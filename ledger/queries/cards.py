@@ -1,12 +1,15 @@
 """Queries over all cards of a board: lists, columns, counts and repositories."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from sqlalchemy import Connection, Select, Text, and_, bindparam, false, func, or_, select, type_coerce
 
+from ledger.db.clock import database_now
 from ledger.db.statements import Statement, statement
+from ledger.db.tables import refresh_requests
 from ledger.ids import BoardId, CardId, RunId
 from ledger.queries.card_filter import ALL, FROM, NEED, CardFilter, asked_for
 from ledger.states import CardState
@@ -73,6 +76,24 @@ def closed_of(db: Connection, board_id: BoardId) -> frozenset[CardId]:
     """Return the cards of the board whose issue is closed, without the archived ones."""
     closed = (cards.c.board_id == board_id) & ~cards.c.archived & (cards.c.closed != "")
     return frozenset(CardId(card_id) for card_id in db.scalars(select(cards.c.card_id).where(closed)))
+
+
+def unmerged_in(
+    db: Connection, board_id: BoardId, columns: Collection[str], since_s: float, limit: int
+) -> tuple[CardId, ...]:
+    """Return the cards in these columns whose pull request is open and that nobody asked to refresh for
+    `since_s`; the longest unread first.
+    """
+    before, refreshed_at = database_now(db) - timedelta(seconds=since_s), refresh_requests.c.rung_at
+    mine = (cards.c.board_id == board_id) & cards.c.column.in_(columns) & ~cards.c.archived
+    query = select(cards.c.card_id).outerjoin(refresh_requests, refresh_requests.c.card_id == cards.c.card_id)
+    open_ones = query.where(
+        mine, cards.c.pull_state == "open", or_(refreshed_at.is_(None), refreshed_at < before)
+    )
+    return tuple(
+        CardId(card_id)
+        for card_id in db.scalars(open_ones.order_by(refreshed_at, cards.c.card_id).limit(limit))
+    )
 
 
 def order_of(db: Connection, board_id: BoardId, column: str) -> tuple[CardId, ...]:

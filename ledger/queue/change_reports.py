@@ -21,7 +21,6 @@ class About(StrEnum):
     COLUMN = "column"
     ARCHIVED = "archived"
     RESTORED = "restored"
-    REOPENED = "reopened"
     LABEL = "label"
     FIELD = "field"
 

@@ -6,7 +6,7 @@ from ledger.events.pull import MergeOutdated
 from ledger.states import CardState, Reason
 from rules.card import sibling_rebase
 from rules.card.column_actions import act
-from rules.card.move_rights import may_move
+from rules.card.move_rights import is_dragged
 from rules.card.state import change_state, explain
 from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
@@ -33,7 +33,7 @@ def advance_lane(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Give a waiting card its new place, or its turn once nobody is before it."""
     column = policy.column(snapshot.column)
     waits = snapshot.reason is Reason.MERGE_LANE and snapshot.open_pull is not None
-    if column is None or not waits or not may_move(policy, snapshot.mover):
+    if column is None or not waits or not is_dragged(policy, snapshot):
         return Decision()
     occasion = RuleTrigger(f"lane:{snapshot.open_pull.head if snapshot.open_pull else ''}", "lane", now)
     return act(policy, snapshot, column.entry_actions, occasion)

@@ -5,6 +5,7 @@ from datetime import datetime
 from ledger.event import Event
 from ledger.events.agent import CardToolAllowed
 from ledger.events.board import (
+    ABANDONED,
     BoardHalted,
     CardArchived,
     CardArrived,
@@ -38,6 +39,7 @@ from ledger.events.run import (
 from ledger.states import CardState, Reason
 from rules.card.agent_choice import chooses
 from rules.card.state import change_state, explain
+from rules.card.workflow_moves import is_by_workflow, merges
 from rules.intents import by_command, internal, outbound, rule_results
 from rules.intents.outbound import Decision, Intent, RuleEvent, Say
 from rules.policy.model import Policy
@@ -118,18 +120,40 @@ def may_move(policy: Policy, mover: Mover) -> bool:
     return covered(policy.board.move, role_of(mover.role), mover.login)
 
 
+def is_dragged(policy: Policy, snapshot: Snapshot) -> bool:
+    """Return whether somebody whose moves take effect put the card where it stands, or took it off."""
+    return may_move(policy, snapshot.mover) and not is_by_workflow(policy, snapshot)
+
+
+def is_abandoned(policy: Policy, snapshot: Snapshot) -> bool:
+    """Return whether somebody who may has given the card up."""
+    return snapshot.given_up or (snapshot.archived and is_dragged(policy, snapshot))
+
+
 def guard_move(
     policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, now: datetime
 ) -> Decision:
-    """Return the decision where it does nothing or the mover may; else only the sentence about that.
-
-    The card stays where it was put: people move cards. It goes on when somebody who may moves it, or says so.
-    """
-    if not isinstance(event, STEERED) or may_move(policy, snapshot.mover):
+    """Return the decision about a move as `guard_entry` does; any other as it is."""
+    if not isinstance(event, STEERED):
         return decided
     if isinstance(event, CardArchived) and event.reason not in TAKEN_OFF:
         return decided  # nobody took it off: it went out of sight
-    if not any(_acts(snapshot, intent) for intent in decided.intents):
+    return guard_entry(policy, snapshot, decided, now)
+
+
+def guard_entry(policy: Policy, snapshot: Snapshot, decided: Decision, now: datetime) -> Decision:
+    """Return the decision where it does nothing or the card was dragged by somebody who may; else only the
+    sentence about that.
+
+    The card stays where it was put: people move cards. It goes on when somebody who may moves it, or says so.
+    """
+    if is_dragged(policy, snapshot):
+        return decided
+    workflow = is_by_workflow(policy, snapshot)
+    if workflow and snapshot.given_up and not snapshot.archived:
+        return _rest_given_up(policy, snapshot)
+    unmerged = workflow and snapshot.open_pull is not None and merges(policy, snapshot)
+    if not (unmerged and decided.intents) and not any(_acts(snapshot, intent) for intent in decided.intents):
         return decided
     because = refusal(policy, snapshot)
     reason = Reason.OTHER if snapshot.mover.login else Reason.MOVER_UNKNOWN
@@ -143,8 +167,18 @@ def guard_move(
         return shown
     # Once an hour for each person and place: a card can be dragged without end, and each comment is a mail.
     place = "away" if snapshot.archived else snapshot.column or "none"
-    about = f"mover:{snapshot.mover.login}:{place}:{now:%Y%m%d%H}"
+    who = "workflow" if workflow else f"mover:{snapshot.mover.login}"
+    about = f"{who}:{place}:{now:%Y%m%d%H}"
     return shown + Decision((Say(snapshot.card_id, about, sentence(because)),))
+
+
+def _rest_given_up(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Let a card that was given up rest in its last column."""
+    because = f"the issue was closed as {snapshot.closed.replace('_', ' ')}"
+    rests = snapshot.live_run is None and policy.archetype(snapshot.column).IS_FINAL
+    if rests and snapshot.state is not CardState.DONE:  # else it says by whom
+        return change_state(policy, snapshot, CardState.DONE, because)
+    return Decision((), (because,))
 
 
 def _acts(snapshot: Snapshot, intent: Intent | RuleEvent) -> bool:
@@ -158,12 +192,17 @@ def refusal(policy: Policy, snapshot: Snapshot) -> str:
     mover, run = snapshot.mover, snapshot.live_run
     where = code(snapshot.column) if snapshot.column else "no column"
     did = "took the card off the board" if snapshot.archived else f"moved the card to {where}"
-    if mover.login:
+    by_workflow = is_by_workflow(policy, snapshot)
+    if by_workflow and mover.login:
+        who = f"GitHub's own workflow {did}"
+    elif mover.login:
         roles = (f"the role {code(word)}" if word in set(Role) else code(word) for word in policy.board.move)
         has = f"has the role {code(role_of(mover.role))} here, and that needs {alternatives(roles)}"
         who = f"{code(mover.login, 40)} {did}, {has}"
     else:
         who = f"it is not known who {did}, for GitHub told nobody's name"
+    if by_workflow and snapshot.closed:
+        who = f"the issue was closed as {snapshot.closed.replace('_', ' ')}, and {who}"
     pull = snapshot.open_pull
     spared = "nothing was started, merged or given up"
     if run:
@@ -181,7 +220,11 @@ def _next_step(policy: Policy, snapshot: Snapshot) -> str:
         return f"Somebody who may restores the card and archives it again to give it up, or {by_hand}"
     if snapshot.live_run:
         return "Somebody who may says /cardinal cancel, or drags it back and out again"
-    archetype, way = policy.archetype(snapshot.column), ""
+    pull, archetype, way = snapshot.open_pull, policy.archetype(snapshot.column), ""
+    if pull and archetype.IS_FINAL and merges(policy, snapshot):
+        merge = f"To merge pull request #{pull.number}"
+        way = f"{merge}, somebody who may drags it out and in again, or says /cardinal retry"
+        return f"{way}; to give it up, archives the card" if snapshot.closed in ABANDONED else way
     if archetype.STARTS_RUNS or archetype.IS_FINAL:
         way = ", or says /cardinal retry"
     elif archetype.HAS_ASSISTANT:

@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from ledger.events.board import MoverFound
 from ledger.events.conversation import CommandGiven
 from ledger.states import Ending
 from rules.card.column_actions import act
+from rules.card.move_rights import is_dragged
 from rules.card.trigger import RuleTrigger, was_before
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import door_of
@@ -38,7 +40,12 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     column = policy.column(snapshot.column)
     final = column and policy.archetype(snapshot.column).IS_FINAL
     if column and final and snapshot.open_pull and not snapshot.live_run:
-        return act(policy, snapshot, column.entry_actions, RuleTrigger("retry", given.by, now))
+        decided = act(policy, snapshot, column.entry_actions, RuleTrigger("retry", given.by, now))
+        if is_dragged(policy, snapshot):
+            return decided
+        # What is merged after a check or in its turn is merged for whoever put the card where it stands.
+        placed = MoverFound(snapshot.card_id, snapshot.column or "", given.by, given.role)
+        return Decision((placed,)) + decided
     run = snapshot.run
     if run and snapshot.unopened and run.has_finished_work and not snapshot.open_pull:
         said = f"Cardinal opens the pull request of {run.run_id} again. Its work is done: no run was started."

@@ -5,7 +5,7 @@ from typing import Any
 
 from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited
 from ledger.states import CardState, Gate, Reason
-from rules.card.move_rights import may_move
+from rules.card.move_rights import is_abandoned, is_dragged
 from rules.card.state import change_state, explain
 from rules.card.trigger import time_stamp
 from rules.intents.outbound import CancelMerge, CheckGroup, Decision, Say
@@ -32,7 +32,7 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
             because = f"pull request #{pull.number} waits for {awaits}, and GitHub merges it then"
         return explain(snapshot, because, Reason.MERGE_QUEUE) + astray(policy, snapshot)
     here = _merge_step(policy, snapshot) is not None
-    if not here and may_move(policy, snapshot.mover):
+    if not here and is_dragged(policy, snapshot):
         return Decision((), ("the card has left the column in which it is merged",))
     why = plain(event.because.replace("_", " "), 160) or "it was taken back"
     again = "drag the card here again, or /cardinal retry" if here else "drag the card back"
@@ -77,7 +77,9 @@ def astray(policy: Policy, snapshot: Snapshot, *, moved: bool = False) -> Decisi
         return Decision()
     step = _merge_step(policy, snapshot)
     requires = step.get("requires", "approved") if step is not None else merge_of(policy)
-    if step is None and (moved or may_move(policy, snapshot.mover)):
+    if is_abandoned(policy, snapshot):
+        because = "the card was given up"
+    elif step is None and (moved or is_dragged(policy, snapshot)):
         because = "the card was dragged away"
     elif pull.head != pull.awaited_head:
         because = "its branch has changed since it was approved"

@@ -6,7 +6,7 @@ from ledger.events.board import DecisionFailed
 from ledger.events.publication import EntryGivenUp, EntryHeld
 from ledger.ids import RunId
 from ledger.states import CardState
-from rules.card.state import change_state, derive_state, explain
+from rules.card.state import change_state, derive_state, explain, rest_of
 from rules.card.trigger import time_stamp
 from rules.intents.outbound import Decision, Say, WriteRunComment
 from rules.policy.model import Policy
@@ -75,6 +75,8 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
     if failed is None or snapshot.archived:
         return Decision((), (f"{plain(event.act, 40)} was given up: {plain(event.because, 160)}",))
     because = f"{failed}: {plain(event.because, 200)}"
+    if _is_overtaken(policy, snapshot, event.act):
+        return derive_state(policy, snapshot) + Decision((), (f"{because}; that is overtaken",))
     if snapshot.live_run:
         # The run's own state is the truer one; the sentence is shown beside it.
         return explain(snapshot, because)
@@ -98,6 +100,25 @@ def _tell(snapshot: Snapshot, event: EntryGivenUp | EntryHeld, kind: str, what: 
     text = sentence(f"{what}: {plain(event.because, 300)}")
     notice = Say(snapshot.card_id, f"{kind}:{event.key}", text)
     return explain(snapshot, plain(text, 300)) + Decision(() if event.act == "say" else (notice,))
+
+
+def _is_overtaken(policy: Policy, snapshot: Snapshot, act: str) -> bool:
+    """Return whether the card needs the act no more, for what people have done since it was decided."""
+    pull, checking = snapshot.open_pull, snapshot.checking
+    match act.replace("_", "").lower():
+        case "mergepull":
+            return pull is None or snapshot.given_up
+        case "openpull":
+            return pull is not None
+        case "convertdraft":
+            return not snapshot.is_draft
+        case "markready":
+            if pull is None or not pull.draft or (checking is not None and checking.alive):
+                return True  # the check takes it out of draft, or says why not
+            rest = rest_of(policy, snapshot)
+            return rest is not None and rest.state is CardState.CHANGES_REQUESTED
+        case _:
+            return False
 
 
 def _is_wanted(event: EntryGivenUp) -> bool:

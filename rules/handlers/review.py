@@ -8,9 +8,11 @@ from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewS
 from ledger.events.run import RunStopAsked
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, has_action
-from rules.card.move_rights import may_move
+from rules.card.left_column import end_waiting, only_waits
+from rules.card.move_rights import is_abandoned, is_dragged
 from rules.card.state import change_state, derive_state, explain
 from rules.card.trigger import RuleTrigger, was_before
+from rules.card.workflow_moves import merges
 from rules.columns.review import changes_asked
 from rules.handlers import comment
 from rules.intents.outbound import (
@@ -27,7 +29,7 @@ from rules.policy.model import Policy
 from rules.runs.check_only import unasked
 from rules.runs.gate import leaves_draft
 from rules.snapshot import Snapshot
-from rules.text import plain
+from rules.text import plain, sentence
 
 
 def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
@@ -57,7 +59,7 @@ def _approved(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
     if column is None or not policy.archetype(snapshot.column).IS_FINAL or not snapshot.open_pull:
         return derive_state(policy, snapshot)
     missed = event.submitted_at is not None and not was_before(snapshot.moved_at, event.submitted_at)
-    if missed and snapshot.state is CardState.BLOCKED and may_move(policy, snapshot.mover):
+    if missed and snapshot.state is CardState.BLOCKED and is_dragged(policy, snapshot):
         occasion = RuleTrigger(f"review:{event.review_id}", event.author, now)
         return act(policy, snapshot, column.entry_actions, occasion)
     return explain(snapshot, "it is approved: drag the card here again, or /cardinal retry, to merge it")
@@ -76,8 +78,7 @@ def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: d
 def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime) -> Decision:
     """Apply an earlier end of the run, or of the card, to the pull request."""
     card, run = snapshot.card_id, snapshot.run
-    taken_away = snapshot.archived and may_move(policy, snapshot.mover)
-    if taken_away or snapshot.given_up:
+    if is_abandoned(policy, snapshot):
         return abandon(snapshot, "the card was given up before its pull request was there")
     shown = Decision((UpdateFace(card),), (f"pull request #{event.number} is open",))
     if run:
@@ -87,6 +88,12 @@ def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime)
         shown += Decision((UpdatePull(card), *ready))
     elif snapshot.open_pull and snapshot.open_pull.unfinished:  # the run may have parked or ended meanwhile
         shown += Decision((UpdatePull(card),))
+    if snapshot.state is CardState.DONE and merges(policy, snapshot):  # it came before its pull request
+        because = (
+            f"to merge pull request #{event.number}, drag the card out and in again, or say /cardinal retry"
+        )
+        notice = Say(card, f"late-pull:{event.number}", sentence(because), "pull")
+        return shown + change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
     # It may have been held or given up, and the card says so.
     return shown if snapshot.live_run or not run else shown + derive_state(policy, snapshot)
 
@@ -135,8 +142,12 @@ def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime
         return given_up + change_state(
             policy, snapshot, CardState.DONE if done else CardState.BLOCKED, because
         )
-    if snapshot.live_run:
-        return Decision((), (f"{snapshot.live_run.run_id} goes on: the issue was closed as completed",))
+    run = snapshot.live_run
+    if run and event.trusted and only_waits(run):
+        because = f"{by} closed the issue as {how} before {run.run_id} began: reopen it, then /cardinal retry"
+        return Decision((end_waiting(run, "superseded", because),), (because,))
+    if run:
+        return Decision((), (f"{run.run_id} goes on: the issue was closed as {how}",))
     return derive_state(policy, snapshot)
 
 

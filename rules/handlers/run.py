@@ -12,6 +12,7 @@ from ledger.states import Ending, RunState
 from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
 from rules.card.left_column import end_waiting, release_card
+from rules.card.move_rights import guard_entry
 from rules.card.state import derive_state
 from rules.card.stops import stopped_by
 from rules.handlers import ci, failed_run, job
@@ -279,9 +280,8 @@ def _onward(
     if snapshot.held_back:
         return derive_state(policy, snapshot) + release_card(snapshot, now)
     if not same_column(snapshot.column, run.column):
-        return enter_column(
-            policy, snapshot, now
-        )  # it was let go at once; now that the run has ended, it is served
+        # It was let go at once; now that the run has ended, it is served.
+        return guard_entry(policy, snapshot, enter_column(policy, snapshot, now), now)
     column = policy.column(run.column)
     # What the column does next is about the work that it is for.
     done = column is not None and event.ending is Ending.SUCCEEDED and run.mode == column.mode

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ledger.events.conversation import TaskAnswered
 from rules.card.column_actions import last_brief
-from rules.card.move_rights import may_move
+from rules.card.move_rights import is_dragged
 from rules.card.trigger import time_stamp
 from rules.handlers.card_moved import dragger
 from rules.intents.outbound import Decision, Say
@@ -32,6 +32,6 @@ def begin_run(policy: Policy, snapshot: Snapshot, rule: str, now: datetime) -> D
     if last is None or rule != f"{snapshot.column}/on_entry/{last}" or snapshot.archived:
         return Decision()
     begun = snapshot.begun and snapshot.moved_at is not None and snapshot.begun[0] >= snapshot.moved_at
-    if begun or snapshot.live_run or not may_move(policy, snapshot.mover):
+    if begun or snapshot.live_run or not is_dragged(policy, snapshot):
         return Decision()
     return start(policy, snapshot, by=dragger(snapshot), now=now)

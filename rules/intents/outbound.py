@@ -16,6 +16,7 @@ RuleEvent = (
     | board.CardExplained
     | board.CardHeldBack
     | board.HaltLifted
+    | board.MoverFound
     | board.StopLifted
     | board.StopOrdered
     | subscription.CardSubscribed

@@ -108,8 +108,8 @@ class BoardRules(PolicyModel):
         ("write",),
         "The lowest role for moving cards, or a list of roles and people. What anybody else"
         " drags, archives or closes starts nothing, merges nothing and gives nothing up, and the card says"
-        " so. GitHub's own workflows count as whoever closed or reopened the issue; else they have to be"
-        " named, as `github-project-automation[bot]`.",
+        " so. GitHub's own workflows are nobody's drag: named here, as `github-project-automation[bot]`,"
+        " they can start work, but behind a close they start nothing, and they never merge or give up.",
     )
     unknown_mover: Literal["wait", "allow"] | None = setting(
         None,

@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events.run import BY_PUSH, CHECK, RunEnded, RunEvent
 from ledger.states import Ending, Gate
 from rules.card.column_actions import act, has_action
-from rules.card.move_rights import may_move
+from rules.card.move_rights import is_dragged
 from rules.card.state import derive_state, explain
 from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
@@ -77,7 +77,7 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
         # Nobody looks at a card in its last column again: the comment calls for somebody.
         return seen + Decision((Say(snapshot.card_id, f"checked:{event.run_id}", sentence(line), "pull"),))
     # A card that only somebody without the right put there is not merged by what happens later.
-    if column and has_action(column.entry_actions, "merge") and may_move(policy, snapshot.mover):
+    if column and has_action(column.entry_actions, "merge") and is_dragged(policy, snapshot):
         return act(
             policy, snapshot, column.entry_actions, RuleTrigger(f"check:{event.run_id}", event.run_id, now)
         )

@@ -49,6 +49,8 @@ def unreviewed(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
 
 def unmergeable(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
     """Return why the pull request may not be merged as it is, with the way out; empty when it may."""
+    if snapshot.given_up:
+        return f"its issue was closed as {snapshot.closed.replace('_', ' ')}. Reopen it"
     if _is_unfinished(snapshot, pull):
         return f"it is a draft and {_UNFINISHED}"
     return unreviewed(snapshot, pull, requires) or why_not(pull)
@@ -71,7 +73,8 @@ def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: C
     if stale:
         return Rest(otherwise, f"{number} is not ready to be merged: {stale}")
     because = unmergeable(snapshot, pull, merge_of(policy))
-    if because and (_is_unfinished(snapshot, pull) or not _is_checked_first(policy, snapshot, pull)):
+    hopeless = snapshot.given_up or _is_unfinished(snapshot, pull)
+    if because and (hopeless or not _is_checked_first(policy, snapshot, pull)):
         return Rest(CardState.BLOCKED, f"{number} is approved and cannot be merged: {because}")
     first = " (its commit is checked first)" if because else ""
     return Rest(CardState.APPROVED, f"{number} is approved: drag the card on{first}")

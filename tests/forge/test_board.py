@@ -233,10 +233,15 @@ def test_a_status_update_is_posted_and_changed(hooked: Town, receiver: Receiver)
     assert receiver.wait("projects_v2_status_update", "edited")
 
 
-def test_a_closed_issue_moves_only_when_the_automation_is_on(hooked: Town, receiver: Receiver) -> None:
+def test_a_closed_issue_moves_unless_the_workflow_is_off_or_its_column_is_gone(
+    hooked: Town, receiver: Receiver
+) -> None:
     shop = hooked.person("alice").get_repo("acme/shop")
-    shop.get_issue(1).edit(state="closed")
-    assert hooked.world.project.items[1].column().name == "Tasks"  # type: ignore[union-attr]
+    for column in ("", "Finished"):
+        hooked.store.settings.closed_moves_to = column
+        shop.get_issue(1).edit(state="closed")
+        assert hooked.world.project.items[1].column().name == "Tasks"  # type: ignore[union-attr]
+        shop.get_issue(1).edit(state="open")
     hooked.store.settings.closed_moves_to = "Done"
     shop.get_issue(2).edit(state="closed")
     assert hooked.world.project.items[2].column().name == "Done"  # type: ignore[union-attr]

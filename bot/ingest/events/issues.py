@@ -12,13 +12,12 @@ from bot.ingest.events._payload import (
     Payload,
     login,
     moment,
-    moment_or_none,
     number,
     own,
     text,
     text_or_empty,
 )
-from bot.ingest.facts import BlockerChanged, CardChange, Fact, IssueEdited, IssueOpenedAgain, IssueShut
+from bot.ingest.facts import BlockerChanged, CardChange, Fact, IssueEdited
 from ledger.ids import BoardId
 from ledger.queue.change_reports import About
 from ledger.views import schedules
@@ -55,14 +54,8 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     if own(payload, bot_id):  # its merge closes issues
         return (BlockerChanged(repository, issue),)
     match action:
-        case "transferred" | "deleted":
+        case action if action in FREEING:
             return (IssueEdited(repository, issue), BlockerChanged(repository, issue))
-        case "closed":
-            reason = text_or_empty(payload, "issue.state_reason") or "completed"
-            return (IssueShut(repository, issue, reason=reason, by=login(payload, "sender")),)
-        case "reopened":
-            at = moment_or_none(payload, "issue.updated_at")
-            return (IssueOpenedAgain(repository, issue, by=login(payload, "sender"), at=at),)
         case "labeled":
             at = moment(payload, "issue.updated_at")
             label = text_or_empty(payload, "label.name")

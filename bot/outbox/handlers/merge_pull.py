@@ -27,11 +27,10 @@ from ledger.queue import outbox
 from ledger.queue.outbox import Entry
 from ledger.views import cards, checks
 from rules.card.column_actions import has_action
-from rules.card.move_rights import may_move
+from rules.card.move_rights import is_dragged
 from rules.intents.outbound import MergePull, WriteCheck
 from rules.runs.branch_rules import SIGN, BranchRule, environments, of_merge
 from rules.runs.gate import unmergeable
-from rules.snapshot import NOBODY
 
 # One attempt to merge one head; coalesced, because a refused merge is requested again when the card
 # comes back.
@@ -45,9 +44,10 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
         card = read_row(db, intent.card_id)
         seen, gate = snapshots.of_card(db, intent.card_id), checks.standing(db, intent.card_id, intent.head)
     policy = context.policy(card.board_id)
-    column, mover = policy.column(card.column), seen.mover if seen is not None else NOBODY
+    column = policy.column(card.column)
     away = card.archived or column is None or not has_action(column.entry_actions, "merge")
-    if card.pull_state == "merged" or (away and (may_move(policy, mover) or not mover.login)):
+    taken = away and (not card.mover or (seen is not None and is_dragged(policy, seen)))
+    if card.pull_state == "merged" or card.given_up or taken:
         return ActResult()  # done, if an answer was lost or a person was quicker; or the card was taken back
     pull = pull_of(card)
     if pull is None:

@@ -125,19 +125,15 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
         (facts.IssueEdited("acme/shop", 7, LABELED), LABELED_ISSUE),
     ),
     ("issues", {"action": "pinned"}, ()),
-    (
-        "issues",
-        {"action": "closed", "issue__state_reason": "not_planned"},
-        (facts.IssueShut("acme/shop", 7, "not_planned", "alice"),),
-    ),
-    ("issues", {"action": "closed"}, (facts.IssueShut("acme/shop", 7, "completed", "alice"),)),
-    ("issues", {"action": "reopened"}, (facts.IssueOpenedAgain("acme/shop", 7, "alice"),)),
     ("issues", {"action": "closed", "sender": BOT}, (facts.BlockerChanged("acme/shop", 7),)),
     ("issues", {"action": "edited", "sender": BOT}, ()),
-    (
-        "issues",
-        {"action": "deleted"},
-        (facts.IssueEdited("acme/shop", 7), facts.BlockerChanged("acme/shop", 7)),
+    *(
+        (
+            "issues",
+            {"action": action},
+            (facts.IssueEdited("acme/shop", 7), facts.BlockerChanged("acme/shop", 7)),
+        )
+        for action in ("closed", "reopened", "deleted")
     ),
     ("issue_dependencies", {}, (facts.LinksChanged("acme/shop", 7),)),
     ("issue_dependencies", {"sender": BOT}, (facts.LinksChanged("acme/shop", 7),)),

@@ -8,7 +8,7 @@ CHOICES = ("Publish these files too", "Stop here")
 MAIL = (
     "\n\nOn Mon, Nov 29, 2026 at 10:00 AM cardinal[bot] ***@***.***> wrote:\n\n> 1. Publish these files too\n"
 )
-FOOTER = "\n\n—\nReply to this email directly, view it on GitHub, or unsubscribe.\nYou are receiving this because …"
+FOOTER = "\n\n—\nReply to this email directly, view it on GitHub.\nYou are receiving this because …"
 AGREES = [
     "1", "yes", "Y", "Yes please", "publish", "publish it", "👍🏽", "sure",
     "yes, publish these files too", "+1", "LGTM!", "go ahead", "sounds good", "1 thanks",

@@ -26,7 +26,7 @@ from rules.intents import by_command, internal, outbound, rule_results
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import CancelMerge, Intent, MergePull, RuleEvent, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
-from tests.rules.scene import CARD, POLICY, asks, card, ended, kinds, only, pull, run
+from tests.rules.scene import CARD, POLICY, R1, asks, card, ended, kinds, only, policy, pull, run
 
 EVE, BOB, AUTOMATION = Mover("eve", "triage"), Mover("bob", "write"), "github-project-automation[bot]"
 
@@ -122,6 +122,15 @@ def test_a_check_that_ends_merges_nothing_that_was_put_there_without_the_right()
     assert "MergePull" not in kinds(asks(replace(seen, mover=EVE), passed))
 
 
+def test_a_run_that_ends_merges_nothing_that_was_put_there_without_the_right() -> None:
+    by = policy("Done: {archetype: terminal, on_entry: [{action: merge, requires: none}]}")
+    over, ending = card("Done", CardState.WORKING, **REVIEWED), RunEnded(R1, Ending.SUCCEEDED, "", "", "")
+    assert "MergePull" in kinds(asks(over, ending, by=by))
+    told = asks(replace(over, mover=EVE), ending, by=by)
+    assert "MergePull" not in kinds(told)
+    assert "`eve` moved the card to `Done`" in only(told, Say).text
+
+
 # What only shows what is, so that nobody's right is needed for it.
 SHOWS: dict[type[Intent | RuleEvent], str] = {
     CardSubscribed: "somebody's own notices: it costs nothing and changes no card",
@@ -153,6 +162,7 @@ SHOWS: dict[type[Intent | RuleEvent], str] = {
     outbound.UpdatePull: "the description of a pull request, from the log",
     internal.ChangeCardState: "the state follows the column where the card was put",
     CardExplained: "why the card waits",
+    MoverFound: "who stood up for the card, by a command that has its own role",
 }
 
 

@@ -231,13 +231,54 @@ def test_a_card_that_is_back_shows_itself_and_starts_nothing() -> None:
     assert "QueueRun" not in kinds(intents)
 
 
-@pytest.mark.parametrize("act", ["MergePull", "merge_pull", "OpenPull", "ConvertDraft", "MarkReady"])
-def test_an_act_that_the_card_needs_and_that_failed_blocks_it_with_the_reason(act: str) -> None:
+WANTED = card("Done", S.APPROVED, run=ended(), pull=pull())
+CHECKED = CheckingSeen(R1, True, (NOW,))
+
+
+@pytest.mark.parametrize(
+    ("act", "snapshot"),
+    [
+        ("MergePull", WANTED),
+        ("merge_pull", WANTED),
+        ("OpenPull", replace(WANTED, pull=None)),
+        ("ConvertDraft", replace(WANTED, pull=None, repository=None, number=None)),
+        ("MarkReady", replace(WANTED, pull=pull(draft=True))),
+        ("mark_ready", card("Review", S.IN_REVIEW, run=ended(), pull=pull(draft=True))),
+        ("move_card", WANTED),
+    ],
+)
+def test_an_act_that_the_card_needs_and_that_failed_blocks_it_with_the_reason(
+    act: str, snapshot: Snapshot
+) -> None:
     event = EntryGivenUp(CARD, EntryKey("k"), act, "merge conflict in app.py")
-    intents = asks(card("Done", S.APPROVED, run=ended(), pull=pull()), event)
+    intents = asks(snapshot, event)
     assert states(intents) == [S.BLOCKED]
     assert "merge conflict in app.py" in only(intents, ChangeCardState).because
     assert only(intents, Say).text.endswith("merge conflict in app.py.")
+
+
+ASKED = {"run": ended(), "pull": pull(draft=True), "verdict": "changes_requested"}
+
+
+@pytest.mark.parametrize(
+    ("act", "snapshot"),
+    [
+        ("merge_pull", card("Done", S.DONE, run=ended(), pull=pull("merged"))),
+        ("merge_pull", card("Done", S.DONE, run=ended(), pull=pull("closed"))),
+        ("merge_pull", card("Done", S.DONE, run=ended(), pull=pull(), given_up=True, closed="duplicate")),
+        ("open_pull", card(state=S.WORK_COMPLETE, run=ended(), pull=pull())),
+        ("convert_draft", card(state=S.WORK_COMPLETE, run=ended())),
+        ("mark_ready", card("Review", S.IN_REVIEW, run=ended(), pull=pull())),
+        ("mark_ready", card("Review", S.BLOCKED, run=ended(), pull=pull("closed"))),
+        ("mark_ready", card("Review", S.IN_REVIEW, run=ended(), pull=pull(draft=True), checking=CHECKED)),
+        ("mark_ready", card("Review", S.CHANGES_REQUESTED, **ASKED)),
+        ("mark_ready", card("In Progress", S.CHANGES_REQUESTED, **ASKED)),
+    ],
+)
+def test_an_act_that_people_have_overtaken_leaves_the_card_as_it_is(act: str, snapshot: Snapshot) -> None:
+    intents = asks(snapshot, EntryGivenUp(CARD, EntryKey("k"), act, "say /cardinal check"))
+    assert states(intents) == []
+    assert "Say" not in kinds(intents)
 
 
 def test_an_act_that_failed_beside_a_live_run_is_told_and_a_small_one_is_not() -> None:

@@ -176,18 +176,6 @@ def test_a_drag_to_done_merges_only_for_somebody_with_the_right(cardinal: Cardin
     assert cardinal.pull_of(item).merged_at is not None
 
 
-def test_an_issue_that_mallory_closes_moves_its_card_for_mallory(cardinal: Cardinal) -> None:
-    """GitHub's own workflow moves the card, which is seen before its delivery came; it acts for mallory."""
-    cardinal.set_policy(POLICY.replace("unknown_mover: allow", "unknown_mover: wait"))
-    cardinal.catch_up()
-    item, store = reviewed(cardinal), cardinal.forge.store
-    store.issues.set_state(issue_of(item), "closed", actor=cardinal.person("mallory"))
-    store.projects.drag(item, "Done", actor=store.automation())
-    cardinal.catch_up()
-    assert cardinal.pull_of(item).issue.state == "open"
-    refused(cardinal, item, "`Done`")
-
-
 def test_a_workflow_of_githubs_starts_runs_only_where_the_policy_names_it(cardinal: Cardinal) -> None:
     cardinal.set_policy("\n".join(line for line in POLICY.splitlines() if "  move:" not in line))
     cardinal.catch_up()

@@ -300,3 +300,27 @@ def test_what_only_checks_gets_a_token_that_only_reads(cardinal: Cardinal) -> No
     assert cardinal.claim(run_id)
     order, remote = builder.build_spec(cardinal.services, run_id, cardinal.leases[run_id])
     assert (order.kind, remote.writes, remote.workflows) == ("check", False, False)
+
+
+@pytest.mark.parametrize("work", [True, False])
+def test_who_pushes_and_requests_changes_while_cardinal_publishes_finds_the_card_say_so(
+    cardinal: Cardinal, work: bool
+) -> None:
+    item = cardinal.new(column="In Progress")
+    cardinal.catch_up()
+    run_id = cardinal.run_of(item).run_id
+    cardinal.begin(run_id)
+    cardinal.finish(run_id, files={"new.txt": b"1\n"})
+    while cardinal.card(item).pull_number is None:
+        cardinal.publish()
+    pull = cardinal.pull_of(item)
+    assert pull.draft
+    push(cardinal, pull, SOUND)
+    review(cardinal, pull, "REQUEST_CHANGES", "Not so.")
+    cardinal.catch_up(publish=False)  # GitHub takes its time for a check run
+    cardinal.catch_up(work=work)
+    assert cardinal.card(item).state == "changes_requested"
+    assert (
+        "an agent works on the 1 thread" in cardinal.card(item).because
+        or "review thread waits" in cardinal.card(item).because
+    )

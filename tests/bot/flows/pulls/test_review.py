@@ -274,7 +274,7 @@ def test_a_person_who_merges_or_closes_is_followed(cardinal: Cardinal, merged: b
         cardinal.forge.store.issues.set_state(pull.issue, "closed", actor=alice)
     cardinal.catch_up()
     assert cardinal.events(PullChanged)[-1].state == ("merged" if merged else "closed")
-    assert cardinal.card(item).state == ("approved" if merged else "blocked")
+    assert cardinal.card(item).state == ("done" if merged else "blocked")  # its issue closes, its card moves
     assert cardinal.card(item).because
 
 

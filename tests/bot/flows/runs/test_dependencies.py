@@ -139,6 +139,7 @@ def test_a_reopened_blocker_holds_the_card_again(cardinal: Cardinal) -> None:
     close(cardinal, first)
     cardinal.catch_up()
     cardinal.forge.store.issues.set_state(issue_of(first), "open", actor=cardinal.person("alice"))
+    cardinal.drag(first, "Tasks")  # from Done, where GitHub's workflow put it
     cardinal.catch_up()
     assert cardinal.ready() == ()
     assert name(first) in cardinal.card(item).because
@@ -316,6 +317,7 @@ def test_a_sub_issue_that_comes_back_asks_again_and_one_that_another_parent_take
     cardinal.catch_up()
     assert cardinal.card(whole).state == "queued"
     cardinal.forge.store.issues.set_state(issue_of(part), "open", actor=cardinal.person("alice"))
+    cardinal.drag(part, "Tasks")  # from Done, where GitHub's workflow put it
     cardinal.catch_up()
     assert cardinal.card(whole).state == "needs_input"
     cardinal.forge.store.links.add_sub_issue(
