@@ -13,7 +13,7 @@ from bot.github.errors import RateLimitedError
 from bot.reactor import reactor
 from bot.scheduler import choice_inputs
 from bot.state import budgets as shared_budgets
-from bot.state import loads, policies, shared_files, snapshots
+from bot.state import loads, policies, same_issue, shared_files, snapshots
 from bot.system import liveness
 from ledger.errors import CardinalError
 from ledger.events.board import CardExplained
@@ -158,6 +158,7 @@ def _question(
     """Return the rules' choice among the board's runs; it takes the free workers."""
     policy = policies.in_force(db, board_id)
     queue = shared_files.hold_back(db, policy, _waiting(db, _queued(db, board_id, policy)))
+    queue = same_issue.hold_same_issue(db, queue)
     if host_count > 1:
         queue = _with_hosts(db, queue)
     load = loads.board_load(db, board_id, now.date(), {run.card_id for run in queue})

@@ -14,7 +14,7 @@ from bot.github.api import projects as github_board
 from bot.github.api import roles
 from bot.github.api.project_models import CardLook
 from bot.reactor import reactor
-from bot.state import policies, snapshots
+from bot.state import policies, same_issue, snapshots
 from bot.sync import board as boards
 from bot.sync import column_order, movers, target_repository
 from bot.sync.own_words import with_own_words
@@ -223,6 +223,8 @@ def _record(
     events, upto = _events(db, known, seen, closing, replace(moved, by=by), came_at)
     if events:
         event_store.append(db, *events, at=now)
+    if known is None and events and (shared := same_issue.pull_of_others(db, card_id)):
+        event_store.append(db, *shared, at=now)
     if upto is not None:
         refresh_requests.mark_recorded(db, card_id, seen.board_id, upto)
 

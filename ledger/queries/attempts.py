@@ -10,6 +10,7 @@ from ledger.db.statements import statement
 from ledger.events.run import CHECK
 from ledger.ids import CardId, RunId
 from ledger.states import Ending
+from ledger.views.cards import of_same_issue
 from ledger.views.runs import RunRow, runs
 
 
@@ -36,12 +37,12 @@ def checking(db: Connection, card_id: CardId, limit: int) -> tuple[RunRow, ...]:
 
 
 def served_since(db: Connection, card_id: CardId, asked_at: datetime) -> bool:
-    """Tell whether a run of the card that changes code was queued then or later, and succeeded."""
+    """Tell whether a run of the card's issue that changes code was queued then or later, and succeeded."""
     return _served.scalar(db, {"card_id": card_id, "asked_at": asked_at}) is not None
 
 
 @statement
 def _served(card_id: Any, asked_at: Any) -> Select[Any]:
-    mine = (runs.c.card_id == card_id) & (runs.c.mode == "fix") & (runs.c.kind != CHECK)
+    mine = runs.c.card_id.in_(of_same_issue(card_id)) & (runs.c.mode == "fix") & (runs.c.kind != CHECK)
     ended = mine & (runs.c.ending == Ending.SUCCEEDED) & (runs.c.queued_at >= asked_at)
     return select(runs.c.run_id).where(ended).limit(1)
