@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
-from ledger.events.run import QuestionAnswered
+from ledger.events.run import RESTORED, QuestionAnswered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.limit_answers import Code, question_answered
 from ledger.states import CardState, Ending, Gate, Reason, RunState
@@ -117,6 +117,7 @@ class RunSeen:
     waits_for_parts: bool = False  # as in RunQueued, like the next
     other_agent: str = ""
     request: str = ""  # what somebody asked for, as `asked` in RunQueued
+    ended_at: datetime | None = None
     questions: int = 0  # asked so far
     place: int = 0  # in its column's queue, where somebody asks for it; 0 elsewhere, and for none
 
@@ -128,6 +129,11 @@ class RunSeen:
     def has_finished_work(self) -> bool:
         """It ended well, and was there to change something."""
         return self.ending is Ending.SUCCEEDED and self.mode == "fix"
+
+    @property
+    def is_adopted(self) -> bool:
+        """It ended in a time that a restored ledger had lost: GitHub shows what it left."""
+        return self.reason == RESTORED
 
     @property
     def leaving(self) -> OpenQuestion | None:

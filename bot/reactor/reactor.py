@@ -38,6 +38,7 @@ from ledger.log import cursors, event_store
 from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queries import cards as card_queries
+from ledger.queue import restored
 from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
 from rules.card import merge_lane, sibling_rebase
@@ -89,9 +90,12 @@ def append_and_react(db: Connection, *events: Event, now: datetime) -> None:
 def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
     """Decide the waiting events and those that decisions append; return their count.
 
-    A long backlog takes several calls: `behind` returns the rest. An event that the rules fail on is skipped
-    and recorded as DecisionFailed, so that one card's trouble stops no other. Raises UnsettledRulesError.
+    Nothing is decided while a restored ledger adopts what GitHub shows. A long backlog takes several calls:
+    `behind` returns the rest. An event that the rules fail on is skipped and recorded as DecisionFailed, so
+    that one card's trouble stops no other. Raises UnsettledRulesError.
     """
+    if restored.is_restored(db):
+        return 0  # what is decided now would not know what was done since the back-up
     decided, head, before = 0, event_store.last_seq(db), cursors.position(db, READER)
     while True:
         waiting = event_store.read(db, after=before, limit=BATCH)

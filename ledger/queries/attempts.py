@@ -3,14 +3,14 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, func, select
 
 from ledger.db.rows import listed, value
 from ledger.db.statements import statement
 from ledger.events.run import CHECK
-from ledger.ids import CardId, RunId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.states import Ending
-from ledger.views.cards import of_same_issue
+from ledger.views.cards import cards, of_same_issue
 from ledger.views.runs import RunRow, runs
 
 
@@ -18,6 +18,27 @@ def card_of_run(db: Connection, run_id: RunId) -> CardId | None:
     """Return the card of the run; None when it was never queued."""
     card_id: CardId | None = value(db, runs.c.card_id, run_id=run_id)
     return card_id
+
+
+def card_of_branch(db: Connection, repository: str, branch: str) -> CardId | None:
+    """Return the card whose runs worked last on the branch of the repository; None for none."""
+    card_id: CardId | None = db.scalar(
+        select(runs.c.card_id)
+        .where(func.lower(runs.c.repository) == repository.lower(), runs.c.branch == branch)
+        .order_by(runs.c.serial.desc())
+        .limit(1)
+    )
+    return card_id
+
+
+def repositories(db: Connection, board_id: BoardId) -> frozenset[str]:
+    """Return where the issues of the board's cards are, and where their runs worked."""
+    known = (
+        select(cards.c.repository).where(cards.c.board_id == board_id),
+        select(cards.c.pull_repository).where(cards.c.board_id == board_id),
+        select(runs.c.repository).where(runs.c.board_id == board_id),
+    )
+    return frozenset(name for query in known for name in db.scalars(query.distinct()) if name)
 
 
 def begun_runs(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:

@@ -54,6 +54,8 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
     if snapshot.is_draft:
         return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))
     run, mode = snapshot.run, choose_mode(policy, snapshot).mode
+    if run and run.is_adopted and run.ended_at and snapshot.moved_at and snapshot.moved_at <= run.ended_at:
+        return derive_state(policy, snapshot)  # that drag was served before the ledger was restored
     done = bool(run and run.ending is Ending.SUCCEEDED and run.mode == mode)
     done = done or bool(snapshot.done_elsewhere and mode == FIX)
     if done and not feedback_waits(snapshot):
