@@ -16,7 +16,7 @@ from bot.bootstrap import Services
 from bot.github.api.project_pages import survey
 from bot.github.api.pulls import BranchPull, changed_since, commit_messages
 from bot.github.client import Hub, repository_path
-from bot.github.errors import NotFoundError
+from bot.github.errors import NotFoundError, StatusMissingError
 from bot.outbox import gate_check, handlers
 from bot.outbox.posting import own_marker
 from bot.reactor import reactor
@@ -107,7 +107,7 @@ def _adopt_all(services: Services) -> None:
     issues: dict[str, list[CardId]] = {}
     hubs: dict[str, Hub] = {}
     for each in services.on_every_board():
-        if access.check_access(each, thoroughly=False) and board.is_ready(each):
+        if access.check_access(each, thoroughly=False):
             for card_id, issue in _cards_on_board(each):
                 issues.setdefault(issue.casefold(), []).append(card_id)
                 hubs.setdefault(issue.rpartition("#")[0], each.hub)
@@ -135,10 +135,17 @@ def _newest_event(db: Connection) -> datetime:
 
 
 def _cards_on_board(services: Services) -> Iterator[tuple[CardId, str]]:
-    """Yield the cards that stand on the board, each with its issue as owner/repository#number."""
+    """Yield the cards that stand on the board, each with its issue as owner/repository#number.
+
+    None of a board whose field Status is gone: its cards cannot be read until it is back.
+    """
     start: str | None = None
     for _ in range(MAX_SURVEYS):
-        sight = survey(services.hub, services.board.address, services.board.home_repository, (), (start,))
+        try:
+            sight = survey(services.hub, services.board.address, services.board.home_repository, (), (start,))
+        except StatusMissingError as error:
+            log.warning("not read board=%s reason=%s", services.board, error)
+            return
         page = sight.pages[0]
         yield from ((stub.card_id, stub.issue) for stub in page.stubs if stub.issue)
         if not page.more:

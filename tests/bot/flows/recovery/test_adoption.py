@@ -9,7 +9,8 @@ import pytest
 from bot.sync import adoption
 from forge.store.board import Item
 from ledger.events.conversation import CommandGiven
-from ledger.events.run import RunClaimed, RunEnded, RunQueued
+from ledger.events.related import CardProposed
+from ledger.events.run import RunClaimed, RunEnded, RunQueued, UsageMetered
 from ledger.ids import RunId
 from ledger.lifecycle import backup
 from ledger.log import event_store
@@ -241,3 +242,36 @@ def test_a_strangers_marker_is_not_adopted(cardinal: Cardinal, copy: Path) -> No
     assert cardinal.run_of(item).run_id == "r1"
     with event_store.reading(cardinal.services.engine) as db:
         assert not restored.is_restored(db)
+
+
+def test_a_card_that_was_made_after_the_back_up_is_not_made_again(cardinal: Cardinal, copy: Path) -> None:
+    item = cardinal.at_work()
+    run_id = cardinal.run_of(item).run_id
+    before = len(cardinal.repo.issues)
+    cardinal.write(run_id, CardProposed(run_id, 1, "One more", "The rest.", "It is much."))
+    backup.backup(cardinal.services.engine, copy)
+    lose(cardinal, copy)
+    made = len(cardinal.repo.issues)
+    assert made == before + 1
+    restart(cardinal)
+    cardinal.catch_up()
+    assert len(cardinal.repo.issues) == made
+
+
+def test_what_github_says_of_a_runs_cost_and_answers_stays(cardinal: Cardinal, copy: Path) -> None:
+    item = cardinal.at_work()
+    run_id = cardinal.run_of(item).run_id
+    cardinal.ask(run_id, "Which colour?")
+    back_up(cardinal, copy)
+    cardinal.say(item, "Red")
+    cardinal.catch_up()
+    cardinal.begin(run_id)
+    cardinal.write(run_id, UsageMetered(run_id, 1.25, 10, 10, 1, 90.0))
+    cardinal.finish(run_id, files=FILES)
+    cardinal.catch_up()
+    shown = [it.body for it in issue_of(item).comments], cardinal.face(item)["Cost $"]
+    assert shown[1] == "1.25"
+    lose(cardinal, copy)
+    restart(cardinal)
+    cardinal.catch_up(work=True)
+    assert ([it.body for it in issue_of(item).comments], cardinal.face(item)["Cost $"]) == shown
