@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
-from ledger.events.run import QuestionAnswered
+from ledger.events.run import RESTORED, QuestionAnswered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.limit_answers import Code, question_answered
 from ledger.states import CardState, Ending, Gate, Reason, RunState
@@ -116,6 +116,8 @@ class RunSeen:
     finish_by: str = ""  # who chose that it may finish though its card was dragged away
     waits_for_parts: bool = False  # as in RunQueued, like the next
     other_agent: str = ""
+    request: str = ""  # what somebody asked for, as `asked` in RunQueued
+    ended_at: datetime | None = None
     questions: int = 0  # asked so far
     place: int = 0  # in its column's queue, where somebody asks for it; 0 elsewhere, and for none
 
@@ -129,6 +131,11 @@ class RunSeen:
         return self.ending is Ending.SUCCEEDED and self.mode == "fix"
 
     @property
+    def is_adopted(self) -> bool:
+        """It ended in a time that a restored ledger had lost: GitHub shows what it left."""
+        return self.reason == RESTORED
+
+    @property
     def leaving(self) -> OpenQuestion | None:
         """The open question about its card being dragged away, whatever was asked since."""
         return self.question if self.question and self.question.asker == LEAVE else self.behind
@@ -137,6 +144,15 @@ class RunSeen:
     def paused(self) -> bool:
         """It is parked because somebody paused it, not because it waits for an answer."""
         return self.state is RunState.PARKED and self.stop_asked == "pause" and self.question is None
+
+
+@dataclass(frozen=True, slots=True)
+class ElsewhereSeen:
+    """A run of the same issue's card on the board of that name; `request` is its `asked`."""
+
+    run_id: RunId
+    board: str
+    request: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,6 +366,8 @@ class Snapshot:
     failed_parts: tuple[FailedPart, ...] = ()  # those of them with which nothing goes on
     checking: CheckingSeen | None = None
     shared: tuple[SharedFiles, ...] = ()  # with other cards; only read where files become known
+    goes_first: ElsewhereSeen | None = None  # the run that its queued run waits for
+    done_elsewhere: ElsewhereSeen | None = None  # a run that did its work since its own was queued
     lane_ahead: tuple[int, ...] = ()  # pull requests that are merged before its own, in their order
     only_checks: bool = False  # the event is about a run that only checks
     follow_ups: tuple[FollowUpSeen, ...] = ()

@@ -199,11 +199,11 @@ class UnverifiedCommitError(RepositoryError):
 
 
 class MovedBranchError(RepositoryError):
-    """Somebody else pushed to the branch since the run began."""
+    """The branch got commits that the run did not make since it began."""
 
     def __init__(self, branch: str) -> None:
         super().__init__(
-            f"{branch} was not pushed: somebody pushed to it meanwhile; retry takes those commits in"
+            f"{branch} was not pushed: it has new commits on GitHub; retry takes those commits in"
         )
 
 

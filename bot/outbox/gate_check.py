@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy import Connection
@@ -86,7 +86,8 @@ def publish_check(
     body = {**says, "output": {**says.get("output", {}), "text": head_of_log}}
     root = repository_path(repository)
     if not known and entry.attempts > 1:
-        known = _made_before(context.hub, repository, head, entry.card_id)
+        there = find_check(context.hub, repository, head, entry.card_id)
+        known = there.check_id if there else ""
     if known:
         try:
             context.hub.rest("PATCH", f"{root}/check-runs/{known}", body=body)
@@ -98,11 +99,19 @@ def publish_check(
     return ActResult(str(answer.body["id"]), digest)
 
 
-def _made_before(hub: Hub, repository: str, head: str, card_id: str) -> str:
-    """Return the id of the check run that an earlier attempt left, or an empty string."""
+@dataclass(frozen=True, slots=True)
+class OwnCheck:
+    """A check run of Cardinal's own; `passed`: it says so, which nobody but the App can write."""
+
+    check_id: str
+    passed: bool
+
+
+def find_check(hub: Hub, repository: str, head: str, card_id: str) -> OwnCheck | None:
+    """Return Cardinal's check run of the card on that commit; None without one."""
     path = f"{repository_path(repository)}/commits/{head}/check-runs"
     for run in hub.rest("GET", path, params={"check_name": NAME}).body["check_runs"]:
         slug = str((run.get("app") or {}).get("slug") or "")
         if f"{slug}[bot]" == hub.bot_login and run.get("external_id") == card_id:
-            return str(run["id"])
-    return ""
+            return OwnCheck(str(run["id"]), run.get("conclusion") == "success")
+    return None

@@ -26,7 +26,7 @@ from ledger.errors import LedgerError, StaleClaimError
 from ledger.events.publication import EntryGivenUp, EntryHeld, EntryPublished
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
-from ledger.queue import outbox
+from ledger.queue import outbox, restored
 from ledger.queue.outbox import Entry
 from ledger.views import cards, remotes
 
@@ -74,6 +74,9 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float, begin_s: 
     that is not GitHub's is a bug: it is raised, after the entry was put off so that it blocks no other.
     """
     counts = Published()
+    with context.reading() as db:
+        if restored.is_restored(db):
+            return counts  # it may have been sent already
     due_s = outbox.next_due_s(context.engine, lane)
     if due_s is None or due_s > 0:
         return counts

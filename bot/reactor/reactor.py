@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.reactor import apply
-from bot.state import card_parts, policies, snapshots
+from bot.state import card_parts, policies, same_issue, snapshots
 from ledger.db.transactions import undoable
 from ledger.errors import LedgerError
 from ledger.event import Event, Recorded
@@ -32,12 +32,13 @@ from ledger.events.board import (
 from ledger.events.policy import PolicyLoaded
 from ledger.events.pull import PullChanged
 from ledger.events.related import LinksSeen
-from ledger.events.run import QuestionAnswered, RunEvent
+from ledger.events.run import QuestionAnswered, RunClaimed, RunEnded, RunEvent
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import cursors, event_store
 from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queries import cards as card_queries
+from ledger.queue import restored
 from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
 from rules.card import merge_lane, sibling_rebase
@@ -47,6 +48,7 @@ from rules.handlers import access, failed_run, issue_links
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.runs import kill_switch
+from rules.runs.same_issue import follow_other
 from rules.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -88,9 +90,12 @@ def append_and_react(db: Connection, *events: Event, now: datetime) -> None:
 def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
     """Decide the waiting events and those that decisions append; return their count.
 
-    A long backlog takes several calls: `behind` returns the rest. An event that the rules fail on is skipped
-    and recorded as DecisionFailed, so that one card's trouble stops no other. Raises UnsettledRulesError.
+    Nothing is decided while a restored ledger adopts what GitHub shows. A long backlog takes several calls:
+    `behind` returns the rest. An event that the rules fail on is skipped and recorded as DecisionFailed, so
+    that one card's trouble stops no other. Raises UnsettledRulesError.
     """
+    if restored.is_restored(db):
+        return 0  # what is decided now would not know what was done since the back-up
     decided, head, before = 0, event_store.last_seq(db), cursors.position(db, READER)
     while True:
         waiting = event_store.read(db, after=before, limit=BATCH)
@@ -105,7 +110,11 @@ def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
 
 
 def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide) -> None:
-    spreads = isinstance(recorded.event, BoardRemoved) or _frees(recorded.event) or _fails(recorded.event)
+    spreads = (
+        isinstance(recorded.event, BoardRemoved | RunClaimed)
+        or _frees(recorded.event)
+        or _fails(recorded.event)
+    )
     if not has_rule(type(recorded.event)) and not spreads:
         return
     card, board_id = _about(db, recorded.event)
@@ -143,6 +152,7 @@ def _spread(db: Connection, policy: Policy, card: cards.CardRow | None, event: E
         _retry_part(db, card, event, now)
     if card is not None:
         _update_linked(db, card.card_id, event, now)
+        _update_same_issue(db, card.card_id, event, now)
     if card is not None and isinstance(event, MOVES_LANE):
         _advance_lane(db, card.pull_repository, now)
     if isinstance(event, BoardRemoved):
@@ -246,6 +256,12 @@ def _update_linked(db: Connection, card_id: CardId, event: Event, now: datetime)
         _update_circle(db, card_id, event, now)
     if _frees(event) or _fails(event) or isinstance(event, LinksSeen | CardArchived):
         _apply_to(db, _wholes(db, card_id, event), issue_links.update_whole, now)
+
+
+def _update_same_issue(db: Connection, card_id: CardId, event: Event, now: datetime) -> None:
+    """Update the issue's cards on other boards after a run began or ended."""
+    if isinstance(event, RunClaimed | RunEnded):
+        _apply_to(db, (it.card_id for it in same_issue.of_one_owner(db, card_id)), follow_other, now)
 
 
 def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:

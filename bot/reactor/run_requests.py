@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from ledger.event import Event
 from ledger.events.run import CHECK, RunQueued
 from ledger.ids import RunId
-from ledger.queries import attempts
+from ledger.queries import attempts, same_issue
 from ledger.states import RunState
 from ledger.views import cards, instructions, placements, runs
 from rules.card.agent_choice import played
@@ -58,7 +58,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
             attempt=card.attempts + 1,
             column=card.column,
             repository=repository,
-            branch=card.branch or branch_name(card.number, card.title, _elsewhere(card, repository)),
+            branch=_branch(db, card, repository),
             agent=column.agent,
             session_id=_session(newest, column.agent, intent.mode),
             settings=column.to_json(),
@@ -87,6 +87,12 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: cards.CardRow
             settings=column.to_json() if column else newest.settings,
         ),
     )
+
+
+def _branch(db: Connection, card: cards.CardRow, repository: str) -> str:
+    """Return the card's branch, else that of the same issue on another board, else a new one."""
+    known = card.branch or same_issue.branch_of(db, card.card_id, repository)
+    return known or branch_name(card.number or 0, card.title, _elsewhere(card, repository))
 
 
 def _elsewhere(card: cards.CardRow, repository: str) -> str:

@@ -13,7 +13,7 @@ from bot.github.errors import RateLimitedError
 from bot.reactor import reactor
 from bot.scheduler import choice_inputs
 from bot.state import budgets as shared_budgets
-from bot.state import loads, policies, shared_files, snapshots
+from bot.state import loads, policies, same_issue, shared_files, snapshots
 from bot.system import liveness
 from ledger.errors import CardinalError
 from ledger.events.board import CardExplained
@@ -21,7 +21,7 @@ from ledger.events.run import CHECK, RunClaimed, RunEnded, RunRequeued
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_queue
-from ledger.queue import hosts, leases
+from ledger.queue import hosts, leases, restored
 from ledger.queue.leases import Lease
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views import boards, budgets, questions, runs, workspaces
@@ -68,6 +68,8 @@ def ready_runs(
     others. `slots` are those of `host`, which asks, until its heartbeats say how many it has.
     """
     with event_store.reading(engine) as db:
+        if restored.is_restored(db):
+            return ()  # they may have been worked on already
         at_work, agreed = _at_work(db, host, slots)
         basis, seq = (now.date(), at_work, frozenset(paused)), event_store.last_seq(db)
         answer, upto = _answers.get(engine) or (None, 0)
@@ -158,6 +160,7 @@ def _question(
     """Return the rules' choice among the board's runs; it takes the free workers."""
     policy = policies.in_force(db, board_id)
     queue = shared_files.hold_back(db, policy, _waiting(db, _queued(db, board_id, policy)))
+    queue = same_issue.hold_same_issue(db, queue)
     if host_count > 1:
         queue = _with_hosts(db, queue)
     load = loads.board_load(db, board_id, now.date(), {run.card_id for run in queue})
@@ -255,7 +258,7 @@ def claim_run(
     """
     with event_store.writing(engine) as db:
         run = runs.get(db, run_id)
-        if run is None or run.state is not RunState.QUEUED:
+        if run is None or run.state is not RunState.QUEUED or restored.is_restored(db):
             return None
         free = _free(db, _at_work(db, host, slots)[0])
         if not any(station.host == host and station.free for station in free):

@@ -8,7 +8,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from bot.state import board_state, card_parts, shared_files
+from bot.state import board_state, card_parts, same_issue, shared_files
 from ledger.event import Event
 from ledger.events.board import CardSeen
 from ledger.events.conversation import CommandGiven
@@ -285,7 +285,16 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         policy_digest=board.policy.digest if board.policy else "",
         checking=_checking(db, row),
         lane_ahead=_lane_ahead(db, row),
+        **_elsewhere(db, row),
     )
+
+
+def _elsewhere(db: Connection, row: cards.CardRow) -> dict[str, Any]:
+    run = runs.get(db, RunId(row.run_id)) if row.run_id else None
+    return {
+        "goes_first": same_issue.goes_first(db, run),
+        "done_elsewhere": same_issue.done_elsewhere(db, row, run),
+    }
 
 
 def _lane_ahead(db: Connection, row: cards.CardRow) -> tuple[int, ...]:
@@ -337,6 +346,7 @@ def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
     plan = plans.newest(db, run.run_id) if run.plan_revision else None
     return RunSeen(
         **_shared_fields(RunSeen, run),
+        request=run.asked,
         question=waiting[0] if waiting else None,
         wait=row.because if run.state is RunState.QUEUED else "",
         withdrawn=_withdrawn(db, run),

@@ -12,7 +12,7 @@ from bot.bootstrap import Services
 from bot.github.api import projects as github_board
 from bot.github.api.project_models import CardLook
 from bot.reactor import reactor
-from bot.state import policies, snapshots
+from bot.state import policies, same_issue, snapshots
 from bot.sync import board as boards
 from bot.sync import column_order, movers, target_repository
 from bot.sync.closing import Closing, find_closing
@@ -224,6 +224,8 @@ def _record(
     events, upto = _events(db, known, seen, closing, replace(moved, by=by), came_at)
     if events:
         event_store.append(db, *events, at=now)
+    if known is None and events and (shared := same_issue.pull_of_others(db, card_id)):
+        event_store.append(db, *shared, at=now)
     if upto is not None:
         refresh_requests.mark_recorded(db, card_id, seen.board_id, upto)
 

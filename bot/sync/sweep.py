@@ -9,7 +9,7 @@ from bot.github.api.project_models import CardStub
 from bot.github.api.project_pages import Sight, survey
 from bot.github.errors import RefusedError, StatusMissingError, UnavailableError
 from bot.state import policies
-from bot.sync import access, board, sweep_cursor
+from bot.sync import access, adoption, board, sweep_cursor
 from ledger.ids import BoardId, CardId, DeliveryId
 from ledger.log import event_store
 from ledger.queries import cards, run_queue
@@ -26,6 +26,8 @@ def sweep(services: Services) -> tuple[CardId, ...]:
 
     Of a large board one point's worth is compared, more if the board changed; see `sweep_cursor`.
     """
+    if not adoption.adopt(services):
+        return ()  # the board is compared once a restored ledger knows what was done since
     if not access.check_access(services, thoroughly=False):
         return ()  # no call can succeed, and the fault is recorded
     return _compare(services)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from flask import request
 from flask.typing import ResponseReturnValue
 
 from forge.payloads import issue, pull
@@ -32,8 +33,11 @@ def list_comments(repo: Repo, number: int) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/issues/comments", TALK)
 def list_all_comments(repo: Repo) -> ResponseReturnValue:
-    """Answer with the comments of a repository, oldest first."""
-    return paged(newer(store().issues.comments_of(repo)), issue.comment)
+    """Answer with the comments of a repository, oldest first unless a sorted listing goes down."""
+    comments = newer(store().issues.comments_of(repo))
+    if request.args.get("sort") and request.args.get("direction") == "desc":  # ignored without a sort
+        comments.reverse()
+    return paged(comments, issue.comment)
 
 
 @blueprint.on("POST", "/issues/<int:number>/comments", TALK)

@@ -35,6 +35,8 @@ def list_pulls(repo: Repo) -> ResponseReturnValue:
         and (head is None or f"{(candidate.fork or repo).owner.login}:{candidate.head_ref}" == head)
         and base in (None, candidate.base_ref)
     ]
+    if request.args.get("sort") == "updated":
+        pulls.sort(key=lambda it: it.issue.updated_at, reverse=request.args.get("direction") == "desc")
     return paged(pulls, pull.pull_simple)
 
 

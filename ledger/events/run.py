@@ -7,6 +7,7 @@ from ledger.ids import CardId, QuestionId, RunId
 from ledger.states import Ending, RunState
 
 CHECK = "check"  # the kind of a run that only checks what is on GitHub: it is no attempt at the card
+RESTORED = "restored"  # the door and the reason of runs that a ledger from a back-up finds on GitHub
 BY_PUSH = "push"  # as whom one is started that nobody asked for
 
 MAX_FILES = 300  # that BranchExported names
@@ -40,7 +41,8 @@ class RunQueued(RunEvent):
     empty. `rebases`: a check puts the branch on its base first, and pushes it. `reproduces`: they want the
     card's steps played in a browser, and to hear why where they are not. `by` asked for the run through
     `door`: board (a drag), comment, box, button, page, parent (an answer there), checks (GitHub's results of
-    a commit) or policy (its `retry`); empty in older events. `other_agent` of the column's `agents` plays it,
+    a commit), policy (its `retry`) or restored (GitHub shows it, and the ledger had lost it); empty in older
+    events. `other_agent` of the column's `agents` plays it,
     since the one before it failed; empty for no such retry. `waits_for_parts`: it begins when no sub-issue of
     the card's issue is left to do.
     """
@@ -370,10 +372,10 @@ class RunEnded(RunEvent):
     """The run's one ending. `last_known` is the state that it ended in, with the last line it said.
 
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,
-    stopped, superseded, conflict, no_changes, no_validation, cancelled, repository or internal; `detail` is a
-    text that a person can act on. `commits` are those of the run that its workspace keeps, None uncounted.
-    `cause` is a code that is the same for the same cause on other cards: a provider, its key, the engine, an
-    image; empty for one of the card's own.
+    stopped, superseded, conflict, no_changes, no_validation, cancelled, repository, internal, or restored: a
+    ledger that came from a back-up found it on GitHub. `detail` is a text that a person can act on. `commits`
+    are those of the run that its workspace keeps, None uncounted. `cause` is a code that is the same for the
+    same cause on other cards: a provider, its key, the engine, an image; empty for one of the card's own.
     """
 
     ending: Ending

@@ -26,6 +26,7 @@ from ledger.lifecycle.rebuild import refold
 from ledger.lifecycle.schema_copy import NEXT_ENTRY, put_back, require_copy
 from ledger.log.event_store import last_seq
 from ledger.log.hash_chain import ChainReport, verify_chain
+from ledger.queue import restored
 
 PAGE = 1000  # rows at once
 # Not the hosts, which make themselves known, nor what a ledger is made with.
@@ -137,6 +138,8 @@ def restore(source: Path, url: str, *, host: str = "", overwrite_newer: bool = F
         make_file(target)
     with _connected(str(source)) as copy, _connected(str(target)) as ledger:
         copy.backup(ledger, pages=-1)  # all at once: a reader of the target sees the one or the other
+        ledger.execute("INSERT OR REPLACE INTO cursors VALUES (?, 1)", (restored.READER,))
+        ledger.commit()
     return report
 
 
@@ -157,6 +160,7 @@ def _copy_over(source: Path, url: str) -> ChainReport:
                 copy_rows(old, new, COPIED)
                 drive(new, NEXT_ENTRY)
                 refold(new)
+                restored.mark_restored(new)
                 return verify_chain(new)
         finally:
             there.dispose()

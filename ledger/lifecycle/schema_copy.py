@@ -23,6 +23,7 @@ from ledger.lifecycle.upgrade import take_over_restored
 from ledger.log.event_store import last_seq
 from ledger.log.hash_chain import ChainReport, verify_chain
 from ledger.queue.hosts import DEAD_AFTER, known_hosts
+from ledger.queue.restored import mark_restored
 
 DENIED = "42501"  # postgresql.org/docs/current/errcodes-appendix.html
 NEXT_ENTRY = """
@@ -120,6 +121,7 @@ def put_back(url: str, name: str, *, host: str, overwrite_newer: bool) -> ChainR
             drive(db, NEXT_ENTRY)
             migrate(db)
             take_over_restored(db)
+            mark_restored(db)
             return report
     finally:
         engine.dispose()

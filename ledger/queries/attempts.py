@@ -3,13 +3,14 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, select
+from sqlalchemy import Connection, Select, func, select
 
 from ledger.db.rows import listed, value
 from ledger.db.statements import statement
 from ledger.events.run import CHECK
-from ledger.ids import CardId, RunId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.states import Ending
+from ledger.views.cards import cards, of_same_issue
 from ledger.views.runs import RunRow, runs
 
 
@@ -17,6 +18,27 @@ def card_of_run(db: Connection, run_id: RunId) -> CardId | None:
     """Return the card of the run; None when it was never queued."""
     card_id: CardId | None = value(db, runs.c.card_id, run_id=run_id)
     return card_id
+
+
+def card_of_branch(db: Connection, repository: str, branch: str) -> CardId | None:
+    """Return the card whose runs worked last on the branch of the repository; None for none."""
+    card_id: CardId | None = db.scalar(
+        select(runs.c.card_id)
+        .where(func.lower(runs.c.repository) == repository.lower(), runs.c.branch == branch)
+        .order_by(runs.c.serial.desc())
+        .limit(1)
+    )
+    return card_id
+
+
+def repositories(db: Connection, board_id: BoardId) -> frozenset[str]:
+    """Return where the issues of the board's cards are, and where their runs worked."""
+    known = (
+        select(cards.c.repository).where(cards.c.board_id == board_id),
+        select(cards.c.pull_repository).where(cards.c.board_id == board_id),
+        select(runs.c.repository).where(runs.c.board_id == board_id),
+    )
+    return frozenset(name for query in known for name in db.scalars(query.distinct()) if name)
 
 
 def begun_runs(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
@@ -36,12 +58,12 @@ def checking(db: Connection, card_id: CardId, limit: int) -> tuple[RunRow, ...]:
 
 
 def served_since(db: Connection, card_id: CardId, asked_at: datetime) -> bool:
-    """Tell whether a run of the card that changes code was queued then or later, and succeeded."""
+    """Tell whether a run of the card's issue that changes code was queued then or later, and succeeded."""
     return _served.scalar(db, {"card_id": card_id, "asked_at": asked_at}) is not None
 
 
 @statement
 def _served(card_id: Any, asked_at: Any) -> Select[Any]:
-    mine = (runs.c.card_id == card_id) & (runs.c.mode == "fix") & (runs.c.kind != CHECK)
+    mine = runs.c.card_id.in_(of_same_issue(card_id)) & (runs.c.mode == "fix") & (runs.c.kind != CHECK)
     ended = mine & (runs.c.ending == Ending.SUCCEEDED) & (runs.c.queued_at >= asked_at)
     return select(runs.c.run_id).where(ended).limit(1)

@@ -228,6 +228,11 @@ def let_go_on(db: Connection) -> None:
     db.execute(outbox.update().where(held).values(due_at=database_now(db)))
 
 
+def doubt_entries(db: Connection) -> None:
+    """Count every open entry as tried once: who carries it out looks first for what it may have left."""
+    db.execute(outbox.update().where(_is_open(outbox), outbox.c.attempts == 0).values(attempts=1))
+
+
 def holders(db: Connection) -> tuple[str, ...]:
     """Return who holds claims now."""
     return tuple([holder for (holder,) in _HOLDERS.all(db, {})])

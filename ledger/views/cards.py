@@ -7,6 +7,7 @@ from typing import Any
 from sqlalchemy import (
     Connection,
     Index,
+    Select,
     Table,
     Text,
     Update,
@@ -148,6 +149,7 @@ cards = Table(
     ).ddl_if(dialect="sqlite"),
     Index("view_cards_board", "board_id", "column", "rank", "card_id").ddl_if(dialect="postgresql"),
     Index("view_cards_issue", "repository", "number"),
+    Index("view_cards_content", "content_id"),
     Index("view_cards_pull", "pull_repository", "pull_number"),
     Index("view_cards_lane", "pull_repository", "reason"),
     Index("view_cards_head", "pull_head"),
@@ -168,6 +170,13 @@ def get(db: Connection, card_id: CardId) -> CardRow | None:
 def of_issue(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]:
     """Return the issue's cards, one per board that it is on; those that are archived last."""
     return listed(db, CardRow, cards, "archived", "created_at", repository=repository, number=number)
+
+
+def of_same_issue(card_id: Any) -> Select[Any]:
+    """Select the ids of the card and of the same issue's cards on other boards: they work on one branch."""
+    own, same = cards.alias("own_card"), cards.alias("same_issue")
+    joined = own.join(same, same.c.content_id == own.c.content_id)
+    return select(same.c.card_id).select_from(joined).where(own.c.card_id == card_id)
 
 
 def spelt(db: Connection, repository: str) -> str:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, Table, or_
+from sqlalchemy import ColumnElement, Connection, Select, Table, or_
 
 from ledger.db.rows import columns, find, first_row, listed, pick, record, recorder, setter, value
 from ledger.db.statements import statement
@@ -17,6 +17,7 @@ from ledger.fold import Fold
 from ledger.ids import CardId, RunId
 from ledger.states import Gate
 from ledger.views import signed_commits
+from ledger.views.cards import of_same_issue
 from ledger.views.runs import runs
 
 
@@ -85,6 +86,11 @@ waivers = Table("view_waivers", VIEWS, *columns(WaiverRow, "run_id", "seq"))
 fold = Fold()
 
 
+def _is_about(card_id: Any) -> ColumnElement[bool]:
+    """The run is about the card's issue, on whatever board: a commit is judged once."""
+    return or_(runs.c.card_id == card_id, runs.c.card_id.in_(of_same_issue(card_id)))
+
+
 def of_run(db: Connection, run_id: RunId) -> tuple[CheckRow, ...]:
     """Return the run's commands in the order in which they ran."""
     return listed(db, CheckRow, commands, "seq", run_id=run_id)
@@ -93,22 +99,20 @@ def of_run(db: Connection, run_id: RunId) -> tuple[CheckRow, ...]:
 @statement
 def _gate(card_id: Any) -> Select[Any]:
     query = pick(TierRow, tiers).join(runs, runs.c.run_id == tiers.c.run_id)
-    return query.where(runs.c.card_id == card_id, tiers.c.clean).order_by(tiers.c.seq.desc()).limit(1)
+    return query.where(_is_about(card_id), tiers.c.clean).order_by(tiers.c.seq.desc()).limit(1)
 
 
 @statement
 def _gate_on(card_id: Any, head: Any, judged: Any) -> Select[Any]:
     query = pick(TierRow, tiers).join(runs, runs.c.run_id == tiers.c.run_id)
-    mine = query.where(
-        runs.c.card_id == card_id, tiers.c.clean, or_(tiers.c.head == head, tiers.c.head == judged)
-    )
+    mine = query.where(_is_about(card_id), tiers.c.clean, or_(tiers.c.head == head, tiers.c.head == judged))
     return mine.order_by(tiers.c.seq.desc()).limit(1)
 
 
 @statement
 def _waived(card_id: Any, head: Any, judged: Any) -> Select[Any]:
     query = pick(WaiverRow, waivers).join(runs, runs.c.run_id == waivers.c.run_id)
-    mine = query.where(runs.c.card_id == card_id, or_(waivers.c.head == head, waivers.c.head == judged))
+    mine = query.where(_is_about(card_id), or_(waivers.c.head == head, waivers.c.head == judged))
     return mine.order_by(waivers.c.seq.desc()).limit(1)
 
 

@@ -34,6 +34,7 @@ from ledger.events.turn import TurnStarted
 from ledger.events.workspace import Checkpointed
 from ledger.fold import Fold
 from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
+from ledger.queue import restored
 from ledger.states import RUN_HELD, Ending, RunState, check_run_step
 from ledger.views.cards import UNRANKED, cards
 
@@ -190,7 +191,7 @@ def get(db: Connection, run_id: RunId) -> RunRow | None:
 
 def next_id(db: Connection) -> RunId:
     """Return the id for a run to be queued in this writing transaction."""
-    return RunId(f"r{_next_serial(db)}")
+    return RunId(f"r{max(_next_serial(db), restored.highest_run_number(db) + 1)}")
 
 
 def of_card(db: Connection, card_id: CardId, limit: int = 20) -> tuple[RunRow, ...]:
@@ -260,6 +261,12 @@ def state_after(event: Event) -> RunState | None:
     return event.after if isinstance(event, happened.RunStepped) else _AFTER.get(type(event))
 
 
+def _number_of(run_id: RunId) -> int:
+    """Return the number in the run's name: those of a time that a restored ledger lost leave gaps."""
+    number = run_id.removeprefix("r")
+    return int(number) if number.isascii() and number.isdigit() else 0
+
+
 def _next_serial(db: Connection) -> int:
     return (_SERIAL.scalar(db, {}) or 0) + 1
 
@@ -279,7 +286,7 @@ def _queued(db: Connection, it: Recorded, event: happened.RunQueued) -> None:
     if value(db, runs.c.run_id, run_id=event.run_id) is not None:
         return  # never appended: `check` refuses it
     board_id, rank = _place_of.first(db, {"card_id": event.card_id}) or ("", UNRANKED)
-    place = {"board_id": board_id, "rank": rank, "serial": _next_serial(db)}
+    place = {"board_id": board_id, "rank": rank, "serial": max(_next_serial(db), _number_of(event.run_id))}
     record(db, runs, it, state=RunState.QUEUED, queued_at=it.at, **place)
 
 

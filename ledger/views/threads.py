@@ -16,7 +16,9 @@ from ledger.ids import CardId, RunId
 
 @dataclass(frozen=True, slots=True)
 class ThreadRow:
-    """A thread; `answered_by` is the run that answered it, None while it waits. A review is one batch."""
+    """A thread on one of the issue's cards; `answered_by` is the run that answered it, None while it waits. A
+    review is one batch.
+    """
 
     thread_id: str
     card_id: CardId
@@ -32,7 +34,10 @@ class ThreadRow:
 
 
 threads = Table(
-    "view_threads", VIEWS, *columns(ThreadRow, "thread_id"), Index("view_threads_card", "card_id", "seq")
+    "view_threads",
+    VIEWS,
+    *columns(ThreadRow, "thread_id", "card_id"),
+    Index("view_threads_card", "card_id", "seq"),
 )
 fold = Fold()
 

@@ -79,9 +79,7 @@ def _checked_first(
     queued = any(isinstance(intent, QueueRun) for intent in started.intents)
     if not queued and not (checking is not None and checking.alive):
         return None
-    because = (
-        f"pull request #{pull.number} is checked first, for somebody else pushed its commit; then merged"
-    )
+    because = f"pull request #{pull.number} is checked first, for its commit came from no run; then merged"
     return change_state(policy, snapshot, CardState.BLOCKED, because) + started
 
 

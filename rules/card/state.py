@@ -12,7 +12,7 @@ from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
 from rules.policy.model import Policy
 from rules.registry import ARCHETYPES, Archetype
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import ElsewhereSeen, RunSeen, Snapshot
 from rules.text import code, plain
 
 # Loud on the board, so never a stop on the way to something else when there is another way.
@@ -122,6 +122,14 @@ def feedback_waits(snapshot: Snapshot) -> bool:
     return snapshot.pending_threads > 0 or requested or snapshot.state is CardState.CHANGES_REQUESTED
 
 
+def say_whose_turn(other: ElsewhereSeen) -> str:
+    """Return why a queued run waits for one on the same issue."""
+    return (
+        f"waits for the run on board {plain(other.board, 80)}: {other.run_id} works on the same issue."
+        " It goes on by itself when that has ended"
+    )
+
+
 def _face(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
     # GitHub refuses to write the fields of an archived item.
     return () if snapshot.archived or after is CardState.ARCHIVED else (UpdateFace(snapshot.card_id),)
@@ -143,6 +151,8 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Rest | Non
         case RunState.PARKED:
             who = f" by {run.stop_by}" if run.stop_by else ""
             return Rest(CardState.BLOCKED, f"{name} is paused{who}") if run.stop_asked == "pause" else None
+        case RunState.QUEUED if snapshot.goes_first:
+            return Rest(CardState.QUEUED, say_whose_turn(snapshot.goes_first))
         case RunState.QUEUED if held := why_waiting(policy, snapshot):
             return Rest(*held, Reason.DEPENDENCY)
         case RunState.QUEUED | RunState.CLAIMED:

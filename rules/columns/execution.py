@@ -9,7 +9,7 @@ from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.gate import of_approved
 from rules.runs.mode import INVESTIGATE
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import count, plain, usd
 
 STATES = (
@@ -41,10 +41,14 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
             CardState.BLOCKED,
             f"the issue is closed ({snapshot.closed.replace('_', ' ')}): reopen it to go on",
         )
+    if snapshot.done_elsewhere:
+        done = snapshot.done_elsewhere
+        return _of_success(policy, snapshot, f"{done.run_id} on board {plain(done.board, 80)}")
     if run is None:
         return Rest(CardState.BLOCKED, "no run has started: /cardinal retry starts one")
     if run.ending is Ending.SUCCEEDED:
-        return _of_success(policy, snapshot, run)
+        reads = run.mode == INVESTIGATE
+        return _of_success(policy, snapshot, str(run.run_id), reads=reads)
     if run.ending is Ending.CANCELLED:
         who = f" by {run.stop_by}" if run.stop_by else ""
         return Rest(CardState.BLOCKED, f"{run.run_id} was cancelled{who}: /cardinal retry starts another")
@@ -54,10 +58,10 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
     )
 
 
-def _of_success(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Rest:
+def _of_success(policy: Policy, snapshot: Snapshot, run: str, *, reads: bool = False) -> Rest:
     pull = snapshot.pull
-    if pull is None and run.mode == INVESTIGATE:
-        said = f"{run.run_id} has looked into it: read its findings; /cardinal fix lets an agent act on them"
+    if pull is None and reads:
+        said = f"{run} has looked into it: read its findings; /cardinal fix lets an agent act on them"
         return Rest(CardState.WORK_COMPLETE, said)
     if pull and pull.state == "closed":
         return Rest(
@@ -72,7 +76,7 @@ def _of_success(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Rest:
         return Rest(
             CardState.CHANGES_REQUESTED, f"{feedback} waits: /cardinal retry lets an agent work on it"
         )
-    return Rest(CardState.WORK_COMPLETE, f"{run.run_id} is done: look at its report, then drag the card on")
+    return Rest(CardState.WORK_COMPLETE, f"{run} is done: look at its report, then drag the card on")
 
 
 def headline(column: ColumnPolicy) -> str:

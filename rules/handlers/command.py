@@ -17,6 +17,7 @@ from rules.snapshot import Snapshot
 from rules.text import code, plain
 
 ALWAYS = frozenset({"cancel", "pause", "stop-all"})  # what stops something is decided however fast it comes
+ANSWERS = frozenset({"explain", "help", "status"})  # what they say is about each card of the issue
 MAX_SHOWN = 2000  # characters of a form's text, in the comment that reports it
 
 
@@ -33,6 +34,8 @@ def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
         again: tuple[Intent, ...] = (WriteRunComment(snapshot.card_id, run.run_id),) if run else ()
         return decided + Decision(again)
     answered = bool(decided.intents) and all(isinstance(intent, Say) for intent in decided.intents)
+    if answered and snapshot.goes_first and event.command not in ANSWERS:
+        return Decision((), (f"it is for {snapshot.goes_first.run_id}, on the same issue",))
     mark = React(snapshot.card_id, event.place, event.comment_id, "eyes" if answered else "+1")
     return Decision((mark,)) + decided
 

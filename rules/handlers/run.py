@@ -236,6 +236,8 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
     seen = show_run(policy, snapshot, event, now) + _ticker(snapshot)
     if run is None:
         return report + seen
+    if run.is_adopted:  # what its end led to is done, or for people to decide
+        return report + seen + derive_state(policy, snapshot)
     delivered = _delivered(snapshot, event) if run.mode != INVESTIGATE else Decision()
     return (
         report + Decision(_closed(card, run)) + delivered + seen + _onward(policy, snapshot, run, event, now)

@@ -26,7 +26,7 @@ def why_not(pull: PullSeen) -> str:
     commit = plain(pull.head[:7])
     if pull.gate is Gate.FAILED:
         return f"the checks failed on its commit {commit}. Push what mends it, or {_AGAIN}"
-    seen = f"Cardinal checked {plain(pull.checked[:7])}" if pull.checked else "somebody else pushed it"
+    seen = f"Cardinal checked {plain(pull.checked[:7])}" if pull.checked else "it came from no run"
     return f"its commit {commit} is not checked: {seen}. {CHECK}"
 
 

@@ -50,6 +50,7 @@ class Waiting:
     wish_usd: float = 0.0
     host: str = ""
     place: str = ""
+    same_issue: str = ""  # why it waits for a run on the same issue; empty: it does not
     overlap: str = ""  # why it waits for the work of another card on the same files; empty: it does not
     models: bool = True  # it calls models; one that does not only checks a commit, and takes no agent's place
 
@@ -242,6 +243,8 @@ class _Gate:
             yield outside_owner(run.repository, self._owner)
         if stopped := stopped_by(self._stops, run.card_id, run.column):
             yield stopped
+        if run.same_issue:
+            yield run.same_issue
         if self._github_at is not None:
             yield limit_sentence(self._github_at)
         if run.models:

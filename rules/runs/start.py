@@ -15,7 +15,7 @@ from rules.chatops.replies import say
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.model import Policy
-from rules.runs.mode import INVESTIGATE, Chosen, choose_mode, commanded
+from rules.runs.mode import FIX, INVESTIGATE, Chosen, choose_mode, commanded
 from rules.runs.plan_approval import is_reworded, moved_on
 from rules.snapshot import Snapshot
 from rules.text import count
@@ -54,7 +54,11 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
     if snapshot.is_draft:
         return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))
     run, mode = snapshot.run, choose_mode(policy, snapshot).mode
-    if run and run.ending is Ending.SUCCEEDED and run.mode == mode and not feedback_waits(snapshot):
+    if run and run.is_adopted and run.ended_at and snapshot.moved_at and snapshot.moved_at <= run.ended_at:
+        return derive_state(policy, snapshot)  # that drag was served before the ledger was restored
+    done = bool(run and run.ending is Ending.SUCCEEDED and run.mode == mode)
+    done = done or bool(snapshot.done_elsewhere and mode == FIX)
+    if done and not feedback_waits(snapshot):
         return derive_state(
             policy, snapshot, "there is nothing new to do; /cardinal retry starts another run"
         )

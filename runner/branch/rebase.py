@@ -1,10 +1,12 @@
-"""Keeps the run's branch on top of people's pushes; conflicts become a question."""
+"""Keeps the run's branch on top of others' pushes; conflicts become a question."""
 
 from ledger.events.run import Progressed
 from ledger.model.limit_answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Subject
+from runner.git.commits import made_by
 from runner.session.context import RunContext
+from runner.text.plain import one_line
 
-_SHOWN = 10
+_SHOWN, _NAMED = 10, 3
 
 
 def take_in_pushes(run: RunContext, known: str) -> bool:
@@ -22,8 +24,8 @@ def take_in_pushes(run: RunContext, known: str) -> bool:
     if conflicts:
         run.ask(
             Subject.REBASE,
-            f"People pushed to {order.branch}, and the run changed the same: {conflicts}. "
-            "Undo one of the two on the branch, then let it try again.",
+            f"{order.branch} has new commits on GitHub by {_makers(run, known)}, and the run changed"
+            f" the same: {conflicts}. Undo one of the two on the branch, then let it try again.",
             (TRY_AGAIN, STOP),
         )
     if before:
@@ -92,6 +94,19 @@ def _written_anew(run: RunContext, known: str) -> str:
     if not before or any(run.mirror.goes_on_from(known, head) for head in (before, run.checkout.commit())):
         return ""
     return before
+
+
+def _makers(run: RunContext, known: str) -> str:
+    """Return who made the commits up to `known` that the work was not on: people by name, runs by theirs."""
+    base = run.mirror.head(run.order.base_branch)
+    before = tuple(filter(None, (seen(run), run.workspace.stood_on(), base)))
+    by = run.order.authorship
+    ours = {f"{it.name} <{it.email}>" for it in (by.author, by.committer, *by.past)}
+    commits = run.mirror.commits(known, *before)
+    makers = [made_by(commit, ours) or one_line(commit.author, 80) for commit in commits]
+    named = list(dict.fromkeys(makers))
+    more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
+    return ", ".join(named[:_NAMED]) + more
 
 
 def _put_on(run: RunContext, commit: str, *dropped: str) -> str:

@@ -1,7 +1,7 @@
 """Commits as git stores them: parsed, written, and made Cardinal's own. Pure."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import takewhile
@@ -15,6 +15,7 @@ _NEVER = "0 +0000"
 _SIGNED_CHARS = 1_000  # of a name with its address: nobody has longer ones
 _MESSAGE_CHARS = 50_000
 _OURS = re.compile(r"^cardinal-(?:run|card):[^\n]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
+_RUN = re.compile(r"^Cardinal-Run: (r[0-9]{1,18})$", re.MULTILINE)
 _TRAILERS = re.compile(r"(?:[A-Za-z0-9-]++: [^\n]*+(?:\n|\Z))++\Z")
 _QUOTED = re.compile(r"\\([0-7]{3}|.)")
 _ESCAPES = {"a": 7, "b": 8, "t": 9, "n": 10, "v": 11, "f": 12, "r": 13, '"': 34, "\\": 92}
@@ -81,6 +82,15 @@ def own_commit(commit: Commit, committer: Committer, run_id: str, card: str, whe
     together = last != said and _TRAILERS.match(last)
     message = f"{said}{'' if together else chr(10)}\n{trailers(run_id, card)}"
     return replace(commit, author=name, authored=when, committer=name, committed=when, message=message)
+
+
+def made_by(commit: Commit, ours: Collection[str]) -> str:
+    """Return the run that made the commit; empty where its author is none of `ours`, Cardinal's names.
+
+    Anybody can write the trailer, so it counts in Cardinal's own commits only.
+    """
+    named = _RUN.findall(commit.message) if commit.author in ours else ()
+    return str(named[-1]) if named else ""
 
 
 def trailers(run_id: str, card: str) -> str:

@@ -39,7 +39,7 @@ _SHOWN = 3
 def publish_work(run: RunContext, start: str) -> None:
     """Push the branch if it moved, then write answers, report and ending in one transaction.
 
-    Raises Park when the change is too large or touches protected files, MovedBranchError when people pushed
+    Raises Park when the change is too large or touches protected files, MovedBranchError when others pushed
     meanwhile, another RepositoryError when GitHub refuses the push.
     """
     run.step(RunState.PUBLISHING)
@@ -116,8 +116,8 @@ def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
     """Return the remarks about commits that GitHub does not have yet."""
     said = concerns(run.mirror.commits(head, *published(run)), rebased(run, head), run.order.own_number)
     lost = tuple(
-        f"{commit.commit[:8]} by {one_line(commit.author, 80)!r} was pushed by people,"
-        " and is missing or altered"
+        f"{commit.commit[:8]} by {one_line(commit.author, 80)!r} is on GitHub's branch,"
+        " and is missing or altered here"
         for commit in lost_commits(run, head)
     )
     return (*said, *lost[:_SHOWN])
@@ -147,9 +147,7 @@ def push(run: RunContext, head: str, *, apart: bool = False) -> str:
 
 
 def _push_onto_known(run: RunContext, head: str) -> None:
-    """Push unless the branch is there; raise MovedBranchError where people pushed commits that the work is
-    not on.
-    """
+    """Push unless the branch is there; raise MovedBranchError where it has commits that the work has not."""
     now = run.mirror.head(run.order.branch)
     if now not in ("", head, seen(run)):
         raise MovedBranchError(run.order.branch)

@@ -44,7 +44,7 @@ def rebase_branch(run: RunContext, heads: Heads) -> str:
     try:
         head = push(run, head)
     except MovedBranchError as error:
-        raise failed("superseded", f"somebody pushed to {order.branch} meanwhile") from error
+        raise failed("superseded", f"{order.branch} has new commits on GitHub") from error
     _note(run, heads.branch, head, heads.base)
     return head
 

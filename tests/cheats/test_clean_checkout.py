@@ -135,7 +135,10 @@ def test_what_people_pushed_is_not_written_anew_without_a_word(world: World, how
     world.scenario(plan=[PLAN], work=[run(FORGED[how]), FINISH])
     world.run(world.order())
     said = world.only("QuestionAsked").text
-    assert f"{theirs[:8]} by 'Ann <ann@example.org>' was pushed by people, and is missing or altered" in said
+    assert (
+        f"{theirs[:8]} by 'Ann <ann@example.org>' is on GitHub's branch, and is missing or altered here"
+        in said
+    )
     assert world.head() == theirs
 
 

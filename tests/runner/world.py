@@ -137,11 +137,17 @@ class World:
     def remote(self) -> FileRemote:
         return FileRemote(str(self.origin))
 
-    def commit(self, files: Mapping[str, str], branch: str = "main", message: str = "By a person") -> str:
-        """Commit files to a branch of the repository as a person, and return the commit."""
+    def commit(
+        self,
+        files: Mapping[str, str],
+        branch: str = "main",
+        message: str = "By a person",
+        author: str = "Ann <ann@example.org>",
+    ) -> str:
+        """Commit files to a branch of the repository, as a person unless told otherwise."""
         ref, refs = f"refs/heads/{branch}", git(self.origin, "for-each-ref", "--format=%(refname)").split()
         start = ref if ref in refs else git(self.origin, "symbolic-ref", "HEAD")
-        rows = [f"commit {ref}", f"committer Ann <ann@example.org> {int(time.time())} +0000"]
+        rows = [f"commit {ref}", f"committer {author} {int(time.time())} +0000"]
         rows += [f"data {len(message.encode())}", message, *([f"from {start}^0"] if start in refs else [])]
         for name, text in files.items():
             rows += [f"M 100644 inline {name}", f"data {len(text.encode())}", text]

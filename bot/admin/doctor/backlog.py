@@ -6,7 +6,7 @@ from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.state.standstill import REPLAY, way_out
 from ledger.log import event_store
 from ledger.queries.standstill import UNDONE_AFTER, StandstillKind
-from ledger.queue import inbox, outbox
+from ledger.queue import inbox, outbox, restored
 from ledger.views import failures, remotes, stalls
 from rules.text import brief, plain
 
@@ -24,6 +24,12 @@ def waiting(context: DoctorContext) -> Iterator[CheckResult]:
         stuck, held = outbox.count_stuck(db, context.now, STUCK_S)
         oldest = next(iter(outbox.stuck(db, context.now, STUCK_S, limit=1)), None)
         lost = remotes.given_up_keys(db)
+        adopts = restored.is_restored(db)
+    if adopts:
+        message = "the ledger was restored: nothing is done until GitHub was read"
+        yield warn(
+            "restored", message, f"`{context.program}` does it at its start; the log says what hinders it"
+        )
     asleep = inbox.due_deliveries(context.engine, late_s=STUCK_S, limit=100)
     if inward["quarantined"]:
         yield fail("inbox", f"{inward['quarantined']} deliveries are quarantined", REPLAY)

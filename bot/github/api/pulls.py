@@ -1,6 +1,8 @@
 """Pull requests and branches: REST calls and their answers."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -39,6 +41,38 @@ def find_open(hub: Hub, repository: str, branch: str) -> PullLook | None:
     params = {"head": f"{repository.partition('/')[0]}:{branch}", "state": "open"}
     listing = hub.rest("GET", f"{repository_path(repository)}/pulls", params=params).body
     return next((_pull_of(pull) for pull in listing if _is_of(pull, repository)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class BranchPull:
+    """A pull request from a branch of the repository itself; `author_id` is the user's who opened it."""
+
+    look: PullLook
+    branch: str
+    author_id: int
+
+
+def changed_since(hub: Hub, repository: str, since: datetime, most: int) -> Iterator[BranchPull]:
+    """Yield the pull requests that changed since then, the newest changes first, of at most so many pages.
+
+    Source: docs.github.com/rest/pulls/pulls#list-pull-requests.
+    """
+    newest_first = {"state": "all", "sort": "updated", "direction": "desc"}
+    for pull in hub.pages(f"{repository_path(repository)}/pulls", params=newest_first, most=most):
+        if datetime.fromisoformat(pull["updated_at"]) < since:
+            return
+        if _is_of(pull, repository):
+            author_id = int((pull.get("user") or {}).get("id") or 0)
+            yield BranchPull(_pull_of(pull), str(pull["head"]["ref"]), author_id)
+
+
+def commit_messages(hub: Hub, repository: str, number: int) -> tuple[str, ...]:
+    """Return the messages of the pull request's commits, the oldest first, as many as GitHub lists.
+
+    Source: docs.github.com/rest/pulls/pulls#list-commits-on-a-pull-request (250 at most).
+    """
+    path = f"{repository_path(repository)}/pulls/{number}/commits"
+    return tuple(str(it["commit"]["message"]) for it in hub.pages(path, most=3))
 
 
 def open_draft(hub: Hub, repository: str, *, branch: str, title: str, body: str) -> PullLook:

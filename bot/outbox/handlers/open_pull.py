@@ -7,6 +7,7 @@ from bot.outbox.contract import Act, ActResult
 from bot.outbox.targets import story_of
 from bot.render.markdown.marker import text_digest
 from bot.render.pull import body as pull_body
+from bot.state import same_issue
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import PullOpened
@@ -38,8 +39,8 @@ def carry_out(context: OutboxContext, intent: OpenPull, entry: Entry) -> ActResu
         card = cards.get(db, intent.card_id)
         if card is not None and card.pull_number == pull.number:
             return ()
-        return (
-            PullOpened(intent.card_id, repository, pull.number, pull.node_id, branch, pull.head, pull.draft),
-        )
+        where = (repository, pull.number, pull.node_id, branch)
+        opened = PullOpened(intent.card_id, *where, pull.head, pull.draft)
+        return (opened, *same_issue.share_pull(db, opened))
 
     return ActResult(str(pull.number), text_digest(body), events)

@@ -13,6 +13,7 @@ from bot.render.markdown.marker import text_digest
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Field
+from ledger.events.run import RESTORED
 from ledger.queries import run_queue
 from ledger.queue.outbox import Entry
 from ledger.states import CardState, RunState
@@ -24,6 +25,7 @@ from rules.intents.outbound import UpdateFace
 ACT = Act("face:{card_id}", priority=2, coalesce=True, wait_s=2.0)
 # The states of a running card; changes of its face within one of them are mere progress.
 FLOWING = (CardState.QUEUED, CardState.WORKING, CardState.REVISING)
+COUNTED = (FaceField.COST, FaceField.ELAPSED)
 DIGEST_CHARS = 12  # of each field's own digest: enough to see a change
 
 
@@ -40,6 +42,8 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
         usd = spend.of_card(db, card.card_id).usd
         wanted = field_values(card, run, card_usd=usd, place=place, parts=parts)
         known = boards.get(db, card.board_id)
+    if run is not None and run.reason == RESTORED:  # GitHub has what the ledger lost
+        wanted = {name: value for name, value in wanted.items() if name not in COUNTED}
     if known is None or card.archived:
         return ActResult()
     last = last_of(context, entry.key)

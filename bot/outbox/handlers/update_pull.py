@@ -7,6 +7,7 @@ from bot.outbox.targets import pull_of, read_row, story_of
 from bot.render.markdown.marker import put_part, text_digest
 from bot.render.pull import body as pull_body
 from bot.state.outbox_context import OutboxContext
+from ledger.events.run import RESTORED
 from ledger.queue.outbox import Entry
 from ledger.states import Ending
 from rules.intents.outbound import UpdatePull
@@ -26,6 +27,8 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
         if pull is None or card.run_id is None or card.pull_state != "open":
             return ActResult()
         story = story_of(db, card.run_id, context.config.public_url)
+    if story.run.reason == RESTORED:
+        return ActResult()  # the description says more than the ledger knows
     body, changes = pull_body.write(story), dict[str, str]()
     # Without drafts the title tells that a pull request is not ready.
     there = None if card.pull_draft else pulls.read(context.hub, pull.repository, pull.number)

@@ -29,7 +29,7 @@ _HEAD = re.compile(r"Cardinal's log here: event ([1-9][0-9]{0,17}), digest `([0-
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Facts about one commit. `pusher` is the run that pushed it, None for somebody else's commit.
+    """Facts about one commit. `pusher` is the run that pushed it, None for a commit of no known run.
 
     `passed` is how the gate ended on it last, in the run `by`, None where it never ran; `live` is the run
     that lives now, `last` the commit that the gate saw last, of whatever run. `waived`: nothing was checked,
@@ -84,8 +84,8 @@ def conclude(seen: Seen) -> GateConclusion:
         return GateConclusion("", f"{seen.live.run_id} is at work", said)
     last = f"Cardinal checked {code(seen.last[:7])}" if seen.last else "Cardinal has checked nothing of it"
     said = (
-        f"Somebody else pushed {code(seen.head[:12])}, so the gate has not seen it: what was published for an"
-        f" older commit does not count here. {sentence(CHECK)}"
+        f"{code(seen.head[:12])} came from no run that Cardinal knows, so the gate has not seen it: what was"
+        f" published for an older commit does not count here. {sentence(CHECK)}"
     )
     return GateConclusion("action_required", f"Not checked: {last.replace('`', '')}", said)
 

@@ -262,7 +262,8 @@ class Cardinal(People):
         if not any(ref.endswith(f"/{branch}") for ref in repos.git(repo).refs()):
             start = repos.commit_of(repo, "main")
             repos.create_ref(repo, f"refs/heads/{branch}", start, actor=self.bot)
-        return repos.write_files(repo, branch, dict(files), "Work", actor=self.bot)
+        message = f"Work\n\nCardinal-Run: {run_id}"
+        return repos.write_files(repo, branch, dict(files), message, actor=self.bot)
 
     # --- what can be seen ------------------------------------------------------------------------------
 

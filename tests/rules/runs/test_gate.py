@@ -26,7 +26,7 @@ YES: dict[str, Any] = {"verdict": "approved", "approved_head": "abc123"}
 OFTEN = CheckingSeen(RunId("r5"), False, (NOW,) * 6)  # so often within an hour that none starts by itself
 NOT = [
     ({"gate": Gate.UNSEEN, "checked": "fedcba987654"}, "Cardinal checked fedcba9"),
-    ({"gate": Gate.UNSEEN}, "somebody else pushed it"),
+    ({"gate": Gate.UNSEEN}, "it came from no run"),
     ({"gate": Gate.FAILED}, "the checks failed on its commit abc123"),
 ]
 
@@ -51,7 +51,7 @@ def test_what_is_not_let_through_says_in_words_for_everybody_what_to_do_next() -
         "the checks failed on its commit abc123. Push what mends it, or run the checks on it once more"
         f" {check}"
     )
-    assert why_not(pull(gate=Gate.UNSEEN)).endswith(f"somebody else pushed it. Run the checks on it {check}")
+    assert why_not(pull(gate=Gate.UNSEEN)).endswith(f"it came from no run. Run the checks on it {check}")
 
 
 @pytest.mark.parametrize("gate", [Gate.PASSED, Gate.NOTHING])

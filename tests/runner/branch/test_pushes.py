@@ -79,3 +79,27 @@ def test_a_push_that_github_refuses_for_its_files_of_ci_names_the_way_on(said: s
 def test_a_refused_push_says_the_rules_reason_without_its_frame() -> None:
     said = "remote: error: GH013: Repository rule violations found for refs/heads/x. remote: remote: - No."
     assert str(PushRefusedError("x", said)).endswith("refuses it. GitHub: GH013: - No.")
+
+
+ANN, OWN = "Ann <ann@example.org>", f"{COMMITTER.name} <{COMMITTER.email}>"
+
+
+@pytest.mark.parametrize(
+    ("message", "author", "maker"),
+    [
+        ("Hi", ANN, ANN),
+        ("Hi\n\nCardinal-Run: r7", ANN, ANN),
+        ("Hi\n\nCardinal-Run: r7\nCardinal-Card: #12", OWN, "r7"),
+        ("Hi", OWN, OWN),
+    ],
+)
+def test_a_conflict_on_the_branch_names_who_made_the_commits(
+    world: World, message: str, author: str, maker: str
+) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Hello"}, {"ask": {"question": "Which?"}}, FINISH])
+    order = world.order()
+    assert world.run(order).why == "question"
+    world.commit({"hello.txt": "Another\n"}, BRANCH, message, author)
+    world.answer(order, "Hello")
+    asked = world.only("QuestionAsked", newest=True)
+    assert f"{BRANCH} has new commits on GitHub by {maker}, and the run changed the same" in asked.text

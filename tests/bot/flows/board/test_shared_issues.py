@@ -6,9 +6,15 @@ from typing import Any
 import pytest
 
 from forge.store.board import Item
+from forge.store.models import CheckRun
+from forge.store.reviews import LineComment
 from ledger.events.conversation import CommandGiven, PersonSaid
-from ledger.events.pull import ChecksSettled, GroupFormed, PullChanged, ReviewDismissed, ReviewSubmitted
-from ledger.states import CardState, RunState
+from ledger.events.pull import ChecksSettled, GroupFormed, ReviewDismissed, ReviewSubmitted
+from ledger.events.run import QuestionAnswered, RunClaimed, RunEnded, ThreadAnswered
+from ledger.ids import CardId
+from ledger.log import event_store
+from ledger.states import CardState, Ending, Gate, RunState
+from ledger.views import checks, threads
 from tests.bot.flows.board.test_many_boards import elsewhere, second
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
@@ -33,9 +39,8 @@ def both(cardinal: Cardinal) -> tuple[Item, Item]:
 
 @pytest.fixture
 def delivered(cardinal: Cardinal, both: tuple[Item, Item]) -> tuple[Item, Item]:
-    """Return both cards after each has delivered: by one pull request."""
-    for item in both:
-        push(cardinal, item, f"Of = '{item.node_id}'\n")
+    """Return both cards after the first one's run has delivered, by one pull request."""
+    push(cardinal, both[0], "Of = 1\n")
     pulls = [(cardinal.card(item).pull_repository, cardinal.card(item).pull_number) for item in both]
     assert pulls[0] == pulls[1] != (None, None)
     return both
@@ -69,28 +74,194 @@ def test_what_is_said_and_done_about_a_shared_pull_request_reaches_both_cards(
     assert [cardinal.card(item).pull_state for item in delivered] == ["closed", "closed"]
 
 
-def test_a_push_of_one_card_is_known_to_the_other(cardinal: Cardinal, both: tuple[Item, Item]) -> None:
-    first, last = both
-    push(cardinal, first, "One = 1\n")
-    push(cardinal, last, "One = 2\n")
-    assert cardinal.card(first).pull_head == cardinal.card(last).pull_head == cardinal.pull_of(first).head_sha
-    head = cardinal.card(first).pull_head
-    moved = [event.card_id for event in cardinal.events(PullChanged) if event.head == head]
-    assert moved == [first.node_id], "the other card's own run has recorded it"
+def pull_checks(cardinal: Cardinal, sha: str) -> list[CheckRun]:
+    """Return the gate's check runs of the commit."""
+    return [
+        it for it in cardinal.forge.store.checks.on_commit(cardinal.repo, sha) if it.name == "cardinal/gate"
+    ]
+
+
+def waits(cardinal: Cardinal, item: Item, board: str = "Shop board (acme/1)") -> bool:
+    """Return whether the card's run waits, and says on its face for which board's."""
+    cardinal.ready()
+    cardinal.catch_up()
+    said = f"waits for the run on board {board}"
+    told = said in cardinal.card(item).because and said in cardinal.face(item)["Progress"]
+    return told and cardinal.run_of(item).state is RunState.QUEUED
 
 
 def test_a_box_belongs_to_the_card_whose_comment_it_stands_in(
     cardinal: Cardinal, both: tuple[Item, Item]
 ) -> None:
-    for item in both:
-        cardinal.begin(cardinal.run_of(item).run_id)
-    cardinal.catch_up()
     mine, other = both
-    comment = cardinal.comment(mine, f"run:{cardinal.run_of(mine).run_id}")
-    cardinal.tick(comment, "cancel")
+    cardinal.begin(cardinal.run_of(mine).run_id)
+    cardinal.catch_up()
+    cardinal.tick(cardinal.comment(mine, f"run:{cardinal.run_of(mine).run_id}"), "cancel")
     cardinal.catch_up()
     assert heard(cardinal, CommandGiven, both) == [1, 0]
-    assert cardinal.run_of(other).state is RunState.WORKING
+    assert cardinal.run_of(mine).stop_asked == "cancel"
+    assert waits(cardinal, other)
+
+
+def test_two_drags_at_once_start_one_run_and_the_other_card_says_for_which_it_waits(
+    cardinal: Cardinal, both: tuple[Item, Item]
+) -> None:
+    mine, other = both
+    starts = cardinal.ready()
+    assert [cardinal.claim(run_id) for run_id in starts] == [True, False]
+    assert waits(cardinal, other)
+    assert cardinal.run_of(mine).branch == cardinal.run_of(other).branch
+
+
+def test_whichever_board_has_room_first_starts_and_the_other_one_waits(
+    cardinal: Cardinal, both: tuple[Item, Item]
+) -> None:
+    mine, other = both
+    cardinal.begin(cardinal.run_of(other).run_id)
+    assert waits(cardinal, mine, "Second (acme/")
+    cardinal.ask(cardinal.run_of(other).run_id, "Which colour?")
+    assert waits(cardinal, mine, "Second (acme/"), "an answer may take days"
+
+
+def test_work_that_is_done_on_one_board_is_not_paid_again_on_the_other(
+    cardinal: Cardinal, delivered: tuple[Item, Item]
+) -> None:
+    other = delivered[1]
+    assert [cardinal.card(item).state for item in delivered] == [CardState.WORK_COMPLETE] * 2
+    assert "r1 on board Shop board (acme/1) is done" in cardinal.card(other).because
+    assert (cardinal.run_of(other).ending, cardinal.run_of(other).reason) == (Ending.CANCELLED, "superseded")
+    assert [it.run_id for it in cardinal.events(RunClaimed)] == ["r1"]
+    cardinal.drag(other, "Tasks")
+    cardinal.catch_up()
+    cardinal.drag(other, "In Progress")
+    cardinal.catch_up()
+    assert "nothing new to do" in cardinal.card(other).because
+    assert cardinal.ready() == ()
+
+
+def test_the_gate_has_seen_on_both_cards_what_one_run_delivered(
+    cardinal: Cardinal, delivered: tuple[Item, Item]
+) -> None:
+    pull = cardinal.pull_of(delivered[0])
+    said = [str(it.output) for it in pull_checks(cardinal, pull.head_sha)]
+    assert said
+    assert not any("Somebody" in it or "Not checked" in it for it in said), said
+    with event_store.reading(cardinal.services.engine) as db:
+        cards_of = [CardId(item.node_id) for item in delivered]
+        assert [checks.standing(db, it, pull.head_sha) for it in cards_of] == [Gate.PASSED] * 2
+
+
+@pytest.mark.parametrize("ending", ["failed", "cancelled", "lost"])
+def test_the_wait_ends_with_the_run_however_that_ends(
+    cardinal: Cardinal, both: tuple[Item, Item], ending: str
+) -> None:
+    mine, other = both
+    first, second_run = cardinal.run_of(mine).run_id, cardinal.run_of(other).run_id
+    cardinal.begin(first)
+    assert waits(cardinal, other)
+    cardinal.write(first, RunEnded(first, Ending(ending), "agent_error", "it stopped", "working"))
+    cardinal.catch_up()
+    assert cardinal.ready() == (second_run,)
+    cardinal.begin(second_run)
+    cardinal.catch_up()
+    assert cardinal.card(other).state is CardState.WORKING
+
+
+def test_a_run_that_waits_for_people_on_a_card_nobody_sees_holds_up_no_other(
+    cardinal: Cardinal, both: tuple[Item, Item]
+) -> None:
+    mine, other = both
+    first = cardinal.run_of(mine).run_id
+    cardinal.begin(first)
+    cardinal.ask(first, "Which colour?")
+    assert waits(cardinal, other)
+    cardinal.forge.store.projects.set_archived(mine, True, actor=cardinal.person("alice"))
+    cardinal.catch_up()
+    assert cardinal.ready() == (cardinal.run_of(other).run_id,)
+
+
+def added(cardinal: Cardinal, item: Item) -> Item:
+    """Put the issue on a second board, there in execution, and return that card."""
+    other = cardinal.forge.store.projects.add(
+        second(cardinal), issue_of(item), actor=cardinal.person("carol")
+    )
+    cardinal.catch_up()
+    cardinal.drag(other, "In Progress")
+    cardinal.catch_up()
+    return other
+
+
+@pytest.mark.after(scene=Cardinal.at_work)
+def test_an_issue_that_comes_to_a_second_board_meanwhile_waits_for_the_same_branch(
+    cardinal: Cardinal,
+) -> None:
+    mine = cardinal.newest
+    issues, alice = cardinal.forge.store.issues, cardinal.person("alice")
+    issues.edit(issue_of(mine), title="Another title", actor=alice)
+    other = added(cardinal, mine)
+    assert waits(cardinal, other)
+    assert cardinal.run_of(other).branch == cardinal.run_of(mine).branch
+
+
+def test_an_issue_that_comes_to_a_second_board_later_has_its_pull_request_there(cardinal: Cardinal) -> None:
+    mine = cardinal.new(column="In Progress")
+    cardinal.catch_up()
+    push(cardinal, mine, "One = 1\n")
+    other = added(cardinal, mine)
+    assert cardinal.card(other).pull_number == cardinal.card(mine).pull_number
+    assert (cardinal.card(other).state, cardinal.card(other).run_id) == (CardState.WORK_COMPLETE, None)
+    assert "nothing new to do" in cardinal.card(other).because
+
+
+def test_one_answer_is_enough_for_an_issue_with_two_cards(
+    cardinal: Cardinal, both: tuple[Item, Item]
+) -> None:
+    mine, other = both
+    cardinal.begin(cardinal.run_of(mine).run_id)
+    cardinal.ask(cardinal.run_of(mine).run_id, "Which colour?")
+    cardinal.catch_up()
+    told = len(cardinal.told(mine))
+    cardinal.say(mine, "/cardinal answer Red")
+    cardinal.catch_up()
+    assert [it.text for it in cardinal.events(QuestionAnswered)] == ["Red"]
+    assert len(cardinal.told(mine)) == told, "the card that waits has nothing to say"
+    assert waits(cardinal, other)
+    cardinal.say(mine, "/cardinal cancel")
+    cardinal.catch_up()
+    assert [cardinal.run_of(item).ending for item in both] == [Ending.CANCELLED] * 2
+
+
+def test_one_retry_of_an_issue_with_two_cards_is_one_piece_of_work(
+    cardinal: Cardinal, delivered: tuple[Item, Item]
+) -> None:
+    cardinal.say(delivered[0], "/cardinal retry")
+    cardinal.catch_up()
+    push(cardinal, delivered[0], "Of = 2\n")
+    assert [it.run_id for it in cardinal.events(RunClaimed)] == ["r1", "r3"]
+    heads = {cardinal.card(item).pull_head for item in delivered}
+    assert heads == {cardinal.pull_of(delivered[0]).head_sha}
+    assert [cardinal.card(item).state for item in delivered] == [CardState.WORK_COMPLETE] * 2
+
+
+def test_a_review_is_served_once_for_both_cards(cardinal: Cardinal, delivered: tuple[Item, Item]) -> None:
+    store, bob = cardinal.forge.store, cardinal.person("bob")
+    thread = LineComment("shop/total.py", "Why one?", 1)
+    store.reviews.submit(cardinal.pull_of(delivered[0]), "REQUEST_CHANGES", "No.", [thread], actor=bob)
+    cardinal.catch_up()
+    for item in delivered:
+        assert cardinal.card(item).state is CardState.CHANGES_REQUESTED
+    cardinal.say(delivered[0], "/cardinal retry")
+    cardinal.catch_up()
+    run_id = cardinal.run_of(delivered[0]).run_id
+    cardinal.begin(run_id)
+    with event_store.reading(cardinal.services.engine) as db:
+        thread_id = threads.pending(db, CardId(delivered[0].node_id))[0].thread_id
+        assert threads.pending_count(db, CardId(delivered[1].node_id)) == 1
+    cardinal.write(run_id, ThreadAnswered(run_id, thread_id, "Two now."))
+    cardinal.finish(run_id, files={"shop/total.py": b"Of = 2\n"})
+    cardinal.catch_up()
+    assert cardinal.ready() == ()
+    assert [cardinal.card(item).state for item in delivered] == [CardState.WORK_COMPLETE] * 2
 
 
 def test_an_issue_on_boards_of_two_owners_speaks_to_both(cardinal: Cardinal) -> None:

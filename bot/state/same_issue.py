@@ -1,0 +1,88 @@
+"""Ledger reads about the same issue's cards on other boards: whose run goes first, and whose work is done."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from sqlalchemy import Connection
+
+from ledger.event import Event
+from ledger.events.pull import PullChanged, PullOpened
+from ledger.ids import BoardId, CardId
+from ledger.queries import same_issue
+from ledger.states import Ending, RunState
+from ledger.views import boards, cards, runs
+from rules.card.state import say_whose_turn
+from rules.runs.queue import Waiting
+from rules.snapshot import ElsewhereSeen
+
+
+def hold_same_issue(db: Connection, queue: Iterable[Waiting]) -> tuple[Waiting, ...]:
+    """Return the runs, with why they wait for a run on the same issue."""
+    waiting = tuple(queue)
+    held_by = same_issue.held_by(db, (run.run_id for run in waiting)) if waiting else {}
+    return tuple(
+        replace(run, same_issue=say_whose_turn(_seen(db, held_by[run.run_id])))
+        if run.run_id in held_by
+        else run
+        for run in waiting
+    )
+
+
+def goes_first(db: Connection, run: runs.RunRow | None) -> ElsewhereSeen | None:
+    """Return the run that a queued run waits for; None for any other, and where it waits for none."""
+    if run is None or run.state is not RunState.QUEUED:
+        return None
+    other = same_issue.held_by(db, (run.run_id,)).get(run.run_id)
+    return None if other is None else _seen(db, other)
+
+
+def done_elsewhere(db: Connection, row: cards.CardRow, run: runs.RunRow | None) -> ElsewhereSeen | None:
+    """Return the run of another of the issue's cards that did the work since the card's own run was queued,
+    unless that began and lives, or has done it as well.
+    """
+    if run is not None and (run.ending is Ending.SUCCEEDED or (not run.ending and run.claimed_at)):
+        return None
+    done = same_issue.done(db, row.card_id)
+    if done is None or (run is not None and done.ended_at < run.queued_at):
+        return None
+    return replace(_seen(db, done), request=done.request)
+
+
+def _seen(db: Connection, other: same_issue.RunElsewhere | same_issue.WorkElsewhere) -> ElsewhereSeen:
+    return ElsewhereSeen(other.run_id, board_name(db, other.board_id))
+
+
+def board_name(db: Connection, board_id: BoardId) -> str:
+    """Return the board's title with its address: two boards may have one title."""
+    board = boards.get(db, board_id)
+    return f"{board.title} ({board.address})" if board else board_id
+
+
+def of_one_owner(db: Connection, card_id: CardId) -> tuple[cards.CardRow, ...]:
+    """Return the issue's other cards on boards of the same owner, of those that Cardinal serves."""
+    row = cards.get(db, card_id)
+    own = boards.owner_of(db, row.board_id) if row else ""
+    near = {it.board_id for it in boards.served(db) if it.owner == own}
+    return tuple(it for it in same_issue.cards_beside(db, card_id) if it.board_id in near)
+
+
+def share_pull(db: Connection, opened: PullOpened) -> tuple[PullOpened, ...]:
+    """Return that the pull request is that of the issue's other cards as well, if they have no open one."""
+    return tuple(
+        replace(opened, card_id=other.card_id)
+        for other in of_one_owner(db, opened.card_id)
+        if other.pull_state != "open"
+    )
+
+
+def pull_of_others(db: Connection, card_id: CardId) -> tuple[Event, ...]:
+    """Return the events of the pull request that the issue has on another board, for a card that is new."""
+    known = next((it for it in reversed(of_one_owner(db, card_id)) if it.pull_number is not None), None)
+    if known is None or known.pull_number is None:
+        return ()
+    where = (known.pull_repository or "", known.pull_number, known.pull_node_id, known.branch)
+    opened = PullOpened(card_id, *where, known.pull_head, known.pull_draft)
+    if known.pull_state == "open":
+        return (opened,)
+    shape = (known.pull_state, known.pull_draft, known.pull_head)
+    return (opened, PullChanged(card_id, known.pull_number, *shape))

@@ -1,0 +1,358 @@
+"""A restored ledger adopts what GitHub shows of the time since its back-up: pull requests, comments, checks.
+
+Runs that it had lost become runs that have ended: their numbers are not given again, nothing is worked on
+twice, and nothing is said twice. Each repository is listed once, by changes since the back-up.
+"""
+
+import logging
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import Connection
+
+from bot.bootstrap import Services
+from bot.github.api.project_pages import survey
+from bot.github.api.pulls import BranchPull, changed_since, commit_messages
+from bot.github.client import Hub, repository_path
+from bot.github.errors import NotFoundError, StatusMissingError
+from bot.outbox import gate_check, handlers
+from bot.outbox.posting import own_marker
+from bot.reactor import reactor
+from bot.reactor.run_requests import branch_name
+from bot.render.markdown.marker import markers_in
+from bot.state import policies
+from bot.sync import access, board
+from bot.sync import card as card_sync
+from ledger.event import Event
+from ledger.events.publication import EntryPublished
+from ledger.events.pull import PullChanged, PullOpened
+from ledger.events.run import RESTORED, RunEnded, RunQueued, ValidationEnded
+from ledger.ids import CardId, EntryKey, RunId
+from ledger.log import event_store
+from ledger.queries import attempts
+from ledger.queue import leases, outbox, restored
+from ledger.states import BY_ITSELF, Ending, RunState
+from ledger.views import cards, remotes, runs
+from rules.policy.model import Policy
+from rules.runs.mode import FIX, INVESTIGATE
+
+log = logging.getLogger(__name__)
+
+OVERLAP = timedelta(minutes=10)  # two clocks may differ by as much
+MAX_PAGES = 100  # of a hundred comments, or pull requests, of one repository, the newest first
+MAX_SURVEYS = 500  # pages of one board: GitHub's own limit is 50,000 cards
+LEASE, LEASE_S = "adoption", 900
+# Keys of entries that name a run: `report:r7`, `question:r7-q1`, `card:r7:2`.
+_OF_RUN = re.compile(r"(?P<act>[a-z-]+):(?P<run>r(?P<number>[1-9][0-9]{0,17}))(?=[-:]|\Z)")
+_TRAILER = re.compile(r"^Cardinal-Run: (r[1-9][0-9]{0,17})$", re.MULTILINE)
+_ENDED = ("report", "findings")  # what is posted of a run at its end only
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """A comment of Cardinal's own: its entry's key, GitHub's id, its digest, and the issue's number."""
+
+    key: EntryKey
+    remote_id: str
+    digest: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryTraces:
+    """What Cardinal left in a repository since the back-up."""
+
+    hub: Hub
+    name: str
+    comments: tuple[Trace, ...]
+    pulls: tuple[BranchPull, ...]
+
+
+@dataclass(slots=True)
+class CardTraces:
+    """What Cardinal left of one card. `runs` has the acts that were posted of each run."""
+
+    repository: RepositoryTraces
+    comments: list[Trace] = field(default_factory=list)
+    pulls: list[BranchPull] = field(default_factory=list)
+    runs: dict[RunId, set[str]] = field(default_factory=dict)
+
+
+def adopt(services: Services) -> bool:
+    """Adopt what GitHub shows, where the ledger was restored; return whether the ledger may act.
+
+    Raises a GithubError: then it is tried again with the next sweep, and nothing is done until then. A board
+    that the App cannot reach is left out.
+    """
+    with event_store.reading(services.engine) as db:
+        if not restored.is_restored(db):
+            return True
+    with event_store.writing(services.engine) as db:
+        lease = leases.take(db, LEASE, services.name, ttl_s=LEASE_S)
+    if lease is None:
+        return False  # another process is at it
+    try:
+        _adopt_all(services)
+    finally:
+        with event_store.writing(services.engine) as db:
+            leases.release(db, lease)
+    return True
+
+
+def _adopt_all(services: Services) -> None:
+    with event_store.reading(services.engine) as db:
+        since = _newest_event(db) - OVERLAP
+    issues: dict[str, list[CardId]] = {}
+    hubs: dict[str, Hub] = {}
+    for each in services.on_every_board():
+        if access.check_access(each, thoroughly=False):
+            for card_id, issue in _cards_on_board(each):
+                issues.setdefault(issue.casefold(), []).append(card_id)
+                hubs.setdefault(issue.rpartition("#")[0], each.hub)
+            with event_store.reading(services.engine) as db:
+                for name in attempts.repositories(db, board.serve_board(each)):
+                    hubs.setdefault(name, each.hub)
+    traces = {name.casefold(): (hub, name) for name, hub in hubs.items()}
+    read = tuple(filter(None, (_read(hub, name, since) for hub, name in traces.values())))
+    for card_id, of_card in _by_card(services, read, issues).items():
+        card_sync.sync_card(services, card_id)  # where it stands comes before the runs that worked there
+        _adopt_card(services, card_id, of_card)
+    with event_store.writing(services.engine) as db:
+        keys = [(trace.key for trace in it.comments) for it in read]
+        restored.note_run_number(db, max((_number(key) for some in keys for key in some), default=0))
+        outbox.doubt_entries(db)
+        restored.end_adoption(db)
+        reactor.advance(db, now=services.now())
+    log.info("adopted repositories=%s cards=%s since=%s", len(read), len(issues), since)
+
+
+def _newest_event(db: Connection) -> datetime:
+    last = event_store.last_seq(db)
+    newest = event_store.read(db, after=last - 1, limit=1) if last else ()
+    return newest[-1].at if newest else datetime.now(UTC)
+
+
+def _cards_on_board(services: Services) -> Iterator[tuple[CardId, str]]:
+    """Yield the cards that stand on the board, each with its issue as owner/repository#number.
+
+    None of a board whose field Status is gone: its cards cannot be read until it is back.
+    """
+    start: str | None = None
+    for _ in range(MAX_SURVEYS):
+        try:
+            sight = survey(services.hub, services.board.address, services.board.home_repository, (), (start,))
+        except StatusMissingError as error:
+            log.warning("not read board=%s reason=%s", services.board, error)
+            return
+        page = sight.pages[0]
+        yield from ((stub.card_id, stub.issue) for stub in page.stubs if stub.issue)
+        if not page.more:
+            return
+        start = page.places[-1][1]
+
+
+def _read(hub: Hub, name: str, since: datetime) -> RepositoryTraces | None:
+    """Return what Cardinal left in the repository since then; None where the App cannot see it."""
+    params = {"since": since.strftime("%Y-%m-%dT%H:%M:%SZ"), "sort": "created", "direction": "desc"}
+    comments = []
+    try:
+        for item in hub.pages(f"{repository_path(name)}/issues/comments", params=params, most=MAX_PAGES):
+            if (marker := own_marker(hub, item)) is not None:
+                number = int(str(item["issue_url"]).rpartition("/")[2])
+                comments.append(Trace(marker.key, str(item["id"]), marker.digest, number))
+        changed = tuple(changed_since(hub, name, since, MAX_PAGES))
+    except NotFoundError as error:
+        log.warning("not adopted repository=%s reason=%s", name, error)
+        return None
+    return RepositoryTraces(hub, name, tuple(reversed(comments)), changed)
+
+
+def _by_card(
+    services: Services, read: Iterable[RepositoryTraces], issues: Mapping[str, list[CardId]]
+) -> dict[CardId, CardTraces]:
+    """Return the traces by card. A comment that names a run is its card's, else that of its issue's card."""
+    known: dict[CardId, CardTraces] = {}
+    with event_store.reading(services.engine) as db:
+        for repository in read:
+            own: dict[int, CardId] = {}
+            for pull in repository.pulls:
+                card_id = _card_of_pull(db, repository, pull, issues)
+                if card_id is not None:
+                    own[pull.look.number] = card_id
+                    known.setdefault(card_id, CardTraces(repository)).pulls.append(pull)
+            for trace in repository.comments:
+                card_id = _card_of_trace(db, repository, trace, own, issues)
+                if card_id is not None:
+                    of_card = known.setdefault(card_id, CardTraces(repository))
+                    of_card.comments.append(trace)
+                    if named := _OF_RUN.match(trace.key):
+                        of_card.runs.setdefault(RunId(named["run"]), set()).add(named["act"])
+    return known
+
+
+def _card_of_pull(
+    db: Connection,
+    repository: RepositoryTraces,
+    pull: BranchPull,
+    issues: Mapping[str, list[CardId]],
+) -> CardId | None:
+    """Return the card of the pull request: by Cardinal's own marker in it, or by the branch that is known.
+
+    Anybody can write a marker, so it counts in what the App opened itself only.
+    """
+    there = {card_id for some in issues.values() for card_id in some}
+    if pull.author_id == repository.hub.bot_id:
+        for marker in markers_in(pull.look.body):
+            act, _, rest = marker.key.partition(":")
+            card_id = CardId(rest.partition(":")[0])
+            if act in ("pull", "pull-body") and (card_id in there or cards.get(db, card_id) is not None):
+                return card_id
+    return attempts.card_of_branch(db, repository.name, pull.branch)
+
+
+def _card_of_trace(
+    db: Connection,
+    repository: RepositoryTraces,
+    trace: Trace,
+    own: Mapping[int, CardId],
+    issues: Mapping[str, list[CardId]],
+) -> CardId | None:
+    here = issues.get(f"{repository.name}#{trace.number}".casefold(), [])
+    if named := _OF_RUN.match(trace.key):
+        known = attempts.card_of_run(db, RunId(named["run"]))
+        if known is not None:
+            return known
+    else:
+        card_id = CardId(trace.key.partition(":")[2].partition(":")[0])
+        if card_id in here or cards.get(db, card_id) is not None:
+            return card_id
+    of_pull = cards.of_pull(db, repository.name, trace.number)
+    return own.get(trace.number) or next(iter(here), None) or (of_pull[0].card_id if of_pull else None)
+
+
+def _number(key: EntryKey) -> int:
+    named = _OF_RUN.match(key)
+    return int(named["number"]) if named else 0
+
+
+def _adopt_card(services: Services, card_id: CardId, of_card: CardTraces) -> None:
+    """Record what GitHub shows of the card, in one transaction."""
+    with event_store.reading(services.engine) as db:
+        card = cards.get(db, card_id)
+    if card is None or services.if_served(card.board_id) is None:
+        return
+    repository = of_card.repository
+    pull = _chosen(of_card.pulls, card.pull_number)
+    made = commit_messages(repository.hub, repository.name, pull.look.number) if pull else ()
+    check = gate_check.find_check(repository.hub, repository.name, pull.look.head, card_id) if pull else None
+    with event_store.writing(services.engine) as db:
+        events: list[Event] = [*_comments(db, card_id, of_card)]
+        if pull is not None:
+            events += _pull(card, repository.name, pull)
+        if pull is not None and check is not None:
+            key = EntryKey(f"check:{card_id}:{pull.look.head}")
+            events.append(EntryPublished(card_id, key, "write_check", check.check_id, ""))
+        if events:
+            event_store.append(db, *events, at=services.now())
+        passed = check is not None and check.passed
+        lost = _LostRuns(db, policies.in_force(db, card.board_id), card, pull, made, passed)
+        for run_id in sorted(of_card.runs, key=lambda it: int(it[1:])):
+            adopted = lost.events(run_id, of_card.runs[run_id], repository.name)
+            if adopted:
+                event_store.append(db, *adopted, at=services.now())
+
+
+def _chosen(there: list[BranchPull], known: int | None) -> BranchPull | None:
+    """Return the card's pull request: the open one, else the newest; another one only where it is newer."""
+    open_first = sorted(there, key=lambda it: (it.look.state == "open", it.look.number))
+    newest = open_first[-1] if open_first else None
+    return None if newest is None or newest.look.number < (known or 0) else newest
+
+
+def _comments(db: Connection, card_id: CardId, of_card: CardTraces) -> Iterator[EntryPublished]:
+    acts = {part.ACT.key_format.partition(":")[0]: name for name, part in handlers.ACTS.all()}
+    for trace in of_card.comments:
+        known = remotes.get(db, trace.key)
+        act = acts.get(trace.key.partition(":")[0])
+        if act is not None and (known is None or known.remote_id != trace.remote_id):
+            yield EntryPublished(card_id, trace.key, act, trace.remote_id, trace.digest)
+
+
+def _pull(card: cards.CardRow, repository: str, pull: BranchPull) -> Iterator[Event]:
+    look = pull.look
+    if card.pull_number != look.number:
+        where = (repository, look.number, look.node_id, pull.branch)
+        yield PullOpened(card.card_id, *where, look.head, look.draft)
+    shape = (look.state, look.draft, look.head)
+    known = (card.pull_state, card.pull_draft, card.pull_head)
+    if shape != (known if card.pull_number == look.number else ("open", look.draft, look.head)):
+        yield PullChanged(card.card_id, look.number, *shape)
+
+
+@dataclass(frozen=True, slots=True)
+class _LostRuns:
+    """A card's runs that GitHub shows; `made` are the messages of the pull request's commits."""
+
+    db: Connection
+    policy: Policy
+    card: cards.CardRow
+    pull: BranchPull | None
+    made: tuple[str, ...]
+    passed: bool
+
+    def events(self, run_id: RunId, posted: set[str], repository: str) -> tuple[Event, ...]:
+        """Return the events that make it a run which has ended; none for one that the ledger knows as it is.
+
+        One that the ledger knows goes on, unless its end was posted.
+        """
+        known, has_ended = runs.get(self.db, run_id), not posted.isdisjoint(_ENDED)
+        if known is not None and (known.state is RunState.ENDED or not has_ended):
+            return ()
+        reads = "findings" in posted or (known is not None and known.mode == INVESTIGATE)
+        delivered = has_ended and not reads and self._delivered(run_id)
+        ending = Ending.SUCCEEDED if "findings" in posted or delivered else Ending.LOST
+        if delivered:
+            detail = "GitHub shows its work, from before the ledger was restored"
+        elif has_ended:
+            detail = "it ended before the ledger was restored: read its report, then /cardinal retry"
+        else:
+            detail = "it was at work when the ledger was lost: /cardinal retry starts another"
+        ended = RunEnded(run_id, ending, RESTORED, detail, "")
+        head = self.pull.look.head if self.pull else ""
+        seen = ValidationEnded(run_id, 1, "full", passed=True, head=head, clean=True)
+        evidence = (seen,) if delivered and self.passed else ()
+        queued = () if known is not None else (self._queued(run_id, repository, reads=reads),)
+        return (*queued, *evidence, ended)
+
+    def _delivered(self, run_id: RunId) -> bool:
+        """Tell whether the pull request is up for review, or merged, with the run's commits as its last."""
+        if self.pull is None or (self.pull.look.draft and self.pull.look.state != "merged"):
+            return False
+        trailers = [named[-1] for message in self.made if (named := _TRAILER.findall(message))]
+        return bool(trailers) and trailers[-1] == run_id
+
+    def _queued(self, run_id: RunId, repository: str, *, reads: bool) -> RunQueued:
+        card = cards.get(self.db, self.card.card_id) or self.card
+        newest = runs.get(self.db, RunId(card.run_id)) if card.run_id else None
+        works = [name for name in self.policy.board.columns if self.policy.archetype(name).STARTS_RUNS]
+        here = card.column if card.column in works else newest.column if newest else (works or [""])[0]
+        column = self.policy.column(here)
+        branch = card.branch or (self.pull.branch if self.pull else "")
+        return RunQueued(
+            run_id,
+            card.card_id,
+            attempt=card.attempts + 1,
+            kind="retry" if newest else "first",
+            column=here or "",
+            repository=newest.repository if newest else repository,
+            branch=branch or branch_name(card.number or 0, card.title),
+            agent=column.agent if column else "",
+            by=BY_ITSELF,
+            session_id="",
+            settings=column.to_json() if column else "{}",
+            plan_required=False,
+            mode=INVESTIGATE if reads else FIX,
+            door=RESTORED,
+        )

@@ -1,0 +1,104 @@
+"""An issue's cards on several boards: one branch, so one run at a time, and one pull request."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, literal, or_, select
+
+from ledger.db.statements import statement
+from ledger.events.run import CHECK
+from ledger.ids import BoardId, CardId, RunId
+from ledger.states import RUN_HELD, Ending, RunState
+from ledger.views.boards import boards
+from ledger.views.cards import CardRow, cards, get
+from ledger.views.runs import runs
+
+_own, _mine, _theirs = runs.alias("own"), cards.alias("mine"), cards.alias("theirs")
+_is_same = and_(
+    _theirs.c.content_id == _mine.c.content_id,
+    _theirs.c.card_id != _mine.c.card_id,
+    _mine.c.content_id != literal(""),
+)
+
+
+class RunElsewhere(NamedTuple):
+    """A run of another card of the same issue."""
+
+    run_id: RunId
+    board_id: BoardId
+
+
+class WorkElsewhere(NamedTuple):
+    """A run of another card of the same issue that changed code and succeeded; `request` is its `asked`."""
+
+    run_id: RunId
+    board_id: BoardId
+    request: str
+    ended_at: datetime
+
+
+def held_by(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, RunElsewhere]:
+    """Return for each of these queued runs the one that it waits for, since both are about one issue.
+
+    That is whichever a worker holds; else the oldest that was begun. One that only waits for people holds
+    nobody up when its card or its board is not served any more, so no run waits for ever.
+    """
+    held = runs.c.state.in_(RUN_HELD)
+    removed = select(boards.c.board_id).where(boards.c.removed)
+    goes_first = or_(_own.c.claimed_at.is_(None), runs.c.serial < _own.c.serial)
+    is_served = and_(~_theirs.c.archived, _theirs.c.board_id.not_in(removed))
+    begun = and_(runs.c.state != RunState.ENDED, runs.c.claimed_at.is_not(None), goes_first, is_served)
+    query = select(_own.c.run_id, runs.c.run_id, runs.c.board_id).select_from(_joined_to(_own.c.card_id))
+    query = query.where(_own.c.run_id.in_(tuple(run_ids)), or_(held, begun))
+    first: dict[RunId, RunElsewhere] = {}
+    for own, *other in db.execute(query.order_by(held.desc(), runs.c.serial)):
+        first.setdefault(RunId(own), RunElsewhere(*other))
+    return first
+
+
+def _joined_to(card_id: ColumnElement[Any]) -> Any:
+    """Join a run's card with the issue's other cards and their runs."""
+    joined = _own.join(_mine, _mine.c.card_id == card_id).join(_theirs, _is_same)
+    return joined.join(runs, runs.c.card_id == _theirs.c.card_id)
+
+
+def cards_beside(db: Connection, card_id: CardId) -> tuple[CardRow, ...]:
+    """Return the other cards of the card's issue that stand on a board, the oldest first."""
+    first = (get(db, CardId(other)) for (other,) in _others.all(db, {"card_id": card_id}))
+    return tuple(row for row in first if row is not None)
+
+
+@statement
+def _others(card_id: Any) -> Select[Any]:
+    query = select(_theirs.c.card_id).select_from(_mine.join(_theirs, _is_same))
+    mine = query.where(_mine.c.card_id == card_id, ~_theirs.c.archived)
+    return mine.order_by(_theirs.c.created_at, _theirs.c.card_id)
+
+
+def done(db: Connection, card_id: CardId) -> WorkElsewhere | None:
+    """Return the run of the issue's other cards that changed code and succeeded last; None without one."""
+    row = _done.first(db, {"card_id": card_id})
+    return None if row is None else WorkElsewhere(*row)
+
+
+@statement
+def _done(card_id: Any) -> Select[Any]:
+    joined = _mine.join(_theirs, _is_same).join(runs, runs.c.card_id == _theirs.c.card_id)
+    query = select(runs.c.run_id, runs.c.board_id, runs.c.asked, runs.c.ended_at).select_from(joined)
+    well = (runs.c.ending == Ending.SUCCEEDED, runs.c.mode == "fix", runs.c.kind != CHECK)
+    return query.where(_mine.c.card_id == card_id, *well).order_by(runs.c.ended_at.desc()).limit(1)
+
+
+def branch_of(db: Connection, card_id: CardId, repository: str) -> str:
+    """Return the branch on which the issue's other cards have worked in that repository; empty for none."""
+    row = _branch.first(db, {"card_id": card_id, "repository": repository})
+    return "" if row is None else str(row[0])
+
+
+@statement
+def _branch(card_id: Any, repository: Any) -> Select[Any]:
+    joined = _mine.join(_theirs, _is_same).join(runs, runs.c.card_id == _theirs.c.card_id)
+    query = select(runs.c.branch).select_from(joined)
+    mine = query.where(_mine.c.card_id == card_id, runs.c.repository == repository)
+    return mine.order_by(runs.c.serial.desc()).limit(1)
