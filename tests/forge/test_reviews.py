@@ -117,7 +117,11 @@ def test_a_comment_may_be_placed_by_its_position_in_the_diff(
     assert len(heads) == 3
     said = [{"path": "MANY.md", "position": patch.index(text), "body": text} for text in wanted]
     review = by(town, "bob", many).create_review(event="COMMENT", body="See below", comments=said)  # type: ignore[arg-type]
-    found = {one.body: one.raw_data for one in many.get_single_review_comments(review.id)}
+    path = f"/repos/acme/shop/pulls/{many.number}/reviews/{review.id}/comments"
+    _, listed = town.app().requester.requestJsonAndCheck("GET", path)
+    assert [one["body"] for one in listed] == list(wanted)
+    assert not [one for one in listed if one.keys() & {"line", "original_line", "side"}]
+    found = {one.body: one.raw_data for one in many.get_review_comments()}
     assert {text: (one["original_line"], one["side"]) for text, one in found.items()} == wanted
     assert found["-15"]["diff_hunk"].endswith("\n-15")
     for nowhere in (0, heads[1], len(patch)):

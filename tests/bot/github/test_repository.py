@@ -123,7 +123,8 @@ def test_an_issue_is_no_pull_request(world: World) -> None:
 def test_the_threads_of_one_review_are_read_and_resolved(world: World) -> None:
     pull, store = pull_of(world), world.forge.store
     bob = store.users.add("bob")
-    comments = [LineComment("a.py", "Rename it", 1), LineComment("a.py", "And why?", 2)]
+    said = [("Rename it", 1), ("And why?", 2), ("Split the file", None)]
+    comments = [LineComment("a.py", text, line) for text, line in said]
     review = store.reviews.submit(pull, "REQUEST_CHANGES", "No.", comments, actor=bob)
     store.reviews.submit(pull, "COMMENT", "", [LineComment("a.py", "Another's", 1)], actor=bob)
     number = pull.issue.number
@@ -131,10 +132,38 @@ def test_the_threads_of_one_review_are_read_and_resolved(world: World) -> None:
     assert [(thread.path, thread.line, thread.text) for thread in threads] == [
         ("a.py", 1, "Rename it"),
         ("a.py", 2, "And why?"),
+        ("a.py", 0, "Split the file"),
     ]
     node_id = reviews.node_of_thread(world.hub, "acme/shop", number, threads[1].thread_id)
     reviews.resolve_thread(world.hub, "acme/shop", node_id)
-    assert [thread.resolved_by is not None for thread in pull.threads] == [False, True, False]
+    assert [thread.resolved_by is not None for thread in pull.threads] == [False, True, *[False] * 2]
+
+
+def test_a_thread_has_the_line_of_the_reviewed_commit_once_that_is_gone(world: World) -> None:
+    pull, store = pull_of(world), world.forge.store
+    bob = store.users.add("bob")
+    review = store.reviews.submit(pull, "COMMENT", "", [LineComment("a.py", "Why?", 2)], actor=bob)
+    store.repos.write_files(world.shop, pull.head_ref, {"a.py": b"x\n"}, "Shorten", actor=bob)
+    assert pull.threads[0].outdated
+    (thread,) = reviews.threads_of_review(world.hub, "acme/shop", pull.issue.number, review.id)
+    assert (thread.path, thread.line) == ("a.py", 2)
+
+
+def test_the_newest_review_is_read_from_a_thousand_comments(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reviews, "MAX_PAGES", 1)
+    pull, store = pull_of(world), world.forge.store
+    bob = store.users.add("bob")
+    many = [LineComment("a.py", "Nit", 1)] * 120
+    earlier, review = (store.reviews.submit(pull, "COMMENT", "", some, actor=bob) for some in (many, many[:2]))
+    first, second = reviews.threads_of_review(world.hub, "acme/shop", pull.issue.number, review.id)
+    assert int(first.thread_id) < int(second.thread_id)
+    store.reviews.reply(pull.threads[0], "Done?", actor=bob)
+    answer = pull.reviews[-1]
+    (thread,) = reviews.threads_of_review(world.hub, "acme/shop", pull.issue.number, answer.id)
+    assert (thread.thread_id, thread.text) == (str(pull.threads[0].comments[0].id), "Done?")
+    assert earlier.id != answer.id
 
 
 def test_a_thread_that_is_not_there_is_an_error(world: World) -> None:
