@@ -13,7 +13,7 @@ MAX_PAGES = 10  # 1,000 comments or threads; the rest is not read
 def threads_of_review(hub: Hub, repository: str, number: int, review_id: int) -> tuple[Thread, ...]:
     """Return the threads with comments of the review, oldest first, the comments of each joined.
 
-    They are taken from all comments of the pull request, newest first: the listing of one review has no lines.
+    They are taken from all comments of the pull request: the listing of one review has no lines.
     Sources: docs.github.com/rest/pulls/comments#list-review-comments-on-a-pull-request;
     github.com/hub4j/github-api, issue 2106.
     """

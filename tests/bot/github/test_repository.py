@@ -13,6 +13,7 @@ from bot.github.errors import NotFoundError, PermissionMissingError
 from bot.github.transport import READ, ApiCall, CallSlots, Wire
 from bot.repo_config import policy_file
 from forge.store.models import Pull, Role
+from forge.store.registration import Token
 from forge.store.reviews import LineComment
 from rules.policy import locations
 from tests.bot.github.conftest import Clock, Scripted
@@ -114,6 +115,56 @@ def test_a_pull_request_is_read_as_it_is(world: World) -> None:
     assert pulls.read(world.hub, "acme/shop", pull.issue.number).state == "merged"
 
 
+CI = ".github/workflows/ci.yml"
+
+
+@pytest.mark.parametrize(
+    ("files", "wide"),
+    [
+        ({"a.py": b"x\n"}, False),
+        ({CI: b"on: push\n"}, True),
+        ({".github/workflows/old.yml": None}, True),
+        ({".github/workflows/old.yml": None, "docs/old.yml": b"on: push\njobs: {}\n"}, True),  # moved away
+        ({".github/workflows2/ci.yml": b"x\n", "docs/.github/workflows/ci.yml": b"x\n"}, False),
+    ],
+)
+def test_a_merge_may_change_workflows_only_where_the_pull_request_does(
+    world: World, files: dict[str, bytes | None], wide: bool
+) -> None:
+    store = world.forge.store
+    old = {".github/workflows/old.yml": b"on: push\njobs: {}\n"}
+    store.repos.write_files(world.shop, "main", old, "Old", actor=world.alice)
+    store.repos.create_ref(world.shop, "refs/heads/x", store.repos.commit_of(world.shop), actor=world.alice)
+    head = store.repos.write_files(world.shop, "x", files, "More", actor=world.alice)
+    pull = store.pulls.create(world.shop, "P", "", "x", "main", actor=world.alice)
+    assert pulls.merge(world.hub, "acme/shop", pull.number, method="squash", head=head, words={})
+    tokens: list[Token] = list(store.apps._tokens.values())
+    granted = {name for token in tokens for name in token.permissions}
+    assert ("workflows" in granted) is wide
+
+
+def test_with_more_files_than_github_lists_a_merge_may_change_workflows(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pull = pull_of(world)
+    monkeypatch.setattr(pulls, "MAX_PAGES", 1)
+    monkeypatch.setattr(pulls, "PAGE", 2)
+    assert pulls.changes_workflows(world.hub, "acme/shop", pull.number) is False
+    world.forge.store.repos.write_files(world.shop, "x", {"b.py": b"x\n"}, "More", actor=world.alice)
+    assert pulls.changes_workflows(world.hub, "acme/shop", pull.number) is True
+
+
+def test_an_app_without_workflows_is_told_which_permission_the_merge_wants(world: World) -> None:
+    pull, store = pull_of(world), world.forge.store
+    head = store.repos.write_files(world.shop, "x", {CI: b"on: push\n"}, "More", actor=world.alice)
+    store.pulls.set_draft(pull, False, actor=world.alice)
+    (installation,) = store.apps._installations
+    del installation.permissions["workflows"]
+    with pytest.raises(PermissionMissingError, match="workflows: write"):
+        pulls.merge(world.hub, "acme/shop", pull.number, method="squash", head=head, words={})
+    assert pull.merged_at is None
+
+
 def test_an_issue_is_no_pull_request(world: World) -> None:
     world.card("Do it")
     with pytest.raises(NotFoundError):
@@ -156,14 +207,14 @@ def test_the_newest_review_is_read_from_a_thousand_comments(
     pull, store = pull_of(world), world.forge.store
     bob = store.users.add("bob")
     many = [LineComment("a.py", "Nit", 1)] * 120
-    earlier, review = (store.reviews.submit(pull, "COMMENT", "", some, actor=bob) for some in (many, many[:2]))
+    store.reviews.submit(pull, "COMMENT", "", many, actor=bob)
+    review = store.reviews.submit(pull, "COMMENT", "", many[:2], actor=bob)
     first, second = reviews.threads_of_review(world.hub, "acme/shop", pull.issue.number, review.id)
     assert int(first.thread_id) < int(second.thread_id)
     store.reviews.reply(pull.threads[0], "Done?", actor=bob)
     answer = pull.reviews[-1]
     (thread,) = reviews.threads_of_review(world.hub, "acme/shop", pull.issue.number, answer.id)
     assert (thread.thread_id, thread.text) == (str(pull.threads[0].comments[0].id), "Done?")
-    assert earlier.id != answer.id
 
 
 def test_a_thread_that_is_not_there_is_an_error(world: World) -> None:
