@@ -79,7 +79,7 @@ def of_call(method: str, path: str, *, workflows: bool = False) -> TokenScope | 
 
 
 def pushing(repository: str, *, workflows: bool = False, writes: bool = True) -> TokenScope:
-    """Return the scope that git needs to read, and with `writes` to push; CI's files only with `workflows`."""
+    """Return the scope that git needs to read, and with `writes` to push; CI's files with `workflows`."""
     contents = (("contents", "write" if writes else "read"),)
     return TokenScope(repository, (*contents, *_WORKFLOWS) if workflows else contents)
 

@@ -70,7 +70,7 @@ class Pulls(Part):
         return self._opened(issue, actor, head, base, sha, base_sha, fork=fork)
 
     def _opened(self, issue: Issue, actor: User, *details: Any, **more: Any) -> Pull:
-        issue.pull = Pull(self.store.identifiers.next_id(), issue.node_id, issue, *details, **more)
+        issue.pull = Pull(self.store.identifiers.pair("pull")[0], issue.node_id, issue, *details, **more)
         self.store.nodes[issue.node_id] = issue.pull
         self.announce(issue.pull, "opened", actor)
         return issue.pull

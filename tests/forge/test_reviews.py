@@ -12,7 +12,7 @@ Branch = Callable[..., str]
 THREADS = """query($n: Int!) { repository(owner: "acme", name: "shop") { pullRequest(number: $n) {
   reviewDecision
   reviewThreads(first: 50) { nodes { id isResolved isOutdated line path
-    comments(first: 20) { nodes { databaseId body author { login } } } } } } } }"""
+    comments(first: 20) { nodes { fullDatabaseId body author { login } } } } } } } }"""
 TEXT = "one\ntwo\nthree\n"
 
 
@@ -54,9 +54,10 @@ def test_threads_are_answered_and_resolved(hooked: Town, receiver: Receiver, pul
         "nodes"
     ]
     reply = """mutation($t: ID!) { addPullRequestReviewThreadReply(input: {pullRequestReviewThreadId: $t,
-      body: "Done in abc"}) { comment { databaseId } } }"""
+      body: "Done in abc"}) { comment { fullDatabaseId } } }"""
     hooked.graphql(app, reply, t=first["id"])
-    about = second["comments"]["nodes"][0]["databaseId"]
+    about = int(second["comments"]["nodes"][0]["fullDatabaseId"])
+    assert about > 2**31
     with pytest.raises(GithubException) as refused:
         pull.create_review_comment_reply(about, "This endpoint is not for Apps")
     assert refused.value.status == 403
@@ -79,8 +80,8 @@ def test_threads_are_answered_and_resolved(hooked: Town, receiver: Receiver, pul
         one["comment"].get("in_reply_to_id") for one in receiver.wait("pull_request_review_comment", count=4)
     ]
     assert replies[2:] == [
-        first["comments"]["nodes"][0]["databaseId"],
-        second["comments"]["nodes"][0]["databaseId"],
+        int(first["comments"]["nodes"][0]["fullDatabaseId"]),
+        about,
     ]
 
 

@@ -253,8 +253,7 @@ query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
         pageInfo { hasNextPage endCursor }
         nodes {
           id
-          isResolved
-          comments(first: 100) { nodes { databaseId body author { login } } }
+          comments(first: 100) { nodes { fullDatabaseId } }
         }
       }
     }

@@ -51,7 +51,7 @@ def node_of_thread(hub: Hub, repository: str, number: int, thread_id: str) -> st
         ).get("pullRequest") or {}
         threads = pull.get("reviewThreads") or {"nodes": (), "pageInfo": {"hasNextPage": False}}
         for thread in threads["nodes"]:
-            if thread_id in [str(comment["databaseId"]) for comment in thread["comments"]["nodes"]]:
+            if thread_id in [str(comment["fullDatabaseId"]) for comment in thread["comments"]["nodes"]]:
                 return str(thread["id"])
         if not threads["pageInfo"]["hasNextPage"]:
             break
