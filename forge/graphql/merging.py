@@ -76,6 +76,7 @@ def disable_auto_merge(scope: Scope, given: Input) -> Input:
 @resolvers.mutation("enqueuePullRequest")
 def enqueue(scope: Scope, given: Input) -> Input:
     pull = _mergeable(scope, given["pullRequestId"])
+    require(scope.store, scope.caller, pull.repo, "merge_queues", "write", Role.WRITE)
     scope.store.merges.enqueue(pull, actor=scope.actor, head=given.get("expectedHeadOid"))
     return {"mergeQueueEntry": _entry(scope, pull)}
 

@@ -13,7 +13,7 @@ import jwt
 from forge.errors import ForbiddenError, NotFoundError, UnauthorizedError
 from forge.git.rulesets import WORKFLOW_REFUSED, WORKFLOWS
 from forge.store import Store
-from forge.store.models import Repo, Role, User
+from forge.store.models import Repo, Role, User, UserType
 from forge.store.registration import App, Token
 
 MAX_JWT_LIFETIME = timedelta(minutes=10)
@@ -178,10 +178,13 @@ def may_change_workflows(caller: Caller) -> bool:
 
 
 def require_board(caller: Caller, owner: User, level: str) -> None:
-    """Raise ForbiddenError unless `caller` may read or write the projects of an organisation."""
+    """Raise ForbiddenError unless `caller` may read or write the projects of an owner.
+
+    An App may not those of a person. Source: github.com/martonpaulo/skills, pull request 39.
+    """
     if caller.token is not None:
         given = caller.token.permissions.get("organization_projects", "none")
-        inside = caller.token.installation.account is owner
+        inside = caller.token.installation.account is owner and owner.type is UserType.ORGANIZATION
         if not inside or LEVELS.index(given) < LEVELS.index(level):
             raise ForbiddenError()
     elif caller.user is None:

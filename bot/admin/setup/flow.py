@@ -20,6 +20,7 @@ from bot.admin.setup.errors import (
     MissingWishError,
     NotInstalledError,
     NotRegisteredError,
+    PersonalBoardError,
     SuspendedError,
 )
 from bot.admin.setup.local_server import BACK, LocalServer, Registration
@@ -142,6 +143,7 @@ def _register(
     back = f"http://127.0.0.1:{front.port}{BACK}"
     wanted = manifest(subscribed()).filled(
         name=wishes.name,
+        owner=wishes.owner,
         webhook=wishes.webhook,
         active=not wishes.poll,
         redirect_url=back,
@@ -286,6 +288,8 @@ def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front
                 place.say(f"install the App on {wishes.owner}: {where}")
             seen.setdefault("waits", where)
             return False
+        if installation["account"].get("type") == "User":
+            raise PersonalBoardError(wishes.owner)
         if installation.get("suspended_at"):
             raise SuspendedError(wishes.owner, str(installation["html_url"]))
         seen["lacking"] = ", ".join(manifest(subscribed()).lacking(installation.get("permissions") or {}))

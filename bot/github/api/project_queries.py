@@ -88,7 +88,7 @@ query Card($cards: [ID!]!) {
       project {
         id
         number
-        owner { __typename ... on Organization { login } ... on User { login } }
+        owner { ... on Organization { login } ... on User { login } }
         field(name: "Status") { ... on ProjectV2SingleSelectField { id options { id name } } }
       }
       fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name optionId } }

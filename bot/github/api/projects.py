@@ -88,7 +88,6 @@ def _look_of(item: Mapping[str, Any]) -> CardLook:
         card_id=CardId(item["id"]),
         board_id=BoardId(project["id"]),
         owner=project["owner"].get("login", ""),
-        personal=project["owner"].get("__typename") == "User",
         board_number=project["number"],
         content_id=content.get("id", ""),
         kind=item_kind(item["type"]) if content else "Redacted",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.github.api import pulls, reviews, roles
+from bot.github.api import merge_queue, pulls, reviews, roles
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, PermissionMissingError
 from bot.github.transport import READ, ApiCall, CallSlots, Wire
@@ -163,6 +163,25 @@ def test_an_app_without_workflows_is_told_which_permission_the_merge_wants(world
     with pytest.raises(PermissionMissingError, match="workflows: write"):
         pulls.merge(world.hub, "acme/shop", pull.number, method="squash", head=head, words={})
     assert pull.merged_at is None
+
+
+def test_an_app_that_may_not_write_to_the_queue_is_told_which_permissions_it_wants(world: World) -> None:
+    pull, store = pull_of(world), world.forge.store
+    store.pulls.set_draft(pull, False, actor=world.alice)
+    world.shop.merge_queues.add("main")
+    (installation,) = store.apps._installations
+    installation.permissions["merge_queues"] = "read"
+    with pytest.raises(PermissionMissingError, match="and merge_queues: write"):
+        enqueue(world, pull)
+    store.access.accept(installation, actor=world.alice)
+    world.hub._tokens.forget()
+    assert enqueue(world, pull) == "queue"
+
+
+def enqueue(world: World, pull: Pull) -> str:
+    """Let Cardinal put the pull request into the queue; return how it is merged."""
+    given = {"method": "squash", "head": pull.head_sha, "refused": "Changes must be made through the queue"}
+    return merge_queue.wait(world.hub, "acme/shop", pull.node_id, words={}, **given)
 
 
 def test_an_issue_is_no_pull_request(world: World) -> None:
