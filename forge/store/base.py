@@ -45,6 +45,7 @@ PREFIXES = {
     "single_select_field": "PVTSSF",
     "value": "PVTFV",
     "status_update": "PVTSU",
+    "view": "PVTV",
     "status_change": "PVTISC",
     "app": "A",
     "installation": "MDIzOkludGVncmF0aW9uSW5zdGFsbGF0aW9u",

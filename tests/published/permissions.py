@@ -49,6 +49,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "query CardsOfIssue": (BOARD_READ, "issues:read"),
     "query Links": ("issues:read",),
     "query Options": (BOARD_READ,),
+    "query Views": (BOARD_READ,),
     "query OptionOfCard": (BOARD_READ,),
     "query StatusUpdates": (BOARD_READ,),
     "query RepositoryId": ("metadata:read",),

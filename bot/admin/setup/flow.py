@@ -30,6 +30,7 @@ from bot.github.app_manifest import WEBHOOK_PATH, convert, manifest
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RateLimitedError, TokenError, UnavailableError
 from bot.ingest.events import subscribed
+from bot.render.board.card_fields import FaceField
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.system import config as configuration
@@ -350,6 +351,13 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
         yield f"made the columns {', '.join(ready.columns)}"
     if ready.fields:
         yield f"made the fields {', '.join(ready.fields)}"
+    if ready.view is board.View.MADE:
+        yield f"made the view {board.VIEW}, whose cards show these fields"
+    if ready.view is board.View.BY_HAND:
+        yield (
+            f"GitHub does not let the App make a view: on the board, add a view {board.VIEW} with the layout"
+            f" Board, and tick {', '.join(FaceField)} under its menu, Fields"
+        )
     if ready.described:
         yield "wrote the effect of a drag into each column's header"
     if ready.missing:

@@ -155,6 +155,12 @@ query CardsOfIssue($owner: String!, $name: String!, $number: Int!) {
 }
 """
 
+VIEWS = """
+query Views($board: ID!) {
+  node(id: $board) { ... on ProjectV2 { views(first: 100) { nodes { name } } } }
+}
+"""
+
 OPTIONS = """
 query Options($field: ID!) {
   node(id: $field) {

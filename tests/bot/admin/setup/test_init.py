@@ -53,6 +53,12 @@ def test_it_registers_installs_and_makes_the_board_ready(town: Town) -> None:
     assert settings["CARDINAL_CLIENT_SECRET"] == app.client_secret
     assert (town.home / settings["CARDINAL_PRIVATE_KEY"]).read_text().startswith("-----BEGIN RSA")
     assert {*FaceField} <= {*town.fields()}
+    (view,) = town.board.views
+    assert (view.name, view.layout) == ("Cardinal", "board")
+    names = {field.id: field.name for field in town.board.fields}
+    assert [names[number] for number in view.visible_fields] == ["Title", "Assignees", *FaceField]
+    assert [names[number] for number in view.vertical_group_by] == ["Status"]
+    assert "made the view Cardinal, whose cards show these fields" in said
     assert "An agent" in town.columns()["In Progress"]
     assert town.columns()["Todo"] == ""
     assert "--columns makes them" in said
@@ -73,11 +79,13 @@ def test_secrets_are_for_their_owner_alone_and_are_never_said(town: Town) -> Non
 
 def test_the_second_time_there_is_nothing_to_do(town: Town) -> None:
     finished(town, *HOOK, "--columns")
+    assert len(town.board.views) == 1
     before, town_settings = len(town.writes()), (town.home / "env").read_bytes()
     town.forge.gateway.calls.clear()
     code, said = town.ends("--columns")
     assert code == 0, said
     assert town.writes() == []
+    assert len(town.board.views) == 1
     assert before > 0
     assert (town.home / "env").read_bytes() == town_settings
     assert len(town.forge.store.apps.all()) == 1
