@@ -22,8 +22,8 @@ from bot.system.config import Config
 from bot.system.setting_types import BoardAddress, board_address
 
 PUBLIC = re.compile(r"https?://[^\s/?#@\\]+/?")
-OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}")
-REPOSITORY = re.compile(r"[A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100}")
+OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}")
+REPOSITORY = re.compile(r"[A-Za-z0-9_-]{1,39}/[A-Za-z0-9._-]{1,100}")
 ASKED = "-"
 REACHABLE = (
     "say where GitHub reaches this machine: --webhook https://your.host (a relay's address will do), or"
@@ -35,7 +35,7 @@ REACHABLE = (
 @click.option("--org", default="", help="The organisation; not needed with --board.")
 @click.option("--board", "board_name", default="", help="The board, as OWNER/NUMBER; found if there is one.")
 @click.option(
-    "--name", default="", help="The App's name on GitHub, where names are unique.  [default: Cardinal]"
+    "--name", default="", help="The App's name on GitHub, where names are unique.  [default: Cardinal OWNER]"
 )
 @click.option("--webhook", default="", help="Where GitHub reaches this machine, or a relay's address.")
 @click.option(

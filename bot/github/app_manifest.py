@@ -18,6 +18,7 @@ from bot.system.secret import Secret
 WEBHOOK_PATH = "/webhooks/github"
 READ_S = 30.0
 CALL = "POST /app-manifests/…/conversions"  # the code stays out of messages
+MAX_NAME = 34  # docs.github.com/apps/creating-github-apps/registering-a-github-app/registering-a-github-app
 LEVELS = ("none", "read", "write", "admin")
 
 
@@ -31,17 +32,19 @@ class Manifest:
     fields: Mapping[str, Any]
 
     def filled(
-        self, *, name: str, webhook: str, active: bool, redirect_url: str, public_url: str = ""
+        self, *, name: str, owner: str, webhook: str, active: bool, redirect_url: str, public_url: str = ""
     ) -> dict[str, Any]:
-        """Return the fields of GitHub's form. The hook needs an address even while it is off; `public_url` is
-        where people sign in, if anywhere.
+        """Return the fields of GitHub's form.
+
+        Without a `name`, the App is called after its owner: names are unique on GitHub. The hook needs an
+        address even while it is off; `public_url` is where people sign in, if anywhere.
 
         Source: docs.github.com/apps/sharing-github-apps/registering-a-github-app-from-a-manifest.
         """
         hook = {"url": webhook or str(self.fields["url"]), "active": active}
         return {
             **self.fields,
-            "name": name or self.name,
+            "name": name or f"{self.name} {owner}"[:MAX_NAME].rstrip("- "),
             "redirect_url": redirect_url,
             "hook_attributes": hook,
             **({"callback_urls": [public_url + BACK]} if public_url else {}),

@@ -125,13 +125,16 @@ class Hub:
         *,
         body: Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
+        workflows: bool = False,
     ) -> Answer:
         """Return the answer to one REST call as the installation. `path` starts with a slash.
 
-        A call about one repository uses a token for that repository and kind of call.
+        A call about one repository uses a token for that repository and kind of call; a merge may change
+        files of GitHub Actions only with `workflows`.
         """
         price = READ if method == "GET" else CREATE if method == "POST" else WRITE
-        return self._send(ApiCall(method, path, price, body, params, token_scope.of_call(method, path)))
+        reach = token_scope.of_call(method, path, workflows=workflows)
+        return self._send(ApiCall(method, path, price, body, params, reach))
 
     def address_of(self, path: str) -> str:
         """Return the address that GitHub redirects `path` to: a download that needs no token.

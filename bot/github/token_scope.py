@@ -54,10 +54,15 @@ _AREAS: tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...]], ...] = (
 )
 
 
-def of_call(method: str, path: str) -> TokenScope | None:
+# Source: docs.github.com/rest/apps/apps (permissions: workflows).
+_WORKFLOWS = (("workflows", "write"),)
+
+
+def of_call(method: str, path: str, *, workflows: bool = False) -> TokenScope | None:
     """Return the scope of a REST call; None if it is not about a single repository.
 
-    A call of an unknown kind is limited to its repository only.
+    A call of an unknown kind is limited to its repository only. Only with `workflows` a merge may change
+    files of GitHub Actions: GitHub refuses it to any other token of an App.
     """
     match = REPOSITORY_PATH.fullmatch(path)
     if match is None:
@@ -67,17 +72,16 @@ def of_call(method: str, path: str) -> TokenScope | None:
         if area.fullmatch(rest):
             reads = method == "GET"
             level = "read" if reads else "write"
-            return TokenScope(repository, tuple((name, level) for name in (to_read if reads else to_write)))
+            names = to_read if reads else to_write
+            more = _WORKFLOWS if workflows else ()
+            return TokenScope(repository, (*((name, level) for name in names), *more))
     return TokenScope(repository)
 
 
 def pushing(repository: str, *, workflows: bool = False, writes: bool = True) -> TokenScope:
-    """Return the scope that git needs to read, and with `writes` to push; files of CI only with `workflows`.
-
-    Source: docs.github.com/rest/apps/apps (permissions: workflows).
-    """
+    """Return the scope that git needs to read, and with `writes` to push; CI's files with `workflows`."""
     contents = (("contents", "write" if writes else "read"),)
-    return TokenScope(repository, (*contents, ("workflows", "write")) if workflows else contents)
+    return TokenScope(repository, (*contents, *_WORKFLOWS) if workflows else contents)
 
 
 def scope_refusal(error: GithubError, reach: TokenScope) -> GithubError:

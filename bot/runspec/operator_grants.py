@@ -23,7 +23,7 @@ from runner.run.run_spec import RunSpec
 IMAGES = "images.yml"  # in the home: names of images by owner, or by OWNER/REPOSITORY
 SECRETS = "tool-secrets"  # in the home: a file OWNER/REPOSITORY.env for each repository, in lower case
 SEEN = "repository-ids"  # in the home: a file OWNER/REPOSITORY.id with the id of the one that has these
-_Listed = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9-]{1,39}(/[A-Za-z0-9._-]{1,100})?$")]
+_Listed = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,39}(/[A-Za-z0-9._-]{1,100})?$")]
 _LISTS: TypeAdapter[dict[str, tuple[str, ...]]] = TypeAdapter(dict[_Listed, tuple[ImageName, ...]])
 Lists = Mapping[str, tuple[str, ...]]
 

@@ -52,7 +52,7 @@ def find(
             by = on_timeline(seen.last_move, seen.column, known.moved_at if known else None)
         by = by or sender(mine, seen.column if seen is not None else None)
         if not by:
-            return Moved(unknown_mover(services, seen), reports=mine)
+            return Moved(unknown_mover(services), reports=mine)
         return Moved(_with_role(services, known, seen, by, merged=merged), reports=mine)
     if known is None or seen is None or known.archived:
         return Moved()
@@ -104,10 +104,9 @@ def _news(known: CardRow | None, seen: CardLook | None) -> tuple[About, ...] | N
     return (About.COLUMN,) if known.column != seen.column else None
 
 
-def unknown_mover(services: Services, seen: CardLook | None) -> Mover:
+def unknown_mover(services: Services) -> Mover:
     """Return an unknown mover; UNTOLD where GitHub never reports movers."""
-    personal = seen is not None and seen.personal
-    return Mover(role=UNTOLD) if personal or not services.config.webhooks else NOBODY
+    return NOBODY if services.config.webhooks else Mover(role=UNTOLD)
 
 
 def on_timeline(move: StatusChange | None, column: str | None, since: datetime | None) -> str:

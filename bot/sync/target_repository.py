@@ -75,7 +75,7 @@ def _chosen(
     if not by and placed.rule == "label":
         return placed
     known_as = Mover(by, roles.role(services.hub, seen.repository or "", by))
-    who = known_as if by else movers.unknown_mover(services, seen)
+    who = known_as if by else movers.unknown_mover(services)
     return placed if may_move(policy, who) else target_repository.unchosen(placed, by)
 
 

@@ -15,7 +15,7 @@ from runner.run.provider import TokenPrice
 PREFIX = "CARDINAL_"
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
 OptionalAddress = Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")]
-RepositoryName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9-]{1,39}/[A-Za-z0-9._-]{1,100})?$")]
+RepositoryName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_-]{1,39}/[A-Za-z0-9._-]{1,100})?$")]
 LabelName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$")]
 _TOGETHER = (
     ("vertex_project", "vertex_credentials"),
@@ -51,7 +51,7 @@ class BoardAddress(NamedTuple):
 
 def board_address(given: str) -> BoardAddress:
     """Return the address that `acme/1` means; without a board where it means none."""
-    match = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9-]{0,38})/([1-9][0-9]{0,9})", given)
+    match = re.fullmatch(r"([A-Za-z0-9][A-Za-z0-9_-]{0,38})/([1-9][0-9]{0,9})", given)
     return BoardAddress(match[1], int(match[2])) if match else BoardAddress()
 
 

@@ -1,6 +1,7 @@
 """Rules of rulesets that judge commits, pushes and merges; also the program of the `update` hook."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -11,6 +12,11 @@ from pathlib import Path
 from typing import Any
 
 ZERO_SHA = "0" * 40
+WORKFLOWS = ".github/workflows/"
+WORKFLOW_REFUSED = (
+    "refusing to allow a GitHub App to create or update workflow `{}` without `workflows` permission"
+)
+UNGRANTED = "FORGE_WITHOUT_WORKFLOWS"  # the variable of a push by a token without that permission
 LINEAR = "This branch must not contain merge commits."
 # Source: docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/managing-rulesets/
 # available-rules-for-rulesets.
@@ -96,8 +102,20 @@ def _new_commits(new: str) -> list[Pushed]:
     ]
 
 
+def _workflow(new: str) -> str:
+    """Return the first file of GitHub Actions that new commits change; empty without one."""
+    command = ("git", "log", "--format=", "--name-only", "-z", new, "--not", "--all", "--", WORKFLOWS)
+    out = subprocess.run(command, capture_output=True, check=True, timeout=30).stdout.decode(errors="replace")
+    return min((path.strip("\n") for path in out.split("\0") if path), default="")
+
+
 def _main(ref: str, old: str, new: str) -> int:
     """Judge one pushed ref in a bare repository, whose rules are in its file `rules`."""
+    if UNGRANTED in os.environ and new != ZERO_SHA and (file := _workflow(new)):
+        sys.stderr.write(f"error: {WORKFLOW_REFUSED.format(file)}\n")
+        return 1
+    if not Path("rules").exists():
+        return 0
     branch = ref.removeprefix("refs/heads/")
     by_pattern = json.loads(Path("rules").read_text(encoding="utf-8"))
     rules = [rule for pattern, some in by_pattern.items() if fnmatchcase(branch, pattern) for rule in some]

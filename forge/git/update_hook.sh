@@ -3,7 +3,7 @@ if grep -qxF "$1" protected 2>/dev/null; then
   echo "error: GH006: Protected branch update failed for $1." >&2
   exit 1
 fi
-if [ -f rules ]; then
+if [ -f rules ] || [ -n "$FORGE_WITHOUT_WORKFLOWS" ]; then
   @PYTHON@ -I @RULESETS@ "$@" || exit 1
 fi
 [ -f signed ] || exit 0

@@ -8,11 +8,11 @@ from typing import Any
 from forge.graphql.connections import connection
 from forge.graphql.resolving import Resolvers
 from forge.graphql.scope import Scope
-from forge.store.board import DraftIssue, FieldType, Item, Project, Value
+from forge.store.board import DraftIssue, FieldType, Item, Project, ProjectView, Value
 from forge.store.models import Pull, UserType
 
 resolvers = Resolvers()
-resolvers.connections("ProjectV2", fields="fields")
+resolvers.connections("ProjectV2", fields="fields", views="views")
 resolvers.field("ProjectV2.field")(lambda project, _scope, name: project.field_named(name))
 resolvers.field("ProjectV2.public")(lambda _project, _scope: False)
 resolvers.presences("ProjectV2Item", isArchived="archived_at")
@@ -32,6 +32,11 @@ resolvers.field("ProjectV2SingleSelectField.options")(lambda field, _scope: [*ma
 def url(source: Project, scope: Scope) -> str:
     owners = "orgs" if source.owner.type is UserType.ORGANIZATION else "users"
     return scope.view.html(f"/{owners}/{source.owner.login}/projects/{source.number}")
+
+
+@resolvers.field("ProjectV2View.layout")
+def layout(source: ProjectView, _scope: Scope) -> str:
+    return f"{source.layout.upper()}_LAYOUT"
 
 
 @resolvers.field("ProjectV2.statusUpdates")

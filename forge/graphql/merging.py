@@ -5,6 +5,7 @@ from typing import Any
 from forge.clock import rfc3339, rfc3339_or_none
 from forge.graphql.resolving import Input, Resolvers
 from forge.graphql.scope import Scope
+from forge.rest.access import require, require_workflows
 from forge.store.models import Pull, Role
 from forge.store.pulls import MergeMethod
 
@@ -39,10 +40,21 @@ def _writable(scope: Scope, node_id: str) -> Pull:
     return pull
 
 
+def _mergeable(scope: Scope, node_id: str) -> Pull:
+    """Return a pull request that the caller's token may merge.
+
+    Source: github.com/Generous-Corp/pulp: adding to a queue wants `contents` as well.
+    """
+    pull = _writable(scope, node_id)
+    require(scope.store, scope.caller, pull.repo, "contents", "write", Role.WRITE)
+    require_workflows(scope.caller, scope.store.pulls.paths(pull))
+    return pull
+
+
 @resolvers.mutation("enablePullRequestAutoMerge")
 def enable_auto_merge(scope: Scope, given: Input) -> Input:
     """Merge a pull request once no rule forbids it."""
-    pull = _writable(scope, given["pullRequestId"])
+    pull = _mergeable(scope, given["pullRequestId"])
     scope.store.merges.enable_auto(
         pull,
         MergeMethod(given["mergeMethod"].lower()),
@@ -63,7 +75,8 @@ def disable_auto_merge(scope: Scope, given: Input) -> Input:
 
 @resolvers.mutation("enqueuePullRequest")
 def enqueue(scope: Scope, given: Input) -> Input:
-    pull = _writable(scope, given["pullRequestId"])
+    pull = _mergeable(scope, given["pullRequestId"])
+    require(scope.store, scope.caller, pull.repo, "merge_queues", "write", Role.WRITE)
     scope.store.merges.enqueue(pull, actor=scope.actor, head=given.get("expectedHeadOid"))
     return {"mergeQueueEntry": _entry(scope, pull)}
 

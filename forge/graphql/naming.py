@@ -6,7 +6,17 @@ from typing import Any
 from graphql import GraphQLAbstractType, GraphQLResolveInfo
 
 from forge.payloads.view import plain
-from forge.store.board import DraftIssue, Field, FieldType, Item, Project, StatusChange, StatusUpdate, Value
+from forge.store.board import (
+    DraftIssue,
+    Field,
+    FieldType,
+    Item,
+    Project,
+    ProjectView,
+    StatusChange,
+    StatusUpdate,
+    Value,
+)
 from forge.store.models import (
     Comment,
     Issue,
@@ -30,6 +40,7 @@ TYPE_NAMES: dict[type, str] = {
     Thread: "PullRequestReviewThread",
     Label: "Label",
     Project: "ProjectV2",
+    ProjectView: "ProjectV2View",
     Item: "ProjectV2Item",
     StatusUpdate: "ProjectV2StatusUpdate",
     StatusChange: "ProjectV2ItemStatusChangedEvent",

@@ -7,7 +7,7 @@ from forge.errors import ForgeError, NotFoundError
 from forge.payloads.view import View, attributes
 from forge.rest.access import Caller, require, require_board
 from forge.store import Store
-from forge.store.board import Field, Item, Project, StatusUpdate
+from forge.store.board import Field, Item, Project, ProjectView, StatusUpdate
 from forge.store.models import Comment, Issue, Pull, Repo, Review, ReviewComment, Role, Thread, User
 
 T = TypeVar("T")
@@ -74,7 +74,7 @@ def _permissions(thing: Any) -> str:
 def _project_of(thing: Any) -> Project | None:
     if isinstance(thing, Project):
         return thing
-    return thing.project if isinstance(thing, Item | Field | StatusUpdate) else None
+    return thing.project if isinstance(thing, Item | Field | StatusUpdate | ProjectView) else None
 
 
 def _repo_of(thing: Any) -> Repo | None:

@@ -143,14 +143,24 @@ def review_comment(view: View, comment: ReviewComment) -> Json:
         "original_start_line": thread.start_line,
         "start_side": thread.side if thread.start_line else None,
         "line": None if thread.outdated else thread.line,
-        "original_line": thread.line,
         "position": None if thread.outdated else position,
         "original_position": position,
         "subject_type": "file" if thread.line is None else "line",
     }
+    if thread.line is not None:
+        answer["original_line"] = thread.line
     if comment.in_reply_to is not None:
         answer["in_reply_to_id"] = comment.in_reply_to.id
     return answer
+
+
+# Source: github.com/hub4j/github-api, issue 2106; the example of the endpoint in the published description.
+PLACE = ("line", "original_line", "start_line", "original_start_line", "side", "start_side", "subject_type")
+
+
+def comment_of_review(view: View, comment: ReviewComment) -> Json:
+    """Return a `review-comment`, as the listing of one review has it: without its line."""
+    return {key: value for key, value in review_comment(view, comment).items() if key not in PLACE}
 
 
 def thread(view: View, thread: Thread) -> Json:

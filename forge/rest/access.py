@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -10,8 +11,9 @@ from typing import Any
 import jwt
 
 from forge.errors import ForbiddenError, NotFoundError, UnauthorizedError
+from forge.git.rulesets import WORKFLOW_REFUSED, WORKFLOWS
 from forge.store import Store
-from forge.store.models import Repo, Role, User
+from forge.store.models import Repo, Role, User, UserType
 from forge.store.registration import App, Token
 
 MAX_JWT_LIFETIME = timedelta(minutes=10)
@@ -160,11 +162,29 @@ def _require_token(token: Token, repo: Repo, permissions: str, level: str) -> No
         raise ForbiddenError()
 
 
+def require_workflows(caller: Caller, paths: Iterable[str]) -> None:
+    """Raise ForbiddenError when a token without `workflows` would change a file of GitHub Actions.
+
+    Source: github.com/KeisukeYamashita/auto-pull-request-merge, issue 481.
+    """
+    file = next((path for path in sorted(paths) if path.startswith(WORKFLOWS)), "")
+    if file and not may_change_workflows(caller):
+        raise ForbiddenError(WORKFLOW_REFUSED.format(file))
+
+
+def may_change_workflows(caller: Caller) -> bool:
+    """Return whether the caller may change files of GitHub Actions: a person, or a token with `workflows`."""
+    return caller.token is None or caller.token.permissions.get("workflows") == "write"
+
+
 def require_board(caller: Caller, owner: User, level: str) -> None:
-    """Raise ForbiddenError unless `caller` may read or write the projects of an organisation."""
+    """Raise ForbiddenError unless `caller` may read or write the projects of an owner.
+
+    An App may not those of a person. Source: github.com/martonpaulo/skills, pull request 39.
+    """
     if caller.token is not None:
         given = caller.token.permissions.get("organization_projects", "none")
-        inside = caller.token.installation.account is owner
+        inside = caller.token.installation.account is owner and owner.type is UserType.ORGANIZATION
         if not inside or LEVELS.index(given) < LEVELS.index(level):
             raise ForbiddenError()
     elif caller.user is None:

@@ -6,10 +6,12 @@ from flask.typing import ResponseReturnValue
 from forge.errors import UnprocessableError
 from forge.git.merging import changed_files, commits_between, diff
 from forge.payloads import commit, pull
+from forge.rest.access import require_workflows
 from forge.rest.context import (
     RepositoryRoutes,
     actor,
     body,
+    caller,
     needed_texts,
     paged,
     require_author,
@@ -102,8 +104,10 @@ def merge(repo: Repo, number: int) -> ResponseReturnValue:
         method = MergeMethod(wanted.get("merge_method", "merge"))
     except ValueError as error:
         raise UnprocessableError.on_field("PullRequest", "merge_method", "invalid") from error
+    subject = store().pulls.get(repo, number)
+    require_workflows(caller(), store().pulls.paths(subject))
     sha = store().pulls.merge(
-        store().pulls.get(repo, number),
+        subject,
         actor=actor(),
         method=method,
         sha=wanted.get("sha"),

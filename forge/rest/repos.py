@@ -12,6 +12,7 @@ from forge.git.merging import ahead_behind, changed_files, commits_between, diff
 from forge.git.repository import Git
 from forge.payloads import account, commit
 from forge.payloads.view import Json
+from forge.rest.access import require_workflows
 from forge.rest.context import (
     RepositoryRoutes,
     actor,
@@ -279,6 +280,7 @@ def write_contents(repo: Repo, path: str) -> ResponseReturnValue:
     except binascii.Error as error:
         raise UnprocessableError("content is not valid Base64") from error
     there = _check_blob(repo, branch, path, wanted.get("sha"))
+    require_workflows(caller(), (path,))
     sha = store().repos.write_files(repo, branch, {path: raw}, message, actor=actor())
     made = commit.file_commit(view(), repo, store().repos.git(repo).commit(sha))
     content = _file(repo, path, raw, sha, with_content=False)
@@ -293,6 +295,7 @@ def delete_contents(repo: Repo, path: str) -> ResponseReturnValue:
     if not _check_blob(repo, branch, path, wanted.get("sha")):
         raise NotFoundError()
     message = needed_text(wanted, "message", "Content")
+    require_workflows(caller(), (path,))
     sha = store().repos.write_files(repo, branch, {path: None}, message, actor=actor())
     made = commit.file_commit(view(), repo, store().repos.git(repo).commit(sha))
     return {"content": None, "commit": made}

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from flask import request
 from flask.typing import ResponseReturnValue
 
 from forge.errors import ForbiddenError, UnprocessableError
@@ -79,13 +80,16 @@ def list_comments_of_review(repo: Repo, number: int, review: int) -> ResponseRet
     subject = store().pulls.get(repo, number)
     wanted = store().reviews.get(subject, review)
     comments = [comment for comment in store().reviews.comments_of(subject) if comment.review is wanted]
-    return paged(comments, pull.review_comment)
+    return paged(comments, pull.comment_of_review)
 
 
 @blueprint.on("GET", "/<int:number>/comments", "pull_requests")
 def list_review_comments(repo: Repo, number: int) -> ResponseReturnValue:
-    """Answer with every review comment, oldest first."""
-    return paged(store().reviews.comments_of(store().pulls.get(repo, number)), pull.review_comment)
+    """Answer with every review comment, oldest first unless `sort` and `direction` say otherwise."""
+    comments = store().reviews.comments_of(store().pulls.get(repo, number))
+    if request.args.get("sort") is not None and request.args.get("direction") == "desc":
+        comments.reverse()
+    return paged(comments, pull.review_comment)
 
 
 @blueprint.on("POST", "/<int:number>/comments", "pull_requests")

@@ -17,7 +17,7 @@ from forge.store.registration import App, Installation, Token
 TOKEN_CHARACTERS = 520  # the stateless format of 2026: "ghs_<app id>_<jwt>"
 LEVELS = ("read", "write", "admin")
 ALL_PERMISSIONS = {
-    "organization_projects": "admin",
+    "organization_projects": "write",
     "issues": "write",
     "pull_requests": "write",
     "contents": "write",
@@ -26,7 +26,7 @@ ALL_PERMISSIONS = {
     "statuses": "read",
     "actions": "read",
     "workflows": "write",
-    "merge_queues": "read",
+    "merge_queues": "write",
 }
 ALL_EVENTS = [
     "check_run",

@@ -45,10 +45,17 @@ PREFIXES = {
     "single_select_field": "PVTSSF",
     "value": "PVTFV",
     "status_update": "PVTSU",
+    "view": "PVTV",
     "status_change": "PVTISC",
     "app": "A",
     "installation": "MDIzOkludGVncmF0aW9uSW5zdGFsbGF0aW9u",
 }
+# What has passed 2**31 there: GraphQL's 32-bit `databaseId` cannot say these numbers. Repositories, accounts
+# and Apps have not. Source: github.com/rust-lang/rfcbot-rs, issue 325; linear/linear-release, 51.
+LARGE = frozenset(
+    {"issue", "pull", "comment", "review", "review_comment", "reaction", "check_run", "check_suite", "status"}
+)
+LARGE_FROM = 3_000_000_000
 
 
 class Identifiers:
@@ -74,7 +81,7 @@ class Identifiers:
 
     def pair(self, kind: str) -> tuple[int, str]:
         """Return a new number and its node id."""
-        number = self.next_id()
+        number = self.next_id() + (LARGE_FROM if kind in LARGE else 0)
         return number, self.node_id(kind, number)
 
 

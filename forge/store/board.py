@@ -131,6 +131,22 @@ class StatusUpdate(Node):
 
 
 @dataclass(slots=True, eq=False)
+class ProjectView(Node):
+    """A view of a project; `layout` is table, board or roadmap, `visible_fields` are numbers of fields."""
+
+    project: "Project"
+    number: int
+    name: str
+    layout: str
+    creator: User
+    created_at: datetime
+    updated_at: datetime
+    filter: str | None
+    visible_fields: list[int]
+    vertical_group_by: list[int]
+
+
+@dataclass(slots=True, eq=False)
 class Project(Node):
     """A project; `items` are in the order of the board."""
 
@@ -144,6 +160,7 @@ class Project(Node):
     fields: list[Field] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
     status_updates: list[StatusUpdate] = field(default_factory=list)
+    views: list[ProjectView] = field(default_factory=list)
 
     @property
     def status(self) -> Field:

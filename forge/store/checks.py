@@ -52,7 +52,9 @@ class Checks(Part):
         if not name or self.store.repos.git(repo).resolve(head_sha) != head_sha:
             raise UnprocessableError(f"No commit found for SHA: {head_sha}")
         key = (repo.id, head_sha, app_slug)
-        suite = self._suites.get(key) or self._suites.setdefault(key, self.store.identifiers.next_id())
+        suite = self._suites.get(key) or self._suites.setdefault(
+            key, self.store.identifiers.pair("check_suite")[0]
+        )
         now = self.store.clock.now()
         run = self._new("check_run", CheckRun, suite, repo, app_slug, name, head_sha, now)
         self._runs[run.id] = run

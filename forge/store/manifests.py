@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from forge.errors import NotFoundError, UnprocessableError
-from forge.store.apps import ALL_EVENTS, LEVELS
+from forge.store.apps import LEVELS
 from forge.store.base import Part, existing
 from forge.store.models import User
 
@@ -19,6 +19,28 @@ KEYS = {
     "name", "url", "hook_attributes", "redirect_url", "callback_urls", "setup_url", "description", "public",
     "default_events", "default_permissions", "request_oauth_on_install", "setup_on_update",
 }  # fmt: skip
+# Events, each with the permissions of which one must be asked for.
+# Source: docs.github.com/webhooks/webhook-events-and-payloads; github.com/probot/probot, issue 1317.
+WANTED_BY = {
+    **dict.fromkeys(("check_run", "check_suite"), ("checks",)),
+    **dict.fromkeys(("create", "delete", "push"), ("contents",)),
+    **dict.fromkeys(("issues", "issue_dependencies", "sub_issues"), ("issues",)),
+    **dict.fromkeys(("projects_v2_item", "projects_v2_status_update"), ("organization_projects",)),
+    **dict.fromkeys(
+        (
+            "pull_request",
+            "pull_request_review",
+            "pull_request_review_comment",
+            "pull_request_review_thread",
+        ),
+        ("pull_requests",),
+    ),
+    "issue_comment": ("issues", "pull_requests"),
+    "merge_group": ("merge_queues",),
+    "repository": ("metadata",),
+    "status": ("statuses",),
+    "workflow_run": ("actions",),
+}
 MAX_NAME = 34
 
 
@@ -105,14 +127,13 @@ def _check_hook(hook: object) -> None:
 def _check_wishes(manifest: Mapping[str, Any]) -> None:
     events = manifest.get("default_events", [])
     permissions = manifest.get("default_permissions", {})
-    unknown = sorted(set(events) - set(ALL_EVENTS))
+    unknown = sorted(set(events) - WANTED_BY.keys())
     if unknown:
         raise UnprocessableError(f"Default events unsupported: {', '.join(unknown)}")
     wrong = sorted(name for name, level in permissions.items() if level not in LEVELS)
     if wrong:
         raise UnprocessableError(f"Default permission records are invalid: {', '.join(wrong)}")
-    if (
-        any(event.startswith("projects_v2") for event in events)
-        and "organization_projects" not in permissions
-    ):
-        raise UnprocessableError("Default events are not supported by permissions: projects_v2_item")
+    beyond = [event for event in events if not any(name in permissions for name in WANTED_BY[event])]
+    if beyond:
+        said = ", ".join(sorted(beyond))
+        raise UnprocessableError(f"Default events are not supported by permissions: {said}")

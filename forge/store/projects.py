@@ -14,6 +14,7 @@ from forge.store.board import (
     Item,
     Option,
     Project,
+    ProjectView,
     StatusChange,
     StatusUpdate,
     Value,
@@ -22,6 +23,7 @@ from forge.store.models import Issue, Pull, Repo, User, UserType
 from forge.store.settings import DragShape
 
 MAX_OPTIONS = 50
+LAYOUTS = ("table", "board", "roadmap")
 BUILT_IN = (("Title", FieldType.TITLE), ("Assignees", FieldType.ASSIGNEES), ("Labels", FieldType.LABELS))
 COLORS = ("GRAY", "BLUE", "GREEN", "YELLOW", "ORANGE", "RED", "PINK", "PURPLE")
 
@@ -57,6 +59,35 @@ class Projects(Part):
             project for project in self._projects if project.owner is owner and project.number == number
         )
         return first(wanted, f"Could not resolve to a ProjectV2 with the number {number}.")
+
+    def create_view(
+        self,
+        project: Project,
+        name: str,
+        layout: str,
+        *,
+        actor: User,
+        query: str | None = None,
+        visible: Sequence[int] | None = None,
+        columns: Sequence[int] = (),
+    ) -> ProjectView:
+        """Return a new view; without `visible` it shows the fields that GitHub's own views show.
+
+        Source: docs.github.com/rest/projects/views#create-a-view-for-an-organization-owned-project.
+        """
+        if layout not in LAYOUTS or not name.strip():
+            raise UnprocessableError.on_field(
+                "ProjectV2View", "layout" if name.strip() else "name", "invalid"
+            )
+        known = [field.id for field in project.fields]
+        if {*(visible or ()), *columns} - {*known}:
+            raise UnprocessableError.on_field("ProjectV2View", "visible_fields", "invalid")
+        shown = list(known[: len(BUILT_IN) + 1] if visible is None else visible)
+        now = self.store.clock.now()
+        place = (project, len(project.views) + 1, name, layout, actor, now, now, query)
+        view = self._new("view", ProjectView, *place, shown, list(columns))
+        project.views.append(view)
+        return view
 
     def create_field(
         self, project: Project, name: str, data_type: FieldType, options: Sequence[Option] = ()

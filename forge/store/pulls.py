@@ -6,6 +6,7 @@ from typing import Any
 from forge.errors import ConflictError, NotAllowedError, UnprocessableError
 from forge.git.merging import (
     ahead_behind,
+    changed_files,
     commits_between,
     is_mergeable,
     merge_base,
@@ -69,7 +70,7 @@ class Pulls(Part):
         return self._opened(issue, actor, head, base, sha, base_sha, fork=fork)
 
     def _opened(self, issue: Issue, actor: User, *details: Any, **more: Any) -> Pull:
-        issue.pull = Pull(self.store.identifiers.next_id(), issue.node_id, issue, *details, **more)
+        issue.pull = Pull(self.store.identifiers.pair("pull")[0], issue.node_id, issue, *details, **more)
         self.store.nodes[issue.node_id] = issue.pull
         self.announce(issue.pull, "opened", actor)
         return issue.pull
@@ -190,6 +191,13 @@ class Pulls(Part):
                 problem = {None: "expected", "pending": "in progress"}.get(results.get(name), "failing")
                 return f'Required status check "{name}" is {problem}.'
         return ""
+
+    def paths(self, pull: Pull) -> set[str]:
+        """Return the path of each file that it changes while it is open, and of each renamed one before."""
+        if pull.issue.state != "open":
+            return set()
+        files = changed_files(self.store.repos.git(pull.repo), pull.base_sha, pull.head_sha)
+        return {path for file in files for path in (file.path, file.previous_path) if path}
 
     def rule_against(self, pull: Pull) -> str:
         """Return which rule of its branch forbids its merge, in GitHub's words; empty when none does.

@@ -3,7 +3,7 @@
 import os
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from io import BufferedReader
 from threading import Lock, Timer
 from typing import IO, cast
@@ -12,7 +12,8 @@ from flask import Blueprint, Response, request
 
 from forge.errors import ForbiddenError, ForgeError, NotFoundError, UnauthorizedError
 from forge.git.repository import clean_environment
-from forge.rest.access import Caller, identify, require
+from forge.git.rulesets import UNGRANTED
+from forge.rest.access import Caller, identify, may_change_workflows, require
 from forge.rest.context import forge, store
 from forge.store.models import Repo, Role
 
@@ -65,7 +66,7 @@ def _push(repo: Repo, rest: str, caller: Caller) -> Response:
     git = store().repos.git(repo)
     with _pushing:
         before = git.refs()
-        answer = _backend(repo, rest)
+        answer = _backend(repo, rest, {} if may_change_workflows(caller) else {UNGRANTED: "1"})
         answer.set_data(answer.get_data())  # read to the end: only then are the refs where they will be
         with store().lock:
             store().repos.after_push(repo, before, git.refs(), actor=caller.actor)
@@ -73,7 +74,7 @@ def _push(repo: Repo, rest: str, caller: Caller) -> Response:
     return answer
 
 
-def _backend(repo: Repo, rest: str) -> Response:
+def _backend(repo: Repo, rest: str, more: Mapping[str, str] | None = None) -> Response:
     """Return the answer of `git http-backend` to this request (a CGI, RFC 3875)."""
     environment = {
         **clean_environment(),
@@ -86,6 +87,7 @@ def _backend(repo: Repo, rest: str) -> Response:
         "HTTP_CONTENT_ENCODING": request.headers.get("Content-Encoding", ""),
         "GIT_PROTOCOL": request.headers.get("Git-Protocol", ""),
         "REMOTE_USER": "forge",
+        **(more or {}),
         "REMOTE_ADDR": request.remote_addr or "127.0.0.1",
     }
     with tempfile.TemporaryFile() as sent:

@@ -18,7 +18,7 @@ ASKS = "which repository? "
 LOOKING = f"{ASKS}Cardinal looks at the card"  # it was not seen since such cards have to say it
 FIELD = "Repo"
 _MAX_CHOICES = 6
-_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})/[A-Za-z0-9._-]{1,100}"
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,38})/[A-Za-z0-9._-]{1,100}"
 _LINE = re.compile(rf" {{0,3}}Repo:[ \t]*(?P<name>{_NAME})[ \t]*", re.IGNORECASE | re.ASCII)
 _FENCE = re.compile(r" {0,3}(?P<mark>`{3,}|~{3,})")
 

@@ -9,7 +9,7 @@ from rules.policy.repository import Name, PolicyModel, RepositoryRules, positive
 from rules.policy.schedule import CardSchedule
 from rules.policy.stages import Specialist, SpecialistName
 
-Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$")]
+Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._-]{1,100}$")]
 
 ScheduleName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 
@@ -115,7 +115,7 @@ class BoardRules(PolicyModel):
         None,
         "What a card does while neither its issue's timeline nor a delivery names who moved it:"
         " `wait` for the delivery or for somebody who may, or `allow` the move; unset: `wait`, but `allow`"
-        " on a person's own board and without webhooks, where no delivery ever comes.",
+        " without webhooks, where no delivery ever comes.",
     )
     repositories: RepositoryChoice = setting(
         RepositoryChoice(), "How a card without a repository of its own finds one."

@@ -42,7 +42,7 @@ def _every(text: str) -> str:
     return text
 
 
-_REPOSITORY = r"^[A-Za-z0-9-]{1,100}/[A-Za-z0-9._-]{1,100}$"
+_REPOSITORY = r"^[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._-]{1,100}$"
 _BRANCH = r"^[^\s~^:?*\[\\]{1,200}$"
 
 

@@ -18,8 +18,8 @@ ATTACHED_BYTES = 32_000  # of one text: with its quotes it travels in one messag
 _ITEMS = 40
 _PARENTS = 10
 _MAX_LINES = 10_000_000
-_REPOSITORY = r"^([A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100})?$"
-_TARGET = r"^(#?[1-9][0-9]{0,8}|[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}#[1-9][0-9]{0,8})$"
+_REPOSITORY = r"^([A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100})?$"
+_TARGET = r"^(#?[1-9][0-9]{0,8}|[A-Za-z0-9][A-Za-z0-9_-]{0,38}/[A-Za-z0-9._-]{1,100}#[1-9][0-9]{0,8})$"
 
 
 def _cut_to(cap_bytes: int) -> BeforeValidator:

@@ -13,7 +13,7 @@ def test_a_person_registers_and_installs_the_app(page: Page, town: Town) -> None
     expect(page.get_by_role("heading")).to_have_text("Register the App")
     page.get_by_role("button", name="Register the App on GitHub").click()
     expect(page.get_by_role("heading", name="Create GitHub App for acme")).to_be_visible()
-    expect(page.get_by_text("organization_projects: admin")).to_be_visible()
+    expect(page.get_by_text("organization_projects: write")).to_be_visible()
     assert town.forge.store.apps.all() == []  # looking makes nothing
     page.get_by_role("button", name="Create GitHub App for acme").click()
     expect(page.get_by_role("heading")).to_have_text("Install the App")

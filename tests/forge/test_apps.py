@@ -1,5 +1,6 @@
 """Apps: JWTs, installation tokens, permissions."""
 
+import json
 import time
 
 import jwt
@@ -7,6 +8,8 @@ import pytest
 import requests
 from github import GithubException
 
+from forge.errors import UnprocessableError
+from forge.store.manifests import WANTED_BY
 from tests.forge.conftest import Town
 
 
@@ -114,3 +117,12 @@ def test_both_roots_serve_the_same_api(town: Town) -> None:
     assert client.get_repo("acme/shop").get_issue(1).get_comments().totalCount == 0
     assert town.graphql(client, "{viewer{login}}")["viewer"]["login"] == "cardinal[bot]"
     assert client.get_user("cardinal[bot]").type == "Bot"
+
+
+@pytest.mark.parametrize("event", WANTED_BY)
+def test_an_app_is_not_made_with_an_event_that_none_of_its_permissions_is_for(town: Town, event: str) -> None:
+    wishes = {"name": "Ours", "url": "https://a", "redirect_url": "http://b", "default_events": [event]}
+    with pytest.raises(UnprocessableError, match=f"not supported by permissions: {event}"):
+        town.store.manifests.check(json.dumps({**wishes, "default_permissions": {"members": "read"}}))
+    for name in WANTED_BY[event]:
+        town.store.manifests.check(json.dumps({**wishes, "default_permissions": {name: "read"}}))

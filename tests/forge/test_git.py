@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 import requests
+from github import GithubException
 
 from forge.git.repository import Git
 from tests.forge.conftest import Receiver, Town
@@ -74,6 +75,26 @@ def test_the_seeded_shops_own_tests_pass(clone: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "Ran 5 tests" in done.stderr
+
+
+def test_only_a_token_for_workflows_pushes_or_merges_files_of_actions(town: Town, tmp_path: Path) -> None:
+    granted = {"contents": "write", "pull_requests": "write"}
+    narrow, wide = (town.token(each) for each in (granted, {**granted, "workflows": "write"}))
+    git(tmp_path, "clone", "-q", address(town, narrow), "work")
+    clone = tmp_path / "work"
+    git(clone, "switch", "-qc", "x")
+    (clone / ".github/workflows").mkdir(parents=True)
+    head = commit(clone, ".github/workflows/ci.yml", "on: push\n")
+    refused = git(clone, "push", "-q", "origin", "x", check=False)
+    assert refused.returncode
+    assert "update workflow `.github/workflows/ci.yml` without `workflows` permission" in refused.stderr
+    git(clone, "push", "-q", address(town, wide), "x")
+    git(clone, "push", "-q", "origin", f"{head}:refs/heads/again")  # it is no new commit
+    pull = town.client(narrow).get_repo("acme/shop").create_pull("main", "x", title="x", body="")
+    with pytest.raises(GithubException, match="without `workflows` permission") as refusal:
+        pull.merge()
+    assert refusal.value.status == 403
+    assert town.client(wide).get_repo("acme/shop").get_pull(pull.number).merge().merged
 
 
 def test_who_may_not_write_cannot_push(town: Town, clone: Path) -> None:

@@ -12,7 +12,7 @@ Branch = Callable[..., str]
 THREADS = """query($n: Int!) { repository(owner: "acme", name: "shop") { pullRequest(number: $n) {
   reviewDecision
   reviewThreads(first: 50) { nodes { id isResolved isOutdated line path
-    comments(first: 20) { nodes { databaseId body author { login } } } } } } } }"""
+    comments(first: 20) { nodes { fullDatabaseId body author { login } } } } } } } }"""
 TEXT = "one\ntwo\nthree\n"
 
 
@@ -54,9 +54,10 @@ def test_threads_are_answered_and_resolved(hooked: Town, receiver: Receiver, pul
         "nodes"
     ]
     reply = """mutation($t: ID!) { addPullRequestReviewThreadReply(input: {pullRequestReviewThreadId: $t,
-      body: "Done in abc"}) { comment { databaseId } } }"""
+      body: "Done in abc"}) { comment { fullDatabaseId } } }"""
     hooked.graphql(app, reply, t=first["id"])
-    about = second["comments"]["nodes"][0]["databaseId"]
+    about = int(second["comments"]["nodes"][0]["fullDatabaseId"])
+    assert about > 2**31
     with pytest.raises(GithubException) as refused:
         pull.create_review_comment_reply(about, "This endpoint is not for Apps")
     assert refused.value.status == 403
@@ -79,8 +80,8 @@ def test_threads_are_answered_and_resolved(hooked: Town, receiver: Receiver, pul
         one["comment"].get("in_reply_to_id") for one in receiver.wait("pull_request_review_comment", count=4)
     ]
     assert replies[2:] == [
-        first["comments"]["nodes"][0]["databaseId"],
-        second["comments"]["nodes"][0]["databaseId"],
+        int(first["comments"]["nodes"][0]["fullDatabaseId"]),
+        about,
     ]
 
 
@@ -117,7 +118,11 @@ def test_a_comment_may_be_placed_by_its_position_in_the_diff(
     assert len(heads) == 3
     said = [{"path": "MANY.md", "position": patch.index(text), "body": text} for text in wanted]
     review = by(town, "bob", many).create_review(event="COMMENT", body="See below", comments=said)  # type: ignore[arg-type]
-    found = {one.body: one.raw_data for one in many.get_single_review_comments(review.id)}
+    path = f"/repos/acme/shop/pulls/{many.number}/reviews/{review.id}/comments"
+    _, listed = town.app().requester.requestJsonAndCheck("GET", path)
+    assert [one["body"] for one in listed] == list(wanted)
+    assert not [one for one in listed if one.keys() & {"line", "original_line", "side"}]
+    found = {one.body: one.raw_data for one in many.get_review_comments()}
     assert {text: (one["original_line"], one["side"]) for text, one in found.items()} == wanted
     assert found["-15"]["diff_hunk"].endswith("\n-15")
     for nowhere in (0, heads[1], len(patch)):

@@ -35,12 +35,11 @@ BEYOND: Mapping[str, tuple[Needs, str]] = {
     f"POST {ROOT}/pulls": (need("contents:write"), "you must have write access to the head"),
     f"PUT {ROOT}/pulls/{{pull_number}}/merge": (need("pull_requests:write"), ""),
 }
-# GitHub publishes no permissions of GraphQL: these are those of the REST calls that do the same. A project's
-# fields and their options are its settings, which only `admin` may change.
+# GitHub publishes no permissions of GraphQL: these are those of REST calls that do the same. Who may write
+# to a project may edit it, its fields too; `admin` adds the choice of collaborators.
 # Source: docs.github.com/issues/planning-and-tracking-with-projects/managing-your-project/
 # managing-access-to-your-projects.
 BOARD_READ, BOARD_WRITE = "organization_projects:read", "organization_projects:write"
-BOARD_ADMIN = "organization_projects:admin"
 OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "query Board": (BOARD_READ,),
     "query Boards": (BOARD_READ,),
@@ -50,14 +49,15 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "query CardsOfIssue": (BOARD_READ, "issues:read"),
     "query Links": ("issues:read",),
     "query Options": (BOARD_READ,),
+    "query Views": (BOARD_READ,),
     "query OptionOfCard": (BOARD_READ,),
     "query StatusUpdates": (BOARD_READ,),
     "query RepositoryId": ("metadata:read",),
     "query Base": ("contents:read",),
     "query Threads": ("pull_requests:read",),
     "query Merging": ("pull_requests:read",),
-    "mutation DescribeColumns": (BOARD_ADMIN,),
-    "mutation CreateField": (BOARD_ADMIN,),
+    "mutation DescribeColumns": (BOARD_WRITE,),
+    "mutation CreateField": (BOARD_WRITE,),
     "mutation MoveCard": (BOARD_WRITE,),
     "mutation SetFields": (BOARD_WRITE,),
     "mutation AddCard": (BOARD_WRITE,),
@@ -71,8 +71,10 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "mutation RemoveBlockedBy": ("issues:write",),
     "mutation MarkReady": ("pull_requests:write",),
     "mutation ResolveThread": ("pull_requests:write", "contents:write"),
-    "mutation EnqueuePull": ("pull_requests:write", "contents:write"),
-    "mutation DequeuePull": ("pull_requests:write", "contents:write"),
+    # Some Apps enqueue with `contents` and `pull_requests` alone; others are refused without `merge_queues`.
+    # Sources: github.com/Generous-Corp/pulp; github.com/dcoapp/app, pull request 306.
+    "mutation EnqueuePull": ("pull_requests:write", "contents:write", "merge_queues:write"),
+    "mutation DequeuePull": ("pull_requests:write", "contents:write", "merge_queues:write"),
     "mutation EnableAutoMerge": ("pull_requests:write", "contents:write"),
     "mutation DisableAutoMerge": ("pull_requests:write", "contents:write"),
 }

@@ -17,8 +17,10 @@ from tests.published.test_calls import BY_JWT
 
 # Git is no call of the API. Source: docs.github.com/rest/apps/apps (permissions).
 GIT = need("contents:write", "workflows:write")
+BOARD_CALLS = (("GET", "fields"), ("POST", "views"))  # about no repository
 # Any token may; the last one is asked with a person's own.
 PUBLIC = {"GET /users/{username}", "GET /installation/repositories", "GET /user"}
+BOARD = {f"{method} /orgs/{{org}}/projectsV2/{{project_number}}/{rest}" for method, rest in BOARD_CALLS}
 
 
 @pytest.fixture
@@ -47,7 +49,7 @@ def asked_for(one: Sent) -> frozenset[tuple[str, str]] | None:
 
 def test_every_call_about_a_repository_has_a_token_for_that_kind_of_call_only(published: Court) -> None:
     wide = [name for name, one in sent(published).items() if not asked_for(one)]
-    assert set(wide) == PUBLIC
+    assert set(wide) == PUBLIC | BOARD
 
 
 def test_a_token_may_do_what_its_call_needs_and_nothing_else(published: Court, needed: Permissions) -> None:

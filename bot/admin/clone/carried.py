@@ -34,7 +34,7 @@ NAME = re.compile(
 ANSWERS = {
     "name": r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}",
     "into": r"[^\0-\x1f]{1,250}",
-    "login": r"[A-Za-z0-9-]{1,39}",
+    "login": r"[A-Za-z0-9_-]{1,39}",
     "person": r"[^\0-\x1f<>]{1,200}",
     "email": r"[^\0-\x1f<>]{0,200}",
 }

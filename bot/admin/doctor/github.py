@@ -82,10 +82,8 @@ def _installed_at(context: DoctorContext, owner: str) -> Iterator[CheckResult]:
         yield fail("installation", found_not, "run `cardinal init`: it says where to install it")
         return
     if installed.get("target_type") == "User":
-        step = (
-            "the sweep finds every change, but not whose it was: see `unknown_mover` in docs/policy-keys.md"
-        )
-        yield ok("board events", f"{owner} is a person: GitHub sends no events of the board", step)
+        step = "make an organisation on GitHub, copy the board there, then run `cardinal init --org` with it"
+        yield fail("boards", f"{owner} is a person, and GitHub shows no App a person's board", step)
     if installed.get("suspended_at"):
         yield fail("installation", f"the App is suspended at {owner}", f"wake it in {owner}'s settings")
         return

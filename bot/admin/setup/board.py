@@ -2,14 +2,16 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from bot.admin.setup.errors import NoBoardError
 from bot.github.api import projects as github_board
 from bot.github.client import Hub
-from bot.github.errors import NotFoundError
+from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError
 from bot.render.board.card_fields import KINDS, FaceField
 from bot.repo_config import policy_file
 from bot.state import policy_names
+from ledger.ids import BoardId
 from ledger.model.column_names import column_key
 from rules.card.column_actions import consequence
 from rules.errors import PolicyError
@@ -19,6 +21,7 @@ from rules.text import plain
 
 Choose = Callable[[Sequence[tuple[int, str]]], int]  # the boards' numbers and titles -> the number of one
 MAX_NAMED = 20
+VIEW = "Cardinal"  # the name of the view that shows the card's face
 _OF_TEMPLATES = {
     column_key(name): kind
     for kind, names in {
@@ -32,6 +35,14 @@ _OF_TEMPLATES = {
 }
 
 
+class View(StrEnum):
+    """The board's view that shows the fields of a card's face."""
+
+    MADE = "made"
+    THERE = "there"
+    BY_HAND = "by hand"
+
+
 @dataclass(frozen=True, slots=True)
 class PreparedBoard:
     """A board that is ready; `strange` are its columns that the policy does not name."""
@@ -40,6 +51,7 @@ class PreparedBoard:
     fields: tuple[str, ...]
     columns: tuple[str, ...]
     described: bool
+    view: View
     strange: tuple[str, ...]
     missing: tuple[str, ...]
     policy_said: str
@@ -84,16 +96,32 @@ def prepare_board(
     there = [column.name for column in seen.columns]
     have = set(map(column_key, there))
     wanted = {name: consequence(served) for name in there if (served := policy.column(name)) is not None}
+    view = _show_fields(hub, owner, number, seen.board_id)
     described = github_board.describe_columns(hub, seen.status_field_id, wanted)
     return PreparedBoard(
         title=seen.title,
         fields=fields,
         columns=made,
         described=described,
+        view=view,
         strange=tuple(name for name in there if policy.column(name) is None),
         missing=tuple(name for name in names if column_key(name) not in have),
         policy_said=said,
     )
+
+
+def _show_fields(hub: Hub, owner: str, number: int, board_id: BoardId) -> View:
+    """Make the view that shows the card's face, unless a view of that name is there.
+
+    Without it nobody sees the fields: a view shows GitHub's own until somebody chooses others.
+    """
+    if github_board.has_view(hub, board_id, VIEW):
+        return View.THERE
+    try:
+        github_board.create_view(hub, owner, number, VIEW, ("Title", "Assignees", *FaceField))
+    except (NotFoundError, PermissionMissingError, RefusedError):  # an Enterprise Server without such calls
+        return View.BY_HAND
+    return View.MADE
 
 
 def propose_columns(names: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -86,6 +86,16 @@ class NoBoardError(InitError):
     """There is no board to serve, or more than one."""
 
 
+class PersonalBoardError(InitError):
+    """The owner is a person: no App sees the projects of one."""
+
+    def __init__(self, owner: str) -> None:
+        super().__init__(
+            f"{owner} is a person, and GitHub shows no App a person's board: make an organisation on GitHub,"
+            " copy the board there (the board's menu, Make a copy), and name it with --org"
+        )
+
+
 class UnwritableError(InitError):
     """A file of the home cannot be read or written."""
 

@@ -20,6 +20,7 @@ from bot.admin.setup.errors import (
     MissingWishError,
     NotInstalledError,
     NotRegisteredError,
+    PersonalBoardError,
     SuspendedError,
 )
 from bot.admin.setup.local_server import BACK, LocalServer, Registration
@@ -29,6 +30,7 @@ from bot.github.app_manifest import WEBHOOK_PATH, convert, manifest
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RateLimitedError, TokenError, UnavailableError
 from bot.ingest.events import subscribed
+from bot.render.board.card_fields import FaceField
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
 from bot.system import config as configuration
@@ -142,6 +144,7 @@ def _register(
     back = f"http://127.0.0.1:{front.port}{BACK}"
     wanted = manifest(subscribed()).filled(
         name=wishes.name,
+        owner=wishes.owner,
         webhook=wishes.webhook,
         active=not wishes.poll,
         redirect_url=back,
@@ -286,6 +289,8 @@ def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front
                 place.say(f"install the App on {wishes.owner}: {where}")
             seen.setdefault("waits", where)
             return False
+        if installation["account"].get("type") == "User":
+            raise PersonalBoardError(wishes.owner)
         if installation.get("suspended_at"):
             raise SuspendedError(wishes.owner, str(installation["html_url"]))
         seen["lacking"] = ", ".join(manifest(subscribed()).lacking(installation.get("permissions") or {}))
@@ -346,6 +351,13 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
         yield f"made the columns {', '.join(ready.columns)}"
     if ready.fields:
         yield f"made the fields {', '.join(ready.fields)}"
+    if ready.view is board.View.MADE:
+        yield f"made the view {board.VIEW}, whose cards show these fields"
+    if ready.view is board.View.BY_HAND:
+        yield (
+            f"GitHub does not let the App make a view: on the board, add a view {board.VIEW} with the layout"
+            f" Board, and tick {', '.join(FaceField)} under its menu, Fields"
+        )
     if ready.described:
         yield "wrote the effect of a drag into each column's header"
     if ready.missing:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from bot.github.api import project_queries
 from bot.github.client import Hub, repository_path
-from bot.github.errors import ConflictError, NotFoundError
+from bot.github.errors import ConflictError, NotFoundError, PermissionMissingError
 
 QUEUE, AUTO = "queue", "auto"
+ENQUEUES = "contents: write, pull_requests: write and merge_queues: write"
 # GitHub's words in a refusal for a required check that has not ended yet.
 RUNNING = ("expected", "in progress", "pending", "waiting", "queued")
 
@@ -66,7 +67,11 @@ def wait(
         return QUEUE if now.queued else AUTO
     running = deploys or _is_running(hub, repository, head, refused)
     if now.has_queue and not running:
-        hub.graphql(project_queries.ENQUEUE_PULL, {"pull": pull_id, "head": head})
+        try:
+            hub.graphql(project_queries.ENQUEUE_PULL, {"pull": pull_id, "head": head})
+        except PermissionMissingError as error:
+            because = f"{error.because}; a merge queue takes pull requests from an App with {ENQUEUES}"
+            raise PermissionMissingError(error.call, error.status, because) from error
         return QUEUE
     if not (now.allows_auto and running):
         return ""

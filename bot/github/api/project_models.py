@@ -51,7 +51,6 @@ class CardLook:
     public: tuple[str, ...] = ()
     status: tuple[tuple[str, str], ...] = ()  # the board's columns: option id and name
     repo_field: str = ""  # the value of the project's text field Repo
-    personal: bool = False  # the board is a person's own
     assignees: tuple[str, ...] = ()  # in order
     expanded: bool = False  # GitHub shows a description that a model wrote over `body`
     last_move: StatusChange | None = None  # None for a draft, and where the timeline has none

@@ -88,7 +88,7 @@ query Card($cards: [ID!]!) {
       project {
         id
         number
-        owner { __typename ... on Organization { login } ... on User { login } }
+        owner { ... on Organization { login } ... on User { login } }
         field(name: "Status") { ... on ProjectV2SingleSelectField { id options { id name } } }
       }
       fieldValueByName(name: "Status") { ... on ProjectV2ItemFieldSingleSelectValue { name optionId } }
@@ -152,6 +152,12 @@ query CardsOfIssue($owner: String!, $name: String!, $number: Int!) {
       projectItems(first: 50, includeArchived: false) { nodes { id project { id } } }
     }
   }
+}
+"""
+
+VIEWS = """
+query Views($board: ID!) {
+  node(id: $board) { ... on ProjectV2 { views(first: 100) { nodes { name } } } }
 }
 """
 
@@ -253,8 +259,7 @@ query Threads($owner: String!, $name: String!, $number: Int!, $after: String) {
         pageInfo { hasNextPage endCursor }
         nodes {
           id
-          isResolved
-          comments(first: 100) { nodes { databaseId body author { login } } }
+          comments(first: 100) { nodes { fullDatabaseId } }
         }
       }
     }

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
+from urllib.parse import quote
 
 from bot.github.api import issues, project_queries
 from bot.github.api.project_models import CardLook, ConvertedDraft
@@ -88,7 +89,6 @@ def _look_of(item: Mapping[str, Any]) -> CardLook:
         card_id=CardId(item["id"]),
         board_id=BoardId(project["id"]),
         owner=project["owner"].get("login", ""),
-        personal=project["owner"].get("__typename") == "User",
         board_number=project["number"],
         content_id=content.get("id", ""),
         kind=item_kind(item["type"]) if content else "Redacted",
@@ -225,6 +225,34 @@ def create_field(hub: Hub, board_id: BoardId, name: str, kind: str) -> Field:
     answer = hub.graphql(project_queries.CREATE_FIELD, {"board": board_id, "name": name, "kind": kind})
     field = answer["createProjectV2Field"]["projectV2Field"]
     return Field(field["id"], field["name"], field["dataType"])
+
+
+def has_view(hub: Hub, board_id: BoardId, name: str) -> bool:
+    """Tell whether the board has a view of that name, however it is spelt."""
+    board = hub.graphql(project_queries.VIEWS, {"board": board_id}).get("node") or {}
+    views = (board.get("views") or {}).get("nodes") or ()
+    return any(column_key(str(view["name"])) == column_key(name) for view in views if view)
+
+
+def create_view(hub: Hub, owner: str, number: int, name: str, shown: Sequence[str]) -> None:
+    """Make a board view with the columns of Status whose cards show these fields, in that order.
+
+    Its number tells a field here, and GraphQL has only 32 bits of that. Sources:
+    docs.github.com/rest/projects/views#create-a-view-for-an-organization-owned-project, and
+    docs.github.com/rest/projects/fields#list-project-fields-for-organization.
+    """
+    path = f"/orgs/{quote(owner, safe='')}/projectsV2/{number}"
+    fields = {
+        str(field["name"]): int(field["id"])
+        for field in hub.rest("GET", f"{path}/fields", params={"per_page": 100}).body
+    }
+    body = {
+        "name": name,
+        "layout": "board",
+        "visible_fields": [fields[field] for field in shown if field in fields],
+        "vertical_group_by": [fields[STATUS]],
+    }
+    hub.rest("POST", f"{path}/views", body=body)
 
 
 def describe_columns(hub: Hub, status_field_id: str, descriptions: Mapping[str, str]) -> bool:

@@ -7,9 +7,11 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.github.api.repositories import default_branch
-from bot.github.client import Hub, repository_path
+from bot.github.client import PAGE, Hub, repository_path
 from bot.github.errors import ConflictError, NotFoundError, RefusedError, UnavailableError
 
+WORKFLOWS = ".github/workflows/"
+MAX_PAGES = 30  # GitHub lists 3,000 files: docs.github.com/rest/pulls/pulls#list-pull-requests-files
 UNREADY = "[not ready] "  # prefix of the title where there are no drafts
 
 
@@ -111,7 +113,8 @@ def merge(hub: Hub, repository: str, number: int, *, method: str, head: str, wor
     """
     fields = {"merge_method": method, "sha": head, **words}
     try:
-        answer = hub.rest("PUT", f"{repository_path(repository)}/pulls/{number}/merge", body=fields)
+        path = f"{repository_path(repository)}/pulls/{number}/merge"
+        answer = hub.rest("PUT", path, body=fields, workflows=changes_workflows(hub, repository, number))
     except (RefusedError, ConflictError) as error:
         now = read(hub, repository, number)
         if now.state == "merged":
@@ -121,6 +124,17 @@ def merge(hub: Hub, repository: str, number: int, *, method: str, head: str, wor
             raise UnavailableError(error.call, error.status, error.because) from error
         raise
     return str(answer.body["sha"])
+
+
+def changes_workflows(hub: Hub, repository: str, number: int) -> bool:
+    """Tell whether the pull request changes files of GitHub Actions, or more files than GitHub lists."""
+    seen = 0
+    for file in hub.pages(f"{repository_path(repository)}/pulls/{number}/files", most=MAX_PAGES):
+        paths = (file["filename"], file.get("previous_filename") or "")
+        if any(path.startswith(WORKFLOWS) for path in paths):
+            return True
+        seen += 1
+    return seen >= MAX_PAGES * PAGE
 
 
 def delete_branch(hub: Hub, repository: str, branch: str) -> None:

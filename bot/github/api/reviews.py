@@ -11,13 +11,21 @@ MAX_PAGES = 10  # 1,000 comments or threads; the rest is not read
 
 
 def threads_of_review(hub: Hub, repository: str, number: int, review_id: int) -> tuple[Thread, ...]:
-    """Return the threads with comments of the review, in the diff's order, the comments of each joined.
+    """Return the threads with comments of the review, oldest first, the comments of each joined.
 
-    Source: docs.github.com/rest/pulls/reviews#list-comments-for-a-pull-request-review.
+    They are taken from all comments of the pull request: the listing of one review has no lines.
+    Sources: docs.github.com/rest/pulls/comments#list-review-comments-on-a-pull-request;
+    github.com/hub4j/github-api, issue 2106.
     """
-    path = f"{repository_path(repository)}/pulls/{number}/reviews/{review_id}/comments"
+    path = f"{repository_path(repository)}/pulls/{number}/comments"
+    newest = {"sort": "created", "direction": "desc"}
+    comments = {  # by id: one that is written meanwhile moves the others on to the next page
+        int(comment["id"]): comment
+        for comment in hub.pages(path, params=newest, most=MAX_PAGES)
+        if comment.get("pull_request_review_id") == review_id
+    }
     threads: dict[str, Thread] = {}
-    for comment in hub.pages(path, most=MAX_PAGES):
+    for _, comment in sorted(comments.items()):
         root = str(comment.get("in_reply_to_id") or comment["id"])
         opened = threads.get(root)
         text = f"{opened.text}\n\n{comment['body']}" if opened else comment["body"]
@@ -27,6 +35,8 @@ def threads_of_review(hub: Hub, repository: str, number: int, review_id: int) ->
 
 def _line(comment: dict[str, Any]) -> int:
     """Return the line, of the reviewed commit if the thread is outdated; 0 for a whole file."""
+    if comment.get("subject_type") == "file":
+        return 0
     return int(comment.get("line") or comment.get("original_line") or 0)
 
 
@@ -41,7 +51,7 @@ def node_of_thread(hub: Hub, repository: str, number: int, thread_id: str) -> st
         ).get("pullRequest") or {}
         threads = pull.get("reviewThreads") or {"nodes": (), "pageInfo": {"hasNextPage": False}}
         for thread in threads["nodes"]:
-            if thread_id in [str(comment["databaseId"]) for comment in thread["comments"]["nodes"]]:
+            if thread_id in [str(comment["fullDatabaseId"]) for comment in thread["comments"]["nodes"]]:
                 return str(thread["id"])
         if not threads["pageInfo"]["hasNextPage"]:
             break

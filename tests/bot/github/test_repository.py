@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from bot.github.api import pulls, reviews, roles
+from bot.github.api import merge_queue, pulls, reviews, roles
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, PermissionMissingError
 from bot.github.transport import READ, ApiCall, CallSlots, Wire
 from bot.repo_config import policy_file
 from forge.store.models import Pull, Role
+from forge.store.registration import Token
 from forge.store.reviews import LineComment
 from rules.policy import locations
 from tests.bot.github.conftest import Clock, Scripted
@@ -114,6 +115,75 @@ def test_a_pull_request_is_read_as_it_is(world: World) -> None:
     assert pulls.read(world.hub, "acme/shop", pull.issue.number).state == "merged"
 
 
+CI = ".github/workflows/ci.yml"
+
+
+@pytest.mark.parametrize(
+    ("files", "wide"),
+    [
+        ({"a.py": b"x\n"}, False),
+        ({CI: b"on: push\n"}, True),
+        ({".github/workflows/old.yml": None}, True),
+        ({".github/workflows/old.yml": None, "docs/old.yml": b"on: push\njobs: {}\n"}, True),  # moved away
+        ({".github/workflows2/ci.yml": b"x\n", "docs/.github/workflows/ci.yml": b"x\n"}, False),
+    ],
+)
+def test_a_merge_may_change_workflows_only_where_the_pull_request_does(
+    world: World, files: dict[str, bytes | None], wide: bool
+) -> None:
+    store = world.forge.store
+    old = {".github/workflows/old.yml": b"on: push\njobs: {}\n"}
+    store.repos.write_files(world.shop, "main", old, "Old", actor=world.alice)
+    store.repos.create_ref(world.shop, "refs/heads/x", store.repos.commit_of(world.shop), actor=world.alice)
+    head = store.repos.write_files(world.shop, "x", files, "More", actor=world.alice)
+    pull = store.pulls.create(world.shop, "P", "", "x", "main", actor=world.alice)
+    assert pulls.merge(world.hub, "acme/shop", pull.number, method="squash", head=head, words={})
+    tokens: list[Token] = list(store.apps._tokens.values())
+    granted = {name for token in tokens for name in token.permissions}
+    assert ("workflows" in granted) is wide
+
+
+def test_with_more_files_than_github_lists_a_merge_may_change_workflows(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pull = pull_of(world)
+    monkeypatch.setattr(pulls, "MAX_PAGES", 1)
+    monkeypatch.setattr(pulls, "PAGE", 2)
+    assert pulls.changes_workflows(world.hub, "acme/shop", pull.number) is False
+    world.forge.store.repos.write_files(world.shop, "x", {"b.py": b"x\n"}, "More", actor=world.alice)
+    assert pulls.changes_workflows(world.hub, "acme/shop", pull.number) is True
+
+
+def test_an_app_without_workflows_is_told_which_permission_the_merge_wants(world: World) -> None:
+    pull, store = pull_of(world), world.forge.store
+    head = store.repos.write_files(world.shop, "x", {CI: b"on: push\n"}, "More", actor=world.alice)
+    store.pulls.set_draft(pull, False, actor=world.alice)
+    (installation,) = store.apps._installations
+    del installation.permissions["workflows"]
+    with pytest.raises(PermissionMissingError, match="workflows: write"):
+        pulls.merge(world.hub, "acme/shop", pull.number, method="squash", head=head, words={})
+    assert pull.merged_at is None
+
+
+def test_an_app_that_may_not_write_to_the_queue_is_told_which_permissions_it_wants(world: World) -> None:
+    pull, store = pull_of(world), world.forge.store
+    store.pulls.set_draft(pull, False, actor=world.alice)
+    world.shop.merge_queues.add("main")
+    (installation,) = store.apps._installations
+    installation.permissions["merge_queues"] = "read"
+    with pytest.raises(PermissionMissingError, match="and merge_queues: write"):
+        enqueue(world, pull)
+    store.access.accept(installation, actor=world.alice)
+    world.hub._tokens.forget()
+    assert enqueue(world, pull) == "queue"
+
+
+def enqueue(world: World, pull: Pull) -> str:
+    """Let Cardinal put the pull request into the queue; return how it is merged."""
+    given = {"method": "squash", "head": pull.head_sha, "refused": "Changes must be made through the queue"}
+    return merge_queue.wait(world.hub, "acme/shop", pull.node_id, words={}, **given)
+
+
 def test_an_issue_is_no_pull_request(world: World) -> None:
     world.card("Do it")
     with pytest.raises(NotFoundError):
@@ -123,7 +193,8 @@ def test_an_issue_is_no_pull_request(world: World) -> None:
 def test_the_threads_of_one_review_are_read_and_resolved(world: World) -> None:
     pull, store = pull_of(world), world.forge.store
     bob = store.users.add("bob")
-    comments = [LineComment("a.py", "Rename it", 1), LineComment("a.py", "And why?", 2)]
+    said = [("Rename it", 1), ("And why?", 2), ("Split the file", None)]
+    comments = [LineComment("a.py", text, line) for text, line in said]
     review = store.reviews.submit(pull, "REQUEST_CHANGES", "No.", comments, actor=bob)
     store.reviews.submit(pull, "COMMENT", "", [LineComment("a.py", "Another's", 1)], actor=bob)
     number = pull.issue.number
@@ -131,10 +202,38 @@ def test_the_threads_of_one_review_are_read_and_resolved(world: World) -> None:
     assert [(thread.path, thread.line, thread.text) for thread in threads] == [
         ("a.py", 1, "Rename it"),
         ("a.py", 2, "And why?"),
+        ("a.py", 0, "Split the file"),
     ]
     node_id = reviews.node_of_thread(world.hub, "acme/shop", number, threads[1].thread_id)
     reviews.resolve_thread(world.hub, "acme/shop", node_id)
-    assert [thread.resolved_by is not None for thread in pull.threads] == [False, True, False]
+    assert [thread.resolved_by is not None for thread in pull.threads] == [False, True, *[False] * 2]
+
+
+def test_a_thread_has_the_line_of_the_reviewed_commit_once_that_is_gone(world: World) -> None:
+    pull, store = pull_of(world), world.forge.store
+    bob = store.users.add("bob")
+    review = store.reviews.submit(pull, "COMMENT", "", [LineComment("a.py", "Why?", 2)], actor=bob)
+    store.repos.write_files(world.shop, pull.head_ref, {"a.py": b"x\n"}, "Shorten", actor=bob)
+    assert pull.threads[0].outdated
+    (thread,) = reviews.threads_of_review(world.hub, "acme/shop", pull.issue.number, review.id)
+    assert (thread.path, thread.line) == ("a.py", 2)
+
+
+def test_the_newest_review_is_read_from_a_thousand_comments(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reviews, "MAX_PAGES", 1)
+    pull, store = pull_of(world), world.forge.store
+    bob = store.users.add("bob")
+    many = [LineComment("a.py", "Nit", 1)] * 120
+    store.reviews.submit(pull, "COMMENT", "", many, actor=bob)
+    review = store.reviews.submit(pull, "COMMENT", "", many[:2], actor=bob)
+    first, second = reviews.threads_of_review(world.hub, "acme/shop", pull.issue.number, review.id)
+    assert int(first.thread_id) < int(second.thread_id)
+    store.reviews.reply(pull.threads[0], "Done?", actor=bob)
+    answer = pull.reviews[-1]
+    (thread,) = reviews.threads_of_review(world.hub, "acme/shop", pull.issue.number, answer.id)
+    assert (thread.thread_id, thread.text) == (str(pull.threads[0].comments[0].id), "Done?")
 
 
 def test_a_thread_that_is_not_there_is_an_error(world: World) -> None:

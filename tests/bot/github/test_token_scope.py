@@ -66,6 +66,13 @@ def test_a_call_that_concerns_no_repository_is_not_narrowed(path: str) -> None:
     assert of_call("GET", path) is None
 
 
+def test_only_a_merge_that_changes_workflows_may_do_so() -> None:
+    path = "/repos/acme/shop/pulls/8/merge"
+    wide, narrow = (of_call("PUT", path, workflows=each) for each in (True, False))
+    assert wide == TokenScope("acme/shop", writes("contents", "pull_requests", "workflows"))
+    assert narrow == TokenScope("acme/shop", writes("contents", "pull_requests"))
+
+
 def test_the_token_names_the_repository_and_the_permissions(hub: Hub, scripted: Scripted) -> None:
     scripted.tokens(times=3)
     for path in ("/repos/acme/shop/issues/1", "/repos/acme/shop/issues/2", "/repos/acme/board/issues/1"):

@@ -167,26 +167,3 @@ def _with_board(cardinal: Cardinal, board: Project, home: Path) -> Cardinal:
     context = OutboxContext(engine, config, cardinal.clock, hub)
     services = replace(cardinal.services, config=config, engine=engine, context=context).on_configured()
     return replace(cardinal, project=board, services=services)
-
-
-def test_a_persons_board_sends_nothing_and_is_kept_by_the_sweep_alone(
-    cardinal: Cardinal, tmp_path: Path
-) -> None:
-    store, alice = cardinal.forge.store, cardinal.person("alice")
-    board = store.projects.create(alice, "Mine", ("Tasks", "In Progress", "Done"), actor=alice)
-    shop_of_alice = store.repos.create(alice, "shop")
-    store.repos.write_files(shop_of_alice, "main", {"README.md": b"# Mine\n"}, "Start", actor=alice)
-    (app,) = store.apps.all()
-    store.apps.install(app, alice, actor=alice)
-    mine = _with_board(cardinal, board, tmp_path / "second")
-    mine.sweep()
-    issue = store.issues.create(shop_of_alice, "Mine", "Please.", actor=alice)
-    item = store.projects.add(board, issue, actor=alice)
-    store.projects.drag(item, "In Progress", actor=alice)
-    assert [one.event for one in cardinal.mail if one.event == "projects_v2_item"] == []
-    cardinal.mail.clear()
-    assert mine.sweep() == (item.node_id,)
-    assert mine.run_of(item).state == "queued"
-    mine.catch_up()
-    assert mine.face(item)["Agent"].endswith("queued")
-    mine.services.engine.dispose()

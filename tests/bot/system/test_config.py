@@ -58,6 +58,12 @@ def test_addresses_of_services_for_tests_are_no_settings(tmp_path: Path) -> None
     assert read({"CARDINAL_TEST_POSTGRESQL": "x"}, tmp_path) == read({}, tmp_path)
 
 
+def test_the_name_of_a_managed_user_may_own_a_repository(tmp_path: Path) -> None:
+    # Source: docs.github.com/enterprise-cloud@latest/admin, "Username considerations for external
+    # authentication": the underscore stands before the enterprise's short code.
+    assert read({"CARDINAL_POLICY_REPOSITORY": "bo_acme/x"}, tmp_path).policy_repository == "bo_acme/x"
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -49,6 +49,7 @@ def hints(
         (hints("area:api", lines=("a/b",), trusted=False), ("acme/api", "label", "area:api")),
         (hints(lines=("a/b",), field="c/d"), ("a/b", "line", "Repo: a/b")),
         (hints(field=" c/d "), ("c/d", "field", "c/d")),
+        (hints(lines=("bo_acme/d",)), ("bo_acme/d", "line", "Repo: bo_acme/d")),  # a managed user's
         (hints(lines=("a/b",), field="c/d", trusted=False), ("c/d", "field", "c/d")),
     ],
 )

@@ -53,6 +53,12 @@ def test_it_registers_installs_and_makes_the_board_ready(town: Town) -> None:
     assert settings["CARDINAL_CLIENT_SECRET"] == app.client_secret
     assert (town.home / settings["CARDINAL_PRIVATE_KEY"]).read_text().startswith("-----BEGIN RSA")
     assert {*FaceField} <= {*town.fields()}
+    (view,) = town.board.views
+    assert (view.name, view.layout) == ("Cardinal", "board")
+    names = {field.id: field.name for field in town.board.fields}
+    assert [names[number] for number in view.visible_fields] == ["Title", "Assignees", *FaceField]
+    assert [names[number] for number in view.vertical_group_by] == ["Status"]
+    assert "made the view Cardinal, whose cards show these fields" in said
     assert "An agent" in town.columns()["In Progress"]
     assert town.columns()["Todo"] == ""
     assert "--columns makes them" in said
@@ -73,11 +79,13 @@ def test_secrets_are_for_their_owner_alone_and_are_never_said(town: Town) -> Non
 
 def test_the_second_time_there_is_nothing_to_do(town: Town) -> None:
     finished(town, *HOOK, "--columns")
+    assert len(town.board.views) == 1
     before, town_settings = len(town.writes()), (town.home / "env").read_bytes()
     town.forge.gateway.calls.clear()
     code, said = town.ends("--columns")
     assert code == 0, said
     assert town.writes() == []
+    assert len(town.board.views) == 1
     assert before > 0
     assert (town.home / "env").read_bytes() == town_settings
     assert len(town.forge.store.apps.all()) == 1
@@ -264,7 +272,7 @@ def test_another_app_is_only_given_up_when_asked_to(town: Town) -> None:
 
 def test_a_hand_made_app_gets_a_secret_and_is_told_what_it_lacks(town: Town) -> None:
     permissions = {
-        "organization_projects": "admin",
+        "organization_projects": "write",
         "issues": "write",
         "contents": "read",
         "metadata": "read",
@@ -346,15 +354,16 @@ def test_a_stumble_of_githubs_does_not_end_the_wait(town: Town) -> None:
     closed(running)
 
 
-def test_a_board_of_a_person_is_found_and_served(town: Town) -> None:
+def test_a_person_has_no_board_that_an_app_could_serve(town: Town) -> None:
     app, pem = town.forge.store.apps.register(town.alice, "Mine", "mine")
     town.forge.store.apps.install(app, town.alice, actor=town.alice)
     town.forge.store.projects.create(town.alice, "Mine", ["Todo", "Done"], actor=town.alice)
     (town.root / "mine.pem").write_text(pem)
     given = ("--existing", str(app.id), "--key", "mine.pem", "--poll", "--wait", "3")
     code, said = town.ends("--org", "alice", *given)
-    assert code == 0, said
-    assert town.settings["CARDINAL_BOARD"] == "alice/1"
+    assert code
+    assert "alice is a person, and GitHub shows no App a person's board: make an organisation" in said
+    assert "CARDINAL_BOARD" not in town.settings
 
 
 def test_lines_that_people_wrote_stay(town: Town) -> None:

@@ -21,6 +21,7 @@ repository:
     dependencies: deny
     max_file_kb: 7
 """
+WORKFLOW = ".github/workflows/ci.yml"
 
 
 def test_every_guard_gets_its_word_from_the_policy_of_the_cards_own_repository(cardinal: Cardinal) -> None:
@@ -51,23 +52,39 @@ def test_what_a_guard_asks_is_a_question_on_the_card_and_the_answer_publishes(ca
     cardinal.assert_nothing_is_stuck()
 
 
-def test_a_yes_to_files_of_ci_is_for_these_files_and_not_for_the_card(cardinal: Cardinal) -> None:
-    workflow = ".github/workflows/ci.yml"
+def edits(cardinal: Cardinal, text: str) -> None:
+    """Let the agent write a file of CI."""
+    cardinal.scenario(work=[{"edit": {"path": WORKFLOW, "content": text}}, {"finish": {"done": "Done."}}])
 
-    def edits(text: str) -> None:
-        cardinal.scenario(work=[{"edit": {"path": workflow, "content": text}}, {"finish": {"done": "Done."}}])
 
-    edits("on: push\n")
+def test_a_change_of_ci_that_somebody_agreed_to_is_merged(cardinal: Cardinal) -> None:
+    edits(cardinal, "on: push\n")
     item = cardinal.new(column="In Progress")
     cardinal.catch_up(work=True)
-    assert cardinal.comment(item, "wants to change CI", workflow)
+    assert cardinal.comment(item, "wants to change CI", WORKFLOW)
     cardinal.say(item, "Yes.")
     cardinal.catch_up(work=True)
     run = cardinal.run_of(item)
     assert run.ending == "succeeded", run.detail
     pull = cardinal.pull_of(item)
-    assert cardinal.forge.store.repos.git(cardinal.repo).read(pull.head_sha, workflow) == b"on: push\n"
-    edits("on: pull_request_target\n")
+    assert cardinal.forge.store.repos.git(cardinal.repo).read(pull.head_sha, WORKFLOW) == b"on: push\n"
+    cardinal.drag(item, "Review")
+    cardinal.catch_up()
+    reviews = cardinal.forge.store.reviews
+    reviews.submit(pull, "APPROVE", actor=cardinal.person("bob"))
+    cardinal.drag(item, "Done")
+    cardinal.catch_up()
+    assert pull.merged_at is not None
+    cardinal.assert_nothing_is_stuck()
+
+
+def test_a_yes_to_files_of_ci_holds_for_no_later_run(cardinal: Cardinal) -> None:
+    edits(cardinal, "on: push\n")
+    item = cardinal.new(column="In Progress")
+    cardinal.catch_up(work=True)
+    cardinal.say(item, "Yes.")
+    cardinal.catch_up(work=True)
+    edits(cardinal, "on: pull_request_target\n")
     cardinal.say(item, "/cardinal retry")
     cardinal.catch_up(work=True)
     assert [one.asker for one in cardinal.events(QuestionAsked)] == ["workflows", "workflows"]

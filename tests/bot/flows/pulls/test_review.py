@@ -65,7 +65,10 @@ def test_the_threads_of_one_review_are_one_batch_for_the_next_run_and_each_gets_
     cardinal.begin(run.run_id)
     with event_store.reading(cardinal.services.engine) as db:
         pending = threads.pending(db, cardinal.card(item).card_id)
-    assert [one.text for one in pending] == ["Name it", "Test it"]
+    assert [(one.path, one.line, one.text) for one in pending] == [
+        ("new.txt", 1, "Name it"),
+        ("new.txt", 2, "Test it"),
+    ]
     cardinal.write(
         run.run_id, *(ThreadAnswered(run.run_id, one.thread_id, f"Did: {one.text}") for one in pending)
     )
