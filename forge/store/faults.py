@@ -24,7 +24,8 @@ class DeliveryFaults:
 class ApiFault:
     """One kind of bad answer, for Apps or for `people`; with `after`, the request is carried out first.
 
-    An answer is held for `hold_s` seconds, or until the faults are cleared; status 0 is the true answer.
+    An answer is held for `hold_s` seconds, or until the faults are cleared; status 0 is the true answer, in
+    which `replace` has a pattern and the text that comes in its place.
     """
 
     path: re.Pattern[str]
@@ -37,6 +38,7 @@ class ApiFault:
     body: re.Pattern[str] = EVERYTHING
     people: bool = False
     hold_s: float = 0.0
+    replace: tuple[re.Pattern[str], str] | None = None
     holding: int = 0
 
 
@@ -73,8 +75,11 @@ class Faults:
                     kept = getattr(self.deliveries, name)
                     setattr(self.deliveries, name, type(kept)(value))
                 for entry in wanted.get("api", []):
-                    patterns = {name: re.compile(entry[name]) for name in ("path", "body") if name in entry}
-                    self.api.append(ApiFault(**{**entry, **patterns}))
+                    made = {name: re.compile(entry[name]) for name in ("path", "body") if name in entry}
+                    if "replace" in entry:
+                        pattern, text = entry["replace"]
+                        made["replace"] = re.compile(pattern), str(text)
+                    self.api.append(ApiFault(**{**entry, **made}))
                 self.graphql_rate_limited += int(wanted.get("graphql_rate_limited", 0))
                 self.secondary += int(wanted.get("secondary", 0))
                 self.latency_s = float(wanted.get("latency_s", self.latency_s))

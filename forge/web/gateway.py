@@ -138,7 +138,7 @@ class Gateway:
         fault = self.store.faults.take_api(request.method, path, body, people=people)
         if fault is None:
             return None
-        if fault.after:
+        if fault.after or fault.replace:
             g.fault = fault
             return None
         self.store.faults.hold(fault)
@@ -159,7 +159,7 @@ class Gateway:
             return response
         if g.fault is not None:
             self.store.faults.hold(g.fault)
-            response = self._faulty(g.fault) if g.fault.status else response
+            response = self._faulty(g.fault) if g.fault.status else _spoilt(response, g.fault)
         for name, value in g.get("budget", {}).items():
             if name != "cost" and not self.store.settings.server_version:  # only in GraphQL's own field
                 response.headers[f"X-RateLimit-{name.title()}"] = str(value)
@@ -187,6 +187,16 @@ class Gateway:
         response = jsonify(error.body())
         response.status_code = error.status
         return response
+
+
+def _spoilt(response: Response, fault: ApiFault) -> Response:
+    """Return the true answer, with the texts and headers that the fault puts in."""
+    if fault.replace is not None:
+        g.faked = True
+        pattern, text = fault.replace
+        response.set_data(pattern.sub(text, response.get_data(as_text=True)))
+        g.budget = {name: value for name, value in g.budget.items() if name not in fault.headers}
+    return response
 
 
 def _exchange(response: Response) -> Exchange:
