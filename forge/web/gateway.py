@@ -190,13 +190,18 @@ class Gateway:
 
 
 def _spoilt(response: Response, fault: ApiFault) -> Response:
-    """Return the true answer, with the texts and headers that the fault puts in."""
+    """Return the true answer, with the text and the headers that the fault puts in."""
     if fault.replace is not None:
         g.faked = True
         pattern, text = fault.replace
         response.set_data(pattern.sub(text, response.get_data(as_text=True)))
-        g.budget = {name: value for name, value in g.budget.items() if name not in fault.headers}
+        g.budget = {name: value for name, value in g.budget.items() if not _names(fault, name)}
+        response.headers.update(fault.headers)
     return response
+
+
+def _names(fault: ApiFault, figure: str) -> bool:
+    return f"x-ratelimit-{figure}" in map(str.lower, fault.headers)
 
 
 def _exchange(response: Response) -> Exchange:
