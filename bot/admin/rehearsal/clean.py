@@ -1,5 +1,6 @@
 """Removal of all that rehearsals made: their cards, branches and label; their issues are closed."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -13,11 +14,12 @@ from bot.github.client import Hub, repository_path
 from bot.github.errors import GithubError, NotFoundError
 
 MAX_PAGES = 10  # of 100 issues or branches
+OF_AGENT = re.compile(r".+/\d+-cardinal-rehearsal(-.*)?")  # a run names its branch by the issue's title
 
 
-def is_own(hub: Hub, issue: Mapping[str, Any]) -> bool:
-    """Tell whether a rehearsal of this App opened the issue or pull request."""
-    return MARKER in (issue.get("body") or "") and (issue.get("user") or {}).get("id") == hub.bot_id
+def is_by_app(hub: Hub, issue: Mapping[str, Any]) -> bool:
+    """Tell whether this App opened the issue or pull request."""
+    return (issue.get("user") or {}).get("id") == hub.bot_id
 
 
 def clean(stage: Stage) -> Mapping[str, int]:
@@ -79,11 +81,12 @@ def _issues(stage: Stage) -> Iterator[tuple[str, str]]:
     for issue in stage.hub.pages(
         f"{repository_path(stage.repository)}/issues", params={"state": "open"}, most=MAX_PAGES
     ):
-        if is_own(stage.hub, issue):
+        if is_by_app(stage.hub, issue) and MARKER in (issue.get("body") or ""):
             yield "issues", str(issue["number"])
 
 
 def _branches(stage: Stage) -> Iterator[tuple[str, str]]:
     for branch in stage.hub.pages(f"{repository_path(stage.repository)}/branches", most=MAX_PAGES):
-        if str(branch["name"]).startswith(BRANCHES):
-            yield "branches", str(branch["name"])
+        name = str(branch["name"])
+        if name.startswith(BRANCHES) or OF_AGENT.fullmatch(name):
+            yield "branches", name  # its pull request closes with it

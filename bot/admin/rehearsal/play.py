@@ -6,7 +6,7 @@ from contextlib import suppress
 
 from bot.admin.rehearsal import cards, changes, hooks, story, talk
 from bot.admin.rehearsal.belief import Belief, Finding, NotTriedError, Verdict, compare
-from bot.admin.rehearsal.clean import clean, is_own
+from bot.admin.rehearsal.clean import clean, is_by_app
 from bot.admin.rehearsal.report import Report
 from bot.admin.rehearsal.stage import Stage
 from bot.github.client import Hub, repository_path
@@ -39,7 +39,7 @@ def require_free(hub: Hub, repository: str, *, yes: bool) -> None:
     root = repository_path(repository)
     another = "name a repository that was made for this"
     for issue in hub.pages(f"{root}/issues", params={"state": "all"}, most=MAX_PAGES):
-        if not is_own(hub, issue):
+        if not is_by_app(hub, issue):
             raise RepositoryInUseError(repository, "has issues or pull requests of others", another)
     try:
         commits = hub.rest("GET", f"{root}/commits", params={"per_page": MAX_COMMITS + 1}).body

@@ -37,6 +37,7 @@ class PersonAct(StrEnum):
     TICK = "tick the first box in the newest comment of #{number}"
     APPROVE = "tick *Approve this plan* in Cardinal's comment on #{number}"
     REVIEW = "in pull request #{number}, comment on a line and submit the review as *Request changes*"
+    ACCEPT = "in pull request #{number}, submit a review as *Approve*"
 
 
 class Person(Protocol):

@@ -99,7 +99,7 @@ def plans(stage: Stage) -> Facts:
 
 @beliefs.about(
     "story: pull request",
-    "A plan whose box a person ticks is carried out, pushed by git, and offered as a draft.",
+    "A plan whose box a person ticks is carried out, pushed by git, and offered for review.",
     used="bot/outbox/handlers/open_pull.py",
     source="webhooks/webhook-events-and-payloads#issue_comment",
 )
@@ -112,7 +112,7 @@ def delivers(stage: Stage) -> Facts:
     facts: Facts = {"succeeded": (True, reading.ending is Ending.SUCCEEDED)}
     if reading.pull_number is None:
         return {**facts, "pull request": (True, False)}
-    return {**facts, "draft": (True, pulls.read(stage.hub, stage.repository, reading.pull_number).draft)}
+    return {**facts, "state": ("open", pulls.read(stage.hub, stage.repository, reading.pull_number).state)}
 
 
 @beliefs.about(
@@ -137,7 +137,7 @@ def revises(stage: Stage) -> Facts:
 
 @beliefs.about(
     "story: merge",
-    "A card that is dragged to the last column is merged.",
+    "A card whose pull request a person approved is merged when it is dragged to the last column.",
     used="bot/outbox/handlers/merge_pull.py",
     source="rest/pulls/pulls#merge-a-pull-request",
 )
@@ -145,6 +145,7 @@ def merges_story(stage: Stage) -> Facts:
     watch, (issue, _), number = _watch(stage), stage.story_card, _pull_number(stage)
     if not watch.last_column():
         raise NotTriedError("no column of the board merges")
+    stage.ask(PersonAct.ACCEPT, number)
     stage.ask(PersonAct.DRAG, int(issue["number"]), watch.last_column())
     look = stage.until(
         lambda: pulls.read(stage.hub, stage.repository, number),

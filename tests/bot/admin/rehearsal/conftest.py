@@ -20,6 +20,7 @@ from tests.bot.flows.opening import opened
 PLACE = "acme/throw-away"
 PATIENCE_S = 0.05
 HOUR_S = 3601
+CHECKS = 'version: 1\nrepository: {validation: {full: ["test -f README.md"]}}\n'
 
 
 @dataclass
@@ -83,7 +84,8 @@ def with_place(cardinal: Cardinal) -> Rehearsals:
     store, alice = cardinal.forge.store, cardinal.person("alice")
     repo = store.repos.create(store.users.get("acme"), "throw-away")
     store.repos.set_role(repo, alice, Role.ADMIN)
-    store.repos.write_files(repo, "main", {"README.md": b"# To be thrown away\n"}, "Start", actor=alice)
+    files = {"README.md": b"# To be thrown away\n", ".github/cardinal.yml": CHECKS.encode()}
+    store.repos.write_files(repo, "main", files, "Start", actor=alice)
     if cardinal.project.field_named("Repo") is None:
         store.projects.create_field(cardinal.project, "Repo", FieldType.TEXT)
     store.settings.closed_moves_to = "Done"
