@@ -25,7 +25,7 @@ class ApiFault:
     """One kind of bad answer, for Apps or for `people`; with `after`, the request is carried out first.
 
     An answer is held for `hold_s` seconds, or until the faults are cleared; status 0 is the true answer, in
-    which `replace` has a pattern and the text that comes in its place.
+    which `replace` has patterns, each with the text that comes in its place.
     """
 
     path: re.Pattern[str]
@@ -38,7 +38,7 @@ class ApiFault:
     body: re.Pattern[str] = EVERYTHING
     people: bool = False
     hold_s: float = 0.0
-    replace: tuple[re.Pattern[str], str] | None = None
+    replace: tuple[tuple[re.Pattern[str], str], ...] = ()
     holding: int = 0
 
 
@@ -77,8 +77,7 @@ class Faults:
                 for entry in wanted.get("api", []):
                     made = {name: re.compile(entry[name]) for name in ("path", "body") if name in entry}
                     if "replace" in entry:
-                        pattern, text = entry["replace"]
-                        made["replace"] = re.compile(pattern), str(text)
+                        made["replace"] = tuple((re.compile(it), str(text)) for it, text in entry["replace"])
                     self.api.append(ApiFault(**{**entry, **made}))
                 self.graphql_rate_limited += int(wanted.get("graphql_rate_limited", 0))
                 self.secondary += int(wanted.get("secondary", 0))

@@ -191,10 +191,11 @@ class Gateway:
 
 def _spoilt(response: Response, fault: ApiFault) -> Response:
     """Return the true answer, with the text and the headers that the fault puts in."""
-    if fault.replace is not None:
-        g.faked = True
-        pattern, text = fault.replace
-        response.set_data(pattern.sub(text, response.get_data(as_text=True)))
+    if fault.replace:
+        g.faked, answer = True, response.get_data(as_text=True)
+        for pattern, text in fault.replace:
+            answer = pattern.sub(text, answer)
+        response.set_data(answer)
         g.budget = {name: value for name, value in g.budget.items() if not _names(fault, name)}
         response.headers.update(fault.headers)
     return response
