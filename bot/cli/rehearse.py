@@ -93,7 +93,7 @@ def command(
         play.require_free(stage.hub, repository, yes=yes)
 
         def print_finding(finding: Finding) -> None:
-            click.echo(cleaned(line_of(finding)), err=as_json)
+            click.echo(f"{finding.verdict:<18} {cleaned(line_of(finding))}", err=as_json)
 
         report = play.rehearse(stage, print_finding)
     finally:

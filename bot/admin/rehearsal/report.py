@@ -74,12 +74,12 @@ def _of_belief(belief: Belief[Stage], finding: Finding) -> dict[str, Any]:
 
 
 def line_of(finding: Finding) -> str:
-    """Return the finding as a line for a person, with GitHub's own words."""
+    """Return the finding's name and reason for a person, with GitHub's own words."""
     differences = (
         f"{name}: {came}, not {believed}" for name, (believed, came) in finding.differences.items()
     )
     because = ": ".join(filter(None, (finding.because or "; ".join(differences), finding.reply)))
-    return f"{finding.verdict:<18} {finding.name}{': ' if because else ''}{because}"
+    return f"{finding.name}{': ' if because else ''}{because}"
 
 
 def delays(deliveries: Sequence[ListedDelivery]) -> dict[str, dict[str, float]]:

@@ -30,11 +30,12 @@ class Rehearsals:
     cardinal: Cardinal
     repo: Repo
     is_up: bool = False
+    between_s: float = HOUR_S  # so that each has an hour's writings of its own
 
     def stage(self, person: Person | None = None, **changes: float) -> Stage:
         """Return a fresh stage there."""
         config = self.cardinal.services.config
-        self.cardinal.clock.forward(HOUR_S)  # for an hour's writings of its own
+        self.cardinal.clock.forward(self.between_s)
         hub = CountingHub(config, self.cardinal.clock, owner="acme")
         hub.begin(pause=self.cardinal.clock.forward)
         watch = Watch(self.cardinal.services.engine, *config.board, self.is_up)
