@@ -50,7 +50,12 @@ _AREAS: tuple[tuple[re.Pattern[str], tuple[str, ...], tuple[str, ...]], ...] = (
     (re.compile(r"/check-runs(/\d+)?|/commits/[^/]+/check-runs"), ("checks",), ("checks",)),
     (re.compile(r"/commits/[^/]+/status"), ("statuses",), ()),
     (re.compile(r"/actions/jobs/\d+/logs"), ("actions",), ()),
-    (re.compile(r"/(contents|git|branches|compare)/.*|/commits/[^/]+"), ("contents",), ("contents",)),
+    (re.compile(r"/labels/[^/]+"), (), ("issues",)),
+    (
+        re.compile(r"/(contents|git|branches|compare)/.*|/branches|/commits(/[^/]+)?"),
+        ("contents",),
+        ("contents",),
+    ),
 )
 
 

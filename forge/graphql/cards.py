@@ -88,6 +88,12 @@ def add_item(scope: Scope, given: Input) -> Input:
     return {"item": scope.store.projects.add(project, content, actor=scope.actor)}
 
 
+@resolvers.mutation("addProjectV2DraftIssue")
+def add_draft(scope: Scope, given: Input) -> Input:
+    project, words = _project(scope, given), (given["title"], given.get("body") or "")
+    return {"projectItem": scope.store.projects.add_draft(project, *words, actor=scope.actor)}
+
+
 @resolvers.mutation("convertProjectV2DraftIssueItemToIssue")
 def convert_draft(scope: Scope, given: Input) -> Input:
     item, repo = _item(scope, given), scope.node(given["repositoryId"], Repo)

@@ -6,6 +6,7 @@ from typing import Any
 from flask import request
 from flask.typing import ResponseReturnValue
 
+from forge.errors import ForbiddenError
 from forge.payloads import issue, pull
 from forge.payloads.view import Json, View
 from forge.rest.context import (
@@ -44,7 +45,10 @@ def list_all_comments(repo: Repo) -> ResponseReturnValue:
 def create_comment(repo: Repo, number: int) -> ResponseReturnValue:
     """Comment on an issue; reading rights are enough."""
     text = needed_text(body(), "body", "IssueComment")
-    made = store().issues.comment(store().issues.get(repo, number), text, actor=actor())
+    issue_there = store().issues.get(repo, number)
+    if issue_there.locked and not store().repos.role_of(repo, actor()).reaches(Role.WRITE):
+        raise ForbiddenError("Unable to create comment because issue is locked.")
+    made = store().issues.comment(issue_there, text, actor=actor())
     return issue.comment(view(), made), 201
 
 

@@ -93,6 +93,19 @@ def edit_issue(repo: Repo, number: int) -> Json:
     return issue.issue(view(), subject)
 
 
+@blueprint.on("PUT", "/issues/<int:number>/lock", TALK, Role.TRIAGE)
+def lock(repo: Repo, number: int) -> ResponseReturnValue:
+    """Lock the conversation: Apps, and people who may not write, comment no more."""
+    store().issues.get(repo, number).locked = True
+    return "", 204
+
+
+@blueprint.on("DELETE", "/issues/<int:number>/lock", TALK, Role.TRIAGE)
+def unlock(repo: Repo, number: int) -> ResponseReturnValue:
+    store().issues.get(repo, number).locked = False
+    return "", 204
+
+
 def _logins() -> set[str]:
     return {str(login).casefold() for login in body().get("assignees") or []}
 
@@ -163,6 +176,15 @@ def create_label(repo: Repo) -> ResponseReturnValue:
 @blueprint.on("GET", "/labels/<label>", TALK)
 def show_label(repo: Repo, label: str) -> Json:
     return account.label(view(), existing(repo.labels.get(label.casefold())), repo)
+
+
+@blueprint.on("DELETE", "/labels/<label>", TALK, Role.WRITE)
+def delete_label(repo: Repo, label: str) -> ResponseReturnValue:
+    """Delete a label, from the issues that have it, too."""
+    gone = existing(repo.labels.pop(label.casefold(), None))
+    for entry in repo.issues.values():
+        entry.labels = [each for each in entry.labels if each is not gone]
+    return "", 204
 
 
 REACTIONS = "/<path:kind>/<int:number>/reactions"

@@ -7,7 +7,7 @@ import hashlib
 from flask import Response, request
 from flask.typing import ResponseReturnValue
 
-from forge.errors import ConflictError, NotFoundError, UnprocessableError
+from forge.errors import ConflictError, ForbiddenError, NotFoundError, UnprocessableError
 from forge.git.merging import ahead_behind, changed_files, commits_between, diff, merge_base
 from forge.git.repository import Git
 from forge.payloads import account, commit
@@ -275,6 +275,7 @@ def write_contents(repo: Repo, path: str) -> ResponseReturnValue:
     wanted = body()
     message = needed_text(wanted, "message", "Content")
     branch = wanted.get("branch") or repo.default_branch
+    _require_workflows(path)
     try:
         raw = base64.b64decode(needed_text(wanted, "content", "Content"))
     except binascii.Error as error:
@@ -299,6 +300,13 @@ def delete_contents(repo: Repo, path: str) -> ResponseReturnValue:
     sha = store().repos.write_files(repo, branch, {path: None}, message, actor=actor())
     made = commit.file_commit(view(), repo, store().repos.git(repo).commit(sha))
     return {"content": None, "commit": made}
+
+
+def _require_workflows(path: str) -> None:
+    """Refuse a token that may not change files of CI. Source: docs.github.com/rest/repos/contents."""
+    token = caller().token
+    if path.startswith(".github/workflows/") and token and token.permissions.get("workflows") != "write":
+        raise ForbiddenError()
 
 
 def _check_blob(repo: Repo, branch: str, path: str, given: str | None) -> bool:

@@ -25,7 +25,8 @@ class ApiFault:
     """One kind of bad answer, for Apps or for `people`; with `after`, the request is carried out first.
 
     `answer` is its body, in GitHub's words; with status 200 the errors of GraphQL. An answer is held for
-    `hold_s` seconds, or until the faults are cleared; status 0 is the true answer.
+    `hold_s` seconds, or until the faults are cleared; status 0 is the true answer, in which `replace` has
+    patterns, each with the text that comes in its place.
     """
 
     path: re.Pattern[str]
@@ -39,6 +40,7 @@ class ApiFault:
     people: bool = False
     hold_s: float = 0.0
     answer: dict[str, Any] | None = None
+    replace: tuple[tuple[re.Pattern[str], str], ...] = ()
     holding: int = 0
 
 
@@ -75,8 +77,10 @@ class Faults:
                     kept = getattr(self.deliveries, name)
                     setattr(self.deliveries, name, type(kept)(value))
                 for entry in wanted.get("api", []):
-                    patterns = {name: re.compile(entry[name]) for name in ("path", "body") if name in entry}
-                    self.api.append(ApiFault(**{**entry, **patterns}))
+                    made = {name: re.compile(entry[name]) for name in ("path", "body") if name in entry}
+                    if "replace" in entry:
+                        made["replace"] = tuple((re.compile(it), str(text)) for it, text in entry["replace"])
+                    self.api.append(ApiFault(**{**entry, **made}))
                 self.graphql_rate_limited += int(wanted.get("graphql_rate_limited", 0))
                 self.secondary += int(wanted.get("secondary", 0))
                 self.latency_s = float(wanted.get("latency_s", self.latency_s))

@@ -138,7 +138,7 @@ class Gateway:
         fault = self.store.faults.take_api(request.method, path, body, people=people)
         if fault is None:
             return None
-        if fault.after:
+        if fault.after or fault.replace:
             g.fault = fault
             return None
         self.store.faults.hold(fault)
@@ -164,7 +164,7 @@ class Gateway:
             return response
         if g.fault is not None:
             self.store.faults.hold(g.fault)
-            response = self._faulty(g.fault) if g.fault.status else response
+            response = self._faulty(g.fault) if g.fault.status else _spoilt(response, g.fault)
         for name, value in g.get("budget", {}).items():
             if name != "cost" and not self.store.settings.server_version:  # only in GraphQL's own field
                 response.headers[f"X-RateLimit-{name.title()}"] = str(value)
@@ -192,6 +192,22 @@ class Gateway:
         response = jsonify(error.body())
         response.status_code = error.status
         return response
+
+
+def _spoilt(response: Response, fault: ApiFault) -> Response:
+    """Return the true answer, with the text and the headers that the fault puts in."""
+    if fault.replace:
+        g.faked, answer = True, response.get_data(as_text=True)
+        for pattern, text in fault.replace:
+            answer = pattern.sub(text, answer)
+        response.set_data(answer)
+        g.budget = {name: value for name, value in g.budget.items() if not _names(fault, name)}
+        response.headers.update(fault.headers)
+    return response
+
+
+def _names(fault: ApiFault, figure: str) -> bool:
+    return f"x-ratelimit-{figure}" in map(str.lower, fault.headers)
 
 
 def _exchange(response: Response) -> Exchange:

@@ -215,6 +215,36 @@ mutation AddCard($board: ID!, $content: ID!) {
 }
 """
 
+ADD_DRAFT = """
+mutation AddDraft($board: ID!, $title: String!, $body: String!) {
+  addProjectV2DraftIssue(input: {projectId: $board, title: $title, body: $body}) { projectItem { id } }
+}
+"""
+
+DELETE_CARD = """
+mutation DeleteCard($board: ID!, $card: ID!) {
+  deleteProjectV2Item(input: {projectId: $board, itemId: $card}) { deletedItemId }
+}
+"""
+
+TITLES = """
+query Titles($board: ID!, $filter: String!) {
+  node(id: $board) {
+    ... on ProjectV2 {
+      items(first: 100, query: $filter) {
+        nodes {
+          id
+          content {
+            ... on DraftIssue { title creator { login } }
+            ... on Issue { title author { login } }
+          }
+        }
+      }
+    }
+  }
+}
+"""
+
 CONVERT_DRAFT = """
 mutation ConvertDraft($card: ID!, $repository: ID!) {
   convertProjectV2DraftIssueItemToIssue(input: {itemId: $card, repositoryId: $repository}) {

@@ -1,0 +1,75 @@
+"""GitHub with a limit: each call of a rehearsal is counted, there are not too many, and none too soon."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bot.admin.rehearsal.belief import NotTriedError
+from bot.github.client import Hub
+from bot.github.transport import READ, WRITE, Answer
+
+MAX_WAIT_S = 61.0
+MAX_CALLS = 600  # a whole rehearsal needs about half
+
+
+class CountingHub(Hub):
+    """Counts the calls, waits for GitHub's limits, and raises NotTriedError beyond `max_calls`."""
+
+    calls: Counter[str]
+    max_calls: int
+    pause: Callable[[float], None]
+
+    def begin(self, max_calls: int = MAX_CALLS, pause: Callable[[float], None] = time.sleep) -> None:
+        """Begin to count, with this limit; `pause` waits so many seconds."""
+        self.calls, self.max_calls, self.pause = Counter(), max_calls, pause
+
+    @property
+    def points(self) -> int:
+        """The price of all calls in the secondary limits."""
+        reads = sum(count for name, count in self.calls.items() if name.endswith("read"))
+        return reads * READ.points + (self.calls.total() - reads) * WRITE.points
+
+    def rest(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """Send it as the installation, counted."""
+        self._count("REST", method == "GET")
+        return super().rest(method, path, body=body, params=params)
+
+    def as_app(
+        self,
+        method: str,
+        path: str,
+        *,
+        body: Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+    ) -> Answer:
+        """Send it as the App, counted."""
+        self._count("as the App", method == "GET")
+        return super().as_app(method, path, body=body, params=params)
+
+    def graphql(
+        self,
+        document: str,
+        variables: Mapping[str, Any],
+        *,
+        repository: str | None = None,
+        may_miss: frozenset[str] = frozenset(),
+    ) -> dict[str, Any]:
+        """Send it, counted."""
+        self._count("GraphQL", not document.lstrip().startswith("mutation"))
+        return super().graphql(document, variables, repository=repository, may_miss=may_miss)
+
+    def _count(self, door: str, reads: bool) -> None:
+        if self.calls.total() >= self.max_calls:
+            raise NotTriedError(f"the limit of {self.max_calls} calls was reached")
+        wait_s = self.budget.spare(0)
+        if 0 < wait_s <= MAX_WAIT_S:  # the minute's contents; a spent hour is not waited for
+            self.pause(wait_s)
+        self.calls[f"{door}, {'read' if reads else 'write'}"] += 1

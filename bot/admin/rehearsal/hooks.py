@@ -1,0 +1,293 @@
+"""Beliefs about deliveries: each act of a rehearsal is told by one, soon and in full."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from bot.admin.rehearsal.belief import Beliefs, Facts, NotTriedError
+from bot.admin.rehearsal.mail import ListedDelivery
+from bot.admin.rehearsal.stage import FIVE, Stage
+
+beliefs = Beliefs[Stage]()
+ITEM, COMMENT, PULL = "projects_v2_item", "issue_comment", "pull_request"
+EVENTS = frozenset((ITEM, COMMENT, PULL, "issues", "pull_request_review"))
+SOON_S = 60
+PAYLOADS = "webhooks/webhook-events-and-payloads"
+Match = Callable[[Mapping[str, Any]], bool]
+
+
+def find(stage: Stage, event: str, actions: tuple[str, ...], is_it: Match) -> ListedDelivery | None:
+    """Return the delivery, once GitHub lists it; None where it does not come."""
+    repository_id = int(stage.home["id"])
+
+    def read() -> ListedDelivery | None:
+        stage.mail.collect(EVENTS, repository_id)
+        fitting = (it for it in stage.mail.deliveries if it.event == event and it.action in actions)
+        return next((it for it in fitting if is_it(it.payload)), None)
+
+    return stage.until(read, bool)
+
+
+def came(stage: Stage, event: str, action: str, is_it: Match) -> tuple[Mapping[str, Any], Facts]:
+    """Return the payload of a delivery of an act of the App, and the facts that each has."""
+    delivery = find(stage, event, (action,), is_it)
+    if delivery is None:
+        return {}, {"came": (True, False)}
+    payload = delivery.payload
+    return payload, {
+        "came": (True, True),
+        "within a minute": (True, delivery.delay_s < SOON_S),
+        "sender's kind": ("Bot", payload["sender"]["type"]),
+        "sender is the App": (True, payload["sender"]["login"] == stage.bot_login),
+    }
+
+
+def came_of_card(stage: Stage, action: str, card_id: str, change: str = "") -> Facts:
+    """Return the facts about a delivery of the card, which names this change."""
+    if stage.moved_card[0].personal:
+        raise NotTriedError("GitHub sends no events of a person's board")
+    payload, facts = came(stage, ITEM, action, lambda it: it[ITEM]["node_id"] == card_id)
+    if not payload:
+        return facts
+    named = {f"names {change}": (True, change in payload.get("changes", {}))} if change else {}
+    board = {"board": (True, payload[ITEM]["project_node_id"] == stage.board.board_id)}
+    return {**facts, **board, **named}
+
+
+@beliefs.about(
+    "delivery: issue opened",
+    "An issue that is opened is told within a minute, with the App's bot as the sender.",
+    used="bot/ingest/events/issues.py",
+    source=PAYLOADS + "#issues",
+)
+def tells_issue(stage: Stage) -> Facts:
+    issue_id = stage.issue["id"]
+    return came(stage, "issues", "opened", lambda it: it["issue"]["id"] == issue_id)[1]
+
+
+@beliefs.about(
+    "delivery: comment",
+    "A comment is told with its text.",
+    used="bot/ingest/events/issue_comment.py",
+    source=PAYLOADS + "#issue_comment",
+)
+def tells_comment(stage: Stage) -> Facts:
+    comment = stage.comments[1]
+    payload, facts = came(stage, COMMENT, "created", lambda it: it["comment"]["id"] == comment["id"])
+    return {**facts, "text": (True, payload.get("comment", {}).get("body") == comment["body"])}
+
+
+@beliefs.about(
+    "delivery: comment edited",
+    "An edit of a comment is told with the text before, so that a tick is found.",
+    used="bot/ingest/events/_comment.py",
+    source=PAYLOADS + "#issue_comment",
+)
+def tells_edit(stage: Stage) -> Facts:
+    before, after = stage.comments[0], stage.edited_comment
+    payload, facts = came(stage, COMMENT, "edited", lambda it: it["comment"]["id"] == after["id"])
+    text = payload.get("changes", {}).get("body", {}).get("from")
+    return {**facts, "text before": (True, text == before["body"])}
+
+
+@beliefs.about(
+    "delivery: card made",
+    "A new card is told with its id and its board.",
+    used="bot/ingest/events/projects_v2_item.py",
+    source=PAYLOADS + "#projects_v2_item",
+)
+def tells_card(stage: Stage) -> Facts:
+    return came_of_card(stage, "created", stage.card)
+
+
+@beliefs.about(
+    "delivery: card moved",
+    "A move by the API is told as edited, with the field and both columns.",
+    used="bot/ingest/events/projects_v2_item.py",
+    source=PAYLOADS + "#projects_v2_item",
+)
+def tells_move(stage: Stage) -> Facts:
+    goal = stage.columns[1].option_id
+    facts = came_of_card(stage, "edited", stage.card, "field_value")
+    moves = [
+        change
+        for it in stage.mail.deliveries
+        if it.event == ITEM and it.payload[ITEM]["node_id"] == stage.card
+        for change in [it.payload.get("changes", {}).get("field_value", {})]
+        if isinstance(change.get("to"), dict) and change["to"]["id"] == goal
+    ]
+    column = (moves[0].get("from") or {}).get("id") if moves else ""
+    return {**facts, "to the column": (1, len(moves)), "from": (True, column == stage.columns[0].option_id)}
+
+
+@beliefs.about(
+    "delivery: card archived",
+    "An archived card is told.",
+    used="bot/ingest/events/projects_v2_item.py",
+    source=PAYLOADS + "#projects_v2_item",
+)
+def tells_archive(stage: Stage) -> Facts:
+    _ = stage.archived_card
+    return came_of_card(stage, "archived", stage.card, "archived_at")
+
+
+@beliefs.about(
+    "delivery: card restored",
+    "A restored card is told.",
+    used="bot/ingest/events/projects_v2_item.py",
+    source=PAYLOADS + "#projects_v2_item",
+)
+def tells_restoration(stage: Stage) -> Facts:
+    _ = stage.archived_card
+    return came_of_card(stage, "restored", stage.card, "archived_at")
+
+
+@beliefs.about(
+    "delivery: draft converted",
+    "A draft that becomes an issue is told as converted.",
+    used="bot/ingest/events/projects_v2_item.py",
+    source=PAYLOADS + "#projects_v2_item",
+)
+def tells_conversion(stage: Stage) -> Facts:
+    return came_of_card(stage, "converted", stage.converted_card.card_id, "content_type")
+
+
+@beliefs.about(
+    "delivery: card deleted",
+    "A card that was taken off the board is told.",
+    used="bot/ingest/events/projects_v2_item.py",
+    source=PAYLOADS + "#projects_v2_item",
+)
+def tells_deletion(stage: Stage) -> Facts:
+    return came_of_card(stage, "deleted", stage.deleted_card)
+
+
+@beliefs.about(
+    "deliveries: five at once",
+    "Of five cards that are moved at once, each move is told by a delivery of its own.",
+    used="bot/ingest/events/projects_v2_item.py",
+    source=PAYLOADS + "#projects_v2_item",
+)
+def tells_five(stage: Stage) -> Facts:
+    cards = [*stage.five_cards]
+    for card_id in cards:
+        came_of_card(stage, "edited", card_id)
+    told = [
+        it.payload[ITEM]["node_id"]
+        for it in stage.mail.deliveries
+        if (it.event, it.action) == (ITEM, "edited")
+    ]
+    return {"told": (FIVE, sum(told.count(card_id) for card_id in cards))}
+
+
+@beliefs.about(
+    "delivery: pull request",
+    "A pull request that is opened is told, with its draft, its branch and its commit.",
+    used="bot/ingest/events/pull_request.py",
+    source=PAYLOADS + "#pull_request",
+)
+def tells_pull(stage: Stage) -> Facts:
+    pull = stage.pull
+    payload, facts = came(stage, PULL, "opened", lambda it: it[PULL]["id"] == pull["id"])
+    head = payload.get(PULL, {}).get("head", {})
+    return {
+        **facts,
+        "branch": (True, head.get("ref") == stage.head_branch),
+        "sha": (True, head.get("sha") == pull["head"]["sha"]),
+    }
+
+
+@beliefs.about(
+    "delivery: end of a draft",
+    "A pull request that leaves draft is told as ready_for_review.",
+    used="bot/ingest/events/pull_request.py",
+    source=PAYLOADS + "#pull_request",
+)
+def tells_ready(stage: Stage) -> Facts:
+    _, pull_id = stage.ready_pull, stage.pull["id"]
+    return came(stage, PULL, "ready_for_review", lambda it: it[PULL]["id"] == pull_id)[1]
+
+
+@beliefs.about(
+    "delivery: review",
+    "A review is told as submitted, with its state and its id.",
+    used="bot/ingest/events/pull_request_review.py",
+    source=PAYLOADS + "#pull_request_review",
+)
+def tells_review(stage: Stage) -> Facts:
+    review_id = stage.review["id"]
+    payload, facts = came(
+        stage, "pull_request_review", "submitted", lambda it: it["review"]["id"] == review_id
+    )
+    return {**facts, "state": ("commented", payload.get("review", {}).get("state", ""))}
+
+
+@beliefs.about(
+    "delivery: merge",
+    "A merge is told as closed, with merged and the commit.",
+    used="bot/ingest/events/pull_request.py",
+    source=PAYLOADS + "#pull_request",
+)
+def tells_merge(stage: Stage) -> Facts:
+    commit, pull_id = stage.merged_commit, stage.pull["id"]
+    payload, facts = came(stage, PULL, "closed", lambda it: it[PULL]["id"] == pull_id)
+    pull = payload.get(PULL, {})
+    return {
+        **facts,
+        "merged": (True, pull.get("merged")),
+        "commit": (True, pull.get("merge_commit_sha") == commit),
+    }
+
+
+@beliefs.about(
+    "delivery: issue closed",
+    "An issue that is closed is told with its reason.",
+    used="bot/ingest/events/issues.py",
+    source=PAYLOADS + "#issues",
+)
+def tells_closing(stage: Stage) -> Facts:
+    issue_id = stage.closed_issue["id"]
+    payload, facts = came(stage, "issues", "closed", lambda it: it["issue"]["id"] == issue_id)
+    return {**facts, "reason": ("not_planned", payload.get("issue", {}).get("state_reason", ""))}
+
+
+@beliefs.about(
+    "workflow of the board",
+    "A card that the board's workflow moves when its issue is closed is told with a Bot as the sender.",
+    used="bot/sync/movers.py",
+    source="issues/planning-and-tracking-with-projects/automating-your-project/using-the-built-in-automations",
+)
+def tells_workflow(stage: Stage) -> Facts:
+    _, _ = stage.moved_card, stage.closed_issue
+    card = stage.look(stage.card)
+    if card.option_id == stage.columns[1].option_id:
+        raise NotTriedError("the board moves no card whose issue is closed")
+    delivery = find(
+        stage,
+        ITEM,
+        ("edited", "reordered"),
+        lambda it: it[ITEM]["node_id"] == stage.card and _goes_to(it, card.option_id),
+    )
+    if delivery is None:
+        return {"came": (True, False)}
+    return {"sender's kind": ("Bot", delivery.payload["sender"]["type"])}
+
+
+def _goes_to(payload: Mapping[str, Any], option_id: str) -> bool:
+    goal = payload.get("changes", {}).get("field_value", {}).get("to")
+    return isinstance(goal, dict) and goal["id"] == option_id
+
+
+@beliefs.about(
+    "signature",
+    "Each delivery is signed with SHA-256 and has an id of its own.",
+    used="bot/web/webhook.py",
+    source="webhooks/using-webhooks/validating-webhook-deliveries",
+)
+def is_signed(stage: Stage) -> Facts:
+    if not find(stage, "issues", ("opened",), lambda _: True):
+        raise NotTriedError("no delivery came")
+    headers = [{name.lower() for name in it.headers} for it in stage.mail.deliveries]
+    return {
+        name: (len(headers), sum(name in each for each in headers))
+        for name in ("x-hub-signature-256", "x-github-delivery", "x-github-event")
+    }

@@ -1,0 +1,98 @@
+"""A whole rehearsal: it looks whether the repository is free, compares each belief, and cleans up."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+
+from bot.admin.rehearsal import cards, changes, hooks, story, talk
+from bot.admin.rehearsal.belief import Belief, Finding, NotTriedError, Verdict, compare
+from bot.admin.rehearsal.clean import clean, is_by_app
+from bot.admin.rehearsal.report import Report
+from bot.admin.rehearsal.stage import Stage
+from bot.github.client import Hub, repository_path
+from bot.github.errors import ConflictError
+from ledger.errors import CardinalError
+
+# In the order of their acts: the last one of the cards closes the issue.
+BELIEFS: tuple[Belief[Stage], ...] = (
+    *talk.beliefs,
+    *changes.beliefs,
+    *cards.beliefs,
+    *hooks.beliefs,
+    *story.beliefs,
+)
+MAX_COMMITS = 20
+MAX_PAGES = 10
+MAX_S = 1800.0
+
+
+class RepositoryInUseError(CardinalError):
+    """The repository has things of others, so no rehearsal takes place there."""
+
+    def __init__(self, repository: str, because: str, step: str) -> None:
+        self.repository = repository
+        super().__init__(f"nothing was done: {repository} {because}; {step}")
+
+
+def require_free(hub: Hub, repository: str, *, yes: bool) -> None:
+    """Raise RepositoryInUseError unless the repository was made for this. `yes` allows many commits."""
+    root = repository_path(repository)
+    another = "name a repository that was made for this"
+    for issue in hub.pages(f"{root}/issues", params={"state": "all"}, most=MAX_PAGES):
+        if not is_by_app(hub, issue):
+            raise RepositoryInUseError(repository, "has issues or pull requests of others", another)
+    try:
+        commits = hub.rest("GET", f"{root}/commits", params={"per_page": MAX_COMMITS + 1}).body
+    except ConflictError as error:
+        raise RepositoryInUseError(repository, "has no commits", "give it a README first") from error
+    if len(commits) > MAX_COMMITS and not yes:
+        because = f"has more than {MAX_COMMITS} commits"
+        raise RepositoryInUseError(repository, because, f"{another}, or add --yes")
+
+
+def rehearse(stage: Stage, show: Callable[[Finding], None], *, max_s: float = MAX_S) -> Report:
+    """Compare all beliefs, clean up in any case, and return the report. `show` gets each finding."""
+    began, before = time.monotonic(), _left_of_hour(stage.hub)
+    findings: list[Finding] = []
+    removed: Mapping[str, int] = {}
+    try:
+        with suppress(NotTriedError):  # without deliveries, whoever needs them says so
+            _ = stage.mail
+        for finding in _findings(stage, began + max_s):
+            findings.append(finding)
+            show(finding)
+    finally:
+        removed = clean(stage)
+    after = _left_of_hour(stage.hub)
+    return Report(
+        server=_server(stage),
+        beliefs=BELIEFS,
+        findings=tuple(findings),
+        deliveries=tuple(stage.mail.deliveries) if _has_mail(stage) else (),
+        calls=stage.hub.calls,
+        points=stage.hub.points,
+        hour={name: before[name] - left for name, left in after.items() if name in before},
+        removed=removed,
+        seconds=time.monotonic() - began,
+    )
+
+
+def _findings(stage: Stage, end: float) -> Iterator[Finding]:
+    for belief in BELIEFS:
+        if time.monotonic() < end:
+            yield compare(belief, stage)
+        else:
+            yield Finding(belief.name, Verdict.NOT_TRIED, 0.0, because="the time of the rehearsal was over")
+
+
+def _has_mail(stage: Stage) -> bool:
+    return not isinstance(stage.made.get("mail"), NotTriedError)
+
+
+def _left_of_hour(hub: Hub) -> dict[str, int]:
+    return {name: hour.remaining for name, hour in hub.budget.seen()[0].windows.items()}
+
+
+def _server(stage: Stage) -> str:
+    version = stage.hub.as_app("GET", "/app").headers.get("x-github-enterprise-version", "")
+    return f"Enterprise Server {version}" if version else "github.com, or like it"

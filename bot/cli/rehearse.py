@@ -1,0 +1,128 @@
+"""`cardinal rehearse`: whether this GitHub does as Cardinal believes, in a repository made for it."""
+
+import json
+import os
+import sys
+from pathlib import Path
+
+import click
+from sqlalchemy import Engine
+
+from bot.admin.rehearsal import play
+from bot.admin.rehearsal.belief import Finding
+from bot.admin.rehearsal.clean import clean
+from bot.admin.rehearsal.counting import CountingHub
+from bot.admin.rehearsal.report import line_of
+from bot.admin.rehearsal.samples import write_samples
+from bot.admin.rehearsal.stage import Nobody, Person, PersonAct, Stage
+from bot.admin.rehearsal.watch import Watch
+from bot.cli import CliError, _home
+from bot.cli._show import clean as cleaned
+from bot.cli._show import json_option, show
+from bot.system import lock_file
+from bot.system.clock import utc_now
+from bot.system.config import Config
+
+
+class _AtTerminal:
+    """The person at this terminal."""
+
+    def does(self, act: PersonAct, number: int, column: str = "") -> bool:
+        """Print the act, and return the answer."""
+        click.echo(f"Please {act.format(number=number, column=cleaned(column))}.", err=True)
+        return click.confirm("Is it done?", default=True, err=True)
+
+
+@click.command("rehearse")
+@click.option("--repository", required=True, metavar="OWNER/NAME", help="A repository made for this.")
+@click.option(
+    "--clean", "cleans", is_flag=True, help="Only remove the remains of a rehearsal that was killed."
+)
+@click.option("--yes", is_flag=True, help="Rehearse in a repository with many commits, too.")
+@click.option("--no-person", is_flag=True, help="Leave out everything that a person must do.")
+@click.option(
+    "--report",
+    "report_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the report, without names and texts, into this file.",
+)
+@click.option(
+    "--samples",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Write the deliveries that came, without names and texts, into this folder.",
+)
+@click.option(
+    "--patience",
+    default=60,
+    show_default=True,
+    type=click.IntRange(1, 600),
+    help="Seconds to wait for GitHub.",
+)
+@json_option
+def command(
+    repository: str,
+    cleans: bool,
+    yes: bool,
+    no_person: bool,
+    report_file: Path | None,
+    samples: Path | None,
+    patience: int,
+    as_json: bool,
+) -> None:
+    """Compare each of Cardinal's beliefs about GitHub with this GitHub, and clean up.
+
+    It works in that repository and on cards of its own on the board. It makes about ten issues, which stay
+    there, closed. Exit code 1 when a belief does not hold.
+
+    \b
+    Examples:
+      cardinal rehearse --repository acme/throw-away --report rehearsal.json
+      cardinal rehearse --repository acme/throw-away --clean
+    """
+    config = _home.settings()
+    config.require_installation()
+    engine = _engine(config)
+    try:
+        stage = _stage(config, engine, repository, patience, with_person=not no_person and sys.stdin.isatty())
+        if cleans:
+            removed = clean(stage)
+            show(
+                removed, as_json=as_json, text=lambda: [f"{count} {kind}" for kind, count in removed.items()]
+            )
+            raise SystemExit(1 if removed.get("left") else 0)
+        play.require_free(stage.hub, repository, yes=yes)
+
+        def print_finding(finding: Finding) -> None:
+            click.echo(f"{finding.verdict:<18} {cleaned(line_of(finding))}", err=as_json)
+
+        report = play.rehearse(stage, print_finding)
+    finally:
+        if engine is not None:
+            engine.dispose()
+    show(report.document(), as_json=as_json, text=report.summary)
+    if report_file is not None:
+        report_file.write_text(json.dumps(report.document(), indent=1) + os.linesep, encoding="utf-8")
+    if samples is not None:
+        write_samples(samples, report.deliveries)
+    raise SystemExit(1 if report.otherwise or report.removed.get("left") else 0)
+
+
+def _engine(config: Config) -> Engine | None:
+    """Return this home's ledger; None before Cardinal ran here."""
+    try:
+        return _home.open_engine(config)
+    except _home.NoLedgerError:
+        return None
+
+
+def _stage(
+    config: Config, engine: Engine | None, repository: str, patience_s: int, *, with_person: bool
+) -> Stage:
+    if repository.partition("/")[0].casefold() != config.board.owner.casefold():
+        raise CliError(f"name a repository of {config.board.owner}, where the board is")
+    hub = CountingHub(config, utc_now, owner=config.board.owner)
+    hub.begin()
+    is_up = lock_file.read_presence(config.home) is not None
+    watch = Watch(engine, *config.board, is_up) if engine is not None else None
+    person: Person = _AtTerminal() if with_person else Nobody()
+    return Stage(hub, config.board, repository, watch, person, float(patience_s))

@@ -1,0 +1,1 @@
+"""A rehearsal on the forge."""

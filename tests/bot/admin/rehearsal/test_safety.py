@@ -1,0 +1,129 @@
+"""A rehearsal works only where it may, keeps its limits, and leaves nothing behind."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from bot.admin.rehearsal.belief import NotTriedError, Verdict
+from bot.admin.rehearsal.clean import clean
+from bot.admin.rehearsal.play import MAX_COMMITS, RepositoryInUseError, rehearse, require_free
+from bot.admin.rehearsal.stage import BRANCHES, TITLE, Stage
+from tests.bot.admin.rehearsal.conftest import Rehearsals
+
+
+def remains(rehearsals: Rehearsals) -> list[str]:
+    """Return what a person would still have to remove."""
+    store, repo = rehearsals.cardinal.forge.store, rehearsals.repo
+    open_issues = [f"issue {it.number}" for it in repo.issues.values() if it.state == "open"]
+    branches = [name for name in store.repos.git(repo).branches() if name.startswith(BRANCHES)]
+    cards = [item.title for item in rehearsals.cardinal.project.items if item.title.startswith(TITLE)]
+    return [*open_issues, *branches, *cards, *(repo.labels)]
+
+
+def test_nothing_is_left_behind(rehearsals: Rehearsals) -> None:
+    main = rehearsals.cardinal.forge.store.repos.commit_of(rehearsals.repo, "main")
+    report = rehearsals.play(rehearsals.stage())
+    assert remains(rehearsals) == []
+    assert "left" not in report.removed
+    assert rehearsals.cardinal.forge.store.repos.commit_of(rehearsals.repo, "main") == main
+
+
+@pytest.mark.parametrize("after", ["five_cards", "review", "draft_card"])
+def test_a_rehearsal_that_was_killed_is_cleaned_by_another_one(rehearsals: Rehearsals, after: str) -> None:
+    killed = rehearsals.stage()
+    assert getattr(killed, after)
+    assert remains(rehearsals)
+    clean(rehearsals.stage())
+    assert remains(rehearsals) == []
+
+
+def test_an_interruption_is_cleaned_up_too(rehearsals: Rehearsals) -> None:
+    def interrupt(finding: Any) -> None:
+        if finding.name == "five at once":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        rehearse(rehearsals.stage(), interrupt)
+    assert remains(rehearsals) == []
+
+
+def test_what_github_does_not_let_go_is_counted_and_the_rest_goes(rehearsals: Rehearsals) -> None:
+    stage = rehearsals.stage()
+    assert stage.review
+    refusal = {"method": "DELETE", "path": "/git/refs/.*base$", "status": 422}
+    rehearsals.cardinal.forge.store.faults.load({"api": [refusal]})
+    assert clean(stage)["left"] == 1
+    assert len(remains(rehearsals)) == 1
+    rehearsals.cardinal.forge.store.faults.clear()
+    assert "left" not in clean(rehearsals.stage())
+    assert remains(rehearsals) == []
+
+
+def test_things_of_others_stay(rehearsals: Rehearsals) -> None:
+    cardinal = rehearsals.cardinal
+    card = cardinal.new(f"{TITLE}? I dream of one", "Tasks", "<!-- cardinal-rehearsal -->")
+    rehearsals.play(rehearsals.stage())
+    assert card in cardinal.project.items
+    cardinal.forge.store.issues.delete(card.content, actor=cardinal.person("alice"))  # type: ignore[arg-type]
+
+
+def test_a_repository_with_issues_of_others_is_refused(rehearsals: Rehearsals) -> None:
+    hub = rehearsals.stage().hub
+    with pytest.raises(RepositoryInUseError, match="acme/shop has issues or pull requests of others"):
+        require_free(hub, "acme/shop", yes=True)
+    require_free(hub, "acme/throw-away", yes=False)
+
+
+def test_a_repository_with_many_commits_is_refused_unless_somebody_says_yes(rehearsals: Rehearsals) -> None:
+    store, alice = rehearsals.cardinal.forge.store, rehearsals.cardinal.person("alice")
+    full = store.repos.create(store.users.get("acme"), "full")
+    for number in range(MAX_COMMITS + 1):
+        store.repos.write_files(full, "main", {"n": str(number).encode()}, "More", actor=alice)
+    hub = rehearsals.stage().hub
+    with pytest.raises(RepositoryInUseError, match=r"more than 20 commits; .* or add --yes"):
+        require_free(hub, "acme/full", yes=False)
+    require_free(hub, "acme/full", yes=True)
+
+
+def test_an_empty_repository_is_refused_with_the_next_step(rehearsals: Rehearsals) -> None:
+    store = rehearsals.cardinal.forge.store
+    store.repos.create(store.users.get("acme"), "empty")
+    with pytest.raises(RepositoryInUseError, match="has no commits; give it a README first"):
+        require_free(rehearsals.stage().hub, "acme/empty", yes=False)
+
+
+def test_the_limit_of_calls_ends_it_and_it_still_cleans_up(rehearsals: Rehearsals) -> None:
+    stage = rehearsals.stage()
+    stage.hub.begin(max_calls=40)
+    report = rehearsals.play(stage)
+    not_tried = [it.because for it in report.findings if it.verdict is Verdict.NOT_TRIED]
+    assert any("the limit of 40 calls was reached" in because for because in not_tried)
+    assert report.otherwise == ()
+    assert remains(rehearsals) == []
+
+
+def test_the_limit_of_time_ends_it(rehearsals: Rehearsals) -> None:
+    report = rehearse(rehearsals.stage(), lambda _: None, max_s=0.0)
+    assert {it.because for it in report.findings} == {"the time of the rehearsal was over"}
+
+
+def test_a_board_without_two_calm_columns_is_not_touched(rehearsals: Rehearsals) -> None:
+    stage = rehearsals.stage()
+    board = stage.board
+    stage.made["board"] = dataclasses.replace(
+        board, columns=tuple(it for it in board.columns if it.name in ("Planning", "In Progress", "Done"))
+    )
+    with pytest.raises(NotTriedError, match="no two columns without an agent"):
+        _ = stage.moved_card
+    clean(stage)
+
+
+def test_a_github_that_stumbles_says_nothing_about_a_belief(rehearsals: Rehearsals) -> None:
+    stage: Stage = rehearsals.stage()
+    away = {"method": "POST", "path": "/reactions$", "status": 503}
+    rehearsals.cardinal.forge.store.faults.load({"api": [away]})
+    report = rehearsals.play(stage)
+    (finding,) = [it for it in report.findings if it.name == "reaction"]
+    assert (finding.verdict, finding.because) == (Verdict.NOT_TRIED, "Unavailable 503")
+    assert report.otherwise == ()
