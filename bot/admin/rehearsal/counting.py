@@ -37,10 +37,11 @@ class CountingHub(Hub):
         *,
         body: Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
+        workflows: bool = False,
     ) -> Answer:
         """Send it as the installation, counted."""
         self._count("REST", method == "GET")
-        return super().rest(method, path, body=body, params=params)
+        return super().rest(method, path, body=body, params=params, workflows=workflows)
 
     def as_app(
         self,

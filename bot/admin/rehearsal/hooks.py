@@ -43,8 +43,6 @@ def came(stage: Stage, event: str, action: str, is_it: Match) -> tuple[Mapping[s
 
 def came_of_card(stage: Stage, action: str, card_id: str, change: str = "") -> Facts:
     """Return the facts about a delivery of the card, which names this change."""
-    if stage.moved_card[0].personal:
-        raise NotTriedError("GitHub sends no events of a person's board")
     payload, facts = came(stage, ITEM, action, lambda it: it[ITEM]["node_id"] == card_id)
     if not payload:
         return facts

@@ -24,8 +24,6 @@ def tells_drag(stage: Stage) -> Facts:
     goal = stage.columns[1].option_id
     moved = stage.until(lambda: stage.look(card_id), lambda card: card.option_id == goal)
     facts: Facts = {"column": (True, moved.option_id == goal)}
-    if moved.personal:
-        return facts
     delivery = find(
         stage,
         ITEM,
