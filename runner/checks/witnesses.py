@@ -25,7 +25,6 @@ from runner.checks.summary import Language, Runner, Summary
 from runner.errors import WorkspaceError
 from runner.exec.child import finish
 from runner.git.checkout import Checkout
-from runner.git.commits import unquoted
 from runner.git.mirror import Mirror
 from runner.session.context import RunContext
 from runner.text.plain import one_line
@@ -111,7 +110,7 @@ def hear_witnesses(
         return ()
     head, began = passed[0].checked.head, time.monotonic()
     base = run.mirror.fork(passed[0].checked.base, head)
-    files = {commit: _files(run.mirror, commit) for commit in (head, base)}
+    files = {commit: run.mirror.files(commit) for commit in (head, base)}
     runners = [_runners(run.mirror, base, files[base], entry) for entry in passed]
     beside = {
         runner: canary.neighbours(runner.language, files[head], files[base])
@@ -378,10 +377,6 @@ def _files_of(command: str, files: frozenset[str]) -> list[str]:
 def _folder(command: str) -> str:
     shown = _FOLDER.match(command)
     return shown[1].strip("'") if shown else ""
-
-
-def _files(mirror: Mirror, commit: str) -> frozenset[str]:
-    return frozenset(map(unquoted, mirror.query("ls-tree", "-r", "--name-only", commit).splitlines()))
 
 
 def _text(mirror: Mirror, commit: str, file: str) -> str:

@@ -137,6 +137,10 @@ class Mirror:
         """Return the tree of a commit: equal for equal files."""
         return self.read_commits((commit,))[0].tree
 
+    def files(self, commit: str) -> frozenset[str]:
+        """Return the paths of all files of a commit."""
+        return frozenset(map(unquoted, self.query("ls-tree", "-r", "--name-only", commit).splitlines()))
+
     def remember(self, name: str, commit: str) -> None:
         """Point refs/cardinal/`name` at a commit. Nobody else writes this name: it begins with a run's id."""
         write_ref(self.path, "refs/cardinal", name, commit)

@@ -63,12 +63,16 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """Everything that a push would put on GitHub, without people's own pushes."""
+    """Everything that a push would put on GitHub, without people's own pushes.
+
+    `before` has the paths of the commit at which it left the base; nothing where it adds no path.
+    """
 
     base: str
     head: str
     touched: tuple[Touched, ...]
     messages: tuple[Message, ...]
+    before: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ def change_of(mirror: Mirror, base: str, head: str, known: Known) -> Change:
         if _place(touched) not in theirs:
             by_place.setdefault(_place(touched), touched)
     messages = tuple(Message(commit.commit, commit.message) for commit in new)
-    return Change(base, head, tuple(_read(mirror, tuple(by_place.values()))), messages)
+    before = mirror.files(fork) if fork and any(it.is_new for it in by_place.values()) else frozenset()
+    return Change(base, head, tuple(_read(mirror, tuple(by_place.values()))), messages, before)
 
 
 def _place(touched: Touched) -> tuple[str, str, str]:

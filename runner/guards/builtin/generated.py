@@ -16,17 +16,36 @@ _FOLDERS = re.compile(
     re.DOTALL,
 )
 _FILES = re.compile(
-    r".*\.(?:py[cod]|class|o|obj|swp|swo|orig|rej|min\.(?:js|css)|bundle\.js|map|tsbuildinfo|coverage)"
+    r".*(?P<kind>\.(?:py[cod]|class|o|obj|swp|swo|orig|rej|min\.(?:js|css)|bundle\.js|map|tsbuildinfo|coverage))"
     r"|\.ds_store|thumbs\.db|desktop\.ini|\.coverage|npm-debug\.log|yarn-error\.log|.*~|#.*#|nohup\.out|core\.\d+",
     re.DOTALL,
 )
+_PLACEHOLDERS = (".gitkeep", ".keep", ".gitignore", "readme.md", "readme")
 _ADVICE = "remove it with `git rm --cached` and name it in .gitignore"
 
 
 def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
-    """Yield new files that look generated; files that the repository has already may change."""
+    """Yield new files that look generated, but for those whose like the repository keeps in that folder."""
     rule = f"generated: {rules.action('generated')}"
-    for touched in change.touched:
-        plain = fold_case(touched.path)
-        if touched.is_new and (_FOLDERS.search(plain) or _FILES.fullmatch(plain.rsplit("/", 1)[-1])):
+    looks = [
+        (touched, place) for touched in change.touched if touched.is_new and (place := _place(touched.path))
+    ]
+    kept = {_place(path) for path in change.before if not _keeps_open(path)} if looks else set()
+    for touched, place in looks:
+        if place not in kept:
             yield breach(touched, rule, "looks made by a tool, not written", _ADVICE)
+
+
+def _place(path: str) -> tuple[str, str] | None:
+    """Return the folder of a tool in which a path is, or its folder and kind; None for a written file."""
+    plain = fold_case(path)
+    if found := _FOLDERS.search(plain):
+        return plain[: found.end()], ""
+    folder, _, name = plain.rpartition("/")
+    kind = _FILES.fullmatch(name)
+    return (folder, kind["kind"] or name) if kind else None
+
+
+def _keeps_open(path: str) -> bool:
+    """Tell whether the file is there so that git knows its folder, whose content it does not keep."""
+    return path.rpartition("/")[2].casefold() in _PLACEHOLDERS
