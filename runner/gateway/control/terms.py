@@ -17,7 +17,7 @@ class Waits:
     connect_s: float = 10.0
     first_byte_s: float = 600.0
     idle_s: float = 300.0
-    abandoned_s: float = 300.0
+    abandoned_s: float = 180.0  # less than the silence after which a run has failed: a call may wait for it
 
 
 @dataclass(frozen=True, slots=True)
