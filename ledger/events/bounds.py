@@ -20,7 +20,8 @@ class RoundFailed(RunEvent):
 
     `signature` is the SHA-256 of the failure's looks, without the parts that differ each time. `failing`
     counts the failures, 0 where the output does not say; `names` are the first of them. `useful` is the part
-    of the output that helps, redacted. The sizes are those of the whole change against its base.
+    of the output that helps, redacted. The sizes are those of the whole change against its base. `missing` is
+    the program that the place of the check did not have, where it failed for that.
     """
 
     iteration: int
@@ -37,6 +38,7 @@ class RoundFailed(RunEvent):
     useful: str
     files_changed: int
     lines_changed: int
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from collections import deque
 from dataclasses import dataclass
 
 from runner.artifacts.store import CAP_BYTES, Store, Stored
+from runner.checks.missing_program import NOT_FOUND, explain_missing, find_missing
 from runner.checks.places import note_hosts, start_command
 from runner.errors import CommandTimeoutError
 from runner.exec.child import finish
@@ -15,18 +16,25 @@ from runner.workspaces.contract import Workspace
 GAP_BYTES = 1_000  # for the line that marks the gap
 TIMED_OUT = 124  # as timeout(1) says it
 _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": "1", "GIT_CONFIG_NOSYSTEM": "1"}
+_TOO_MUCH = (
+    "It printed more than {} MB, its limit (`max_output_mb` of the column): print less, or raise that."
+)
 _MAX_S = 3600.0  # for one command, where the policy sets no time
 
 
 @dataclass(frozen=True, slots=True)
 class RanCommand:
-    """A command that ended; `said` is the end of its output, `broken` why it did not end by itself, if so."""
+    """A command that ended; `said` is the end of its output, `broken` why it did not end by itself, if so.
+
+    `missing` is the program that its place does not have, where it failed for that.
+    """
 
     exit_code: int
     said: str
     log: "CheckLog"
     duration_s: float
     broken: str = ""
+    missing: str = ""
 
 
 def run_command(run: RunContext, room: Workspace, command: str, *, of_column: bool) -> RanCommand:
@@ -37,7 +45,7 @@ def run_command(run: RunContext, room: Workspace, command: str, *, of_column: bo
     """
     cap_bytes = run.order.limits.output_bytes
     child = start_command(run, room, command, cap_bytes=cap_bytes, env=_ENVIRONMENT, of_column=of_column)
-    output, broken = CheckLog(), ""
+    output, broken, missing = CheckLog(), "", ""
     timeout_s = run.order.limits.timeout_s or _MAX_S
     began = time.monotonic()
     try:
@@ -49,16 +57,18 @@ def run_command(run: RunContext, room: Workspace, command: str, *, of_column: bo
             line=lambda text: output.add(run.secrecy.redact_private_skills(text)),
         )
         exit_code, said = ran.exit_code, ran.tail
-        if child.fate:
-            broken = child.fate
-            output.add(broken)
-            said = f"{said}\n{broken}"
+        broken = child.fate or (_TOO_MUCH.format(cap_bytes // 1_000_000) if ran.flooded else "")
+        if exit_code == NOT_FOUND:
+            missing = find_missing(run, room, command, output.text())
+        if why := broken or (missing and explain_missing(run, missing)):
+            output.add(why)
+            said = f"{said}\n{why}"
     except CommandTimeoutError as error:
         broken = str(error)
         output.add(broken)
         exit_code, said = TIMED_OUT, broken
     note_hosts(run)
-    return RanCommand(exit_code, said, output, round(time.monotonic() - began, 3), broken)
+    return RanCommand(exit_code, said, output, round(time.monotonic() - began, 3), broken, missing)
 
 
 class CheckLog:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from ledger.events.guard import GuardsJudged
 from ledger.events.run import QuestionAsked
 from ledger.model.limit_answers import GO_ON, PUBLISH, STOP, Size, Subject
+from runner.checks.missing_program import explain_missing
 from runner.git.mirror import DiffStat
 from runner.guards.report import list_violations
 from runner.run.facts import FailedRounds
@@ -61,7 +62,9 @@ def _over(size: int, most: int, agreed: list[int]) -> int:
 def bound_repairs(run: RunContext) -> None:
     """Raise Park when another repair is hopeless, or the policy's number of repairs is reached."""
     rounds, limits = run.history.rounds, run.order.limits
-    why = _hopeless(rounds, limits)
+    newest = rounds.newest
+    missing = newest.missing if newest else ""
+    why = explain_missing(run, missing) if missing else _hopeless(rounds, limits)
     iteration = run.history.iterations
     if not why and iteration >= limits.iterations * run.allowance.times(Subject.REPAIRS):
         why = f"The checks still fail after {iteration} attempts to repair them."

@@ -7,7 +7,7 @@ from ledger.events.bounds import RoundFailed
 from ledger.events.run import CommandChecked, UsageMetered, ValidationEnded
 from runner.artifacts.store import Stored, store_of
 from runner.checks import failure
-from runner.checks.command import run_command
+from runner.checks.command import RanCommand, run_command
 from runner.checks.witnesses import Doubt, Passed, hear_witnesses
 from runner.run.run_spec import ValidationSpec
 from runner.session.context import RunContext
@@ -49,11 +49,12 @@ def run_tier(
     commands = checks.full if tier.name == "full" else checks.fast
     passed: list[Passed] = []
     for number, command in enumerate((*set_up, *commands)):
-        checked, output, log = _check(run, room, tier, command)
+        checked, ran, log = _check(run, room, tier, command)
+        output = ran.log.text()
         kept = artifact_events(run, f"{tier.name} {tier.iteration}: {command}", "log", log)
         run.log.append(checked, *kept, UsageMetered(run_id, 0.0, 0, 0, 0, checked.duration_s))
         if checked.exit_code != 0:
-            said = _failed(run, tier, checked, output, set_up=number < len(set_up))
+            said = _failed(run, tier, checked, output, set_up=number < len(set_up), missing=ran.missing)
             tidy()
             run.log.append(_ended(run, room, tier, passed=False), said)
             return False
@@ -93,7 +94,7 @@ def _ended(run: RunContext, room: Workspace, tier: Tier, *, passed: bool) -> Val
 
 
 def _failed(
-    run: RunContext, tier: Tier, checked: CommandChecked, output: str, *, set_up: bool
+    run: RunContext, tier: Tier, checked: CommandChecked, output: str, *, set_up: bool, missing: str = ""
 ) -> RoundFailed:
     said = failure.read(checked.command, output)
     change = run.mirror.diff(tier.base, tier.head)
@@ -113,11 +114,14 @@ def _failed(
         useful=said.useful,
         files_changed=change.files_changed,
         lines_changed=change.lines_changed,
+        missing=missing,
     )
 
 
-def _check(run: RunContext, room: Workspace, tier: Tier, command: str) -> tuple[CommandChecked, str, Stored]:
-    """Run one command; return its result, its redacted output, and the stored log."""
+def _check(
+    run: RunContext, room: Workspace, tier: Tier, command: str
+) -> tuple[CommandChecked, RanCommand, Stored]:
+    """Run one command; return its result as an event, all about it, and the stored log."""
     ran = run_command(run, room, command, of_column=tier.clean)
     log = ran.log.keep(store_of(run.order.places))
     checked = CommandChecked(
@@ -133,4 +137,4 @@ def _check(run: RunContext, room: Workspace, tier: Tier, command: str) -> tuple[
         base=tier.base,
         image=room.image,
     )
-    return checked, ran.log.text(), log
+    return checked, ran, log

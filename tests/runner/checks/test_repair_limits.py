@@ -66,6 +66,35 @@ def test_a_run_that_may_go_on_repairs_at_once_and_is_asked_about_after_as_many_r
     assert [ended.iteration for ended in world.of("ValidationEnded")] == [1, 2, 3, 4]
 
 
+@pytest.mark.parametrize("command", ["cd . && CI=1 no-such-tool ./...", "sh ./hello.txt"])
+def test_a_program_that_is_not_there_is_no_task_for_the_agent(world: World, command: str) -> None:
+    edit = {"edit": {"path": "hello.txt", "content": "no-such-tool\n"}}
+    world.scenario(plan=[PLAN], work=[edit, FINISH], repair=[ROUND])
+    world.run(world.order(validation=checks(full=[command])))
+    asked = world.only("QuestionAsked").text
+    assert asked.startswith("`no-such-tool` is not installed on this machine: install it, or drop the check.")
+    assert turns(world) == ["plan", "work"]
+
+
+def test_an_exit_code_of_127_with_every_program_there_is_the_agents_to_mend(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[ROUND])
+    world.run(world.order(validation=checks(full=["ls; ./missing"]), limits=replace(MANY, same_failures=2)))
+    assert "is not installed" not in world.only("QuestionAsked").text
+    assert "repair-1" in turns(world)
+
+
+def test_a_check_that_prints_over_its_limit_says_so_and_shows_the_end_of_what_it_printed(
+    world: World,
+) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[{"say": "{{prompt}}"}, ROUND])
+    flood = "yes some line | head -c 3000000; echo the last words; sleep 0.2; yes more"
+    limits = replace(MANY, same_failures=2, output_bytes=3_500_000)
+    world.run(world.order(validation=checks(full=[flood]), limits=limits))
+    failed = world.of("RoundFailed")[0]
+    assert "printed more than 3 MB, its limit (`max_output_mb`" in failed.useful
+    assert "some line" in failed.useful or "more" in failed.useful
+
+
 def test_words_about_the_same_failure_reach_the_agent(world: World) -> None:
     mend = {"edit": {"path": "hello.txt", "content": "Moin\n"}}
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[ROUND], heed=[{"say": "{{prompt}}"}, mend])
