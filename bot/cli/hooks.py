@@ -47,11 +47,14 @@ def install(folder: Path, update: bool, as_json: bool) -> None:
 def status(folder: Path, as_json: bool) -> None:
     """List the hooks, and the lines that somebody has to add for husky and the like.
 
+    A file of theirs that calls Cardinal's `pre-push` is run once, as in a push that deletes a branch, to see
+    that a refusal holds the push.
+
     \b
     Example:
       cardinal hooks status
     """
-    _print(hooks.places(folder, os.environ), folder, as_json=as_json)
+    _print(hooks.tried_places(folder, os.environ), folder, as_json=as_json)
 
 
 @command.command("uninstall")
@@ -101,7 +104,8 @@ def _print(places: tuple[HookPlace, ...], folder: Path, *, as_json: bool) -> Non
                     "Git's hooks are not in this repository's own folder."
                     f" Add this line to {place.manager}: {place.line}"
                 )
-
+            if place.trouble:
+                yield clean(f"{place.trouble}: {place.line}")
         if any(place.state is HookState.OURS for place in places) and hooks.lacks_policy(folder):
             yield NO_POLICY
 

@@ -2,7 +2,9 @@
 
 import os
 import shlex
+import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -22,7 +24,14 @@ NEW = ".cardinal-new"
 APART = "cardinal-hooks"  # the folder in git's own where somebody else looks after the hooks
 HOOKS_PATH = ("config", "--null", "--show-scope", "--type=path", "--get-all", "core.hooksPath")
 # A hook of a tool is in everybody's clone: it must do nothing where Cardinal's is not installed.
-LINE = 'hook="$(git rev-parse --git-common-dir)/{}"; [ ! -x "$hook" ] || "$hook" "$@"'
+LINE = 'hook="$(git rev-parse --git-common-dir)/{}"; [ ! -x "$hook" ] || "$hook" "$@" || exit'
+# Git writes the list of what is pushed to standard input (githooks(5)): whoever comes behind gets it, too.
+PUSH_LINE = (
+    'hook="$(git rev-parse --git-common-dir)/{}"; if [ -x "$hook" ]; then list=$(mktemp) && cat > "$list"'
+    ' || exit; "$hook" "$@" < "$list" || {{ rm -f "$list"; exit 1; }}; exec < "$list"; rm -f "$list"; fi'
+)
+PROBE, PROBE_S = "CARDINAL_PROBE", 60.0  # names a file: the hook writes the list there, and refuses
+PROBED = f"(delete) {'0' * 40} refs/heads/cardinal-probe {'0' * 40}\n"  # nobody judges or sends a deletion
 MARK = "# Cardinal's hook:"
 HEAD = """\
 #!/bin/sh
@@ -53,7 +62,7 @@ class HookPlace:
     """One hook. `chained`: another one stood there, and is called first.
 
     `manager`: the file of husky or the like that has to call it, with the `line` to add there; None where git
-    calls it.
+    calls it. `trouble`: what a try showed to be wrong with that call, and what to do.
     """
 
     name: str
@@ -62,6 +71,7 @@ class HookPlace:
     chained: bool
     manager: Path | None = None
     line: str = ""
+    trouble: str = ""
 
     @property
     def before(self) -> Path:
@@ -83,6 +93,49 @@ def places(folder: Path, environ: Mapping[str, str], *, update: bool = False) ->
     if hooks.resolve().is_relative_to(common.resolve()):
         return tuple(_place(hooks / name) for name in names)
     return tuple(_managed_place(common / APART / name, hooks) for name in names)
+
+
+def tried_places(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, ...]:
+    """Return the hooks; one that somebody else's file calls was tried by running that file once.
+
+    It runs as in a push that deletes a branch. Raises CloneError outside of a repository.
+    """
+    managed = _managed(folder, environ)
+    return tuple(
+        replace(place, trouble=_try_call(place, managed / place.name, folder, environ))
+        if managed and place.manager and place.name == "pre-push" and place.state is HookState.OURS
+        else place
+        for place in places(folder, environ)
+    )
+
+
+def _try_call(place: HookPlace, called: Path, folder: Path, environ: Mapping[str, str]) -> str:
+    """Return what is wrong with the file that git calls; empty where the hook's refusal holds a push."""
+    with tempfile.TemporaryDirectory(prefix="cardinal-probe.") as name:
+        probe = Path(name, "list")
+        try:
+            done = subprocess.run(
+                (called, "origin", "origin"),
+                cwd=_top(folder),
+                env={**environ, PROBE: str(probe)},
+                input=PROBED,
+                capture_output=True,
+                text=True,
+                timeout=PROBE_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            return f"{called} could not be tried, so nobody knows whether it holds a push: {error}"
+        heard = probe.read_text() if probe.exists() else None
+    if heard is None:
+        return (
+            f"{called} {'failed' if done.returncode else 'ended'} before Cardinal's line: put the line first"
+        )
+    if not done.returncode:
+        return f"{place.manager} loses the refusal, so every push goes through: use this line in its place"
+    if not heard.strip():
+        return f"{place.manager} reads the list of branches first, so HEAD is judged: put the line first"
+    return ""
 
 
 def install_hooks(folder: Path, environ: Mapping[str, str], *, update: bool = False) -> tuple[HookPlace, ...]:
@@ -183,8 +236,11 @@ def _managed(folder: Path, environ: Mapping[str, str]) -> Path | None:
 
 
 def _below(folder: Path, path: str) -> Path:
-    top = git_output(folder, "rev-parse", "--show-toplevel").removesuffix("\n")
-    return Path(top or folder, path)
+    return Path(_top(folder), path)
+
+
+def _top(folder: Path) -> Path:
+    return Path(git_output(folder, "rev-parse", "--show-toplevel").removesuffix("\n") or folder)
 
 
 def _place(path: Path) -> HookPlace:
@@ -198,7 +254,7 @@ def _place(path: Path) -> HookPlace:
 
 def _managed_place(path: Path, managed: Path) -> HookPlace:
     manager = (managed.parent if managed.name == "_" else managed) / path.name  # husky generates its folder _
-    line = LINE.format(f"{APART}/{path.name}")
+    line = (PUSH_LINE if path.name == "pre-push" else LINE).format(f"{APART}/{path.name}")
     called = manager.is_file() and f"{APART}/{path.name}" in manager.read_text(errors="replace")
     state = HookState.OURS if _is_ours(path) and called else HookState.NONE
     return HookPlace(path.name, path, state, chained=False, manager=manager, line=line)

@@ -227,6 +227,50 @@ def test_where_others_look_after_the_hooks_the_line_to_add_is_said(
     assert "$ test -f made: passed" in tried(clone, "push", "origin", "work").stderr
 
 
+@pytest.mark.parametrize(
+    ("first", "last", "trouble"),
+    [
+        ("", "echo lint is fine >&2", ""),
+        ("set -e", 'test "$(wc -l)" = 1', ""),
+        ("cat > /dev/null", "", "reads the list of branches first, so HEAD is judged"),
+        ("exit 0", "", "ended before Cardinal's line: put the line first"),
+        ("false || exit", "", "failed before Cardinal's line: put the line first"),
+    ],
+)
+def test_a_refusal_holds_the_push_wherever_the_line_stands_in_a_teams_hook_or_status_says_why_not(
+    clone: Path, origin: Path, cardinal: Hooks, first: str, last: str, trouble: str
+) -> None:
+    commit(clone, policy=POLICY.replace("touch made", "echo"))
+    assert tried(clone, "push", "origin", "work:main").returncode == 0
+    git(clone, "fetch", "--quiet", "origin")
+    git(clone, "config", "core.hooksPath", "hooks")
+    output = cardinal("install").output
+    line = next(text for text in output.splitlines() if "/hooks/pre-push: " in text)
+    line = line.partition("/hooks/pre-push: ")[2]
+    file = clone / "hooks/pre-push"
+    file.parent.mkdir()
+    file.write_text(f"#!/bin/sh\n{first}\n{line}\n{last}\n")
+    file.chmod(0o755)
+    status = cardinal("status").output
+    assert trouble in status
+    assert bool(trouble) is ("put the line" in status)
+    commit(clone, answer="right, again")
+    done = tried(clone, "push", "origin", "work")
+    held = "The gate would refuse it" in done.stderr
+    assert held is (not trouble or "HEAD" in trouble), done.stderr
+    assert done.returncode == (1 if held or "failed" in trouble else 0)
+
+
+def test_a_line_that_loses_the_refusal_is_found_by_status(clone: Path, origin: Path, cardinal: Hooks) -> None:
+    git(clone, "config", "core.hooksPath", "hooks")
+    cardinal("install")
+    file = clone / "hooks/pre-push"
+    file.parent.mkdir()
+    file.write_text('#!/bin/sh\n"$(git rev-parse --git-common-dir)/cardinal-hooks/pre-push" "$@"\ntrue\n')
+    file.chmod(0o755)
+    assert "loses the refusal, so every push goes through: use this line" in cardinal("status").output
+
+
 def be_strict(clone: Path) -> None:
     """Have a policy on `main` by which no large file leaves."""
     strict = POLICY.replace("  setup", "  guardrails: {large_files: deny, max_file_kb: 1}\n  setup")
