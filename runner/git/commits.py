@@ -50,6 +50,18 @@ def parse_commit(commit: str, text: str) -> Commit:
     return Commit(commit, tree, parents, author, authored, committer, committed, message.rstrip("\n"))
 
 
+def has_own_encoding(text: str) -> bool:
+    """Whether the output of `git cat-file commit` is of a commit with an `encoding`: UTF-8 has no such line."""
+    head = text.partition("\n\n")[0]
+    return any(line.startswith("encoding ") for line in head.split("\n"))
+
+
+def with_texts(commit: Commit, author: str, committer: str, message: str) -> Commit:
+    """Return the commit with other names and another message, cut as in `parse_commit`."""
+    names = (author[:_SIGNED_CHARS], committer[:_SIGNED_CHARS])
+    return replace(commit, author=names[0], committer=names[1], message=message.rstrip("\n"))
+
+
 def lead_to(known: Mapping[str, Commit], head: str, commit: str) -> bool:
     """Whether the parents of these commits lead from `head` to `commit`."""
     waiting, passed = [head], set[str]()

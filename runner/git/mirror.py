@@ -284,11 +284,19 @@ class Mirror:
                 title, _, text = answer.partition("\n")
                 name, _, kind = title.partition(" ")
                 if kind == "commit":
-                    self._known[name] = commits.parse_commit(name, text)
+                    read = commits.parse_commit(name, text)
+                    self._known[name] = self._recoded(read) if commits.has_own_encoding(text) else read
         try:
             return tuple(self._known[name] for name in names)
         except KeyError as error:
             raise errors.GitError("read a commit", f"{error} is no commit of the mirror") from error
+
+    def _recoded(self, commit: Commit) -> Commit:
+        """Return the commit with its texts in UTF-8, as git shows them."""
+        words = ("log", "--no-walk", "--no-notes", "--no-show-signature", "--encoding=UTF-8")
+        shown = self.query(*words, "--format=%an <%ae>%n%cn <%ce>%n%B", commit.commit)
+        author, committer, message = shown.split("\n", 2)
+        return commits.with_texts(commit, author, committer, message)
 
     def change_digest(self, commit: str) -> str:
         """Return the digest of a commit's changed lines, wherever they stand; its id if unreadable."""

@@ -114,3 +114,15 @@ def test_a_commit_that_is_written_is_what_git_would_have_written(mirror: Mirror)
     assert mirror.tree(made) == start.tree
     with pytest.raises(GitError, match="is no commit"):
         mirror.tree(start.tree)
+
+
+def test_a_commit_in_another_encoding_is_read_with_all_its_letters(mirror: Mirror) -> None:
+    (start,) = mirror.read_commits((mirror.head("main"),))
+    text = (
+        f"tree {start.tree}\nparent {start.commit}\nauthor Jörg <j@example.org> 1 +0000\n"
+        "committer Jörg <j@example.org> 1 +0000\nencoding ISO-8859-1\n\nGrüße\n\nvon hier\n"
+    )
+    made = mirror.query("hash-object", "-t", "commit", "-w", "--stdin", given=text.encode("latin-1")).strip()
+    (read,) = mirror.read_commits((made,))
+    assert (read.author, read.committer) == ("Jörg <j@example.org>", "Jörg <j@example.org>")
+    assert (read.message, read.parents, read.authored) == ("Grüße\n\nvon hier", (start.commit,), "1 +0000")
