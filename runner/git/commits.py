@@ -51,7 +51,7 @@ def parse_commit(commit: str, text: str) -> Commit:
 
 
 def has_own_encoding(text: str) -> bool:
-    """Whether the output of `git cat-file commit` is of a commit with an `encoding`: UTF-8 has no such line."""
+    """Whether the output of `git cat-file commit` has an `encoding`: a commit in UTF-8 has none."""
     head = text.partition("\n\n")[0]
     return any(line.startswith("encoding ") for line in head.split("\n"))
 
