@@ -176,6 +176,7 @@ def test_acts_that_were_given_up_are_listed_and_tried_again(cardinal: Cardinal, 
     assert again is not None
     assert (again.payload, again.attempts) == (made.payload, 1)  # so it looks for its own traces first
     assert cardinal("replay", "--acts", made.key).exit_code == 2  # it is in line already
+    assert printed(cardinal("replay", "--acts", "--all", "--json")) == {"replayed": []}
     assert cardinal("replay", "--acts", "say:old").exit_code == 2
 
 

@@ -230,7 +230,7 @@ def test_behind_an_ip_allow_list_everything_waits_for_its_owner(cardinal: Cardin
     assert cardinal.events(EntryGivenUp) == []
     assert "IP allow list" in cardinal.card(item).because
     cardinal.forge.store.faults.clear()
-    pass_by(cardinal, 900, each_s=60)
+    pass_by(cardinal, 1900, each_s=60)
     assert cardinal.comment(item, "r1 is working.")
     assert "IP allow list" not in cardinal.card(item).because
 
