@@ -40,7 +40,7 @@ class NotGivenUpError(CardinalError):
 @click.option("--acts", is_flag=True, help="Acts on GitHub that were given up, not deliveries.")
 @json_option
 def command(names: tuple[str, ...], everything: bool, acts: bool, as_json: bool) -> None:
-    """List quarantined deliveries, or acts that were given up, or try some again.
+    """List deliveries and acts put aside, or try some again.
 
     \b
     Examples:

@@ -248,6 +248,23 @@ def test_an_agents_new_card_that_is_given_up_is_told_with_its_retry(cardinal: Ca
     assert cardinal.comment(item, "asked for could not be made", "turns Issues on", f"cardinal replay {key}")
 
 
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [("/pulls$", invalid(NO_HEAD)), ("/check-runs$", {"message": "No commit found for SHA: 1"})],
+)
+def test_what_was_made_in_spite_of_a_refusal_is_found_and_not_made_again(
+    cardinal: Cardinal, path: str, answer: Any
+) -> None:
+    fault = {"method": "POST", "path": path, "status": 422, "answer": answer, "after": True, "count": 1}
+    cardinal.forge.store.faults.load({"api": [fault]})
+    item = worked(cardinal)
+    pass_by(cardinal, 30, each_s=5)
+    pull = cardinal.pull_of(item)
+    assert len(cardinal.calls("POST /repos/acme/shop/pulls")) == 1
+    assert len(cardinal.forge.store.checks.on_commit(cardinal.repo, pull.head_sha)) == 1
+    assert cardinal.events(EntryGivenUp) == []
+
+
 @pytest.mark.after(scene=Cardinal.at_work)
 def test_a_reply_that_may_have_landed_before_a_refusal_is_not_doubled(cardinal: Cardinal) -> None:
     item = cardinal.newest
