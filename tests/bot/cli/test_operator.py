@@ -165,7 +165,7 @@ def test_acts_that_were_given_up_are_listed_and_tried_again(cardinal: Cardinal, 
         )
     told = cardinal("doctor", "--json").stdout
     assert "say was given up: the conversation is locked" in told
-    assert f"`cardinal replay --acts '{made.key}'`" in told
+    assert f"`cardinal replay --acts {made.key}`" in told
     assert "do it by hand: an older version" in told
     listed = cardinal("replay", "--acts").stdout
     assert "the conversation is locked" in listed
