@@ -245,9 +245,8 @@ def test_an_agents_new_card_that_is_given_up_is_told_with_its_retry(cardinal: Ca
         cardinal.catch_up(work=True)
         cardinal.clock.forward(5)
     key = cardinal.events(EntryGivenUp)[0].key
-    assert cardinal.comment(
-        item, "asked for could not be made", "turns Issues on", f"cardinal replay --acts {key}"
-    )
+    retry = f"cardinal replay --acts {key}"
+    assert cardinal.comment(item, "asked for could not be made", "turns Issues on", retry)
 
 
 @pytest.mark.parametrize(
