@@ -11,7 +11,7 @@ from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.ids import DeliveryId, EntryKey
 from ledger.log import event_store
-from ledger.queue import inbox
+from ledger.queue import inbox, outbox
 from ledger.views import remotes
 
 HEADS = ("delivery", "event", "action", "received", "attempts", "error")
@@ -40,7 +40,7 @@ class NotGivenUpError(CardinalError):
 @click.option("--acts", is_flag=True, help="Acts on GitHub that were given up, not deliveries.")
 @json_option
 def command(names: tuple[str, ...], everything: bool, acts: bool, as_json: bool) -> None:
-    """List quarantined deliveries, or acts that were given up, or try some again.
+    """List deliveries and acts put aside, or try some again.
 
     \b
     Examples:
@@ -57,11 +57,12 @@ def _replay_acts(keys: tuple[str, ...], everything: bool, as_json: bool) -> None
     now = utc_now()
     with _home.ledger_opened() as engine:
         with event_store.reading(engine) as db:
-            kept = {row.key: row for row in remotes.given_up_keys(db) if row.payload}
+            rows = [row for row in remotes.given_up_keys(db) if row.payload]
+            kept = {row.key: row for row in rows if outbox.get(db, row.key) is None}  # else it is in line
         if not keys and not everything:
-            rows = ((row.act, row.key, ago(row.at, now), row.because) for row in kept.values())
+            lines = ((row.act, row.key, ago(row.at, now), row.because) for row in kept.values())
             listed = tuple(kept.values())
-            show(listed, as_json=as_json, text=lambda: table(ACT_HEADS, rows, empty="nothing was given up"))
+            show(listed, as_json=as_json, text=lambda: table(ACT_HEADS, lines, empty="nothing was given up"))
             return
         chosen = tuple(kept) if everything else tuple(map(EntryKey, keys))
         with event_store.writing(engine) as db:

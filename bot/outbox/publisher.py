@@ -48,8 +48,12 @@ DOUBTFUL = (NotFoundError, PermissionMissingError, RefusedError)
 DOUBTFUL_ATTEMPTS = 4
 # Of a refusal for now, in about three minutes: then people are told. The rest is for publishers that die.
 HELD_ATTEMPTS = 9
-MAX_HELD = 50  # of a card's, among which one is looked for
-LOST_S = 300  # until access is checked again, or what is held is tried again
+MAX_READ = 50  # of the card's held acts, among which one is looked for
+LOST_S = 300  # until access is checked again
+# Between attempts of an act that is held: the longer it is, the rarer, for there may be many.
+MIN_HELD_S, MAX_HELD_S, SHARE_OF_AGE = 300, 1800, 0.05
+# A later act of the same kind must not be undone by one that is held.
+IN_ORDER = frozenset({"move_card", "archive_card", "link_card", "unlink_card"})
 # These write to the organisation's board: a repository out of reach does not hold them up.
 ON_THE_BOARD = frozenset({"update_face", "move_card", "describe_columns", "update_ticker"})
 CLOSING = ("uninstalled", "suspended")
@@ -238,16 +242,23 @@ def _try_again(context: OutboxContext, entry: Entry, error: Exception, counts: P
 def _wait_for(
     context: OutboxContext, entry: Entry, error: NotYetError, wait_s: float, counts: Published
 ) -> None:
-    """Try again ever later. Once it is held: less often, people are told once, and others may pass it."""
+    """Try again ever later. Once it is held people are told once, and others may pass it.
+
+    They may not where all is refused until an owner acts: then the order stays as it was.
+    """
     if entry.attempts >= HELD_ATTEMPTS:
         held = EntryHeld(CardId(entry.card_id), entry.key, entry.act, str(error))
         with event_store.writing(context.engine) as db:
-            earlier = event_store.newest_of(db, held.stream, EntryHeld, MAX_HELD)
+            earlier = event_store.newest_of(db, held.stream, EntryHeld, MAX_READ)
             if all(it.key != entry.key or at < entry.created_at for at, it in earlier):
-                outbox.let_others_pass(db, entry)
+                if not error.held and entry.act not in IN_ORDER:
+                    outbox.let_others_pass(db, entry)
                 event_store.append(db, held, at=context.clock())
-    last = entry.attempts > HELD_ATTEMPTS
-    return _postpone(context, entry, LOST_S if last else wait_s, str(error), counts, count_attempt=not last)
+    counted = entry.attempts <= HELD_ATTEMPTS
+    if not counted:
+        age_s = (context.clock() - entry.created_at).total_seconds()
+        wait_s = min(max(age_s * SHARE_OF_AGE, MIN_HELD_S), MAX_HELD_S)
+    return _postpone(context, entry, wait_s, str(error), counts, count_attempt=counted)
 
 
 def _postpone(

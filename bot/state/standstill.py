@@ -13,7 +13,7 @@ REPLAY = "`cardinal replay` lists them; `cardinal replay DELIVERY` tries one aga
 _WAYS_OUT: Mapping[StandstillKind, str] = {
     StandstillKind.SHUT_OUT: "add the board again, or have its owner let the App in: it is done then",
     StandstillKind.UNDONE: "look at the workers' log; it is tried again by itself",
-    StandstillKind.GIVEN_UP: "change what it names, then `cardinal replay --acts KEY` tries it again",
+    StandstillKind.GIVEN_UP: "change what it names; `cardinal replay --acts KEY` tries it again",
     StandstillKind.NO_STEP: "look at its page; /cardinal cancel ends it, then /cardinal retry goes on",
     StandstillKind.UNANSWERED: "answer on its card, or end it with /cardinal cancel",
     StandstillKind.NO_WORKER: "start {workers}; its log says why one died",

@@ -24,7 +24,7 @@ class EntryPublished(CardEvent):
 class EntryGivenUp(CardEvent):
     """An outward act failed for good; `because` is a text that a person can act on.
 
-    `payload` is the request, in JSON: `cardinal replay` carries it out again.
+    `payload` is the request, in JSON: `cardinal replay --acts` carries it out again.
     """
 
     key: EntryKey

@@ -149,7 +149,7 @@ def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
             return Decision((Say(snapshot.card_id, f"given-up:{time_stamp(now)}", text),), (because,))
     run_id = event.key.removeprefix("card:").partition(":")[0]
     text = f"A card that {run_id} asked for could not be made: {plain(event.because, 300)}. "
-    text += f"`cardinal replay {event.key}` tries again."
+    text += f"`cardinal replay --acts {event.key}` tries again."
     # By its key: of one run several cards can be given up in the same moment.
     return Decision((Say(snapshot.card_id, f"given-up:{event.key}", text),), (because,))
 

@@ -1,6 +1,7 @@
 """Does anything stand still: deliveries that wait, acts that cannot be done, decisions that failed."""
 
 from collections.abc import Iterator
+from shlex import quote
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.state.standstill import REPLAY, way_out
@@ -51,8 +52,9 @@ def waiting(context: DoctorContext) -> Iterator[CheckResult]:
     else:
         yield ok("outbox", "no entry of the outbox waits too long")
     for act in lost[-MAX_LISTED:]:
-        again = f"change what it names, then `cardinal replay --acts '{act.key}'`" if act.payload else BY_HAND
-        yield warn("outbox", f"{act.act} was given up: {plain(act.because, 300)}", again)
+        replay = f"change what it names, then `cardinal replay --acts {quote(plain(act.key, 300))}`"
+        message = f"{act.act} was given up: {plain(act.because, 300)}"
+        yield warn("outbox", message, replay if act.payload else BY_HAND)
     if len(lost) > MAX_LISTED:
         message = f"{len(lost)} acts were given up in all"
         yield warn("outbox", message, "`cardinal replay --acts` lists them")

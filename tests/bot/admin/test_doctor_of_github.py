@@ -49,6 +49,19 @@ def found(cardinal: Cardinal) -> dict[str, list[CheckResult]]:
     return by_name
 
 
+def test_behind_an_ip_allow_list_it_names_the_list_and_no_permission(cardinal: Cardinal) -> None:
+    words = (
+        "Although you appear to have the correct authorization credentials, the `acme` organization has an"
+    )
+    answer = {"message": f"{words} IP allow list enabled, and 192.0.2.1 is not permitted."}
+    for path in ("/repos/", "/orgs/", "/graphql"):
+        fault = {"path": path, "status": 403, "answer": answer, "count": 99}
+        cardinal.forge.store.faults.load({"api": [fault]})
+    told = [one for several in found(cardinal).values() for one in several if "IP allow list" in one.message]
+    assert told
+    assert all("adds this machine's address" in one.next_step for one in told)
+
+
 def test_a_healthy_installation_has_nothing_to_repair_on_github(cardinal: Cardinal) -> None:
     (app,) = cardinal.forge.store.apps.all()
     app.webhook_url = HOOK

@@ -165,7 +165,7 @@ def test_acts_that_were_given_up_are_listed_and_tried_again(cardinal: Cardinal, 
         )
     told = cardinal("doctor", "--json").stdout
     assert "say was given up: the conversation is locked" in told
-    assert f"`cardinal replay --acts '{made.key}'`" in told
+    assert f"`cardinal replay --acts {made.key}`" in told
     assert "do it by hand: an older version" in told
     listed = cardinal("replay", "--acts").stdout
     assert "the conversation is locked" in listed
@@ -176,6 +176,7 @@ def test_acts_that_were_given_up_are_listed_and_tried_again(cardinal: Cardinal, 
     assert again is not None
     assert (again.payload, again.attempts) == (made.payload, 1)  # so it looks for its own traces first
     assert cardinal("replay", "--acts", made.key).exit_code == 2  # it is in line already
+    assert printed(cardinal("replay", "--acts", "--all", "--json")) == {"replayed": []}
     assert cardinal("replay", "--acts", "say:old").exit_code == 2
 
 

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import timedelta
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -16,7 +16,7 @@ from bot.system import liveness
 from forge.store.reviews import LineComment
 from ledger.events.board import CardArchived
 from ledger.events.policy import PolicyLoaded
-from ledger.events.publication import EntryGivenUp, EntryPublished
+from ledger.events.publication import EntryGivenUp, EntryHeld, EntryPublished
 from ledger.events.pull import ReviewSubmitted, Thread
 from ledger.events.run import BranchPushed, ThreadAnswered
 from ledger.ids import BoardId, EntryKey, RunId
@@ -122,6 +122,48 @@ def test_an_outage_is_tried_again_ever_later_and_given_up_after_a_day(stage: Sta
     (given_up,) = stage.events(EntryGivenUp)
     assert isinstance(given_up, EntryGivenUp)
     assert "failed 12 times" in given_up.because
+
+
+QUICK = {"message": "Validation Failed", "errors": [{"message": "was submitted too quickly"}]}
+SHUT = {"message": "The `acme` organization has an IP allow list enabled, and 192.0.2.1 is not permitted"}
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "passes"), [(422, QUICK, True), (403, SHUT, False)], ids=["not yet", "held"]
+)
+def test_a_refusal_for_now_is_told_once_and_lets_others_pass_unless_all_is_refused(
+    stage: Stage, status: int, answer: dict[str, Any], *, passes: bool
+) -> None:
+    stage.fault(method="POST", path="/comments$", status=status, answer=answer, body="one", count=30)
+    stage.do(*says(stage, "one", "two"))
+    for _ in range(220):  # in which an attempt was made at the latest
+        if stage.events(EntryHeld):
+            break
+        assert first_lines(stage) == []
+        stage.clock.forward(1)
+        stage.publish()
+    assert stage.events(EntryHeld)
+    stage.clock.forward(1)
+    stage.publish()
+    assert first_lines(stage) == (["two"] if passes else [])
+    for _ in range(30):
+        stage.clock.forward(1800)
+        stage.publish()
+    assert sorted(first_lines(stage)) == ["one", "two"]
+    assert [bool(it.because) for it in stage.events(EntryHeld)] == [True, False]  # type: ignore[attr-defined]
+
+
+def test_the_longer_an_act_is_held_the_rarer_it_is_tried(stage: Stage) -> None:
+    stage.fault(method="POST", path="/comments$", status=403, answer=SHUT, count=10_000)
+    stage.ask(*says(stage, "one"))
+    waits = list[float]()
+    for _ in range(200):
+        assert stage.publish().given_up == 0
+        waits.append(outbox.next_due_s(stage.context.engine, "github") or 0.0)
+        stage.clock.forward(waits[-1])
+    assert [round(wait_s) for wait_s in waits[:11]] == [1, 2, 4, 8, 16, 32, 60, 60, 60, 300, 300]
+    assert max(waits) == 1800
+    assert sorted(waits) == waits
 
 
 def test_what_github_does_not_show_yet_is_looked_for_during_two_minutes(stage: Stage) -> None:

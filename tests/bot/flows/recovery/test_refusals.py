@@ -230,7 +230,7 @@ def test_behind_an_ip_allow_list_everything_waits_for_its_owner(cardinal: Cardin
     assert cardinal.events(EntryGivenUp) == []
     assert "IP allow list" in cardinal.card(item).because
     cardinal.forge.store.faults.clear()
-    pass_by(cardinal, 900, each_s=60)
+    pass_by(cardinal, 1900, each_s=60)
     assert cardinal.comment(item, "r1 is working.")
     assert "IP allow list" not in cardinal.card(item).because
 
@@ -245,7 +245,25 @@ def test_an_agents_new_card_that_is_given_up_is_told_with_its_retry(cardinal: Ca
         cardinal.catch_up(work=True)
         cardinal.clock.forward(5)
     key = cardinal.events(EntryGivenUp)[0].key
-    assert cardinal.comment(item, "asked for could not be made", "turns Issues on", f"cardinal replay {key}")
+    retry = f"cardinal replay --acts {key}"
+    assert cardinal.comment(item, "asked for could not be made", "turns Issues on", retry)
+
+
+@pytest.mark.parametrize(
+    ("path", "answer"),
+    [("/pulls$", invalid(NO_HEAD)), ("/check-runs$", {"message": "No commit found for SHA: 1"})],
+)
+def test_what_was_made_in_spite_of_a_refusal_is_found_and_not_made_again(
+    cardinal: Cardinal, path: str, answer: Any
+) -> None:
+    fault = {"method": "POST", "path": path, "status": 422, "answer": answer, "after": True, "count": 1}
+    cardinal.forge.store.faults.load({"api": [fault]})
+    item = worked(cardinal)
+    pass_by(cardinal, 30, each_s=5)
+    pull = cardinal.pull_of(item)
+    assert len(cardinal.calls("POST /repos/acme/shop/pulls")) == 1
+    assert len(cardinal.forge.store.checks.on_commit(cardinal.repo, pull.head_sha)) == 1
+    assert cardinal.events(EntryGivenUp) == []
 
 
 @pytest.mark.after(scene=Cardinal.at_work)
