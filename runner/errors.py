@@ -5,6 +5,12 @@ import re
 from ledger.errors import CardinalError
 
 # What git and GitHub write around the reason of a refused push.
+_PUSH_CAUSES = {
+    "in_the_way": "another branch's name is in the way",
+    "rule": "a branch protection or rule refuses it",
+    "content": "GitHub does not take its content",
+    "closed": "the repository takes no push",
+}
 _FRAME = re.compile(r"\bremote: *|\berror: (?=GH0)| Repository rule violations found for \S+")
 SILENT = "it did not say why"
 
@@ -167,15 +173,14 @@ class UnsoundObjectsError(RepositoryError):
 
 
 class PushRefusedError(RepositoryError):
-    """A rule of the repository refused the push."""
+    """GitHub refused the push; `cause` is of `runner.git.push_refusals`, `step` lets the next one through."""
 
-    def __init__(self, branch: str, detail: str) -> None:
-        of_ci = "update workflow" in detail  # "refusing to allow a GitHub App to create or update workflow"
-        hint = " A maintainer gives leave with `/cardinal allow workflows`; then retry." if of_ci else ""
-        if "verified signatures" in detail:  # github.com/github/gh-aw/issues/29301 shows the whole answer
-            hint = " Say `repository: {commits: {sign: github}}` in its policy; retry."
-        why = f"a branch protection or rule refuses it.{hint} GitHub: {_FRAME.sub('', detail)}"
-        super().__init__(f"{branch} was not pushed: {why}")
+    def __init__(self, branch: str, detail: str, cause: str, step: str) -> None:
+        self.cause, self.step = cause, step
+        why = _PUSH_CAUSES.get(cause, "GitHub refuses it")
+        super().__init__(
+            f"{branch} was not pushed: {why}: {step}, then retry. GitHub: {_FRAME.sub('', detail)}"
+        )
 
 
 class SigningError(RepositoryError):

@@ -35,6 +35,7 @@ from rules.card import agent_choice
 from rules.card.dependencies import may_name
 from rules.chatops.parser import WORKFLOWS
 from rules.commands.approve import BY_RULES
+from rules.errors import BranchRulesError
 from rules.policy import locations
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -128,6 +129,7 @@ def artifact_places(config: Config) -> HostPaths:
     return HostPaths(root / "mirrors", root / "workspaces", root / "logs", config.scenarios, store=store)
 
 
+IN_THE_WAY = "rename or delete the branch `cardinal`, because git keeps no `cardinal/…` beside it"
 # Fields of a specification that its run's row has under the same name.
 _OF_RUN = (
     *("run_id", "card_id", "attempt", "kind", "repository", "branch", "agent", "session_id"),
@@ -174,6 +176,8 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
     if run.kind != CHECK:  # no agent is instructed, and none plays a stage
         if not spec.investigates:
             exists, begun = bool(card.pull_head), run.agent_started
+            if seen.is_blocked and spec.branch.startswith("cardinal/"):
+                raise BranchRulesError((IN_THE_WAY,))
             spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
         spec = _instructed(spec, services, card, rules, column.skills)
         there = _offered_repositories(services, run, card)

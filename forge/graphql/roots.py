@@ -105,11 +105,17 @@ def account_url(source: Any, scope: Scope) -> str:
 @resolvers.field("Repository.defaultBranchRef")
 def default_branch(source: Repo, scope: Scope) -> Any:
     """Return the default branch; `None` for a repository without commits."""
-    sha = scope.store.repos.git(source).branches().get(source.default_branch)
+    return branch(source, scope, qualifiedName=f"refs/heads/{source.default_branch}")
+
+
+@resolvers.field("Repository.ref")
+def branch(source: Repo, scope: Scope, **arguments: str) -> Any:
+    """Return a branch by its whole name; `None` where there is none."""
+    name = arguments["qualifiedName"].removeprefix("refs/heads/")
+    sha = scope.store.repos.git(source).branches().get(name)
     if sha is None:
         return None
     target = {"__typename": "Commit", "id": f"C_{sha}", "oid": sha}
-    name = source.default_branch
     return {"id": f"REF_{source.id}_{name}", "name": name, "target": target}
 
 

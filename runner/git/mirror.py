@@ -17,6 +17,7 @@ from runner.git import commits, credentials, signing
 from runner.git.cli import run_git
 from runner.git.commits import Commit, unquoted
 from runner.git.object_files import read_ref, read_refs, write_commit, write_ref
+from runner.git.push_refusals import PushCause, find_push_refusal
 from runner.git.tree_entries import check_entries
 from runner.run.run_spec import Remote, SigningKey
 from runner.text.plain import one_line, redact
@@ -31,7 +32,6 @@ _GONE = re.compile(
     r"|Authentication failed|returned error: (?:401|403|404|410)|Could not resolve host|unable to access",
     re.IGNORECASE,
 )
-_MOVED = re.compile(r"stale info|non-fast-forward|fetch first|cannot lock ref", re.IGNORECASE)
 _UNSOUND = re.compile(
     r"fsck|badObject|bad object|malformed|hasDot|index-pack failed|unresolved deltas", re.IGNORECASE
 )
@@ -341,12 +341,12 @@ class Mirror:
         if pushed.exit_code == 0:
             self._must("note the push", self._git("update-ref", f"refs/heads/{branch}", head))
             return
-        said = pushed.out + pushed.tail
-        if _MOVED.search(said):
+        refusal = find_push_refusal(pushed.out + pushed.tail)
+        if refusal is None:
+            raise self._named("push", pushed)
+        if refusal.cause is PushCause.MOVED:
             raise errors.MovedBranchError(branch)
-        if "[remote rejected]" in said or "GH006" in said or "GH013" in said:
-            raise errors.PushRefusedError(branch, self._error_text(pushed))
-        raise self._named("push", pushed)
+        raise errors.PushRefusedError(branch, self._error_text(pushed), refusal.cause, refusal.step)
 
     def exchange(self, *words: str, refs: str) -> None:
         """Fetch or push one `source:target`. Raises UnsoundObjectsError, GoneRepositoryError or GitError."""

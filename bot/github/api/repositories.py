@@ -15,7 +15,10 @@ BRANCH = re.compile(r"(?![./])(?!.*(?:\.\.|//|/\.|@\{))[^\x00-\x20\x7f~^:?*\[\\]
 MAX_PAGES = 20  # of a hundred repositories of an installation; beyond, none is missed
 BASE = """
 query Base($owner: String!, $name: String!) {
-  repository(owner: $owner, name: $name) { databaseId createdAt defaultBranchRef { name target { oid } } }
+  repository(owner: $owner, name: $name) {
+    databaseId createdAt defaultBranchRef { name target { oid } }
+    ref(qualifiedName: "refs/heads/cardinal") { name }
+  }
 }
 """
 
@@ -24,12 +27,15 @@ query Base($owner: String!, $name: String!) {
 class Base:
     """A repository's default branch and its newest commit, empty where it is not shown; and which repository
     has the name: its id and birth stay through renames and transfers, and one made later has others.
+
+    `is_blocked`: it has a branch `cardinal`, beside which git keeps no `cardinal/…`.
     """
 
     branch: str
     commit: str
     repository_id: str
     born_at: datetime
+    is_blocked: bool = False
 
 
 def default_branch(hub: Hub, repository: str) -> str:
@@ -51,7 +57,7 @@ def base(hub: Hub, repository: str) -> Base:
     ref = (seen or {}).get("defaultBranchRef")
     if seen and ref:
         made = datetime.fromisoformat(seen["createdAt"])
-        return Base(ref["name"], ref["target"]["oid"], str(seen["databaseId"]), made)
+        return Base(ref["name"], ref["target"]["oid"], str(seen["databaseId"]), made, seen["ref"] is not None)
     body = hub.rest("GET", repository_path(repository)).body
     made = datetime.fromisoformat(body["created_at"])
     return Base(str(body["default_branch"]), "", str(body["id"]), made)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from ledger.states import Ending
-from runner.errors import PushRefusedError
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.phases.test_stages import FINISH as STAGED
 from tests.runner.phases.test_stages import IMPLEMENT, NOTE, NOTES, VERIFY, go
@@ -61,24 +60,6 @@ def test_what_people_push_while_a_stage_that_only_reads_is_open_stays(world: Wor
     names = git(world.origin, "ls-tree", "--name-only", BRANCH).split()
     assert names == ["NOTES.md", "README.md", "hello.txt", "theirs.txt"]
     assert world.of("StageLeft")[1].files_changed == 0
-
-
-@pytest.mark.parametrize(
-    ("said", "told"),
-    [
-        ("refusing to allow a GitHub App to create or update workflow `.github/workflows/ci.yml`", True),
-        ("GH013: a required workflow is not configured", False),
-    ],
-)
-def test_a_push_that_github_refuses_for_its_files_of_ci_names_the_way_on(said: str, told: bool) -> None:
-    sentence = str(PushRefusedError("cardinal/7-totals", said))
-    assert said in sentence
-    assert ("`/cardinal allow workflows`" in sentence) is told
-
-
-def test_a_refused_push_says_the_rules_reason_without_its_frame() -> None:
-    said = "remote: error: GH013: Repository rule violations found for refs/heads/x. remote: remote: - No."
-    assert str(PushRefusedError("x", said)).endswith("refuses it. GitHub: GH013: - No.")
 
 
 ANN, OWN = "Ann <ann@example.org>", f"{COMMITTER.name} <{COMMITTER.email}>"

@@ -48,6 +48,16 @@ def test_no_agent_starts_where_its_push_would_be_refused_unless_the_app_may_bypa
     assert cardinal.run_of(item).ending == "succeeded"
 
 
+def test_a_branch_that_is_in_the_way_is_found_before_an_agent_starts(cardinal: Cardinal) -> None:
+    alice = cardinal.person("alice")
+    cardinal.forge.store.repos.write_files(cardinal.repo, "cardinal", {"x": b"x"}, "In the way", actor=alice)
+    cardinal.scenario(work=[{"finish": {"done": "Nothing."}}])
+    item = cardinal.new(column="In Progress")
+    cardinal.catch_up(work=True)
+    assert cardinal.events(TurnStarted) == []
+    assert "rename or delete the branch `cardinal`" in cardinal.card(item).because
+
+
 def test_the_agent_is_told_how_messages_must_begin(cardinal: Cardinal) -> None:
     rule(cardinal, "cardinal/*", "commit_message_pattern", operator="starts_with", pattern="fix: ")
     layers = [layer.text for layer in order_of(cardinal).stack if layer.kind == "column"]
