@@ -5,12 +5,13 @@ import click
 from bot.cli import _home
 from bot.cli._show import ago, clean, json_option, show, table
 from bot.scheduler import queues
+from bot.state.hang_guard import delivery_name
 from bot.system import redis as embedded_redis
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.ids import DeliveryId
 from ledger.log import event_store
-from ledger.queue import inbox
+from ledger.queue import hangs, inbox
 
 HEADS = ("delivery", "event", "action", "received", "attempts", "error")
 
@@ -51,6 +52,7 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
             for delivery_id in chosen:
                 if not inbox.replay(db, delivery_id):
                     raise NotQuarantinedError(delivery_id)
+            hangs.forget(db, [delivery_name(delivery_id) for delivery_id in chosen])
     redis = embedded_redis.connect_redis(config)
     for delivery_id in chosen:  # where no Redis answers, the next tick finds them
         queues.request(redis, "ingest", delivery_id)

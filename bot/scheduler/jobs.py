@@ -24,6 +24,7 @@ from bot.runspec.policy_fields import workspace
 from bot.scheduler import cleanup, dispatch, github_pauses
 from bot.scheduler.queues import MAX_TOGETHER
 from bot.scheduler.wakeups import react_and_wake, wake
+from bot.state.hang_guard import guarded
 from bot.sync import card as card_sync
 from bot.sync import checks, column_order, sweep
 from bot.system import model_keys
@@ -108,14 +109,16 @@ def sync_together(services: Services, card_ids: tuple[CardId, ...], paused: Coll
 def rank_columns() -> None:
     """Read the order of columns in which runs wait."""
     services = current()
-    column_order.read_due(services, github_pauses.pauses(services))
+    with guarded(services.engine, "job:rank_columns"):
+        column_order.read_due(services, github_pauses.pauses(services))
     wake(services)
 
 
 def late_checks(card_id: str) -> None:
     """Look at the checks of a card's pull request that no delivery told of."""
     services = current()
-    checks.read_again(services, CardId(card_id))
+    with guarded(services.engine, f"job:late_checks {card_id}"):
+        checks.read_again(services, CardId(card_id))
     wake(services)
 
 
@@ -132,24 +135,30 @@ def sweep_board(owner: str, number: str) -> None:
     services = current()
     for each in services.on_every_board():
         if each.board.is_at(owner, int(number)):
-            sync_card(*sweep.sweep(each))
+            with guarded(services.engine, f"job:sweep_board {owner}/{number}"):
+                card_ids = sweep.sweep(each)
+            sync_card(*card_ids)
     wake(services)
 
 
 def recover_deliveries() -> None:
     """Have GitHub send failed deliveries again."""
-    sweep.recover_deliveries(current())
+    with guarded(current().engine, "job:recover_deliveries"):
+        sweep.recover_deliveries(current())
 
 
 def tidy(_host: str) -> None:
     """Remove left-overs of dead claims and finished cards on this host, which its queue is of."""
-    with suppress(cleanup.TidyingError):
-        cleanup.clean_up(current())
+    services = current()
+    with suppress(cleanup.TidyingError), guarded(services.engine, f"job:tidy {services.host}"):
+        cleanup.clean_up(services)
 
 
 def examine(_host: str) -> None:
     """Keep the doctor's results about this host, and from time to time those about the installation."""
-    examine_due(current())
+    services = current()
+    with guarded(services.engine, f"job:examine {services.host}"):
+        examine_due(services)
 
 
 def execute(run_id: str) -> None:

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
+from bot.state.hang_guard import step
 from bot.state.standstill import REPLAY, way_out
 from ledger.log import event_store
 from ledger.queries.standstill import UNDONE_AFTER, StandstillKind
-from ledger.queue import inbox, outbox
+from ledger.queue import hangs, inbox, outbox
 from ledger.views import failures, remotes, stalls
 from rules.text import brief
 
@@ -56,6 +57,16 @@ def starts(context: DoctorContext) -> Iterator[CheckResult]:
         yield ok("starts", "ready runs are taken")
 
 
+def hung(context: DoctorContext) -> Iterator[CheckResult]:
+    """Did anything hang its worker so often that it is set aside?"""
+    known: tuple[hangs.Hang, ...] = ()
+    aside = [it for it in context.read(hangs.hung, known) if it.set_aside]
+    for it in aside:
+        yield fail("hangs", f"{it.name} hung its worker {it.times} times", step(it.name, it.times))
+    if not aside:
+        yield ok("hangs", "nothing is set aside since it hung its worker")
+
+
 def decisions(context: DoctorContext) -> Iterator[CheckResult]:
     """Did the rules fail on an event?"""
     if context.engine is None:
@@ -71,4 +82,4 @@ def decisions(context: DoctorContext) -> Iterator[CheckResult]:
 
 
 ORDER = 6
-CHECKS = (waiting, starts, decisions)
+CHECKS = (waiting, starts, hung, decisions)
