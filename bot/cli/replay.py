@@ -52,7 +52,7 @@ def command(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> Non
             for delivery_id in chosen:
                 if not inbox.replay(db, delivery_id):
                     raise NotQuarantinedError(delivery_id)
-            hangs.forget(db, [delivery_name(delivery_id) for delivery_id in chosen])
+            hangs.forget_hangs(db, [delivery_name(delivery_id) for delivery_id in chosen])
     redis = embedded_redis.connect_redis(config)
     for delivery_id in chosen:  # where no Redis answers, the next tick finds them
         queues.request(redis, "ingest", delivery_id)

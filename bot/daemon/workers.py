@@ -264,10 +264,10 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
 
 
 def sit_down(desk: Desk, engine: Callable[[], Engine]) -> None:
-    """Use this desk in this process; record what hung the worker that used it before."""
+    """Use this desk in this process; record the work that hung its user before."""
     if hung := desk.hung:
         with event_store.writing(engine()) as db:
-            counted = hangs.add(db, hung)
+            counted = hangs.count_hang(db, hung)
         for it in counted:
             log.error("work hung its worker name=%s times=%s set_aside=%s", it.name, it.times, it.set_aside)
     desk.lay(())

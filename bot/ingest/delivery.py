@@ -66,7 +66,7 @@ def ingest_light(
     with event_store.reading(services.engine) as db:
         waiting = inbox.still_waiting(db, delivery_ids)
         claimed = inbox.claimed(db, delivery_ids) if len(waiting) < len(delivery_ids) else ()
-        hung = hangs.counts(db, tuple(map(delivery_name, delivery_ids)))
+        hung = hangs.hang_counts(db, tuple(map(delivery_name, delivery_ids)))
     light = {}
     for delivery in waiting:
         name = delivery_name(delivery.delivery_id)

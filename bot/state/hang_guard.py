@@ -18,11 +18,11 @@ class SetAsideError(CardinalError):
 
     def __init__(self, name: str, times: int) -> None:
         self.name, self.times, self.because = name, times, f"it hung its worker {times} times"
-        super().__init__(f"{name} is not done: {self.because}; {step(name, times)}")
+        super().__init__(f"{name} is not done: {self.because}; {way_on(name, times)}")
 
 
-def step(name: str, times: int) -> str:
-    """Return what becomes of it, and the next step."""
+def way_on(name: str, times: int) -> str:
+    """Return its fate, and the next step."""
     if times < hangs.MAX_HANGS:
         return "it is done alone"
     if name.startswith(delivery_name(DeliveryId(""))):
@@ -43,7 +43,7 @@ def guarded(engine: Engine, *names: str) -> Iterator[None]:
     hung lately.
     """
     with event_store.reading(engine) as db:
-        times = hangs.counts(db, names)
+        times = hangs.hang_counts(db, names)
     for name, count in times.items():
         if count >= hangs.MAX_HANGS or len(names) > 1:
             raise SetAsideError(name, count)
@@ -52,8 +52,8 @@ def guarded(engine: Engine, *names: str) -> Iterator[None]:
             yield
     except JobTimeoutException:  # a hang that its worker survived
         with event_store.writing(engine) as db:
-            hangs.add(db, names)
+            hangs.count_hang(db, names)
         raise
     if times:
         with event_store.writing(engine) as db:
-            hangs.forget(db, names)
+            hangs.forget_hangs(db, names)

@@ -1,6 +1,6 @@
 """Desk of a worker: the names of the work at hand, in memory that outlives the worker.
 
-Whoever kills a worker that hangs marks its desk; the worker that comes after it finds what hung.
+Whoever kills a worker that hangs marks its desk; the worker that comes after it finds the names.
 """
 
 import struct
@@ -32,7 +32,7 @@ class Desk:
         return before
 
     def names(self) -> tuple[str, ...]:
-        """Return what is at hand."""
+        """Return the names of the work at hand."""
         _, length = _HEAD.unpack(self._memory[: _HEAD.size])
         return tuple(self._memory[_HEAD.size : _HEAD.size + length].decode().splitlines())
 
@@ -42,7 +42,7 @@ class Desk:
 
     @property
     def hung(self) -> tuple[str, ...]:
-        """The names of what hung the worker before; empty when it ended otherwise."""
+        """The names of the work that hung the worker before; empty when it ended otherwise."""
         return self.names() if self._memory[0] else ()
 
 

@@ -1,4 +1,4 @@
-"""Hangs: what hung its worker lately, and how often in a row. What did so MAX_HANGS times is set aside.
+"""Hangs: work that hung its worker lately, and how often in a row. After MAX_HANGS times it is set aside.
 
 Kept as leases: the holder is the count, and a day after the last hang it is over.
 """
@@ -34,9 +34,9 @@ class Hang:
         return self.times >= MAX_HANGS
 
 
-def add(db: Connection, names: Collection[str]) -> tuple[Hang, ...]:
+def count_hang(db: Connection, names: Collection[str]) -> tuple[Hang, ...]:
     """Count one more hang of each."""
-    known = counts(db, names)
+    known = hang_counts(db, names)
     for name in names:
         holder = str(known.get(name, 0) + 1)
         leases.release(db, Lease(_PREFIX + name, "", leases.generation(db, _PREFIX + name), database_now(db)))
@@ -44,21 +44,16 @@ def add(db: Connection, names: Collection[str]) -> tuple[Hang, ...]:
     return tuple(hang for hang in hung(db) if hang.name in names)
 
 
-def forget(db: Connection, names: Collection[str]) -> None:
-    """Forget the hangs of what a worker got through, or what a person lets try again."""
-    for name in counts(db, names):
+def forget_hangs(db: Connection, names: Collection[str]) -> None:
+    """Forget the hangs of work that a worker got through, or that a person lets try again."""
+    for name in hang_counts(db, names):
         leases.release(db, Lease(_PREFIX + name, "", leases.generation(db, _PREFIX + name), database_now(db)))
 
 
-def counts(db: Connection, names: Collection[str]) -> Mapping[str, int]:
+def hang_counts(db: Connection, names: Collection[str]) -> Mapping[str, int]:
     """Return how often in a row these hung their workers, of those that did."""
     mine = tuple(_PREFIX + name for name in names)
     return {hang.name: hang.times for hang in _live(db, listed(db, Lease, table, name=mine))} if mine else {}
-
-
-def set_aside(db: Connection, name: str) -> bool:
-    """Whether no worker takes it any more."""
-    return counts(db, (name,)).get(name, 0) >= MAX_HANGS
 
 
 def hung(db: Connection) -> tuple[Hang, ...]:

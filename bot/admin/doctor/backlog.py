@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
-from bot.state.hang_guard import step
+from bot.state.hang_guard import way_on
 from bot.state.standstill import REPLAY, way_out
 from ledger.log import event_store
 from ledger.queries.standstill import UNDONE_AFTER, StandstillKind
@@ -62,7 +62,7 @@ def hung(context: DoctorContext) -> Iterator[CheckResult]:
     known: tuple[hangs.Hang, ...] = ()
     aside = [it for it in context.read(hangs.hung, known) if it.set_aside]
     for it in aside:
-        yield fail("hangs", f"{it.name} hung its worker {it.times} times", step(it.name, it.times))
+        yield fail("hangs", f"{it.name} hung its worker {it.times} times", way_on(it.name, it.times))
     if not aside:
         yield ok("hangs", "nothing is set aside since it hung its worker")
 

@@ -83,10 +83,9 @@ def test_hangs_count_in_a_row_and_are_forgotten_by_whoever_gets_through() -> Non
         engine = open_ledger(f"sqlite:///{folder}/ledger.db")
         for times in (1, 2):
             with event_store.writing(engine) as db:
-                assert [it.times for it in hangs.add(db, ("card:C1", "card:C2"))] == [times, times]
+                assert [it.times for it in hangs.count_hang(db, ("card:C1", "card:C2"))] == [times, times]
         with guarded(engine, "card:C1"):
             pass
         with event_store.reading(engine) as db:
-            assert hangs.counts(db, ("card:C1", "card:C2", "card:C3")) == {"card:C2": 2}
-            assert not hangs.set_aside(db, "card:C2")
+            assert hangs.hang_counts(db, ("card:C1", "card:C2", "card:C3")) == {"card:C2": 2}
         engine.dispose()

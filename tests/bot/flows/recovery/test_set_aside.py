@@ -18,12 +18,12 @@ from tests.bot.flows.cardinal import Cardinal
 def hang(cardinal: Cardinal, name: str, times: int = hangs.MAX_HANGS) -> None:
     for _ in range(times):
         with event_store.writing(cardinal.services.engine) as db:
-            hangs.add(db, (name,))
+            hangs.count_hang(db, (name,))
 
 
 def counts(cardinal: Cardinal, *names: str) -> dict[str, int]:
     with event_store.reading(cardinal.services.engine) as db:
-        return dict(hangs.counts(db, names))
+        return dict(hangs.hang_counts(db, names))
 
 
 def test_a_delivery_that_hung_its_workers_is_quarantined_and_one_that_did_less_often_is_done(
@@ -100,7 +100,7 @@ def test_a_replayed_delivery_is_tried_again(cardinal: Cardinal) -> None:
         deliveries.ingest(cardinal.process, first.guid)
     with event_store.writing(cardinal.services.engine) as db:
         assert inbox.replay(db, first.guid)
-        hangs.forget(db, (delivery_name(first.guid),))
+        hangs.forget_hangs(db, (delivery_name(first.guid),))
     deliveries.ingest(cardinal.process, first.guid)
     with event_store.reading(cardinal.services.engine) as db:
         assert inbox.quarantined(db) == ()
