@@ -41,7 +41,7 @@ def count_hang(db: Connection, names: Collection[str]) -> tuple[Hang, ...]:
         holder = str(known.get(name, 0) + 1)
         leases.release(db, Lease(_PREFIX + name, "", leases.generation(db, _PREFIX + name), database_now(db)))
         leases.take(db, _PREFIX + name, holder, ttl_s=KEPT_S)
-    return tuple(hang for hang in hung(db) if hang.name in names)
+    return tuple(hang for hang in all_hangs(db) if hang.name in names)
 
 
 def forget_hangs(db: Connection, names: Collection[str]) -> None:
@@ -56,7 +56,7 @@ def hang_counts(db: Connection, names: Collection[str]) -> Mapping[str, int]:
     return {hang.name: hang.times for hang in _live(db, listed(db, Lease, table, name=mine))} if mine else {}
 
 
-def hung(db: Connection) -> tuple[Hang, ...]:
+def all_hangs(db: Connection) -> tuple[Hang, ...]:
     """Return all that hung a worker within a day."""
     query = listed(db, Lease, table, "name")
     return _live(db, tuple(lease for lease in query if lease.name.startswith(_PREFIX)))

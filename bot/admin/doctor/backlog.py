@@ -60,7 +60,7 @@ def starts(context: DoctorContext) -> Iterator[CheckResult]:
 def hung(context: DoctorContext) -> Iterator[CheckResult]:
     """Did anything hang its worker so often that it is set aside?"""
     known: tuple[hangs.Hang, ...] = ()
-    aside = [it for it in context.read(hangs.hung, known) if it.set_aside]
+    aside = [it for it in context.read(hangs.all_hangs, known) if it.set_aside]
     for it in aside:
         yield fail("hangs", f"{it.name} hung its worker {it.times} times", way_on(it.name, it.times))
     if not aside:
