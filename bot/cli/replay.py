@@ -6,12 +6,13 @@ from bot.cli import _home
 from bot.cli._show import ago, clean, json_option, show, table
 from bot.outbox import handlers
 from bot.scheduler import queues
+from bot.state.hang_guard import delivery_name
 from bot.system import redis as embedded_redis
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.ids import DeliveryId, EntryKey
 from ledger.log import event_store
-from ledger.queue import inbox, outbox
+from ledger.queue import hangs, inbox, outbox
 from ledger.views import remotes
 
 HEADS = ("delivery", "event", "action", "received", "attempts", "error")
@@ -89,6 +90,7 @@ def _replay_deliveries(deliveries: tuple[str, ...], everything: bool, as_json: b
             for delivery_id in chosen:
                 if not inbox.replay(db, delivery_id):
                     raise NotQuarantinedError(delivery_id)
+            hangs.forget_hangs(db, [delivery_name(delivery_id) for delivery_id in chosen])
     redis = embedded_redis.connect_redis(config)
     for delivery_id in chosen:  # where no Redis answers, the next tick finds them
         queues.request(redis, "ingest", delivery_id)

@@ -22,9 +22,9 @@ class ProcessRole:
     """One process of a group. `run` is called in the child, with the function to call once it works.
 
     One with `silent_s` calls that again and again, and is killed and replaced when so long passes without it:
-    somebody stopped it, or it hangs. A `ground` is started before the others and stopped after them. `check`
-    tells from outside whether a role is ready whose `run` becomes another program. A role `on_demand` is
-    first started when somebody asks.
+    somebody stopped it, or it hangs, and `on_hang` is called. A `ground` is started before the others and
+    stopped after them. `check` tells from outside whether a role is ready whose `run` becomes another
+    program. A role `on_demand` is first started when somebody asks.
     """
 
     name: str
@@ -33,6 +33,7 @@ class ProcessRole:
     check: Callable[[], bool] | None = None
     on_demand: bool = False
     silent_s: float = math.inf
+    on_hang: Callable[[], None] = lambda: None
 
 
 def become(

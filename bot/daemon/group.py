@@ -14,6 +14,7 @@ from types import FrameType
 from bot.daemon.child import OUTDATED, RESTS, ProcessRole, become, next_dead, reap_child
 from ledger.errors import CardinalError
 from runner.exec.launch import with_parent
+from runner.exec.processes import is_stopped
 
 GROUND_READY_S = 60.0
 STOP_S = 8.0  # between SIGTERM and SIGKILL
@@ -178,6 +179,8 @@ class ProcessGroup:
             if child.pid and _silent_at(child) <= self._looked_at:
                 silent = f"gave no sign of life for {child.role.silent_s:.0f} s"
                 self.say(f"{child.role.name} {silent}: it is killed")
+                if not is_stopped(child.pid):
+                    child.role.on_hang()
                 os.kill(child.pid, signal.SIGKILL)
                 child.alive_at = math.inf  # once
 

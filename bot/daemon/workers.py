@@ -22,6 +22,7 @@ from rq.serializers import JSONSerializer
 from rq.timeouts import JobTimeoutException
 from rq.utils import now
 from rq.worker import BaseWorker, WorkerStatus
+from sqlalchemy import Engine
 
 from bot.admin.doctor import THEMES
 from bot.ingest.events import EVENTS
@@ -40,7 +41,10 @@ from bot.scheduler.queues import (
     take_more,
     tidy_queue,
 )
+from bot.system.desk import Desk, take_desk
 from ledger.errors import CardinalError
+from ledger.log import event_store
+from ledger.queue import hangs
 from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, PROFILES
 from runner import workspaces
 from runner.errors import KilledError
@@ -257,6 +261,17 @@ def _marks(call: QueuedCall | None) -> tuple[str, ...]:
 
 def _on_signal(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
+
+
+def sit_down(desk: Desk, engine: Callable[[], Engine]) -> None:
+    """Use this desk in this process; record the work that hung its user before."""
+    if hung := desk.hung:
+        with event_store.writing(engine()) as db:
+            counted = hangs.count_hang(db, hung)
+        for it in counted:
+            log.error("work hung its worker name=%s times=%s set_aside=%s", it.name, it.times, it.set_aside)
+    desk.lay(())
+    take_desk(desk)
 
 
 def warm_up() -> None:

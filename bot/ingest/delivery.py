@@ -15,12 +15,14 @@ from bot.ingest.events import UnreadablePayloadError
 from bot.ingest.events._payload import text_or_empty
 from bot.ingest.facts import CardTouched, Fact
 from bot.reactor import reactor
+from bot.state.hang_guard import SetAsideError, delivery_name, guarded
 from bot.sync.card import CardBusyError
+from bot.system.desk import at_hand
 from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.ids import CardId, DeliveryId
 from ledger.log import event_store
-from ledger.queue import change_reports, inbox, refresh_requests
+from ledger.queue import change_reports, hangs, inbox, refresh_requests
 
 log = logging.getLogger(__name__)
 
@@ -64,14 +66,17 @@ def ingest_light(
     with event_store.reading(services.engine) as db:
         waiting = inbox.still_waiting(db, delivery_ids)
         claimed = inbox.claimed(db, delivery_ids) if len(waiting) < len(delivery_ids) else ()
-    light = {
-        delivery.delivery_id: resolve.resolve(services, facts)
-        for delivery in waiting
-        if (facts := _light_facts(services, delivery)) is not None
-    }
+        hung = hangs.hang_counts(db, tuple(map(delivery_name, delivery_ids)))
+    light = {}
+    for delivery in waiting:
+        name = delivery_name(delivery.delivery_id)
+        with at_hand(name):
+            facts = None if name in hung else _light_facts(services, delivery)
+            if facts is not None:
+                light[delivery.delivery_id] = resolve.resolve(services, facts)
     silent = tuple(delivery_id for delivery_id, result in light.items() if not result.has_news)
     if light:
-        with event_store.writing(services.engine) as db:
+        with at_hand(*map(delivery_name, light)), event_store.writing(services.engine) as db:
             inbox.settle_waiting(db, silent, services.now())
             for delivery_id, result in light.items():
                 if result.has_news and inbox.settle_waiting(db, (delivery_id,), services.now()):
@@ -102,14 +107,8 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
     if delivery is None:
         return ()
     try:
-        payload = json.loads(delivery.payload)
-        # The bot id cannot be read while the App is not installed.
-        bot_id = 0 if delivery.event.startswith("installation") else services.bot_id
-        facts = webhook_events.read(delivery.event, payload, bot_id=bot_id)
-        result = resolve.resolve(services, facts)
-        with event_store.writing(services.engine) as db:
-            _record(db, services, result)
-            inbox.settle(db, delivery, services.now())
+        with guarded(services.engine, delivery_name(delivery_id)):
+            result = _ingest_claimed(services, delivery)
     except Exception as error:  # the top of a job: recorded, then raised
         age = services.now() - delivery.received_at
         quarantined = inbox.record_failure(
@@ -127,8 +126,20 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
     return tuple(dict.fromkeys(result.cards_to_refresh))
 
 
+def _ingest_claimed(services: Services, delivery: inbox.Delivery) -> resolve.Resolution:
+    payload = json.loads(delivery.payload)
+    # The bot id cannot be read while the App is not installed.
+    bot_id = 0 if delivery.event.startswith("installation") else services.bot_id
+    facts = webhook_events.read(delivery.event, payload, bot_id=bot_id)
+    result = resolve.resolve(services, facts)
+    with event_store.writing(services.engine) as db:
+        _record(db, services, result)
+        inbox.settle(db, delivery, services.now())
+    return result
+
+
 def _most_attempts(error: Exception, age: timedelta) -> int:
-    if isinstance(error, UnreadablePayloadError):
+    if isinstance(error, UnreadablePayloadError | SetAsideError):
         return 1
     waits = isinstance(error, (*OUTAGES, CardBusyError)) and age < MAX_RETRY_AGE
     return NO_END if waits else MAX_ATTEMPTS

@@ -20,6 +20,7 @@ from bot.github.errors import (
 from bot.outbox import handlers as acts
 from bot.outbox.contract import ActResult, GivenUpError, TooSoonError, TryAgainError
 from bot.state import served_boards, snapshots
+from bot.state.hang_guard import SetAsideError, guarded
 from bot.state.outbox_context import OutboxContext
 from bot.system import liveness
 from ledger.errors import LedgerError, StaleClaimError
@@ -155,12 +156,13 @@ def _carry_out(context: OutboxContext, entry: Entry, counts: Published) -> None:
     if entry.attempts > MAX_ATTEMPTS:  # each attempt killed its publisher before it could record an error
         return _give_up(context, entry, f"it failed {MAX_ATTEMPTS} times", counts)
     try:
-        intent = acts.intent_of(entry)
-        outcome = acts.ACTS.load(entry.act).carry_out(context, intent, entry)
+        with guarded(context.engine, f"entry:{entry.key}"):
+            intent = acts.intent_of(entry)
+            outcome = acts.ACTS.load(entry.act).carry_out(context, intent, entry)
     except TooSoonError as error:
         wait_s = max(0.05, (error.due_at - context.clock()).total_seconds())
         return _postpone(context, entry, wait_s, "", counts, count_attempt=False)
-    except GivenUpError as error:
+    except (GivenUpError, SetAsideError) as error:
         return _give_up(context, entry, error.because, counts)
     except RateLimitedError as error:
         # The first attempt stays counted: it may have posted something, and the next one must look for it.

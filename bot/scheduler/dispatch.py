@@ -17,7 +17,7 @@ from bot.state import loads, policies, same_issue, shared_files, snapshots
 from bot.system import liveness
 from ledger.errors import CardinalError
 from ledger.events.board import CardExplained
-from ledger.events.run import CHECK, RunClaimed, RunEnded, RunRequeued
+from ledger.events.run import CHECK, RunClaimed, RunEnded, RunHung, RunRequeued
 from ledger.ids import BoardId, RunId
 from ledger.log import event_store
 from ledger.queries import run_queue
@@ -304,10 +304,28 @@ def reap_runs(
             leases.release(db, lease)  # the old worker's next write is refused from here on
             run = runs.get(db, RunId(lease.name.removeprefix(LEASE_PREFIX)))
             if run is not None and run.state in RUN_HELD:
-                event_store.append(db, _after_outage(run) if outage else _after_loss(run), at=now)
+                event_store.append(
+                    db, _after_outage(run) if outage and not run.hung_s else _after_loss(run), at=now
+                )
                 reaped.append(run.run_id)
         reactor.advance(db, now=now)
     return tuple(reaped)
+
+
+def record_hang(engine: Engine, run_id: RunId, generation: int, silent_s: float, *, now: datetime) -> None:
+    """Record that a worker hung after this claim. Whoever finds the claim lost ends the run for it.
+
+    It ends here where it waits in the queue: the loss was found first, or the worker was about to claim it.
+    No rule is asked: that may be where the worker hung.
+    """
+    with event_store.writing(engine) as db:
+        run = runs.get(db, run_id)
+        if run is None or run.generation != generation or run.state is RunState.ENDED:
+            return
+        hung = RunHung(run_id, silent_s)
+        waits = run.state is RunState.QUEUED
+        ends = (_after_hang(replace(run, hung_s=silent_s)),) if waits else ()
+        event_store.append(db, hung, *ends, at=now)
 
 
 def let_go(
@@ -319,7 +337,7 @@ def let_go(
             return  # taken over meanwhile: another worker goes on with the run
         run = runs.get(db, run_id)
         if run is not None and run.state in RUN_HELD:
-            event_store.append(db, _after_leaving(run, error), at=now)
+            event_store.append(db, _after_hang(run) if run.hung_s else _after_leaving(run, error), at=now)
         leases.release(db, lease)
         reactor.advance(db, now=now)
 
@@ -342,7 +360,11 @@ def _after_outage(run: runs.RunRow) -> RunRequeued:
 
 
 def _after_loss(run: runs.RunRow, killed: str = "") -> RunRequeued | RunEnded:
-    """Return the requeued run while the policy's retries last, then the lost one."""
+    """Return the requeued run while the policy's retries last, then the lost one; no worker gets one that
+    hung another.
+    """
+    if run.hung_s:
+        return _after_hang(run)
     if run.reclaims < ColumnPolicy.model_validate_json(run.settings).retries:
         return RunRequeued(run.run_id, "reclaimed", killed)
     times = run.reclaims + 1
@@ -352,3 +374,13 @@ def _after_loss(run: runs.RunRow, killed: str = "") -> RunRequeued | RunEnded:
         else f"its worker disappeared {times} times: look at the workers' log, then /cardinal retry"
     )
     return RunEnded(run.run_id, Ending.LOST, "gave_up", detail, f"{run.state}: {run.last_line}")
+
+
+def _after_hang(run: runs.RunRow) -> RunEnded:
+    detail = (
+        f"its worker gave no sign of life for {run.hung_s:.0f} s while the run was {run.state}, so it was"
+        " killed, and no other worker takes the run. Something that it read may take for ever, as a commit"
+        " message, a comment or a file: change what was new there, then /cardinal retry, or drag the card"
+        " again"
+    )
+    return RunEnded(run.run_id, Ending.FAILED, "hung", detail, f"{run.state}: {run.last_line}")

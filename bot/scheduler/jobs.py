@@ -3,7 +3,11 @@
 import logging
 from collections.abc import Collection
 from contextlib import AbstractContextManager, nullcontext, suppress
+from ctypes import c_longlong
 from functools import partial
+from mmap import mmap
+
+from sqlalchemy.exc import OperationalError
 
 from bot.admin.doctor import DoctorContext, checks_of_host, routine_checks
 from bot.admin.doctor import examine as examine_host
@@ -14,10 +18,13 @@ from bot.ingest import delivery
 from bot.ingest.delivery import OUTAGES, DeliveryError
 from bot.outbox import publisher
 from bot.runspec import retry
+from bot.runspec.builder import artifact_places
 from bot.runspec.operator_grants import tool_secrets
+from bot.runspec.policy_fields import workspace
 from bot.scheduler import cleanup, dispatch, github_pauses
 from bot.scheduler.queues import MAX_TOGETHER
 from bot.scheduler.wakeups import react_and_wake, wake
+from bot.state.hang_guard import guarded
 from bot.sync import card as card_sync
 from bot.sync import checks, column_order, sweep
 from bot.system import model_keys
@@ -32,16 +39,16 @@ from ledger.queue.leases import Lease
 from ledger.views import runs
 from rules.errors import RulesError
 from runner import supervisor, workspaces
-from runner.errors import KilledError
-from runner.exec.deadline import Deadline
-from runner.exec.watchdog import Watchdog, watched
+from runner.errors import KilledError, RunnerError
+from runner.exec.deadline import SILENT_S, Deadline, Silence
+from runner.exec.watchdog import Steps, Watchdog, watched
 from runner.run.heartbeat import beating
 from runner.run.log import RunLog
-from runner.run.run_spec import RunSpec
 
 log = logging.getLogger(__name__)
 
 PUBLISH_S = 20  # one publishing job hands over to the next after this long, so that workers can be stopped
+DECIDE_S = 120.0  # that a decision over the board may take, before a run is claimed and after it
 HOST_EVERY_S, ALL_EVERY_S = 600.0, 1800.0
 
 
@@ -102,14 +109,16 @@ def sync_together(services: Services, card_ids: tuple[CardId, ...], paused: Coll
 def rank_columns() -> None:
     """Read the order of columns in which runs wait."""
     services = current()
-    column_order.read_due(services, github_pauses.pauses(services))
+    with guarded(services.engine, "job:rank_columns"):
+        column_order.read_due(services, github_pauses.pauses(services))
     wake(services)
 
 
 def late_checks(card_id: str) -> None:
     """Look at the checks of a card's pull request that no delivery told of."""
     services = current()
-    checks.read_again(services, CardId(card_id))
+    with guarded(services.engine, f"job:late_checks {card_id}"):
+        checks.read_again(services, CardId(card_id))
     wake(services)
 
 
@@ -126,24 +135,30 @@ def sweep_board(owner: str, number: str) -> None:
     services = current()
     for each in services.on_every_board():
         if each.board.is_at(owner, int(number)):
-            sync_card(*sweep.sweep(each))
+            with guarded(services.engine, f"job:sweep_board {owner}/{number}"):
+                card_ids = sweep.sweep(each)
+            sync_card(*card_ids)
     wake(services)
 
 
 def recover_deliveries() -> None:
     """Have GitHub send failed deliveries again."""
-    sweep.recover_deliveries(current())
+    with guarded(current().engine, "job:recover_deliveries"):
+        sweep.recover_deliveries(current())
 
 
 def tidy(_host: str) -> None:
     """Remove left-overs of dead claims and finished cards on this host, which its queue is of."""
-    with suppress(cleanup.TidyingError):
-        cleanup.clean_up(current())
+    services = current()
+    with suppress(cleanup.TidyingError), guarded(services.engine, f"job:tidy {services.host}"):
+        cleanup.clean_up(services)
 
 
 def examine(_host: str) -> None:
     """Keep the doctor's results about this host, and from time to time those about the installation."""
-    examine_due(current())
+    services = current()
+    with guarded(services.engine, f"job:examine {services.host}"):
+        examine_due(services)
 
 
 def execute(run_id: str) -> None:
@@ -154,52 +169,82 @@ def execute(run_id: str) -> None:
 def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = False) -> None:
     """Claim one run for these services, and carry it to its ending or to a park.
 
-    A process of its own is watched: it is killed with all of the run when the lease cannot be renewed.
+    A process of its own is watched from here on: it is killed with all of the run once it hangs, or when the
+    lease cannot be renewed.
     """
+    if not process_of_its_own:
+        _carry_out(services, run_id)
+        return
+    with event_store.reading(services.engine) as db:
+        run = runs.get(db, run_id)
+    generation = c_longlong.from_buffer(mmap(-1, 8))  # of the newest claim: the watchdog has to know
+    generation.value = run.generation if run else 0
+    with _watched(services, run_id, generation) as watchdog:
+        _carry_out(services, run_id, watchdog, generation)
+
+
+def _carry_out(
+    services: Services,
+    run_id: RunId,
+    watchdog: Watchdog | None = None,
+    generation: c_longlong | None = None,
+) -> None:
+    if watchdog is not None:
+        watchdog.silence.allow(DECIDE_S)
     lease = _claim(services, run_id)
     if lease is None:
         log.info("run not claimed run=%s reason=not_ready", run_id)
         return
+    if generation is not None:
+        generation.value = lease.generation
     wake(services)
     failure: CardinalError | None = None
     try:
-        with event_store.reading(services.engine) as db:
-            run = runs.get(db, run_id)
-        services = services.on_board(run.board_id) if run else services
-        spec, remote = retry.make_spec(services, run_id, lease)
-        ttl_s = retry.lease_s(services, run.reclaims if run else 0)
-        clock = RunnerClock(services.clock)  # budgets of a day and retention go by the times of these events
-        with (
-            _watched(services, spec) if process_of_its_own else nullcontext() as watchdog,
-            beating(services.engine, lease, watchdog.deadline, ttl_s)
-            if watchdog
-            else nullcontext() as heartbeat,
-        ):
-            run_log = RunLog(
-                services.engine,
-                run_id,
-                lease,
-                clock,
-                ttl_s=ttl_s,
-                on_append=partial(react_and_wake, services),
-                watchdog=watchdog,
-                heartbeat=heartbeat,
-            )
-            supervisor.execute_run(
-                spec,
-                run_log,
-                remote,
-                clock,
-                allow_unsandboxed=services.config.allow_unsandboxed,
-                providers=model_keys.providers(services.config, services.board.owner),
-                tool_secrets=tool_secrets(services.config, spec.repository, spec.repository_id),
-            )
+        _work(services, run_id, lease, watchdog)
     except (GithubError, RulesError, KilledError, ConfigError) as error:
         log.warning("run given back run=%s reason=%s", run_id, error)
         failure = error
     finally:
+        if watchdog is not None:  # nothing of the run is at work any more
+            watchdog.deadline.lift()
+            watchdog.silence.allow(DECIDE_S)
         dispatch.let_go(services.engine, run_id, lease, now=services.now(), error=failure)
         react_and_wake(services)
+
+
+def _work(services: Services, run_id: RunId, lease: Lease, watchdog: Watchdog | None) -> None:
+    """Do the work of a claimed run, with a heartbeat where it is watched."""
+    with event_store.reading(services.engine) as db:
+        run = runs.get(db, run_id)
+    services = services.on_board(run.board_id) if run else services
+    ttl_s = retry.lease_s(services, run.reclaims if run else 0)
+    clock = RunnerClock(services.clock)  # budgets of a day and retention go by the times of these events
+    beats = (
+        beating(services.engine, lease, watchdog.deadline, ttl_s, watchdog.silence)
+        if watchdog
+        else nullcontext()
+    )
+    with beats as heartbeat:
+        run_log = RunLog(
+            services.engine,
+            run_id,
+            lease,
+            clock,
+            ttl_s=ttl_s,
+            on_append=partial(react_and_wake, services),
+            watchdog=watchdog,
+            heartbeat=heartbeat,
+        )
+        spec, remote = retry.make_spec(services, run_id, lease, run_log)
+        supervisor.execute_run(
+            spec,
+            run_log,
+            remote,
+            clock,
+            allow_unsandboxed=services.config.allow_unsandboxed,
+            providers=model_keys.providers(services.config, services.board.owner),
+            tool_secrets=tool_secrets(services.config, spec.repository, spec.repository_id),
+        )
 
 
 def _claim(services: Services, run_id: RunId) -> Lease | None:
@@ -215,13 +260,21 @@ def _claim(services: Services, run_id: RunId) -> Lease | None:
     )
 
 
-def _watched(services: Services, spec: RunSpec) -> AbstractContextManager[Watchdog]:
+def _watched(services: Services, run_id: RunId, generation: c_longlong) -> AbstractContextManager[Watchdog]:
+    backend, places = workspaces.load(workspace(services.config)), artifact_places(services.config)
+
     def end_containers() -> None:
-        workspaces.load(spec.workspace).end_claim(spec.places, spec.run_id, spec.generation)
+        backend.end_claim(places, run_id, generation.value)
+
+    def record_hang(silent_s: float) -> None:
+        try:
+            dispatch.record_hang(services.engine, run_id, generation.value, silent_s, now=services.now())
+        except OperationalError as error:
+            raise RunnerError(f"the ledger is away: {type(error).__name__}") from error
 
     # An SQLite ledger is on this machine and sleeps with it: nobody else takes the lease meanwhile.
     deadline = Deadline(counts_sleep=services.engine.dialect.name != "sqlite")
-    return watched(f"run={spec.run_id} generation={spec.generation}", deadline, end_containers)
+    return watched(f"run={run_id}", deadline, Silence(SILENT_S), Steps(end_containers, record_hang))
 
 
 def examine_due(services: Services) -> None:

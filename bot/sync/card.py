@@ -13,11 +13,13 @@ from bot.github.api import projects as github_board
 from bot.github.api.project_models import CardLook
 from bot.reactor import reactor
 from bot.state import policies, same_issue, snapshots
+from bot.state.hang_guard import guarded
 from bot.sync import board as boards
 from bot.sync import column_order, movers, target_repository
 from bot.sync.closing import Closing, find_closing
 from bot.sync.own_words import with_own_words
 from bot.sync.stale_look import without_stale
+from bot.system.desk import at_hand
 from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import board as on_board
@@ -64,6 +66,11 @@ def sync_cards(
     board_of = {card_id: it for card_id, it in _boards_of(services, card_ids).items() if it not in paused}
     if not board_of:
         return frozenset()
+    with guarded(services.engine, *(f"card:{card_id}" for card_id in board_of)):
+        return _sync_boards(services, board_of)
+
+
+def _sync_boards(services: Services, board_of: Mapping[CardId, BoardId | None]) -> frozenset[CardId]:
     with event_store.writing(services.engine) as db:
         taken = [
             leases.take(db, f"{LEASE_PREFIX}{card_id}", services.name, ttl_s=LEASE_TTL_S)
@@ -164,6 +171,13 @@ def _keep_look(
     if seen is not None and not boards.agrees(services, seen):
         return False  # columns were renamed or deleted: read the card again with the current ones
     seen = without_stale(services, seen)
+    with at_hand(f"card:{card_id}"):
+        return _keep_served(services, card_id, seen, lease, requests)
+
+
+def _keep_served(
+    services: Services, card_id: CardId, seen: CardLook | None, lease: leases.Lease, requests: int
+) -> bool:
     closing, placed = find_closing(services, seen), target_repository.decide_target(services, seen)
     came_at = _came_at(services, card_id, seen)
     moved = movers.find(services, card_id, seen, came=came_at is not None, merged=closing.merged)

@@ -261,6 +261,13 @@ class RunRequeued(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class RunHung(RunEvent):
+    """The run's worker gave no sign of life for `silent_s`, which is longer than it may, and was killed."""
+
+    silent_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RunStopAsked(RunEvent):
     """The run was told to stop. `how`: cancel, or pause; the supervisor obeys at its next look."""
 
@@ -372,8 +379,8 @@ class RunEnded(RunEvent):
     """The run's one ending. `last_known` is the state that it ended in, with the last line it said.
 
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,
-    stopped, superseded, conflict, no_changes, no_validation, cancelled, repository, internal, or restored: a
-    ledger that came from a back-up found it on GitHub. `detail` is a text that a person can act on. `commits`
+    stopped, superseded, conflict, no_changes, no_validation, cancelled, repository, hung, internal, or restored:
+    a ledger that came from a back-up found it on GitHub. `detail` is a text that a person can act on. `commits`
     are those of the run that its workspace keeps, None uncounted. `cause` is a code that is the same for the
     same cause on other cards: a provider, its key, the engine, an image; empty for one of the card's own.
     """

@@ -87,6 +87,7 @@ class RunRow:
     worker: str = ""
     host: str = ""
     reclaims: int = 0
+    hung_s: float = 0.0
     plan_revision: int = 0
     plan_summary: str = ""
     plan_steps: tuple[str, ...] = ()
@@ -293,7 +294,7 @@ def _queued(db: Connection, it: Recorded, event: happened.RunQueued) -> None:
 @fold.on(happened.RunClaimed)
 def _claimed(db: Connection, it: Recorded, event: happened.RunClaimed) -> None:
     claim = {"generation": event.generation, "worker": event.worker, "host": event.host}
-    _set(db, event, state=RunState.CLAIMED, claimed_at=it.at, **claim)
+    _set(db, event, state=RunState.CLAIMED, claimed_at=it.at, hung_s=0.0, **claim)
 
 
 @fold.on(happened.RunStepped)
@@ -323,6 +324,9 @@ def _requeued(db: Connection, _it: Recorded, event: happened.RunRequeued) -> Non
     again = by_itself.get(event.why, 0)
     _, rank = _place_of.first(db, {"card_id": run.card_id}) or ("", UNRANKED)
     _set(db, event, state=RunState.QUEUED, parked_why="", rank=rank, reclaims=again, **dropped)
+
+
+fold.on(happened.RunHung)(setter(runs, lambda e: {"hung_s": e.silent_s}, "run_id"))
 
 
 @fold.on(happened.RunEnded)

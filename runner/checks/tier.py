@@ -13,7 +13,7 @@ from runner.run.run_spec import ValidationSpec
 from runner.session.context import RunContext
 from runner.session.keep import artifact_events
 from runner.text.plain import cut_bytes, one_line, redact, tail
-from runner.workspaces.contract import Workspace
+from runner.workspaces.contract import CleanWorkspace, Workspace
 
 _TAIL_BYTES = 4_000
 _NAME_BYTES = 200
@@ -21,10 +21,9 @@ _NAME_BYTES = 200
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """One round of checks: `name` is fast or full, `head` the checked commit, `base` GitHub's.
+    """One round of checks in `room`: `name` is fast or full, `head` the checked commit, `base` GitHub's.
 
-    The mirror has both. `checks` are those of this commit. `clean`: it is the gate, on a clean checkout where
-    the agent never was, and set-up runs there first.
+    The mirror has both. `checks` are those of this commit.
     """
 
     name: str
@@ -32,12 +31,27 @@ class Tier:
     head: str
     base: str
     checks: ValidationSpec
-    clean: bool = False
+    room: Workspace
+
+    @property
+    def clean(self) -> bool:
+        """Whether it is the gate."""
+        return False
 
 
-def run_tier(
-    run: RunContext, room: Workspace, tier: Tier, *, tidy: Callable[[], None] = lambda: None
-) -> bool:
+@dataclass(frozen=True, slots=True)
+class GateTier(Tier):
+    """The gate: on a clean checkout where the agent never was, with set-up first."""
+
+    room: CleanWorkspace
+
+    @property
+    def clean(self) -> bool:
+        """Whether it is the gate."""
+        return True
+
+
+def run_tier(run: RunContext, tier: Tier, *, tidy: Callable[[], None] = lambda: None) -> bool:
     """Run the tier's commands in order until one fails, then `tidy`; return whether all passed.
 
     In the gate no exit code is believed alone where a witness can be heard.
@@ -49,21 +63,21 @@ def run_tier(
     commands = checks.full if tier.name == "full" else checks.fast
     passed: list[Passed] = []
     for number, command in enumerate((*set_up, *commands)):
-        checked, ran, log = _check(run, room, tier, command)
+        checked, ran, log = _check(run, tier, command)
         output = ran.log.text()
         kept = artifact_events(run, f"{tier.name} {tier.iteration}: {command}", "log", log)
         run.log.append(checked, *kept, UsageMetered(run_id, 0.0, 0, 0, 0, checked.duration_s))
         if checked.exit_code != 0:
             said = _failed(run, tier, checked, output, set_up=number < len(set_up), missing=ran.missing)
             tidy()
-            run.log.append(_ended(run, room, tier, passed=False), said)
+            run.log.append(_ended(run, tier, passed=False), said)
             return False
         if number >= len(set_up):
             passed.append(Passed(checked, output))
     tidy()
-    doubts = hear_witnesses(run, room, tier.checks.setup, tuple(passed)) if tier.clean else ()
+    doubts = hear_witnesses(run, tier.room, tier.checks.setup, tuple(passed)) if tier.clean else ()
     rounds = [_doubted(run, tier, doubt) for doubt in doubts[:1]]
-    run.log.append(_ended(run, room, tier, passed=not doubts), *rounds)
+    run.log.append(_ended(run, tier, passed=not doubts), *rounds)
     return not doubts
 
 
@@ -78,7 +92,7 @@ def _doubted(run: RunContext, tier: Tier, doubt: Doubt) -> RoundFailed:
     )
 
 
-def _ended(run: RunContext, room: Workspace, tier: Tier, *, passed: bool) -> ValidationEnded:
+def _ended(run: RunContext, tier: Tier, *, passed: bool) -> ValidationEnded:
     return ValidationEnded(
         run_id=run.order.run_id,
         iteration=tier.iteration,
@@ -86,7 +100,7 @@ def _ended(run: RunContext, room: Workspace, tier: Tier, *, passed: bool) -> Val
         passed=passed,
         head=tier.head,
         base=tier.base,
-        image=room.image,
+        image=tier.room.image,
         clean=tier.clean,
         definition=tier.checks.definition,
         paths=tier.checks.covers,
@@ -118,11 +132,9 @@ def _failed(
     )
 
 
-def _check(
-    run: RunContext, room: Workspace, tier: Tier, command: str
-) -> tuple[CommandChecked, RanCommand, Stored]:
+def _check(run: RunContext, tier: Tier, command: str) -> tuple[CommandChecked, RanCommand, Stored]:
     """Run one command; return its result as an event, all about it, and the stored log."""
-    ran = run_command(run, room, command, of_column=tier.clean)
+    ran = run_command(run, tier.room, command, of_column=tier.clean)
     log = ran.log.keep(store_of(run.order.places))
     checked = CommandChecked(
         run_id=run.order.run_id,
@@ -135,6 +147,6 @@ def _check(
         tail=tail(redact(ran.said), _TAIL_BYTES),
         head=tier.head,
         base=tier.base,
-        image=room.image,
+        image=tier.room.image,
     )
     return checked, ran, log

@@ -16,3 +16,11 @@ def process_table() -> dict[int, tuple[int, int]]:
                 if state not in ("Z", "X"):
                     processes[int(entry)] = (int(parent), int(session))
     return processes
+
+
+def is_stopped(pid: int) -> bool:
+    """Tell whether the process is in no step at all: somebody stopped it. Source: proc(5), /proc/PID/stat."""
+    with contextlib.suppress(OSError):
+        status = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        return status.rpartition(")")[2].split()[0] in ("T", "t")
+    return False

@@ -130,7 +130,7 @@ def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
     before = before if before is not None and before.run_id == order.run_id else None
     checkout = Checkout(run.workspace, run.mirror.path, order.authorship.author, beat)
     known = f"{before.head} {before.files}" if before is not None else ""
-    patterns = _patterns(run)
+    patterns = session_patterns(run)
     head, files, whole = checkout.keep(run.mirror.head(order.base_branch), known, patterns, MAX_BUNDLE_BYTES)
     names = run.mirror.beating(beat).names_of(order.run_id)
     left_out = [] if whole else ["uncommitted files that git could not take"]
@@ -166,7 +166,8 @@ def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
     )
 
 
-def _patterns(run: RunContext) -> tuple[str, ...]:
+def session_patterns(run: RunContext) -> tuple[str, ...]:
+    """Return the patterns of the files in the home that are the run's sessions."""
     history = run.history
     sessions = (history.session(run.order.session_id), *(visit.session_id for visit in history.stages.visits))
     known = dict.fromkeys(name for name in sessions if _NAME.fullmatch(name))

@@ -42,7 +42,7 @@ def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     run.mirror.remember(f"{order.run_id}-base", base)
     brought = bring_newer(run)
     if take_workspace(run, brought):
-        run.workspace.clear(home=True)  # an investigation keeps nothing of what it wrote
+        run.workspace.clear()  # an investigation keeps nothing of what it wrote
     if run.workspace.fresh:
         run.checkout.clone(order.branch, order.base_branch, Heads("", base))
         if brought is None:

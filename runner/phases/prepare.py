@@ -15,7 +15,16 @@ from runner.checks.by_path import all_lines
 from runner.checks.places import clear_away, tenancy
 from runner.checks.set_up import set_up
 from runner.git.mirror import Heads
-from runner.phases.checkpoint import FILES, KEPT, Brought, as_folder, bring, claim_signature, record_restored
+from runner.phases.checkpoint import (
+    FILES,
+    KEPT,
+    Brought,
+    as_folder,
+    bring,
+    claim_signature,
+    record_restored,
+    session_patterns,
+)
 from runner.phases.stage_transitions import stands_at
 from runner.prompts.briefing import digest_of
 from runner.run.exits import failed
@@ -72,7 +81,7 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
             run.mirror.remember(head_name(run), handed if handed and run.mirror.has(handed) else now)
         if not run.workspace.fresh:
             make_anew(run, now, outdated)
-            run.workspace.clear(home=True)  # no session in it goes on
+            run.workspace.clear()  # no session in it goes on
     if run.workspace.fresh and brought is not None:
         _restore(run, heads, brought)
     elif run.workspace.fresh:
@@ -291,13 +300,13 @@ def why_unusable(run: RunContext, attempt: Callable[[], None]) -> str:
 def make_anew(run: RunContext, commit: str, why: str) -> None:
     """Keep the workspace's difference to `commit` as a patch, and empty the workspace.
 
-    The agents' home and the session stay, unless they too are over the share.
+    Of the agents' home the files of the session stay, unless they too are over the share: set-up runs in it.
     """
     kept, note = _set_aside(run, commit)
-    run.workspace.clear(home=False)
+    run.workspace.clear(session_patterns(run))
     gone = ""
     if run.weigh():
-        run.workspace.clear(home=True)
+        run.workspace.clear()
         gone = run.history.session(run.order.session_id)
     text = f"The checkout was made anew, for it could not be used any more ({why}). {note}"
     lost = (SessionLost(run.order.run_id, gone),) if gone else ()

@@ -8,7 +8,7 @@ from ledger.states import Ending, RunState
 from runner import agents
 from runner.checks.by_path import checks_of
 from runner.checks.places import empty_place
-from runner.checks.tier import Tier, run_tier
+from runner.checks.tier import GateTier, run_tier
 from runner.errors import NetworkError, UnsandboxedError
 from runner.gateway.control.claim import gateway_of
 from runner.git.checkout import Checkout
@@ -19,7 +19,7 @@ from runner.run.exits import failed
 from runner.run.log import RunLog
 from runner.run.run_spec import Clock, Remote, RunSpec
 from runner.session.context import RunContext
-from runner.workspaces.contract import Workspace
+from runner.workspaces.contract import CleanWorkspace, Workspace
 
 PREFIX = "check-"  # begins the names of the places in which such runs stand
 
@@ -61,12 +61,12 @@ def recheck(
         with empty_place(order, name) as room:
             run = standing_in(room)
             run.step(RunState.VALIDATING)
-            if not _passes(run, head, heads.base):
+            if not _passes(run, room, head, heads.base):
                 raise failed("validation", f"the checks do not pass at {head[:12]}")
     log.append(RunEnded(order.run_id, Ending.SUCCEEDED, "", "", "validating"))
 
 
-def _passes(run: RunContext, head: str, base: str) -> bool:
+def _passes(run: RunContext, room: CleanWorkspace, head: str, base: str) -> bool:
     """Check the commit, unless an earlier claim did; waived checks pass."""
     known, wanted = run.history.validation, checks_of(run.mirror, run.order.validation, base, head)
     if known is not None and known.head == head and known.clean and same_checks(known, wanted):
@@ -77,11 +77,10 @@ def _passes(run: RunContext, head: str, base: str) -> bool:
     if not (wanted.full or wanted.fast):
         raise failed("no_validation", wanted.absent or "the repository's policy names no checks")
     name = "full" if wanted.full else "fast"
-    tier = Tier(name, run.history.iterations + 1, head, base, wanted, clean=True)
     run.mirror.remember(f"{run.order.run_id}-head", head)
     ref = f"refs/cardinal/{run.order.run_id}-head"
     run.checkout.clone_from(ref, run.order.branch, run.order.base_branch)
-    return run_tier(run, run.workspace, tier)
+    return run_tier(run, GateTier(name, run.history.iterations + 1, head, base, wanted, room))
 
 
 def _must_be_locked(run: RunContext, *, allow_unsandboxed: bool) -> None:

@@ -8,7 +8,7 @@ from runner.branch.export import export_commit, head_name
 from runner.checks.by_path import checks_of
 from runner.checks.places import GATE, clean_room
 from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bound_size, describe_failure
-from runner.checks.tier import Tier, run_tier
+from runner.checks.tier import GateTier, Tier, run_tier
 from runner.phases.early import publish_early
 from runner.phases.work import repair
 from runner.run.exits import failed
@@ -108,10 +108,11 @@ def _check(run: RunContext, checks: ValidationSpec, head: str) -> bool:
     if not checks.full:
         return _pass_gate(run, checks, head, iteration)
     if checks.fast:
-        tier = Tier("fast", iteration, head, run.mirror.head(run.order.base_branch), checks)
+        base = run.mirror.head(run.order.base_branch)
+        tier = Tier("fast", iteration, head, base, checks, run.workspace)
         run.log.append(RoundBegan(run.order.run_id, iteration, head))
         # What checks leave behind, or do to the branch, is not the agent's work.
-        if not run_tier(run, run.workspace, tier, tidy=lambda: run.checkout.restore(head)):
+        if not run_tier(run, tier, tidy=lambda: run.checkout.restore(head)):
             return False
     full_runs = run.history.full_runs
     if full_runs >= run.order.limits.full_runs * run.allowance.times(Subject.REPAIRS):
@@ -131,6 +132,6 @@ def _pass_gate(run: RunContext, checks: ValidationSpec, head: str, iteration: in
     StopRequested.
     """
     base = run.mirror.head(run.order.base_branch)
-    tier = Tier("full" if checks.full else "fast", iteration, head, base, checks, clean=True)
+    name = "full" if checks.full else "fast"
     with clean_room(run, GATE, head_name(run)) as room:
-        return run_tier(run, room, tier)
+        return run_tier(run, GateTier(name, iteration, head, base, checks, room))

@@ -10,11 +10,8 @@ import logging
 import os
 import select
 import signal
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from mmap import mmap
-from pathlib import Path
 from typing import NoReturn
 
 from sqlalchemy import Engine
@@ -24,54 +21,41 @@ from ledger.errors import StaleClaimError
 from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
-from runner.exec.deadline import Deadline, usable_s
+from runner.exec.deadline import Deadline, Silence, usable_s
 from runner.exec.launch import detach, with_parent
+from runner.exec.processes import is_stopped
 
 log = logging.getLogger(__name__)
 
-SILENT_S = 60.0  # that a worker may be silent unless it said for how long; it hangs after that
 POLL_S = 0.25
 _LATE = 0.4  # of a lease that is gone: the worker itself renews after a third of it
 
 
 class Heartbeat:
-    """The heartbeat of a claim, and how long the worker may be silent, in memory that both share."""
+    """The heartbeat of a claim: it renews while the worker's `silence` is not over."""
 
-    def __init__(self, deadline: Deadline, ttl_s: float, silent_s: float = SILENT_S) -> None:
-        self.deadline, self.ttl_s, self._silent_s = deadline, ttl_s, silent_s
-        self._until = memoryview(mmap(-1, 8)).cast("d")
+    def __init__(self, deadline: Deadline, ttl_s: float, silence: Silence) -> None:
+        self.deadline, self.ttl_s, self.silence = deadline, ttl_s, silence
         self.pid = 0
-        self.allow()
 
     @property
     def lives(self) -> bool:
         """Whether its process is there: it may have been killed for want of memory."""
         return os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None
 
-    def allow(self, for_s: float = 0.0) -> None:
-        """Let the worker be silent for so long from now on: as long as any step may take, at least."""
-        self._until[0] = time.monotonic() + max(for_s, self._silent_s)
-
-    def sign(self) -> None:
-        """Note that the worker goes on; a longer silence that it announced stays allowed."""
-        self._until[0] = max(self._until[0], time.monotonic() + self._silent_s)
-
-    @property
-    def silence_s(self) -> float:
-        """The seconds that the worker may be silent from now on."""
-        return self._until[0] - time.monotonic()
-
     @property
     def is_due(self) -> bool:
         """Whether the worker is late with a renewal, and is still allowed to."""
         late = self.deadline.left_s <= usable_s(self.ttl_s) - self.ttl_s * _LATE
-        return late and self.silence_s > 0
+        return late and self.silence.left_s > 0
 
 
 @contextmanager
-def beating(engine: Engine, lease: Lease, deadline: Deadline, ttl_s: float) -> Iterator[Heartbeat]:
+def beating(
+    engine: Engine, lease: Lease, deadline: Deadline, ttl_s: float, silence: Silence
+) -> Iterator[Heartbeat]:
     """Have this process's claim renewed by another, which dies with it, whenever this one is late."""
-    heartbeat, worker = Heartbeat(deadline, ttl_s), os.pidfd_open(os.getpid())
+    heartbeat, worker = Heartbeat(deadline, ttl_s, silence), os.pidfd_open(os.getpid())
     arrange = with_parent()
     try:
         heartbeat.pid = os.fork()
@@ -93,9 +77,9 @@ def _beat(engine: Engine, lease: Lease, heartbeat: Heartbeat, worker: int) -> No
     try:
         gc.freeze()  # or the collector would touch, and so copy, every page that is shared
         detach((0, 1, 2, worker))
-        stat = Path(f"/proc/{os.getppid()}/stat")
+        parent = os.getppid()
         while not select.select([worker], [], [], POLL_S)[0]:
-            if heartbeat.is_due and not _is_stopped(stat):
+            if heartbeat.is_due and not is_stopped(parent):
                 renew_lease(engine, lease, heartbeat)
     except StaleClaimError:
         pass  # another has the run: the worker's next write is refused
@@ -103,11 +87,6 @@ def _beat(engine: Engine, lease: Lease, heartbeat: Heartbeat, worker: int) -> No
         log.exception("heartbeat of the claim failed lease=%s", lease.name)
     finally:
         os._exit(0)  # never the parent's finally blocks, exit hooks and buffers
-
-
-def _is_stopped(stat: Path) -> bool:
-    """Tell whether the worker is in no step at all: somebody stopped it. Source: proc(5), /proc/PID/stat."""
-    return stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0] in ("T", "t")
 
 
 def renew_lease(engine: Engine, lease: Lease, heartbeat: Heartbeat) -> None:

@@ -134,7 +134,7 @@ class RunLog:
     def beat(self) -> None:
         """Look and renew the lease when either is due; cheap enough for every turn of a loop."""
         if self._heartbeat is not None:
-            self._heartbeat.sign()
+            self._heartbeat.silence.sign()
         if self._renewal_is_due():
             self._insist(self._renew)
         if self._clock.monotonic() - self._folded_at >= POLL_S:
@@ -146,7 +146,7 @@ class RunLog:
         With a heartbeat the claim itself stays short, and that one renews it for so long.
         """
         if self._heartbeat is not None and self._heartbeat.lives:
-            self._heartbeat.allow(for_s)
+            self._heartbeat.silence.allow(for_s)
             for_s = 0.0
         self._insist(partial(self._renew, for_s=for_s))
 

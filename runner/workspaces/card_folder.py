@@ -16,6 +16,7 @@ from typing import IO
 from ledger.ids import CardId
 from runner.errors import OversizedRepositoryError, WorkspaceError
 from runner.workspaces.contract import DiskUsage
+from runner.workspaces.moved_files import move_files
 
 _COPY_BYTES = 1 << 20
 _PROGRAM_S = 300
@@ -24,7 +25,7 @@ _ROW, _ROW_BYTES = "%20i%10n%19b\\n", 50  # inode, names, blocks
 _BLOCK_BYTES = 512
 _PARTS = ("repo", "home", "out")
 _TOLD, _STANDS, _DISTRUSTED, _SIGNED = "told.json", "stands", "distrusted", "claims"
-_INSIDE = "workspace"
+_INSIDE, _OLD = "workspace", ".old"
 _MAX_LINKS = 40
 _HASHED = re.compile(r"[0-9a-f]{32}")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
@@ -77,16 +78,20 @@ class Folder:
         """Restore the owner's rights on the checkout."""
         _program("the workspace", "chmod", "-R", "u+rwX", "--", str(self.root / "repo"))
 
-    def clear(self, *, home: bool) -> None:
-        """Empty the checkout, and with `home` the home too; the place is fresh then."""
+    def clear(self, kept: Sequence[str] = ()) -> None:
+        """Empty the checkout, and the home but for its plain files of these patterns: it is fresh then."""
         for mark in ("ready", _DISTRUSTED, _STANDS, _SIGNED):
             (self.root / mark).unlink(missing_ok=True)
-        for name in ("repo", "home") if home else ("repo",):
-            part = self.root / name
+        for name in ("repo", "home"):
+            part, old = self.root / name, self.root / f"{name}{_OLD}"
+            _remove("clearing the workspace", old)  # of a clearing that was cut short
             owner = part.stat()
-            _remove("clearing the workspace", part)
+            part.rename(old)
             part.mkdir()
             os.chown(part, owner.st_uid, owner.st_gid)
+            if name == "home" and kept:
+                move_files(old, part, kept)
+            _remove("clearing the workspace", old)
 
     def plain_git(self) -> Path:
         """Return `.git`. Raises WorkspaceError when it is a link, which would expose a folder of the host."""

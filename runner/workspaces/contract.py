@@ -92,10 +92,10 @@ class Workspace(Protocol):
     def unlock(self) -> None:
         """Give the user inside back the rights on all files of the checkout. Raises WorkspaceError."""
 
-    def clear(self, *, home: bool) -> None:
-        """Remove the checkout, and with `home` all that agents keep in theirs: the place is fresh then.
+    def clear(self, kept: Sequence[str] = ()) -> None:
+        """Remove the checkout, and the agents' home but for its plain files of these shell patterns.
 
-        Raises WorkspaceError.
+        The place is fresh then. Raises WorkspaceError.
         """
 
     def start(

@@ -15,7 +15,7 @@ ONLY_IN_EVENTS = frozenset(
     {
         *("AgentSaid", "BoardToolCalled", "CardDescribed", "CommandRefused", "Noted", "PermissionAwaited"),
         *("PlanTicked", "Progressed", "ReviewRequested", "RoundBegan", "RunClaimed", "RunParked"),
-        *("RunRequeued", "RunStepped", "StageAwaited", "SteeringHeard", "TodoListed", "TurnEnded"),
+        *("RunHung", "RunRequeued", "RunStepped", "StageAwaited", "SteeringHeard", "TodoListed", "TurnEnded"),
         *("TurnStarted", "WorkspaceTaken", "Checkpointed", "WorkspaceRestored", "ToolServerCalled"),
     }
 )

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from shlex import quote
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
+from bot.state.hang_guard import way_on
 from bot.state.standstill import REPLAY, way_out
 from ledger.log import event_store
 from ledger.queries.standstill import UNDONE_AFTER, StandstillKind
-from ledger.queue import inbox, outbox, restored
+from ledger.queue import hangs, inbox, outbox, restored
 from ledger.views import failures, remotes, stalls
 from rules.text import brief, plain
 
@@ -72,6 +73,16 @@ def starts(context: DoctorContext) -> Iterator[CheckResult]:
         yield ok("starts", "ready runs are taken")
 
 
+def hung(context: DoctorContext) -> Iterator[CheckResult]:
+    """Did anything hang its worker so often that it is set aside?"""
+    known: tuple[hangs.Hang, ...] = ()
+    aside = [it for it in context.read(hangs.all_hangs, known) if it.set_aside]
+    for it in aside:
+        yield fail("hangs", f"{it.name} hung its worker {it.times} times", way_on(it.name, it.times))
+    if not aside:
+        yield ok("hangs", "nothing is set aside since it hung its worker")
+
+
 def decisions(context: DoctorContext) -> Iterator[CheckResult]:
     """Did the rules fail on an event?"""
     if context.engine is None:
@@ -87,4 +98,4 @@ def decisions(context: DoctorContext) -> Iterator[CheckResult]:
 
 
 ORDER = 6
-CHECKS = (waiting, starts, decisions)
+CHECKS = (waiting, starts, hung, decisions)

@@ -50,6 +50,7 @@ REASONS: Mapping[str, str] = {
     "no_validation": "nothing could check its work",
     "repository": "the repository could not be used",
     "provider": "its model's provider did not answer",
+    "hung": "it hung its worker",
     "internal": "Cardinal itself failed",
 }
 

@@ -1,6 +1,7 @@
 """Past its deadline nothing of a claim is alive, whatever its worker does."""
 
 import contextlib
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -15,12 +16,12 @@ import pytest
 from runner.errors import KilledError, RunnerError
 from runner.exec import watchdog as exec_watchdog
 from runner.exec.child import Child
-from runner.exec.deadline import KILL_S, Deadline
-from runner.exec.watchdog import watched
+from runner.exec.deadline import KILL_S, Deadline, Silence
+from runner.exec.watchdog import Steps, watched
 from tests.waiting import until
 
 
-def work(folder: Path, deadline: Deadline, engine: str, says: Connection) -> None:
+def work(folder: Path, deadline: Deadline, silence: Silence, engine: str, says: Connection) -> None:
     """Be a worker whose child has children, one of them in the background of a dead shell's session."""
 
     def end_containers() -> None:
@@ -29,21 +30,31 @@ def work(folder: Path, deadline: Deadline, engine: str, says: Connection) -> Non
         if engine == "away" and len(tries.read_text()) < 2:
             raise RunnerError("the engine is away")
 
-    with watched("run=r1", deadline, end_containers) as watchdog:
+    def record_hang(silent_s: float) -> None:
+        hangs = folder / "hangs"
+        hangs.write_text(hangs.read_text() + "x" if hangs.exists() else "x")
+        if engine == "held" and psutil.Process(watchdogs_worker).status() != psutil.STATUS_ZOMBIE:
+            raise RunnerError("the worker keeps the ledger")
+        (folder / "silent").write_text(f"{silent_s:.2f}")
+
+    watchdogs_worker = os.getpid()
+    with watched("run=r1", deadline, silence, Steps(end_containers, record_hang)) as watchdog:
         script = "sleep 1000 & (sleep 1000 & sleep 1000) & sh -c 'sleep 1000 & exit' ; wait"
         child = Child(("/bin/sh", "-c", script), env={}, cwd=folder, cap_bytes=1000)
         says.send((watchdog.pid, child.pid))
-        signal.pause()
+        silence.sign()
+        while True:
+            ctypes.PyDLL(None).sleep(1000)  # it keeps the interpreter's lock
 
 
 class Claim:
     """A worker in a process of its own, its watchdog, what it started, and the deadline that they share."""
 
     def __init__(self, folder: Path, engine: str = "there") -> None:
-        self.folder, self.deadline = folder, Deadline()
+        self.folder, self.deadline, self.silence = folder, Deadline(), Silence(600)
         context = multiprocessing.get_context("fork")
         said, says = context.Pipe(duplex=False)
-        self.worker = context.Process(target=work, args=(folder, self.deadline, engine, says))
+        self.worker = context.Process(target=work, args=(folder, self.deadline, self.silence, engine, says))
         self.worker.start()
         with said, says:
             assert said.poll(60)
@@ -103,6 +114,48 @@ def test_a_silent_worker_dies_past_its_deadline_with_all_that_it_started(
         assert (tmp_path / "tries").read_text() == "x"
 
 
+@pytest.mark.parametrize("ledger", ["there", "held"])
+def test_a_worker_that_hangs_dies_with_all_that_it_started_and_the_ledger_knows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ledger: str
+) -> None:
+    monkeypatch.setattr(exec_watchdog, "TRY_S", 0.1)
+    with claim(tmp_path, engine=ledger) as it:
+        it.looked()
+        assert len(it.alive()) >= 6
+        it.silence.put_off(-600)
+        until(lambda: not it.alive(), "nothing of the claim lives")
+        assert it.deadline.left_s > 0
+        it.worker.join(60)
+        until(lambda: not it.watchdog.is_running(), "its watchdog is gone")
+        assert (len((tmp_path / "hangs").read_text()) > 1) == (ledger == "held")
+        assert 0 < float((tmp_path / "silent").read_text()) < 60
+        assert (tmp_path / "tries").read_text() == "x"
+
+
+def test_a_worker_that_somebody_stopped_does_not_hang(tmp_path: Path) -> None:
+    with claim(tmp_path) as it:
+        os.kill(it.worker.pid or 0, signal.SIGSTOP)
+        until(lambda: psutil.Process(it.worker.pid).status() == psutil.STATUS_STOPPED, "it is stopped")
+        it.silence.put_off(-600)
+        until(lambda: it.silence.left_s > 0, "it has its time again")
+        os.kill(it.worker.pid or 0, signal.SIGCONT)
+        it.looked()
+        assert len(it.alive()) >= 6
+        assert not (tmp_path / "hangs").exists()
+
+
+def test_a_look_that_comes_late_allows_as_much_more_silence(
+    tmp_path: Path,
+) -> None:
+    """On a machine that has no time for the watchdog the worker has had none either."""
+    with claim(tmp_path) as it:
+        before = it.silence.left_s
+        it.watchdog.suspend()
+        until(lambda: it.silence.left_s < before - 1.5, "the watchdog is late")
+        it.watchdog.resume()
+        until(lambda: it.silence.left_s > before - 1.0, "the worker has the time back")
+
+
 def test_a_worker_that_renews_lives_on(tmp_path: Path) -> None:
     with claim(tmp_path) as it:
         first = Deadline()
@@ -126,7 +179,7 @@ def test_containers_of_a_killed_worker_are_ended_as_soon_as_their_engine_answers
 
 
 def test_a_worker_notices_that_it_is_not_watched_any_more(tmp_path: Path) -> None:
-    with watched("run=r1", Deadline(), lambda: None) as watchdog:
+    with watched("run=r1", Deadline(), Silence(), Steps()) as watchdog:
         watchdog.require()
         os.kill(watchdog.pid, signal.SIGKILL)
         until(lambda: psutil.Process(watchdog.pid).status() == psutil.STATUS_ZOMBIE, "its watchdog is gone")
@@ -136,7 +189,7 @@ def test_a_worker_notices_that_it_is_not_watched_any_more(tmp_path: Path) -> Non
 
 def test_a_watchdog_goes_when_its_claim_ends(tmp_path: Path) -> None:
     ended = tmp_path / "ended"
-    with watched("run=r1", Deadline(), ended.touch) as watchdog:
+    with watched("run=r1", Deadline(), Silence(), Steps(ended.touch)) as watchdog:
         pass
     assert not psutil.pid_exists(watchdog.pid)
     assert not ended.exists()

@@ -12,9 +12,9 @@ from ledger.errors import StaleClaimError
 from ledger.log import event_store
 from ledger.queue import leases
 from ledger.queue.leases import Lease
-from runner.exec.deadline import KILL_S, Deadline
+from runner.exec.deadline import KILL_S, SILENT_S, Deadline, Silence
 from runner.run import heartbeat as run_heartbeat
-from runner.run.heartbeat import SILENT_S, Heartbeat, beating, renew_lease
+from runner.run.heartbeat import Heartbeat, beating, renew_lease
 from runner.run.log import RunLog
 from tests.runner.world import RUN, World
 from tests.waiting import until
@@ -40,7 +40,7 @@ def is_gone(pid: int) -> bool:
 
 def test_while_its_worker_is_in_a_long_step_a_short_lease_is_renewed(world: World) -> None:
     lease, deadline = lease_of(world), Deadline()
-    with beating(world.engine, lease, deadline, TTL_S) as heartbeat:
+    with beating(world.engine, lease, deadline, TTL_S, Silence()) as heartbeat:
         log = RunLog(world.engine, RUN, lease, world.clock, ttl_s=TTL_S, heartbeat=heartbeat)
         log.deadline = deadline
         log.hold(600)
@@ -55,13 +55,13 @@ def test_while_its_worker_is_in_a_long_step_a_short_lease_is_renewed(world: Worl
 def test_a_worker_that_says_nothing_for_long_is_not_kept_alive() -> None:
     deadline = Deadline()
     deadline.move(deadline.of_lease(KILL_S))  # of a lease of 15 s nearly all is over
-    heartbeat = Heartbeat(deadline, 15, silent_s=0.05)
+    heartbeat = Heartbeat(deadline, 15, Silence(0.05))
     assert heartbeat.is_due
     until(lambda: not heartbeat.is_due, "its silence is too long")
-    heartbeat.sign()
+    heartbeat.silence.sign()
     assert heartbeat.is_due
-    heartbeat.allow(600)
-    heartbeat.sign()
+    heartbeat.silence.allow(600)
+    heartbeat.silence.sign()
     time.sleep(0.1)
     assert heartbeat.is_due, "a longer silence was announced"
     deadline.move(deadline.of_lease(15))
@@ -70,13 +70,13 @@ def test_a_worker_that_says_nothing_for_long_is_not_kept_alive() -> None:
 
 def test_a_silence_that_a_step_announced_ends_with_the_step(world: World) -> None:
     lease, deadline = lease_of(world), Deadline()
-    with beating(world.engine, lease, deadline, TTL_S) as heartbeat:
+    with beating(world.engine, lease, deadline, TTL_S, Silence()) as heartbeat:
         log = RunLog(world.engine, RUN, lease, world.clock, ttl_s=TTL_S, heartbeat=heartbeat)
         log.deadline = deadline
         with suppress(KeyError), log.held(600):
-            assert heartbeat.silence_s > 500
+            assert heartbeat.silence.left_s > 500
             raise KeyError
-        assert heartbeat.silence_s <= SILENT_S
+        assert heartbeat.silence.left_s <= SILENT_S
 
 
 def test_a_claim_that_was_taken_over_is_not_renewed(world: World) -> None:
@@ -85,9 +85,9 @@ def test_a_claim_that_was_taken_over_is_not_renewed(world: World) -> None:
         leases.release(db, lease)
         taken = leases.take(db, lease.name, "another", ttl_s=60)
     with pytest.raises(StaleClaimError):
-        renew_lease(world.engine, lease, Heartbeat(deadline, TTL_S))
+        renew_lease(world.engine, lease, Heartbeat(deadline, TTL_S, Silence()))
     deadline.move(deadline.of_lease(0))
-    with beating(world.engine, lease, deadline, TTL_S) as heartbeat:
+    with beating(world.engine, lease, deadline, TTL_S, Silence()) as heartbeat:
         until(lambda: not heartbeat.lives, "the heartbeat ends")
     with event_store.reading(world.engine) as db:
         assert taken is not None
@@ -98,7 +98,7 @@ def test_a_heartbeat_does_nothing_for_a_stopped_worker_and_dies_with_it(world: W
     lease, deadline, (there, here) = lease_of(world), Deadline(), os.pipe()
     worker = os.fork()
     if not worker:
-        with beating(world.engine, lease, deadline, TTL_S) as heartbeat:
+        with beating(world.engine, lease, deadline, TTL_S, Silence()) as heartbeat:
             os.write(here, str(heartbeat.pid).encode())
             signal.pause()
     pid = int(os.read(there, 20))

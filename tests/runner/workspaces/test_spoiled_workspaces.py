@@ -79,6 +79,19 @@ def test_a_place_over_its_share_is_made_anew(world: World) -> None:
     assert not list(Path(world.places.workspaces).glob("*/home/big"))
 
 
+def test_a_place_that_is_made_anew_has_no_file_of_the_agents_home(world: World) -> None:
+    """Set-up runs in that home, with the rights that the policy gives to its code and not to an agent's."""
+    poison = (
+        "mkdir -p ~/bin ~/.cache/locked; touch ~/.npmrc ~/bin/python3 ~/usercustomize.py ~/.cache/locked/x;"
+        " chmod 0 ~/.cache/locked; rm -rf .git"
+    )
+    spoil(world, poison)
+    assert world.ended(NEXT).ending is Ending.SUCCEEDED
+    homes = list(Path(world.places.workspaces).glob("*/home"))
+    names = {path.name for home in homes for path in home.rglob("*")}
+    assert names & {".npmrc", "bin", "python3", "usercustomize.py", ".cache", "locked"} == set()
+
+
 def test_a_place_that_nobody_spoiled_stays_as_it_is(world: World) -> None:
     spoil(world, "echo more > more.txt")
     assert world.ended(NEXT).ending is Ending.SUCCEEDED

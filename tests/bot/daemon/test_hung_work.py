@@ -1,0 +1,91 @@
+"""Work that hangs its worker, so that no thread and no signal gets its turn there, is not done for ever."""
+
+import os
+import re
+import signal
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bot.daemon.child import ProcessRole, Ready
+from bot.daemon.group import ProcessGroup
+from bot.daemon.workers import sit_down
+from bot.state.hang_guard import SetAsideError, guarded
+from bot.system.desk import BYTES, Desk, at_hand
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.queue import hangs
+from tests.waiting import until
+
+SILENT_S = 0.5
+
+
+def run_group(url: str, refused: Path) -> None:
+    """Run a group of one worker whose one piece of work never ends."""
+    desk = Desk()
+
+    def work(ready: Ready) -> None:
+        engine = open_ledger(url)
+        sit_down(desk, lambda: engine)
+        ready()
+        try:
+            with at_hand("card:before"), guarded(engine, "card:C1"):
+                re.match(r"(a+)+$", "a" * 64 + "b")
+        except SetAsideError as error:
+            refused.write_text(str(error))
+            while True:
+                ready()
+                signal.sigtimedwait((), 0.1)
+
+    role = ProcessRole("control-1", work, silent_s=SILENT_S, on_hang=desk.mark_hung)
+    ProcessGroup((role,), lambda _line: None).run()
+
+
+def test_work_that_hangs_its_worker_is_set_aside_after_three_kills_and_named(tmp_path: Path) -> None:
+    url, refused = f"sqlite:///{tmp_path / 'ledger.db'}", tmp_path / "refused"
+    engine = open_ledger(url)
+    pid = os.fork()
+    if not pid:
+        try:
+            run_group(url, refused)
+        finally:
+            os._exit(0)
+    try:
+        until(refused.exists, "the work is refused")
+    finally:
+        os.kill(pid, signal.SIGTERM)
+        os.waitpid(pid, 0)
+    with event_store.reading(engine) as db:
+        (hang,) = hangs.all_hangs(db)
+    assert (hang.name, hang.times, hang.set_aside) == ("card:C1", hangs.MAX_HANGS, True)
+    assert "card:C1 is not done: it hung its worker 3 times" in refused.read_text()
+    engine.dispose()
+
+
+def test_a_desk_has_what_is_at_hand_and_says_who_hung_once_it_is_marked() -> None:
+    desk = Desk()
+    assert desk.lay(("a", "b")) == ()
+    assert (desk.names(), desk.hung) == (("a", "b"), ())
+    desk.mark_hung()
+    assert desk.hung == ("a", "b")
+    assert desk.lay(()) == ("a", "b")
+    desk.mark_hung()
+    assert desk.hung == ()
+
+
+def test_a_desk_takes_whole_names_only() -> None:
+    desk = Desk()
+    desk.lay(tuple("ä" * 500 for _ in range(BYTES // 500)))
+    assert set(desk.names()) == {"ä" * 500}
+
+
+def test_hangs_count_in_a_row_and_are_forgotten_by_whoever_gets_through() -> None:
+    with TemporaryDirectory() as folder:
+        engine = open_ledger(f"sqlite:///{folder}/ledger.db")
+        for times in (1, 2):
+            with event_store.writing(engine) as db:
+                assert [it.times for it in hangs.count_hang(db, ("card:C1", "card:C2"))] == [times, times]
+        with guarded(engine, "card:C1"):
+            pass
+        with event_store.reading(engine) as db:
+            assert hangs.hang_counts(db, ("card:C1", "card:C2", "card:C3")) == {"card:C2": 2}
+        engine.dispose()
