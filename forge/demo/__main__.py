@@ -71,6 +71,7 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     root = Path(tempfile.mkdtemp(prefix="cardinal-demo-"))
+    os.environ["KF_RULE_CACHE_DIR"] = str(root / "rules")  # of the guard of secrets; else in the home folder
     try:
         with (
             _in_use(root),
