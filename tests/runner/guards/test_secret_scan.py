@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from functools import cache
+from importlib import metadata
 
 import pytest
 import yaml
@@ -191,3 +192,10 @@ def test_what_searches_nothing_does_not_load_the_scanner() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60
     )
     assert ran.stdout == "False\n"
+
+
+def test_the_page_names_the_version_of_the_rules() -> None:
+    series = ".".join(metadata.version("kingfisher-secret-scanner").split(".")[:2])
+    page = (ROOT / "docs/checks.md").read_text(encoding="utf-8")
+    assert f"[Kingfisher](https://github.com/mongodb/kingfisher) {series} (" in page
+    assert 0 <= len(catalog()) - int(re.search(r"Some (\d+) kinds", page)[1]) < 30  # type: ignore[index]
