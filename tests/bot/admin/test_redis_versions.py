@@ -1,12 +1,18 @@
 """The doctor tells which Redis answers, and warns where a release by its makers lacks a known fix."""
 
+import json
 import subprocess
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from redis import Redis
 
 from bot.admin.doctor import Level
 from bot.admin.doctor.host import judge_version
+from bot.cli import main
+from bot.system.config import Config
+from bot.system.redis import socket_path
 from bot.system.redis_version import FIXES, RedisServer, read_server
 
 LUA, PATTERNS = "CVE-2025-49844", "CVE-2024-31228"
@@ -66,3 +72,23 @@ def test_a_running_server_tells_its_product_and_version(redis: Redis) -> None:
     assert f"v={server.version} " in shown.stdout
     assert shown.stdout.startswith(server.product)
     assert judge_version(server).message.startswith(f"{server.product} {server.version} ")
+
+
+def finding(home: Path, url: str) -> dict[str, str]:
+    words, env = ("doctor", "--json"), {"CARDINAL_HOME": str(home), "CARDINAL_REDIS_URL": url}
+    found = json.loads(CliRunner().invoke(main, words, env=env).stdout)
+    return next(one for one in found if one["name"] == "redis")
+
+
+def test_the_doctor_tells_the_version_and_a_user_who_may_not_ask_for_it_is_told_so(
+    redis: Redis, config: Config, tmp_path: Path
+) -> None:
+    socket = socket_path(config.home)
+    server = read_server(redis)
+    told = finding(tmp_path / "new", f"unix://{socket}")
+    assert told["found"].startswith(f"{server.product} {server.version} ")
+    redis.execute_command("ACL", "SETUSER", "shy", "on", ">word", "+ping")
+    told = finding(tmp_path / "new", f"unix://shy:word@{socket}")
+    assert told["level"] == "ok"
+    assert "does not tell its version" in told["found"]
+    assert "INFO" in told["next_step"]
