@@ -67,7 +67,7 @@ def test_a_distributions_number_alarms_nobody_and_says_what_it_does_not_tell(exe
 
 def test_a_running_server_tells_its_product_and_version(redis: Redis) -> None:
     program = read_server(redis).executable
-    shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=True, timeout=20)
+    shown = subprocess.run([program, "--version"], capture_output=True, text=True, check=True, timeout=60)
     server = read_server(redis)
     assert f"v={server.version} " in shown.stdout
     assert shown.stdout.startswith(server.product)
