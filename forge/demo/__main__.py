@@ -60,9 +60,7 @@ def main() -> int:
     parser.add_argument("--auto", action="store_true", help="play the whole story without hands")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was observed to FILE")
     parser.add_argument("--agent", choices=launch.agents(), default="scripted", help="who works on the cards")
-    parser.add_argument(
-        "--workspace", choices=("local", "docker"), help="where: local for the scripted agent"
-    )
+    parser.add_argument("--workspace", choices=("local", "docker"), help="where; scripted agents: local")
     parser.add_argument("--enterprise", action="store_true", help="GitHub is an Enterprise Server")
     parser.add_argument("--port", type=int, default=0, help="the forge's port; a free one unless given")
     parser.add_argument("--keep", action="store_true", help="keep the demo's folder afterwards")
@@ -71,6 +69,7 @@ def main() -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
     root = Path(tempfile.mkdtemp(prefix="cardinal-demo-"))
+    os.environ["KF_RULE_CACHE_DIR"] = str(root / "rules")  # of the guard of secrets; else in the home folder
     try:
         with (
             _in_use(root),

@@ -379,10 +379,11 @@ class RunEnded(RunEvent):
     """The run's one ending. `last_known` is the state that it ended in, with the last line it said.
 
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,
-    stopped, superseded, conflict, no_changes, no_validation, cancelled, repository, hung, internal, or restored:
-    a ledger that came from a back-up found it on GitHub. `detail` is a text that a person can act on. `commits`
-    are those of the run that its workspace keeps, None uncounted. `cause` is a code that is the same for the
-    same cause on other cards: a provider, its key, the engine, an image; empty for one of the card's own.
+    stopped, superseded, conflict, no_changes, no_validation, cancelled, repository, hung, internal, or
+    restored: a ledger that came from a back-up found it on GitHub. `detail` is a text that a person can act
+    on. `commits` are those of the run that its workspace keeps, None uncounted. `cause` is a code that is the
+    same for the same cause on other cards: a provider, its key, the engine, an image; empty for one of the
+    card's own.
     """
 
     ending: Ending

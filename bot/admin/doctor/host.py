@@ -5,10 +5,14 @@ import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from redis import Redis
+from redis.exceptions import RedisError
+
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.system import lock_file
 from bot.system import redis as embedded_redis
 from bot.system.config import ConfigError
+from bot.system.redis_version import FIXES, RedisServer, read_server
 from ledger.lifecycle.migrate import current_number
 from ledger.lifecycle.open import journal_warning
 from ledger.log import event_store
@@ -95,20 +99,44 @@ def group(context: DoctorContext) -> Iterator[CheckResult]:
 
 
 def redis(context: DoctorContext) -> Iterator[CheckResult]:
-    """Does Redis answer?"""
-    client = embedded_redis.connect_redis(context.config)
-    alive = embedded_redis.answers(client)
-    client.close()
-    if alive:
-        yield ok("redis", "Redis answers")
-    elif context.config.redis_url is None:
-        yield warn("redis", "no Redis runs here", f"`{context.program}` starts one")
-    else:
-        yield fail(
-            "redis",
-            "the Redis of CARDINAL_REDIS_URL does not answer",
-            "start that Redis or correct the setting",
+    """Does Redis answer, and has it the known security fixes?"""
+    with embedded_redis.connect_redis(context.config) as client:
+        if embedded_redis.answers(client):
+            yield _of_server(client)
+        elif context.config.redis_url is None:
+            yield warn("redis", "no Redis runs here", f"`{context.program}` starts one")
+        else:
+            step = "start that Redis or correct the setting"
+            yield fail("redis", "the Redis of CARDINAL_REDIS_URL does not answer", step)
+
+
+def _of_server(client: Redis) -> CheckResult:
+    try:
+        server = read_server(client)
+    except RedisError as error:
+        step = "let its user call INFO, or look up its version yourself"
+        return ok("redis", f"Redis answers, but does not tell its version: {error}", step)
+    return judge_version(server)
+
+
+def judge_version(server: RedisServer) -> CheckResult:
+    """Return whether a server of this version has the known security fixes, as far as its number tells."""
+    missing = server.missing_fixes()
+    title = f"{server.product} {server.version}"
+    if not missing:
+        return ok("redis", f"{title} answers; it lacks none of the {len(FIXES)} security fixes known here")
+    names, sources = " and ".join(fix.name for fix in missing), ", ".join(fix.source for fix in missing)
+    if server.is_of_distribution:
+        where = server.executable or "does not tell where its program is"
+        message = f"{title} answers ({where}); its number does not tell whether it has the fixes for {names}"
+        step = (
+            f"look for them in the changes of its package or service, which may have brought them: {sources}"
         )
+        return ok("redis", message, step)
+    message = (
+        f"{title} lacks the fixes for {names}, by which its users can stop it or run programs on its host"
+    )
+    return warn("redis", message, f"install a newer release of its series, or a newer series: {sources}")
 
 
 ORDER = 1

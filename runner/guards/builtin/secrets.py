@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from runner.guards.contract import Breach, Change, breach
-from runner.guards.secret_scan import kinds_in
+from runner.guards.secret_scan import find_secrets
 from runner.run.run_spec import Guards
 
 FINDS = "Keys, tokens and private keys in added lines and commit messages (doubtful ones are asked about)"
@@ -19,14 +19,12 @@ def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
         if touched.unread and touched.is_file:
             what = "was not searched for secrets: it is too large, or one of too many files"
             yield breach(touched, rule, what, _UNREAD, doubtful=True)
-        for number, text in touched.lines:
-            for kind in kinds_in(text):
-                yield breach(
-                    touched, rule, f"holds {kind.name}", _ADVICE, line=number, doubtful=kind.doubtful
-                )
+        for secret in find_secrets([text for _, text in touched.lines]):
+            number = touched.lines[secret.line][0]
+            yield breach(
+                touched, rule, f"holds {secret.kind}", _ADVICE, line=number, doubtful=secret.doubtful
+            )
     for message in change.messages:
-        kinds = dict.fromkeys(kind for line in message.text.splitlines() for kind in kinds_in(line))
-        for kind in kinds:
-            what = f"holds {kind.name}"
-            place = "(a commit message)"
-            yield Breach(place, rule, what, _ADVICE, message.commit, 0, message.commit, kind.doubtful)
+        place, lines = "(a commit message)", message.text.splitlines()
+        for what, doubtful in dict.fromkeys((secret.kind, secret.doubtful) for secret in find_secrets(lines)):
+            yield Breach(place, rule, f"holds {what}", _ADVICE, message.commit, 0, message.commit, doubtful)
