@@ -151,6 +151,9 @@ def _push_onto_known(run: RunContext, head: str) -> None:
     not on.
     """
     now = run.mirror.head(run.order.branch)
+    if now == head:  # it was pushed early, and nothing is sent by which GitHub could tell of a push since
+        run.mirror.fetch(run.order.base_branch)
+        now = run.mirror.head(run.order.branch)
     if now not in ("", head, seen(run)):
         raise MovedBranchError(run.order.branch)
     if now != head:
