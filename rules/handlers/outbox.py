@@ -61,7 +61,7 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
 
 
 def _is_overtaken(policy: Policy, snapshot: Snapshot, act: str) -> bool:
-    """Return whether the card needs the act no more, for what people have done since it was decided."""
+    """Return whether people have done something since, so that the card needs the act no more."""
     pull, checking = snapshot.open_pull, snapshot.checking
     match act.replace("_", "").lower():
         case "mergepull":

@@ -18,7 +18,7 @@ def newest(checks: tuple[CheckRow, ...]) -> list[CheckRow]:
 
 def checks_table(checks: tuple[CheckRow, ...], *, names_commit: bool = False) -> str:
     """Return one row for the newest result of each command of a tier; empty without checks. `names_commit`:
-    what is around the table stands at no commit of its own.
+    each row that passed has its commit.
     """
     rows = [
         f"| {check.tier} | {code(check.command, 120)} | {_result(check, checks, names_commit)}"

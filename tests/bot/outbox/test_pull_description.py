@@ -106,7 +106,7 @@ def test_work_that_is_published_early_says_what_becomes_of_it_and_claims_no_chec
     assert "Not finished" not in said()
 
 
-def test_each_tick_of_the_description_names_the_commit_that_was_checked_as_github_has_it(
+def test_each_tick_of_the_description_names_the_checked_commit_as_github_has_it(
     stage: Stage,
 ) -> None:
     pull = stage.pull()
