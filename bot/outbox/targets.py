@@ -1,6 +1,6 @@
 """The ledger's rows for an act: the card, its run with all that its texts show, the place of comments."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from sqlalchemy import Connection
@@ -25,12 +25,14 @@ from ledger.views import (
     reports,
     reproductions,
     runs,
+    signed_commits,
     spend,
     stages,
     threads,
     verdicts,
 )
 from ledger.views.cards import CardRow
+from ledger.views.checks import CheckRow
 from ledger.views.reports import ReportRow
 from ledger.views.runs import RunRow
 from rules.intents.outbound import PostReport
@@ -130,7 +132,7 @@ def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
         card=card,
         run=run,
         report=reports.get(db, run_id),
-        checks=checks.of_run(db, run_id),
+        checks=_checks(db, run),
         activity=mine[:MAX_ACTIVITY],
         stop_asked_at=next((row.at for row in mine if row.kind == "RunStopAsked"), None),
         card_usd=spend.of_card(db, card.card_id).usd,
@@ -147,6 +149,15 @@ def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
         threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
         asking=verdicts.change_requesters(db, card.card_id) if card.pull_state == "open" else (),
         reported=_reported(db, run),
+    )
+
+
+def _checks(db: Connection, run: RunRow) -> tuple[CheckRow, ...]:
+    """Return the run's checks, each of the commit as it is on GitHub, which may have signed it anew."""
+    judged = signed_commits.judged_as(db, run.pushed_head) if run.pushed_head else ""
+    return tuple(
+        replace(check, head=run.pushed_head) if check.head == judged else check
+        for check in checks.of_run(db, run.run_id)
     )
 
 

@@ -92,7 +92,9 @@ def unmerged_in(
     )
     return tuple(
         CardId(card_id)
-        for card_id in db.scalars(open_ones.order_by(refreshed_at, cards.c.card_id).limit(limit))
+        for card_id in db.scalars(
+            open_ones.order_by(refreshed_at.nulls_first(), cards.c.card_id).limit(limit)
+        )
     )
 
 

@@ -103,7 +103,7 @@ def _tell(snapshot: Snapshot, event: EntryGivenUp | EntryHeld, kind: str, what: 
 
 
 def _is_overtaken(policy: Policy, snapshot: Snapshot, act: str) -> bool:
-    """Return whether the card needs the act no more, for what people have done since it was decided."""
+    """Return whether people have done something since, so that the card needs the act no more."""
     pull, checking = snapshot.open_pull, snapshot.checking
     match act.replace("_", "").lower():
         case "mergepull":

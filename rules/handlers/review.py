@@ -27,7 +27,7 @@ from rules.intents.outbound import (
 )
 from rules.policy.model import Policy
 from rules.runs.check_only import unasked
-from rules.runs.gate import leaves_draft
+from rules.runs.gate import leaves_draft, why_not
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
@@ -108,6 +108,7 @@ def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetim
         blocked = snapshot.state is CardState.BLOCKED and not snapshot.live_run
         reopened = blocked and policy.archetype(snapshot.column).HAS_REVIEWS
         checked = unasked(policy, snapshot, now)
+        checked = checked if checked.intents else _stays_draft(snapshot)
         return face + (derive_state(policy, snapshot) if reopened else Decision()) + checked
     stopped = _stop(snapshot, f"pull request #{event.number} was {event.state}")
     if event.state == "closed":
@@ -116,6 +117,15 @@ def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetim
     deletes = column is not None and has_action(column.entry_actions, "delete_branch")
     deleted: tuple[Intent, ...] = (DeleteBranch(card, pull.branch),) if deletes else ()
     return stopped + Decision(deleted) + derive_state(policy, snapshot) + face
+
+
+def _stays_draft(snapshot: Snapshot) -> Decision:
+    """Say of finished work that a push keeps it a draft, where no check of it starts by itself."""
+    pull, run = snapshot.open_pull, snapshot.run
+    waits = snapshot.state is CardState.WORK_COMPLETE and run is not None and run.has_finished_work
+    if pull is None or not (waits and pull.draft) or not (because := why_not(pull)):
+        return Decision()
+    return explain(snapshot, f"pull request #{pull.number} stays a draft: {because}")
 
 
 def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime) -> Decision:

@@ -9,7 +9,7 @@ from rules.card.move_rights import is_dragged
 from rules.card.state import derive_state, explain
 from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
-from rules.intents.outbound import Decision, Say
+from rules.intents.outbound import Decision, Say, UpdatePull
 from rules.policy.model import Policy
 from rules.runs.gate import begun_lately, leaves_draft, why_not
 from rules.snapshot import Snapshot
@@ -84,4 +84,5 @@ def _onward(policy: Policy, snapshot: Snapshot, event: RunEnded, because: str, n
     wanted = bool(snapshot.run and snapshot.run.has_finished_work)
     wanted = wanted or bool(column and has_action(column.entry_actions, "ready"))
     ready = leaves_draft(snapshot, event.run_id) if wanted else Decision()
-    return derive_state(policy, snapshot, because) + ready
+    # Where there are no drafts, the title says that it is not ready.
+    return derive_state(policy, snapshot, because) + ready + Decision((UpdatePull(snapshot.card_id),))

@@ -149,6 +149,9 @@ def push(run: RunContext, head: str, *, apart: bool = False) -> str:
 def _push_onto_known(run: RunContext, head: str) -> None:
     """Push unless the branch is there; raise MovedBranchError where it has commits that the work has not."""
     now = run.mirror.head(run.order.branch)
+    if now == head:  # it was pushed early, and nothing is sent by which GitHub could tell of a push since
+        run.mirror.fetch(run.order.base_branch)
+        now = run.mirror.head(run.order.branch)
     if now not in ("", head, seen(run)):
         raise MovedBranchError(run.order.branch)
     if now != head:

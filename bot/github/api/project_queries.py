@@ -277,7 +277,13 @@ mutation EditStatusUpdate($update: ID!, $body: String!, $status: ProjectV2Status
 
 MARK_READY = """
 mutation MarkReady($pull: ID!) {
-  markPullRequestReadyForReview(input: {pullRequestId: $pull}) { pullRequest { isDraft } }
+  markPullRequestReadyForReview(input: {pullRequestId: $pull}) { pullRequest { headRefOid } }
+}
+"""
+
+MARK_DRAFT = """
+mutation MarkDraft($pull: ID!) {
+  convertPullRequestToDraft(input: {pullRequestId: $pull}) { pullRequest { isDraft } }
 }
 """
 

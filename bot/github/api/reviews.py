@@ -64,10 +64,21 @@ def resolve_thread(hub: Hub, repository: str, thread_node_id: str) -> None:
     hub.graphql(project_queries.RESOLVE_THREAD, {"thread": thread_node_id}, repository=repository)
 
 
-def mark_ready(hub: Hub, repository: str, pull_node_id: str) -> None:
-    """Take a pull request out of draft, which REST cannot do; one that is no draft stays so."""
+def mark_ready(hub: Hub, repository: str, pull_node_id: str, head: str) -> bool:
+    """Take a pull request out of draft at the commit `head`, which REST cannot do; one that is no draft stays
+    so. Return False where it stood at another commit: then it is a draft again.
+
+    GitHub takes no commit to guard this with. Source:
+    docs.github.com/graphql/reference/mutations#markpullrequestreadyforreview.
+    """
+    of = {"pull": pull_node_id}
     try:
-        hub.graphql(project_queries.MARK_READY, {"pull": pull_node_id}, repository=repository)
+        made = hub.graphql(project_queries.MARK_READY, of, repository=repository)
     except RefusedError as error:
         if "not a draft" not in error.because.lower():
             raise
+        return True
+    if made["markPullRequestReadyForReview"]["pullRequest"]["headRefOid"] == head:
+        return True
+    hub.graphql(project_queries.MARK_DRAFT, of, repository=repository)
+    return False

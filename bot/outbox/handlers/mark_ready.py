@@ -1,17 +1,20 @@
 """Takes the pull request out of draft."""
 
+from dataclasses import replace
+
 from sqlalchemy import Connection
 
 from bot.github.api import pulls, reviews
 from bot.github.errors import RefusedError
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import pull_of, read_row
+from bot.outbox.targets import Talk, pull_of, read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import PullChanged
 from ledger.queue.outbox import Entry
 from ledger.views import cards, checks
+from ledger.views.cards import CardRow
 from rules.intents.outbound import MarkReady
 
 # One per `about`; coalesced, because somebody may make it a draft again.
@@ -19,27 +22,41 @@ ACT = Act("ready:{card_id}:{about}", ordered=True, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> ActResult:
-    """Mark it ready; a ready, closed or missing one needs nothing."""
+    """Mark it ready at the commit that was let through; a ready, closed or missing one needs nothing.
+
+    Where somebody has pushed meanwhile it stays a draft, and its new commit is told: that is checked next.
+    """
     with context.reading() as db:
         card = read_row(db, intent.card_id)
         gate = checks.standing(db, intent.card_id, card.pull_head)
     pull = pull_of(card)
     if pull is None or card.pull_state != "open" or not card.pull_draft:
         return ActResult()
-    if not gate.lets_through:  # somebody pushed in the meantime
+    if not gate.lets_through:  # somebody pushed in the meantime, and that is known
         raise GivenUpError(f"the gate did not let {card.pull_head[:7]} through: say /cardinal check")
     gate_check.demand_same(context, card, card.pull_head)
+    now = pulls.read(context.hub, pull.repository, pull.number)
+    if (now.state, now.draft, now.head) == ("open", True, card.pull_head):
+        ready = _mark(context, card, pull)
+        now = replace(now, draft=False) if ready else pulls.read(context.hub, pull.repository, pull.number)
+
+    def events(db: Connection) -> tuple[Event, ...]:
+        fresh, seen = cards.get(db, intent.card_id), (now.state, now.draft, now.head)
+        if fresh is None or fresh.pull_number != pull.number:
+            return ()
+        if seen == (fresh.pull_state, fresh.pull_draft, fresh.pull_head):
+            return ()
+        return (PullChanged(intent.card_id, pull.number, *seen),)
+
+    return ActResult(str(pull.number), "ready" if not now.draft else now.head, events)
+
+
+def _mark(context: OutboxContext, card: CardRow, pull: Talk) -> bool:
+    """Take it out of draft; return False where it stands at another commit by now."""
     try:
-        reviews.mark_ready(context.hub, pull.repository, card.pull_node_id)
+        return reviews.mark_ready(context.hub, pull.repository, card.pull_node_id, card.pull_head)
     except RefusedError:
         now = pulls.read(context.hub, pull.repository, pull.number)
         if now.draft and now.state == "open":
             raise
-
-    def events(db: Connection) -> tuple[Event, ...]:
-        fresh = cards.get(db, intent.card_id)
-        if fresh is None or fresh.pull_number != pull.number or not fresh.pull_draft:
-            return ()
-        return (PullChanged(intent.card_id, pull.number, fresh.pull_state, False, fresh.pull_head),)
-
-    return ActResult(str(pull.number), "ready", events)
+        return False

@@ -10,6 +10,7 @@ from bot.state.outbox_context import OutboxContext
 from ledger.events.run import RESTORED
 from ledger.queue.outbox import Entry
 from ledger.states import Ending
+from ledger.views import checks
 from rules.intents.outbound import UpdatePull
 
 # One description per card.
@@ -29,11 +30,13 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
         story = story_of(db, card.run_id, context.config.public_url)
     if story.run.reason == RESTORED:
         return ActResult()  # the description says more than the ledger knows
+        gate = checks.standing(db, intent.card_id, card.pull_head)
     body, changes = pull_body.write(story), dict[str, str]()
     # Without drafts the title tells that a pull request is not ready.
     there = None if card.pull_draft else pulls.read(context.hub, pull.repository, pull.number)
     if there is not None and there.title.startswith(pulls.UNREADY):
-        if story.run.ending is Ending.SUCCEEDED and not card.early_start:
+        finished = story.run.ending is Ending.SUCCEEDED and not card.early_start
+        if finished and gate.lets_through and there.head == card.pull_head:
             changes["title"] = there.title.removeprefix(pulls.UNREADY)
         else:
             body = pull_body.unready(body)

@@ -33,7 +33,7 @@ def write(story: Story) -> str:
             f"Closes {issue}",
             unfinished,
             *(whole_report(story) or (() if run.ending else ("_The report follows when the run is done._",))),
-            evidence.checks_or_waiver(story),
+            evidence.checks_or_waiver(story, names_commit=True),
             artifacts.pointer(story),
             reproduction.played_list(story.played, story.site),
             f"Run {run.run_id}{f' · attempt {run.attempt}' if run.attempt > 1 else ''}"

@@ -16,10 +16,12 @@ def newest(checks: tuple[CheckRow, ...]) -> list[CheckRow]:
     return list({(check.tier, check.command): check for check in checks}.values())
 
 
-def checks_table(checks: tuple[CheckRow, ...]) -> str:
-    """Return one row for the newest result of each command of a tier; empty without checks."""
+def checks_table(checks: tuple[CheckRow, ...], *, names_commit: bool = False) -> str:
+    """Return one row for the newest result of each command of a tier; empty without checks. `names_commit`:
+    each row that passed has its commit.
+    """
     rows = [
-        f"| {check.tier} | {code(check.command, 120)} | {_result(check, checks)}"
+        f"| {check.tier} | {code(check.command, 120)} | {_result(check, checks, names_commit)}"
         f" | {minutes(check.duration_s)} |"
         for check in newest(checks)[-MAX_CHECKS:]
     ]
@@ -28,9 +30,11 @@ def checks_table(checks: tuple[CheckRow, ...]) -> str:
     return "\n".join(["| tier | command | result | took |", "| --- | --- | --- | --- |", *rows])
 
 
-def checks_or_waiver(story: Story) -> str:
+def checks_or_waiver(story: Story, *, names_commit: bool = False) -> str:
     """Return the table of checks, or the note that nothing was checked."""
-    return checks_table(story.checks) or (missing_checks.WAIVED if story.waived else "")
+    return checks_table(story.checks, names_commit=names_commit) or (
+        missing_checks.WAIVED if story.waived else ""
+    )
 
 
 def failing(checks: tuple[CheckRow, ...]) -> str:
@@ -103,7 +107,7 @@ def tails(checks: tuple[CheckRow, ...]) -> tuple[str, ...]:
     )
 
 
-def _result(check: CheckRow, checks: tuple[CheckRow, ...]) -> str:
+def _result(check: CheckRow, checks: tuple[CheckRow, ...], names_commit: bool) -> str:
     if check.exit_code != 0:
         return f"❌ exit code {check.exit_code}"
     same = [other for other in checks if (other.tier, other.command) == (check.tier, check.command)]
@@ -112,4 +116,5 @@ def _result(check: CheckRow, checks: tuple[CheckRow, ...]) -> str:
     failures = sum(other.exit_code != 0 for other in same)
     times = {0: "", 1: ", after failing once"}.get(failures, f", after failing {failures} times")
     said = witness_text(check)
-    return f"✅ passed{times}{f' ({line(said)})' if said else ''}"
+    where = f" on {check.head[:7]}" if names_commit and check.head else ""
+    return f"✅ passed{where}{times}{f' ({line(said)})' if said else ''}"

@@ -108,8 +108,11 @@ def test_a_pull_request_is_read_as_it_is(world: World) -> None:
     pull = pull_of(world)
     seen = pulls.read(world.hub, "acme/shop", pull.issue.number)
     assert (seen.state, seen.draft, seen.head) == ("open", True, pull.head_sha)
-    reviews.mark_ready(world.hub, "acme/shop", seen.node_id)
-    reviews.mark_ready(world.hub, "acme/shop", seen.node_id)
+    # As where somebody pushed between the last look and the call.
+    assert not reviews.mark_ready(world.hub, "acme/shop", seen.node_id, "f" * 40)
+    assert pulls.read(world.hub, "acme/shop", pull.issue.number).draft is True
+    for _ in range(2):
+        assert reviews.mark_ready(world.hub, "acme/shop", seen.node_id, seen.head)
     assert pulls.read(world.hub, "acme/shop", pull.issue.number).draft is False
     world.forge.store.pulls.merge(pull, actor=world.alice)
     assert pulls.read(world.hub, "acme/shop", pull.issue.number).state == "merged"

@@ -1,6 +1,8 @@
 """The pull request's description: the whole change, as the runs that made it tell it."""
 
 from bot.render.markdown.marker import marker_of
+from ledger.events.branch import CommitsSigned
+from ledger.events.pull import PullChanged
 from ledger.events.run import BranchPushed, CommandChecked, FinalReported, QuestionAsked, RunEnded, RunParked
 from ledger.ids import QuestionId, RunId
 from ledger.states import Ending, RunState
@@ -102,3 +104,21 @@ def test_work_that_is_published_early_says_what_becomes_of_it_and_claims_no_chec
     stage.happen(BranchPushed(again, branch, "c" * 40))
     stage.happen(RunEnded(again, Ending.SUCCEEDED, "", "", "publishing"))
     assert "Not finished" not in said()
+
+
+def test_each_tick_of_the_description_names_the_checked_commit_as_github_has_it(
+    stage: Stage,
+) -> None:
+    pull = stage.pull()
+    judged, signed = "a" * 40, "e" * 40
+    for head, iteration in (("9" * 40, 1), (judged, 2)):
+        stage.happen(
+            CommandChecked(RUN, iteration, "full", f"check {head[0]}", 0, 2.0, "d" * 64, "", head, "b" * 40)
+        )
+    stage.happen(CommitsSigned(RUN, judged, signed, "f" * 40), BranchPushed(RUN, "cardinal/12", signed))
+    stage.happen(RunEnded(RUN, Ending.SUCCEEDED, "", "", "publishing"))
+    stage.happen(PullChanged(stage.card_id, pull.issue.number, "open", True, "c" * 40))  # a person pushed
+    stage.do(UpdatePull(stage.card_id))
+    body = pull.issue.body or ""
+    assert "| full | `check a` | ✅ passed on eeeeeee |" in body
+    assert "| full | `check 9` | ✅ passed on 9999999 |" in body

@@ -1,5 +1,7 @@
 """Pull requests are opened once, merged only at the head that was seen, and leave nothing behind."""
 
+from dataclasses import replace
+
 import pytest
 
 from bot.outbox.publisher import Published
@@ -8,7 +10,7 @@ from forge.store.reviews import LineComment
 from ledger.events.board import CardMoved, IssueClosed
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import BranchDeleted, PullChanged, PullOpened, ReviewSubmitted, Thread
-from ledger.events.run import BranchPushed, RunEnded, ThreadAnswered
+from ledger.events.run import BranchPushed, RunEnded, ThreadAnswered, ValidationEnded
 from ledger.ids import RunId
 from ledger.states import Ending, RunState
 from rules.intents.outbound import (
@@ -87,6 +89,18 @@ def test_where_there_are_no_drafts_title_and_text_say_so_until_the_work_is_done(
     stage.past.step(RunState.PREPARING, RunState.WORKING, RunState.PUBLISHING, run_id=RunId("r2"))
     stage.happen(RunEnded(RunId("r2"), Ending.SUCCEEDED, "", "", "publishing"))
     stage.do(UpdatePull(stage.card_id))
+    assert issue.title.startswith("[not ready] "), "nothing has checked its commit"
+    head = opened(stage).head
+    passed = ValidationEnded(RUN, 1, "full", True, head, "b" * 40, "local", clean=True)
+    stage.happen(passed)
+    stage.push("by a person\n")
+    stage.do(UpdatePull(stage.card_id))
+    assert issue.title.startswith("[not ready] "), "nor the one that a person has just pushed"
+    head = stage.forge.store.pulls.get(stage.shop, issue.number).head_sha
+    stage.happen(
+        PullChanged(stage.card_id, issue.number, "open", False, head), replace(passed, head=head, iteration=2)
+    )
+    stage.do(UpdatePull(stage.card_id))
     assert issue.title == "Totals are wrong"
     assert "Not ready" not in (issue.body or "")
 
@@ -110,6 +124,15 @@ def test_a_draft_becomes_ready_once_and_says_so_at_once(stage: Stage) -> None:
     calls = len(stage.calls())
     stage.do(MarkReady(stage.card_id, "r1"))
     assert len(stage.calls()) == calls
+
+
+def test_a_draft_stays_one_where_a_person_has_pushed_and_nobody_has_told_yet(stage: Stage) -> None:
+    pull = stage.pull()
+    stage.push("by a person\n")
+    assert stage.do(MarkReady(stage.card_id, "r1")).given_up == 0
+    assert pull.draft
+    told = PullChanged(stage.card_id, pull.issue.number, "open", True, pull.head_sha)
+    assert stage.events(PullChanged) == [told], "so that this commit is checked next"
 
 
 def test_one_that_a_person_made_ready_first_is_no_failure(stage: Stage) -> None:

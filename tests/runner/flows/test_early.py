@@ -143,6 +143,22 @@ def test_what_people_push_onto_the_published_work_stays(world: World) -> None:
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
 
 
+def test_what_people_push_while_the_published_work_is_checked_is_checked_with_it(world: World) -> None:
+    """Nothing is pushed at the end: the commit stands there already, and a lease would tell nothing."""
+    hook = world.origin / "hooks" / "post-receive"
+    rows = f"commit refs/heads/{BRANCH}\ncommitter Ann <ann@example.org> 1 +0000\ndata 6\nTheirs\n"
+    rows += f"from refs/heads/{BRANCH}^0\nM 100644 inline theirs.txt\ndata 3\nHi\n\n"
+    (world.origin / "theirs").write_text(rows)
+    hook.write_text("#!/bin/sh\ntest ! -e theirs || { git fast-import --quiet < theirs && rm theirs; }\n")
+    hook.chmod(0o755)
+    world.scenario(plan=[PLAN], work=[*commit("first"), FINISH])
+    world.run(world.order(early=True, validation=checks(full=["test -f first.txt"])))
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert subjects(world) == ["On first", "Theirs"]
+    assert world.of("BranchPushed")[-1].head == world.head()
+    assert world.of("ValidationEnded")[-1].head == world.head()
+
+
 @pytest.mark.parametrize(("draft", "early"), [(True, True), (False, False)])
 def test_a_pull_request_that_is_up_for_review_gets_finished_work_only(
     world: World, draft: bool, early: bool

@@ -302,10 +302,8 @@ def test_what_only_checks_gets_a_token_that_only_reads(cardinal: Cardinal) -> No
     assert (order.kind, remote.writes, remote.workflows) == ("check", False, False)
 
 
-@pytest.mark.parametrize("work", [True, False])
-def test_who_pushes_and_requests_changes_while_cardinal_publishes_finds_the_card_say_so(
-    cardinal: Cardinal, work: bool
-) -> None:
+def publishing(cardinal: Cardinal) -> Item:
+    """Return a card whose run is done and whose pull request has just been opened."""
     item = cardinal.new(column="In Progress")
     cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
@@ -313,8 +311,33 @@ def test_who_pushes_and_requests_changes_while_cardinal_publishes_finds_the_card
     cardinal.finish(run_id, files={"new.txt": b"1\n"})
     while cardinal.card(item).pull_number is None:
         cardinal.publish()
+    assert cardinal.pull_of(item).draft
+    return item
+
+
+@pytest.mark.parametrize("files", [SOUND, BROKEN])
+def test_draft_is_left_at_a_commit_that_passed_though_nobody_told_of_a_push(
+    cardinal: Cardinal, files: dict[str, bytes | None]
+) -> None:
+    item = publishing(cardinal)
     pull = cardinal.pull_of(item)
+    head = push(cardinal, pull, files)
+    cardinal.mail.clear()
+    cardinal.catch_up(work=True)
     assert pull.draft
+    assert f"stays a draft: its commit {head[:7]} is not checked" in cardinal.card(item).because
+    cardinal.say(item, "/cardinal check", "bob")
+    cardinal.catch_up(work=True)
+    assert pull.draft is (files is BROKEN)
+    assert checks_on(cardinal, head).conclusion == ("failure" if files is BROKEN else "success")
+
+
+@pytest.mark.parametrize("work", [True, False])
+def test_who_pushes_and_requests_changes_while_cardinal_publishes_finds_the_card_say_so(
+    cardinal: Cardinal, work: bool
+) -> None:
+    item = publishing(cardinal)
+    pull = cardinal.pull_of(item)
     push(cardinal, pull, SOUND)
     review(cardinal, pull, "REQUEST_CHANGES", "Not so.")
     cardinal.catch_up(publish=False)  # GitHub takes its time for a check run
