@@ -155,7 +155,9 @@ class Hub:
         """
 
         get = partial(self.rest, "GET", path, params={"ref": commit})
-        return self.kept(f"{path} {commit}", lambda: get().body) if COMMIT.fullmatch(commit) else get().body
+        return (
+            self.remember(f"{path} {commit}", lambda: get().body) if COMMIT.fullmatch(commit) else get().body
+        )
 
     def recent(self, path: str, params: Mapping[str, Any], *, fresh: bool) -> Any:
         """Return the body of GET `path`, up to RECENT_S seconds old unless it must be `fresh`.
@@ -164,10 +166,10 @@ class Hub:
         """
         window = int(self._clock().timestamp() // RECENT_S)
         get = partial(self.rest, "GET", path, params=params)
-        return self.kept(f"{path} at {window}", lambda: get().body, fresh=fresh)
+        return self.remember(f"{path} at {window}", lambda: get().body, fresh=fresh)
 
-    def kept(self, name: str, get: Callable[[], Any], *, fresh: bool = False) -> Any:
-        """Return what was kept under that name, or what `get` has from GitHub, which is kept then."""
+    def remember(self, name: str, get: Callable[[], Any], *, fresh: bool = False) -> Any:
+        """Return the value kept under that name, or else the one that `get` reads, and keep that."""
         if not fresh and (known := self._contents.get(name)) is not None:
             return json.loads(known)
         body = get()

@@ -140,7 +140,7 @@ def _make_fields(context: DoctorContext) -> str:
         there = {field.name for field in projects.read_board(hub, known.owner, known.number).fields}
         for name in (field for field in FaceField if field not in there):
             try:
-                project_fields.create(hub, known.board_id, name, KINDS[name], OPTIONS.get(name, {}))
+                project_fields.create_field(hub, known.board_id, name, KINDS[name], OPTIONS.get(name, {}))
             except RefusedError:  # a publisher made it just now
                 continue
             made.append(name)

@@ -37,7 +37,7 @@ _OF_TEMPLATES = {
 }
 
 
-class View(StrEnum):
+class ViewResult(StrEnum):
     """The board's view that shows the fields of a card's face."""
 
     MADE = "made"
@@ -56,7 +56,7 @@ class PreparedBoard:
     converted: Mapping[str, int]
     columns: tuple[str, ...]
     described: bool
-    view: View
+    view: ViewResult
     strange: tuple[str, ...]
     missing: tuple[str, ...]
     policy_said: str
@@ -98,7 +98,7 @@ def prepare_board(
     converted = _convert_fields(hub, seen.board_id, known)
     fields = tuple(str(name) for name in FaceField if name not in known and name not in converted)
     for name in map(FaceField, fields):
-        project_fields.create(hub, seen.board_id, name, KINDS[name], OPTIONS.get(name, {}))
+        project_fields.create_field(hub, seen.board_id, name, KINDS[name], OPTIONS.get(name, {}))
     there = [column.name for column in seen.columns]
     have = set(map(column_key, there))
     wanted = {name: consequence(served) for name in there if (served := policy.column(name)) is not None}
@@ -120,24 +120,24 @@ def prepare_board(
 def _convert_fields(hub: Hub, board_id: BoardId, known: Mapping[str, Field]) -> dict[str, int]:
     """Make fields of choices of the texts that an earlier Cardinal made, or go on where that was stopped."""
     return {
-        str(name): project_fields.convert(hub, board_id, known, name, KINDS[name], options)
+        str(name): project_fields.convert_text_field(hub, board_id, known, name, KINDS[name], options)
         for name, options in OPTIONS.items()
         if (name in known and known[name].kind == "TEXT") or project_fields.NEW.format(name) in known
     }
 
 
-def _show_fields(hub: Hub, owner: str, number: int, board_id: BoardId) -> View:
+def _show_fields(hub: Hub, owner: str, number: int, board_id: BoardId) -> ViewResult:
     """Make the view that shows the card's face, unless a view of that name is there.
 
     Without it nobody sees the fields: a view shows GitHub's own until somebody chooses others.
     """
     if github_board.has_view(hub, board_id, VIEW):
-        return View.THERE
+        return ViewResult.THERE
     try:
         github_board.create_view(hub, owner, number, VIEW, ("Title", "Assignees", *FaceField))
     except (NotFoundError, PermissionMissingError, RefusedError):  # an Enterprise Server without such calls
-        return View.BY_HAND
-    return View.MADE
+        return ViewResult.BY_HAND
+    return ViewResult.MADE
 
 
 def propose_columns(names: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -357,9 +357,9 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
         kept = f"; {count(strange, 'card')} had another text, which is there" if strange else ""
         texts = EARLIER.format(name)
         yield f"{name} is a field of choices now; the texts are in {texts}, yours to delete{kept}"
-    if ready.view is board.View.MADE:
+    if ready.view is board.ViewResult.MADE:
         yield f"made the view {board.VIEW}, whose cards show these fields"
-    if ready.view is board.View.BY_HAND:
+    if ready.view is board.ViewResult.BY_HAND:
         yield (
             f"GitHub does not let the App make a view: on the board, add a view {board.VIEW} with the layout"
             f" Board, and tick {', '.join(FaceField)} under its menu, Fields"

@@ -13,7 +13,7 @@ from ledger.ids import BoardId, CardId
 NEW, EARLIER = "{} (new)", "{} (text)"  # names of a field while it is made, and of the one before it
 
 
-def create(hub: Hub, board_id: BoardId, name: str, kind: str, options: Mapping[str, str]) -> Field:
+def create_field(hub: Hub, board_id: BoardId, name: str, kind: str, options: Mapping[str, str]) -> Field:
     """Make a field; `options`: colours by name, of a single-select field.
 
     Raises RefusedError when the name is taken.
@@ -24,7 +24,9 @@ def create(hub: Hub, board_id: BoardId, name: str, kind: str, options: Mapping[s
     return Field(field["id"], field["name"], field["dataType"])
 
 
-def choices(hub: Hub, field_id: str, options: Mapping[str, str], *, fresh: bool = False) -> dict[str, str]:
+def ensure_options(
+    hub: Hub, field_id: str, options: Mapping[str, str], *, fresh: bool = False
+) -> dict[str, str]:
     """Return the ids of a single-select field's options by name, after making those of `options` that are
     missing. They are kept: `fresh` reads them, for an option that was made anew has another id.
     """
@@ -33,7 +35,7 @@ def choices(hub: Hub, field_id: str, options: Mapping[str, str], *, fresh: bool 
         return projects.options_of(hub, field_id)
 
     name = f"options of {field_id}"
-    known: dict[str, str] = hub.kept(name, read, fresh=fresh)
+    known: dict[str, str] = hub.remember(name, read, fresh=fresh)
     if options.keys() <= known.keys():
         return known
     there = (hub.graphql(project_queries.OPTIONS, {"field": field_id}).get("node") or {}).get("options") or []
@@ -45,11 +47,11 @@ def choices(hub: Hub, field_id: str, options: Mapping[str, str], *, fresh: bool 
     ]
     if made:
         hub.graphql(project_queries.DESCRIBE_COLUMNS, {"field": field_id, "options": [*there, *made]})
-    fresh_ids: dict[str, str] = hub.kept(name, read, fresh=True)
+    fresh_ids: dict[str, str] = hub.remember(name, read, fresh=True)
     return fresh_ids
 
 
-def convert(
+def convert_text_field(
     hub: Hub, board_id: BoardId, fields: Mapping[str, Field], name: str, kind: str, options: Mapping[str, str]
 ) -> int:
     """Put a single-select field in the place of the text field `name`; return how many cards have a text that
@@ -59,24 +61,24 @@ def convert(
     the text field stays under another name. Stopped anywhere, the next call goes on.
     """
     earlier, new = fields.get(name), fields.get(NEW.format(name))
-    new = new or create(hub, board_id, NEW.format(name), kind, options)
+    new = new or create_field(hub, board_id, NEW.format(name), kind, options)
     strange = 0
     if earlier is not None:
-        ids = choices(hub, new.field_id, options, fresh=True)
-        for card_id, text, chosen in _texts(hub, board_id, name, new.name):
+        ids = ensure_options(hub, new.field_id, options, fresh=True)
+        for card_id, text, chosen in _text_values(hub, board_id, name, new.name):
             if text in ids and not chosen:
                 projects.set_fields(hub, board_id, card_id, {new.field_id: Choice(ids[text])})
             strange += text not in ids
-        _rename(hub, earlier.field_id, EARLIER.format(name))
-    _rename(hub, new.field_id, name)
+        _rename_field(hub, earlier.field_id, EARLIER.format(name))
+    _rename_field(hub, new.field_id, name)
     return strange
 
 
-def _rename(hub: Hub, field_id: str, name: str) -> None:
+def _rename_field(hub: Hub, field_id: str, name: str) -> None:
     hub.graphql(project_queries.RENAME_FIELD, {"field": field_id, "name": name})
 
 
-def _texts(hub: Hub, board_id: BoardId, name: str, other: str) -> Iterator[tuple[CardId, str, str]]:
+def _text_values(hub: Hub, board_id: BoardId, name: str, other: str) -> Iterator[tuple[CardId, str, str]]:
     """Yield the cards with a text in the field `name`, and the option that each has in the field `other`."""
     after: str | None = None
     for _ in range(MAX_PAGES):

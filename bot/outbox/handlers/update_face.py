@@ -57,7 +57,9 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
     # Also for a card that shows nothing yet, so that the board is ready before its first run.
     fields = _fields(context.hub, known)
     if changed:
-        _write(context.hub, known.board_id, card.card_id, fields, {name: wanted[name] for name in changed})
+        _write_fields(
+            context.hub, known.board_id, card.card_id, fields, {name: wanted[name] for name in changed}
+        )
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = boards.get(db, known.board_id)
@@ -70,7 +72,7 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
     return ActResult(card.card_id, " ".join(f"{name.name}={digest}" for name, digest in shown), events)
 
 
-def _write(
+def _write_fields(
     hub: Hub,
     board_id: BoardId,
     card_id: CardId,
@@ -79,24 +81,26 @@ def _write(
 ) -> None:
     known = {field.name: field for field in fields}
 
-    def told(*, fresh: bool) -> dict[str, Value]:
-        return {known[name].field_id: _value(hub, known[name], name, values[name], fresh) for name in values}
+    def values_by_id(*, fresh: bool) -> dict[str, Value]:
+        return {
+            known[name].field_id: _value_of(hub, known[name], name, values[name], fresh) for name in values
+        }
 
     try:
-        projects.set_fields(hub, board_id, card_id, told(fresh=False))
+        projects.set_fields(hub, board_id, card_id, values_by_id(fresh=False))
     except RefusedError:  # somebody may have made an option anew
         if not any(known[name].kind == SINGLE_SELECT for name in values):
             raise
-        projects.set_fields(hub, board_id, card_id, told(fresh=True))
+        projects.set_fields(hub, board_id, card_id, values_by_id(fresh=True))
 
 
-def _value(hub: Hub, field: Field, name: FaceField, value: str | float, fresh: bool) -> Value:
+def _value_of(hub: Hub, field: Field, name: FaceField, value: str | float, fresh: bool) -> Value:
     """Return the value as this field takes it: an older board has texts where a new one has choices."""
     if value == "":
         return None
     if field.kind != SINGLE_SELECT:
         return value
-    return Choice(project_fields.choices(hub, field.field_id, OPTIONS[name], fresh=fresh)[str(value)])
+    return Choice(project_fields.ensure_options(hub, field.field_id, OPTIONS[name], fresh=fresh)[str(value)])
 
 
 def _written(digest: str) -> dict[FaceField, str]:
@@ -115,7 +119,9 @@ def _fields(hub: Hub, known: BoardRow) -> tuple[Field, ...]:
             try:
                 fields = (
                     *fields,
-                    project_fields.create(hub, known.board_id, name, KINDS[name], OPTIONS.get(name, {})),
+                    project_fields.create_field(
+                        hub, known.board_id, name, KINDS[name], OPTIONS.get(name, {})
+                    ),
                 )
             except RefusedError as error:
                 # Another publisher may have made it just now.
