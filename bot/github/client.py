@@ -153,8 +153,11 @@ class Hub:
 
         Raises NotFoundError for a path that is missing or out of sight; that answer is not kept.
         """
+
         get = partial(self.rest, "GET", path, params={"ref": commit})
-        return self._kept_body(f"{path} {commit}", get) if COMMIT.fullmatch(commit) else get().body
+        return (
+            self.remember(f"{path} {commit}", lambda: get().body) if COMMIT.fullmatch(commit) else get().body
+        )
 
     def recent(self, path: str, params: Mapping[str, Any], *, fresh: bool) -> Any:
         """Return the body of GET `path`, up to RECENT_S seconds old unless it must be `fresh`.
@@ -162,15 +165,14 @@ class Hub:
         A missing path is not kept.
         """
         window = int(self._clock().timestamp() // RECENT_S)
-        return self._kept_body(
-            f"{path} at {window}", partial(self.rest, "GET", path, params=params), fresh=fresh
-        )
+        get = partial(self.rest, "GET", path, params=params)
+        return self.remember(f"{path} at {window}", lambda: get().body, fresh=fresh)
 
-    def _kept_body(self, name: str, get: Callable[[], Any], *, fresh: bool = False) -> Any:
-        """Return the body that was kept under that name, or GitHub's, which is kept then."""
+    def remember(self, name: str, get: Callable[[], Any], *, fresh: bool = False) -> Any:
+        """Return the value kept under that name, or else the one that `get` reads, and keep that."""
         if not fresh and (known := self._contents.get(name)) is not None:
             return json.loads(known)
-        body = get().body
+        body = get()
         text = json.dumps(body)
         if len(text) <= MAX_KEPT_CHARS:
             self._contents.put(name, text)

@@ -10,6 +10,7 @@ from docs._make import (
     api,
     benchmark,
     doctor,
+    forge,
     mcp,
     parts,
     peer,
@@ -44,6 +45,7 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "engine troubles": agents.troubles,
     "doctor checks": doctor.table,
     "peer divergences": peer.divergences,
+    "forge differences": forge.differences,
     "tables": tables.bounds,
 }
 _BLOCK = re.compile(

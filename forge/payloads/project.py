@@ -43,7 +43,9 @@ def view(view: View, subject: ProjectView) -> Json:
     project = subject.project
     return {
         **attributes(subject, "id", "node_id", "number", "name", "layout", "created_at", "updated_at"),
-        **attributes(subject, "filter", "visible_fields", "vertical_group_by"),
+        "filter": subject.filter,
+        "visible_fields": subject.visible_fields,
+        "vertical_group_by": subject.vertical_group_by,
         "project_url": _url(view, project),
         "html_url": view.html(
             f"/orgs/{project.owner.login}/projects/{project.number}/views/{subject.number}"

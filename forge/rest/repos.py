@@ -25,7 +25,7 @@ from forge.rest.context import (
     view,
 )
 from forge.store.base import existing
-from forge.store.models import Repo, Role
+from forge.store.models import Repo, Role, UserType
 
 # GitHub lists a submodule as a file. Source: docs.github.com/rest/repos/contents#get-repository-content.
 _KINDS = {"tree": "dir", "link": "symlink"}
@@ -43,7 +43,9 @@ def show_repository(repo: Repo) -> ResponseReturnValue:
 def collaborator_permission(repo: Repo, login: str) -> ResponseReturnValue:
     """Answer with a person's permission; maintain reads as write and triage as read, `role_name` is exact."""
     user = store().users.get(login)
-    role = store().repos.role_of(repo, user)
+    # A bot has no role there, not even in a public repository: its App has permissions.
+    is_bot = user.type is UserType.BOT
+    role = Role.NONE if is_bot else store().repos.role_of(repo, user)
     permission = {Role.MAINTAIN: "write", Role.TRIAGE: "read"}.get(role, role.value)
     shown = {
         **account.user(view(), user),

@@ -119,6 +119,12 @@ def test_both_roots_serve_the_same_api(town: Town) -> None:
     assert client.get_user("cardinal[bot]").type == "Bot"
 
 
+def test_a_bot_has_no_role_in_a_repository(town: Town) -> None:
+    shop = town.app().get_repo("acme/shop")
+    assert shop.get_collaborator_permission("cardinal[bot]") == "none"
+    assert shop.get_collaborator_permission("alice") != "none"
+
+
 @pytest.mark.parametrize("event", WANTED_BY)
 def test_an_app_is_not_made_with_an_event_that_none_of_its_permissions_is_for(town: Town, event: str) -> None:
     wishes = {"name": "Ours", "url": "https://a", "redirect_url": "http://b", "default_events": [event]}

@@ -5,9 +5,9 @@ from datetime import timedelta
 from functools import partial
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
-from bot.github.api import projects
+from bot.github.api import project_fields, projects
 from bot.github.errors import RefusedError
-from bot.render.board.card_fields import KINDS, FaceField
+from bot.render.board.card_fields import KINDS, OPTIONS, SINGLE_SELECT, FaceField
 from bot.state import policies as policies_in_force
 from bot.state import structure
 from ledger.ids import CardId, EntryKey
@@ -75,7 +75,10 @@ def fields(context: DoctorContext) -> Iterator[CheckResult]:
         kinds = {field.name: field.kind for field in board.fields}
         missing = [name for name in FaceField if name not in kinds]
         wrong = [name for name in FaceField if kinds.get(name, KINDS[name]) != KINDS[name]]
-        if wrong:
+        if wrong and (kinds[wrong[0]], KINDS[wrong[0]]) == ("TEXT", SINGLE_SELECT):
+            message = f"the board's field {wrong[0]} is a text, by which nobody can group or colour cards"
+            yield warn("fields", message, "run `cardinal init`: it makes a field of choices of it")
+        elif wrong:
             message = f"the board's field {wrong[0]} is not of the kind {KINDS[wrong[0]]}"
             yield fail("fields", message, "rename or delete it; Cardinal makes its own")
         elif missing:
@@ -137,7 +140,7 @@ def _make_fields(context: DoctorContext) -> str:
         there = {field.name for field in projects.read_board(hub, known.owner, known.number).fields}
         for name in (field for field in FaceField if field not in there):
             try:
-                projects.create_field(hub, known.board_id, name, KINDS[name])
+                project_fields.create_field(hub, known.board_id, name, KINDS[name], OPTIONS.get(name, {}))
             except RefusedError:  # a publisher made it just now
                 continue
             made.append(name)

@@ -1,16 +1,18 @@
 """The board of a set-up: found, then made ready with Cardinal's fields, columns and headers."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from bot.admin.setup.errors import NoBoardError
+from bot.github.api import project_fields
 from bot.github.api import projects as github_board
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError
-from bot.render.board.card_fields import KINDS, FaceField
+from bot.render.board.card_fields import KINDS, OPTIONS, FaceField
 from bot.repo_config import policy_file
 from bot.state import policy_names
+from ledger.events.board import Field
 from ledger.ids import BoardId
 from ledger.model.column_names import column_key
 from rules.card.column_actions import consequence
@@ -35,7 +37,7 @@ _OF_TEMPLATES = {
 }
 
 
-class View(StrEnum):
+class ViewResult(StrEnum):
     """The board's view that shows the fields of a card's face."""
 
     MADE = "made"
@@ -45,13 +47,16 @@ class View(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PreparedBoard:
-    """A board that is ready; `strange` are its columns that the policy does not name."""
+    """A board that is ready; `strange` are its columns that the policy does not name. `converted`: texts that
+    are fields of choices now, each with the number of cards whose text is none of the choices.
+    """
 
     title: str
     fields: tuple[str, ...]
+    converted: Mapping[str, int]
     columns: tuple[str, ...]
     described: bool
-    view: View
+    view: ViewResult
     strange: tuple[str, ...]
     missing: tuple[str, ...]
     policy_said: str
@@ -89,10 +94,11 @@ def prepare_board(
     made = github_board.add_columns(hub, seen.status_field_id, names) if columns else ()
     if made:
         seen = github_board.read_board(hub, owner, number)
-    known = {field.name for field in seen.fields}
-    fields = tuple(str(name) for name in FaceField if name not in known)
-    for name in fields:
-        github_board.create_field(hub, seen.board_id, name, KINDS[FaceField(name)])
+    known = {field.name: field for field in seen.fields}
+    converted = _convert_fields(hub, seen.board_id, known)
+    fields = tuple(str(name) for name in FaceField if name not in known and name not in converted)
+    for name in map(FaceField, fields):
+        project_fields.create_field(hub, seen.board_id, name, KINDS[name], OPTIONS.get(name, {}))
     there = [column.name for column in seen.columns]
     have = set(map(column_key, there))
     wanted = {name: consequence(served) for name in there if (served := policy.column(name)) is not None}
@@ -101,6 +107,7 @@ def prepare_board(
     return PreparedBoard(
         title=seen.title,
         fields=fields,
+        converted=converted,
         columns=made,
         described=described,
         view=view,
@@ -110,18 +117,27 @@ def prepare_board(
     )
 
 
-def _show_fields(hub: Hub, owner: str, number: int, board_id: BoardId) -> View:
+def _convert_fields(hub: Hub, board_id: BoardId, known: Mapping[str, Field]) -> dict[str, int]:
+    """Make fields of choices of the texts that an earlier Cardinal made, or go on where that was stopped."""
+    return {
+        str(name): project_fields.convert_text_field(hub, board_id, known, name, KINDS[name], options)
+        for name, options in OPTIONS.items()
+        if (name in known and known[name].kind == "TEXT") or project_fields.NEW.format(name) in known
+    }
+
+
+def _show_fields(hub: Hub, owner: str, number: int, board_id: BoardId) -> ViewResult:
     """Make the view that shows the card's face, unless a view of that name is there.
 
     Without it nobody sees the fields: a view shows GitHub's own until somebody chooses others.
     """
     if github_board.has_view(hub, board_id, VIEW):
-        return View.THERE
+        return ViewResult.THERE
     try:
         github_board.create_view(hub, owner, number, VIEW, ("Title", "Assignees", *FaceField))
     except (NotFoundError, PermissionMissingError, RefusedError):  # an Enterprise Server without such calls
-        return View.BY_HAND
-    return View.MADE
+        return ViewResult.BY_HAND
+    return ViewResult.MADE
 
 
 def propose_columns(names: Sequence[str]) -> Iterator[tuple[str, str]]:

@@ -26,6 +26,7 @@ from bot.admin.setup.errors import (
 from bot.admin.setup.local_server import BACK, LocalServer, Registration
 from bot.admin.setup.progress import Notes, Registered
 from bot.bootstrap import open_services
+from bot.github.api.project_fields import EARLIER
 from bot.github.app_manifest import WEBHOOK_PATH, convert, manifest
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RateLimitedError, TokenError, UnavailableError
@@ -42,6 +43,7 @@ from bot.system.setting_types import BoardAddress
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.views import boards as known_boards
+from rules.text import count
 
 ASK_S = 1.0  # between looks for the installation
 LAST_PAGE_S = 10.0  # for the browser to notice that everything is done
@@ -351,9 +353,13 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
         yield f"made the columns {', '.join(ready.columns)}"
     if ready.fields:
         yield f"made the fields {', '.join(ready.fields)}"
-    if ready.view is board.View.MADE:
+    for name, strange in ready.converted.items():
+        kept = f"; {count(strange, 'card')} had another text, which is there" if strange else ""
+        texts = EARLIER.format(name)
+        yield f"{name} is a field of choices now; the texts are in {texts}, yours to delete{kept}"
+    if ready.view is board.ViewResult.MADE:
         yield f"made the view {board.VIEW}, whose cards show these fields"
-    if ready.view is board.View.BY_HAND:
+    if ready.view is board.ViewResult.BY_HAND:
         yield (
             f"GitHub does not let the App make a view: on the board, add a view {board.VIEW} with the layout"
             f" Board, and tick {', '.join(FaceField)} under its menu, Fields"

@@ -155,6 +155,32 @@ query CardsOfIssue($owner: String!, $name: String!, $number: Int!) {
 }
 """
 
+RENAME_FIELD = """
+mutation RenameField($field: ID!, $name: String!) {
+  updateProjectV2Field(input: {fieldId: $field, name: $name}) {
+    projectV2Field { ... on ProjectV2FieldCommon { id } }
+  }
+}
+"""
+
+TEXTS = """
+query Texts($board: ID!, $name: String!, $other: String!, $after: String) {
+  node(id: $board) {
+    ... on ProjectV2 {
+      items(first: 100, after: $after) {
+        pageInfo { hasNextPage endCursor }
+        nodes {
+          id
+          isArchived
+          text: fieldValueByName(name: $name) { ... on ProjectV2ItemFieldTextValue { text } }
+          chosen: fieldValueByName(name: $other) { ... on ProjectV2ItemFieldSingleSelectValue { name } }
+        }
+      }
+    }
+  }
+}
+"""
+
 VIEWS = """
 query Views($board: ID!) {
   node(id: $board) { ... on ProjectV2 { views(first: 100) { nodes { name } } } }
@@ -202,8 +228,13 @@ mutation MoveCard($board: ID!, $card: ID!, $field: ID!, $option: String!) {
 """
 
 CREATE_FIELD = """
-mutation CreateField($board: ID!, $name: String!, $kind: ProjectV2CustomFieldType!) {
-  createProjectV2Field(input: {projectId: $board, name: $name, dataType: $kind}) {
+mutation CreateField(
+  $board: ID!, $name: String!, $kind: ProjectV2CustomFieldType!
+  $options: [ProjectV2SingleSelectFieldOptionInput!]
+) {
+  createProjectV2Field(
+    input: {projectId: $board, name: $name, dataType: $kind, singleSelectOptions: $options}
+  ) {
     projectV2Field { ... on ProjectV2FieldCommon { id name dataType } }
   }
 }

@@ -1,6 +1,7 @@
 """Reads and writes the board: cards, columns, project fields, status updates."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
@@ -172,10 +173,18 @@ def item_kind(item_type: str) -> str:
     return "".join(word.capitalize() for word in item_type.split("_"))
 
 
-def set_fields(
-    hub: Hub, board_id: BoardId, card_id: CardId, values: Mapping[str, str | float | None]
-) -> None:
-    """Write several text or number fields of one card, by field id, in one request; None empties a field."""
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """An option of a single-select field, by its id."""
+
+    option_id: str
+
+
+Value = str | float | Choice | None  # None empties a field
+
+
+def set_fields(hub: Hub, board_id: BoardId, card_id: CardId, values: Mapping[str, Value]) -> None:
+    """Write several fields of one card, by field id, in one request."""
     if not values:
         return
     if len(values) > MAX_FIELDS:
@@ -190,10 +199,16 @@ def set_fields(
             lines.append(f"w{n}: clearProjectV2ItemFieldValue(input: {{{target}}}) {{ clientMutationId }}")
             continue
         declared.append(f"$value{n}: ProjectV2FieldValue!")
-        variables[f"value{n}"] = {"text": value} if isinstance(value, str) else {"number": value}
+        variables[f"value{n}"] = _as_input(value)
         inputs = f"{target}, value: $value{n}"
         lines.append(f"w{n}: updateProjectV2ItemFieldValue(input: {{{inputs}}}) {{ clientMutationId }}")
     hub.graphql(f"mutation SetFields({', '.join(declared)}) {{ {' '.join(lines)} }}", variables)
+
+
+def _as_input(value: str | float | Choice) -> dict[str, str | float]:
+    if isinstance(value, Choice):
+        return {"singleSelectOptionId": value.option_id}
+    return {"text": value} if isinstance(value, str) else {"number": value}
 
 
 def move_card(hub: Hub, board_id: BoardId, card_id: CardId, status_field_id: str, option_id: str) -> None:
@@ -218,13 +233,6 @@ def option_of_card(hub: Hub, card_id: CardId, field: str) -> str:
     """Return the name of the option that the card has in a single-select field; empty for none."""
     item = hub.graphql(project_queries.OPTION_OF_CARD, {"card": card_id, "name": field}).get("node") or {}
     return str((item.get("fieldValueByName") or {}).get("name") or "")
-
-
-def create_field(hub: Hub, board_id: BoardId, name: str, kind: str) -> Field:
-    """Make a project field; `kind` is TEXT or NUMBER. Raises RefusedError when the name is taken."""
-    answer = hub.graphql(project_queries.CREATE_FIELD, {"board": board_id, "name": name, "kind": kind})
-    field = answer["createProjectV2Field"]["projectV2Field"]
-    return Field(field["id"], field["name"], field["dataType"])
 
 
 def has_view(hub: Hub, board_id: BoardId, name: str) -> bool:

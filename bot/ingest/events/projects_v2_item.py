@@ -24,12 +24,12 @@ ABOUT = {  # whoever adds a card to the board has not put it into a column yet
     "deleted": About.ARCHIVED,
     "restored": About.RESTORED,
 }
-OWN_FIELDS = ("text", "number")  # the kinds of field that a face is made of; columns are single_select
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     """Return one refresh request; nothing for an own face's echo. Own moves count, too."""
-    if own(payload, bot_id) and text_or_empty(payload, "changes.field_value.field_type") in OWN_FIELDS:
+    written = text_or_empty(payload, "changes.field_value.field_type")
+    if own(payload, bot_id) and written and not _is_about_column(payload):
         return ()
     return (
         CardTouched(
@@ -50,7 +50,7 @@ def _change(payload: Payload) -> CardChange | None:
     if action == "edited":
         kind = text_or_empty(payload, "changes.field_value.field_type")
         name = text_or_empty(payload, "changes.field_value.field_name")
-        if kind == SELECT and name in ("", STATUS):
+        if _is_about_column(payload):
             now = find(payload, "changes.field_value").get("to")
             named = now.get("name") if isinstance(now, Mapping) else ""
             about, value = About.COLUMN, named if isinstance(named, str) else ""
@@ -64,14 +64,17 @@ def _change(payload: Payload) -> CardChange | None:
     return CardChange(login(payload, "sender"), about, value, at)
 
 
-def _moved(payload: Payload) -> Move | None:
-    """Return where the card was moved to; None where the delivery does not say. The card is read either way.
+def _is_about_column(payload: Payload) -> bool:
+    """Tell whether the change is one of the field Status, which deliveries of 2022 do not name."""
+    kind = text_or_empty(payload, "changes.field_value.field_type")
+    return kind == SELECT and text_or_empty(payload, "changes.field_value.field_name") in ("", STATUS)
 
-    A choice in another field has an option that is no column's, so it is no move to any.
-    """
+
+def _moved(payload: Payload) -> Move | None:
+    """Return where the card was moved to; None where the delivery does not say. The card is read anyway."""
     change = find(payload, "changes.field_value")
     at = find(payload, "projects_v2_item.updated_at")
-    if at is None or not isinstance(change, Mapping) or change.get("field_type") != "single_select":
+    if at is None or not isinstance(change, Mapping) or not _is_about_column(payload):
         return None
     if "to" not in change:  # as in 2022: that something changed, and not what
         return None

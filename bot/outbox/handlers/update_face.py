@@ -1,19 +1,23 @@
 """Writes the card's project fields that differ from the last written ones."""
 
+from collections.abc import Mapping, Sequence
+
 from sqlalchemy import Connection
 
-from bot.github.api import projects
+from bot.github.api import project_fields, projects
+from bot.github.api.projects import Choice, Value
 from bot.github.client import Hub
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.posting import last_of, wait_for_more
 from bot.outbox.targets import read_row
-from bot.render.board.card_fields import KINDS, FaceField, field_values
+from bot.render.board.card_fields import KINDS, OPTIONS, SINGLE_SELECT, FaceField, field_values
 from bot.render.markdown.marker import text_digest
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Field
 from ledger.events.run import RESTORED
+from ledger.ids import BoardId, CardId
 from ledger.queries import run_queue
 from ledger.queue.outbox import Entry
 from ledger.states import CardState, RunState
@@ -57,9 +61,9 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
     # Also for a card that shows nothing yet, so that the board is ready before its first run.
     fields = _fields(context.hub, known)
     if changed:
-        ids = {field.name: field.field_id for field in fields}
-        new = {ids[name]: None if wanted[name] == "" else wanted[name] for name in changed}
-        projects.set_fields(context.hub, known.board_id, card.card_id, new)
+        _write_fields(
+            context.hub, known.board_id, card.card_id, fields, {name: wanted[name] for name in changed}
+        )
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = boards.get(db, known.board_id)
@@ -70,6 +74,37 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
 
     shown = sorted({**written, **digests}.items())
     return ActResult(card.card_id, " ".join(f"{name.name}={digest}" for name, digest in shown), events)
+
+
+def _write_fields(
+    hub: Hub,
+    board_id: BoardId,
+    card_id: CardId,
+    fields: Sequence[Field],
+    values: Mapping[FaceField, str | float],
+) -> None:
+    known = {field.name: field for field in fields}
+
+    def values_by_id(*, fresh: bool) -> dict[str, Value]:
+        return {
+            known[name].field_id: _value_of(hub, known[name], name, values[name], fresh) for name in values
+        }
+
+    try:
+        projects.set_fields(hub, board_id, card_id, values_by_id(fresh=False))
+    except RefusedError:  # somebody may have made an option anew
+        if not any(known[name].kind == SINGLE_SELECT for name in values):
+            raise
+        projects.set_fields(hub, board_id, card_id, values_by_id(fresh=True))
+
+
+def _value_of(hub: Hub, field: Field, name: FaceField, value: str | float, fresh: bool) -> Value:
+    """Return the value as this field takes it: an older board has texts where a new one has choices."""
+    if value == "":
+        return None
+    if field.kind != SINGLE_SELECT:
+        return value
+    return Choice(project_fields.ensure_options(hub, field.field_id, OPTIONS[name], fresh=fresh)[str(value)])
 
 
 def _written(digest: str) -> dict[FaceField, str]:
@@ -86,7 +121,12 @@ def _fields(hub: Hub, known: BoardRow) -> tuple[Field, ...]:
     for name in FaceField:
         if name not in {field.name for field in fields}:
             try:
-                fields = (*fields, projects.create_field(hub, known.board_id, name, KINDS[name]))
+                fields = (
+                    *fields,
+                    project_fields.create_field(
+                        hub, known.board_id, name, KINDS[name], OPTIONS.get(name, {})
+                    ),
+                )
             except RefusedError as error:
                 # Another publisher may have made it just now.
                 fields = projects.read_board(hub, known.owner, known.number).fields

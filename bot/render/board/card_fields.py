@@ -44,13 +44,37 @@ class FaceField(StrEnum):
     PULL = "PR"
 
 
+SINGLE_SELECT = "SINGLE_SELECT"
+# Of what people can group, slice and colour a board by, and count in a chart.
 KINDS: Mapping[FaceField, str] = {
-    FaceField.AGENT: "TEXT",
+    FaceField.AGENT: SINGLE_SELECT,
     FaceField.PROGRESS: "TEXT",
     FaceField.RUN: "TEXT",
     FaceField.COST: "NUMBER",
     FaceField.ELAPSED: "NUMBER",
     FaceField.PULL: "TEXT",
+}
+
+
+def _state(state: CardState) -> str:
+    return f"{MARKS.get(state, '')} {state_word(state)}".strip()
+
+
+# The options of the fields that are chosen, each with its colour on GitHub, in their order there.
+OPTIONS: Mapping[FaceField, Mapping[str, str]] = {
+    FaceField.AGENT: {
+        _state(state): color
+        for color, states in {
+            "ORANGE": (CardState.NEEDS_INPUT,),
+            "RED": (CardState.FAILED, CardState.BLOCKED),
+            "BLUE": (CardState.QUEUED, CardState.WORKING, CardState.REVISING),
+            "YELLOW": (CardState.DISCUSSING, CardState.CHANGES_REQUESTED),
+            "PURPLE": (CardState.WORK_COMPLETE, CardState.IN_REVIEW),
+            "GREEN": (CardState.APPROVED, CardState.DONE),
+            "GRAY": (CardState.ARCHIVED,),
+        }.items()
+        for state in states
+    }
 }
 
 
@@ -63,7 +87,7 @@ def field_values(
     `place` is the run's place in the queue; 0 for none. `parts` are the cards of its sub-issues.
     """
     fields: dict[FaceField, str | float] = {
-        FaceField.AGENT: f"{MARKS.get(card.state, '')} {state_word(card.state)}".strip(),
+        FaceField.AGENT: _state(card.state),
         FaceField.PROGRESS: " · ".join(filter(None, (parts_done(parts), _progress(card, run)))),
         FaceField.RUN: _run(card, run, place),
         FaceField.PULL: _pull(card),

@@ -172,10 +172,22 @@ def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardi
     said = list(mend(doctor_context(cardinal), findings))
     assert "fields made: Agent, Cost $" in said
     kinds = {one.name: one.data_type for one in project.fields}
-    assert (kinds["Agent"], kinds["Cost $"]) == (FieldType.TEXT, FieldType.NUMBER)
+    assert (kinds["Agent"], kinds["Cost $"]) == (FieldType.SINGLE_SELECT, FieldType.NUMBER)
     assert {one.name: one.description for one in status.options} == wanted
     board.refresh(cardinal.services)
     assert not {one.mends for one in examine(doctor_context(cardinal))} & {"fields", "columns"}
+
+
+def test_a_board_whose_state_is_a_text_yet_is_told_how_it_gets_a_field_of_choices(cardinal: Cardinal) -> None:
+    project = cardinal.project
+    project.fields = [one for one in project.fields if one.name != "Agent"]
+    cardinal.forge.store.projects.create_field(project, "Agent", FieldType.TEXT)
+    board.refresh(cardinal.services)
+    (found,) = checkups.fields(doctor_context(cardinal))
+    assert (found.level, found.next_step) == (
+        Level.WARN,
+        "run `cardinal init`: it makes a field of choices of it",
+    )
 
 
 def test_descriptions_that_cardinal_has_just_written_are_not_read_yet(cardinal: Cardinal) -> None:

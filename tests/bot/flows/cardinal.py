@@ -310,7 +310,8 @@ class Cardinal(People):
 
     def face(self, item: Item) -> dict[str, str]:
         """Return the card's project fields as the board shows them."""
-        return {one.field.name: str(one.content) for one in item.values.values()}
+        values = item.values.values()
+        return {one.field.name: one.option.name if one.option else str(one.content) for one in values}
 
     def column(self, item: Item) -> str | None:
         """Return the column that the card stands in on the forge."""

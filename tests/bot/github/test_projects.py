@@ -1,12 +1,17 @@
 """The board as GitHub shows it, and what Cardinal writes on it."""
 
+import re
+
 import pytest
 
+from bot.github.api import project_fields
 from bot.github.api import projects as board
 from bot.github.api.project_models import CardLook
 from bot.github.api.project_pages import survey
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RateLimitedError, RefusedError, UnavailableError
+from forge.store.board import FieldType, Item, Option
+from forge.store.faults import ApiFault
 from forge.store.models import Issue
 from ledger.events.board import BoardSeen
 from ledger.ids import BoardId, CardId
@@ -142,8 +147,8 @@ def test_moving_to_a_column_that_is_gone_is_refused(world: World) -> None:
 
 def test_several_fields_of_a_card_are_written_in_one_request(world: World) -> None:
     item, board_id = world.card("Do it"), BoardId(world.board.node_id)
-    progress = board.create_field(world.hub, board_id, "Progress", "TEXT")
-    cost = board.create_field(world.hub, board_id, "Cost $", "NUMBER")
+    progress = project_fields.create_field(world.hub, board_id, "Progress", "TEXT", {})
+    cost = project_fields.create_field(world.hub, board_id, "Cost $", "NUMBER", {})
     assert (progress.name, cost.kind) == ("Progress", "NUMBER")
     world.forge.gateway.calls.clear()
     values: dict[str, str | float | None] = {progress.field_id: HOSTILE, cost.field_id: 0.25}
@@ -160,9 +165,9 @@ def test_writing_no_field_asks_nothing(world: World) -> None:
 
 
 def test_a_field_that_is_there_already_is_refused(world: World) -> None:
-    board.create_field(world.hub, BoardId(world.board.node_id), "Progress", "TEXT")
+    project_fields.create_field(world.hub, BoardId(world.board.node_id), "Progress", "TEXT", {})
     with pytest.raises(RefusedError):
-        board.create_field(world.hub, BoardId(world.board.node_id), "Progress", "TEXT")
+        project_fields.create_field(world.hub, BoardId(world.board.node_id), "Progress", "TEXT", {})
 
 
 def test_describing_columns_keeps_their_ids_and_their_cards(world: World) -> None:
@@ -270,3 +275,78 @@ def test_a_card_tells_its_newest_move_on_this_board_and_bots_by_their_whole_name
     assert move is not None
     assert (move.column, move.by) == ("Done", "github-project-automation[bot]")
     assert move.at == item.status_changes[-1].created_at.replace(microsecond=0)
+
+
+OPTIONS = {"⏳ queued": "BLUE", "❌ failed": "RED", "🏁 done": "GREEN"}
+
+
+def texts(world: World, *values: str) -> list[Item]:
+    """Put a text field Agent on the board, and cards with these values; an empty one has none."""
+    store = world.forge.store
+    field = store.projects.create_field(world.board, "Agent", FieldType.TEXT)
+    items = [world.card(f"Do {n}", "Tasks") for n in range(len(values))]
+    for item, value in zip(items, values, strict=True):
+        if value:
+            store.projects.set_value(item, field, value, actor=world.alice)
+    return items
+
+
+def text_of(item: Item, name: str) -> str:
+    field = item.project.field_named(name)
+    value = item.values.get(field.node_id) if field else None
+    return "" if value is None else value.option.name if value.option else str(value.content)
+
+
+def converted(world: World) -> int:
+    seen = board.read_board(world.hub, "acme", world.board.number)
+    known = {field.name: field for field in seen.fields}
+    return project_fields.convert_text_field(
+        world.hub, seen.board_id, known, "Agent", "SINGLE_SELECT", OPTIONS
+    )
+
+
+def test_a_text_field_becomes_a_field_of_choices_with_the_same_values(world: World) -> None:
+    items = texts(world, "⏳ queued", "", "ask Bob", "🏁 done")
+    assert converted(world) == 1
+    assert [text_of(item, "Agent") for item in items] == ["⏳ queued", "", "", "🏁 done"]
+    assert [text_of(item, "Agent (text)") for item in items] == ["⏳ queued", "", "ask Bob", "🏁 done"]
+    made = world.board.field_named("Agent")
+    assert made is not None
+    assert made.data_type is FieldType.SINGLE_SELECT
+    assert {option.name: option.color for option in made.options} == OPTIONS
+    assert world.board.field_named("Agent (new)") is None
+
+
+@pytest.mark.parametrize("call", ["createProjectV2Field", "SetFields", "RenameField", "Texts"])
+@pytest.mark.parametrize("after", [False, True])
+def test_a_conversion_that_was_stopped_anywhere_is_finished_by_the_next(
+    world: World, call: str, *, after: bool
+) -> None:
+    items = texts(world, "⏳ queued", "🏁 done")
+    world.forge.store.faults.api.append(
+        ApiFault(re.compile("/graphql"), 502, 1, body=re.compile(call), after=after)
+    )
+    with pytest.raises(UnavailableError):
+        converted(world)
+    converted(world)
+    assert [text_of(item, "Agent") for item in items] == ["⏳ queued", "🏁 done"]
+    assert [text_of(item, "Agent (text)") for item in items] == ["⏳ queued", "🏁 done"]
+
+
+def test_an_option_that_somebody_deleted_or_made_anew_is_found_again(world: World) -> None:
+    made = project_fields.create_field(
+        world.hub, BoardId(world.board.node_id), "Agent", "SINGLE_SELECT", {"⏳ queued": "BLUE"}
+    )
+    field = world.board.field_named("Agent")
+    assert field is not None
+    known = project_fields.ensure_options(world.hub, made.field_id, OPTIONS)
+    assert [*known] == [*OPTIONS]
+    calls = len(world.forge.gateway.calls)
+    assert project_fields.ensure_options(world.hub, made.field_id, OPTIONS) == known
+    assert len(world.forge.gateway.calls) == calls
+    anew = [Option("", "Mine", "PINK", ""), Option("", "🏁 done", "GRAY", "")]
+    world.forge.store.projects.update_field(field, options=anew)
+    found = project_fields.ensure_options(world.hub, made.field_id, OPTIONS, fresh=True)
+    assert found == {option.name: option.id for option in field.options}
+    assert [*found] == ["Mine", "🏁 done", "⏳ queued", "❌ failed"]
+    assert field.options[1].color == "GRAY"

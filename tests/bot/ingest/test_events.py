@@ -96,6 +96,7 @@ LABELED_ISSUE = IssueLabeled(
 )
 STATUS_SET = {"field_type": "single_select", "field_name": "Status", "from": None, "to": {"name": "Done"}}
 CHOSEN = {**STATUS_SET, "to": {"id": "o9", "name": "Done"}}
+FACE_CLEARED = {**CHOSEN, "field_name": "Agent", "to": None}
 REPO_SET = {"field_type": "text", "field_name": "Repo"}
 SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ("projects_v2_item", {}, (touched("alice"),)),
@@ -103,6 +104,8 @@ SAYS: list[tuple[str, dict[str, Any], tuple[Fact, ...]]] = [
     ("projects_v2_item", {"sender": AUTOMATION}, (touched("github-project-automation[bot]"),)),
     ("projects_v2_item", {"sender": BOT, "changes__field_value__field_type": "text"}, ()),
     ("projects_v2_item", {"sender": BOT, "changes__field_value__field_type": "number"}, ()),
+    ("projects_v2_item", {"sender": BOT, "changes__field_value": FACE_CLEARED}, ()),
+    ("projects_v2_item", {"changes__field_value": FACE_CLEARED}, (touched("alice", About.FIELD, "Agent"),)),
     ("projects_v2_item", {"changes__field_value": STATUS_SET}, (touched("alice", value="Done"),)),
     (
         "projects_v2_item",

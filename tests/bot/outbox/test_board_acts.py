@@ -2,8 +2,9 @@
 
 from dataclasses import replace
 
+from bot.render.board.card_fields import MARKS, OPTIONS, FaceField
 from forge.store.base import Occurrence
-from forge.store.board import Item
+from forge.store.board import FieldType, Item, Option
 from forge.store.models import Issue
 from ledger.events.board import BoardSeen, CardConverted, CardExplained, CardMoved, CardSeen, CardStateChanged
 from ledger.events.policy import PolicyRejected
@@ -20,6 +21,7 @@ from rules.intents.outbound import (
     UpdateFace,
     UpdateTicker,
 )
+from rules.text import state_word
 from tests.bot.outbox.conftest import Stage
 from tests.bot.render.past import RUN
 
@@ -28,7 +30,9 @@ def value_of(stage: Stage, name: str, item: Item | None = None) -> object:
     field = (item or stage.item).project.field_named(name)
     assert field is not None
     value = (item or stage.item).values.get(field.node_id)
-    return value.content if value else None
+    if value is None:
+        return None
+    return value.option.name if value.option else value.content
 
 
 def column_of(item: Item) -> str | None:
@@ -262,3 +266,27 @@ def test_a_bad_policy_is_a_failed_check_on_its_commit_and_only_one(stage: Stage)
     (run,) = stage.forge.store.checks.on_commit(home, commit)
     assert (run.name, run.conclusion) == ("cardinal/policy", "failure")
     assert "unknown key" in str(run.output)
+
+
+def test_a_board_with_texts_for_choices_still_shows_the_state(stage: Stage) -> None:
+    stage.forge.store.projects.create_field(stage.item.project, "Agent", FieldType.TEXT)
+    stage.do(UpdateFace(stage.card_id))
+    assert value_of(stage, "Agent") == "⏳ queued"
+
+
+def test_a_state_is_chosen_again_where_somebody_made_the_options_anew(stage: Stage) -> None:
+    stage.do(UpdateFace(stage.card_id))
+    field = stage.item.project.field_named("Agent")
+    assert field is not None
+    assert [option.color for option in field.options if option.name == "⏳ queued"] == ["BLUE"]
+    anew = [Option("", option.name, "PINK", "") for option in field.options]
+    stage.forge.store.projects.update_field(field, options=anew)
+    stage.happen(CardStateChanged(stage.card_id, CardState.QUEUED, CardState.FAILED, "it broke"))
+    stage.clock.forward(5)
+    assert stage.do(UpdateFace(stage.card_id)).given_up == 0
+    assert value_of(stage, "Agent") == "❌ failed"
+
+
+def test_every_state_that_a_card_shows_is_an_option_with_a_colour() -> None:
+    shown = {f"{MARKS.get(state, '')} {state_word(state)}".strip() for state in CardState}
+    assert shown - {""} == {*OPTIONS[FaceField.AGENT]}

@@ -11,6 +11,7 @@ import requests
 
 from bot.render.board.card_fields import FaceField
 from forge.clock import Clock
+from forge.store.board import FieldType
 from forge.store.faults import ApiFault
 from tests.bot.admin.setup.conftest import WAIT_S, Running, Town
 
@@ -364,6 +365,26 @@ def test_a_person_has_no_board_that_an_app_could_serve(town: Town) -> None:
     assert code
     assert "alice is a person, and GitHub shows no App a person's board: make an organisation" in said
     assert "CARDINAL_BOARD" not in town.settings
+
+
+def test_a_board_of_an_earlier_version_gets_a_field_of_choices_with_the_same_values(town: Town) -> None:
+    projects = town.forge.store.projects
+    field = projects.create_field(town.board, "Agent", FieldType.TEXT)
+    drafts = [projects.add_draft(town.board, text, actor=town.alice) for text in ("⏳ queued", "ask Bob")]
+    for item in drafts:
+        projects.set_value(item, field, item.title, actor=town.alice)
+    said = finished(town, *HOOK)
+    assert (
+        "Agent is a field of choices now; the texts are in Agent (text), yours to delete; 1 card had" in said
+    )
+    made = town.board.field_named("Agent")
+    assert made is not None
+    chosen = [item.values.get(made.node_id) for item in drafts]
+    assert [value.option.name if value and value.option else "" for value in chosen] == ["⏳ queued", ""]
+    assert [item.values[field.node_id].content for item in drafts] == ["⏳ queued", "ask Bob"]
+    code, said = town.ends()
+    assert code == 0, said
+    assert "field of choices" not in said
 
 
 def test_lines_that_people_wrote_stay(town: Town) -> None:

@@ -1,0 +1,41 @@
+"""Where the forge still does otherwise than GitHub; docs/peer.md is made of it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One behaviour: of GitHub by its documentation or by other projects' reports, and of the forge."""
+
+    about: str
+    github: str
+    forge: str
+
+
+DIFFERENCES = (
+    Difference("reads after a write", "may come from a copy that is behind for a moment", "see every write"),
+    Difference(
+        "a new installation token",
+        "may be refused for some seconds, with 401, or with 403 where it is narrowed",
+        "works at once",
+    ),
+    Difference("a pushed branch", "may not be a head for a new pull request yet", "is one at once"),
+    Difference("a new issue's node id", "may not be found by GraphQL yet", "is found at once"),
+    Difference(
+        "converting a draft by an App", "may be refused; nobody has reported it either way", "always works"
+    ),
+    Difference("an organisation with a list of allowed addresses", "refuses other addresses", "has none"),
+    Difference(
+        "a query that is too dear", "ends after 10 seconds", "is carried out, unless a test sets a fault"
+    ),
+    Difference(
+        "the cards on a board's page", "show the fields of the chosen view", "show all fields, in any view"
+    ),
+    Difference("a new board", "has the columns of a template", "has the columns that its maker names"),
+    Difference(
+        "a file of Actions in a push",
+        "may be one that another branch has in the same words",
+        "is judged by its commit: only one that the repository has already is taken",
+    ),
+    Difference("dates and iterations on a board", "are kinds of fields", "are refused"),
+)
