@@ -39,7 +39,7 @@ class Mail:
         self.deliveries: list[ListedDelivery] = []
 
     def begin(self) -> None:
-        """Remember what was delivered before; raises NotTriedError where GitHub sends nothing."""
+        """Remember the deliveries until now; raises NotTriedError where GitHub sends nothing."""
         config = self._hub.as_app("GET", "/app/hook/config").body
         if not config.get("url"):
             raise NotTriedError("the App has no webhook")

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from bot.admin.rehearsal.belief import NotTriedError, Verdict
-from bot.admin.rehearsal.clean import clean
+from bot.admin.rehearsal.belief import BeliefVerdict, NotTriedError
 from bot.admin.rehearsal.play import MAX_COMMITS, RepositoryInUseError, rehearse, require_free
-from bot.admin.rehearsal.stage import BRANCHES, TITLE, Stage
+from bot.admin.rehearsal.remains import remove_remains
+from bot.admin.rehearsal.stage import BRANCHES, TITLE, RehearsalStage
 from tests.bot.admin.rehearsal.conftest import Rehearsals
 
 
@@ -34,7 +34,7 @@ def test_a_rehearsal_that_was_killed_is_cleaned_by_another_one(rehearsals: Rehea
     killed = rehearsals.stage()
     assert getattr(killed, after)
     assert remains(rehearsals)
-    clean(rehearsals.stage())
+    remove_remains(rehearsals.stage())
     assert remains(rehearsals) == []
 
 
@@ -53,10 +53,10 @@ def test_what_github_does_not_let_go_is_counted_and_the_rest_goes(rehearsals: Re
     assert stage.review
     refusal = {"method": "DELETE", "path": "/git/refs/.*base$", "status": 422}
     rehearsals.cardinal.forge.store.faults.load({"api": [refusal]})
-    assert clean(stage)["left"] == 1
+    assert remove_remains(stage)["left"] == 1
     assert len(remains(rehearsals)) == 1
     rehearsals.cardinal.forge.store.faults.clear()
-    assert "left" not in clean(rehearsals.stage())
+    assert "left" not in remove_remains(rehearsals.stage())
     assert remains(rehearsals) == []
 
 
@@ -97,7 +97,7 @@ def test_the_limit_of_calls_ends_it_and_it_still_cleans_up(rehearsals: Rehearsal
     stage = rehearsals.stage()
     stage.hub.begin(max_calls=40)
     report = rehearsals.play(stage)
-    not_tried = [it.because for it in report.findings if it.verdict is Verdict.NOT_TRIED]
+    not_tried = [it.because for it in report.findings if it.verdict is BeliefVerdict.NOT_TRIED]
     assert any("the limit of 40 calls was reached" in because for because in not_tried)
     assert report.otherwise == ()
     assert remains(rehearsals) == []
@@ -116,14 +116,14 @@ def test_a_board_without_two_calm_columns_is_not_touched(rehearsals: Rehearsals)
     )
     with pytest.raises(NotTriedError, match="no two columns without an agent"):
         _ = stage.moved_card
-    clean(stage)
+    remove_remains(stage)
 
 
 def test_a_github_that_stumbles_says_nothing_about_a_belief(rehearsals: Rehearsals) -> None:
-    stage: Stage = rehearsals.stage()
+    stage: RehearsalStage = rehearsals.stage()
     away = {"method": "POST", "path": "/reactions$", "status": 503}
     rehearsals.cardinal.forge.store.faults.load({"api": [away]})
     report = rehearsals.play(stage)
     (finding,) = [it for it in report.findings if it.name == "reaction"]
-    assert (finding.verdict, finding.because) == (Verdict.NOT_TRIED, "Unavailable 503")
+    assert (finding.verdict, finding.because) == (BeliefVerdict.NOT_TRIED, "Unavailable 503")
     assert report.otherwise == ()
