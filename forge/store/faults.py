@@ -75,7 +75,9 @@ class Faults:
                     kept = getattr(self.deliveries, name)
                     setattr(self.deliveries, name, type(kept)(value))
                 for entry in wanted.get("api", []):
-                    made = {name: re.compile(entry[name]) for name in ("path", "body") if name in entry}
+                    made: dict[str, Any] = {
+                        name: re.compile(entry[name]) for name in ("path", "body") if name in entry
+                    }
                     if "replace" in entry:
                         made["replace"] = tuple((re.compile(it), str(text)) for it, text in entry["replace"])
                     self.api.append(ApiFault(**{**entry, **made}))

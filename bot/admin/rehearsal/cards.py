@@ -138,6 +138,7 @@ def pays_one_point(stage: RehearsalStage) -> Facts:
             raise NotTriedError("this server has no limits")
         return hour.remaining
 
+    _ = stage.board
     prices = []
     for _ in range(3):  # others may spend points in the meantime: the smallest difference counts
         before = left()

@@ -305,7 +305,6 @@ class RehearsalStage:
 
     @material
     def review(self) -> Mapping[str, Any]:
-        _ = self.ready_pull
         line = {"path": FILE, "line": 2, "side": "RIGHT", "body": f"{MARKER} a line"}
         body = {"event": "COMMENT", "body": MARKER, "comments": [line]}
         path = f"{repository_path(self.repository)}/pulls/{self.pull['number']}/reviews"

@@ -166,7 +166,11 @@ def knows_no_stranger(stage: RehearsalStage) -> Facts:
 )
 def respects_lock(stage: RehearsalStage) -> Facts:
     issue = stage.new_issue()
-    stage.hub.rest("PUT", f"{repository_path(stage.repository)}/issues/{issue['number']}/lock")
+    stage.hub.rest(
+        "PUT",
+        f"{repository_path(stage.repository)}/issues/{issue['number']}/lock",
+        body={"lock_reason": "resolved"},
+    )
     try:
         stage.comment(int(issue["number"]))
         status, says_locked = 201, False

@@ -45,6 +45,11 @@ def refuse(method: str, path: str, status: int = 422, **more: Any) -> Fault:
     return {"method": method, "path": path, "status": status, "count": ALWAYS, **more}
 
 
+def after(_made: object, fault: Fault) -> Fault:
+    """A fault that comes when something was made."""
+    return fault
+
+
 # For each belief a GitHub that does otherwise. A function gets the stage, and makes there what comes before.
 FAULTS: dict[str, Fault | list[Fault] | Callable[[RehearsalStage], Fault]] = {
     "issue": spoil("POST", "/issues$", r'"type":\s*"Bot"', '"type":"User"'),
@@ -84,10 +89,12 @@ FAULTS: dict[str, Fault | list[Fault] | Callable[[RehearsalStage], Fault]] = {
     "merge": spoil("GET", "/branches/.*base$", r'"sha":\s*"[0-9a-f]{40}"', '"sha":"0"'),
     "deleted branch": refuse("GET", "/branches/.*head$", 200),
     "board": query("Board", r'"id":\s*"[^"]*"(,\s*"name":\s*"Done")', r'"id":""\1'),
-    "card": lambda stage: stage.card and query("AddCard", r'"id":\s*"[^"]*"', '"id":"PVTI_another"', count=1),
+    "card": lambda stage: after(
+        stage.card, query("AddCard", r'"id":\s*"[^"]*"', '"id":"PVTI_another"', count=1)
+    ),
     "content of a card": query("Card", r'"state":\s*"OPEN"', '"state":"CLOSED"'),
-    "move": lambda stage: (
-        stage.card and query("Card", r'"optionId":\s*"[^"]*"', '"optionId":"another"', count=2)
+    "move": lambda stage: after(
+        stage.card, query("Card", r'"optionId":\s*"[^"]*"', '"optionId":"another"', count=2)
     ),
     "mover": query("Card", r'("actor":\s*\{[^}]*"login":\s*")[^"]*', r"\1eve"),
     "change of the board": query("Sweep", r'"updatedAt":\s*"[^"]*"', '"updatedAt":"2000-01-01T00:00:00Z"'),

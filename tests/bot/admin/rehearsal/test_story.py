@@ -37,8 +37,8 @@ class AtWork(Alice):
     leaves_out: PersonAct | None = None
 
     def does(self, act: PersonAct, number: int, column: str = "") -> bool:
-        if act is not self.leaves_out:
-            super().does(act, number, column) or self._does_more(act, number)
+        if act is not self.leaves_out and not super().does(act, number, column):
+            self._does_more(act, number)
         self.cardinal.catch_up(work=True)
         return True
 
