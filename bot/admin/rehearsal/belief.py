@@ -64,7 +64,7 @@ class Beliefs(Generic[T]):
     def about(
         self, name: str, says: str, *, used: str, source: str
     ) -> Callable[[Callable[[T], Facts]], Callable[[T], Facts]]:
-        """Make the function the comparison of this belief; `source` is a path below docs.github.com."""
+        """Make the function the comparison of this belief; `source` is a path of GitHub's documentation."""
 
         def add(compare: Callable[[T], Facts]) -> Callable[[T], Facts]:
             self._rows.append(Belief(name, says, used, source, compare))

@@ -5,7 +5,7 @@ from typing import Any
 
 from bot.admin.rehearsal.belief import Beliefs, Facts, NotTriedError
 from bot.admin.rehearsal.mail import ListedDelivery
-from bot.admin.rehearsal.stage import FIVE, RehearsalStage
+from bot.admin.rehearsal.stage import AT_ONCE_S, FIVE, RehearsalStage
 
 beliefs = Beliefs[RehearsalStage]()
 ITEM, COMMENT, PULL = "projects_v2_item", "issue_comment", "pull_request"
@@ -16,9 +16,12 @@ Match = Callable[[Mapping[str, Any]], bool]
 
 
 def find_delivery(
-    stage: RehearsalStage, event: str, actions: tuple[str, ...], is_it: Match
+    stage: RehearsalStage, event: str, actions: tuple[str, ...], is_it: Match, *, is_fresh: bool = False
 ) -> ListedDelivery | None:
-    """Return the delivery, once GitHub lists it; None where it does not come."""
+    """Return the delivery, once GitHub lists it; None where it does not come.
+
+    Once one was waited for in vain, others that are not of a fresh act would have come meanwhile.
+    """
     repository_id = int(stage.home["id"])
 
     def read() -> ListedDelivery | None:
@@ -26,7 +29,10 @@ def find_delivery(
         fitting = (it for it in stage.mail.deliveries if it.event == event and it.action in actions)
         return next((it for it in fitting if is_it(it.payload)), None)
 
-    return stage.until(read, bool)
+    waits = is_fresh or not stage.missed_delivery
+    delivery = stage.until(read, bool, stage.patience_s if waits else AT_ONCE_S)
+    stage.missed_delivery = stage.missed_delivery or delivery is None
+    return delivery
 
 
 def came(stage: RehearsalStage, event: str, action: str, is_it: Match) -> tuple[Mapping[str, Any], Facts]:

@@ -55,7 +55,8 @@ class Mail:
             answer = self._hub.as_app("GET", "/app/hook/deliveries", params=params)
             fresh += [listed for listed in answer.body if int(listed["id"]) not in self._known]
             following = NEXT.search(answer.headers.get("link", ""))
-            if following is None or str(answer.body[-1]["delivered_at"]) < self._floor:
+            is_past = any(str(listed["delivered_at"]) < self._floor for listed in answer.body[-1:])
+            if following is None or is_past:
                 break
             params["cursor"] = unquoted_cursor(following)
         for listed in reversed(fresh):

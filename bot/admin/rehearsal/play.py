@@ -55,12 +55,14 @@ def rehearse(
     stage: RehearsalStage, show: Callable[[Comparison], None], *, max_s: float = MAX_S
 ) -> RehearsalReport:
     """Compare all beliefs, clean up in any case, and return the report. `show` gets each finding."""
-    began, before = time.monotonic(), _left_of_hour(stage.hub)
+    began, before = time.monotonic(), dict[str, int]()
     findings: list[Comparison] = []
     removed: Mapping[str, int] = {}
     try:
-        with suppress(NotTriedError):  # without deliveries, whoever needs them says so
-            _ = stage.mail
+        for first in ("mail", "home", "board"):
+            with suppress(NotTriedError):  # whoever needs it says so
+                getattr(stage, first)
+        before = _left_of_hour(stage.hub)
         for finding in _findings(stage, began + max_s):
             findings.append(finding)
             show(finding)
@@ -100,4 +102,4 @@ def _left_of_hour(hub: Hub) -> dict[str, int]:
 
 def _server(stage: RehearsalStage) -> str:
     version = stage.hub.as_app("GET", "/app").headers.get("x-github-enterprise-version", "")
-    return f"Enterprise Server {version}" if version else "github.com, or like it"
+    return f"Enterprise Server {version}" if version else "GitHub, without a version"

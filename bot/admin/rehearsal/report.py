@@ -68,7 +68,7 @@ def _of_belief(belief: Belief[RehearsalStage], finding: Comparison) -> dict[str,
     return {
         **record,
         "used": belief.used,
-        "source": f"docs.github.com/{belief.source}",
+        "source": belief.source,
         "seconds": finding.seconds,
     }
 

@@ -26,7 +26,8 @@ MARKER = "<!-- cardinal-rehearsal -->"
 BRANCHES = "cardinal-rehearsal/"
 LABEL = "cardinal-rehearsal"
 FILE = "rehearsal.txt"
-PAUSE_S = 1.0
+PAUSE_S, MAX_PAUSE_S = 1.0, 10.0
+AT_ONCE_S = 0.001  # a patience for one reading
 FIVE = 5
 
 
@@ -96,13 +97,18 @@ class RehearsalStage:
     run_patience_s: float = 300.0
     made: dict[str, Any] = field(default_factory=dict)
     cards: list[CardId] = field(default_factory=list)
+    missed_delivery: bool = False  # one was waited for in vain
 
     def until(self, read: Callable[[], T], is_there: Callable[[T], bool], patience_s: float = 0.0) -> T:
-        """Return the first reading that is there; the last one when the patience ends."""
+        """Return the first reading that is there; the last one when the patience ends.
+
+        Each pause is longer than the one before, for each reading is a call.
+        """
         patience_s = patience_s or self.patience_s
-        end = time.monotonic() + patience_s
+        pause_s, end = min(PAUSE_S, patience_s / 5), time.monotonic() + patience_s
         while not is_there(reading := read()) and time.monotonic() < end:
-            time.sleep(min(PAUSE_S, patience_s / 5))
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, MAX_PAUSE_S)
         return reading
 
     def ask(self, act: PersonAct, number: int, column: str = "") -> None:

@@ -31,6 +31,7 @@ def tells_drag(stage: RehearsalStage) -> Facts:
         ITEM,
         ("edited", "reordered"),
         lambda it: it[ITEM]["node_id"] == card_id and it["sender"]["type"] == "User",
+        is_fresh=True,
     )
     return {**facts, "came": (True, delivery is not None)}
 
@@ -50,6 +51,7 @@ def tells_tick(stage: RehearsalStage) -> Facts:
         COMMENT,
         ("edited",),
         lambda it: it["comment"]["id"] == comment["id"] and it["sender"]["type"] == "User",
+        is_fresh=True,
     )
     if delivery is None:
         return {"came": (True, False)}

@@ -127,3 +127,15 @@ def test_a_github_that_stumbles_says_nothing_about_a_belief(rehearsals: Rehearsa
     (finding,) = [it for it in report.findings if it.name == "reaction"]
     assert (finding.verdict, finding.because) == (BeliefVerdict.NOT_TRIED, "Unavailable 503")
     assert report.otherwise == ()
+
+
+def test_deliveries_that_never_come_are_waited_for_once(rehearsals: Rehearsals) -> None:
+    stage = rehearsals.stage()
+    stage.patience_s = 1.0
+    lost = {"method": "GET", "path": "/hook/deliveries$", "replace": [[r"[\s\S]+", "[]"]], "count": 1000}
+    rehearsals.cardinal.forge.store.faults.load({"api": [lost]})
+    report = rehearsals.play(stage)
+    waits = [it.seconds for it in report.findings if it.name.startswith("deliver")]
+    assert {it for it in report.otherwise if not it.startswith("deliver")} == {"workflow of the board"}
+    assert sorted(waits)[-2] < 0.7 <= sorted(waits)[-1]
+    assert sum(report.calls.values()) < 250
