@@ -89,7 +89,7 @@ def command(
                 removed, as_json=as_json, text=lambda: [f"{count} {kind}" for kind, count in removed.items()]
             )
             raise SystemExit(1 if removed.get("left") else 0)
-        play.require_free(stage.hub, repository, yes=yes)
+        stage.repository = play.require_free(stage.hub, repository, yes=yes)
 
         def print_finding(finding: Comparison) -> None:
             click.echo(f"{finding.verdict:<18} {clean(line_of(finding))}", err=as_json)

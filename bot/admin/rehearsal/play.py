@@ -9,6 +9,7 @@ from bot.admin.rehearsal.belief import Belief, BeliefVerdict, Comparison, NotTri
 from bot.admin.rehearsal.remains import is_by_app, remove_remains
 from bot.admin.rehearsal.report import RehearsalReport
 from bot.admin.rehearsal.stage import RehearsalStage
+from bot.github.api import repositories
 from bot.github.client import Hub, repository_path
 from bot.github.errors import ConflictError
 from ledger.errors import CardinalError
@@ -35,10 +36,16 @@ class RepositoryInUseError(CardinalError):
         super().__init__(f"nothing was done: {repository} {because}; {step}")
 
 
-def require_free(hub: Hub, repository: str, *, yes: bool) -> None:
-    """Raise RepositoryInUseError unless the repository was made for this. `yes` allows many commits."""
-    root = repository_path(repository)
+def require_free(hub: Hub, repository: str, *, yes: bool) -> str:
+    """Return the repository's name as GitHub spells it. `yes` allows many commits.
+
+    Raises RepositoryInUseError unless it was made for this.
+    """
     another = "name a repository that was made for this"
+    repository, is_archived = repositories.look_up(hub, repository)
+    if is_archived:
+        raise RepositoryInUseError(repository, "is archived", another)
+    root = repository_path(repository)
     for issue in hub.pages(f"{root}/issues", params={"state": "all"}, most=MAX_PAGES):
         if not is_by_app(hub, issue):
             raise RepositoryInUseError(repository, "has issues or pull requests of others", another)
@@ -49,6 +56,7 @@ def require_free(hub: Hub, repository: str, *, yes: bool) -> None:
     if len(commits) > MAX_COMMITS and not yes:
         because = f"has more than {MAX_COMMITS} commits"
         raise RepositoryInUseError(repository, because, f"{another}, or add --yes")
+    return repository
 
 
 def rehearse(

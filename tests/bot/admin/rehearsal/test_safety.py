@@ -1,6 +1,7 @@
 """A rehearsal works only where it may, keeps its limits, and leaves nothing behind."""
 
 import dataclasses
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from bot.admin.rehearsal.belief import BeliefVerdict, NotTriedError
 from bot.admin.rehearsal.play import MAX_COMMITS, RepositoryInUseError, rehearse, require_free
 from bot.admin.rehearsal.remains import remove_remains
 from bot.admin.rehearsal.stage import BRANCHES, TITLE, RehearsalStage
-from tests.bot.admin.rehearsal.conftest import Rehearsals
+from tests.bot.admin.rehearsal.conftest import HOUR_S, Rehearsals
 
 
 def remains(rehearsals: Rehearsals) -> list[str]:
@@ -72,7 +73,7 @@ def test_a_repository_with_issues_of_others_is_refused(rehearsals: Rehearsals) -
     hub = rehearsals.stage().hub
     with pytest.raises(RepositoryInUseError, match="acme/shop has issues or pull requests of others"):
         require_free(hub, "acme/shop", yes=True)
-    require_free(hub, "acme/throw-away", yes=False)
+    assert require_free(hub, "Acme/THROW-away", yes=False) == "acme/throw-away"
 
 
 def test_a_repository_with_many_commits_is_refused_unless_somebody_says_yes(rehearsals: Rehearsals) -> None:
@@ -139,3 +140,27 @@ def test_deliveries_that_never_come_are_waited_for_once(rehearsals: Rehearsals) 
     assert {it for it in report.otherwise if not it.startswith("deliver")} == {"workflow of the board"}
     assert sorted(waits)[-2] < 0.7 <= sorted(waits)[-1]
     assert sum(report.calls.values()) < 400
+
+
+def test_an_archived_repository_is_refused(rehearsals: Rehearsals) -> None:
+    store, alice = rehearsals.cardinal.forge.store, rehearsals.cardinal.person("alice")
+    store.access.archive(rehearsals.repo, True, actor=alice)
+    try:
+        with pytest.raises(RepositoryInUseError, match="acme/throw-away is archived"):
+            require_free(rehearsals.stage().hub, "acme/throw-away", yes=False)
+    finally:
+        store.access.archive(rehearsals.repo, False, actor=alice)
+
+
+def test_a_second_rehearsal_in_the_same_minute_waits_for_githubs_limit(rehearsals: Rehearsals) -> None:
+    clock = rehearsals.cardinal.clock
+    first = rehearsals.stage()
+    rehearsals.between_s, ahead = 0, clock.ahead
+    second = rehearsals.stage()
+    rehearsals.between_s = HOUR_S
+    for stage in (first, second):
+        report = rehearsals.play(stage)
+        not_tried = {it.because for it in report.findings if it.verdict is BeliefVerdict.NOT_TRIED}
+        assert report.otherwise == ()
+        assert not_tried == {"no person did it", "no Cardinal runs in this home"}
+    assert timedelta(seconds=1) < clock.ahead - ahead < timedelta(seconds=130)
