@@ -9,16 +9,15 @@ import click
 from sqlalchemy import Engine
 
 from bot.admin.rehearsal import play
-from bot.admin.rehearsal.belief import Finding
-from bot.admin.rehearsal.clean import clean
+from bot.admin.rehearsal.belief import Comparison
 from bot.admin.rehearsal.counting import CountingHub
+from bot.admin.rehearsal.remains import remove_remains
 from bot.admin.rehearsal.report import line_of
-from bot.admin.rehearsal.samples import write_samples
-from bot.admin.rehearsal.stage import Nobody, Person, PersonAct, Stage
+from bot.admin.rehearsal.stage import Nobody, Participant, PersonAct, RehearsalStage
 from bot.admin.rehearsal.watch import Watch
 from bot.cli import CliError, _home
-from bot.cli._show import clean as cleaned
-from bot.cli._show import json_option, show
+from bot.cli._samples import write_samples
+from bot.cli._show import clean, json_option, show
 from bot.system import lock_file
 from bot.system.clock import utc_now
 from bot.system.config import Config
@@ -29,7 +28,7 @@ class _AtTerminal:
 
     def does(self, act: PersonAct, number: int, column: str = "") -> bool:
         """Print the act, and return the answer."""
-        click.echo(f"Please {act.format(number=number, column=cleaned(column))}.", err=True)
+        click.echo(f"Please {act.format(number=number, column=clean(column))}.", err=True)
         return click.confirm("Is it done?", default=True, err=True)
 
 
@@ -85,15 +84,15 @@ def command(
     try:
         stage = _stage(config, engine, repository, patience, with_person=not no_person and sys.stdin.isatty())
         if cleans:
-            removed = clean(stage)
+            removed = remove_remains(stage)
             show(
                 removed, as_json=as_json, text=lambda: [f"{count} {kind}" for kind, count in removed.items()]
             )
             raise SystemExit(1 if removed.get("left") else 0)
-        play.require_free(stage.hub, repository, yes=yes)
+        stage.repository = play.require_free(stage.hub, repository, yes=yes)
 
-        def print_finding(finding: Finding) -> None:
-            click.echo(f"{finding.verdict:<18} {cleaned(line_of(finding))}", err=as_json)
+        def print_finding(finding: Comparison) -> None:
+            click.echo(f"{finding.verdict:<18} {clean(line_of(finding))}", err=as_json)
 
         report = play.rehearse(stage, print_finding)
     finally:
@@ -117,12 +116,12 @@ def _engine(config: Config) -> Engine | None:
 
 def _stage(
     config: Config, engine: Engine | None, repository: str, patience_s: int, *, with_person: bool
-) -> Stage:
+) -> RehearsalStage:
     if repository.partition("/")[0].casefold() != config.board.owner.casefold():
         raise CliError(f"name a repository of {config.board.owner}, where the board is")
     hub = CountingHub(config, utc_now, owner=config.board.owner)
     hub.begin()
     is_up = lock_file.read_presence(config.home) is not None
     watch = Watch(engine, *config.board, is_up) if engine is not None else None
-    person: Person = _AtTerminal() if with_person else Nobody()
-    return Stage(hub, config.board, repository, watch, person, float(patience_s))
+    person: Participant = _AtTerminal() if with_person else Nobody()
+    return RehearsalStage(hub, config.board, repository, watch, person, float(patience_s))

@@ -154,3 +154,18 @@ def test_the_command_says_where_it_is_and_stops_clean(tmp_path: Path) -> None:
         running.send_signal(signal.SIGTERM)
         assert running.wait(60) == 0
     assert (tmp_path / "key.pem").stat().st_mode & 0o777 == 0o600
+
+
+def test_a_true_answer_can_be_spoilt_in_text_and_headers(town: Town) -> None:
+    spoil = {"path": "/issues/1$", "replace": [["open", "ajar"], ["ajar", "shut"]], "headers": {"X-New": "1"}}
+    requests.post(f"{town.url}/_forge/faults", json={"api": [spoil]}, timeout=60).raise_for_status()
+    url, headers = f"{town.url}/repos/acme/shop/issues/1", {"Authorization": f"token {town.token()}"}
+    spoilt, true = (requests.get(url, headers=headers, timeout=60) for _ in range(2))
+    assert (spoilt.json()["state"], spoilt.headers["X-New"]) == ("shut", "1")
+    assert (true.json()["state"], true.headers.get("X-New")) == ("open", None)
+    assert (
+        requests.post(
+            f"{town.url}/_forge/faults", json={"api": [{"path": "", "replace": ["("]}]}, timeout=60
+        ).status_code
+        == 422
+    )

@@ -112,3 +112,22 @@ def test_a_labels_address_can_hold_every_name(town: Town) -> None:
         made = repo.create_label(name, "c5def5")
         assert re.fullmatch(r"[!-~]+", made.url), "an address has no spaces and nothing but ASCII"
         assert requests.get(made.url, timeout=60).json()["name"] == name
+
+
+def test_a_locked_issue_takes_comments_of_those_who_may_write_only(town: Town) -> None:
+    issue = town.app().get_repo("acme/shop").get_issue(1)
+    issue.lock("resolved")
+    with pytest.raises(GithubException, match="because issue is locked") as refused:
+        issue.create_comment("hello")
+    assert refused.value.status == 403
+    town.person("bob").get_repo("acme/shop").get_issue(1).create_comment("I may write here.")
+    issue.unlock()
+    issue.create_comment("hello")
+
+
+def test_a_deleted_label_leaves_its_issues(town: Town) -> None:
+    repo = town.app().get_repo("acme/shop")
+    issue = repo.get_issue(1)
+    issue.add_to_labels("new one")
+    repo.get_label("new one").delete()
+    assert [label.name for label in repo.get_issue(1).labels] == []

@@ -25,6 +25,8 @@ LATER: Mapping[str, Needs] = {
     f"GET {ROOT}/rules/branches/{{branch}}": need("metadata:read"),
     f"GET {ROOT}/rulesets/{{ruleset_id}}": need("metadata:read"),
     f"GET {ROOT}/collaborators/{{username}}/permission": need("metadata:read"),
+    # The package knows its single file only, the page its contents, too.
+    f"PUT {ROOT}/contents/{{path}}": need("contents:write"),
     # It was `contents` while Actions was young; the page "Workflow jobs" has said `actions` since.
     f"GET {ROOT}/actions/jobs/{{job_id}}/logs": need("actions:read"),
     # A pull request is an issue, too.

@@ -25,7 +25,7 @@ WORDS = frozenset(
 )
 
 
-class Verdict(StrEnum):
+class BeliefVerdict(StrEnum):
     """The three results of a comparison."""
 
     HOLDS = "as believed"
@@ -64,7 +64,7 @@ class Beliefs(Generic[T]):
     def about(
         self, name: str, says: str, *, used: str, source: str
     ) -> Callable[[Callable[[T], Facts]], Callable[[T], Facts]]:
-        """Make the function the comparison of this belief; `source` is a path below docs.github.com."""
+        """Make the function the comparison of this belief; `source` is a path of GitHub's documentation."""
 
         def add(compare: Callable[[T], Facts]) -> Callable[[T], Facts]:
             self._rows.append(Belief(name, says, used, source, compare))
@@ -77,40 +77,40 @@ class Beliefs(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class Comparison:
     """The result of one comparison. `differences` and `because` may leave this machine; `reply`, GitHub's
     own words, may hold names and is for the terminal alone.
     """
 
     name: str
-    verdict: Verdict
+    verdict: BeliefVerdict
     seconds: float
     differences: Mapping[str, tuple[Value, Value]] = field(default_factory=dict)
     because: str = ""
     reply: str = ""
 
 
-def compare(belief: Belief[T], stage: T) -> Finding:
+def compare_belief(belief: Belief[T], stage: T) -> Comparison:
     """Compare the belief with GitHub, and return the finding; an error of GitHub is one, too."""
     began = monotonic()
 
-    def result(verdict: Verdict, **more: object) -> Finding:
-        return Finding(belief.name, verdict, round(monotonic() - began, 1), **more)  # type: ignore[arg-type]
+    def result(verdict: BeliefVerdict, **more: object) -> Comparison:
+        return Comparison(belief.name, verdict, round(monotonic() - began, 1), **more)  # type: ignore[arg-type]
 
     try:
         facts = belief.compare(stage)
     except NotTriedError as error:
-        return result(Verdict.NOT_TRIED, because=error.because)
+        return result(BeliefVerdict.NOT_TRIED, because=error.because)
     except (RateLimitedError, UnavailableError) as error:
-        return result(Verdict.NOT_TRIED, because=kind_of(error), reply=error.because)
+        return result(BeliefVerdict.NOT_TRIED, because=name_failure(error), reply=error.because)
     except (GithubError, *SHAPE_ERRORS) as error:
         reply = error.because if isinstance(error, GithubError) else ""
-        return result(Verdict.OTHERWISE, because=kind_of(error), reply=reply)
-    differences = {name: (shown(a), shown(b)) for name, (a, b) in facts.items() if a != b}
-    return result(Verdict.OTHERWISE if differences else Verdict.HOLDS, differences=differences)
+        return result(BeliefVerdict.OTHERWISE, because=name_failure(error), reply=reply)
+    differences = {name: (hide_text(a), hide_text(b)) for name, (a, b) in facts.items() if a != b}
+    return result(BeliefVerdict.OTHERWISE if differences else BeliefVerdict.HOLDS, differences=differences)
 
 
-def kind_of(error: Exception) -> str:
+def name_failure(error: Exception) -> str:
     """Return an error without the texts in it: its kind, and GitHub's status or the line that failed."""
     if isinstance(error, GithubError):
         return f"{type(error).__name__.removesuffix('Error')} {error.status}"
@@ -118,7 +118,7 @@ def kind_of(error: Exception) -> str:
     return f"an answer of another shape ({type(error).__name__}, {Path(place.filename).name}:{place.lineno})"
 
 
-def shown(value: Value) -> Value:
+def hide_text(value: Value) -> Value:
     """Return the value; in place of a text that may be somebody's, only its length."""
     if not isinstance(value, str) or value in WORDS:
         return value

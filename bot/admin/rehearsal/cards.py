@@ -3,15 +3,15 @@
 from contextlib import suppress
 
 from bot.admin.rehearsal.belief import Beliefs, Facts, NotTriedError
-from bot.admin.rehearsal.stage import FIVE, Stage
+from bot.admin.rehearsal.stage import FIVE, RehearsalStage
 from bot.github.api import project_pages, projects
 from ledger.ids import CardId
 
-beliefs = Beliefs[Stage]()
+beliefs = Beliefs[RehearsalStage]()
 MAX_STARTS = 20  # of a hundred cards each
 
 
-def _cards(stage: Stage, skip_columns: tuple[str, ...] = ()) -> tuple[set[CardId], str]:
+def _cards(stage: RehearsalStage, skip_columns: tuple[str, ...] = ()) -> tuple[set[CardId], str]:
     """Return the cards that a sweep sees, and the board's last change."""
     start: str | None = None
     cards: set[CardId] = set()
@@ -31,7 +31,7 @@ def _cards(stage: Stage, skip_columns: tuple[str, ...] = ()) -> tuple[set[CardId
     used="bot/github/api/projects.py",
     source="graphql/reference/objects#projectv2singleselectfield",
 )
-def has_columns(stage: Stage) -> Facts:
+def has_columns(stage: RehearsalStage) -> Facts:
     columns = stage.board.columns
     ids = {column.option_id for column in columns}
     return {"has columns": (True, bool(columns)), "each has an id": (len(columns), len(ids - {""}))}
@@ -43,7 +43,7 @@ def has_columns(stage: Stage) -> Facts:
     used="bot/outbox/new_cards.py",
     source="graphql/reference/mutations#addprojectv2itembyid",
 )
-def keeps_card(stage: Stage) -> Facts:
+def keeps_card(stage: RehearsalStage) -> Facts:
     return {"same card": (True, stage.card == stage.new_card(stage.issue))}
 
 
@@ -53,7 +53,7 @@ def keeps_card(stage: Stage) -> Facts:
     used="bot/github/api/projects.py",
     source="graphql/reference/objects#projectv2item",
 )
-def tells_content(stage: Stage) -> Facts:
+def tells_content(stage: RehearsalStage) -> Facts:
     card = stage.moved_card[0]
     return {
         "kind": ("Issue", card.kind),
@@ -73,7 +73,7 @@ def tells_content(stage: Stage) -> Facts:
     used="bot/outbox/handlers/move_card.py",
     source="graphql/reference/mutations#updateprojectv2itemfieldvalue",
 )
-def moves_card(stage: Stage) -> Facts:
+def moves_card(stage: RehearsalStage) -> Facts:
     before, after = stage.moved_card
     return {
         "column": (True, after.option_id == stage.columns[1].option_id),
@@ -88,9 +88,9 @@ def moves_card(stage: Stage) -> Facts:
     used="bot/github/api/issues.py",
     source="graphql/reference/objects#projectv2itemstatuschangedevent",
 )
-def tells_mover(stage: Stage) -> Facts:
+def tells_mover(stage: RehearsalStage) -> Facts:
     column = stage.moved_card[1].column
-    card = stage.until(lambda: stage.look(stage.card), lambda it: bool(it.last_move and it.last_move.by))
+    card = stage.until(lambda: stage.read_card(stage.card), lambda it: bool(it.last_move and it.last_move.by))
     move = card.last_move
     return {
         "is there": (True, move is not None),
@@ -105,7 +105,7 @@ def tells_mover(stage: Stage) -> Facts:
     used="bot/sync/sweep.py",
     source="graphql/reference/objects#projectv2",
 )
-def touches_board(stage: Stage) -> Facts:
+def touches_board(stage: RehearsalStage) -> Facts:
     card = stage.moved_card[1]
     moment = card.updated_at.strftime("%Y-%m-%dT%H:%M:%S")
     touched_at = stage.until(lambda: _cards(stage)[1], lambda it: it >= moment)
@@ -118,7 +118,7 @@ def touches_board(stage: Stage) -> Facts:
     used="bot/github/api/project_pages.py",
     source="issues/planning-and-tracking-with-projects/customizing-views-in-your-project/filtering-projects",
 )
-def filters_columns(stage: Stage) -> Facts:
+def filters_columns(stage: RehearsalStage) -> Facts:
     _, after = stage.moved_card
     seen = stage.until(lambda: after.card_id in _cards(stage)[0], bool)
     left_out = after.card_id not in _cards(stage, (after.column or "",))[0]
@@ -131,13 +131,14 @@ def filters_columns(stage: Stage) -> Facts:
     used="bot/github/api/project_queries.py",
     source="graphql/overview/rate-limits-and-query-limits-for-the-graphql-api",
 )
-def pays_one_point(stage: Stage) -> Facts:
+def pays_one_point(stage: RehearsalStage) -> Facts:
     def left() -> int:
         hour = stage.hub.budget.seen()[0].windows.get("graphql")
         if hour is None:
             raise NotTriedError("this server has no limits")
         return hour.remaining
 
+    _ = stage.board
     prices = []
     for _ in range(3):  # others may spend points in the meantime: the smallest difference counts
         before = left()
@@ -152,7 +153,7 @@ def pays_one_point(stage: Stage) -> Facts:
     used="bot/outbox/handlers/archive_card.py",
     source="graphql/reference/mutations#archiveprojectv2item",
 )
-def archives_card(stage: Stage) -> Facts:
+def archives_card(stage: RehearsalStage) -> Facts:
     archived, restored = stage.archived_card
     return {
         "is archived": (True, archived.archived),
@@ -167,7 +168,7 @@ def archives_card(stage: Stage) -> Facts:
     used="bot/outbox/handlers/convert_draft.py",
     source="graphql/reference/mutations#convertprojectv2draftissueitemtoissue",
 )
-def converts_draft(stage: Stage) -> Facts:
+def converts_draft(stage: RehearsalStage) -> Facts:
     card = stage.converted_card
     return {
         "kind": ("Issue", card.kind),
@@ -182,7 +183,7 @@ def converts_draft(stage: Stage) -> Facts:
     used="bot/github/api/projects.py",
     source="graphql/reference/mutations#deleteprojectv2item",
 )
-def forgets_card(stage: Stage) -> Facts:
+def forgets_card(stage: RehearsalStage) -> Facts:
     deleted = stage.deleted_card
     both = projects.read_cards(stage.hub, (deleted, stage.card))
     return {
@@ -197,7 +198,7 @@ def forgets_card(stage: Stage) -> Facts:
     used="bot/github/api/projects.py",
     source="graphql/reference/objects#issue",
 )
-def lists_cards(stage: Stage) -> Facts:
+def lists_cards(stage: RehearsalStage) -> Facts:
     card_id, number = stage.card, int(stage.issue["number"])
     read = stage.until(
         lambda: projects.cards_of_issue(stage.hub, stage.repository, number), lambda it: card_id in it
@@ -211,7 +212,7 @@ def lists_cards(stage: Stage) -> Facts:
     used="bot/github/rate_limit.py",
     source="rest/using-the-rest-api/rate-limits-for-the-rest-api#about-secondary-rate-limits",
 )
-def moves_five(stage: Stage) -> Facts:
+def moves_five(stage: RehearsalStage) -> Facts:
     option = stage.columns[1].option_id
     there = [card for card in stage.five_cards.values() if card is not None and card.option_id == option]
     return {"moved": (FIVE, len(there))}
@@ -223,17 +224,17 @@ def moves_five(stage: Stage) -> Facts:
     used="bot/outbox/handlers/update_face.py",
     source="graphql/reference/mutations#updateprojectv2itemfieldvalue",
 )
-def writes_field(stage: Stage) -> Facts:
+def writes_field(stage: RehearsalStage) -> Facts:
     names = [field for field in stage.board.fields if field.kind == "TEXT" and field.name == "Repo"]
     if not names:
         raise NotTriedError("the board has no text field Repo")
     board, card, field_id = stage.board.board_id, stage.card, names[0].field_id
     projects.set_fields(stage.hub, board, card, {field_id: stage.repository})
-    written = stage.look(card).repo_field
+    written = stage.read_card(card).repo_field
     projects.set_fields(stage.hub, board, card, {field_id: None})
     return {
         "written": (True, written == stage.repository),
-        "emptied": (True, not stage.look(card).repo_field),
+        "emptied": (True, not stage.read_card(card).repo_field),
     }
 
 
@@ -243,7 +244,7 @@ def writes_field(stage: Stage) -> Facts:
     used="bot/github/api/issues.py",
     source="rest/issues/issues#update-an-issue",
 )
-def closes_issue(stage: Stage) -> Facts:
+def closes_issue(stage: RehearsalStage) -> Facts:
     closed = stage.closed_issue
     facts: dict[str, tuple[bool | int | str, bool | int | str]] = {
         "state": ("closed", closed["state"]),
@@ -251,5 +252,5 @@ def closes_issue(stage: Stage) -> Facts:
         "closed by the App": (True, (closed.get("closed_by") or {}).get("login") == stage.bot_login),
     }
     with suppress(NotTriedError):  # a GitHub without boards
-        facts["reason on the card"] = ("not_planned", stage.look(stage.card).state_reason)
+        facts["reason on the card"] = ("not_planned", stage.read_card(stage.card).state_reason)
     return facts

@@ -3,12 +3,12 @@
 from urllib.parse import quote
 
 from bot.admin.rehearsal.belief import Beliefs, Facts, NotTriedError
-from bot.admin.rehearsal.stage import BRANCHES, FILE, TITLE, Stage
+from bot.admin.rehearsal.stage import BRANCHES, FILE, TITLE, RehearsalStage
 from bot.github.api import checks, contents, git_commits, merge_queue, pulls, repositories, reviews
 from bot.github.client import repository_path
 from bot.github.errors import ConflictError, NotFoundError, PermissionMissingError, RefusedError
 
-beliefs = Beliefs[Stage]()
+beliefs = Beliefs[RehearsalStage]()
 CHECK = "cardinal/rehearsal"
 ZEROS = "0" * 40
 
@@ -19,7 +19,7 @@ ZEROS = "0" * 40
     used="bot/github/api/contents.py",
     source="rest/repos/contents#get-repository-content",
 )
-def reads_file(stage: Stage) -> Facts:
+def reads_file(stage: RehearsalStage) -> Facts:
     commit = str(stage.head_commit["sha"])
     text = contents.content(stage.hub, stage.repository, FILE, commit, most_bytes=1000)
     return {"same bytes": (True, text == b"1\n2\n3\n")}
@@ -31,7 +31,7 @@ def reads_file(stage: Stage) -> Facts:
     used="bot/github/api/git_commits.py",
     source="authentication/managing-commit-signature-verification/about-commit-signature-verification",
 )
-def signs_commit(stage: Stage) -> Facts:
+def signs_commit(stage: RehearsalStage) -> Facts:
     head = stage.head_commit
     parents = (str(head["sha"]),)
     made = git_commits.make_commit(stage.hub, stage.repository, str(head["tree"]["sha"]), parents, TITLE)
@@ -44,7 +44,7 @@ def signs_commit(stage: Stage) -> Facts:
     used="bot/github/token_scope.py",
     source="rest/repos/contents#create-or-update-file-contents",
 )
-def guards_workflows(stage: Stage) -> Facts:
+def guards_workflows(stage: RehearsalStage) -> Facts:
     try:
         stage.write(".github/workflows/rehearsal.yml", stage.head_branch)
     except (PermissionMissingError, NotFoundError, RefusedError) as error:
@@ -58,7 +58,7 @@ def guards_workflows(stage: Stage) -> Facts:
     used="bot/github/api/repositories.py",
     source="rest/commits/commits#compare-two-commits",
 )
-def compares(stage: Stage) -> Facts:
+def compares(stage: RehearsalStage) -> Facts:
     base, head = stage.base_commit, str(stage.head_commit["sha"])
     hub, repository = stage.hub, stage.repository
     return {
@@ -73,7 +73,7 @@ def compares(stage: Stage) -> Facts:
     used="bot/github/api/rulesets.py",
     source="rest/repos/rules#get-rules-for-a-branch",
 )
-def lists_rules(stage: Stage) -> Facts:
+def lists_rules(stage: RehearsalStage) -> Facts:
     path = f"{repository_path(stage.repository)}/rules/branches/{quote(f'{BRANCHES}none', safe='')}"
     try:
         return {"a list": (True, isinstance(stage.hub.rest("GET", path).body, list))}
@@ -87,7 +87,7 @@ def lists_rules(stage: Stage) -> Facts:
     used="bot/github/api/pulls.py",
     source="rest/pulls/pulls#create-a-pull-request",
 )
-def opens_draft(stage: Stage) -> Facts:
+def opens_draft(stage: RehearsalStage) -> Facts:
     pull = stage.pull
     return {"draft": (True, pull["draft"]), "state": ("open", pull["state"])}
 
@@ -98,7 +98,7 @@ def opens_draft(stage: Stage) -> Facts:
     used="bot/github/api/pulls.py",
     source="rest/pulls/pulls#create-a-pull-request",
 )
-def refuses_second(stage: Stage) -> Facts:
+def refuses_second(stage: RehearsalStage) -> Facts:
     _ = stage.pull
     words = {"title": TITLE, "head": stage.head_branch, "base": stage.base_branch, "draft": True}
     try:
@@ -114,7 +114,7 @@ def refuses_second(stage: Stage) -> Facts:
     used="bot/github/api/pulls.py",
     source="rest/pulls/pulls#list-pull-requests",
 )
-def finds_pull(stage: Stage) -> Facts:
+def finds_pull(stage: RehearsalStage) -> Facts:
     number = int(stage.pull["number"])
     look = stage.until(lambda: pulls.find_open(stage.hub, stage.repository, stage.head_branch), bool)
     return {"is it": (True, look is not None and look.number == number)}
@@ -126,14 +126,14 @@ def finds_pull(stage: Stage) -> Facts:
     used="bot/outbox/handlers/merge_pull.py",
     source="rest/pulls/pulls#merge-a-pull-request",
 )
-def refuses_draft(stage: Stage) -> Facts:
+def refuses_draft(stage: RehearsalStage) -> Facts:
     look = stage.look_at_pull()
     if not look.draft:
         raise NotTriedError("it is no draft")
     return {"status": (405, _merge_status(stage, look.head))}
 
 
-def _merge_status(stage: Stage, head: str) -> int:
+def _merge_status(stage: RehearsalStage, head: str) -> int:
     path = f"{repository_path(stage.repository)}/pulls/{stage.pull['number']}/merge"
     try:
         return stage.hub.rest("PUT", path, body={"merge_method": "squash", "sha": head}).status
@@ -147,7 +147,7 @@ def _merge_status(stage: Stage, head: str) -> int:
     used="bot/github/api/reviews.py",
     source="graphql/reference/mutations#markpullrequestreadyforreview",
 )
-def ends_draft(stage: Stage) -> Facts:
+def ends_draft(stage: RehearsalStage) -> Facts:
     look = stage.ready_pull
     reviews.mark_ready(stage.hub, stage.repository, look.node_id)
     return {"draft": (False, look.draft), "state": ("open", look.state)}
@@ -159,7 +159,7 @@ def ends_draft(stage: Stage) -> Facts:
     used="bot/github/api/pulls.py",
     source="rest/pulls/pulls#get-a-pull-request",
 )
-def knows_mergeability(stage: Stage) -> Facts:
+def knows_mergeability(stage: RehearsalStage) -> Facts:
     return {"mergeable": (True, stage.ready_pull.mergeable is True)}
 
 
@@ -169,7 +169,7 @@ def knows_mergeability(stage: Stage) -> Facts:
     used="bot/outbox/gate_check.py",
     source="rest/checks/runs#create-a-check-run",
 )
-def writes_check(stage: Stage) -> Facts:
+def writes_check(stage: RehearsalStage) -> Facts:
     head = str(stage.head_commit["sha"])
     body = {"name": CHECK, "head_sha": head, "status": "completed", "conclusion": "neutral"}
     made = stage.hub.rest("POST", f"{repository_path(stage.repository)}/check-runs", body=body).body
@@ -186,7 +186,7 @@ def writes_check(stage: Stage) -> Facts:
     used="bot/github/api/reviews.py",
     source="rest/pulls/reviews#list-comments-for-a-pull-request-review",
 )
-def lists_lines(stage: Stage) -> Facts:
+def lists_lines(stage: RehearsalStage) -> Facts:
     number, review = int(stage.pull["number"]), int(stage.review["id"])
     threads = stage.until(
         lambda: reviews.threads_of_review(stage.hub, stage.repository, number, review), bool
@@ -201,7 +201,7 @@ def lists_lines(stage: Stage) -> Facts:
     used="bot/outbox/handlers/answer_thread.py",
     source="rest/pulls/comments#create-a-review-comment-for-a-pull-request",
 )
-def answers_line(stage: Stage) -> Facts:
+def answers_line(stage: RehearsalStage) -> Facts:
     number, review = int(stage.pull["number"]), int(stage.review["id"])
     path = f"{repository_path(stage.repository)}/pulls/{number}/reviews/{review}/comments"
     root = stage.until(lambda: [*stage.hub.pages(path, most=1)], bool)[0]["id"]
@@ -220,7 +220,7 @@ def answers_line(stage: Stage) -> Facts:
     used="bot/github/api/pulls.py",
     source="rest/pulls/pulls#merge-a-pull-request",
 )
-def guards_head(stage: Stage) -> Facts:
+def guards_head(stage: RehearsalStage) -> Facts:
     _ = stage.ready_pull
     return {"status": (409, _merge_status(stage, ZEROS))}
 
@@ -231,7 +231,7 @@ def guards_head(stage: Stage) -> Facts:
     used="bot/github/api/merge_queue.py",
     source="graphql/reference/objects#pullrequest",
 )
-def tells_queue(stage: Stage) -> Facts:
+def tells_queue(stage: RehearsalStage) -> Facts:
     merging = merge_queue.read(stage.hub, stage.ready_pull.node_id)
     return {"state": ("open", merging.state), "waits": (False, merging.queued), "auto": (False, merging.auto)}
 
@@ -242,7 +242,7 @@ def tells_queue(stage: Stage) -> Facts:
     used="bot/github/api/pulls.py",
     source="rest/pulls/pulls#merge-a-pull-request",
 )
-def merges(stage: Stage) -> Facts:
+def merges(stage: RehearsalStage) -> Facts:
     commit, look = stage.merged_commit, stage.look_at_pull()
     on_base = repositories.branch_head(stage.hub, stage.repository, stage.base_branch)
     return {
@@ -259,7 +259,7 @@ def merges(stage: Stage) -> Facts:
     used="bot/github/api/pulls.py",
     source="rest/git/refs#delete-a-reference",
 )
-def deletes_branch(stage: Stage) -> Facts:
+def deletes_branch(stage: RehearsalStage) -> Facts:
     _ = stage.merged_commit
     for _ in range(2):
         pulls.delete_branch(stage.hub, stage.repository, stage.head_branch)

@@ -39,7 +39,7 @@ class Mail:
         self.deliveries: list[ListedDelivery] = []
 
     def begin(self) -> None:
-        """Remember what was delivered before; raises NotTriedError where GitHub sends nothing."""
+        """Remember the deliveries until now; raises NotTriedError where GitHub sends nothing."""
         config = self._hub.as_app("GET", "/app/hook/config").body
         if not config.get("url"):
             raise NotTriedError("the App has no webhook")
@@ -55,7 +55,8 @@ class Mail:
             answer = self._hub.as_app("GET", "/app/hook/deliveries", params=params)
             fresh += [listed for listed in answer.body if int(listed["id"]) not in self._known]
             following = NEXT.search(answer.headers.get("link", ""))
-            if following is None or str(answer.body[-1]["delivered_at"]) < self._floor:
+            is_past = any(str(listed["delivered_at"]) < self._floor for listed in answer.body[-1:])
+            if following is None or is_past:
                 break
             params["cursor"] = unquoted_cursor(following)
         for listed in reversed(fresh):

@@ -5,16 +5,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 
 from bot.admin.rehearsal import cards, changes, hooks, story, talk
-from bot.admin.rehearsal.belief import Belief, Finding, NotTriedError, Verdict, compare
-from bot.admin.rehearsal.clean import clean, is_by_app
-from bot.admin.rehearsal.report import Report
-from bot.admin.rehearsal.stage import Stage
+from bot.admin.rehearsal.belief import Belief, BeliefVerdict, Comparison, NotTriedError, compare_belief
+from bot.admin.rehearsal.remains import is_by_app, remove_remains
+from bot.admin.rehearsal.report import RehearsalReport
+from bot.admin.rehearsal.stage import RehearsalStage
+from bot.github.api import repositories
 from bot.github.client import Hub, repository_path
 from bot.github.errors import ConflictError
 from ledger.errors import CardinalError
 
 # In the order of their acts: the last one of the cards closes the issue.
-BELIEFS: tuple[Belief[Stage], ...] = (
+BELIEFS: tuple[Belief[RehearsalStage], ...] = (
     *talk.beliefs,
     *changes.beliefs,
     *cards.beliefs,
@@ -24,6 +25,7 @@ BELIEFS: tuple[Belief[Stage], ...] = (
 MAX_COMMITS = 20
 MAX_PAGES = 10
 MAX_S = 1800.0
+OVER = "the time of the rehearsal was over"
 
 
 class RepositoryInUseError(CardinalError):
@@ -34,10 +36,16 @@ class RepositoryInUseError(CardinalError):
         super().__init__(f"nothing was done: {repository} {because}; {step}")
 
 
-def require_free(hub: Hub, repository: str, *, yes: bool) -> None:
-    """Raise RepositoryInUseError unless the repository was made for this. `yes` allows many commits."""
-    root = repository_path(repository)
+def require_free(hub: Hub, repository: str, *, yes: bool) -> str:
+    """Return the repository's name as GitHub spells it. `yes` allows many commits.
+
+    Raises RepositoryInUseError unless it was made for this.
+    """
     another = "name a repository that was made for this"
+    repository, is_archived = repositories.look_up(hub, repository)
+    if is_archived:
+        raise RepositoryInUseError(repository, "is archived", another)
+    root = repository_path(repository)
     for issue in hub.pages(f"{root}/issues", params={"state": "all"}, most=MAX_PAGES):
         if not is_by_app(hub, issue):
             raise RepositoryInUseError(repository, "has issues or pull requests of others", another)
@@ -48,23 +56,28 @@ def require_free(hub: Hub, repository: str, *, yes: bool) -> None:
     if len(commits) > MAX_COMMITS and not yes:
         because = f"has more than {MAX_COMMITS} commits"
         raise RepositoryInUseError(repository, because, f"{another}, or add --yes")
+    return repository
 
 
-def rehearse(stage: Stage, show: Callable[[Finding], None], *, max_s: float = MAX_S) -> Report:
+def rehearse(
+    stage: RehearsalStage, show: Callable[[Comparison], None], *, max_s: float = MAX_S
+) -> RehearsalReport:
     """Compare all beliefs, clean up in any case, and return the report. `show` gets each finding."""
-    began, before = time.monotonic(), _left_of_hour(stage.hub)
-    findings: list[Finding] = []
+    began, before = time.monotonic(), dict[str, int]()
+    findings: list[Comparison] = []
     removed: Mapping[str, int] = {}
     try:
-        with suppress(NotTriedError):  # without deliveries, whoever needs them says so
-            _ = stage.mail
+        for first in ("mail", "home", "board"):
+            with suppress(NotTriedError):  # whoever needs it says so
+                getattr(stage, first)
+        before = _left_of_hour(stage.hub)
         for finding in _findings(stage, began + max_s):
             findings.append(finding)
             show(finding)
     finally:
-        removed = clean(stage)
+        removed = remove_remains(stage)
     after = _left_of_hour(stage.hub)
-    return Report(
+    return RehearsalReport(
         server=_server(stage),
         beliefs=BELIEFS,
         findings=tuple(findings),
@@ -77,15 +90,17 @@ def rehearse(stage: Stage, show: Callable[[Finding], None], *, max_s: float = MA
     )
 
 
-def _findings(stage: Stage, end: float) -> Iterator[Finding]:
+def _findings(stage: RehearsalStage, end: float) -> Iterator[Comparison]:
     for belief in BELIEFS:
         if time.monotonic() < end:
-            yield compare(belief, stage)
+            yield compare_belief(belief, stage)
         else:
-            yield Finding(belief.name, Verdict.NOT_TRIED, 0.0, because="the time of the rehearsal was over")
+            yield Comparison(
+                belief.name, BeliefVerdict.NOT_TRIED, 0.0, because="the time of the rehearsal was over"
+            )
 
 
-def _has_mail(stage: Stage) -> bool:
+def _has_mail(stage: RehearsalStage) -> bool:
     return not isinstance(stage.made.get("mail"), NotTriedError)
 
 
@@ -93,6 +108,6 @@ def _left_of_hour(hub: Hub) -> dict[str, int]:
     return {name: hour.remaining for name, hour in hub.budget.seen()[0].windows.items()}
 
 
-def _server(stage: Stage) -> str:
+def _server(stage: RehearsalStage) -> str:
     version = stage.hub.as_app("GET", "/app").headers.get("x-github-enterprise-version", "")
-    return f"Enterprise Server {version}" if version else "github.com, or like it"
+    return f"Enterprise Server {version}" if version else "GitHub, without a version"

@@ -5,19 +5,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.admin.rehearsal.belief import Belief, Finding, Verdict
+from bot.admin.rehearsal.belief import Belief, BeliefVerdict, Comparison
 from bot.admin.rehearsal.mail import ListedDelivery
-from bot.admin.rehearsal.stage import Stage
+from bot.admin.rehearsal.stage import RehearsalStage
 from bot.system import release
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class RehearsalReport:
     """The findings, in the order of the beliefs, and the rehearsal's price."""
 
     server: str
-    beliefs: tuple[Belief[Stage], ...]
-    findings: tuple[Finding, ...]
+    beliefs: tuple[Belief[RehearsalStage], ...]
+    findings: tuple[Comparison, ...]
     deliveries: tuple[ListedDelivery, ...]
     calls: Mapping[str, int]
     points: int
@@ -28,7 +28,7 @@ class Report:
     @property
     def otherwise(self) -> tuple[str, ...]:
         """The names of the beliefs that do not hold here."""
-        return tuple(it.name for it in self.findings if it.verdict is Verdict.OTHERWISE)
+        return tuple(it.name for it in self.findings if it.verdict is BeliefVerdict.OTHERWISE)
 
     def document(self) -> dict[str, Any]:
         """Return the report as plain JSON; it may be attached to an issue."""
@@ -47,7 +47,7 @@ class Report:
     def summary(self) -> Iterator[str]:
         """Yield the lines after those of the findings."""
         verdicts = Counter(finding.verdict for finding in self.findings)
-        yield ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in Verdict)
+        yield ", ".join(f"{verdicts[verdict]} {verdict}" for verdict in BeliefVerdict)
         calls = ", ".join(f"{count} {name}" for name, count in sorted(self.calls.items()))
         yield f"{sum(self.calls.values())} calls ({calls}), {self.points} points, {self.seconds:.0f} s"
         removed = ", ".join(f"{count} {kind}" for kind, count in self.removed.items() if kind != "left")
@@ -56,24 +56,24 @@ class Report:
             yield f"{left} things are left: `cardinal rehearse --clean` removes them"
 
 
-def _of_belief(belief: Belief[Stage], finding: Finding) -> dict[str, Any]:
-    told: dict[str, Any] = {"name": belief.name, "says": belief.says, "verdict": finding.verdict.value}
+def _of_belief(belief: Belief[RehearsalStage], finding: Comparison) -> dict[str, Any]:
+    record: dict[str, Any] = {"name": belief.name, "says": belief.says, "verdict": finding.verdict.value}
     if finding.differences:
-        told["differences"] = {
+        record["differences"] = {
             name: {"believed": believed, "came": came}
             for name, (believed, came) in finding.differences.items()
         }
     if finding.because:
-        told["because"] = finding.because
+        record["because"] = finding.because
     return {
-        **told,
+        **record,
         "used": belief.used,
-        "source": f"docs.github.com/{belief.source}",
+        "source": belief.source,
         "seconds": finding.seconds,
     }
 
 
-def line_of(finding: Finding) -> str:
+def line_of(finding: Comparison) -> str:
     """Return the finding's name and reason for a person, with GitHub's own words."""
     differences = (
         f"{name}: {came}, not {believed}" for name, (believed, came) in finding.differences.items()

@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Any, Generic, Protocol, TypeVar
 
-from bot.admin.rehearsal.belief import SHAPE_ERRORS, NotTriedError, kind_of
+from bot.admin.rehearsal.belief import SHAPE_ERRORS, NotTriedError, name_failure
 from bot.admin.rehearsal.counting import CountingHub
 from bot.admin.rehearsal.mail import Mail
 from bot.admin.rehearsal.watch import Watch
@@ -26,7 +26,8 @@ MARKER = "<!-- cardinal-rehearsal -->"
 BRANCHES = "cardinal-rehearsal/"
 LABEL = "cardinal-rehearsal"
 FILE = "rehearsal.txt"
-PAUSE_S = 1.0
+PAUSE_S, MAX_PAUSE_S = 1.0, 10.0
+AT_ONCE_S = 0.001  # a patience for one reading
 FIVE = 5
 
 
@@ -40,7 +41,7 @@ class PersonAct(StrEnum):
     ACCEPT = "in pull request #{number}, submit a review as *Approve*"
 
 
-class Person(Protocol):
+class Participant(Protocol):
     """Somebody at the terminal."""
 
     def does(self, act: PersonAct, number: int, column: str = "") -> bool:
@@ -50,7 +51,7 @@ class Person(Protocol):
 class Nobody:
     """Nobody is there."""
 
-    def does(self, act: PersonAct, number: int, column: str = "") -> bool:  # noqa: ARG002 -- as Person
+    def does(self, act: PersonAct, number: int, column: str = "") -> bool:  # noqa: ARG002 -- as Participant
         """Return False."""
         return False
 
@@ -58,20 +59,20 @@ class Nobody:
 class material(Generic[T]):
     """A property that is made once. Where making it fails, whoever needs it raises NotTriedError."""
 
-    def __init__(self, make: Callable[["Stage"], T]) -> None:
+    def __init__(self, make: Callable[["RehearsalStage"], T]) -> None:
         self._make = make
 
     def __set_name__(self, _owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, stage: "Stage", _owner: type) -> T:
+    def __get__(self, stage: "RehearsalStage", _owner: type) -> T:
         if self._name not in stage.made:
             try:
                 stage.made[self._name] = self._make(stage)
             except NotTriedError as error:
                 stage.made[self._name] = error
             except (GithubError, *SHAPE_ERRORS) as error:
-                because = f"it needs {self._name.replace('_', ' ')}: {kind_of(error)}"
+                because = f"it needs {self._name.replace('_', ' ')}: {name_failure(error)}"
                 stage.made[self._name] = NotTriedError(because)
         result = stage.made[self._name]
         if isinstance(result, NotTriedError):
@@ -80,7 +81,7 @@ class material(Generic[T]):
 
 
 @dataclass
-class Stage:
+class RehearsalStage:
     """GitHub, the board and the repository of a rehearsal, and the things made there.
 
     `watch` is the ledger of this home, where it has one; `patience_s` bounds each wait for GitHub,
@@ -91,18 +92,23 @@ class Stage:
     address: BoardAddress
     repository: str
     watch: Watch | None = None
-    person: Person = field(default_factory=Nobody)
+    person: Participant = field(default_factory=Nobody)
     patience_s: float = 60.0
     run_patience_s: float = 300.0
     made: dict[str, Any] = field(default_factory=dict)
     cards: list[CardId] = field(default_factory=list)
+    missed_delivery: bool = False  # one was waited for in vain
 
     def until(self, read: Callable[[], T], is_there: Callable[[T], bool], patience_s: float = 0.0) -> T:
-        """Return the first reading that is there; the last one when the patience ends."""
+        """Return the first reading that is there; the last one when the patience ends.
+
+        Each pause is longer than the one before, for each reading is a call.
+        """
         patience_s = patience_s or self.patience_s
-        end = time.monotonic() + patience_s
+        pause_s, end = min(PAUSE_S, patience_s / 5), time.monotonic() + patience_s
         while not is_there(reading := read()) and time.monotonic() < end:
-            time.sleep(min(PAUSE_S, patience_s / 5))
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, MAX_PAUSE_S)
         return reading
 
     def ask(self, act: PersonAct, number: int, column: str = "") -> None:
@@ -128,7 +134,7 @@ class Stage:
         board = self.board
         projects.move_card(self.hub, board.board_id, card_id, board.status_field_id, column.option_id)
 
-    def look(self, card_id: CardId) -> CardLook:
+    def read_card(self, card_id: CardId) -> CardLook:
         """Read the card; raises NotTriedError when it is gone."""
         card = projects.read_card(self.hub, card_id)
         if card is None:
@@ -192,18 +198,18 @@ class Stage:
     @material
     def moved_card(self) -> tuple[CardLook, CardLook]:
         """The card before and after it was moved."""
-        before = self.look(self.card)
+        before = self.read_card(self.card)
         self.move(self.card, self.columns[1])
-        return before, self.look(self.card)
+        return before, self.read_card(self.card)
 
     @material
     def archived_card(self) -> tuple[CardLook, CardLook]:
         """The card archived, and restored."""
         _ = self.moved_card
         projects.set_archived(self.hub, self.board.board_id, self.card, True)
-        archived = self.look(self.card)
+        archived = self.read_card(self.card)
         projects.set_archived(self.hub, self.board.board_id, self.card, False)
-        return archived, self.look(self.card)
+        return archived, self.read_card(self.card)
 
     @material
     def draft_card(self) -> CardId:
@@ -215,7 +221,7 @@ class Stage:
     @material
     def converted_card(self) -> CardLook:
         projects.convert_draft(self.hub, self.draft_card, self.repository)
-        return self.look(self.draft_card)
+        return self.read_card(self.draft_card)
 
     @material
     def deleted_card(self) -> CardId:
@@ -305,7 +311,6 @@ class Stage:
 
     @material
     def review(self) -> Mapping[str, Any]:
-        _ = self.ready_pull
         line = {"path": FILE, "line": 2, "side": "RIGHT", "body": f"{MARKER} a line"}
         body = {"event": "COMMENT", "body": MARKER, "comments": [line]}
         path = f"{repository_path(self.repository)}/pulls/{self.pull['number']}/reviews"

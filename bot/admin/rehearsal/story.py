@@ -3,58 +3,60 @@
 from collections.abc import Callable
 
 from bot.admin.rehearsal.belief import Beliefs, Facts, NotTriedError
-from bot.admin.rehearsal.hooks import COMMENT, ITEM, find
-from bot.admin.rehearsal.stage import PersonAct, Stage
+from bot.admin.rehearsal.hooks import COMMENT, ITEM, find_delivery
+from bot.admin.rehearsal.stage import PersonAct, RehearsalStage
 from bot.admin.rehearsal.watch import CardWatch, Watch
 from bot.github.api import pulls
 from ledger.states import Ending, RunState
 
-beliefs = Beliefs[Stage]()
+beliefs = Beliefs[RehearsalStage]()
 
 
 @beliefs.about(
     "person: drag",
-    "A card that a person drags is told as edited or reordered, with a User as the sender.",
+    "A card that a person drags is announced as edited or reordered, with a User as the sender.",
     used="bot/ingest/events/projects_v2_item.py",
     source="webhooks/webhook-events-and-payloads#projects_v2_item",
 )
-def tells_drag(stage: Stage) -> Facts:
+def tells_drag(stage: RehearsalStage) -> Facts:
     issue, card_id = stage.story_card
     stage.ask(PersonAct.DRAG, int(issue["number"]), stage.columns[1].name)
     goal = stage.columns[1].option_id
-    moved = stage.until(lambda: stage.look(card_id), lambda card: card.option_id == goal)
+    moved = stage.until(lambda: stage.read_card(card_id), lambda card: card.option_id == goal)
     facts: Facts = {"column": (True, moved.option_id == goal)}
-    delivery = find(
+    delivery = find_delivery(
         stage,
         ITEM,
         ("edited", "reordered"),
         lambda it: it[ITEM]["node_id"] == card_id and it["sender"]["type"] == "User",
+        is_fresh=True,
     )
     return {**facts, "came": (True, delivery is not None)}
 
 
 @beliefs.about(
     "person: tick",
-    "A box that a person ticks is told as an edit of the comment, with the tick in its text.",
+    "A box that a person ticks is announced as an edit of the comment, with the tick in its text.",
     used="bot/ingest/events/_comment.py",
     source="webhooks/webhook-events-and-payloads#issue_comment",
 )
-def tells_tick(stage: Stage) -> Facts:
+def tells_tick(stage: RehearsalStage) -> Facts:
     issue = stage.issue
     comment = stage.comment(int(issue["number"]), stage.comments[1]["body"])
     stage.ask(PersonAct.TICK, int(issue["number"]))
-    delivery = find(
+    delivery = find_delivery(
         stage,
         COMMENT,
         ("edited",),
         lambda it: it["comment"]["id"] == comment["id"] and it["sender"]["type"] == "User",
+        is_fresh=True,
     )
     if delivery is None:
         return {"came": (True, False)}
     return {"ticked": (True, "- [x]" in delivery.payload["comment"]["body"])}
 
 
-def _watch(stage: Stage) -> Watch:
+def _watch(stage: RehearsalStage) -> Watch:
     """Return the ledger, for a board with the columns that the story needs; raises NotTriedError."""
     watch = stage.watch
     if watch is None or not watch.is_up:
@@ -64,7 +66,7 @@ def _watch(stage: Stage) -> Watch:
     return watch
 
 
-def _until(stage: Stage, is_there: Callable[[CardWatch], bool]) -> CardWatch:
+def _until(stage: RehearsalStage, is_there: Callable[[CardWatch], bool]) -> CardWatch:
     watch, (_, card_id) = _watch(stage), stage.story_card
     return stage.until(lambda: watch.of_card(card_id), is_there, stage.run_patience_s)
 
@@ -73,7 +75,7 @@ def _has_ended(reading: CardWatch) -> bool:
     return reading.state is RunState.ENDED
 
 
-def _pull_number(stage: Stage) -> int:
+def _pull_number(stage: RehearsalStage) -> int:
     watch, (_, card_id) = _watch(stage), stage.story_card
     number = watch.of_card(card_id).pull_number
     if number is None:
@@ -87,7 +89,7 @@ def _pull_number(stage: Stage) -> int:
     used="rules/handlers/card_moved.py",
     source="webhooks/webhook-events-and-payloads#projects_v2_item",
 )
-def plans(stage: Stage) -> Facts:
+def plans_work(stage: RehearsalStage) -> Facts:
     column, (issue, _) = _watch(stage).scripted_column(), stage.story_card
     stage.ask(PersonAct.DRAG, int(issue["number"]), column)
     waits = (RunState.AWAITING_APPROVAL, RunState.ENDED)
@@ -101,7 +103,7 @@ def plans(stage: Stage) -> Facts:
     used="bot/outbox/handlers/open_pull.py",
     source="webhooks/webhook-events-and-payloads#issue_comment",
 )
-def delivers(stage: Stage) -> Facts:
+def delivers(stage: RehearsalStage) -> Facts:
     watch, (issue, card_id) = _watch(stage), stage.story_card
     if watch.of_card(card_id).state is not RunState.AWAITING_APPROVAL:
         raise NotTriedError("it needs a plan")
@@ -119,7 +121,7 @@ def delivers(stage: Stage) -> Facts:
     used="rules/handlers/review.py",
     source="webhooks/webhook-events-and-payloads#pull_request_review",
 )
-def revises(stage: Stage) -> Facts:
+def revises(stage: RehearsalStage) -> Facts:
     watch, (issue, card_id) = _watch(stage), stage.story_card
     number, before = _pull_number(stage), watch.of_card(card_id).runs
     stage.ask(PersonAct.REVIEW, number)
@@ -139,7 +141,7 @@ def revises(stage: Stage) -> Facts:
     used="bot/outbox/handlers/merge_pull.py",
     source="rest/pulls/pulls#merge-a-pull-request",
 )
-def merges_story(stage: Stage) -> Facts:
+def merges_story(stage: RehearsalStage) -> Facts:
     watch, (issue, _), number = _watch(stage), stage.story_card, _pull_number(stage)
     if not watch.last_column():
         raise NotTriedError("no column of the board merges")

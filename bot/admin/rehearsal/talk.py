@@ -3,12 +3,12 @@
 from contextlib import suppress
 
 from bot.admin.rehearsal.belief import Beliefs, Facts, NotTriedError
-from bot.admin.rehearsal.stage import LABEL, MARKER, Stage
+from bot.admin.rehearsal.stage import LABEL, MARKER, RehearsalStage
 from bot.github.api import issues
 from bot.github.client import repository_path
 from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError
 
-beliefs = Beliefs[Stage]()
+beliefs = Beliefs[RehearsalStage]()
 MAX_BODY = 65_536
 NOBODY = "cardinal-rehearsal-nobody"
 FAR_FUTURE = "2100-01-01T00:00:00Z"
@@ -20,7 +20,7 @@ FAR_FUTURE = "2100-01-01T00:00:00Z"
     used="bot/outbox/new_cards.py",
     source="rest/issues/issues#create-an-issue",
 )
-def opens_issue(stage: Stage) -> Facts:
+def opens_issue(stage: RehearsalStage) -> Facts:
     issue, user = stage.issue, stage.issue["user"]
     return {
         "state": ("open", issue["state"]),
@@ -36,7 +36,7 @@ def opens_issue(stage: Stage) -> Facts:
     used="bot/outbox/posting.py",
     source="rest/issues/comments#create-an-issue-comment",
 )
-def gives_numbers(stage: Stage) -> Facts:
+def gives_numbers(stage: RehearsalStage) -> Facts:
     issue = stage.hub.rest("GET", f"{repository_path(stage.repository)}/issues/{stage.issue['number']}").body
     return {"whole and below 2^63": (True, isinstance(issue["id"], int) and 0 < issue["id"] < 2**63)}
 
@@ -47,7 +47,7 @@ def gives_numbers(stage: Stage) -> Facts:
     used="bot/outbox/posting.py",
     source="rest/issues/comments#get-an-issue-comment",
 )
-def keeps_marker(stage: Stage) -> Facts:
+def keeps_marker(stage: RehearsalStage) -> Facts:
     comment = stage.comments[1]
     body = stage.hub.rest("GET", f"{repository_path(stage.repository)}/issues/comments/{comment['id']}").body[
         "body"
@@ -61,7 +61,7 @@ def keeps_marker(stage: Stage) -> Facts:
     used="bot/outbox/posting.py",
     source="rest/issues/comments#list-issue-comments",
 )
-def lists_comments(stage: Stage) -> Facts:
+def lists_comments(stage: RehearsalStage) -> Facts:
     ours = [int(comment["id"]) for comment in stage.comments]
     params = {"since": stage.comments[0]["created_at"]}
     path = f"{repository_path(stage.repository)}/issues/{stage.issue['number']}/comments"
@@ -76,7 +76,7 @@ def lists_comments(stage: Stage) -> Facts:
     used="bot/outbox/posting.py",
     source="rest/issues/comments#update-an-issue-comment",
 )
-def edits_comment(stage: Stage) -> Facts:
+def edits_comment(stage: RehearsalStage) -> Facts:
     before, after = stage.comments[0], stage.edited_comment
     return {
         "same id": (True, before["id"] == after["id"]),
@@ -92,7 +92,7 @@ def edits_comment(stage: Stage) -> Facts:
     used="bot/render/markdown/marker.py",
     source="rest/issues/comments#create-an-issue-comment",
 )
-def takes_long_comment(stage: Stage) -> Facts:
+def takes_long_comment(stage: RehearsalStage) -> Facts:
     number = int(stage.issue["number"])
     taken = stage.comment(number, MARKER + "x" * (MAX_BODY - len(MARKER)))
     try:
@@ -114,7 +114,7 @@ def takes_long_comment(stage: Stage) -> Facts:
     used="bot/github/api/issues.py",
     source="rest/issues/labels#add-labels-to-an-issue",
 )
-def makes_label(stage: Stage) -> Facts:
+def makes_label(stage: RehearsalStage) -> Facts:
     labels = issues.add_labels(stage.hub, stage.repository, int(stage.issue["number"]), [LABEL])
     return {"label is there": (True, LABEL in labels)}
 
@@ -125,7 +125,7 @@ def makes_label(stage: Stage) -> Facts:
     used="bot/github/api/issues.py",
     source="rest/issues/assignees#add-assignees-to-an-issue",
 )
-def passes_by_assignee(stage: Stage) -> Facts:
+def passes_by_assignee(stage: RehearsalStage) -> Facts:
     number = int(stage.issue["number"])
     there = issues.change_assignees(stage.hub, stage.repository, number, [NOBODY], wanted=True)
     return {"assignees": (0, len(there))}
@@ -137,7 +137,7 @@ def passes_by_assignee(stage: Stage) -> Facts:
     used="bot/outbox/handlers/react.py",
     source="rest/reactions/reactions#create-reaction-for-an-issue-comment",
 )
-def reacts_once(stage: Stage) -> Facts:
+def reacts_once(stage: RehearsalStage) -> Facts:
     path = f"{repository_path(stage.repository)}/issues/comments/{stage.comments[1]['id']}/reactions"
     first, again = (stage.hub.rest("POST", path, body={"content": "eyes"}) for _ in range(2))
     return {"first": (201, first.status), "again": (200, again.status)}
@@ -149,7 +149,7 @@ def reacts_once(stage: Stage) -> Facts:
     used="bot/github/api/roles.py",
     source="rest/collaborators/collaborators#get-repository-permissions-for-a-user",
 )
-def knows_no_stranger(stage: Stage) -> Facts:
+def knows_no_stranger(stage: RehearsalStage) -> Facts:
     path = f"{repository_path(stage.repository)}/collaborators/{NOBODY}/permission"
     try:
         role = str(stage.hub.rest("GET", path).body.get("permission"))
@@ -164,9 +164,13 @@ def knows_no_stranger(stage: Stage) -> Facts:
     used="bot/outbox/posting.py",
     source="rest/issues/issues#lock-an-issue",
 )
-def respects_lock(stage: Stage) -> Facts:
+def respects_lock(stage: RehearsalStage) -> Facts:
     issue = stage.new_issue()
-    stage.hub.rest("PUT", f"{repository_path(stage.repository)}/issues/{issue['number']}/lock")
+    stage.hub.rest(
+        "PUT",
+        f"{repository_path(stage.repository)}/issues/{issue['number']}/lock",
+        body={"lock_reason": "resolved"},
+    )
     try:
         stage.comment(int(issue["number"]))
         status, says_locked = 201, False
@@ -183,7 +187,7 @@ def respects_lock(stage: Stage) -> Facts:
     used="bot/outbox/new_cards.py",
     source="graphql/reference/mutations#addblockedby",
 )
-def waits_for_other(stage: Stage) -> Facts:
+def waits_for_other(stage: RehearsalStage) -> Facts:
     blocked, blocking = str(stage.issue["node_id"]), str(stage.new_issue()["node_id"])
     issues.add_blocked_by(stage.hub, blocked, blocking)
     with suppress(RefusedError):
@@ -200,7 +204,7 @@ def waits_for_other(stage: Stage) -> Facts:
     used="bot/outbox/handlers/link_card.py",
     source="graphql/reference/mutations#addsubissue",
 )
-def has_parent(stage: Stage) -> Facts:
+def has_parent(stage: RehearsalStage) -> Facts:
     parent, child = str(stage.issue["node_id"]), str(stage.new_issue()["node_id"])
     issues.add_sub_issue(stage.hub, parent, child)
     return {"is its sub-issue": (True, issues.is_sub_issue(stage.hub, parent, child))}
@@ -212,7 +216,7 @@ def has_parent(stage: Stage) -> Facts:
     used="bot/github/rate_limit.py",
     source="rest/using-the-rest-api/rate-limits-for-the-rest-api#checking-the-status-of-your-rate-limit",
 )
-def tells_limit(stage: Stage) -> Facts:
+def tells_limit(stage: RehearsalStage) -> Facts:
     headers = stage.hub.rest(
         "GET", f"{repository_path(stage.repository)}/issues/{stage.issue['number']}"
     ).headers

@@ -8,8 +8,8 @@ import pytest
 
 from bot.admin.rehearsal.counting import CountingHub
 from bot.admin.rehearsal.play import rehearse
-from bot.admin.rehearsal.report import Report
-from bot.admin.rehearsal.stage import Nobody, Person, PersonAct, Stage
+from bot.admin.rehearsal.report import RehearsalReport
+from bot.admin.rehearsal.stage import Nobody, Participant, PersonAct, RehearsalStage
 from bot.admin.rehearsal.watch import Watch
 from forge.store.board import FieldType
 from forge.store.models import Repo, Role
@@ -32,17 +32,17 @@ class Rehearsals:
     is_up: bool = False
     between_s: float = HOUR_S  # so that each has an hour's writings of its own
 
-    def stage(self, person: Person | None = None, **changes: float) -> Stage:
+    def stage(self, person: Participant | None = None, run_patience_s: float = PATIENCE_S) -> RehearsalStage:
         """Return a fresh stage there."""
         config = self.cardinal.services.config
         self.cardinal.clock.forward(self.between_s)
         hub = CountingHub(config, self.cardinal.clock, owner="acme")
         hub.begin(pause=self.cardinal.clock.forward)
         watch = Watch(self.cardinal.services.engine, *config.board, self.is_up)
-        patience = {"patience_s": PATIENCE_S, "run_patience_s": PATIENCE_S} | changes
-        return Stage(hub, config.board, PLACE, watch, person or Nobody(), **patience)
+        who = person or Nobody()
+        return RehearsalStage(hub, config.board, PLACE, watch, who, PATIENCE_S, run_patience_s)
 
-    def play(self, stage: Stage) -> Report:
+    def play(self, stage: RehearsalStage) -> RehearsalReport:
         """Rehearse; the faults end with it."""
         try:
             return rehearse(stage, lambda _: None)

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.admin.rehearsal.belief import Verdict
+from bot.admin.rehearsal.belief import BeliefVerdict
 from bot.admin.rehearsal.play import BELIEFS
-from bot.admin.rehearsal.stage import Stage
+from bot.admin.rehearsal.stage import RehearsalStage
 from tests.bot.admin.rehearsal.conftest import Alice, Rehearsals
 from tests.house.source import ROOT
 
@@ -45,8 +45,13 @@ def refuse(method: str, path: str, status: int = 422, **more: Any) -> Fault:
     return {"method": method, "path": path, "status": status, "count": ALWAYS, **more}
 
 
+def after(_made: object, fault: Fault) -> Fault:
+    """A fault that comes when something was made."""
+    return fault
+
+
 # For each belief a GitHub that does otherwise. A function gets the stage, and makes there what comes before.
-FAULTS: dict[str, Fault | list[Fault] | Callable[[Stage], Fault]] = {
+FAULTS: dict[str, Fault | list[Fault] | Callable[[RehearsalStage], Fault]] = {
     "issue": spoil("POST", "/issues$", r'"type":\s*"Bot"', '"type":"User"'),
     "numbers": spoil("GET", r"/issues/\d+$", r'"id":\s*\d+', '"id":"x"'),
     "marker": spoil("GET", r"/issues/comments/\d+$", "cardinal-rehearsal", "x"),
@@ -84,10 +89,12 @@ FAULTS: dict[str, Fault | list[Fault] | Callable[[Stage], Fault]] = {
     "merge": spoil("GET", "/branches/.*base$", r'"sha":\s*"[0-9a-f]{40}"', '"sha":"0"'),
     "deleted branch": refuse("GET", "/branches/.*head$", 200),
     "board": query("Board", r'"id":\s*"[^"]*"(,\s*"name":\s*"Done")', r'"id":""\1'),
-    "card": lambda stage: stage.card and query("AddCard", r'"id":\s*"[^"]*"', '"id":"PVTI_another"', count=1),
+    "card": lambda stage: after(
+        stage.card, query("AddCard", r'"id":\s*"[^"]*"', '"id":"PVTI_another"', count=1)
+    ),
     "content of a card": query("Card", r'"state":\s*"OPEN"', '"state":"CLOSED"'),
-    "move": lambda stage: (
-        stage.card and query("Card", r'"optionId":\s*"[^"]*"', '"optionId":"another"', count=2)
+    "move": lambda stage: after(
+        stage.card, query("Card", r'"optionId":\s*"[^"]*"', '"optionId":"another"', count=2)
     ),
     "mover": query("Card", r'("actor":\s*\{[^}]*"login":\s*")[^"]*', r"\1eve"),
     "change of the board": query("Sweep", r'"updatedAt":\s*"[^"]*"', '"updatedAt":"2000-01-01T00:00:00Z"'),
@@ -135,7 +142,7 @@ FAULTS: dict[str, Fault | list[Fault] | Callable[[Stage], Fault]] = {
 }
 
 
-def call_of(fault: Fault | list[Fault] | Callable[[Stage], Fault]) -> str:
+def call_of(fault: Fault | list[Fault] | Callable[[RehearsalStage], Fault]) -> str:
     """Return the call that a fault is about: the forge spoils an answer by one fault only."""
     if callable(fault):
         return "query Card, once"
@@ -143,7 +150,7 @@ def call_of(fault: Fault | list[Fault] | Callable[[Stage], Fault]) -> str:
     return f"{first['method']} {first['path']} {first.get('body', '')}"
 
 
-def may_join(fault: Fault | list[Fault] | Callable[[Stage], Fault], group: list[str]) -> bool:
+def may_join(fault: Fault | list[Fault] | Callable[[RehearsalStage], Fault], group: list[str]) -> bool:
     """Tell whether the fault can be there beside those: at another call, or as one more replacement."""
     there = [FAULTS[it] for it in group]
     if callable(fault) or any(map(callable, there)):
@@ -171,7 +178,7 @@ def groups() -> list[tuple[str, ...]]:
     return [tuple(group) for group in made]
 
 
-def faults_of(names: tuple[str, ...], stage: Stage) -> list[Fault]:
+def faults_of(names: tuple[str, ...], stage: RehearsalStage) -> list[Fault]:
     """Return the faults, those of one call as one."""
     made: dict[object, Fault] = {}
     for name in names:
@@ -200,7 +207,7 @@ def test_a_github_that_does_otherwise_is_told_in_exactly_those_beliefs(
     _ = stage.mail
     rehearsals.cardinal.forge.store.faults.load({"api": faults_of(names, stage)})
     report = rehearsals.play(stage)
-    otherwise = [it for it in report.findings if it.verdict is Verdict.OTHERWISE]
+    otherwise = [it for it in report.findings if it.verdict is BeliefVerdict.OTHERWISE]
     assert {it.name for it in otherwise} == set(names), otherwise
 
 
@@ -214,13 +221,13 @@ def test_each_belief_names_a_file_that_relies_on_it() -> None:
 
 def test_the_forge_does_all_that_is_believed(rehearsals: Rehearsals) -> None:
     report = rehearsals.play(rehearsals.stage(Alice(rehearsals.cardinal)))
-    others = {it.name for it in report.findings if it.verdict is not Verdict.HOLDS}
-    assert others == STORY, [it for it in report.findings if it.verdict is not Verdict.HOLDS]
+    others = {it.name for it in report.findings if it.verdict is not BeliefVerdict.HOLDS}
+    assert others == STORY, [it for it in report.findings if it.verdict is not BeliefVerdict.HOLDS]
 
 
 def test_an_enterprise_server_does_it_too_without_limits(server_rehearsals: Rehearsals) -> None:
     report = server_rehearsals.play(server_rehearsals.stage(Alice(server_rehearsals.cardinal)))
-    others = {it.name for it in report.findings if it.verdict is not Verdict.HOLDS}
+    others = {it.name for it in report.findings if it.verdict is not BeliefVerdict.HOLDS}
     assert others == STORY | {"hourly limit", "price of the sweep"}, report.findings
     assert report.document()["github"] == "Enterprise Server 3.20.1"
 

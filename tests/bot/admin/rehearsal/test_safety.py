@@ -1,15 +1,16 @@
 """A rehearsal works only where it may, keeps its limits, and leaves nothing behind."""
 
 import dataclasses
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from bot.admin.rehearsal.belief import NotTriedError, Verdict
-from bot.admin.rehearsal.clean import clean
+from bot.admin.rehearsal.belief import BeliefVerdict, NotTriedError
 from bot.admin.rehearsal.play import MAX_COMMITS, RepositoryInUseError, rehearse, require_free
-from bot.admin.rehearsal.stage import BRANCHES, TITLE, Stage
-from tests.bot.admin.rehearsal.conftest import Rehearsals
+from bot.admin.rehearsal.remains import remove_remains
+from bot.admin.rehearsal.stage import BRANCHES, TITLE, RehearsalStage
+from tests.bot.admin.rehearsal.conftest import HOUR_S, Rehearsals
 
 
 def remains(rehearsals: Rehearsals) -> list[str]:
@@ -34,7 +35,7 @@ def test_a_rehearsal_that_was_killed_is_cleaned_by_another_one(rehearsals: Rehea
     killed = rehearsals.stage()
     assert getattr(killed, after)
     assert remains(rehearsals)
-    clean(rehearsals.stage())
+    remove_remains(rehearsals.stage())
     assert remains(rehearsals) == []
 
 
@@ -53,10 +54,10 @@ def test_what_github_does_not_let_go_is_counted_and_the_rest_goes(rehearsals: Re
     assert stage.review
     refusal = {"method": "DELETE", "path": "/git/refs/.*base$", "status": 422}
     rehearsals.cardinal.forge.store.faults.load({"api": [refusal]})
-    assert clean(stage)["left"] == 1
+    assert remove_remains(stage)["left"] == 1
     assert len(remains(rehearsals)) == 1
     rehearsals.cardinal.forge.store.faults.clear()
-    assert "left" not in clean(rehearsals.stage())
+    assert "left" not in remove_remains(rehearsals.stage())
     assert remains(rehearsals) == []
 
 
@@ -72,7 +73,7 @@ def test_a_repository_with_issues_of_others_is_refused(rehearsals: Rehearsals) -
     hub = rehearsals.stage().hub
     with pytest.raises(RepositoryInUseError, match="acme/shop has issues or pull requests of others"):
         require_free(hub, "acme/shop", yes=True)
-    require_free(hub, "acme/throw-away", yes=False)
+    assert require_free(hub, "Acme/THROW-away", yes=False) == "acme/throw-away"
 
 
 def test_a_repository_with_many_commits_is_refused_unless_somebody_says_yes(rehearsals: Rehearsals) -> None:
@@ -97,7 +98,7 @@ def test_the_limit_of_calls_ends_it_and_it_still_cleans_up(rehearsals: Rehearsal
     stage = rehearsals.stage()
     stage.hub.begin(max_calls=40)
     report = rehearsals.play(stage)
-    not_tried = [it.because for it in report.findings if it.verdict is Verdict.NOT_TRIED]
+    not_tried = [it.because for it in report.findings if it.verdict is BeliefVerdict.NOT_TRIED]
     assert any("the limit of 40 calls was reached" in because for because in not_tried)
     assert report.otherwise == ()
     assert remains(rehearsals) == []
@@ -116,14 +117,50 @@ def test_a_board_without_two_calm_columns_is_not_touched(rehearsals: Rehearsals)
     )
     with pytest.raises(NotTriedError, match="no two columns without an agent"):
         _ = stage.moved_card
-    clean(stage)
+    remove_remains(stage)
 
 
 def test_a_github_that_stumbles_says_nothing_about_a_belief(rehearsals: Rehearsals) -> None:
-    stage: Stage = rehearsals.stage()
+    stage: RehearsalStage = rehearsals.stage()
     away = {"method": "POST", "path": "/reactions$", "status": 503}
     rehearsals.cardinal.forge.store.faults.load({"api": [away]})
     report = rehearsals.play(stage)
     (finding,) = [it for it in report.findings if it.name == "reaction"]
-    assert (finding.verdict, finding.because) == (Verdict.NOT_TRIED, "Unavailable 503")
+    assert (finding.verdict, finding.because) == (BeliefVerdict.NOT_TRIED, "Unavailable 503")
     assert report.otherwise == ()
+
+
+def test_deliveries_that_never_come_are_waited_for_once(rehearsals: Rehearsals) -> None:
+    stage = rehearsals.stage()
+    stage.patience_s = 1.0
+    lost = {"method": "GET", "path": "/hook/deliveries$", "replace": [[r"[\s\S]+", "[]"]], "count": 1000}
+    rehearsals.cardinal.forge.store.faults.load({"api": [lost]})
+    report = rehearsals.play(stage)
+    waits = [it.seconds for it in report.findings if it.name.startswith("deliver")]
+    assert {it for it in report.otherwise if not it.startswith("deliver")} == {"workflow of the board"}
+    assert sorted(waits)[-2] < 0.7 <= sorted(waits)[-1]
+    assert sum(report.calls.values()) < 400
+
+
+def test_an_archived_repository_is_refused(rehearsals: Rehearsals) -> None:
+    store, alice = rehearsals.cardinal.forge.store, rehearsals.cardinal.person("alice")
+    store.access.archive(rehearsals.repo, True, actor=alice)
+    try:
+        with pytest.raises(RepositoryInUseError, match="acme/throw-away is archived"):
+            require_free(rehearsals.stage().hub, "acme/throw-away", yes=False)
+    finally:
+        store.access.archive(rehearsals.repo, False, actor=alice)
+
+
+def test_a_second_rehearsal_in_the_same_minute_waits_for_githubs_limit(rehearsals: Rehearsals) -> None:
+    clock = rehearsals.cardinal.clock
+    first = rehearsals.stage()
+    rehearsals.between_s, ahead = 0, clock.ahead
+    second = rehearsals.stage()
+    rehearsals.between_s = HOUR_S
+    for stage in (first, second):
+        report = rehearsals.play(stage)
+        not_tried = {it.because for it in report.findings if it.verdict is BeliefVerdict.NOT_TRIED}
+        assert report.otherwise == ()
+        assert not_tried == {"no person did it", "no Cardinal runs in this home"}
+    assert timedelta(seconds=1) < clock.ahead - ahead < timedelta(seconds=130)

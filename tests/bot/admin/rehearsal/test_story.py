@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bot.admin.rehearsal import story
-from bot.admin.rehearsal.belief import Finding, Verdict, compare
-from bot.admin.rehearsal.clean import clean
+from bot.admin.rehearsal.belief import BeliefVerdict, Comparison, compare_belief
 from bot.admin.rehearsal.play import require_free
+from bot.admin.rehearsal.remains import remove_remains
 from bot.admin.rehearsal.stage import Nobody, PersonAct
 from forge.store.reviews import LineComment
 from ledger.events.run import RunQueued
@@ -37,8 +37,8 @@ class AtWork(Alice):
     leaves_out: PersonAct | None = None
 
     def does(self, act: PersonAct, number: int, column: str = "") -> bool:
-        if act is not self.leaves_out:
-            super().does(act, number, column) or self._does_more(act, number)
+        if act is not self.leaves_out and not super().does(act, number, column):
+            self._does_more(act, number)
         self.cardinal.catch_up(work=True)
         return True
 
@@ -69,18 +69,18 @@ def served(tmp_path: Path) -> Iterator[Rehearsals]:
         yield rehearsals
 
 
-def played(rehearsals: Rehearsals, leaves_out: PersonAct | None = None) -> list[Finding]:
+def played(rehearsals: Rehearsals, leaves_out: PersonAct | None = None) -> list[Comparison]:
     stage = rehearsals.stage(AtWork(rehearsals.cardinal, leaves_out))
     _ = stage.mail
     try:
-        return [compare(belief, stage) for belief in story.beliefs]
+        return [compare_belief(belief, stage) for belief in story.beliefs]
     finally:
-        clean(stage)
+        remove_remains(stage)
 
 
 def test_a_card_is_planned_worked_on_reviewed_and_merged(served: Rehearsals) -> None:
     findings = played(served)
-    assert [it.verdict for it in findings] == [Verdict.HOLDS] * 6, [
+    assert [it.verdict for it in findings] == [BeliefVerdict.HOLDS] * 6, [
         it for it in findings if it.differences or it.because
     ]
 
@@ -97,16 +97,16 @@ def test_a_card_is_planned_worked_on_reviewed_and_merged(served: Rehearsals) -> 
 def test_an_act_that_github_does_not_tell_is_found_where_it_was_needed(
     served: Rehearsals, leaves_out: PersonAct, name: str
 ) -> None:
-    otherwise = [it.name for it in played(served, leaves_out) if it.verdict is Verdict.OTHERWISE]
+    otherwise = [it.name for it in played(served, leaves_out) if it.verdict is BeliefVerdict.OTHERWISE]
     assert otherwise[:1] == [name]
 
 
 def test_without_a_person_nothing_of_it_is_tried(served: Rehearsals) -> None:
     stage = served.stage(Nobody())
-    findings = [compare(belief, stage) for belief in story.beliefs]
-    clean(stage)
-    assert {(it.verdict, it.because) for it in findings[:3]} == {(Verdict.NOT_TRIED, "no person did it")}
-    assert {it.verdict for it in findings} == {Verdict.NOT_TRIED}
+    findings = [compare_belief(belief, stage) for belief in story.beliefs]
+    remove_remains(stage)
+    assert {it.because for it in findings[:3]} == {"no person did it"}
+    assert {it.verdict for it in findings} == {BeliefVerdict.NOT_TRIED}
 
 
 def test_a_board_without_the_scripted_agent_hires_nobody(served: Rehearsals) -> None:

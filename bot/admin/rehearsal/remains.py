@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from bot.admin.rehearsal.belief import NotTriedError
 from bot.admin.rehearsal.counting import MAX_CALLS
-from bot.admin.rehearsal.stage import BRANCHES, LABEL, MARKER, TITLE, Stage
+from bot.admin.rehearsal.stage import BRANCHES, LABEL, MARKER, TITLE, RehearsalStage
 from bot.github.api import project_queries, pulls
 from bot.github.client import Hub, repository_path
 from bot.github.errors import GithubError, NotFoundError
@@ -22,10 +22,10 @@ def is_by_app(hub: Hub, issue: Mapping[str, Any]) -> bool:
     return (issue.get("user") or {}).get("id") == hub.bot_id
 
 
-def clean(stage: Stage) -> Mapping[str, int]:
+def remove_remains(stage: RehearsalStage) -> Mapping[str, int]:
     """Remove the remains of all rehearsals, and return the number of things by kind.
 
-    `left` counts those that GitHub did not let go; a second time removes what is left.
+    `left` counts those that GitHub did not let go; a second time removes them.
     """
     hub, removed = stage.hub, Counter[str]()
     root = repository_path(stage.repository)
@@ -51,7 +51,7 @@ def clean(stage: Stage) -> Mapping[str, int]:
     return removed
 
 
-def _remains(stage: Stage, removed: Counter[str]) -> Iterator[tuple[str, str]]:
+def _remains(stage: RehearsalStage, removed: Counter[str]) -> Iterator[tuple[str, str]]:
     """Yield kind and name of each remaining thing; a listing that fails counts as one that is left."""
     for listing in (_cards, _issues, _branches):
         try:
@@ -63,7 +63,7 @@ def _remains(stage: Stage, removed: Counter[str]) -> Iterator[tuple[str, str]]:
     yield "labels", LABEL
 
 
-def _cards(stage: Stage) -> Iterator[tuple[str, str]]:
+def _cards(stage: RehearsalStage) -> Iterator[tuple[str, str]]:
     bot = stage.bot_login.removesuffix("[bot]")
     ids: dict[str, None] = dict.fromkeys(stage.cards)
     for words in (f'"{TITLE}"', f'is:archived "{TITLE}"'):
@@ -77,7 +77,7 @@ def _cards(stage: Stage) -> Iterator[tuple[str, str]]:
     yield from (("cards", card_id) for card_id in ids)
 
 
-def _issues(stage: Stage) -> Iterator[tuple[str, str]]:
+def _issues(stage: RehearsalStage) -> Iterator[tuple[str, str]]:
     for issue in stage.hub.pages(
         f"{repository_path(stage.repository)}/issues", params={"state": "open"}, most=MAX_PAGES
     ):
@@ -85,7 +85,7 @@ def _issues(stage: Stage) -> Iterator[tuple[str, str]]:
             yield "issues", str(issue["number"])
 
 
-def _branches(stage: Stage) -> Iterator[tuple[str, str]]:
+def _branches(stage: RehearsalStage) -> Iterator[tuple[str, str]]:
     for branch in stage.hub.pages(f"{repository_path(stage.repository)}/branches", most=MAX_PAGES):
         name = str(branch["name"])
         if name.startswith(BRANCHES) or OF_AGENT.fullmatch(name):
