@@ -149,7 +149,7 @@ def _merge_status(stage: RehearsalStage, head: str) -> int:
 )
 def ends_draft(stage: RehearsalStage) -> Facts:
     look = stage.ready_pull
-    reviews.mark_ready(stage.hub, stage.repository, look.node_id)
+    reviews.mark_ready(stage.hub, stage.repository, look.node_id, look.head)
     return {"draft": (False, look.draft), "state": ("open", look.state)}
 
 

@@ -306,7 +306,7 @@ class RehearsalStage:
 
     @material
     def ready_pull(self) -> pulls.PullLook:
-        reviews.mark_ready(self.hub, self.repository, str(self.pull["node_id"]))
+        reviews.mark_ready(self.hub, self.repository, str(self.pull["node_id"]), self.look_at_pull().head)
         return self.until(self.look_at_pull, lambda look: look.mergeable is not None)
 
     @material

@@ -28,9 +28,9 @@ def carry_out(context: OutboxContext, intent: UpdatePull, entry: Entry) -> ActRe
         if pull is None or card.run_id is None or card.pull_state != "open":
             return ActResult()
         story = story_of(db, card.run_id, context.config.public_url)
+        gate = checks.standing(db, intent.card_id, card.pull_head)
     if story.run.reason == RESTORED:
         return ActResult()  # the description says more than the ledger knows
-        gate = checks.standing(db, intent.card_id, card.pull_head)
     body, changes = pull_body.write(story), dict[str, str]()
     # Without drafts the title tells that a pull request is not ready.
     there = None if card.pull_draft else pulls.read(context.hub, pull.repository, pull.number)
