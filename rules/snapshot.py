@@ -132,7 +132,7 @@ class RunSeen:
 
     @property
     def is_adopted(self) -> bool:
-        """It ended in a time that a restored ledger had lost: GitHub shows what it left."""
+        """It ended in a time that a restored ledger had lost: its traces on GitHub show it."""
         return self.reason == RESTORED
 
     @property

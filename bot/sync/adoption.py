@@ -1,4 +1,4 @@
-"""A restored ledger adopts what GitHub shows of the time since its back-up: pull requests, comments, checks.
+"""A restored ledger adopts Cardinal's traces on GitHub since its back-up: pull requests, comments, checks.
 
 Runs that it had lost become runs that have ended: their numbers are not given again, nothing is worked on
 twice, and nothing is said twice. Each repository is listed once, by changes since the back-up.
@@ -62,7 +62,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class RepositoryTraces:
-    """What Cardinal left in a repository since the back-up."""
+    """Cardinal's traces in a repository since the back-up."""
 
     hub: Hub
     name: str
@@ -72,7 +72,7 @@ class RepositoryTraces:
 
 @dataclass(slots=True)
 class CardTraces:
-    """What Cardinal left of one card. `runs` has the acts that were posted of each run."""
+    """Cardinal's traces of one card. `runs` has the acts that were posted of each run."""
 
     repository: RepositoryTraces
     comments: list[Trace] = field(default_factory=list)
@@ -81,7 +81,7 @@ class CardTraces:
 
 
 def adopt(services: Services) -> bool:
-    """Adopt what GitHub shows, where the ledger was restored; return whether the ledger may act.
+    """Adopt the traces on GitHub, where the ledger was restored; return whether the ledger may act.
 
     Raises a GithubError: then it is tried again with the next sweep, and nothing is done until then. A board
     that the App cannot reach is left out.
@@ -154,7 +154,7 @@ def _cards_on_board(services: Services) -> Iterator[tuple[CardId, str]]:
 
 
 def _read(hub: Hub, name: str, since: datetime) -> RepositoryTraces | None:
-    """Return what Cardinal left in the repository since then; None where the App cannot see it."""
+    """Return Cardinal's traces in the repository since then; None where the App cannot see it."""
     params = {"since": since.strftime("%Y-%m-%dT%H:%M:%SZ"), "sort": "created", "direction": "desc"}
     comments = []
     try:
@@ -200,7 +200,7 @@ def _card_of_pull(
 ) -> CardId | None:
     """Return the card of the pull request: by Cardinal's own marker in it, or by the branch that is known.
 
-    Anybody can write a marker, so it counts in what the App opened itself only.
+    Anybody can write a marker, so it counts only in those that the App opened itself.
     """
     there = {card_id for some in issues.values() for card_id in some}
     if pull.author_id == repository.hub.bot_id:
@@ -238,7 +238,7 @@ def _number(key: EntryKey) -> int:
 
 
 def _adopt_card(services: Services, card_id: CardId, of_card: CardTraces) -> None:
-    """Record what GitHub shows of the card, in one transaction."""
+    """Record the traces of the card, in one transaction."""
     with event_store.reading(services.engine) as db:
         card = cards.get(db, card_id)
     if card is None or services.if_served(card.board_id) is None:

@@ -229,7 +229,7 @@ def let_go_on(db: Connection) -> None:
 
 
 def doubt_entries(db: Connection) -> None:
-    """Count every open entry as tried once: who carries it out looks first for what it may have left."""
+    """Count every open entry as tried once: who carries it out looks first for its traces."""
     db.execute(outbox.update().where(_is_open(outbox), outbox.c.attempts == 0).values(attempts=1))
 
 

@@ -1,4 +1,4 @@
-"""Whether the ledger comes from a back-up, and has not adopted yet what GitHub shows of the time since.
+"""Whether the ledger comes from a back-up, and has not adopted yet its traces on GitHub of the time since.
 
 Both marks are cursors. Until it has, nothing is decided, published or started.
 """
@@ -12,12 +12,12 @@ READER, NUMBERS = "restored", "run numbers"
 
 
 def mark_restored(db: Connection) -> None:
-    """Let the ledger adopt what GitHub shows before it acts again."""
+    """Let the ledger adopt its traces on GitHub before it acts again."""
     keep(db, cursors, {"reader": READER}, {"position": 1})
 
 
 def is_restored(db: Connection) -> bool:
-    """Tell whether the ledger still has to adopt what GitHub shows."""
+    """Tell whether the ledger still has to adopt its traces on GitHub."""
     return bool(value(db, cursors.c.position, reader=READER))
 
 

@@ -30,12 +30,12 @@ def find_missing(run: RunContext, room: Workspace, command: str, output: str) ->
     if not names:
         return ""
     child = room.start(("/bin/sh", "-c", _LOOK, "sh", *names), env={}, writable=False, cap_bytes=_MAX_BYTES)
-    found = finish(child, what="looking for programs", timeout_s=_LOOK_S, beat=run.beat).out.strip()
-    return found if found in names else ""
+    missing = finish(child, what="looking for programs", timeout_s=_LOOK_S, beat=run.beat).out.strip()
+    return missing if missing in names else ""
 
 
 def explain_missing(run: RunContext, name: str) -> str:
-    """Return the sentence for people: where the program is missing, and what to do."""
+    """Return the sentence for people: where the program is missing, and the remedy."""
     order = run.order
     if run.workspace.image == LOCAL:
         return f"`{name}` is not installed on this machine: install it, or drop the check."

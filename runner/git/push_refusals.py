@@ -20,7 +20,7 @@ class PushCause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PushRefusal:
-    """One kind of refusal; `step` is what a person does, before a retry."""
+    """One kind of refusal; `step` is for a person, before a retry."""
 
     cause: PushCause
     words: re.Pattern[str]
@@ -45,43 +45,43 @@ KNOWN = (
         PushCause.RULE,
         r"refusing to allow an? [^\n]{0,60} to create or update workflow",
         "a maintainer gives leave with `/cardinal allow workflows`",
-        "docs.github.com/rest/apps/apps (permissions: workflows)",
+        "GitHub's docs (REST, permissions of an App: workflows)",
     ),
     _row(
         PushCause.RULE,
         r"verified signatures|GH006[^\n]{0,300}signed",
         "say `repository: {commits: {sign: github}}` in its policy",
-        "github.com/github/gh-aw/issues/29301",
+        "gh-aw, issue 29301",
     ),
     _row(
         PushCause.CONTENT,
         r"GH001|exceeds GitHub's file size limit|pack exceeds maximum allowed size",
         "take the large file out of every commit of the branch, or keep it with Git LFS",
-        "docs.github.com (About large files on GitHub)",
+        "GitHub's docs (About large files on GitHub)",
     ),
     _row(
         PushCause.CONTENT,
         r"push protection|GH009|secret(?:s)? (?:was|were)? ?detected|contains? secrets",
         "take the secret out of every commit and replace it; or allow it on the page that GitHub names",
-        "docs.github.com (Working with push protection from the command line)",
+        "GitHub's docs (Working with push protection from the command line)",
     ),
     _row(
         PushCause.CONTENT,
         r"GH007|publish a private email address",
         "use the account's noreply address, or allow the address in that account's settings",
-        "docs.github.com (Blocking command line pushes that expose your personal email address)",
+        "GitHub's docs (Blocking command line pushes that expose your personal email address)",
     ),
     _row(
         PushCause.CLOSED,
         r"archived so it is read-only|repository (?:is|has been) (?:locked|disabled)|being migrated",
         "open the repository again",
-        "docs.github.com (Archiving repositories)",
+        "GitHub's docs (Archiving repositories)",
     ),
     _row(
         PushCause.RULE,
         r"GH006|GH013|protected branch hook declined|pre-receive hook declined|hook declined",
         _RULE_STEP,
-        "docs.github.com (Troubleshooting rules)",
+        "GitHub's docs (Troubleshooting rules)",
     ),
     _row(
         PushCause.MOVED,

@@ -62,7 +62,7 @@ class HookPlace:
     """One hook. `chained`: another one stood there, and is called first.
 
     `manager`: the file of husky or the like that has to call it, with the `line` to add there; None where git
-    calls it. `trouble`: what a try showed to be wrong with that call, and what to do.
+    calls it. `trouble`: the fault of that call, as a try showed it, and the remedy.
     """
 
     name: str
@@ -110,7 +110,7 @@ def tried_places(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, .
 
 
 def _try_call(place: HookPlace, called: Path, folder: Path, environ: Mapping[str, str]) -> str:
-    """Return what is wrong with the file that git calls; empty where the hook's refusal holds a push."""
+    """Return the fault of the file that git calls; empty where the hook's refusal holds a push."""
     with tempfile.TemporaryDirectory(prefix="cardinal-probe.") as name:
         probe = Path(name, "list")
         try:
@@ -126,14 +126,14 @@ def _try_call(place: HookPlace, called: Path, folder: Path, environ: Mapping[str
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"{called} could not be tried, so nobody knows whether it holds a push: {error}"
-        heard = probe.read_text() if probe.exists() else None
-    if heard is None:
+        reached = probe.read_text() if probe.exists() else None
+    if reached is None:
         return (
             f"{called} {'failed' if done.returncode else 'ended'} before Cardinal's line: put the line first"
         )
     if not done.returncode:
         return f"{place.manager} loses the refusal, so every push goes through: use this line in its place"
-    if not heard.strip():
+    if not reached.strip():
         return f"{place.manager} reads the list of branches first, so HEAD is judged: put the line first"
     return ""
 

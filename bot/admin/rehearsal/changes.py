@@ -242,7 +242,7 @@ def tells_queue(stage: RehearsalStage) -> Facts:
     used="bot/github/api/pulls.py",
     source="rest/pulls/pulls#merge-a-pull-request",
 )
-def merges(stage: RehearsalStage) -> Facts:
+def makes_merge(stage: RehearsalStage) -> Facts:
     commit, look = stage.merged_commit, stage.look_at_pull()
     on_base = repositories.branch_head(stage.hub, stage.repository, stage.base_branch)
     return {

@@ -39,11 +39,11 @@ def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
 def _place(path: str) -> tuple[str, str] | None:
     """Return the folder of a tool in which a path is, or its folder and kind; None for a written file."""
     plain = fold_case(path)
-    if found := _FOLDERS.search(plain):
-        return plain[: found.end()], ""
-    folder, _, name = plain.rpartition("/")
+    if folder := _FOLDERS.search(plain):
+        return plain[: folder.end()], ""
+    above, _, name = plain.rpartition("/")
     kind = _FILES.fullmatch(name)
-    return (folder, kind["kind"] or name) if kind else None
+    return (above, kind["kind"] or name) if kind else None
 
 
 def _keeps_open(path: str) -> bool:
