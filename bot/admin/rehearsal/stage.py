@@ -152,6 +152,12 @@ class RehearsalStage:
         return self.hub.bot_login
 
     @material
+    def server(self) -> str:
+        headers = self.hub.as_app("GET", "/app").headers
+        version = headers.get("x-github-enterprise-version", "")
+        return f"Enterprise Server {version}" if version else "GitHub, without a version"
+
+    @material
     def home(self) -> Mapping[str, Any]:
         home: Mapping[str, Any] = self.hub.rest("GET", repository_path(self.repository)).body
         return home
