@@ -176,3 +176,12 @@ def test_a_plan_without_drafts_is_told_and_all_else_is_tried(rehearsals: Rehears
     not_tried = [it.because for it in report.findings if it.verdict is BeliefVerdict.NOT_TRIED]
     assert {"it is no draft", "it was no draft"} <= set(not_tried)
     assert not any(because.startswith("it needs") for because in not_tried)
+
+
+def test_a_limit_that_github_tells_is_waited_for(rehearsals: Rehearsals) -> None:
+    stage = rehearsals.stage()
+    rehearsals.cardinal.forge.store.faults.load({"secondary": 1})
+    report = rehearsals.play(stage)
+    not_tried = {it.because for it in report.findings if it.verdict is BeliefVerdict.NOT_TRIED}
+    assert not_tried == {"no person did it", "no Cardinal runs in this home"}
+    assert report.otherwise == ()
