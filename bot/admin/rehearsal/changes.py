@@ -99,8 +99,8 @@ def opens_draft(stage: RehearsalStage) -> Facts:
     source="rest/pulls/pulls#create-a-pull-request",
 )
 def refuses_second(stage: RehearsalStage) -> Facts:
-    _ = stage.pull
-    words = {"title": TITLE, "head": stage.head_branch, "base": stage.base_branch, "draft": True}
+    draft = stage.pull["draft"]
+    words = {"title": TITLE, "head": stage.head_branch, "base": stage.base_branch, "draft": draft}
     try:
         stage.hub.rest("POST", f"{repository_path(stage.repository)}/pulls", body=words)
     except RefusedError as error:

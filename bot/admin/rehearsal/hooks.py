@@ -209,6 +209,8 @@ def tells_pull(stage: RehearsalStage) -> Facts:
     source=PAYLOADS + "#pull_request",
 )
 def tells_ready(stage: RehearsalStage) -> Facts:
+    if not stage.pull["draft"]:
+        raise NotTriedError("it was no draft")
     _, pull_id = stage.ready_pull, stage.pull["id"]
     return came(stage, PULL, "ready_for_review", lambda it: it[PULL]["id"] == pull_id)[1]
 

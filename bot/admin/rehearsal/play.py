@@ -67,7 +67,7 @@ def rehearse(
     findings: list[Comparison] = []
     removed: Mapping[str, int] = {}
     try:
-        for first in ("mail", "home", "board"):
+        for first in ("server", "mail", "home", "board"):
             with suppress(NotTriedError):  # whoever needs it says so
                 getattr(stage, first)
         before = _left_of_hour(stage.hub)
@@ -78,7 +78,7 @@ def rehearse(
         removed = remove_remains(stage)
     after = _left_of_hour(stage.hub)
     return RehearsalReport(
-        server=_server(stage),
+        server=stage.made["server"] if isinstance(stage.made["server"], str) else "unknown",
         beliefs=BELIEFS,
         findings=tuple(findings),
         deliveries=tuple(stage.mail.deliveries) if _has_mail(stage) else (),
@@ -106,8 +106,3 @@ def _has_mail(stage: RehearsalStage) -> bool:
 
 def _left_of_hour(hub: Hub) -> dict[str, int]:
     return {name: hour.remaining for name, hour in hub.budget.seen()[0].windows.items()}
-
-
-def _server(stage: RehearsalStage) -> str:
-    version = stage.hub.as_app("GET", "/app").headers.get("x-github-enterprise-version", "")
-    return f"Enterprise Server {version}" if version else "GitHub, without a version"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from bot.admin.rehearsal.belief import NotTriedError
+from bot.admin.rehearsal.belief import SHAPE_ERRORS, NotTriedError
 from bot.admin.rehearsal.counting import MAX_CALLS
 from bot.admin.rehearsal.stage import BRANCHES, LABEL, MARKER, TITLE, RehearsalStage
 from bot.github.api import project_queries, pulls
@@ -58,7 +58,7 @@ def _remains(stage: RehearsalStage, removed: Counter[str]) -> Iterator[tuple[str
             yield from listing(stage)
         except NotTriedError:  # without a board there are no cards
             continue
-        except GithubError:
+        except (GithubError, *SHAPE_ERRORS):
             removed["left"] += 1
     yield "labels", LABEL
 

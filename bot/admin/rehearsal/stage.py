@@ -15,7 +15,7 @@ from bot.admin.rehearsal.watch import Watch
 from bot.github.api import merge_queue, project_queries, projects, pulls, reviews
 from bot.github.api.project_models import CardLook
 from bot.github.client import repository_path
-from bot.github.errors import GithubError
+from bot.github.errors import GithubError, RefusedError
 from bot.system.setting_types import BoardAddress
 from ledger.events.board import BoardSeen, Column
 from ledger.ids import CardId
@@ -150,6 +150,12 @@ class RehearsalStage:
     @material
     def bot_login(self) -> str:
         return self.hub.bot_login
+
+    @material
+    def server(self) -> str:
+        headers = self.hub.as_app("GET", "/app").headers
+        version = headers.get("x-github-enterprise-version", "")
+        return f"Enterprise Server {version}" if version else "GitHub, without a version"
 
     @material
     def home(self) -> Mapping[str, Any]:
@@ -292,12 +298,16 @@ class RehearsalStage:
 
     @material
     def pull(self) -> Mapping[str, Any]:
-        """A draft into the rehearsal's own base branch."""
+        """A draft into the rehearsal's own base branch; no draft where the plan has none."""
         _ = self.head_commit
+        path = f"{repository_path(self.repository)}/pulls"
         words = {"title": TITLE, "body": MARKER, "head": self.head_branch, "base": self.base_branch}
-        pull: Mapping[str, Any] = self.hub.rest(
-            "POST", f"{repository_path(self.repository)}/pulls", body={**words, "draft": True}
-        ).body
+        try:
+            pull: Mapping[str, Any] = self.hub.rest("POST", path, body={**words, "draft": True}).body
+        except RefusedError as error:
+            if "draft" not in error.because.lower():
+                raise
+            pull = self.hub.rest("POST", path, body=words).body
         return pull
 
     def look_at_pull(self) -> pulls.PullLook:

@@ -164,3 +164,24 @@ def test_a_second_rehearsal_in_the_same_minute_waits_for_githubs_limit(rehearsal
         assert report.otherwise == ()
         assert not_tried == {"no person did it", "no Cardinal runs in this home"}
     assert timedelta(seconds=1) < clock.ahead - ahead < timedelta(seconds=130)
+
+
+def test_a_plan_without_drafts_is_told_and_all_else_is_tried(rehearsals: Rehearsals) -> None:
+    rehearsals.repo.drafts_supported = False
+    try:
+        report = rehearsals.play(rehearsals.stage())
+    finally:
+        rehearsals.repo.drafts_supported = True
+    assert report.otherwise == ("draft",)
+    not_tried = [it.because for it in report.findings if it.verdict is BeliefVerdict.NOT_TRIED]
+    assert {"it is no draft", "it was no draft"} <= set(not_tried)
+    assert not any(because.startswith("it needs") for because in not_tried)
+
+
+def test_a_limit_that_github_tells_is_waited_for(rehearsals: Rehearsals) -> None:
+    stage = rehearsals.stage()
+    rehearsals.cardinal.forge.store.faults.load({"secondary": 1})
+    report = rehearsals.play(stage)
+    not_tried = {it.because for it in report.findings if it.verdict is BeliefVerdict.NOT_TRIED}
+    assert not_tried == {"no person did it", "no Cardinal runs in this home"}
+    assert report.otherwise == ()
