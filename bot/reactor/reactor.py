@@ -90,7 +90,7 @@ def append_and_react(db: Connection, *events: Event, now: datetime) -> None:
 def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
     """Decide the waiting events and those that decisions append; return their count.
 
-    Nothing is decided while a restored ledger adopts its traces on GitHub. A long one takes several calls:
+    Nothing is decided while a restored ledger adopts its traces on GitHub. A backlog takes several calls:
     `behind` returns the rest. An event that the rules fail on is skipped and recorded as DecisionFailed, so
     that one card's trouble stops no other. Raises UnsettledRulesError.
     """
