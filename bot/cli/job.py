@@ -31,7 +31,7 @@ def command() -> None:
     those that fit. A fault stops no other job; where a minute has had its commands, it waits.
 
     Exit codes: 0 it is done; 1 it is refused, or not there, or the run that --wait followed did not succeed;
-    2 wrong words, no answer, or the wait is over.
+    2 bad arguments, no response, or timeout.
 
     \b
     Examples:

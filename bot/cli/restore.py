@@ -23,7 +23,7 @@ from ledger.queue import restored
 def command(source: Path | None, overwrite_newer: bool, adopt: bool, as_json: bool) -> None:
     """Put a back-up in the ledger's place.
 
-    Only while nothing runs in this home; SOURCE is the back-up, or names the copy that an upgrade made in
+    Stop Cardinal first; SOURCE is the back-up, or names the copy that an upgrade made in
     PostgreSQL. A file goes over to an empty database of PostgreSQL that CARDINAL_DATABASE_URL names.
 
     Cardinal then reads on GitHub its own work since the back-up, before it does anything else.

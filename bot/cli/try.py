@@ -105,7 +105,7 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
         for each in checks.rules():
             click.echo(f"  {clean(each)}")
         if trial.is_offline(agent, checks):
-            click.echo("The scripted agent works without a network, so these do not run for now.")
+            click.echo("These need the network, so the scripted agent skips them for now.")
         elif checks.needs_setup():
             click.echo("The set-up fetches only from hosts that you name: `tools: {network: [HOST]}`.")
     click.echo(f"All of it can be changed later, in {trial.FOLDER}/{trial.POLICY}.")

@@ -44,7 +44,7 @@ class UpgradeError(CardinalError):
 def command(wheel: str, copy: str | None, start: str) -> None:
     """Install another version, make its images, and start it.
 
-    Only while nothing runs in this home; WHEEL is the file of the other version. Its start copies the ledger
+    Stop Cardinal first; WHEEL is the file of the other version. Its start copies the ledger
     first, and says how to go back. That copy has no later events.
 
     \b

@@ -46,11 +46,11 @@ def _how_to_decide(story: Story, plan: PlanRow) -> tuple[str, ...]:
     budget, limit = run_story.budget_of(story), run_story.limit_of(story, "timeout_minutes")
     limits = [usd(budget)] if budget is not None else []
     limits += [f"{limit:.0f} min"] if limit is not None else []
-    cap = f" Once approved it may use up to {' and '.join(limits)}." if limits else ""
+    cap = f" Limit once approved: {', '.join(limits)}." if limits else ""
     approve = box(f"approve:{plan.run_id}:{plan.revision}", "Approve this plan")
     return (
         "\n".join((approve, box("cancel", "Cancel the run"))),
-        "To change it, reply `/cardinal redirect` and what should be different."
+        "Want something different? Reply `/cardinal redirect` followed by what to change."
         f" Nothing is edited before you approve.{cap}",
         run_mention(story.run),
     )

@@ -49,7 +49,7 @@ def forecast_words(it: Forecast) -> str:
         case Outlook.UNKNOWN:
             end = "too little of the day is over for a forecast"
         case _:
-            end = "at this pace it stays below"
+            end = "on pace to stay below"
     place = f"{plain(it.name)}: " if it.name else ""
     held = f" and {usd(it.reserved_usd)} reserved" if it.reserved_usd else ""
     return f"{place}{usd(it.spent_usd)} of {usd(it.limit_usd)} today{held}, {end}"

@@ -74,7 +74,7 @@ class AnswerChoice:
     label: str
 
 
-GO_ON = AnswerChoice(Code.GO_ON, "Go on with as much again")
+GO_ON = AnswerChoice(Code.GO_ON, "Continue, with the same limits again")
 AS_FAR = AnswerChoice(Code.GO_ON, "Go on as far as the limits allow")
 STOP = AnswerChoice(Code.STOP, "Stop here")
 PUBLISH = AnswerChoice(Code.PUBLISH, "Publish it anyway")

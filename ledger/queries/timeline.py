@@ -188,7 +188,7 @@ LINES: Mapping[str, Line] = {
     "QuestionAsked": (_C, lambda e: f"question: {e.text}"),
     "QuestionAnswered": (_C, lambda e: f"{e.by} answered: {e.text}"),
     "RunSteered": (_C, lambda e: f"{e.by} to the agent: {e.text}"),
-    "RunParked": (_A, lambda e: f"waits, without a worker: {e.why.replace('_', ' ')}"),
+    "RunParked": (_A, lambda e: f"paused, waiting for: {e.why.replace('_', ' ')}"),
     "RunHung": (_A, lambda e: f"hung its worker: no sign of life for {e.silent_s:.0f} s"),
     "RunRequeued": (_A, lambda e: f"goes on: {e.detail or e.why.replace('_', ' ')}"),
     "RunStopAsked": (_C, lambda e: f"{e.by} asked to {e.how}: {e.why}"),

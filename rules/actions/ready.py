@@ -40,4 +40,4 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
 
 def headline(settings: Settings) -> str:
     """Say it for the column's header."""
-    return "takes the pull request out of draft"
+    return "marks its pull request ready"

@@ -110,7 +110,7 @@ def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
 
 def _unserved(column: str | None) -> str:
     if column is None:
-        return "the card stands in no column: drag it to one"
+        return "the card is not in a column yet: drag it to one"
     return f"the policy names no column {code(column)}: nobody serves it"
 
 

@@ -70,13 +70,10 @@ def _of_success(policy: Policy, snapshot: Snapshot, run: str, *, reads: bool = F
     if pull and snapshot.verdict == "approved":
         return of_approved(policy, snapshot, pull, CardState.WORK_COMPLETE)
     if feedback_waits(snapshot):
-        feedback = (
-            count(snapshot.pending_threads, "review thread") if snapshot.pending_threads else "a review"
-        )
-        return Rest(
-            CardState.CHANGES_REQUESTED, f"{feedback} waits: /cardinal retry lets an agent work on it"
-        )
-    return Rest(CardState.WORK_COMPLETE, f"{run} is done: look at its report, then drag the card on")
+        number = snapshot.pending_threads
+        feedback = f"{count(number, 'open review comment')}" if number else "a review asks for changes"
+        return Rest(CardState.CHANGES_REQUESTED, f"{feedback}: /cardinal retry has an agent address it")
+    return Rest(CardState.WORK_COMPLETE, f"{run} is ready for review: read its report, then drag the card on")
 
 
 def headline(column: ColumnPolicy) -> str:

@@ -20,4 +20,4 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
 def headline(column: ColumnPolicy) -> str:
     """Describe an entry."""
     actions = headlines(column.entry_actions)
-    return f"Entering {', '.join(actions)}." if actions else "Ideas wait here; nobody serves them."
+    return f"Entering {', '.join(actions)}." if actions else "Ideas wait here. Nothing runs."

@@ -34,7 +34,7 @@ def ask_assistant(snapshot: Snapshot) -> Decision:
 def rest(policy: Policy, snapshot: Snapshot) -> Rest:
     """A card here is discussed; where the assistant asked, it waits for a person."""
     if snapshot.assistant_waits:
-        return Rest(CardState.NEEDS_INPUT, "the planning assistant asks: answer it on the issue")
+        return Rest(CardState.NEEDS_INPUT, "the assistant has a question for you: answer it on the issue")
     if snapshot.brief:
         return Rest(CardState.DISCUSSING, "ready for execution: drag the card on, or write what is missing")
     return Rest(CardState.DISCUSSING, "write on the issue: the planning assistant answers")
@@ -42,6 +42,6 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
 
 def headline(column: ColumnPolicy) -> str:
     """Describe an entry."""
-    served = "The planning assistant answers here and drives to acceptance criteria."
+    served = 'The planning assistant asks until the card says what "done" means.'
     actions = headlines(column.entry_actions)
     return f"{served} Entering {', '.join(actions)}." if actions else served

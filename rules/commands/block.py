@@ -25,7 +25,7 @@ MAX_REASON = 200  # characters
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer it where no run lives and nobody holds the card."""
     if snapshot.live_run is None and not blocked_by(snapshot.stops, snapshot.card_id):
-        hint = "Hold the card: no run starts on it until somebody unblocks it"
+        hint = "Block: no run starts until someone unblocks it"
         yield CommandOffer("block", "Block", hint, Urgency.CARD, asks="Why")
 
 

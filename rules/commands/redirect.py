@@ -29,8 +29,8 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
         asks = "What should be different"
         yield CommandOffer(name, "Send the plan back", "For another plan", Urgency.WORDS, asks=asks)
     elif run.state in RUN_HELD:
-        hint = "It reads your words at its next step"
-        yield CommandOffer(name, "Tell the agent", hint, Urgency.WORDS, asks="Your words")
+        hint = "The agent reads it at its next step"
+        yield CommandOffer(name, "Message the agent", hint, Urgency.WORDS, asks="Your words")
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

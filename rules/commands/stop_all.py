@@ -1,4 +1,4 @@
-"""Stop every run on the board, now."""
+"""Stop every run on the board now."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -21,7 +21,7 @@ INSTEAD = "To stop one column: `/cardinal pause column`."
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer it on the board's page until the board is stopped."""
     if not any(stop.scope == "board" for stop in snapshot.stops):
-        hint = "Stop every run on the board, now"
+        hint = "Stop every run on the board now"
         yield CommandOffer("stop-all", "Stop all runs", hint, Urgency.END, of_board=True)
 
 

@@ -119,16 +119,16 @@ class ColumnPolicy(PolicyModel):
         "required", "Whether a person must approve the plan before the work begins."
     )
     concurrency: int = whole_number(3, 1, 100, "Runs at the same time in this column.")
-    budget_usd: float = positive(2.00, 10_000, "Dollars for one run; reached, it parks and asks.")
+    budget_usd: float = positive(2.00, 10_000, "Dollars for one run; it pauses and asks when reached.")
     usd_per_day: Dollars = setting(
         None, "Dollars a day (UTC) for all runs of this column; left out, no limit."
     )
     timeout_minutes: int = whole_number(
-        30, 1, 1440, "Minutes of work for one run; reached, it parks and asks."
+        30, 1, 1440, "Minutes of work for one run; it pauses and asks when reached."
     )
     max_turns: int = whole_number(60, 1, 10_000, "Turns of the agent in one run.")
     max_tokens: int = whole_number(
-        0, 0, 10**12, "Tokens of one run, input and output; reached, it parks and asks; 0: no limit."
+        0, 0, 10**12, "Tokens of one run, input and output; it pauses and asks when reached; 0: no limit."
     )
     silence_minutes: float = positive(5, 1440, "Minutes without a sign of life before a run has failed.")
     max_output_mb: int = whole_number(

@@ -69,7 +69,7 @@ def bound_repairs(run: RunContext) -> None:
     if not why and iteration >= limits.iterations * run.allowance.times(Subject.REPAIRS):
         why = f"The checks still fail after {iteration} attempts to repair them."
     if why:
-        run.ask(Subject.REPAIRS, f"{why} {describe_failure(rounds)} Shall the agent go on?", (GO_ON, STOP))
+        run.ask(Subject.REPAIRS, f"{why} {describe_failure(rounds)} Let the agent continue?", (GO_ON, STOP))
 
 
 def bound_refusals(run: RunContext, judged: GuardsJudged) -> None:
@@ -77,7 +77,7 @@ def bound_refusals(run: RunContext, judged: GuardsJudged) -> None:
     if run.history.iterations > run.order.limits.iterations * run.allowance.times(Subject.REPAIRS):
         refused = list_violations(run.history.guards.denied, judged.left_out)
         why = f"The guardrails refuse the change: {refused}. The attempts to get it right are used up."
-        run.ask(Subject.REPAIRS, f"{why} Shall the agent go on, and undo that?", (GO_ON, STOP))
+        run.ask(Subject.REPAIRS, f"{why} Let the agent continue, and undo that?", (GO_ON, STOP))
 
 
 def ask_about_standstill(run: RunContext, iteration: int) -> None:
@@ -89,7 +89,7 @@ def ask_about_standstill(run: RunContext, iteration: int) -> None:
         if again
         else "The checks failed, and the agent's repair led back to files on which they had failed before."
     )
-    text = f"{why} {describe_failure(run.history.rounds)} Shall they run again, and the agent go on?"
+    text = f"{why} {describe_failure(run.history.rounds)} Rerun the checks and let the agent continue?"
     run.ask(Subject.REPAIRS, text, (GO_ON, STOP))
 
 

@@ -119,7 +119,7 @@ def _check(run: RunContext, checks: ValidationSpec, head: str) -> bool:
         why = f"The full checks ran {full_runs} times and have not passed."
         run.ask(
             Subject.REPAIRS,
-            f"{why} {describe_failure(run.history.rounds)} Shall the agent go on?",
+            f"{why} {describe_failure(run.history.rounds)} Let the agent continue?",
             (GO_ON, STOP),
         )
     return _pass_gate(run, checks, head, iteration)

@@ -41,7 +41,7 @@ def test_each_action_of_the_pages_is_pressed(page: Page, town: Watched) -> None:
     run_id, place = cardinal.run_of(item).run_id, cardinal.services.config.public_url
     with served(town, page):
         sign_in(page, town, page_of(pages, item), "alice")
-        press(page, "Tell the agent", "redirect", Your_words="use less")
+        press(page, "Message the agent", "redirect", Your_words="use less")
         page.get_by_placeholder("Dollars, such as +2").fill("+2")
         press(page, "Add dollars", "budget")
         page.get_by_text("More commands").click()

@@ -33,7 +33,7 @@ S = CardState
         (card(run=run(stop_asked="cancel", stop_by="bob")), "r1 is being cancelled by bob"),
         (card(run=run(), held_back="Review"), "r1 is working: reading; then the card goes to Review"),
         (card(run=run(RunState.QUEUED), stops=(Stop("board", BOARD, "al"),)), "the board is stopped by al"),
-        (card(state=S.WORK_COMPLETE, run=ended()), "r1 is done: look at its report"),
+        (card(state=S.WORK_COMPLETE, run=ended()), "r1 is ready for review: read its report"),
         (card(state=S.FAILED, run=ended(Ending.FAILED, detail="no disk")), "r1 failed: no disk"),
         (card(state=S.FAILED, run=ended(Ending.LOST, reason="gave_up")), "r1 was lost: gave_up"),
         (card("Review", S.IN_REVIEW, pull=pull()), "pull request #5 waits for a review"),

@@ -110,7 +110,7 @@ def find(folder: Path, into: str) -> Trial:
     if (place.folder / "env").exists():
         raise CloneError(f"{place.folder} is the home of a Cardinal: use another clone")
     if not commit_of(place.top, "HEAD"):
-        raise CloneError("there is no commit yet: commit first")
+        raise CloneError("there are no commits yet: run `git commit --allow-empty -m init`, then try again")
     current = git_output(place.top, "symbolic-ref", "--short", "--quiet", "HEAD").strip()
     return Trial(place.top, place.common, _branch(place.top, into or current))
 

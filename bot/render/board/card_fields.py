@@ -28,7 +28,7 @@ MARKS: Mapping[CardState, str] = {
 }
 RUN_WORDS: Mapping[RunState, str] = {
     RunState.CLAIMED: "starting",
-    RunState.AWAITING_APPROVAL: "its plan waits",
+    RunState.AWAITING_APPROVAL: "plan ready",
     RunState.PARKED: "paused",
 }
 

@@ -118,9 +118,9 @@ def _now(story: Story) -> str:
     if run.state is RunState.QUEUED:
         return quote(story.card.because, 500)
     if run.state is RunState.AWAITING_APPROVAL:
-        return "⬇️ The plan stands in a comment of its own: approve or redirect it there."
+        return "⬇️ The plan is below: approve it there, or ask for changes."
     if run.state is RunState.PARKED and run.question_id:
-        return "⬇️ The question stands in a comment of its own: answer it there, or with a plain reply."
+        return "⬇️ The question is below: answer it there, or with a plain reply."
     return quote(run.last_line, 500)
 
 
@@ -145,7 +145,7 @@ def _elsewhere(story: Story) -> str:
     if story.on_pull or story.run.ending is None or story.card.pull_number is None:
         return ""
     pull = run_story.pull_of(story.card)
-    return f"➡️ It goes on at pull request {pull}: review it there; later runs report there."
+    return f"➡️ Continued on pull request {pull}: review it there. Later runs report there."
 
 
 def _controls(story: Story) -> str:

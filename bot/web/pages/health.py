@@ -31,7 +31,7 @@ from ledger.queue.sign_ins import SignIn
 from rules.text import brief, count, plain
 
 MAX_EACH = 20  # things of one sort on one board
-NOTHING = "Nothing stands still."
+NOTHING = "Everything is moving."
 HIDDEN = (
     "Standstills on {boards} of yours are not shown: they could tell of a repository that is hidden from"
     " you. Whoever runs Cardinal sees it with cardinal doctor."

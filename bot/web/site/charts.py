@@ -114,7 +114,7 @@ def waited(figures: Stats) -> Chart | None:
     if not any(waits.values()):
         return None
     parts = [(seconds, name, duration(seconds)) for name, seconds in waits.items()]
-    return _bar("For whom cards waited", parts)
+    return _bar("What cards waited for", parts)
 
 
 def of_limit(board: str, it: Forecast) -> Chart:

@@ -55,7 +55,7 @@ NOT_FOUND = (
 )
 FOREIGN = "Nothing was done: send forms from a page of Cardinal only."
 FAULTS = {
-    404: ("Not found", "There is no such page here."),
+    404: ("Not found", "Page not found."),
     405: (
         "Not this way",
         "This address takes no such request. Go back, and use the page's own links and forms.",

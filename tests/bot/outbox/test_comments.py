@@ -189,7 +189,7 @@ def test_a_later_run_talks_on_the_pull_request_and_the_first_stays_on_the_issue(
     stage.clock.forward(5)
     stage.do(WriteRunComment(stage.card_id, RUN), PostReport(stage.card_id, RUN))
     assert len(stage.bodies) == 2
-    assert f"It goes on at pull request #{pull.issue.number}" in stage.bodies[0]
+    assert f"Continued on pull request #{pull.issue.number}" in stage.bodies[0]
     stage.past.run(RunId("r2"), attempt=2, kind="revision", card_id=stage.card_id)
     stage.do(WriteRunComment(stage.card_id, RunId("r2")), Say(stage.card_id, "x", "there", "pull"))
     assert len(stage.bodies) == 2

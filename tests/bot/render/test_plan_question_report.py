@@ -53,13 +53,13 @@ def test_a_plan_says_what_approving_costs_and_how_to_change_it(past: Past) -> No
     assert "1. Write a test\n2. Fix the sum" in text
     assert "<!-- box:approve:r1:1 -->" in text
     assert "/cardinal redirect" in text
-    assert "up to $2.00 and 30 min" in text
+    assert "Limit once approved: $2.00, 30 min" in text
 
 
 def test_a_plan_says_what_it_may_cost_with_what_people_added(past: Past) -> None:
     past.planned()
     past(BudgetRaised(RUN, 3.0, "alice"))
-    assert "up to $5.00 and 30 min" in plan_text(past)
+    assert "Limit once approved: $5.00, 30 min" in plan_text(past)
 
 
 def test_a_settled_plan_says_who_decided_and_has_no_boxes(past: Past) -> None:

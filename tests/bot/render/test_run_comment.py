@@ -57,7 +57,7 @@ def test_a_plan_that_waits_is_told_once_in_its_own_comment(past: Past) -> None:
     past.planned()
     text = comment.write(past.story())
     assert "**plan ●** → work ○" in text
-    assert "in a comment of its own: approve or redirect it there" in text
+    assert "The plan is below: approve it there, or ask for changes" in text
     assert "Write a test" not in text.partition("<details>")[0]
     assert boxes(text) == ["cancel"]
 
@@ -121,11 +121,11 @@ def test_a_run_that_is_done_leads_to_its_pull_request_and_the_next_one_stands_th
     assert "plan ✓ → work ✓ → validate ✓ → pull request ✓" in text
     waived = comment.write(replace(past.story(), waived=True))
     assert "plan ✓ → work ✓ → not checked → pull request ✓" in waived
-    assert "It goes on at pull request #13" in text
+    assert "Continued on pull request #13" in text
     assert boxes(text) == []
     past.run(RunId("r2"), attempt=2, kind="revision")
     second = comment.write(past.story(RunId("r2")))
-    assert "It goes on at" not in second
+    assert "Continued on" not in second
     assert "attempt 2" in second
     assert "plan" not in second.splitlines()[2]
 

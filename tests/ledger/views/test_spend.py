@@ -95,7 +95,7 @@ def test_as_much_again_is_what_was_chosen_and_by_the_first_answer_alone(
         told(
             db,
             limit_answers.question_answered(
-                RUN, Q1, asked, by="ann", text="Go on with as much again", code=code
+                RUN, Q1, asked, by="ann", text="Continue, with the same limits again", code=code
             ),
         )
         told(db, limit_answers.question_answered(RUN, Q1, asked, by="bo", text="1"))
@@ -118,7 +118,7 @@ def test_going_on_about_anything_else_adds_no_dollars(ledger: Engine, subject: S
 
 @pytest.mark.parametrize(("asker", "usd"), [("agent", 2.0), ("limit", 2.0), ("budget", 4.0)])
 def test_a_log_without_codes_gives_an_agent_nothing(ledger: Engine, asker: str, usd: float) -> None:
-    old = ("Go on with as much again", "Stop here")
+    old = ("Continue, with the same limits again", "Stop here")
     with event_store.writing(ledger) as db:
         told(db, card_seen(), queued(), run.QuestionAsked(RUN, Q1, asker, "?", old))
         told(db, run.QuestionAnswered(RUN, Q1, "ann", old[0]), budget.BudgetRaised(RUN, 1.25, "ann"))

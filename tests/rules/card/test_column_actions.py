@@ -9,14 +9,14 @@ from tests.rules.scene import POLICY, policy
 @pytest.mark.parametrize(
     ("column", "said"),
     [
-        ("Tasks", "Ideas wait here; nobody serves them."),
-        ("Planning", "The planning assistant answers here and drives to acceptance criteria."),
+        ("Tasks", "Ideas wait here. Nothing runs."),
+        ("Planning", 'The planning assistant asks until the card says what "done" means.'),
         (
             "In Progress",
             "An agent will be assigned and start work: plan first, up to $2.00 and 30 min, no network.",
         ),
         ("Review", "People review here."),
-        ("QA", "People review here. Entering takes the pull request out of draft."),
+        ("QA", "People review here. Entering marks its pull request ready."),
         ("Done", "Entering merges the approved pull request (squash) and deletes the branch."),
     ],
 )
@@ -52,4 +52,4 @@ def test_a_header_is_never_longer_than_200_characters() -> None:
     tasks = ", ".join("{action: ai_task, prompt: x}" for _ in range(20))
     column = policy(f"X: {{archetype: planning, on_entry: [{tasks}]}}").column("X")
     assert column is not None
-    assert len(consequence(column)) == 200
+    assert 190 < len(consequence(column)) <= 200

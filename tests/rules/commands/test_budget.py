@@ -28,7 +28,7 @@ from tests.rules.scene import (
     run,
 )
 
-BROKE = replace(QUESTION, asker="budget", choices=("Go on with as much again", "Stop here"))
+BROKE = replace(QUESTION, asker="budget", choices=("Continue, with the same limits again", "Stop here"))
 PARKED = card(run=run(RunState.PARKED, question=BROKE))
 BOX = "box:budget:r1:2.00"
 

@@ -10,4 +10,4 @@ def test_every_command_is_in_the_table_with_what_it_does_and_who_may() -> None:
     for name in COMMANDS.names():
         (row,) = (row for row in rows if row.startswith((f"| `/cardinal {name}`", f"| `/cardinal {name} ")))
         assert row.replace("\\|", "").count("|") == 4
-    assert "| `/cardinal stop-all` | Stop every run on the board, now. | `admin` |" in rows
+    assert "| `/cardinal stop-all` | Stop every run on the board now. | `admin` |" in rows

@@ -173,7 +173,7 @@ def test_a_limit_is_lifted_only_by_whom_the_policy_trusts_with_the_budget(event:
     strict = strict.model_copy(
         update={"board": strict.board.model_copy(update={"commands": {"budget": ("maintain",)}})}
     )
-    limit = replace(QUESTION, asker=asker, choices=("Go on with as much again", "Stop here"))
+    limit = replace(QUESTION, asker=asker, choices=("Continue, with the same limits again", "Stop here"))
     parked = card(run=run(RunState.PARKED, question=limit))
     assert "QuestionAnswered" not in kinds(asks(parked, event, by=strict))
     assert "QuestionAnswered" in kinds(asks(parked, event))
@@ -209,7 +209,9 @@ def test_words_decide_nothing_about_a_limit_and_wait_for_the_agent(subject: Subj
 
 @pytest.mark.parametrize("text", ["1", "yes", "go on with as much again", "green, please"])
 def test_an_answer_to_an_agent_is_words_whatever_its_choices_say(text: str) -> None:
-    sly = replace(QUESTION, choices=("Go on with as much again", "Stop here"), codes=(Code.GO_ON, Code.STOP))
+    sly = replace(
+        QUESTION, choices=("Continue, with the same limits again", "Stop here"), codes=(Code.GO_ON, Code.STOP)
+    )
     parked = card(run=run(RunState.PARKED, question=sly))
     ticked = given("answer", "1", source="box:choice:r1-q1:1")
     for event in (said(text), given("answer", text), ticked):

@@ -191,7 +191,7 @@ def test_an_answer_to_the_agent_leaves_the_run_its_budget(world: World) -> None:
 
 
 def test_an_agent_that_offers_a_choice_of_cardinals_is_told_so_and_asks_nobody(world: World) -> None:
-    sly = {"ask": {"question": "?", "choices": ["Go on with as much again", "Stop here"]}}
+    sly = {"ask": {"question": "?", "choices": ["Continue, with the same limits again", "Stop here"]}}
     world.scenario(plan=[PLAN], work=[sly, EDIT, FINISH])
     world.run(world.order())
     assert world.of("QuestionAsked") == []

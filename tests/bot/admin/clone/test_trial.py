@@ -100,7 +100,7 @@ def test_a_board_is_possible_and_nothing_outside_its_folder_is_changed(
     [
         (bare, "is a bare repository: go into a clone of it"),
         (broken_line, "has a line break in its name: rename that folder"),
-        (without_commits, "there is no commit yet: commit first"),
+        (without_commits, "there are no commits yet: run `git commit --allow-empty -m init`, then try again"),
         (shallow, "this clone is shallow: `git fetch --unshallow` first"),
         (partial, "this is a partial clone, objects are missing: clone it whole"),
         (detached, "no branch is checked out here: name one with --into"),

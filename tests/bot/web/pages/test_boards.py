@@ -39,7 +39,7 @@ def test_limits_in_use_and_places_in_the_queue_are_said_with_reasons(pages: Page
     assert limit in shown
     assert "<bdi>In Progress</bdi></td><td>1</td>" in shown
     assert "of it reserved" not in shown
-    assert "<bdi>Ideas wait here; nobody serves them.</bdi>" in shown
+    assert "<bdi>Ideas wait here. Nothing runs.</bdi>" in shown
 
 
 def test_what_sums_over_a_hidden_repository_is_not_shown(pages: Pages) -> None:

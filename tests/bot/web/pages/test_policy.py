@@ -49,7 +49,7 @@ def test_the_policy_in_force_is_said_with_what_each_setting_means(pages: Pages) 
     shown = bob.get(PATH).text
     for text in (
         "<td><bdi>budget_usd</bdi><br>"
-        '<span class="quiet">Dollars for one run; reached, it parks and asks.</span>'
+        '<span class="quiet">Dollars for one run; it pauses and asks when reached.</span>'
         "</td><td><bdi>7.5</bdi></td>",
         "<td><bdi>board.limits.runs_per_repository</bdi><br>",
         "<td><bdi>repository.guardrails.protect</bdi><br>",
