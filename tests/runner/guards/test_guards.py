@@ -155,7 +155,7 @@ def test_another_finding_is_given_back_too_but_not_without_end(world: World) -> 
     assert turns == ["repair-guard-1", "repair-guard-2"]  # as many as the order allows iterations
     asked = world.only("QuestionAsked").text
     assert ".min.js' looks made by a tool" in asked
-    assert "The attempts to get it right are used up. Shall the agent go on" in asked
+    assert "The attempts to get it right are used up. Let the agent continue" in asked
     assert nothing_left(world)
     mends = [run("git reset -q --soft origin/main; git rm -qf '*.min.js'"), COMMIT]
     world.scenario(plan=[PLAN], work=work, repair=mends)
