@@ -35,7 +35,8 @@ def test_whatever_is_answered_to_an_agent_is_words_and_gives_nothing(label: str,
 
 @pytest.mark.parametrize(
     ("said", "code"),
-    [("1", Code.GO_ON), (" 2 ", Code.STOP), ("Yes", Code.GO_ON), ("no, thanks", Code.STOP), ("Stop.", Code.STOP), ("3", Code.WORDS), ("", Code.WORDS),
+    [("1", Code.GO_ON), (" 2 ", Code.STOP), ("Yes", Code.GO_ON), ("no, thanks", Code.STOP),
+     ("Stop.", Code.STOP), ("3", Code.WORDS), ("", Code.WORDS),
      ("continue, with the same limits again.", Code.GO_ON),
      ("green, please", Code.WORDS), ("go on, but hurry", Code.WORDS), ("no idea", Code.WORDS),
      ("not yet", Code.WORDS), ("Raised the budget by $9.00", Code.WORDS)],
