@@ -68,7 +68,7 @@ def command(
     patience: int,
     as_json: bool,
 ) -> None:
-    """Compare each of Cardinal's beliefs about GitHub with this GitHub, and clean up.
+    """Compare Cardinal's beliefs about GitHub with your GitHub.
 
     It works in that repository and on cards of its own on the board. It makes about ten issues, which stay
     there, closed. Exit code 1 when a belief does not hold.

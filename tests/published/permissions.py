@@ -76,6 +76,7 @@ OPERATIONS: Mapping[str, tuple[str, ...]] = {
     "mutation AddSubIssue": ("issues:write",),
     "mutation AddBlockedBy": ("issues:write",),
     "mutation RemoveBlockedBy": ("issues:write",),
+    "mutation MarkDraft": ("pull_requests:write",),
     "mutation MarkReady": ("pull_requests:write",),
     "mutation ResolveThread": ("pull_requests:write", "contents:write"),
     # Some Apps enqueue with `contents` and `pull_requests` alone; others are refused without `merge_queues`.

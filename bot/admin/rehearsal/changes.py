@@ -184,7 +184,7 @@ def writes_check(stage: RehearsalStage) -> Facts:
     "line comment",
     "A review's comment on a line is listed with its path and line.",
     used="bot/github/api/reviews.py",
-    source="rest/pulls/reviews#list-comments-for-a-pull-request-review",
+    source="rest/pulls/comments#list-review-comments-on-a-pull-request",
 )
 def lists_lines(stage: RehearsalStage) -> Facts:
     number, review = int(stage.pull["number"]), int(stage.review["id"])

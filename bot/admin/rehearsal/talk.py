@@ -174,7 +174,7 @@ def respects_lock(stage: RehearsalStage) -> Facts:
     try:
         stage.comment(int(issue["number"]))
         status, says_locked = 201, False
-    except PermissionMissingError as error:
+    except (PermissionMissingError, RefusedError) as error:
         status, says_locked = error.status, "locked" in error.because
     finally:
         stage.hub.rest("DELETE", f"{repository_path(stage.repository)}/issues/{issue['number']}/lock")

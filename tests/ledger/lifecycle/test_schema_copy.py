@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Engine, inspect, make_url
 
 from ledger.db.statements import drive
-from ledger.db.tables import CORE, VIEWS, editions, hosts, migrations
+from ledger.db.tables import CORE, VIEWS, cursors, editions, hosts, migrations
 from ledger.errors import BackupError, BrokenChainError, NewerLedgerError
 from ledger.ids import EntryKey
 from ledger.lifecycle import schema_copy
@@ -24,7 +24,7 @@ from ledger.lifecycle.migrate import current_number, known_number
 from ledger.lifecycle.open import connect, open_ledger
 from ledger.lifecycle.upgrade_backup import KEPT, back_up
 from ledger.log import event_store, hash_chain
-from ledger.queue import api_tokens, outbox
+from ledger.queue import api_tokens, outbox, restored
 from ledger.queue.hosts import beat
 from tests.ledger.lifecycle.test_upgrade import ROOT, Other, change, here
 from tests.ledger.lifecycle.test_upgrade import start as start  # a fixture
@@ -61,11 +61,15 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def rows(engine: Engine) -> dict[str, list[str]]:
-    """Return all that is in a ledger, but for what says which version has it."""
+    """Return all that is in a ledger, but for which version has it and whether a copy was put back."""
     tables = [*CORE.sorted_tables, *VIEWS.sorted_tables]
     with event_store.reading(engine) as db:
         return {
-            table.name: sorted(map(repr, drive(db, f'SELECT * FROM "{table.name}"').fetchall()))
+            table.name: sorted(
+                repr(row)
+                for row in drive(db, f'SELECT * FROM "{table.name}"').fetchall()
+                if table is not cursors or row[0] != restored.READER
+            )
             for table in tables
             if table not in (migrations, editions)
         }

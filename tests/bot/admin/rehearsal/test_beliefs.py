@@ -80,7 +80,7 @@ FAULTS: dict[str, Fault | list[Fault] | Callable[[RehearsalStage], Fault]] = {
     "end of a draft": spoil("GET", r"/pulls/\d+$", r'"draft":\s*false', '"draft":true'),
     "mergeability": spoil("GET", r"/pulls/\d+$", r'"mergeable":\s*true', '"mergeable":null'),
     "check run": spoil("GET", "/check-runs$", '"cardinal/rehearsal"', '"another"'),
-    "line comment": spoil("GET", r"/reviews/\d+/comments$", r'"line":\s*2', '"line":7'),
+    "line comment": spoil("GET", r"/pulls/\d+/comments$", r'"line":\s*2', '"line":7'),
     "answer to a line comment": spoil(
         "POST", r"/pulls/\d+/comments$", r'"in_reply_to_id":\s*\d+', '"in_reply_to_id":1'
     ),
