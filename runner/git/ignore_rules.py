@@ -50,24 +50,24 @@ def _rule_files(paths: Iterable[str]) -> Iterator[str]:
 def _entries(mirror: Mirror, commit: str, files: list[str]) -> Iterator[str]:
     """Yield the files as rows of an index."""
     if len(files) > _MAX_FILES:
-        many = f"{len(files):,} are about this change, more than {_MAX_FILES:,}: split it into smaller ones"
-        raise GitError("read the .gitignore files", many)
+        problem = f"{len(files):,} are about this change, more than {_MAX_FILES:,}: split the change"
+        raise GitError("read the .gitignore files", problem)
     size = 0
     for start in range(0, len(files), _FILES_AT_ONCE):
-        some = files[start : start + _FILES_AT_ONCE]
-        for row in mirror.query("ls-tree", "--long", "--full-tree", commit, "--", *some).splitlines():
+        batch = files[start : start + _FILES_AT_ONCE]
+        for row in mirror.query("ls-tree", "--long", "--full-tree", commit, "--", *batch).splitlines():
             entry, _, path = row.partition("\t")
             mode, _, name, size_bytes = entry.split()
             if mode.startswith("100"):
                 size += int(size_bytes)
                 yield f"{mode} {name}\t{path}\n"
     if size > _MAX_BYTES:
-        large = f"{size:,} bytes are more than {_MAX_BYTES:,}: shorten them on the default branch"
-        raise GitError("read the .gitignore files", large)
+        problem = f"{size:,} bytes are more than {_MAX_BYTES:,}: shorten them on the default branch"
+        raise GitError("read the .gitignore files", problem)
 
 
 def _ask(mirror: Mirror, folder: Path, *words: str, given: str = "", fine: tuple[int, ...] = (0,)) -> str:
-    """Return what git says of the folder, with an index beside it and the mirror's objects."""
+    """Return git's answer about the folder, with an index beside it and the mirror's objects."""
     env = {"GIT_DIR": str(mirror.path.resolve()), "GIT_WORK_TREE": ".", "GIT_INDEX_FILE": f"{folder}.index"}
     ran = run_git(
         words, folder=folder, beat=mirror.beat, timeout_s=_QUERY_S, more_env=env, given=given.encode()
@@ -78,6 +78,6 @@ def _ask(mirror: Mirror, folder: Path, *words: str, given: str = "", fine: tuple
 
 
 def _quoted(path: str) -> str:
-    """Return a path as git reads it back, whatever is in it. Source: git-check-ignore(1), `--stdin`."""
+    """Return a path as git reads it back, with any characters in it. Source: git-check-ignore(1)."""
     plain = (chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\{byte:03o}" for byte in path.encode())
     return f'"{"".join(plain)}"'

@@ -53,11 +53,11 @@ def change_of(mirror: Mirror, base: str, head: str, known: Known) -> Change:
         if _place(touched) not in theirs:
             by_place.setdefault(_place(touched), touched)
     messages = tuple(Message(commit.commit, commit.message) for commit in new)
-    touched = tuple(_read(mirror, tuple(by_place.values())))
-    new_paths = frozenset(one.path for one in touched if one.is_new)
+    new_paths = frozenset(entry.path for entry in by_place.values() if entry.is_new)
     before = mirror.files(fork) if fork and new_paths else frozenset()
     ignored = list_ignored(mirror, fork, before, new_paths - before)
-    return Change(base, head, touched, messages, before, ignored)
+    entries = tuple(_read(mirror, tuple(by_place.values())))
+    return Change(base, head, entries, messages, before, ignored)
 
 
 def _place(touched: Touched) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""Files that run on the machines of people who check out the branch, or steer what runs there: unboxed."""
+"""Files that run on the machines of people who check out the branch, or steer programs there: unboxed."""
 
 from collections.abc import Iterator
 

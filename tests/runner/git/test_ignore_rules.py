@@ -86,7 +86,7 @@ def test_more_rules_than_are_read_stop_the_comparison_and_say_what_to_do(world: 
         list_ignored(mirror, base, files, frozenset({"a/b"}))
     folders = [str(number) for number in range(1_001)]
     many = frozenset(f"{folder}/.gitignore" for folder in folders)
-    with pytest.raises(GitError, match=r"1,001 are about this change, more than 1,000: split it"):
+    with pytest.raises(GitError, match=r"1,001 are about this change, more than 1,000: split the"):
         list_ignored(mirror, base, many, frozenset(f"{folder}/x" for folder in folders))
 
 
