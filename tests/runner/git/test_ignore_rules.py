@@ -66,9 +66,7 @@ def test_paths_are_ignored_as_git_ignores_them_in_any_folder_and_under_any_name(
     assert list_ignored(mirror, base, mirror.files(base), frozenset()) == frozenset()
 
 
-def test_rules_of_the_host_and_of_the_mirror_ignore_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rules_of_the_host_ignore_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     mirror, base = mirror_of(world, {".gitignore": "a\n"})
     home = world.root / "home"
     (home / ".config/git").mkdir(parents=True)
@@ -115,14 +113,18 @@ def test_an_ignored_file_that_a_change_adds_is_found_by_the_rules_of_the_base(
     assert change_of(mirror, base, head, Known((base,), "", ())).ignored == expected
 
 
-def test_a_link_called_gitignore_ignores_nothing_as_for_git(world: World, tmp_path: Path) -> None:
+def test_a_link_and_a_submodule_called_gitignore_ignore_nothing_as_for_git(
+    world: World, tmp_path: Path
+) -> None:
     clone = tmp_path / "clone"
     git(tmp_path, "clone", "--quiet", str(world.origin), str(clone))
     (clone / "rules").write_text("a\n")
     (clone / ".gitignore").symlink_to("rules")
     git(clone, "add", "--all")
+    entry = f"160000,{git(clone, 'rev-parse', 'HEAD')},web/.gitignore"
+    git(clone, "update-index", "--add", "--cacheinfo", entry)
     git(clone, "commit", "--quiet", "-m", "Link")
     git(clone, "push", "--quiet", "origin", "HEAD:main")
     mirror = Mirror(world.places.mirrors, REPOSITORY, world.remote, lambda: None)
     base = mirror.fetch("main")
-    assert list_ignored(mirror, base, mirror.files(base), frozenset({"a", "rules/a"})) == frozenset()
+    assert list_ignored(mirror, base, mirror.files(base), frozenset({"a", "rules/a", "web/a"})) == frozenset()
