@@ -65,7 +65,8 @@ class Message:
 class Change:
     """Everything that a push would put on GitHub, without people's own pushes.
 
-    `before` has the paths of the commit at which it left the base; nothing where it adds no path.
+    `before` has the paths of the commit at which it left the base; nothing where it adds no path. `ignored`
+    are those of its new paths that the `.gitignore` files of that commit ignore.
     """
 
     base: str
@@ -73,6 +74,7 @@ class Change:
     touched: tuple[Touched, ...]
     messages: tuple[Message, ...]
     before: frozenset[str] = frozenset()
+    ignored: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from runner.errors import GitError
 from runner.git.commits import Commit, unquoted
+from runner.git.ignore_rules import list_ignored
 from runner.git.mirror import Mirror
 from runner.guards.ci_files import has_sections
 from runner.guards.contract import LINK, Change, Message, Touched
@@ -52,8 +53,11 @@ def change_of(mirror: Mirror, base: str, head: str, known: Known) -> Change:
         if _place(touched) not in theirs:
             by_place.setdefault(_place(touched), touched)
     messages = tuple(Message(commit.commit, commit.message) for commit in new)
-    before = mirror.files(fork) if fork and any(it.is_new for it in by_place.values()) else frozenset()
-    return Change(base, head, tuple(_read(mirror, tuple(by_place.values()))), messages, before)
+    new_paths = frozenset(entry.path for entry in by_place.values() if entry.is_new)
+    before = mirror.files(fork) if fork and new_paths else frozenset()
+    ignored = list_ignored(mirror, fork, before, new_paths - before)
+    entries = tuple(_read(mirror, tuple(by_place.values())))
+    return Change(base, head, entries, messages, before, ignored)
 
 
 def _place(touched: Touched) -> tuple[str, str, str]:

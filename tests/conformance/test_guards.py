@@ -25,6 +25,7 @@ def put(path: str, mode: str = PLAIN, before: str = NOTHING, **more: object) -> 
     return Touched(path, before, mode, "0" * 40, "1" * 40, **more)  # type: ignore[arg-type]
 
 
+IGNORED = "src/local.ini"
 # What each guard must find, one by one; each alone is a whole change.
 AGAINST: Mapping[str, tuple[Touched, ...]] = {
     "protected": (put("infra/a.tf"), put("INFRA/a.tf"), put("infra", LINK, target="x"), put("іnfra/a.tf")),
@@ -61,6 +62,10 @@ AGAINST: Mapping[str, tuple[Touched, ...]] = {
                 put("src/b", lines=((1, "x" * 5_000 + KEY + "y" * 5_000),))),
     "generated": (put("src/node_modules/a/b.js"), put("src/__pycache__/a.pyc"), put("src/a.min.js"),
                   put("src/.DS_Store"), put("dist/app.js"), put("src/a.py.swp"), put("src/x.egg-info/PKG")),
+    "machines": (put(".vscode/tasks.json"), put("web/.MCP.json"), put("AGENTS.md", PLAIN, PLAIN),
+                 put(".claude/settings.local.json"), put(".cursor", LINK, target="x"), put("src/.env"),
+                 put("docs/fixtures/HEAD"), put(".github/copilot-instructions.md")),
+    "ignored": (put(IGNORED), put(IGNORED, LINK, target="x")),
 }  # fmt: skip
 ORDINARY = (
     put("src/a.py", lines=((1, "def a() -> None:"), (2, "    password = input()"))),
@@ -76,7 +81,8 @@ ORDINARY = (
 
 
 def change(*touched: Touched, said: str = "Say hello") -> Change:
-    return Change("b" * 40, "c" * 40, touched, (Message("c" * 40, said),))
+    ignored = frozenset({IGNORED})
+    return Change("b" * 40, "c" * 40, touched, (Message("c" * 40, said),), ignored=ignored)
 
 
 def test_every_guard_is_tried_here_and_has_its_key_in_the_policy() -> None:

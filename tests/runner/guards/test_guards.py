@@ -78,6 +78,9 @@ TRIES: tuple[tuple[str, Guards, str, str], ...] = (
      "git checkout -q -B work HEAD~1; echo c > c; git add .; git commit -qm c;"
      " git merge -q -s ours --no-edit origin/main", "infra/main.tf"),
     ("noise", rules("generated"), "mkdir node_modules; echo a > node_modules/b.js", "node_modules/b.js"),
+    ("machine", rules("machines"), "mkdir -p web/.VSCode; echo a > web/.VSCode/tasks.json", "tasks.json"),
+    ("machine, taken back", rules("machines"),
+     "echo a > .mcp.json; git add .; git commit -qm a; git rm -q .mcp.json", ".mcp.json"),
     ("outside", rules("outside", allow=("hello.txt",)), "echo a > other.txt", "other.txt"),
     ("many files", rules("protected", protect=("zz/**",)),
      "mkdir q zz; (cd q; python3 -c \"for n in range(4500): open('a'*240 + str(n), 'w').write('x')\");"

@@ -5,13 +5,13 @@ import time
 
 import pytest
 
-from runner.guards.builtin import checks, dependencies
-from runner.guards.contract import LINK, NOTHING, Change, Touched
+from runner.guards.builtin import checks, dependencies, machines
+from runner.guards.contract import LINK, NOTHING, Change, Guard, Touched
 from runner.guards.tool_files import ToolFile, find_reason, list_tool_files
 from runner.run.run_spec import Guards
 from tests.house.source import ROOT
 
-GUARDS = ("checks", "dependencies", "lines")
+GUARDS = ("checks", "dependencies", "lines", "machines")
 # Names that no guard knew while each had its own patterns.
 NEW = """
 build.rs .mvn/extensions.xml .mvn/settings.xml mvnw mvnw.cmd gradlew gradlew.bat gradle.properties
@@ -33,6 +33,24 @@ dart_test.yaml flutter_test_config.dart .proverc tests/testthat.R tests/testthat
 Earthfile devbox.json setup_suite.bash bitbucket-pipelines.yml .woodpecker.yml .drone.yml .cirrus.yml
 buildspec.yml conan.lock .nvmrc .python-version gleam.toml elm.json a.nimble a.rockspec dub.json
 subprojects/a.wrap
+.vscode/tasks.json .vscode/settings.json .vscode/launch.json .vscode/mcp.json .vscode/extensions.json
+.vscode/c_cpp_properties.json web/.vscode/tasks.json shop.code-workspace .idea/runConfigurations/a.xml
+.idea/startup.xml .idea/watcherTasks.xml .run/a.run.xml .vs/tasks.vs.json src/Properties/launchSettings.json
+.zed/tasks.json .fleet/run.json a.sublime-project .exrc .vimrc .nvim.lua .dir-locals.el .helix/languages.toml
+.ycm_extra_conf.py .bsp/sbt.json rust-analyzer.toml .lsp/config.edn .gitpod.yml .gitpod/automations.yaml
+devfile.yaml .replit .idx/dev.nix .devcontainer.json .devcontainer/a/devcontainer.json Vagrantfile
+docker-compose.override.yml .mcp.json AGENTS.md docs/AGENTS.md AGENTS.override.md CLAUDE.md CLAUDE.local.md
+GEMINI.md .claude/settings.json .claude/settings.local.json .claude/hooks/a.sh .claude/commands/a.md
+.codex/config.toml .codex/hooks.json .cursor/mcp.json .cursor/rules/a.mdc .cursor/hooks.json .cursorrules
+.windsurfrules .windsurf/rules/a.md .clinerules .clinerules/a.md .aider.conf.yml .gemini/settings.json
+.opencode/plugin/a.ts opencode.json opencode.jsonc .kiro/hooks/a.kiro.hook .roo/mcp.json .roomodes
+.continue/config.yaml .amazonq/mcp.json .github/copilot-instructions.md .github/instructions/a.instructions.md
+.github/prompts/a.prompt.md .github/agents/a.agent.md .github/hooks/a.json .junie/guidelines.md .goosehints
+.agents/skills/a/SKILL.md .kilocode/mcp.json .envrc .autoenv .autoenv.zsh .direnv/bin/ls .env .env.local
+web/.env.production .flaskenv .shadowenv.d/a.lisp bin/activate-hermit .rvmrc .Rprofile .RData .gdbinit
+.lldbinit shop-gdb.py .pdbrc .pythonstartup .pythonrc.py jupyter_server_config.py .irbrc .pryrc .iex.exs .ghci
+.latexmkrc a.desktop autorun.inf docs/a.lnk docs/a.url .githooks/pre-commit .husky/pre-push lefthook.yml
+hk.pkl tests/data/HEAD tests/data/.hg/hgrc Brewfile .tool-versions .prototools
 """
 # Work on a product that is nobody's setting.
 ORDINARY = """
@@ -48,6 +66,11 @@ package.yaml default.nix render.yaml netlify.toml init.d/app Dockerfile app.yml 
 config/app.exs config/database.yml vendor/lib/a.php vendor/a/b.go db/project.sql src/services/checkout.ts
 migrations/0001_initial.py locale/de.po public/index.html styles/site.css requirements.py
 src/requirements.md environment.ts src/package.ts src/cargo.rs
+.env.example .env.sample .env.template src/env.ts docs/env.md src/agents.py docs/using-agents.md src/claude.ts
+docs/cursor.md src/codex/shelf.py src/vscode/theme.ts tasks.json launch.json src/settings.json mcp.json
+src/run/start.py docs/head.md src/head.py include/head.h src/hooks/use-cart.ts hooks/index.ts lib/desktop.rb
+src/idea/model.kt src/zed.rs src/fleet/van.py docs/project.md tests/autorun.py src/rules.py docs/copilot.md
+docker-compose.yml compose.yaml .github/ISSUE_TEMPLATE/bug.md .github/dependabot.yml .github/FUNDING.yml
 """
 
 
@@ -105,6 +128,12 @@ def test_names_that_no_guard_knew_are_found() -> None:
     assert [path for path in names if not any(find_reason(path.upper(), guard) for guard in GUARDS)] == []
 
 
+def test_a_file_of_peoples_machines_that_another_guard_finds_is_listed_once() -> None:
+    theirs = [file for file in list_tool_files() if file.guard == "machines"]
+    paths = ["/".join(example(file, "x")) for file in theirs]
+    assert [path for path in paths for guard in ("checks", "dependencies") if find_reason(path, guard)] == []
+
+
 def test_ordinary_files_of_a_product_are_not_on_the_list() -> None:
     paths = ORDINARY.split()
     assert len(paths) >= 40
@@ -117,11 +146,15 @@ def touched(path: str, mode: str) -> Change:
 
 
 @pytest.mark.parametrize(
-    "path", [".mvn", "web/.mvn", ".yarn", ".yarn/releases", ".husky", "spec", "vendor/bin"]
+    ("guard", "path"),
+    [
+        *((checks, one) for one in (".mvn", "web/.mvn", ".yarn", ".yarn/releases", ".husky", "spec")),
+        *((checks, "vendor/bin"), (machines, ".vscode"), (machines, "web/.claude"), (machines, ".cursor")),
+    ],
 )
-def test_a_link_in_the_place_of_a_listed_folder_is_found(path: str) -> None:
-    assert list(checks.find_breaches(touched(path, LINK), Guards({})))
-    assert not list(checks.find_breaches(touched(f"{path}-old", LINK), Guards({})))
+def test_a_link_in_the_place_of_a_listed_folder_is_found(guard: Guard, path: str) -> None:
+    assert list(guard.find_breaches(touched(path, LINK), Guards({})))
+    assert not list(guard.find_breaches(touched(f"{path}-old", LINK), Guards({})))
 
 
 def test_a_link_in_the_place_of_a_folder_of_requirements_is_found() -> None:
@@ -157,5 +190,5 @@ def test_a_name_is_compared_exactly_with_any_number_of_stars(
 def test_the_longest_of_paths_is_compared_in_no_time() -> None:
     paths = ("jest." * 800 + "js", "requirements" * 300 + ".md", ".yarn/" * 600 + "a", "a/" * 2_000 + ".js")
     start = time.process_time()
-    assert [find_reason(path, guard) for path in paths for guard in GUARDS].count("") == 12
+    assert [find_reason(path, guard) for path in paths for guard in GUARDS].count("") == 16
     assert time.process_time() - start < 1
