@@ -1,6 +1,7 @@
 """Shell scripts of Cardinal's own git commands; commands that belong together share one start."""
 
 from runner.exec.launch import ProcessLimits
+from runner.git.mirror import MAX_TAGS
 
 _SETTINGS = (
     ("core.hooksPath", "/dev/null"),
@@ -24,13 +25,14 @@ _SETTINGS = (
 BOUNDS = ProcessLimits(memory_bytes=4_000_000_000)  # a commit of an agent may name trees without end
 _BOUND = "; ".join(BOUNDS.steps()) + "\n"
 _FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
-_WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "pack-objects")
-_WORDS += ("symbolic-ref",)
+_WORDS = (
+    *("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "pack-objects"),
+    "symbolic-ref",
+)
 _CODES = {word: code for code, word in enumerate(_WORDS, 101)}  # neither git's own nor a shell's
 CONFLICT = 121
 _UNUSABLE = 122
 ORIGIN = "CARDINAL_ORIGIN"  # the variable with the address that people know the repository by
-MAX_TAGS = 10_000  # each is a file; a checkout of more has none
 
 # What a script is given reaches it as "$1" …, and never becomes a part of its text.
 _GIT = (
