@@ -1,4 +1,4 @@
-"""What a commit names and no checkout holds: submodules, and the content of files in Git LFS.
+"""Missing parts of every checkout of a commit: submodules, and the content of files in Git LFS.
 
 Source: gitmodules(5), gitattributes(5), and the specification of Git LFS, on pointer files.
 """
@@ -68,15 +68,15 @@ def _pointers(query: Query, commit: str) -> list[str]:
 
 
 def _texts(query: Query, names: Sequence[str]) -> Iterator[str]:
-    """Yield the texts of these objects; an empty one for what is too large."""
+    """Yield the texts of these objects; an empty one for each that is too large."""
     if not names:
         return
     given = "".join(f"{name}\n" for name in names).encode()
     sizes = query("cat-file", "--batch-check=%(objectsize)", given=given).split()
     read = [name for name, size in zip(names, sizes, strict=True) if int(size) <= _ATTRIBUTES_BYTES]
     mark = secrets.token_hex(16)  # nobody who wrote a file knew it
-    asked = "".join(f"{name}\n" for name in read).encode()
-    answers = query("cat-file", f"--batch={mark}", given=asked).split(f"{mark}\n")[1:] if read else []
+    given = "".join(f"{name}\n" for name in read).encode()
+    answers = query("cat-file", f"--batch={mark}", given=given).split(f"{mark}\n")[1:] if read else []
     known = dict(zip(read, answers, strict=True))
     for name in names:
         yield known.get(name, "")

@@ -96,7 +96,7 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
 
 
 def tell_what_is_missing(run: RunContext, base: str) -> None:
-    """Record for people, before the first turn, what their repository names and no checkout holds."""
+    """Record the missing parts of every checkout for people, before the first turn."""
     if run.history.turn is not None:
         return
     lacks = (explain_unfetched(run.mirror.query, base), run.mirror.explain_missing_tags())
