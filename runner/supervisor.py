@@ -110,7 +110,7 @@ def _carry_on(
     log.secrecy = secrecy_of(order.equipment, workspace.private_phrases())
     workspace.confide(log.secrecy.phrases)
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_or_stop)
-    checkout = Checkout(workspace, mirror.path, order.authorship.author, log.beat_or_stop)
+    checkout = Checkout(workspace, mirror, order.authorship.author, log.beat_or_stop)
     models, calls = _models(order, agent), log.history.server_calls
     with gateway_of(order, agent, models, providers, log.deadline, tool_secrets, calls) as gateway:
         run = RunContext(
@@ -204,7 +204,7 @@ def _commits_kept(order: RunSpec, log: RunLog, remote: Remote, workspace: Worksp
     if workspace.fresh:
         return 0
     mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat)
-    checkout = Checkout(workspace, mirror.path, order.authorship.author, log.beat)
+    checkout = Checkout(workspace, mirror, order.authorship.author, log.beat)
     return checkout.commits_since(mirror.recall(f"{order.run_id}-start"))
 
 

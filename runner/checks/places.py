@@ -42,7 +42,7 @@ def clean_room(run: RunContext, purpose: str, name: str = "", image: str = "") -
 def check_out(run: RunContext, room: CleanWorkspace, name: str) -> Checkout:
     """Check out there the commit that the mirror stores under `name`. Raises RunnerError."""
     order = run.order
-    checkout = Checkout(room, run.mirror.path, order.authorship.author, run.beat)
+    checkout = Checkout(room, run.mirror, order.authorship.author, run.beat)
     checkout.clone_from(f"refs/cardinal/{name}", order.branch, order.base_branch)
     return checkout
 

@@ -9,6 +9,7 @@ from runner.artifacts.store import Stored, store_of
 from runner.checks import failure
 from runner.checks.command import RanCommand, run_command
 from runner.checks.witnesses import Doubt, Passed, hear_witnesses
+from runner.git.unfetched import explain_unfetched
 from runner.run.run_spec import ValidationSpec
 from runner.session.context import RunContext
 from runner.session.keep import artifact_events
@@ -135,6 +136,9 @@ def _failed(
 def _check(run: RunContext, tier: Tier, command: str) -> tuple[CommandChecked, RanCommand, Stored]:
     """Run one command; return its result as an event, all about it, and the stored log."""
     ran = run_command(run, tier.room, command, of_column=tier.clean)
+    why = explain_unfetched(run.mirror.query, tier.head) if ran.exit_code else ""
+    if why:
+        ran.log.add(why)
     log = ran.log.keep(store_of(run.order.places))
     checked = CommandChecked(
         run_id=run.order.run_id,
@@ -144,7 +148,7 @@ def _check(run: RunContext, tier: Tier, command: str) -> tuple[CommandChecked, R
         exit_code=ran.exit_code,
         duration_s=ran.duration_s,
         log_digest=log.digest,
-        tail=tail(redact(ran.said), _TAIL_BYTES),
+        tail=tail(redact(f"{ran.said}\n{why}" if why else ran.said), _TAIL_BYTES),
         head=tier.head,
         base=tier.base,
         image=tier.room.image,

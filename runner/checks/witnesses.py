@@ -254,7 +254,7 @@ class _Planter:
         if ran.exit_code != 0:
             raise WorkspaceError("writing tests that must fail", ran.tail)
         run = self._run
-        Checkout(room, run.mirror.path, run.order.authorship.author, run.beat).commit_leftovers(self._message)
+        Checkout(room, run.mirror, run.order.authorship.author, run.beat).commit_leftovers(self._message)
         return made
 
     def _texts(self, runner: Runner, beside: str) -> list[str]:

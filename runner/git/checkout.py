@@ -10,7 +10,7 @@ from runner.exec.child import Ran, finish
 from runner.git import checkout_scripts as scripts
 from runner.git.cli import judge
 from runner.git.commits import unquoted
-from runner.git.mirror import Heads
+from runner.git.mirror import Heads, Mirror
 from runner.run.run_spec import Committer
 from runner.workspaces.contract import Workspace
 
@@ -49,8 +49,8 @@ class PathList:
 class Checkout:
     """The repository in one workspace. Its methods raise WorkspaceError."""
 
-    def __init__(self, workspace: Workspace, mirror: Path, committer: Committer, beat: Beat) -> None:
-        self._workspace, self._mirror, self._beat = workspace, mirror, beat
+    def __init__(self, workspace: Workspace, mirror: Mirror, committer: Committer, beat: Beat) -> None:
+        self._workspace, self._mirror, self._beat = workspace, mirror.path, beat
         self._clean_head = (-1, "")  # HEAD without uncommitted changes, after so many commands
         self._env = identity(committer) | {
             "LC_ALL": "C",
@@ -62,6 +62,7 @@ class Checkout:
             # It wins over the agent's settings, which may rewrite an address to one that runs commands.
             "GIT_ALLOW_PROTOCOL": "file",
             "GIT_NO_REPLACE_OBJECTS": "1",  # as on the host: a commit has its own files
+            scripts.ORIGIN: mirror.web_address,
         }
 
     def clone(self, branch: str, base_branch: str, heads: Heads) -> None:

@@ -1,6 +1,7 @@
 """Shell scripts of Cardinal's own git commands; commands that belong together share one start."""
 
 from runner.exec.launch import ProcessLimits
+from runner.git.mirror import MAX_TAGS
 
 _SETTINGS = (
     ("core.hooksPath", "/dev/null"),
@@ -24,10 +25,14 @@ _SETTINGS = (
 BOUNDS = ProcessLimits(memory_bytes=4_000_000_000)  # a commit of an agent may name trees without end
 _BOUND = "; ".join(BOUNDS.steps()) + "\n"
 _FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
-_WORDS = ("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "pack-objects")
+_WORDS = (
+    *("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "pack-objects"),
+    "symbolic-ref",
+)
 _CODES = {word: code for code, word in enumerate(_WORDS, 101)}  # neither git's own nor a shell's
 CONFLICT = 121
 _UNUSABLE = 122
+ORIGIN = "CARDINAL_ORIGIN"  # the variable with the address that people know the repository by
 
 # What a script is given reaches it as "$1" …, and never becomes a part of its text.
 _GIT = (
@@ -45,7 +50,9 @@ own_config() {{
   find .git -path .git/objects -prune -o \\( -path '.git/*.lock' -o -path .git/commondir \\
     -o -path .git/shallow -o -path .git/config.worktree -o -path .git/info/grafts \\) -prune \\
     -exec rm -rf '{{}}' + || return
-  printf '[core]\\n\\trepositoryformatversion = 0\\n\\tlogallrefupdates = true\\n' > .git/config
+  printf '[core]\\n\\trepositoryformatversion = 0\\n\\tlogallrefupdates = true\\n' > .git/config || return
+  [ -z "${ORIGIN}" ] || printf '[remote "origin"]\\n\\turl = "%s"\\n\\tfetch = %s\\n' \\
+    "${ORIGIN}" '+refs/heads/*:refs/remotes/origin/*' >> .git/config
 }}
 [ ! -e .git ] && [ ! -L .git ] || own_config || exit {_UNUSABLE}
 """
@@ -70,20 +77,42 @@ mkdir -p .git/info || exit
 printf '%s\\n' {" ".join(f"'{pattern}'" for pattern in _NOISE)} > .git/info/exclude || exit
 """
 
+# mirror branch base, and what is to be fetched beside the tags. The tags become those of GitHub, whatever an
+# agent made of them, but for names that git would take for a branch. The mirror is shallow where a person's
+# clone was.
+_TAKE = f"""
+take() {{
+  mirror=$1 branch=$2 base=$3
+  shift 3
+  [ "$(g --git-dir="$mirror" for-each-ref --count={MAX_TAGS + 1} refs/tags | wc -l)" -gt {MAX_TAGS} ] ||
+    set -- "$@" '+refs/tags/*:refs/tags/*' ^refs/tags/HEAD ^refs/tags/origin '^refs/tags/origin/*' \
+      "^refs/tags/$branch" "^refs/tags/$base"
+  must {_FETCH} --prune --update-shallow "$mirror" "$@"
+  must symbolic-ref refs/remotes/origin/HEAD "refs/remotes/origin/$base"
+}}
+"""
+_INIT = f"""
+must init --quiet --initial-branch="$base" .
+own_config || exit {_UNUSABLE}
+"""
 # mirror branch base, and the commits of both; that of the branch is empty where it is not there
 FETCH = f"""
-must {_FETCH} "$1" "+$5:refs/remotes/origin/$3" ${{4:+"+$4:refs/remotes/origin/$2"}}
+{_TAKE}
+take "$1" "$2" "$3" "+$5:refs/remotes/origin/$3" ${{4:+"+$4:refs/remotes/origin/$2"}}
 """
 CLONE = f"""
-must init --quiet --initial-branch="$3" .
+base=$3
+{_INIT}
 {_PASS_OVER}
 {FETCH}
 must checkout --quiet --force --no-track -B "$2" "${{4:-$5}}"
 """
-# mirror ref branch base; the mirror is shallow where a person's clone was
+# mirror ref branch base
 CLONE_FROM = f"""
-must init --quiet --initial-branch="$4" .
-must {_FETCH} --update-shallow "$1" "+$2:refs/cardinal/head" "+refs/heads/$4:refs/remotes/origin/$4"
+base=$4
+{_INIT}
+{_TAKE}
+take "$1" "$3" "$4" "+$2:refs/cardinal/head" "+refs/heads/$4:refs/remotes/origin/$4"
 must checkout --quiet --force --no-track -B "$3" refs/cardinal/head
 """
 # message; prints the commit of HEAD

@@ -16,7 +16,7 @@ from runner.exec.child import Ran
 from runner.git import commits, credentials, signing
 from runner.git.cli import run_git
 from runner.git.commits import Commit, unquoted
-from runner.git.object_files import read_ref, read_refs, write_commit, write_ref
+from runner.git.object_files import count_refs, read_ref, read_refs, write_commit, write_ref
 from runner.git.push_refusals import PushCause, find_push_refusal
 from runner.git.tree_entries import check_entries
 from runner.run.run_spec import Remote, SigningKey
@@ -35,6 +35,10 @@ _GONE = re.compile(
 _UNSOUND = re.compile(
     r"fsck|badObject|bad object|malformed|hasDot|index-pack failed|unresolved deltas", re.IGNORECASE
 )
+MAX_TAGS = 10_000  # each is a file; a checkout of more has none
+_BRANCHES, _TAGS = "+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*"
+# Without a credential, and with nothing that a config file would read in another way.
+_WEB_ADDRESS = re.compile(r"https?://[^@\s\"\\\x00-\x1f]+")
 Beat = Callable[[], None]
 
 
@@ -69,6 +73,7 @@ class Mirror:
         mark = hashlib.sha256(repository.encode()).hexdigest()[:8]  # two names never share a folder
         self.path = folder / f"{name}-{mark}.git"
         self._repository, self.remote, self.beat = repository, remote, beat
+        self._refused_tags = ""  # why the last fetch brought none
         # A commit's name stands for all that is behind it: what git said of names does not change.
         self._known: dict[str, Commit] = {}
         self._listed: dict[tuple[str, ...], tuple[str, ...]] = {}
@@ -80,19 +85,24 @@ class Mirror:
         same.beat = beat
         return same
 
+    @property
+    def web_address(self) -> str:
+        """The repository's address as people know it; empty for one in a folder of this machine."""
+        url = self.remote.url
+        return url if _WEB_ADDRESS.fullmatch(url) else ""
+
     def fetch(self, base_branch: str) -> str:
-        """Fetch all branches and return the head of the base.
+        """Fetch all branches and tags, and return the head of the base; no tags where one is unsound.
 
         Raises EmptyRepositoryError, MissingBaseError, GoneRepositoryError, UnsoundObjectsError or GitError.
         """
         if not (self.path / "HEAD").exists():
             self.path.mkdir(parents=True, exist_ok=True)
             self._must("make a mirror", self._git("init", "--bare", "--quiet", "."))
-        fetched = self._git(
-            *("fetch", "--prune", "--no-tags", "--no-write-fetch-head", "--quiet", "--"),
-            *(self.remote.url, "+refs/heads/*:refs/heads/*"),
-            online=True,
-        )
+        self._refused_tags, fetched = "", self._fetch(_BRANCHES, _TAGS)
+        if fetched.exit_code != 0 and _UNSOUND.search(fetched.tail):
+            self._refused_tags = self._error_text(fetched)
+            fetched = self._fetch(_BRANCHES)  # an unsound tag must not keep the branches out
         if fetched.exit_code != 0:
             raise self._named("fetch", fetched)
         self._check_size()
@@ -105,6 +115,21 @@ class Mirror:
                 else errors.EmptyRepositoryError(self._repository)
             )
         return base
+
+    def explain_missing_tags(self) -> str:
+        """Return a sentence for people on why checkouts have no tags, or not the newest; empty if they do."""
+        if self._refused_tags:
+            return (
+                f"The repository's newest tags are not here, for git refuses one ({self._refused_tags}):"
+                " remove that tag on GitHub."
+            )
+        if count_refs(self.path, "refs/tags") <= MAX_TAGS:
+            return ""
+        return f"The repository has more than {MAX_TAGS:,} tags: checkouts have none."
+
+    def _fetch(self, *refs: str) -> Ran:
+        words = ("fetch", "--prune", "--no-tags", "--no-write-fetch-head", "--quiet", "--", self.remote.url)
+        return self._git(*words, *refs, online=True)
 
     def head(self, branch: str) -> str:
         """Return the commit of a GitHub branch at the last fetch; empty without one."""

@@ -34,6 +34,13 @@ def read_refs(repository: Path, folder: str, begin: str) -> dict[str, str]:
     return {name: commit for name, commit in commits.items() if commit}
 
 
+def count_refs(repository: Path, folder: str) -> int:
+    """Return how many refs a folder and its subfolders hold."""
+    top = repository / folder
+    loose = {str(path.relative_to(repository)) for path in top.rglob("*") if path.is_file()}
+    return len(loose | {name for name in _packed_refs(repository) if name.startswith(f"{folder}/")})
+
+
 def _packed_refs(repository: Path) -> dict[str, str]:
     try:
         packed = (repository / "packed-refs").read_text(encoding="utf-8", errors="replace")

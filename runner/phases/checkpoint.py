@@ -128,7 +128,7 @@ def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
     order, place = run.order, tenancy(run.order).card_id
     before = run.log.checkpoint(place)
     before = before if before is not None and before.run_id == order.run_id else None
-    checkout = Checkout(run.workspace, run.mirror.path, order.authorship.author, beat)
+    checkout = Checkout(run.workspace, run.mirror, order.authorship.author, beat)
     known = f"{before.head} {before.files}" if before is not None else ""
     patterns = session_patterns(run)
     head, files, whole = checkout.keep(run.mirror.head(order.base_branch), known, patterns, MAX_BUNDLE_BYTES)

@@ -57,7 +57,7 @@ def keep_live(run: RunContext, meanwhile: Beat) -> None:
             raise CommandTimeoutError("its way to GitHub", MAX_LIVE_S)
 
     mirror = run.mirror.beating(beat)
-    checkout = Checkout(run.workspace, mirror.path, run.order.authorship.author, beat)
+    checkout = Checkout(run.workspace, mirror, run.order.authorship.author, beat)
     live = replace(run, mirror=mirror, checkout=checkout)
     stands = ""
     with _publishing(live) as wanted:

@@ -14,6 +14,7 @@ from runner.phases.prepare import (
     forget_session,
     mark_prepared,
     take_workspace,
+    tell_what_is_missing,
     unpack_session,
 )
 from runner.phases.work import do_work
@@ -40,6 +41,7 @@ def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
     base = run.history.reads or heads.base
     run.mirror.remember(f"{order.run_id}-base", base)
+    tell_what_is_missing(run, base)
     brought = bring_newer(run)
     if take_workspace(run, brought):
         run.workspace.clear()  # an investigation keeps nothing of what it wrote

@@ -15,6 +15,7 @@ from runner.checks.by_path import all_lines
 from runner.checks.places import clear_away, tenancy
 from runner.checks.set_up import set_up
 from runner.git.mirror import Heads
+from runner.git.unfetched import explain_unfetched
 from runner.phases.checkpoint import (
     FILES,
     KEPT,
@@ -72,6 +73,7 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     order = run.order
     admit(run, allow_unsandboxed=allow_unsandboxed)
     heads = run.mirror.fetch_heads(order.branch, order.base_branch)
+    tell_what_is_missing(run, heads.base)
     now = heads.branch or heads.base
     brought = bring_newer(run)
     if outdated := take_workspace(run, brought):
@@ -91,6 +93,15 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
         make_anew(run, now, why)
         _check_out(run, heads)
     return _start(run, heads)
+
+
+def tell_what_is_missing(run: RunContext, base: str) -> None:
+    """Record the missing parts of every checkout for people, before the first turn."""
+    if run.history.turn is not None:
+        return
+    lacks = (explain_unfetched(run.mirror.query, base), run.mirror.explain_missing_tags())
+    if text := " ".join(filter(None, lacks)):
+        run.log.append(Progressed(run.order.run_id, text))
 
 
 def bring_newer(run: RunContext) -> Brought | None:

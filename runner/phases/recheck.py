@@ -45,7 +45,7 @@ def recheck(
     with gateway_of(order, agent, (), {}, log.deadline, tool_secrets) as gateway:
 
         def standing_in(room: Workspace) -> RunContext:
-            checkout = Checkout(room, mirror.path, order.authorship.author, log.beat_or_stop)
+            checkout = Checkout(room, mirror, order.authorship.author, log.beat_or_stop)
             return RunContext(order, log, clock, agent, room, mirror, checkout, gateway)
 
         with empty_place(order, name) as room:

@@ -14,7 +14,7 @@ from secrets import token_hex
 from sqlalchemy import Engine
 
 from bot.admin.clone.commit import ClonedCommit, FolderRemote, borrow
-from bot.admin.clone.own_git import CloneError, git, no_beat
+from bot.admin.clone.own_git import CloneError, git, git_output, no_beat
 from bot.render import missing_checks
 from bot.runspec.policy_fields import from_policy, validation_of
 from bot.system.clock import WALL
@@ -173,13 +173,13 @@ def _order(cloned: ClonedCommit, config: Config, column: ColumnPolicy, root: Pat
 
 
 def _source(root: Path, mirror: Path, cloned: ClonedCommit) -> Path:
-    """Fill the mirror, and return a repository with the two branches that it fetches.
+    """Fill the mirror, and return a repository with the two branches, and the tags, that it fetches.
 
     The mirror goes into the workspace, so it borrows nothing; the clone's objects are linked, not copied,
     where they are on the same disk. Raises CloneError.
     """
     mirror.parent.mkdir(parents=True)
-    whole = ("clone", "--quiet", "--bare", "--local", "--no-tags")
+    whole = ("clone", "--quiet", "--bare", "--local")
     made = git(root, *whole, "--", str(cloned.repository), str(mirror))
     borrowed = mirror / "objects" / "info" / "alternates"
     if made.exit_code == 0 and borrowed.exists():  # of a clone that borrows itself
@@ -190,6 +190,8 @@ def _source(root: Path, mirror: Path, cloned: ClonedCommit) -> Path:
     source = borrow(root / "source.git", mirror, (mirror / "objects",))
     for branch, commit in ((BRANCH, cloned.commit), (BASE, cloned.base)):
         write_ref(source, "refs/heads", branch, commit)
+    tags = git_output(mirror, "--git-dir=.", "for-each-ref", "--format=%(objectname) %(refname)", "refs/tags")
+    (source / "packed-refs").write_text(tags, encoding="utf-8")
     return source
 
 

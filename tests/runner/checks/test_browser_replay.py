@@ -182,7 +182,7 @@ def live(world: World, order: RunSpec) -> RunContext:
         place.mkdir(parents=True, exist_ok=True)
     room = workspaces.load("local").open(world.places, tenancy(claimed))
     mirror = Mirror(world.places.mirrors, claimed.repository, world.remote, log.beat)
-    checkout = Checkout(room, mirror.path, claimed.authorship.author, log.beat)
+    checkout = Checkout(room, mirror, claimed.authorship.author, log.beat)
     return RunContext(claimed, log, world.clock, agents.load("scripted"), room, mirror, checkout)
 
 

@@ -42,7 +42,7 @@ def mirror(world: World) -> Mirror:
 
 @pytest.fixture
 def checkout(room: Workspace, mirror: Mirror) -> Checkout:
-    made = Checkout(room, mirror.path, COMMITTER, lambda: None)
+    made = Checkout(room, mirror, COMMITTER, lambda: None)
     made.clone(BRANCH, "main", Heads("", mirror.head("main")))
     return made
 

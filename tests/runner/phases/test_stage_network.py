@@ -60,7 +60,7 @@ def run(world: World, host: str) -> Iterator[RunContext]:
     order, log = world.claim(replace(world.order(tools=column), stages=stages))
     workspace = Local(lambda: "").open(world.places, Tenancy(order.card_id))
     mirror = Mirror(world.places.mirrors, order.repository, world.remote, log.beat)
-    checkout = Checkout(workspace, mirror.path, order.authorship.author, log.beat)
+    checkout = Checkout(workspace, mirror, order.authorship.author, log.beat)
     terms = Terms((), column.network, column.hosts, (host,))
     gateway = Gateway.spawn(world.root / "gateway", terms, {})
     try:

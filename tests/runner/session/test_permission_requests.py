@@ -33,7 +33,7 @@ def begun(world: World, order: RunSpec | None = None) -> RunContext:
     log.secrecy = Secrecy((PRIVATE, PRIVATE_TOO))
     room = workspaces.load("local").open(order.places, tenancy(order))
     mirror = Mirror(order.places.mirrors, order.repository, world.remote, log.beat)
-    checkout = Checkout(room, mirror.path, order.authorship.author, log.beat)
+    checkout = Checkout(room, mirror, order.authorship.author, log.beat)
     return RunContext(order, log, world.clock, agents.load("claude"), room, mirror, checkout)
 
 

@@ -31,7 +31,7 @@ def test_a_turn_has_the_tokens_that_earlier_ones_left(world: World) -> None:
     log.append(UsageMetered(order.run_id, 0.1, 300, 50, 1, 1.0))
     workspace = Local(lambda: "").open(world.places, Tenancy(order.card_id))
     mirror = Mirror(world.places.mirrors, order.repository, world.remote, log.beat)
-    checkout = Checkout(workspace, mirror.path, order.authorship.author, log.beat)
+    checkout = Checkout(workspace, mirror, order.authorship.author, log.beat)
     gateway = Recorded.spawn(world.root / "gateway", Terms((), "none", ()), {})
     assert isinstance(gateway, Recorded)
     try:

@@ -31,7 +31,7 @@ def unlocked(world: World, agent: Scripted, validation: ValidationSpec = NO_CHEC
     order, log = world.claim(world.order(validation=validation))
     workspace = Local(lambda: "bubblewrap is not installed").open(world.places, Tenancy(order.card_id))
     mirror = Mirror(world.places.mirrors, order.repository, world.remote, log.beat)
-    checkout = Checkout(workspace, mirror.path, order.authorship.author, log.beat)
+    checkout = Checkout(workspace, mirror, order.authorship.author, log.beat)
     return RunContext(order, log, world.clock, agent, workspace, mirror, checkout)
 
 

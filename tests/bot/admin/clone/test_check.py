@@ -114,6 +114,16 @@ def test_what_is_not_committed_is_not_checked_and_that_is_said(clone: Path, chec
     assert "Uncommitted changes are not checked." in done.output
 
 
+def test_checks_find_the_tags_of_the_clone(clone: Path, check: Check) -> None:
+    as_a_person = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    git(clone, *as_a_person, "tag", "-a", "-m", "The first", "v1.0")
+    full = ["git describe --tags | grep '^v1.0-1-'", "git tag -l | grep -x 'deep/ü'"]
+    git(clone, "tag", "deep/ü")
+    commit(clone, policy=f"version: 1\nrepository: {{validation: {{full: {json.dumps(full)}}}}}\n")
+    done = check("--base", "HEAD")
+    assert done.exit_code == 0, done.output
+
+
 @pytest.mark.parametrize("shape", ["worktree", "detached", "shallow", "borrowing", "subfolder", "newline"])
 def test_every_shape_of_a_clone_can_be_checked(clone: Path, tmp_path: Path, shape: str) -> None:
     commit(clone, answer="wrong")

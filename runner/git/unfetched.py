@@ -1,0 +1,90 @@
+"""Missing parts of every checkout of a commit: submodules, and the content of files in Git LFS.
+
+Source: gitmodules(5), gitattributes(5), and the specification of Git LFS, on pointer files.
+"""
+
+import re
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from runner.errors import GitLimitError
+from runner.git.commits import unquoted
+from runner.text.plain import one_line
+
+Query = Callable[..., str]
+MAX_NAMED = 3
+MAX_LOOKED_AT = 20_000  # small files that may be pointers
+_MAX_ATTRIBUTES = 200
+_ATTRIBUTES_BYTES = 100_000
+_POINTER_BYTES = range(60, 1_024)  # a larger file is no pointer
+_POINTER = "version https://git-lfs.github.com/spec/"
+_LFS = re.compile(r"^(?!#).*[ \t]filter=lfs(?:\s|$)", re.MULTILINE)
+_ROW = re.compile(r"(?P<mode>\d+) \w+ (?P<name>[0-9a-f]+) +(?P<size>\d+|-)\t(?P<path>.+)")
+_SUBMODULE = "160000"
+
+
+def explain_unfetched(query: Query, commit: str) -> str:
+    """Return a sentence for people on each kind that the commit names, or empty; `query` runs git.
+
+    It is empty, too, for more files than git can list here. Raises GitError.
+    """
+    try:
+        return " ".join(_sentences(query, commit))
+    except GitLimitError:
+        return ""
+
+
+def _sentences(query: Query, commit: str) -> Iterator[str]:
+    modules, attributes = [], []
+    for row in query("ls-tree", "-r", commit).splitlines():
+        what, _, path = row.partition("\t")
+        if what.startswith(_SUBMODULE):
+            modules.append(unquoted(path))
+        elif path == ".gitattributes" or path.endswith(("/.gitattributes", '/.gitattributes"')):
+            attributes.append(what.split(" ")[2])
+    if modules:
+        yield (
+            f"The repository has submodules ({_named(modules)}): Cardinal does not fetch them, and a check"
+            " that needs them fails unless `setup` fetches them (see docs/checks.md)."
+        )
+    if any(map(_LFS.search, _texts(query, attributes[:_MAX_ATTRIBUTES]))):
+        pointers = _pointers(query, commit)
+        if pointers:
+            yield (
+                f"The repository has files in Git LFS ({_named(pointers)}): Cardinal does not fetch their"
+                " content, and a check that needs it fails (see docs/checks.md)."
+            )
+
+
+def _pointers(query: Query, commit: str) -> list[str]:
+    """Return the paths of files that stand for others in Git LFS."""
+    small: dict[str, list[str]] = {}
+    for row in map(_ROW.fullmatch, query("ls-tree", "-r", "-l", commit).splitlines()):
+        if row is not None and row["size"] != "-" and int(row["size"]) in _POINTER_BYTES:
+            small.setdefault(row["name"], []).append(unquoted(row["path"]))
+    names = list(small)[:MAX_LOOKED_AT]
+    texts = zip(names, _texts(query, names), strict=True)
+    return sorted(path for name, text in texts if text.startswith(_POINTER) for path in small[name])
+
+
+def _texts(query: Query, names: Sequence[str]) -> Iterator[str]:
+    """Yield the texts of these objects; an empty one for each that is too large."""
+    if not names:
+        return
+    given = "".join(f"{name}\n" for name in names).encode()
+    sizes = query("cat-file", "--batch-check=%(objectsize)", given=given).split()
+    read = [name for name, size in zip(names, sizes, strict=True) if int(size) <= _ATTRIBUTES_BYTES]
+    mark = secrets.token_hex(16)  # nobody who wrote a file knew it
+    given = "".join(f"{name}\n" for name in read).encode()
+    answers = query("cat-file", f"--batch={mark}", given=given).split(f"{mark}\n")[1:] if read else []
+    known = dict(zip(read, answers, strict=True))
+    for name in names:
+        yield known.get(name, "")
+
+
+def _named(paths: Iterable[str]) -> str:
+    """Return the first paths, and the number of the others."""
+    every = tuple(paths)
+    more = len(every) - MAX_NAMED
+    shown = ", ".join(one_line(path, 100) for path in every[:MAX_NAMED])
+    return f"{shown} and {more} more" if more > 0 else shown
