@@ -24,7 +24,10 @@ def test_deliveries_that_got_no_turn_are_refused_and_requested_again(
     app = make_app(config, engine, Woken(), cardinal.clock)
 
     def send(delivery: Delivery) -> int:
-        headers = {**delivery.headers, "X-Hub-Signature-256": sign(delivery.body, config.webhook_secret.reveal())}
+        headers = {
+            **delivery.headers,
+            "X-Hub-Signature-256": sign(delivery.body, config.webhook_secret.reveal()),
+        }
         answer = app.test_client().post(WEBHOOK_PATH, data=delivery.body, headers=headers)
         delivery.status_code, delivery.delivered_at = answer.status_code, cardinal.clock()
         delivery.status = "OK" if answer.status_code == 202 else answer.status
