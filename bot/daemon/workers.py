@@ -184,7 +184,7 @@ class LaneWorker(_Prompt, SimpleWorker):
     def reorder_queues(self, reference_queue: Queue) -> None:
         """Serve the crowd next after all others, and them after it: neither waits for two groups."""
         crowd_first = reference_queue.name == CONTROL
-        self._ordered_queues = sorted(self.queues, key=lambda one: crowd_first and one.name != CROWD)
+        self._ordered_queues = sorted(self.queues, key=lambda queue: crowd_first and queue.name != CROWD)
 
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Do the job."""

@@ -59,7 +59,7 @@ end
 
 
 def wake_ingestion(redis: Redis, deliveries: Sequence[tuple[DeliveryId, bool, str]]) -> bool:
-    """Wake the ingestion of deliveries, each with whether an app acted and what it is about.
+    """Wake the ingestion of deliveries, each with whether an app acted and the id of its issue.
 
     False when Redis did not take it. Nothing is added for one that is marked already: if that wake-up is
     lost, a tick finds the delivery.

@@ -159,7 +159,7 @@ def _take_turn(kept: _Kept, *, urgent: bool) -> None:
             time.sleep(min(max(NEXT_POLL_S if is_next else POLL_S, (now - since) / 50), MAX_POLL_S))
     finally:
         if ticket is not None:
-            turns.leave(kept.door)
+            turns.give_back(kept.door)
 
 
 def _ticket(door: int, *, urgent: bool) -> int | None:

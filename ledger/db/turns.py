@@ -26,34 +26,34 @@ def join(folder: int, *, urgent: bool = False) -> int:
 
 def is_first(folder: int, ticket: int) -> bool:
     """Tell whether nobody waits who goes before that ticket."""
-    return _found(folder, 0, ticket) is None
+    return _ticket_in(folder, 0, ticket) is None
 
 
-def leave(folder: int) -> None:
+def give_back(folder: int) -> None:
     """Give the ticket back."""
     _call(folder, fcntl.F_OFD_SETLK, fcntl.F_UNLCK, 0, _ALL)
 
 
 def _first(folder: int) -> int:
     """Return the first ticket of others; 0 when nobody waits."""
-    first, found = 0, _found(folder, 0, _ALL)
-    while found is not None:
-        first, found = found, _found(folder, 0, found)
+    first, ticket = 0, _ticket_in(folder, 0, _ALL)
+    while ticket is not None:
+        first, ticket = ticket, _ticket_in(folder, 0, ticket)
     return first
 
 
 def _last(folder: int) -> int:
     """Return the last ticket of others; 0 when nobody waits."""
-    last, found = 0, _found(folder, 0, _ALL)
-    while found is not None:
-        last, found = found, _found(folder, found + 1, _ALL)
+    last, ticket = 0, _ticket_in(folder, 0, _ALL)
+    while ticket is not None:
+        last, ticket = ticket, _ticket_in(folder, ticket + 1, _ALL)
     return last
 
 
-def _found(folder: int, start: int, length: int) -> int | None:
+def _ticket_in(folder: int, start: int, length: int) -> int | None:
     """Return a ticket of others in that range: any, for the kernel keeps them in no order."""
-    kind, _, found, _, _ = _call(folder, fcntl.F_OFD_GETLK, fcntl.F_WRLCK, start, length)
-    return None if kind == fcntl.F_UNLCK else found
+    kind, _, ticket, _, _ = _call(folder, fcntl.F_OFD_GETLK, fcntl.F_WRLCK, start, length)
+    return None if kind == fcntl.F_UNLCK else ticket
 
 
 def _call(folder: int, command: int, kind: int, start: int, length: int) -> tuple[int, ...]:

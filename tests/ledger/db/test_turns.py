@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,13 @@ from sqlalchemy.exc import OperationalError
 
 from ledger.db import transactions, turns
 from ledger.db.transactions import writing
+from ledger.ids import DeliveryId
 from ledger.lifecycle.open import open_ledger
+from ledger.queue import inbox
+from ledger.queue.inbox import Delivery
 from tests.waiting import until
+
+DELIVERY = Delivery(DeliveryId("d"), "issues", "opened", b"{}", datetime(2026, 11, 20, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -39,7 +45,7 @@ def waiting(folder: Path) -> int:
     """Return how many tickets are taken below 100."""
     opened = os.open(folder, os.O_RDONLY)
     try:
-        return sum(turns._found(opened, number, 1) is not None for number in range(100))
+        return sum(turns._ticket_in(opened, number, 1) is not None for number in range(100))
     finally:
         os.close(opened)
 
@@ -49,7 +55,13 @@ def order_of(engine: Engine, folder: Path, *comers: str) -> list[str]:
     wrote: list[str] = []
 
     def wait_and_write(name: str) -> None:
-        with writing(engine, urgent=name == "urgent"):
+        if name == "webhook":
+            inbox.store_deliveries(engine, DELIVERY)
+            return
+        with writing(engine) as db:
+            wrote.extend(
+                ["webhook"] if inbox.known(db, DELIVERY.delivery_id) and "webhook" not in wrote else []
+            )
             wrote.append(name)
 
     threads = [threading.Thread(target=wait_and_write, args=(name,)) for name in comers]
@@ -86,9 +98,9 @@ def test_writers_get_their_turns_in_the_order_in_which_they_came(engine: Engine,
     assert order_of(engine, tmp_path, *comers) == comers
 
 
-def test_an_urgent_writer_waits_for_nobody_but_the_next_one(engine: Engine, tmp_path: Path) -> None:
+def test_the_webhook_waits_for_nobody_but_the_next_writer(engine: Engine, tmp_path: Path) -> None:
     comers = [f"writer {number}" for number in range(6)]
-    assert order_of(engine, tmp_path, *comers, "urgent") == [comers[0], "urgent", *comers[1:]]
+    assert order_of(engine, tmp_path, *comers, "webhook") == [comers[0], "webhook", *comers[1:]]
 
 
 def test_urgent_writers_that_come_again_and_again_take_every_second_turn(tmp_path: Path) -> None:
@@ -99,7 +111,7 @@ def test_urgent_writers_that_come_again_and_again_take_every_second_turn(tmp_pat
             with ticket(tmp_path, urgent=True) as (urgent, its):
                 assert turns.is_first(opened, mine)
                 assert not turns.is_first(urgent, its)
-                turns.leave(opened)
+                turns.give_back(opened)
                 order.append(number)
                 assert turns.is_first(urgent, its)
                 order.append(-1)
