@@ -28,6 +28,8 @@ from bot.admin.doctor import THEMES
 from bot.ingest.events import EVENTS
 from bot.outbox.handlers import ACTS
 from bot.scheduler.queues import (
+    CONTROL,
+    CROWD,
     ECHOES,
     JOBS,
     TIME_LIMIT_S,
@@ -179,6 +181,11 @@ class LaneWorker(_Prompt, SimpleWorker):
 
     rests_until = -math.inf
 
+    def reorder_queues(self, reference_queue: Queue) -> None:
+        """Serve the crowd next after all others, and them after it: neither waits for two groups."""
+        crowd_first = reference_queue.name == CONTROL
+        self._ordered_queues = sorted(self.queues, key=lambda queue: crowd_first and queue.name != CROWD)
+
     def execute_job(self, job: Job, queue: Queue) -> None:
         """Do the job."""
         call = _call_of(job)
@@ -294,7 +301,7 @@ def calls_of(name: QueueName) -> Calls:
 def queues_of(name: QueueName, host: str) -> tuple[str, ...]:
     """Return the queues that a worker of this kind takes from, the first one first."""
     if name is QueueName.CONTROL:
-        return (name, tidy_queue(host), ECHOES)
+        return (name, CROWD, tidy_queue(host), ECHOES)
     return (host_queue(host), name) if name is QueueName.RUNS and host else (name,)
 
 

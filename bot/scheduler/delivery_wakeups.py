@@ -1,5 +1,6 @@
 """Wake-ups for a group of deliveries, in one call of Redis."""
 
+import hashlib
 import json
 import logging
 import zlib
@@ -10,18 +11,46 @@ from redis import Redis
 from redis.exceptions import RedisError
 from rq.job import Job
 
-from bot.scheduler.queues import CONTROL, ECHOES, JOBS, MARK_S, mark_key, queue_key
+from bot.scheduler.queues import CONTROL, CROWD, ECHOES, JOBS, MARK_S, mark_key, queue_key
 from ledger.ids import DeliveryId
 
 log = logging.getLogger(__name__)
 
+# An issue that sends more than so many deliveries within so many seconds is a crowd. All that waits of it
+# moves to the crowd's lane, and what follows goes there until that is empty. So no other card waits for
+# hundreds, and those of one issue keep their order.
+CROWD_SIZE, CROWD_S = 10, 60
+
 # A mark, a job and its place in a queue at once: none of them is there without the others. KEYS and ARGV have
-# three and four words for each delivery. RQ's own `enqueue_call` takes 17 commands for one job.
+# five and four words for each delivery. RQ's own `enqueue_call` takes 17 commands for one job.
 _ADD = """
-for n = 1, #KEYS / 3 do
-  local mark, job, queue = KEYS[n * 3 - 2], KEYS[n * 3 - 1], KEYS[n * 3]
-  local name, id, label, data = ARGV[n * 4 - 2], ARGV[n * 4 - 1], ARGV[n * 4], ARGV[n * 4 + 1]
-  if redis.call('SET', mark, name .. ' ' .. id, 'NX', 'EX', ARGV[1]) then
+local mark_s, crowd_lane, crowd_s, crowd_size, jobs, marks = unpack(ARGV, 1, 6)
+for n = 0, (#KEYS - 1) / 5 - 1 do
+  local mark, job, queue, recent, crowd = unpack(KEYS, n * 5 + 2, n * 5 + 6)
+  local name, id, label, data = unpack(ARGV, n * 4 + 7, n * 4 + 10)
+  if redis.call('EXISTS', mark) == 0 then
+    if recent ~= '' then
+      local before = redis.call('LRANGE', recent, 0, -1)
+      local follows = redis.call('EXISTS', crowd) == 1 and redis.call('LLEN', KEYS[1]) > 0
+      if follows or #before >= tonumber(crowd_size) then
+        for _, one in ipairs(follows and {} or before) do
+          if redis.call('LREM', queue, 1, one) == 1 then
+            redis.call('RPUSH', KEYS[1], one)
+            local its = redis.call('HGET', jobs .. one, 'description') or ''
+            redis.call('SET', marks .. its, crowd_lane .. ' ' .. one, 'XX', 'KEEPTTL')
+          end
+        end
+        redis.call('SET', crowd, 1, 'EX', mark_s)
+        name, queue = crowd_lane, KEYS[1]
+      else
+        redis.call('DEL', crowd)
+        redis.call('RPUSH', recent, id)
+        if #before == 0 then
+          redis.call('EXPIRE', recent, crowd_s)
+        end
+      end
+    end
+    redis.call('SET', mark, name .. ' ' .. id, 'EX', mark_s)
     redis.call('HSET', job, 'data', data, 'description', label)
     redis.call('RPUSH', queue, id)
   end
@@ -29,17 +58,19 @@ end
 """
 
 
-def wake_ingestion(redis: Redis, deliveries: Sequence[tuple[DeliveryId, bool]]) -> bool:
-    """Wake the ingestion of deliveries, each with whether an app acted; False when Redis did not take it.
+def wake_ingestion(redis: Redis, deliveries: Sequence[tuple[DeliveryId, bool, str]]) -> bool:
+    """Wake the ingestion of deliveries, each with whether an app acted and the id of its issue.
 
-    Nothing is added for one that is marked already: if that wake-up is lost, a tick finds the delivery.
+    False when Redis did not take it. Nothing is added for one that is marked already: if that wake-up is
+    lost, a tick finds the delivery.
     """
-    keys: list[str] = []
-    words: list[str | int | bytes] = [MARK_S]
-    for delivery_id, by_app in deliveries:
+    keys: list[str] = [queue_key(CROWD)]
+    words: list[str | int | bytes] = [MARK_S, CROWD, CROWD_S, CROWD_SIZE, Job.key_for(""), mark_key("")]
+    for delivery_id, by_app, about in deliveries:
         name, rq_id, label = ECHOES if by_app else str(CONTROL), str(uuid4()), f"ingest-{delivery_id}"
         call = json.dumps([f"{JOBS}.ingest", None, [delivery_id], {}])
         keys += (mark_key(label), Job.key_for(rq_id), queue_key(name))
+        keys += _crowd_keys(about) if about and not by_app else ("", "")
         words += (name, rq_id, label, zlib.compress(call.encode()))
     try:
         redis.eval(_ADD, len(keys), *keys, *words)
@@ -47,3 +78,9 @@ def wake_ingestion(redis: Redis, deliveries: Sequence[tuple[DeliveryId, bool]]) 
         log.warning("wake-ups lost count=%s error=%s", len(deliveries), type(error).__name__)
         return False
     return True
+
+
+def _crowd_keys(about: str) -> tuple[str, str]:
+    """Return the keys of the last deliveries about one issue, and of whether it is a crowd."""
+    digest = hashlib.sha256(about.encode(errors="surrogatepass")).hexdigest()[:32]
+    return f"cardinal:recent:{digest}", f"cardinal:crowd:{digest}"

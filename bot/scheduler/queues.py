@@ -25,6 +25,7 @@ JOBS = "bot.scheduler.jobs"
 LOST_AFTER_S = 10
 MARK_S = 3600
 MAX_TOGETHER = 20  # wake-ups that one call serves
+CROWD_TOGETHER = 5  # those of a crowd: others wait for them
 MAX_BYTES = 10_000  # of what a wake-up says
 LABEL = re.compile(r"[A-Za-z0-9_.=-]{1,200}")
 
@@ -41,6 +42,8 @@ class QueueName(StrEnum):
 CONTROL = QueueName.CONTROL
 # Deliveries of what apps did, Cardinal's own acts for the most: those of what people did go first.
 ECHOES = f"{QueueName.CONTROL}:echoes"
+# Deliveries about an issue that sends many: they are served in turn with all others.
+CROWD = f"{QueueName.CONTROL}:crowd"
 
 # Seconds that one job may take; -1 where somebody else watches: the run's own watchdogs and its lease.
 TIME_LIMIT_S = {QueueName.CONTROL: 120, QueueName.PUBLISH: 120, QueueName.ASSIST: 900, QueueName.RUNS: -1}
@@ -136,11 +139,11 @@ def enqueue(redis: Redis, name: str, function: str, *args: str, job_id: str) -> 
 
 
 def take_more(redis: Redis, name: str, function: str) -> tuple[str, ...]:
-    """Take wake-ups of the same function that wait behind one another at the head of queue `name`, at most
-    MAX_TOGETHER - 1; return their arguments.
+    """Take wake-ups of the same function that wait behind one another at the head of queue `name`, fewer than
+    MAX_TOGETHER, or CROWD_TOGETHER; return their arguments.
     """
-    key = queue_key(name)
-    ids = [rq_id.decode() for rq_id in cast("list[bytes] | None", redis.lpop(key, MAX_TOGETHER - 1)) or ()]
+    key, most = queue_key(name), CROWD_TOGETHER if name == CROWD else MAX_TOGETHER
+    ids = [rq_id.decode() for rq_id in cast("list[bytes] | None", redis.lpop(key, most - 1)) or ()]
     reads = redis.pipeline(transaction=False)
     for rq_id in ids:
         reads.hmget(WakeUp.key_for(rq_id), "data", "description")
@@ -166,7 +169,8 @@ def _waits(redis: Redis, name: str, job_id: str) -> bool:
     if left_s > MARK_S - LOST_AFTER_S:
         return True
     where, _, rq_id = mark.decode().partition(" ")
-    takers = (name, CONTROL, ECHOES) if name in (CONTROL, ECHOES) else (name,)
+    lanes = (CONTROL, CROWD, ECHOES)
+    takers = lanes if name in lanes else (name,)
     return where in takers and redis.lpos(queue_key(where), rq_id) is not None
 
 

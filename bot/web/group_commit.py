@@ -42,17 +42,20 @@ class NotStoredError(CardinalError):
 class Incoming:
     """A verified delivery. `stored` becomes whether it is new once it is on disk, or NotStoredError.
 
-    `by_app` tells whether an app did the reported act; the names of `headers` are in lower case.
+    `by_app` tells whether an app did the reported act; the names of `headers` are in lower case. `about`
+    names the issue, pull request or commit; it is empty where there is none.
     """
 
     delivery: Delivery
     by_app: bool
     headers: Mapping[str, str]
+    about: str = ""
     stored: "Future[bool]" = field(default_factory=Future)
 
 
-# Starts workers for stored deliveries, each with whether an app did what it reports; False when it could not.
-Wake = Callable[[Sequence[tuple[DeliveryId, bool]]], bool]
+# Starts workers for stored deliveries, each with whether an app did what it reports, and what it is about;
+# False when it could not.
+Wake = Callable[[Sequence[tuple[DeliveryId, bool, str]]], bool]
 Keep = Callable[[Sequence[tuple[Delivery, Mapping[str, str]]]], None]
 
 
@@ -146,7 +149,7 @@ class GroupCommit:
 
     def _announce(self, stored: Sequence[tuple[Incoming, bool]]) -> None:
         """Wake workers; for repeats as well: their first wake-up may be lost."""
-        woken = self._wake([(it.delivery.delivery_id, it.by_app) for it, _ in stored])
+        woken = self._wake([(it.delivery.delivery_id, it.by_app, it.about) for it, _ in stored])
         ids = ",".join(it.delivery.delivery_id for it, _ in stored)
         log.info("deliveries stored ids=%s new=%s woken=%s", ids, sum(new for _, new in stored), woken)
 

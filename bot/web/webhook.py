@@ -38,6 +38,18 @@ SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 EVENT = re.compile(r"[a-z0-9_]{1,64}")
 DELIVERY = re.compile(r"[A-Za-z0-9-]{1,64}")
 
+# Where a delivery names what it is about; the first one counts.
+ABOUT = (
+    ("projects_v2_item", "content_node_id"),
+    ("issue", "node_id"),
+    ("sub_issue", "node_id"),
+    ("blocked_issue", "node_id"),
+    ("pull_request", "node_id"),
+    ("check_run", "head_sha"),
+    ("check_suite", "head_sha"),
+    ("workflow_run", "head_sha"),
+)
+
 STORED_S = 30.0  # longer than a writer waits for its turn; GitHub itself hangs up after 10 s
 
 
@@ -168,7 +180,17 @@ def read_delivery(headers: Mapping[str, str], body: bytes, secret: Secret, *, no
         received_at=now,
     )
     by_app = isinstance(sender, dict) and sender.get("type") == "Bot"
-    return Incoming(delivery, by_app, headers)
+    return Incoming(delivery, by_app, headers, _about(data))
+
+
+def _about(data: Mapping[str, Any]) -> str:
+    """Return the id of the issue, pull request or commit; empty where there is none."""
+    for name, field in ABOUT:
+        part = data.get(name)
+        if isinstance(part, dict) and isinstance(part.get(field), str):
+            return str(part[field])
+    commit = data.get("sha")  # of a status
+    return commit if isinstance(commit, str) else ""
 
 
 def _body(incoming: Request) -> bytes:

@@ -1,6 +1,5 @@
 """The two ways to touch the ledger: one writer at a time, and readers that each see one moment."""
 
-import fcntl
 import os
 import threading
 import time
@@ -14,6 +13,7 @@ from weakref import WeakKeyDictionary, finalize
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError, ProgrammingError
 
+from ledger.db import turns
 from ledger.db.statements import drive
 
 WAIT_S = 10  # how long a writer waits for its turn before it fails loudly
@@ -40,9 +40,8 @@ class _Kept:
     """An idle connection of SQLite.
 
     For SQLAlchemy it is in one long transaction: its own beginning and ending of one takes longer than a
-    commit. Who holds a lock of `door`, the ledger's folder, writes next: SQLite itself gives its lock to
-    whoever comes at the right moment, and sleeps up to 0.1 s meanwhile. -1 without a write-ahead log, and
-    for who only reads.
+    commit. Writers queue at `door`, the ledger's folder: SQLite itself gives its lock to whoever comes at the
+    right moment, and sleeps up to 0.1 s meanwhile. -1 without a write-ahead log, and for who only reads.
     """
 
     db: Connection
@@ -73,14 +72,17 @@ def _held() -> Iterator[None]:
         _mine.depth -= 1
 
 
-def writing(engine: Engine, *, alone: bool = False) -> AbstractContextManager[Connection]:
+def writing(
+    engine: Engine, *, alone: bool = False, urgent: bool = False
+) -> AbstractContextManager[Connection]:
     """Give the ledger's only writing transaction of this moment; commit at the end, roll back on any error.
 
-    `alone`: nobody writes `beside` it either. Raises SQLAlchemy's OperationalError when the turn does not
-    come within WAIT_S seconds, and the errors of the engine's guard.
+    `alone`: nobody writes `beside` it either. `urgent`: in SQLite it waits for two other writers at most.
+    Raises SQLAlchemy's OperationalError when the turn does not come within WAIT_S seconds, and the errors of
+    the engine's guard.
     """
     if engine.dialect.name == "sqlite":
-        return _in_sqlite(engine, writes=True)
+        return _in_sqlite(engine, writes=True, urgent=urgent)
     return _writing(engine, *((LOCK_KEY, BESIDE_KEY) if alone else (LOCK_KEY,)))
 
 
@@ -102,13 +104,13 @@ def reading(engine: Engine) -> AbstractContextManager[Connection]:
 
 
 @contextmanager
-def _in_sqlite(engine: Engine, *, writes: bool) -> Iterator[Connection]:
+def _in_sqlite(engine: Engine, *, writes: bool, urgent: bool = False) -> Iterator[Connection]:
     idle = (_idle.get(engine) or _idle.setdefault(engine, ([], [])))[writes]
     kept = idle.pop() if idle else _opened(engine, writes=writes)
     db = kept.db
     try:
         if writes:
-            _take_turn(kept)
+            _take_turn(kept, urgent=urgent)
             _guard(engine, db)
         else:
             drive(db, "BEGIN")
@@ -142,31 +144,32 @@ def _close(kept: _Kept) -> None:
     kept.shut()
 
 
-def _take_turn(kept: _Kept) -> None:
+def _take_turn(kept: _Kept, *, urgent: bool) -> None:
     """Begin to write. Raises OperationalError when the turn does not come within WAIT_S."""
-    began, is_next = time.monotonic(), kept.door < 0
+    began = since = time.monotonic()
+    ticket, is_next = _ticket(kept.door, urgent=urgent), False
     try:
         while True:
-            waited_s = time.monotonic() - began
-            is_next = is_next or _is_next(kept.door)
-            is_last = kept.door < 0 or waited_s >= WAIT_S
+            now = time.monotonic()
+            if not is_next and (ticket is None or turns.is_first(kept.door, ticket)):
+                is_next, since = True, now
+            is_last = kept.door < 0 or now - began >= WAIT_S
             if (is_next or is_last) and _begun(kept.db, must=is_last):
                 return
-            time.sleep(min(max(NEXT_POLL_S if is_next else POLL_S, waited_s / 50), MAX_POLL_S))
+            time.sleep(min(max(NEXT_POLL_S if is_next else POLL_S, (now - since) / 50), MAX_POLL_S))
     finally:
-        if kept.door >= 0:
-            fcntl.flock(kept.door, fcntl.LOCK_UN)
+        if ticket is not None:
+            turns.give_back(kept.door)
 
 
-def _is_next(door: int) -> bool:
-    """Become the next writer, unless another is. Nothing but the order hangs on it."""
+def _ticket(door: int, *, urgent: bool) -> int | None:
+    """Join the queue of writers; None where there is none."""
+    if door < 0:
+        return None
     try:
-        fcntl.flock(door, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
+        return turns.join(door, urgent=urgent)
     except OSError:  # a file system without such locks
-        pass
-    return True
+        return None
 
 
 def _begun(db: Connection, *, must: bool) -> bool:

@@ -338,6 +338,18 @@ def test_what_people_did_goes_before_what_apps_did(config: Config, redis: Redis,
     assert read(out)[0] == "person"
 
 
+def test_a_crowd_and_all_others_are_served_in_turn(config: Config, redis: Redis, tmp_path: Path) -> None:
+    out = tmp_path / "noted"
+    for n in range(5):
+        enqueue(redis, queues.CROWD, NOTE, str(out), f"crowd {n}", job_id=f"crowd-{n}")
+    for n in range(3):
+        enqueue(redis, "control", NOTE, str(out), f"other {n}", job_id=f"other-{n}")
+    with worker(config, "control"):
+        until(noted(out, 8), "all were carried out")
+    pairs = [name for n in range(3) for name in (f"other {n}", f"crowd {n}")]
+    assert read(out) == [*pairs, "crowd 3", "crowd 4"]
+
+
 def test_wake_ups_of_one_kind_that_wait_together_are_taken_together_and_others_keep_their_order(
     redis: Redis,
 ) -> None:

@@ -36,11 +36,13 @@ class Woken:
         self.up = True
         self.ids: list[str] = []
         self.by_app: list[bool] = []
+        self.about: list[str] = []
 
-    def __call__(self, deliveries: Sequence[tuple[DeliveryId, bool]]) -> bool:
+    def __call__(self, deliveries: Sequence[tuple[DeliveryId, bool, str]]) -> bool:
         if self.up:
-            self.ids += [delivery_id for delivery_id, _ in deliveries]
-            self.by_app += [by_app for _, by_app in deliveries]
+            self.ids += [delivery_id for delivery_id, _, _ in deliveries]
+            self.by_app += [by_app for _, by_app, _ in deliveries]
+            self.about += [about for _, _, about in deliveries]
         return self.up
 
 
@@ -238,3 +240,20 @@ def test_an_address_can_be_built_of_a_rule(client: FlaskClient) -> None:
 def test_what_an_app_did_is_told_apart(client: FlaskClient, woken: Woken, sender: str, by_app: bool) -> None:
     assert post(client, f'{{"sender": {sender}}}'.encode()).status_code == 202
     until(lambda: woken.by_app == [by_app], "the App's deliveries are woken")
+
+
+@pytest.mark.parametrize(
+    ("body", "about"),
+    [
+        ('{"issue": {"node_id": "I_1"}, "comment": {"node_id": "IC_1"}}', "I_1"),
+        ('{"projects_v2_item": {"node_id": "PVTI_1", "content_node_id": "I_1"}}', "I_1"),
+        ('{"pull_request": {"node_id": "PR_1"}}', "PR_1"),
+        ('{"check_run": {"head_sha": "abc"}}', "abc"),
+        ('{"sha": "abc"}', "abc"),
+        ('{"issue": [], "pull_request": {"node_id": 5}, "sha": {}}', ""),
+        ("{}", ""),
+    ],
+)
+def test_what_a_delivery_is_about_is_told(client: FlaskClient, woken: Woken, body: str, about: str) -> None:
+    assert post(client, body.encode()).status_code == 202
+    until(lambda: woken.about == [about], "the delivery is woken for")
