@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
-from rules.policy import project_checks as known
 from rules.policy.paths import folder_problem
-from rules.policy.project_checks import FULL, Check
-from rules.policy.project_files import SEPARATOR, Project, is_manifest, requirement_names
-from rules.policy.project_managers import GROUPS, LANGUAGES, MANAGERS, TARGETS, VENV, Manager
+from rules.policy.projects import checks as known
+from rules.policy.projects.checks import FULL, Check
+from rules.policy.projects.files import SEPARATOR, Project, is_manifest, requirement_names
+from rules.policy.projects.managers import GROUPS, LANGUAGES, MANAGERS, TARGETS, VENV, Manager
 from rules.policy.repository import MAX_PATHS, ROOT
 
 MAX_MARKERS = 200  # each of them is read

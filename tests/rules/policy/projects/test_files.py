@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from rules.policy.project_files import MAX_CHARS, Project
+from rules.policy.projects.files import MAX_CHARS, Project
 from rules.policy.proposal import propose
 
 

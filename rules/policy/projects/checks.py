@@ -6,7 +6,7 @@ package.
 
 from dataclasses import dataclass
 
-from rules.policy.project_managers import TARGETS, VENV
+from rules.policy.projects.managers import TARGETS, VENV
 
 
 @dataclass(frozen=True, slots=True)
