@@ -51,7 +51,16 @@ _CTEST = (
 _ESLINT = ("eslint.config.*", ".eslintrc", ".eslintrc.*", "package.json#eslintConfig")
 _PRETTIER = ("prettier.config.*", ".prettierrc", ".prettierrc.*", "package.json#prettier")
 _LINT = ("lint", "lint:check", "lint-check")
-_TYPES = ("typecheck", "type-check", "check-types", "check:types", "types:check", "type:check", "tsc")
+_TYPES = (
+    "typecheck",
+    "type-check",
+    "check-types",
+    "check:types",
+    "types:check",
+    "type:check",
+    "test:types",
+    "tsc",
+)
 _FORMAT = (
     "format:check",
     "format-check",
@@ -78,6 +87,14 @@ def _named(language: str, kind: str, file: str, names: tuple[str, ...], line: st
 
 def _any(language: str, kind: str, facts: tuple[str, ...], line: str, package: str) -> tuple[Check, ...]:
     return tuple(Check(language, kind, (fact,), (line,), package) for fact in facts)
+
+
+def _unscripted(kind: str, facts: tuple[str, ...], line: str, package: str) -> tuple[Check, ...]:
+    """Return checks of Node packages whose scripts do not start that program: those say on which files."""
+    program = line.split()[0]
+    unless = (f"package.json#scripts#*=*{program}*",)
+    whole = f"{{run}}{line}"
+    return tuple(Check("node", kind, (fact,), (whole,), package, unless) for fact in facts)
 
 
 CHECKS = (
@@ -140,10 +157,10 @@ CHECKS = (
         for kind, names in _QUICK
         for name in names
     ),
-    *_any("node", "lint", _ESLINT, "{run}eslint .", "eslint"),
-    *_any("node", "lint", ("biome.json*",), "{run}biome check .", "@biomejs/biome"),
-    *_any("node", "format", _PRETTIER, "{run}prettier --check .", "prettier"),
-    *_any("node", "types", ("tsconfig.json",), "{run}tsc --noEmit", "typescript"),
+    *_unscripted("lint", _ESLINT, "eslint .", "eslint"),
+    *_unscripted("lint", ("biome.json*",), "biome check .", "@biomejs/biome"),
+    *_unscripted("format", _PRETTIER, "prettier --check .", "prettier"),
+    *_unscripted("types", ("tsconfig.json",), "tsc --noEmit", "typescript"),
     Check("deno", FULL, ("deno.json*#tasks#test",), ("deno task test",)),
     Check("deno", FULL, ("*[._]test.[tj]s*",), ("deno test",)),
     Check("deno", "lint", ("deno.json*#lint",), ("deno lint",)),

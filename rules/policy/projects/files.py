@@ -76,13 +76,13 @@ class Project:
     def has(self, fact: str) -> bool:
         """Tell whether a fact holds: a pattern of a file's name, keys in it, or `=` and a pattern of a text.
 
-        A script or recipe that changes files, or checks nothing, is none.
+        Without a pattern, a script or recipe that changes files, or checks nothing, does not count.
         """
         at, _, wanted = fact.partition("=")
         if SEPARATOR not in at:
             return self.file_of(at) != ""
         return any(
-            fnmatchcase(value, wanted or "*") and not _NO_CHECK.search(value)
+            (fnmatchcase(value, wanted) if wanted else not _NO_CHECK.search(value))
             if isinstance(value, str)
             else value is not None and not wanted
             for value in self.values(at)

@@ -71,6 +71,8 @@ def test_the_files_name_the_tests(files: dict[str, str], full: tuple[str, ...]) 
          ("npx eslint .", "npx prettier --check .", "npx tsc --noEmit")),
         ({"package.json": f"{{{DEV}}}", "biome.jsonc": "", "yarn.lock": ""},
          ("yarn run --silent biome check .",)),
+        ({"package.json": f'{{"scripts": {{"fmt": "prettier --write src"}}, {DEV}}}', ".prettierrc": ""},
+         ()),  # nobody checks the other files
         ({"package.json": f"{{{DEV}}}"}, ()),  # installed, and not set up
         ({"package.json": "{}", ".eslintrc.json": "", "tsconfig.json": ""}, ()),  # set up, and not installed
         ({"pyproject.toml": "[tool.ruff]\n"}, ("~/venv/bin/ruff check .",)),
