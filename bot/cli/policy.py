@@ -68,8 +68,8 @@ def validate(file: Path, home: str, as_json: bool) -> None:
 def proposed_policy(folder: Path) -> None:
     """Print a policy file that fits your clone.
 
-    Its checks are those that the last commit seems to have; quick ones, such as linters that it names, are
-    `fast`. Nothing is written, and nothing is run. Read it before you use it.
+    Its checks are those that the last commit seems to have. Nothing is written, and nothing is run. Read it
+    before you use it.
 
     \b
     Example:

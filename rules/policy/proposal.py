@@ -8,9 +8,9 @@ from pathlib import PurePosixPath
 
 from rules.policy.paths import folder_problem
 from rules.policy.projects import checks as known
-from rules.policy.projects.checks import FULL, Check
+from rules.policy.projects.checks import FULL, ProjectCheck
 from rules.policy.projects.files import SEPARATOR, Project, is_manifest, requirement_names
-from rules.policy.projects.managers import GROUPS, LANGUAGES, MANAGERS, TARGETS, VENV, Manager
+from rules.policy.projects.installers import GROUPS, INSTALLERS, LANGUAGES, TARGETS, VENV, Installer
 from rules.policy.repository import MAX_PATHS, ROOT
 
 MAX_MARKERS = 200  # each of them is read
@@ -81,7 +81,7 @@ def propose(names: Collection[str], texts: Mapping[str, str]) -> Proposal:
     own = _propose_in(root, {})
     if own.full:
         return own
-    used = ((language, _manager(language, root)) for language in LANGUAGES)
+    used = ((language, _installer(language, root)) for language in LANGUAGES)
     shared = {language: it for language, it in used if it and any(map(root.has, it.workspace))}
     paths: dict[str, Proposal] = {}
     for folder in dict.fromkeys(str(PurePosixPath(name).parent) for name in texts):
@@ -103,21 +103,21 @@ def propose(names: Collection[str], texts: Mapping[str, str]) -> Proposal:
     )
 
 
-def _propose_in(project: Project, shared: Mapping[str, Manager]) -> Proposal:
+def _propose_in(project: Project, shared: Mapping[str, Installer]) -> Proposal:
     """Return the proposed commands of one folder; `shared` managers have set it up from above, by language.
 
     Every language that is there is checked. A target `test` of a Makefile and the like comes before their
-    tests: whoever wrote it has chosen the commands. What they install in the place stays their set-up.
+    tests: whoever wrote it has chosen the commands. The set-up of their packages stays.
     """
     targets = _of_language(TARGETS, project, {})
-    found = {language: _of_language(language, project, shared) for language in LANGUAGES}
+    by_language = {language: _of_language(language, project, shared) for language in LANGUAGES}
     if not targets.full:
-        parts = tuple(part for part in found.values() if part.full or part.fast)
+        parts = tuple(part for part in by_language.values() if part.full or part.fast)
         return _merged(parts or (targets,))
     parts = tuple(
         part if part.fast and not targets.fast else Proposal(setup=part.setup, needs=part.needs)
-        for language, part in found.items()
-        if (part.fast and not targets.fast) or not _is_pip(_manager(language, project))
+        for language, part in by_language.items()
+        if (part.fast and not targets.fast) or not _is_pip(_installer(language, project))
     )
     return _merged((*(replace(part, full=()) for part in parts), targets))
 
@@ -137,9 +137,9 @@ def _merged(parts: Iterable[Proposal]) -> Proposal:
     )
 
 
-def _manager(language: str, project: Project) -> Manager | None:
-    """Return what installs the packages of that language here; None where it is not used."""
-    rows = [row for row in MANAGERS if row.language == language]
+def _installer(language: str, project: Project) -> Installer | None:
+    """Return the installer of the packages of that language here; None where it is not used."""
+    rows = [row for row in INSTALLERS if row.language == language]
     here = [row for row in rows if all(map(project.has, row.here))]
     ways = (
         (row for row in rows if any(map(project.has, row.named))),
@@ -150,47 +150,47 @@ def _manager(language: str, project: Project) -> Manager | None:
     return next((row for way in ways for row in way), None)
 
 
-def _is_pip(manager: Manager | None) -> bool:
-    return manager is not None and manager.run.startswith(VENV)
+def _is_pip(installer: Installer | None) -> bool:
+    return installer is not None and installer.run.startswith(VENV)
 
 
-def _of_language(language: str, project: Project, shared: Mapping[str, Manager]) -> Proposal:
-    """Return set-up and checks of one language; of what is there, but has no checks, the set-up alone."""
-    own = _manager(language, project)
+def _of_language(language: str, project: Project, shared: Mapping[str, Installer]) -> Proposal:
+    """Return set-up and checks of one language; without checks, the set-up alone."""
+    own = _installer(language, project)
     if own is None:
         return Proposal()
-    manager = shared.get(language, own)
-    chosen = _choose(language, project, every_package=_is_pip(manager))
+    installer = shared.get(language, own)
+    chosen = _choose(language, project, every_package=_is_pip(installer))
     tests = chosen.get(FULL)
     unit = _unittest(project) if language == "python" and tests is None else ""
     packages = frozenset(check.package for check in chosen.values() if check.package)
     setup: tuple[str, ...] = ()
-    if language not in shared and (chosen or unit or manager.here):
-        setup = _setup(manager, project, packages)
-    lines = {kind: _lines(check, manager, project) for kind, check in chosen.items()}
+    if language not in shared and (chosen or unit or installer.here):
+        setup = _setup(installer, project, packages)
+    lines = {kind: _lines(check, installer, project) for kind, check in chosen.items()}
     full = lines.pop(FULL, ())
     if tests and tests.prepare:
         setup = (tests.prepare,) if not lines else (*setup, tests.prepare)
     if unit:
-        python = f"{manager.run}python" if setup or not _is_pip(manager) else "python3"
+        python = f"{installer.run}python" if setup or not _is_pip(installer) else "python3"
         full = (f"{python} -m unittest discover -s {unit}",)
-    reasons = [check.when[0] if check.when else manager.here[0] for check in chosen.values()]
+    reasons = [check.when[0] if check.when else installer.here[0] for check in chosen.values()]
     first = [min(filter(_is_python_test, project.names))] if unit else []
-    because = dict.fromkeys((*first, *map(project.file_of, (*reasons, *manager.locks))))
+    because = dict.fromkeys((*first, *map(project.file_of, (*reasons, *installer.locks))))
     return Proposal(
         setup=setup,
         full=full,
         because=tuple(filter(None, because)),
         fast=tuple(line for each in lines.values() for line in each),
-        needs=manager.needs if setup or full else (),
+        needs=installer.needs if setup or full else (),
     )
 
 
-def _choose(language: str, project: Project, *, every_package: bool) -> dict[str, Check]:
+def _choose(language: str, project: Project, *, every_package: bool) -> dict[str, ProjectCheck]:
     """Return the first check of each kind that the project names, and whose package it installs."""
     lists = (each for fact in known.DECLARED.get(language, ()) for each in project.values(fact))
     declared = {name for each in lists for name in requirement_names(each)}
-    chosen: dict[str, Check] = {}
+    chosen: dict[str, ProjectCheck] = {}
     for check in known.CHECKS:
         if check.language != language or check.kind in chosen:
             continue
@@ -200,33 +200,33 @@ def _choose(language: str, project: Project, *, every_package: bool) -> dict[str
     return chosen
 
 
-def _lines(check: Check, manager: Manager, project: Project) -> tuple[str, ...]:
+def _lines(check: ProjectCheck, installer: Installer, project: Project) -> tuple[str, ...]:
     name = check.when[0].rpartition(SEPARATOR)[2] if check.when else ""
-    words = {"run": manager.run, "test": manager.test, "script": manager.script.format(name)}
+    words = {"run": installer.run, "test": installer.test, "script": installer.script.format(name)}
     presets = _presets(project) if check.language == "cmake" else ()
     return presets or tuple(line.format(**words) for line in check.lines)
 
 
-def _setup(manager: Manager, project: Project, packages: frozenset[str]) -> tuple[str, ...]:
-    """Return the line that installs what the project declares; pip installs these packages besides."""
-    if _is_pip(manager):
-        return _venv((*sorted(packages), *_declared(project)), _groups(manager, project, packages))
-    locked = any(map(project.has, manager.locks))
-    if not locked and manager.wants and not any(map(project.has, manager.wants)):
+def _setup(installer: Installer, project: Project, packages: frozenset[str]) -> tuple[str, ...]:
+    """Return the line that installs the project's declared packages; pip installs these packages besides."""
+    if _is_pip(installer):
+        return _venv((*sorted(packages), *_declared(project)), _groups(installer, project, packages))
+    locked = any(map(project.has, installer.locks))
+    if not locked and installer.wants and not any(map(project.has, installer.wants)):
         return ()
-    options = [manager.group.format(name) for name in _groups(manager, project, packages)]
-    options += [manager.extra.format(name) for name in _extras(project)] if manager.extra else []
-    line = (manager.frozen if locked else manager.loose).format(groups="".join(options))
+    options = [installer.group.format(name) for name in _groups(installer, project, packages)]
+    options += [installer.extra.format(name) for name in _extras(project)] if installer.extra else []
+    line = (installer.frozen if locked else installer.loose).format(groups="".join(options))
     return (line,) if line else ()
 
 
-def _groups(manager: Manager, project: Project, packages: frozenset[str]) -> list[str]:
+def _groups(installer: Installer, project: Project, packages: frozenset[str]) -> list[str]:
     """Return the groups to be chosen: those of tests and checks, and those that have such a package.
 
     Poetry's are tables, and installed anyhow unless they are optional.
     """
-    groups = next(project.values(SEPARATOR.join(("pyproject.toml", *manager.groups_at))), None)
-    if not manager.groups_at or not isinstance(groups, Mapping):
+    groups = next(project.values(SEPARATOR.join(("pyproject.toml", *installer.groups_at))), None)
+    if not installer.groups_at or not isinstance(groups, Mapping):
         return []
     return [
         name

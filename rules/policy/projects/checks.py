@@ -6,15 +6,15 @@ package.
 
 from dataclasses import dataclass
 
-from rules.policy.projects.managers import TARGETS, VENV
+from rules.policy.projects.installers import TARGETS, VENV
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class ProjectCheck:
     """A check. It counts where all facts hold and none of `unless`; of each `kind` the first that does.
 
     `package` must be among those that the project installs; pip installs it besides. `prepare` replaces the
-    manager's set-up.
+    installer's set-up.
     """
 
     language: str
@@ -81,37 +81,35 @@ _TARGETS = (
 )
 
 
-def _named(language: str, kind: str, file: str, names: tuple[str, ...], line: str) -> tuple[Check, ...]:
-    return tuple(Check(language, kind, (f"{file}#{name}",), (line.format(name),)) for name in names)
+def _any(
+    language: str, kind: str, facts: tuple[str, ...], line: str, package: str
+) -> tuple[ProjectCheck, ...]:
+    return tuple(ProjectCheck(language, kind, (fact,), (line,), package) for fact in facts)
 
 
-def _any(language: str, kind: str, facts: tuple[str, ...], line: str, package: str) -> tuple[Check, ...]:
-    return tuple(Check(language, kind, (fact,), (line,), package) for fact in facts)
-
-
-def _unscripted(kind: str, facts: tuple[str, ...], line: str, package: str) -> tuple[Check, ...]:
+def _unscripted(kind: str, facts: tuple[str, ...], line: str, package: str) -> tuple[ProjectCheck, ...]:
     """Return checks of Node packages whose scripts do not start that program: those say on which files."""
     program = line.split()[0]
     unless = (f"package.json#scripts#*=*{program}*",)
     whole = f"{{run}}{line}"
-    return tuple(Check("node", kind, (fact,), (whole,), package, unless) for fact in facts)
+    return tuple(ProjectCheck("node", kind, (fact,), (whole,), package, unless) for fact in facts)
 
 
 CHECKS = (
     *(
-        Check(TARGETS, kind, (f"{file}#{name}",), (f"{program} {name}",), unless=unless)
+        ProjectCheck(TARGETS, kind, (f"{file}#{name}",), (f"{program} {name}",), unless=unless)
         for program, file, unless in _TARGETS
         for kind, names in ((FULL, ("test", "check", "tests")), *_QUICK)
         for name in names
     ),
     *(
-        Check("python", FULL, (fact,), _PYTEST, "pytest")
+        ProjectCheck("python", FULL, (fact,), _PYTEST, "pytest")
         for fact in (
             *("pytest.ini", ".pytest.ini", "pyproject.toml#tool#pytest", "setup.cfg#tool:pytest"),
             *("tox.ini#pytest", "conftest.py", "tests/conftest.py"),
         )
     ),
-    Check(
+    ProjectCheck(
         "python",
         FULL,
         ("pyproject.toml#tool#hatch#envs#default#scripts#test",),
@@ -119,11 +117,11 @@ CHECKS = (
         prepare="hatch env create",
     ),
     *(
-        Check("python", FULL, (fact,), (f"{VENV}/bin/tox run -e py --skip-pkg-install",), prepare=_TOX)
+        ProjectCheck("python", FULL, (fact,), (f"{VENV}/bin/tox run -e py --skip-pkg-install",), prepare=_TOX)
         for fact in ("tox.ini#testenv", "tox.toml#env_run_base", "pyproject.toml#tool#tox")
     ),
     *(
-        Check(
+        ProjectCheck(
             "python",
             FULL,
             (f"noxfile.py#{name}",),
@@ -151,9 +149,9 @@ CHECKS = (
         "{run}mypy",
         "mypy",
     ),
-    Check("node", FULL, ("package.json#scripts#test",), ("{test}",)),
+    ProjectCheck("node", FULL, ("package.json#scripts#test",), ("{test}",)),
     *(
-        Check("node", kind, (f"package.json#scripts#{name}",), ("{script}",))
+        ProjectCheck("node", kind, (f"package.json#scripts#{name}",), ("{script}",))
         for kind, names in _QUICK
         for name in names
     ),
@@ -161,23 +159,23 @@ CHECKS = (
     *_unscripted("lint", ("biome.json*",), "biome check .", "@biomejs/biome"),
     *_unscripted("format", _PRETTIER, "prettier --check .", "prettier"),
     *_unscripted("types", ("tsconfig.json",), "tsc --noEmit", "typescript"),
-    Check("deno", FULL, ("deno.json*#tasks#test",), ("deno task test",)),
-    Check("deno", FULL, ("*[._]test.[tj]s*",), ("deno test",)),
-    Check("deno", "lint", ("deno.json*#lint",), ("deno lint",)),
-    Check("deno", "format", ("deno.json*#fmt",), ("deno fmt --check",)),
-    Check("go", FULL, (), ("go test ./...",)),
+    ProjectCheck("deno", FULL, ("deno.json*#tasks#test",), ("deno task test",)),
+    ProjectCheck("deno", FULL, ("*[._]test.[tj]s*",), ("deno test",)),
+    ProjectCheck("deno", "lint", ("deno.json*#lint",), ("deno lint",)),
+    ProjectCheck("deno", "format", ("deno.json*#fmt",), ("deno fmt --check",)),
+    ProjectCheck("go", FULL, (), ("go test ./...",)),
     *_any("go", "lint", (".golangci.y*ml", ".golangci.toml", ".golangci.json"), "golangci-lint run", ""),
-    Check("rust", FULL, ("Cargo.toml#workspace",), ("cargo test --workspace",)),
-    Check("rust", FULL, (), ("cargo test",)),
+    ProjectCheck("rust", FULL, ("Cargo.toml#workspace",), ("cargo test --workspace",)),
+    ProjectCheck("rust", FULL, (), ("cargo test",)),
     *_any("rust", "format", ("rustfmt.toml", ".rustfmt.toml"), "cargo fmt --check", ""),
     *_any("ruby", FULL, (".rspec", "spec/*_spec.rb"), "{run}rspec", ""),
-    Check("ruby", FULL, ("test/*_test.rb", "bin/rails"), ("bin/rails test",)),
-    Check("ruby", FULL, ("test/*.rb", "Rakefile#testtask"), ("{run}rake test",)),
-    Check("ruby", FULL, ("test/*.rb", "Rakefile#test"), ("{run}rake test",)),
+    ProjectCheck("ruby", FULL, ("test/*_test.rb", "bin/rails"), ("bin/rails test",)),
+    ProjectCheck("ruby", FULL, ("test/*.rb", "Rakefile#testtask"), ("{run}rake test",)),
+    ProjectCheck("ruby", FULL, ("test/*.rb", "Rakefile#test"), ("{run}rake test",)),
     *_any("ruby", "lint", (".rubocop.yml",), "{run}rubocop", "rubocop"),
     *_any("ruby", "lint", (".standard.yml",), "{run}standardrb", "standard"),
-    Check("php", FULL, ("composer.json#scripts#test",), ("composer run-script test",)),
-    Check("php", FULL, ("tests/Pest.php",), ("{run}pest",)),
+    ProjectCheck("php", FULL, ("composer.json#scripts#test",), ("composer run-script test",)),
+    ProjectCheck("php", FULL, ("tests/Pest.php",), ("{run}pest",)),
     *_any("php", FULL, ("phpunit.xml", "phpunit.xml.dist", "phpunit.dist.xml"), "{run}phpunit", ""),
     *_any(
         "php",
@@ -200,14 +198,17 @@ CHECKS = (
         "{run}phpstan analyse",
         "phpstan/phpstan",
     ),
-    Check("maven", FULL, ("pom.xml",), ("{run}test",)),
+    ProjectCheck("maven", FULL, ("pom.xml",), ("{run}test",)),
     *(
-        Check("gradle", FULL, (f"{name}.gradle{end}",), ("{run}test",))
+        ProjectCheck("gradle", FULL, (f"{name}.gradle{end}",), ("{run}test",))
         for name in ("build", "settings")
         for end in ("", ".kts")
     ),
     *_any("gradle", "format", ("build.gradle*#spotless",), "{run}spotlessCheck", ""),
-    Check("elixir", FULL, (), ("mix test",)),
-    Check("elixir", "format", (".formatter.exs",), ("mix format --check-formatted",)),
-    *(Check("cmake", FULL, (f"CMakeLists.txt#{word}",), _CTEST) for word in ("enable_testing", "ctest")),
+    ProjectCheck("elixir", FULL, (), ("mix test",)),
+    ProjectCheck("elixir", "format", (".formatter.exs",), ("mix format --check-formatted",)),
+    *(
+        ProjectCheck("cmake", FULL, (f"CMakeLists.txt#{word}",), _CTEST)
+        for word in ("enable_testing", "ctest")
+    ),
 )

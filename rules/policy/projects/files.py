@@ -11,7 +11,6 @@ from functools import cached_property
 Tree = Mapping[str, object]
 SEPARATOR = "#"  # between a file and the keys in it: names of packages have dots and slashes
 MAX_CHARS = 100_000  # of one manifest; what is longer is not looked into, as TOML of dots takes long
-_MAX_PARAMETERS = 500  # characters
 _BYTE_ORDER_MARK = "\ufeff"  # Windows editors write it, and npm and Cargo read past it
 # docs.npmjs.com/cli/commands/npm-init writes the last one.
 _NO_CHECK = re.compile(r"(?<![\w-])(?:--fix\b|--write\b|--apply\b|-w\b)|no test specified")
@@ -19,12 +18,10 @@ _STRING = r'("(?:[^"\\\n]|\\.)*"?)'
 _COMMENT = re.compile(rf"{_STRING}|//[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _LAST_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])")
 _WILD = re.compile(r"[*?\[]")
-_SECTION = re.compile(r"^\[+\s*([^\[\]\n]+?)\s*\]")
 _KEY = re.compile(r"^([\w.-]+)\s*[=:]")
 _RULE = re.compile(r"^([^\s#:=][^#:=]*)::?(?![:=])(?P<rest>.*)$")
 _VARIABLE = re.compile(r"^\s*(?:(?:export|override|private)\s+)*[\w.-]+\s*[:+?!]*=")
-_RECIPE = re.compile(r"^@?([A-Za-z_][\w-]*)(?P<parameters>[^:=\n]*(?:=[^:\n]*)?):(?!=)")
-_DEFAULT_PARAMETER = re.compile(r"""[*$]*\w+\s*=\s*(?:"[^"]*"|'[^']*'|\S+)|\*\$?\w+""")
+_RECIPE = re.compile(r"[A-Za-z_][\w-]*")
 _TASK = re.compile(r"""^(?P<indent>[ \t]+)['"]?(?P<name>[\w:.-]+)['"]?\s*:""")
 _GEM = re.compile(
     r"""(?m)^[ \t]*(?:gem|\w+\.add(?:_development|_runtime)?_dependency)[ (]+['"]([\w.-]+)"""
@@ -50,13 +47,13 @@ class Project:
     @cached_property
     def _by_folder(self) -> Mapping[str, list[str]]:
         """The names by their first folder; those at the top are under an empty one."""
-        found: dict[str, list[str]] = {}
+        matches: dict[str, list[str]] = {}
         for name in self.names:
-            found.setdefault(name.partition("/")[0] if "/" in name else "", []).append(name)
-        return found
+            matches.setdefault(name.partition("/")[0] if "/" in name else "", []).append(name)
+        return matches
 
     def _tree(self, name: str) -> Tree:
-        """Return what a manifest says; an empty tree where it cannot be read."""
+        """Return the content of a manifest; an empty tree where it cannot be read."""
         if name not in self._trees:
             text = self.texts[name]
             self._trees[name] = (
@@ -65,13 +62,13 @@ class Project:
         return self._trees[name]
 
     def values(self, fact: str) -> Iterator[object]:
-        """Yield what is at `FILE#KEY#KEY`; the file may be a pattern, and `*` is every key."""
+        """Yield the values at `FILE#KEY#KEY`; the file may be a pattern, and `*` is every key."""
         file, *keys = fact.split(SEPARATOR)
-        found: list[object] = [self._tree(name) for name in self.texts if fnmatchcase(name, file)]
+        matches: list[object] = [self._tree(name) for name in self.texts if fnmatchcase(name, file)]
         for key in keys:
-            tables = [table for table in found if isinstance(table, Mapping)]
-            found = [value for table in tables for name, value in table.items() if key in (name, "*")]
-        yield from found
+            tables = [table for table in matches if isinstance(table, Mapping)]
+            matches = [value for table in tables for name, value in table.items() if key in (name, "*")]
+        yield from matches
 
     def has(self, fact: str) -> bool:
         """Tell whether a fact holds: a pattern of a file's name, keys in it, or `=` and a pattern of a text.
@@ -104,8 +101,8 @@ def requirement_names(value: object) -> Iterator[str]:
         yield from (str(key).casefold() for key in value)
     elif isinstance(value, list):
         for each in value:
-            if isinstance(each, str) and (found := _REQUIREMENT.match(each)):
-                yield found[1].casefold()
+            if isinstance(each, str) and (matches := _REQUIREMENT.match(each)):
+                yield matches[1].casefold()
 
 
 def _read(name: str, text: str) -> Tree:
@@ -123,7 +120,7 @@ def _strict_json(text: str) -> Tree:
 
 def _json_with_comments(text: str) -> Tree:
     for extra in (_COMMENT, _LAST_COMMA):
-        text = extra.sub(lambda found: found[1] or "", text)
+        text = extra.sub(lambda matches: matches[1] or "", text)
     return _strict_json(text)
 
 
@@ -145,9 +142,9 @@ def _ini(text: str) -> Tree:
     sections: dict[str, object] = {}
     keys: dict[str, object] = {}
     for line in text.splitlines():
-        if section := _SECTION.match(line):
+        if line.startswith("["):
             keys = {}
-            sections[section[1]] = keys
+            sections[line.lstrip("[").partition("]")[0].strip()] = keys
         elif key := _KEY.match(line):
             keys[key[1]] = True
     return sections
@@ -175,12 +172,11 @@ def _just(text: str) -> Tree:
             if current:
                 recipes[current] = f"{recipes[current]}{line}\n"
         elif line.strip():
-            found = _RECIPE.match(line)
-            free = (
-                found is not None
-                and not _DEFAULT_PARAMETER.sub("", found["parameters"][:_MAX_PARAMETERS]).strip()
-            )
-            current = found[1] if found is not None and free else ""
+            head, _, rest = line.partition(":")
+            recipe, *parameters = head.removeprefix("@").split() or [""]
+            is_free = all(each.startswith("*") or "=" in each for each in parameters)
+            starts = ":" in line and not rest.startswith("=") and _RECIPE.fullmatch(recipe)
+            current = recipe if starts and is_free else ""
             if current:
                 recipes[current] = ""
     return recipes
@@ -210,7 +206,8 @@ def _found(pattern: re.Pattern[str]) -> Callable[[str], Tree]:
 
     def read(text: str) -> Tree:
         return {
-            next(filter(None, found.groups()), found[0]).casefold(): True for found in pattern.finditer(text)
+            next(filter(None, matches.groups()), matches[0]).casefold(): True
+            for matches in pattern.finditer(text)
         }
 
     return read

@@ -13,13 +13,13 @@ GROUPS = ("test", "tests", "testing", "dev", "lint", "linting", "typing", "types
 
 
 @dataclass(frozen=True, slots=True)
-class Manager:
+class Installer:
     """A package manager, for folders where all facts of `here` hold.
 
     Of a language, the first counts of which a fact in `named` holds; else the first with a lock file, or with
     a fact of `hints`; else the last. `frozen` sets up where a lock file is, `loose` elsewhere, if a fact of
     `wants` holds. A fact of `workspace` says that this sets up the folders below, too. {groups} are options
-    that choose what is not installed anyhow, by their keys in pyproject.toml. `needs` are programs that no
+    that choose packages beside the usual ones, by their keys in pyproject.toml. `needs` are programs that no
     line names.
     """
 
@@ -49,8 +49,8 @@ _NODE_WANTS = (
 _WORKSPACES = ("package.json#workspaces",)
 _BUNDLE = "bundle config set --global path ~/bundle && bundle install"
 _MIX = "mix local.hex --force && mix local.rebar --force && mix deps.get"
-MANAGERS = (
-    Manager(
+INSTALLERS = (
+    Installer(
         "python",
         "docs.astral.sh/uv/concepts/projects/sync",
         here=("pyproject.toml",),
@@ -64,7 +64,7 @@ MANAGERS = (
         groups_at=("dependency-groups",),
         extra=" --extra {}",
     ),
-    Manager(
+    Installer(
         "python",
         "python-poetry.org/docs/cli/#install",
         here=("pyproject.toml",),
@@ -77,7 +77,7 @@ MANAGERS = (
         groups_at=("tool", "poetry", "group"),
         extra=" --extras {}",
     ),
-    Manager(
+    Installer(
         "python",
         "pdm-project.org/latest/reference/cli/#sync",
         here=("pyproject.toml",),
@@ -88,7 +88,7 @@ MANAGERS = (
         run="pdm run ",
         extra=" -G {}",
     ),
-    Manager(
+    Installer(
         "python",
         "pipenv.pypa.io/en/latest/commands.html",
         here=("Pipfile",),
@@ -98,10 +98,10 @@ MANAGERS = (
         loose="pipenv install --dev",
         run="pipenv run ",
     ),
-    Manager(
+    Installer(
         "python", "docs.python.org/3/library/venv.html", run=f"{VENV}/bin/", groups_at=("dependency-groups",)
     ),
-    Manager(
+    Installer(
         "node",
         "pnpm.io/cli/install",
         here=("package.json",),
@@ -119,7 +119,7 @@ MANAGERS = (
         script="pnpm run {}",
         test="pnpm test",
     ),
-    Manager(
+    Installer(
         "node",
         "yarnpkg.com/cli/install",
         here=("package.json", ".yarnrc.yml"),
@@ -136,7 +136,7 @@ MANAGERS = (
         script="yarn run {}",
         test="yarn test",
     ),
-    Manager(
+    Installer(
         "node",
         "classic.yarnpkg.com/en/docs/cli/install",
         here=("package.json",),
@@ -153,7 +153,7 @@ MANAGERS = (
         script="yarn run {}",
         test="yarn test",
     ),
-    Manager(
+    Installer(
         "node",
         "bun.com/docs/pm/cli/install",
         here=("package.json",),
@@ -170,7 +170,7 @@ MANAGERS = (
         script="bun run {}",
         test="bun run test",
     ),
-    Manager(
+    Installer(
         "node",
         "docs.npmjs.com/cli/commands/npm-ci",
         here=("package.json",),
@@ -187,23 +187,23 @@ MANAGERS = (
         script="npm run {}",
         test="npm test",
     ),
-    Manager(
+    Installer(
         "deno",
         "docs.deno.com/runtime/reference/cli/install",
         here=("deno.json*",),
         loose="deno install",
         wants=("deno.json*#imports", "deno.lock"),
     ),
-    Manager(
+    Installer(
         "go",
         "go.dev/ref/mod#go-mod-download",
         here=("go.mod",),
         locks=("vendor/modules.txt",),
     ),
-    Manager(
+    Installer(
         "go", "go.dev/ref/mod#go-mod-download", here=("go.mod",), loose="go mod download", wants=("go.sum",)
     ),
-    Manager(
+    Installer(
         "rust",
         "doc.rust-lang.org/cargo/commands/cargo-fetch.html",
         here=("Cargo.toml",),
@@ -212,7 +212,7 @@ MANAGERS = (
         loose="cargo fetch",
         wants=("Cargo.toml#dependencies", "Cargo.toml#dev-dependencies", "Cargo.toml#workspace"),
     ),
-    Manager(
+    Installer(
         "ruby",
         "bundler.io/man/bundle-install.1.html",
         here=("Gemfile",),
@@ -220,7 +220,7 @@ MANAGERS = (
         wants=("Gemfile",),
         run="bundle exec ",
     ),
-    Manager(
+    Installer(
         "php",
         "getcomposer.org/doc/03-cli.md",
         here=("composer.json",),
@@ -230,7 +230,7 @@ MANAGERS = (
         needs=("php",),
         script="composer run-script {}",
     ),
-    Manager(
+    Installer(
         "maven",
         "maven.apache.org/wrapper",
         here=("pom.xml",),
@@ -239,7 +239,7 @@ MANAGERS = (
         run="./mvnw -B -q ",
         needs=("java",),
     ),
-    Manager(
+    Installer(
         "maven",
         "maven.apache.org/plugins/maven-dependency-plugin/go-offline-mojo.html",
         here=("pom.xml",),
@@ -247,7 +247,7 @@ MANAGERS = (
         wants=("pom.xml",),
         run="mvn -B -q ",
     ),
-    Manager(
+    Installer(
         "gradle",
         "docs.gradle.org/current/userguide/gradle_wrapper.html",
         locks=("gradlew",),
@@ -255,21 +255,23 @@ MANAGERS = (
         run="./gradlew ",
         needs=("java",),
     ),
-    Manager(
+    Installer(
         "gradle",
         "docs.gradle.org/current/userguide/java_testing.html",
         loose="gradle -q testClasses",
         wants=("*.gradle", "*.gradle.kts"),
         run="gradle ",
     ),
-    Manager(
+    Installer(
         "elixir",
         "hexdocs.pm/mix/Mix.Tasks.Deps.Get.html",
         here=("mix.exs",),
         loose=_MIX,
         wants=("mix.exs",),
     ),
-    Manager("cmake", "cmake.org/cmake/help/latest/manual/ctest.1.html", needs=("c++",)),
-    Manager(TARGETS, "gnu.org/software/make/manual, just.systems/man, taskfile.dev"),
+    Installer("cmake", "cmake.org/cmake/help/latest/manual/ctest.1.html", needs=("c++",)),
+    Installer(TARGETS, "gnu.org/software/make/manual, just.systems/man, taskfile.dev"),
 )
-LANGUAGES = tuple(dict.fromkeys(manager.language for manager in MANAGERS if manager.language != TARGETS))
+LANGUAGES = tuple(
+    dict.fromkeys(installer.language for installer in INSTALLERS if installer.language != TARGETS)
+)
