@@ -84,6 +84,8 @@ def proposed_policy(folder: Path) -> None:
     )
     if proposal.needs_setup():
         click.echo(FETCHES, err=True)
+    for sentence in proposals.lacking_programs(proposal, image=""):
+        click.echo(clean(sentence), err=True)
 
 
 @command.command("profiles")

@@ -9,6 +9,7 @@ import click
 from bot.admin.clone import carried, trial
 from bot.admin.clone.move import carry, destination, local_board
 from bot.admin.clone.own_git import CloneError
+from bot.admin.clone.proposal import lacking_programs
 from bot.cli import CliError, _forge
 from bot.cli._show import clean, clone_option
 from bot.github.client import REPOSITORY
@@ -18,6 +19,7 @@ from bot.system.clock import utc_now
 from bot.system.secret import Secret
 from bot.system.setting_types import board_address
 from runner.agents import AGENTS
+from runner.checks.missing_program import LOCAL
 
 # Variables in which people have their keys already, by provider.
 USUAL = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
@@ -108,6 +110,8 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
             click.echo("These need the network, so the scripted agent skips them for now.")
         elif checks.needs_setup():
             click.echo("The set-up fetches only from hosts that you name: `tools: {network: [HOST]}`.")
+        for sentence in lacking_programs(checks, image=LOCAL if agent == "scripted" else ""):
+            click.echo(clean(sentence))
     click.echo(f"All of it can be changed later, in {trial.FOLDER}/{trial.POLICY}.")
     if not yes and not click.confirm("Begin? (--yes begins unasked)", default=True):
         raise click.Abort

@@ -26,7 +26,7 @@ def find_missing(run: RunContext, room: Workspace, command: str, output: str) ->
 
     Raises SpawnError, WorkspaceError and StopRequested.
     """
-    names = tuple(dict.fromkeys((*_named_in(output), *_begun_by(command))))[:_MAX_NAMES]
+    names = tuple(dict.fromkeys((*_named_in(output), *programs_of(command))))[:_MAX_NAMES]
     if not names:
         return ""
     child = room.start(("/bin/sh", "-c", _LOOK, "sh", *names), env={}, writable=False, cap_bytes=_MAX_BYTES)
@@ -36,11 +36,15 @@ def find_missing(run: RunContext, room: Workspace, command: str, output: str) ->
 
 def explain_missing(run: RunContext, name: str) -> str:
     """Return the sentence for people: where the program is missing, and the remedy."""
-    order = run.order
-    if run.workspace.image == LOCAL:
+    return say_missing(name, image=LOCAL if run.workspace.image == LOCAL else run.order.image)
+
+
+def say_missing(name: str, *, image: str) -> str:
+    """Return that sentence for the image of this name: an empty one is Cardinal's own, `local` is none."""
+    if image == LOCAL:
         return f"`{name}` is not installed on this machine: install it, or drop the check."
-    if order.image:
-        return f"`{name}` is not installed in the image `{order.image}`: add it there, or drop the check."
+    if image:
+        return f"`{name}` is not installed in the image `{image}`: add it there, or drop the check."
     named = "name an image that has it (`image:`, see docs/sandbox.md)"
     return f"`{name}` is not installed in Cardinal's own image: {named}, or drop the check."
 
@@ -52,7 +56,7 @@ def _named_in(output: str) -> Iterator[str]:
             yield said["name"]
 
 
-def _begun_by(command: str) -> Iterator[str]:
+def programs_of(command: str) -> Iterator[str]:
     """Yield the programs of a shell line; none where it sets its own path."""
     for part in _PARTS.split("" if "PATH=" in command else command):
         words = [word for word in part.split() if not _SET.match(word) and word not in _BEFORE]

@@ -1,9 +1,16 @@
-"""Checks that a clone seems to have, from one of its commits."""
+"""Checks that a clone seems to have, from one of its commits, and the programs that are missing for them."""
 
+import shutil
 from pathlib import Path
 
 from bot.admin.clone.own_git import git_output
 from rules.policy.proposal import Proposal, markers, propose
+from runner.checks.missing_program import LOCAL, programs_of, say_missing
+from runner.workspaces import bubblewrap
+
+OWN_IMAGE = frozenset(
+    ("git", "python3", "bash", "sh")
+)  # docker/agent/Dockerfile, of what proposals may start
 
 
 def proposed_checks(folder: Path, commit: str) -> Proposal:
@@ -12,3 +19,16 @@ def proposed_checks(folder: Path, commit: str) -> Proposal:
     names = frozenset(git_output(folder, *words).split("\0"))
     texts = {name: git_output(folder, "cat-file", "blob", f"{commit}:{name}") for name in markers(names)}
     return propose(names, texts)
+
+
+def lacking_programs(proposal: Proposal, *, image: str) -> tuple[str, ...]:
+    """Return a sentence for each program that the lines start, and `image` does not have.
+
+    It is `local` for this machine, as commands see it there, or empty for Cardinal's own.
+    """
+    named = dict.fromkeys(name for line in proposal.commands() for name in programs_of(line))
+    if image == LOCAL:
+        missing = [name for name in named if not shutil.which(name, path=bubblewrap.PATH)]
+    else:
+        missing = [name for name in named if name not in OWN_IMAGE]
+    return tuple(say_missing(name, image=image) for name in missing)

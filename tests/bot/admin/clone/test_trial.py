@@ -168,6 +168,21 @@ def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(clone
     assert '#   "web": {setup: ["npm install"]' in (place.folder / trial.POLICY).read_text()
 
 
+def test_a_program_that_is_missing_is_said_when_its_check_is_proposed(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
+    git(clone, "rm", "--quiet", ".github/cardinal.yml")
+    commit(clone, **{"mix.exs": "", "tests/test_a.py": ""})
+    assert (
+        "`mix` is not installed on this machine: install it, or drop the check."
+        in invoke(clone, given="n\n")[1]
+    )
+    code, said = invoke(clone, "--agent=claude", given="n\n")
+    assert (code, said.count("is not installed in Cardinal's own image: name an image")) == (1, 1)
+    assert "`mix` is not installed in Cardinal's own image" in said
+
+
 def test_a_repository_with_a_policy_goes_by_it(clone: Path) -> None:
     assert trial.propose_checks(trial.find(clone, "main")) is None
 

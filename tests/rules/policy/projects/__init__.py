@@ -1,0 +1,1 @@
+"""Tests of how projects set up and check themselves."""
