@@ -134,7 +134,7 @@ def read_reply(
 
 
 def _is_certain(choices: Sequence[str], said: str) -> bool:
-    """Tell whether it asks nothing, and has no sign that may change what the words mean."""
+    """Tell whether it asks nothing, and has no sign that may change its meaning."""
     own = set("".join(map(_plain, choices))) - {"?"}
     core = _without_politeness(said)
     signs = () if core in _AGREES | _REFUSES else (char for char in said if not char.isalnum())
@@ -157,6 +157,12 @@ def _named(choices: Sequence[str], said: str, yes: int | None, no: int | None) -
             if _is_polite(rest):
                 return meant
             also = _worded(choices, rest)
+            if (
+                meant is None
+                and first is _NO
+                and _numbered([_letters(it) for it in choices], rest) is not None
+            ):
+                return None  # `no one`
             return also if meant in (None, also) or sign.startswith("ok") else None
     polite = _without_politeness(said)
     if polite != said:

@@ -43,7 +43,7 @@ class SecretLine:
 
 def find_secrets(lines: Sequence[str]) -> Iterator[SecretLine]:
     """Yield the lines that hold secrets, in order: each once, by its most certain rule."""
-    text = "\n".join(map(_shown, lines))
+    text = "\n".join(map(_strip_signs, lines))
     best: dict[int, tuple[bool, bool, str]] = {}
     first = 0  # the index of the line in which the piece begins
     for start in range(0, max(1, len(text) - _OVERLAP), _PIECE - _OVERLAP):
@@ -53,7 +53,7 @@ def find_secrets(lines: Sequence[str]) -> Iterator[SecretLine]:
     yield from (SecretLine(line, rule, doubtful) for line, (doubtful, _, rule) in sorted(best.items()))
 
 
-def _shown(line: str) -> str:
+def _strip_signs(line: str) -> str:
     """Return a line as people copy it: without signs that nobody sees, its letters of the usual width."""
     if line.isascii() and line.isprintable():
         return line

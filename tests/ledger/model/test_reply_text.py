@@ -106,3 +106,8 @@ def test_a_reply_that_repeats_itself_without_end_is_read_and_soon(said: str) -> 
     begun_s = time.process_time()
     read_reply(CHOICES, said * 30_000, yes=0, no=1)
     assert time.process_time() - begun_s < 0.3
+
+
+@pytest.mark.parametrize("said", ["no one", "no 1", "no, first"])
+def test_a_no_with_a_number_chooses_nothing_where_no_choice_is_a_no(said: str) -> None:
+    assert read_reply(("Cancel the run", "Let it finish"), said).choice is None
