@@ -21,9 +21,12 @@ _FIELD = re.compile(
     r"^\*?(?:from|sent|date|to|subject):\*? ", re.IGNORECASE
 )  # two of them begin a quoted mail
 _NUMBER = re.compile(
-    r"(?:(?:option|choice|answer|number|no\.|nr\.?)\s)?#?\(?(?P<number>[0-9]{1,2})\)?(?P<rest>.*)"
+    r"(?:(?:option|choice|answer|number|nr\.?)\s)?#?\(?(?P<number>[0-9]{1,2})\)?(?P<rest>.*)"
 )
-_TICKED = re.compile(r"^[-*+]\s{1,4}(?:\[[ x]\]\s)?")
+_TICKED = re.compile(r"^(?:>\s?)*+(?:[-*+]\s{1,4}(?:\[[xX]\]\s)?)?")
+# Signs that change nothing. Any other may: `1?`, `$1`, `~~yes~~`, a crossed-out picture, `<!-- yes -->`.
+_HARMLESS = frozenset(" .,!;:-()#@'👍✅✔🙏🙂😊🎉🚀")
+_ASCII = {ord("’"): "'", **dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2212"), "-")}
 _WORD = re.compile(r"[^\W_]+(?:'[^\W_]+)*")
 _ORDINALS = {
     **dict.fromkeys(("first", "1st", "one"), "1"),
@@ -62,6 +65,16 @@ _AGREES = frozenset(
 _REFUSES = frozenset(
     (*_NO, "stop", "don't", "do not", "no way", "rather not", "👎", "-1", ":-1:", ":thumbsdown:")
 )
+# A name below a thanks: `Anna Weber`, `- A. Weber`.
+_NAME = re.compile(r"[-–—]?\s?(?:[^\W\d_a-z][^\W\d_]{0,30}\.?[- ]?){1,3}")
+_NAME_LINES = 2
+_NO_NAMES = frozenset(
+    re.findall(
+        r"\S+",
+        " ".join(_AGREES | _REFUSES)
+        + " never not wait hold cancel but actually however unless if only later deny undo please",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +95,14 @@ def own_words(text: str) -> str:
     Fenced blocks stay as they are.
     """
     lines = text[:MAX_CHARS].replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    afters, after = [""] * len(lines), ""
+    for number in range(len(lines) - 1, -1, -1):
+        afters[number], after = after, lines[number].strip() or after
     kept: list[str] = []
     fenced = False
-    for number, line in enumerate(lines):
+    for line, after in zip(lines, afters, strict=True):
         bare = line.strip()
         fenced ^= bare.startswith("```")
-        after = next((other.strip() for other in lines[number + 1 :] if other.strip()), "")
         if not fenced and _ends_here(bare, after):
             break
         if fenced or not bare.startswith(">"):
@@ -109,20 +124,28 @@ def read_reply(
 ) -> ReplyChoice:
     """Return which choice a reply names: by its number, its words, or a plain yes or no, which mean these."""
     words = own_words(text)
-    said = " ".join(_without_greetings(_plain(words).split("\n")))
+    said = _plain(" ".join(_without_greetings(words.split("\n"))))
     if not choices or not said:
         return ReplyChoice(words)
-    choice = None if said.endswith("?") else _named(choices, said, yes, no)
+    if all(line.lstrip().startswith(">") for line in words.split("\n") if line.strip()):
+        yes = no = None  # of somebody else, maybe about another question
+    choice = _named(choices, said, yes, no) if _is_certain(choices, said) else None
     return ReplyChoice(words, choice, choice is None and _is_near(choices, said))
+
+
+def _is_certain(choices: Sequence[str], said: str) -> bool:
+    """Tell whether it asks nothing, and has no sign that may change its meaning."""
+    own = set("".join(map(_plain, choices))) - {"?"}
+    core = _without_politeness(said)
+    signs = () if core in _AGREES | _REFUSES else (char for char in said if not char.isalnum())
+    return not said.startswith("is ") and _HARMLESS.union(own).issuperset(signs)
 
 
 def _named(choices: Sequence[str], said: str, yes: int | None, no: int | None) -> int | None:
     """Return the one choice that all of these words name."""
-    bare, labels = _letters(said), [_letters(choice) for choice in choices]
-    if labels.count(bare) == 1:
-        return labels.index(bare)
-    if (number := _numbered(labels, said)) is not None:
-        return number
+    named = _labelled(choices, said)
+    if named is not None:
+        return named
     for meant, alone, first in ((yes, _AGREES, _YES), (no, _REFUSES, _NO)):
         if said in alone:
             return meant
@@ -130,30 +153,60 @@ def _named(choices: Sequence[str], said: str, yes: int | None, no: int | None) -
             rest = said.removeprefix(sign)
             if rest == said or rest[:1].isalnum():
                 continue
-            rest = rest.strip(" ,.!;:-–—")
+            rest = rest.strip(" ,.!;:-")
             if _is_polite(rest):
                 return meant
-            also = _named(choices, rest, None, None)
+            also = _worded(choices, rest)
+            if (
+                meant is None
+                and first is _NO
+                and _numbered([_letters(it) for it in choices], rest) is not None
+            ):
+                return None  # `no one`
             return also if meant in (None, also) or sign.startswith("ok") else None
     polite = _without_politeness(said)
     if polite != said:
         return _named(choices, polite, yes, no) if polite else None
+    return _shortened(choices, said)
+
+
+def _labelled(choices: Sequence[str], said: str) -> int | None:
+    """Return the choice whose very words these are, or whose number."""
+    bare, labels = _letters(said), [_letters(choice) for choice in choices]
+    return labels.index(bare) if labels.count(bare) == 1 else _numbered(labels, said)
+
+
+def _worded(choices: Sequence[str], rest: str) -> int | None:
+    """Return the choice that the words behind a yes or no name by themselves."""
+    for said in (rest, _without_politeness(rest)):
+        if said in _AGREES | _REFUSES:
+            return None
+        if (named := _labelled(choices, said)) is not None:
+            return named
+    return _shortened(choices, said)
+
+
+def _shortened(choices: Sequence[str], said: str) -> int | None:
     fits = [number for number, choice in enumerate(choices) if _shortens(said, choice)]
     return fits[0] if len(fits) == 1 else None
 
 
 def _numbered(labels: Sequence[str], said: str) -> int | None:
     """Return the choice whose number it is, alone or with that choice's own words behind it."""
-    ordinal = re.sub(r" (?:one|option|choice)$", "", said)
-    match = _NUMBER.fullmatch(_ORDINALS.get(ordinal, said))
+    match = _number_in(said)
     if match is None or not 1 <= int(match["number"]) <= len(labels):
         return None
     number, rest = int(match["number"]) - 1, match["rest"]
-    if rest[:1].isalnum() or re.match(r"[.,:/]?[0-9%$€°]", rest):
+    again = _number_in(rest.strip(" .,:;-)"))
+    last = again["rest"] if again is not None and int(again["number"]) == number + 1 else rest
+    if any(more[:1].isalnum() or re.match(r"[.,:/]?[0-9%$€°]", more) for more in (rest, last)):
         return None  # 2nd, 2.5, 2:30, 2%
-    more = _letters(rest)
-    again = more == labels[number] or _numbered(labels, rest.strip(" .,:;-)")) == number
-    return number if again or _is_polite(rest) else None
+    return number if _is_polite(last) or _letters(last) == labels[number] else None
+
+
+def _number_in(said: str) -> re.Match[str] | None:
+    ordinal = re.sub(r" (?:one|option|choice)$", "", said)
+    return _NUMBER.fullmatch(_ORDINALS.get(ordinal, said))
 
 
 def _shortens(said: str, choice: str) -> bool:
@@ -178,12 +231,19 @@ def _is_near(choices: Sequence[str], said: str) -> bool:
 
 def _without_greetings(lines: list[str]) -> list[str]:
     """Return the lines without those at both ends that are polite only; a name may stand below a thanks."""
-    kept = [_TICKED.sub("", line) for line in lines if line]
-    closing = next((n for n, line in enumerate(kept) if n and _is_polite(line) and _closes(line)), len(kept))
-    kept = kept[:closing] if all(len(line.split()) <= 3 for line in kept[closing + 1 :]) else kept
-    while len(kept) > 1 and _is_polite(kept[0]):
-        kept = kept[1:]
-    return kept
+    kept = [_TICKED.sub("", line.strip()) for line in lines if line.strip()]
+    polite = [_is_polite(_plain(line)) for line in kept]
+    closing = next((n for n, line in enumerate(kept) if n and polite[n] and _closes(_plain(line))), len(kept))
+    begin = next((n for n, is_polite in enumerate(polite) if not is_polite), len(kept) - 1)
+    signed = kept[closing + 1 :]
+    if len(signed) <= _NAME_LINES and all(map(_is_name, signed)):
+        kept = kept[:closing]
+    return kept[begin:]
+
+
+def _is_name(line: str) -> bool:
+    """Tell whether a line below a thanks may be its writer's name, and is no word about the question."""
+    return bool(_NAME.fullmatch(line)) and not _NO_NAMES.intersection(_WORD.findall(_plain(line)))
 
 
 def _closes(line: str) -> bool:
@@ -196,12 +256,16 @@ def _is_polite(line: str) -> bool:
 
 def _without_politeness(said: str) -> str:
     """Return it without polite words at both ends."""
-    inner = list(_WORD.finditer(said))
-    while inner and inner[0][0] in _POLITE:
-        inner.pop(0)
-    while inner and inner[-1][0] in _POLITE:
-        inner.pop()
-    return said[inner[0].start() : inner[-1].end()] if inner else ""
+    kept = said.split()
+    while kept and _is_polite_only(kept[0]):
+        kept = kept[1:]
+    while kept and _is_polite_only(kept[-1]):
+        kept = kept[:-1]
+    return " ".join(kept).strip(" .,!;:()").rstrip("-")
+
+
+def _is_polite_only(token: str) -> bool:
+    return _is_polite(token) and all(char.isalnum() or char in _HARMLESS for char in token)
 
 
 def _letters(text: str) -> str:
@@ -210,9 +274,9 @@ def _letters(text: str) -> str:
 
 def _plain(text: str) -> str:
     """Return the text to compare it: no case, no hidden signs, no Markdown, one kind of space."""
-    shown = unicodedata.normalize("NFKC", text).casefold().replace("’", "'")
+    shown = unicodedata.normalize("NFKC", text).casefold().translate(_ASCII)
     hidden = ("Cf", "Cc", "Mn", "Me", "Sk")
     kept = "".join(char for char in shown if char == "\n" or unicodedata.category(char) not in hidden)
-    bare = re.sub(r"[*_~\"“”«»<>]", "", kept)
+    bare = re.sub(r"[*_\"“”«»]", "", kept)
     lines = (re.sub(r"\s+", " ", line).strip() for line in bare.split("\n"))
     return "\n".join(line for line in lines if line).rstrip(" .!,;")

@@ -3,22 +3,28 @@
 Only patterns are used, on text in memory: nothing asks the network whether a key is valid.
 """
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from runner.text.untrusted import without_invisible
+
 if TYPE_CHECKING:
     from kingfisher_sdk import Scanner
 
 RULES = Path(__file__).with_name("secret_rules.yml")
 _DOUBTFUL = (
-    "address-with-password", "authorization-header", "curl-auth-header", "curl-auth-user", "password",
-    "generic-credential-uri", "jwt", "jwt-base64", "mongodb-connection-string", "unquoted-password",
+    "address-with-password", "authorization-header", "curl-auth-header", "curl-auth-user", "docker-login",
+    "generic-credential-uri", "jwt", "jwt-base64", "mongodb-connection-string", "password",
+    "password-in-settings", "private-key-value", "unquoted-password",
 )  # fmt: skip  # common in examples and tests: a person decides
 _PIECE = 12_000  # characters; within a piece, time may grow with the square of what some rules match
 _OVERLAP = 2_000
+
+_LOOKS = {0xFE0E: None, 0xFE0F: None}  # behind a letter nobody sees them
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +43,7 @@ class SecretLine:
 
 def find_secrets(lines: Sequence[str]) -> Iterator[SecretLine]:
     """Yield the lines that hold secrets, in order: each once, by its most certain rule."""
-    text = "\n".join(lines)
+    text = "\n".join(map(_strip_signs, lines))
     best: dict[int, tuple[bool, bool, str]] = {}
     first = 0  # the index of the line in which the piece begins
     for start in range(0, max(1, len(text) - _OVERLAP), _PIECE - _OVERLAP):
@@ -45,6 +51,14 @@ def find_secrets(lines: Sequence[str]) -> Iterator[SecretLine]:
             best[first + line] = min(best.get(first + line, rank), rank)
         first += text.count("\n", start, start + _PIECE - _OVERLAP)
     yield from (SecretLine(line, rule, doubtful) for line, (doubtful, _, rule) in sorted(best.items()))
+
+
+def _strip_signs(line: str) -> str:
+    """Return a line as people copy it: without signs that nobody sees, its letters of the usual width."""
+    if line.isascii() and line.isprintable():
+        return line
+    seen = without_invisible(unicodedata.normalize("NFKC", line).translate(_LOOKS))
+    return seen.replace("\n", " ")
 
 
 def _scan(text: str) -> Iterator[tuple[int, tuple[bool, bool, str]]]:

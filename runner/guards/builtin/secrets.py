@@ -1,8 +1,9 @@
-"""Keys, tokens and passwords in added lines and in commit messages; findings never contain them."""
+"""Keys, tokens and passwords in added lines, names of files and messages; findings never contain them."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
-from runner.guards.contract import Breach, Change, breach
+from runner.guards.contract import NOTHING, Breach, Change, breach
 from runner.guards.secret_scan import find_secrets
 from runner.run.run_spec import Guards
 
@@ -24,6 +25,10 @@ def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
             yield breach(
                 touched, rule, f"holds {secret.kind}", _ADVICE, line=number, doubtful=secret.doubtful
             )
+    there = [touched for touched in change.touched if touched.mode != NOTHING]
+    for secret in find_secrets([touched.path.replace("\n", " ") for touched in there]):
+        named = breach(there[secret.line], rule, f"holds {secret.kind}", _ADVICE, doubtful=secret.doubtful)
+        yield replace(named, path="(the name of a file)")
     for message in change.messages:
         place, lines = "(a commit message)", message.text.splitlines()
         for what, doubtful in dict.fromkeys((secret.kind, secret.doubtful) for secret in find_secrets(lines)):

@@ -1,5 +1,7 @@
 """A reply to a question is read as people write it, by hand and by mail; in doubt they are asked."""
 
+import time
+
 import pytest
 
 from ledger.model.reply_text import ReplyChoice, own_words, read_reply
@@ -70,3 +72,42 @@ def test_what_mail_adds_is_taken_off_and_the_rest_stays_as_it_is() -> None:
     assert own_words(f"Use\n{block}\nplease{MAIL}{FOOTER}") == f"Use\n{block}\nplease"
     assert own_words("first\n> said\nsecond") == "first\nsecond"
     assert own_words("> only a quote") == "> only a quote"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("yes? thanks", "1? please", "(yes?)", "yes؟", "Publish these files too‽", "is it 1"),
+        *("$1", "1%", "1 €", "−⁠1 to it", "+1 -1", "-1, thanks", "please −1", "−1", "–1"),
+        *("❌ 1", "🚫 continue", "✖ yes", "≠ 1", "👎 1", "🙅 yes"),
+        *("~~yes~~", "~~1~~", "<!-- yes -->", "- [ ] Publish these files too", "[ ] 1"),
+        *("yes\nthanks\nnot yet", "1\ncheers\nno 2", "go on\nthanks\nin a week", "ok\nthanks\nStop!"),
+        *("yes\nthanks\nNever", "yes\nregards\nDo Not", "No. 1"),
+        *("> yes", "> ok\n>\n> thanks", ">> go on"),
+    ],
+)
+def test_signs_and_words_around_a_yes_that_may_mean_another_thing_agree_to_nothing(said: str) -> None:
+    assert read_reply(CHOICES, said, yes=0, no=1).choice != 0
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *("yes 👍", "Yes!\n\nMany thanks\nAnna Weber", "1\n\nBest regards,\n- A. Weber\nAcme"),
+        *("- [x] Publish these files too", "1, thanks 🙏", "(1)", "+1 thanks", "Yes, 1"),
+    ],
+)
+def test_thanks_names_and_kind_pictures_leave_a_yes_a_yes(said: str) -> None:
+    assert read_reply(CHOICES, said, yes=0, no=1).choice == 0
+
+
+@pytest.mark.parametrize("said", ["no ", "ok, ", "yes no ", "\n", "thanks ", "1 1: "])
+def test_a_reply_that_repeats_itself_without_end_is_read_and_soon(said: str) -> None:
+    begun_s = time.process_time()
+    read_reply(CHOICES, said * 30_000, yes=0, no=1)
+    assert time.process_time() - begun_s < 0.3
+
+
+@pytest.mark.parametrize("said", ["no one", "no 1", "no, first"])
+def test_a_no_with_a_number_chooses_nothing_where_no_choice_is_a_no(said: str) -> None:
+    assert read_reply(("Cancel the run", "Let it finish"), said).choice is None

@@ -64,6 +64,10 @@ TRIES: tuple[tuple[str, Guards, str, str], ...] = (
      f"echo 'k = {KEY}' > a.py; git add .; git commit -qm a; git rm -q a.py", "a.py':1 in commit"),
     ("secret, wide letters", rules("secrets"),
      f"python3 -c \"open('a','wb').write('{KEY}'.encode('utf-16'))\"", "a"),
+    ("secret as a file's name", rules("secrets"), f"echo a > {KEY}", "name of a file"),
+    ("secret as a folder's name", rules("secrets"), f"mkdir {KEY}; echo a > {KEY}/a", "name of a file"),
+    ("secret in a message, wide letters", rules("secrets"),
+     f"git commit -q --allow-empty -m {KEY[:9]}\u200b{KEY[9:]}", "commit message"),
     ("secret in a message", rules("secrets"), f"git commit -q --allow-empty -m {KEY}", "commit message"),
     ("secret by a merge", rules("secrets"),
      f"git checkout -qb side; echo {KEY} > a; git add .; git commit -qm a; git rm -q a; git commit -qm b;"

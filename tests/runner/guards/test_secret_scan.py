@@ -37,6 +37,7 @@ OURS = {
     "azure-storage-key": "Account~Key=<X86>==;EndpointSuffix=core.windows.net",
     "cloudant-key": "cloudant_~password: <l24>",
     "discord-bot-token": "bot.run('M<X23>.<X6>.<X27>')",
+    "docker-login": '"au~th": "<X24>=="',
     "github-token": "gh~o_<X36>",
     "google-access-token": "ya~29.<X60>",
     "ibm-cloud-key": "ibm_cloud_~key <X44>",
@@ -45,7 +46,9 @@ OURS = {
     "model-provider-key": "s~k-<X40>",
     "npm-token": "//npm.example/:_auth~Token=<h36>",
     "password": "DB_PASS~WORD = '<X14>7'",
+    "password-in-settings": "<app.pass~word><X14>7</app.password>",
     "private-key": "-----BEGIN ~OPENSSH PRIVATE KEY-----",
+    "private-key-value": "private_~key = 0x<h64>",
     "pypi-token": "py~pi-AgENdGVzdC5weXBpLm9yZw<X120>",
     "slack-token": "xo~xe-<9 1>-<X60>",
     "softlayer-key": "softlayer_api_~key = '<a64>'",
@@ -128,6 +131,25 @@ def test_a_secret_is_found_by_the_rule_of_its_kind(rule: str, template: str) -> 
     assert [found for seed in range(5) for found in rules_in(sample(template, seed))] == [(0, rule)] * 5
 
 
+@pytest.mark.parametrize(
+    "template",
+    [
+        *("Server=db;User Id=app;Pass~word=<X14>7;", "machine a.example login bob pass~word <X14>7"),
+        *("api_~key: >-\n  <X20>7", "pass~word: |\n    <X20>7", "<client.sec~ret><X20>7</client.secret>"),
+    ],
+)
+def test_a_password_is_found_in_settings_of_every_kind(template: str) -> None:
+    lines = sample(template, 1).split("\n")
+    assert "password-in-settings" in [rule for _, rule in rules_in(*lines)]
+
+
+def test_what_settings_say_in_place_of_a_password_is_none() -> None:
+    assert not rules_in("<password>${db.password}</password>", "<token>placeholder</token>")
+    assert not rules_in(
+        "private_key: /etc/x1.pem", '"auth": "required"', "login with a password is required1"
+    )
+
+
 def test_every_rule_of_cardinals_own_compiles_and_has_a_sample() -> None:
     own = [rule["id"] for rule in yaml.safe_load(RULES.read_text(encoding="utf-8"))["rules"]]
     assert sorted(own) == [f"cardinal.{rule}" for rule in sorted(OURS)]
@@ -146,6 +168,19 @@ def test_a_secret_is_found_in_its_line_wherever_the_text_is_cut() -> None:
     assert all(
         rules_in("a", " " * at + secret + " .") == [(1, "gitlab-pat")] for at in range(9_970, 12_030, 9)
     )
+
+
+@pytest.mark.parametrize(
+    "sign", ["\u200b", "\u00ad", "\u2060", "\ufeff", "\u202e", "\x08", "\ufe0f", "\u3164"]
+)
+def test_a_sign_that_nobody_sees_hides_no_secret(sign: str) -> None:
+    secret = sample(THEIRS["gitlab-pat"], 1)
+    assert rules_in("a", f"k = {secret[:9]}{sign}{secret[9:]}", "b\rb") == [(1, "gitlab-pat")]
+
+
+def test_letters_of_another_width_hide_no_secret() -> None:
+    wide = "".join(chr(ord(c) + 0xFEE0) if c.isalnum() else c for c in sample(THEIRS["gitlab-pat"], 1))
+    assert rules_in("a", wide) == [(1, "gitlab-pat")]
 
 
 def test_a_comment_hides_nothing() -> None:
