@@ -17,7 +17,7 @@ MAX_LOOKED_AT = 20_000  # small files that may be pointers
 _MAX_ATTRIBUTES = 200
 _ATTRIBUTES_BYTES = 100_000
 _POINTER_BYTES = range(60, 1_024)  # a larger file is no pointer
-_POINTER = "version https://git-lfs.github.com/spec/"
+_POINTER = re.compile(r"version https://git-lfs\.github\.com/spec/")  # no address to call: its first line
 _LFS = re.compile(r"^(?!#).*[ \t]filter=lfs(?:\s|$)", re.MULTILINE)
 _ROW = re.compile(r"(?P<mode>\d+) \w+ (?P<name>[0-9a-f]+) +(?P<size>\d+|-)\t(?P<path>.+)")
 _SUBMODULE = "160000"
@@ -64,7 +64,7 @@ def _pointers(query: Query, commit: str) -> list[str]:
             small.setdefault(row["name"], []).append(unquoted(row["path"]))
     names = list(small)[:MAX_LOOKED_AT]
     texts = zip(names, _texts(query, names), strict=True)
-    return sorted(path for name, text in texts if text.startswith(_POINTER) for path in small[name])
+    return sorted(path for name, text in texts if _POINTER.match(text) for path in small[name])
 
 
 def _texts(query: Query, names: Sequence[str]) -> Iterator[str]:
