@@ -7,7 +7,7 @@ from runner.guards.contract import NOTHING, Breach, Change, breach
 from runner.guards.secret_scan import find_secrets
 from runner.run.run_spec import Guards
 
-FINDS = "Keys, tokens and private keys in added lines, file names and messages (doubtful ones are asked about)"
+FINDS = "Keys, tokens and private keys in added lines, file names, messages (doubtful ones are asked about)"
 ACTION = "deny"
 _ADVICE = "take it out of every commit, and have whoever owns it make a new one"
 _UNREAD = "make the change smaller, so that all of it can be looked through"
