@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from redis import Redis
 
 Version = tuple[int, int, int]
-# Where a distribution's packages are; what is compiled, or in Redis' own images, is in /usr/local or /opt.
-_DISTRIBUTIONS = ("/usr/bin/", "/usr/sbin/", "/bin/", "/sbin/", "/usr/lib", "/nix/", "/gnu/")
+# What is compiled, or in Redis' own images (in /data), and no distribution's package. Started without a path,
+# Redis tells a file in its working folder: that tells nothing.
+_RELEASES = ("/usr/local/", "/opt/", "/data/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class RedisServer:
     @property
     def is_of_distribution(self) -> bool:
         """Whether it may have fixes that its number does not show."""
-        return not self.executable or self.executable.startswith(_DISTRIBUTIONS)
+        return not self.executable.startswith(_RELEASES)
 
     def missing_fixes(self) -> tuple[SecurityFix, ...]:
         """Return the fixes that a release of this number lacks; a series without a fixed one lacks them."""

@@ -21,6 +21,7 @@ from bot.system.redis import server_command
 from forge.demo import launch
 from forge.demo.people import REPOSITORY
 from forge.demo.stage import Stage
+from forge.store.apps import ALL_PERMISSIONS
 from forge.web.server import Forge
 from ledger.event import Event
 from ledger.events.run import RunEnded, RunParked
@@ -61,8 +62,9 @@ class Installed:
 def installed(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installed:
     """Return the release before, installed, and both wheels.
 
-    The release before finds its Redis on the PATH: the package that carried one is not installed any more.
+    The release before made the App, and asked for more. It finds its Redis on the PATH: the package that carried one is not installed any more.
     """
+    monkeypatch.setitem(ALL_PERMISSIONS, "organization_projects", "admin")
     programs = tmp_path / "programs"
     programs.mkdir()
     (programs / "redis-server").symlink_to(server_command(tmp_path)[0])
