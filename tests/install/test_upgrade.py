@@ -62,7 +62,8 @@ class Installed:
 def installed(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Installed:
     """Return the release before, installed, and both wheels.
 
-    The release before made the App, and asked for more. It finds its Redis on the PATH: the package that carried one is not installed any more.
+    The release before made the App, and asked for more. It finds its Redis on the PATH: the package that
+    carried one is not installed any more.
     """
     monkeypatch.setitem(ALL_PERMISSIONS, "organization_projects", "admin")
     programs = tmp_path / "programs"
