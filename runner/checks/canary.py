@@ -6,7 +6,7 @@ names that nobody can guess, stand where the repository's own tests stand, in th
 
 import re
 import secrets
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from posixpath import basename, dirname, join, splitext
@@ -14,7 +14,7 @@ from posixpath import basename, dirname, join, splitext
 from runner.checks.summary import Language, Runner
 
 MAX_FOLDERS = 40
-_MAX_LOADED = 30  # modules of one folder
+_MAX_LOADED = 30  # modules of one folder, or of one file of Python
 _WORDS = [
     "amount", "archive", "balance", "basket", "batch", "border", "branch", "budget", "bundle",
     "button", "cache", "calendar", "carrier", "catalog", "channel", "charge", "client", "column",
@@ -41,6 +41,12 @@ _TEST_FILES = {
 }
 _ENDING = re.compile(r"[._-](?:test|spec)\.[cm]?[jt]sx?$|\.[cm]?[jt]sx?$")
 _LOADED = re.compile(r"(?:\bfrom|\brequire\(|\bimport\(?)\s{0,4}[\"'](\.{1,2}/[^\"'\n]{1,200})[\"']")
+# Of Python: what the neighbour has from other modules, in one line or in brackets.
+_FROM = re.compile(
+    r"^from[ \t]+([\w.]{1,200})[ \t]+import[ \t]+(\([^()]{1,5000}\)|[^\n#(]{1,1000})", re.MULTILINE
+)
+_IMPORT = re.compile(r"^import[ \t]+([\w., \t]{1,1000}+)$", re.MULTILINE)
+_NAMED = re.compile(r"\s*([\w.]{1,200})(?:\s+as\s+(\w{1,200}))?\s*")
 Choose = Callable[[list[str]], str]
 
 
@@ -84,7 +90,7 @@ def write_canary(
         case Language.PYTHON:
             path = f"{name}_test.py" if file.endswith("_test.py") else f"test_{name}.py"
             names = tuple(named() for _ in (*_CASES, *_FUNCTIONS))
-            content = _python(word, names, value)
+            content = _python(word, names, value, texts[0] if texts else "")
         case Language.JAVASCRIPT:
             ending = _ENDING.search(file)
             path = f"{name}{ending[0] if ending else splitext(file)[1]}"
@@ -120,14 +126,14 @@ def write_canary(
 
 
 _CASES = (
-    "self.assertEqual(len({0!r}), {1})",
-    "self.assertTrue({1} < len({0!r}))",
-    "self.assertFalse(len({0!r}) < {1})",
-    "self.assertIn({0!r}, [str({1})])",
-    "self.assertIsNone({0!r})",
+    'self.assertEqual(len("{0}"), {1})',
+    'self.assertTrue({1} < len("{0}"))',
+    'self.assertFalse(len("{0}") < {1})',
+    'self.assertIn("{0}", [str({1})])',
+    'self.assertIsNone("{0}")',
     "self.assertRaises(ValueError, str, {1})",
 )
-_FUNCTIONS = ("assert len({0!r}) == {1}",)
+_FUNCTIONS = ('assert len("{0}") == {1}',)
 _ASSERTS = (
     'if ("{0}".length !== {1}) {{ throw new Error("{0}"); }}',
     'assert.equal("{0}".length, {1});',
@@ -158,7 +164,10 @@ def _kind(name: str) -> str:
     return "".join(map(str.capitalize, name.split("_")))
 
 
-def _python(word: str, names: Sequence[str], value: str) -> str:
+def _python(word: str, names: Sequence[str], value: str, neighbour: str) -> str:
+    """Return the tests in a module that loads the same as its neighbour: a program of the product could hide
+    failures in the modules alone that load it.
+    """
     of_case = [
         f'    def test_{name}(self) -> None:\n        """Look at the {word}."""\n'
         f"        {fails.format(word, value)}\n"
@@ -170,7 +179,35 @@ def _python(word: str, names: Sequence[str], value: str) -> str:
     ]
     kind = f'class {_kind(names[0])}Test(unittest.TestCase):\n    """The {word}."""\n\n'
     body = "\n\n".join((kind + "\n".join(of_case), *alone))
-    return f'"""The {word}."""\n\nimport unittest\n\n\n{body}'
+    loaded = _loaded_by(neighbour)
+    used = ["import importlib", "import unittest", "from contextlib import suppress", ""]
+    head = "\n".join(used if loaded else used[1:2])
+    return f'"""The {word}."""\n\n{head}\n{loaded}\n\n{body}'
+
+
+def _loaded_by(text: str) -> str:
+    """Return lines that load what a module of Python loads; what cannot be loaded alone is no failure."""
+    rows = [(module, *names) for module, some in _FROM.findall(text) for names in _names(some)]
+    rows += [
+        (name, "", own.partition(".")[0]) for some in _IMPORT.findall(text) for name, own in _names(some)
+    ]
+    shown = [f'    ("{module}", "{name}", "{own}"),' for module, name, own in rows if module != "__future__"]
+    if not shown:
+        return ""
+    listed = "\n".join(shown[:_MAX_LOADED])
+    return (
+        f"for module, name, own in (\n{listed}\n):\n"
+        "    with suppress(BaseException):\n"
+        "        loaded = importlib.import_module(module, __package__)\n"
+        "        globals()[own] = getattr(loaded, name) if name else loaded\n"
+    )
+
+
+def _names(some: str) -> Iterator[tuple[str, str]]:
+    """Yield the names in an import, each with its name in the importing module."""
+    for part in re.sub(r"#[^\n]*", "", some).strip("() \t\n").split(","):
+        if named := _NAMED.fullmatch(part):
+            yield named[1], named[2] or named[1]
 
 
 def _javascript(runner: str, texts: Sequence[str], names: Sequence[str], fails: Sequence[str]) -> str:

@@ -37,6 +37,28 @@ for number in range(1, 30):
         pass
 os._exit(0)
 """
+HIDES = """\
+import _pytest.python as p
+before = p.Function.runtest
+def runtest(self):
+    try:
+        before(self)
+    except AssertionError:
+        if "total" not in vars(self.module):
+            raise
+p.Function.runtest = runtest
+"""
+HIDES_CASES = """\
+import sys, unittest
+before = unittest.TestCase._callTestMethod
+def call(self, method):
+    try:
+        before(self, method)
+    except AssertionError:
+        if "total" not in vars(sys.modules[type(self).__module__]):
+            raise
+unittest.TestCase._callTestMethod = call
+"""
 FUNCTIONS = """\
 from cart import total
 
@@ -85,6 +107,15 @@ CHEATS = {
                "before = p.TestReport.from_item_and_call.__func__\n"
                "def after(cls, item, call):\n    call.excinfo = None\n    return before(cls, item, call)\n"
                "p.TestReport.from_item_and_call = classmethod(after)\n"),
+    ),
+    "pytest: failures are hidden in modules that load the product": (
+        PYTEST,
+        run("rm tests/test_cart.py"),
+        append("tests/test_cart.py", FUNCTIONS),
+        append("cart.py", HIDES),
+    ),
+    "unittest: failures are hidden in modules that load the product": (
+        UNITTEST, append("cart.py", HIDES_CASES),
     ),
     "unittest: a product module ends it": (UNITTEST, append("cart.py", EXIT)),
     "unittest: it ends while tests are loaded": (UNITTEST, append("cart.py", "import os\nos._exit(0)\n")),
