@@ -186,7 +186,7 @@ def _python(word: str, names: Sequence[str], value: str, neighbour: str) -> str:
 
 
 def _loaded_by(text: str) -> str:
-    """Return lines that load what a module of Python loads; what cannot be loaded alone is no failure."""
+    """Return lines that load the same as a module of Python; a module that cannot be loaded is no failure."""
     rows = [(module, *names) for module, some in _FROM.findall(text) for names in _names(some)]
     rows += [
         (name, "", own.partition(".")[0]) for some in _IMPORT.findall(text) for name, own in _names(some)
