@@ -98,8 +98,8 @@ def comment_altered(
     that makes a command. `services` are the board's, None where nobody serves it.
     """
     answers: tuple[Event, ...] = ()
-    now = fact.text
-    mistyped = parser.edited(fact.before or "", now[:MAX_CHARACTERS]) if now is not None else None
+    now = fact.new_text
+    mistyped = parser.edited(fact.old_text or "", now[:MAX_CHARACTERS]) if now is not None else None
     if mistyped and services:
         role = roles.role(services.hub, fact.repository, fact.by)
         because, word = mistyped.because, mistyped.word

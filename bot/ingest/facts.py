@@ -76,15 +76,15 @@ class CommentWritten(IssueFact):
 
 @dataclass(frozen=True, slots=True)
 class CommentAltered(IssueFact):
-    """A person's comment changed. `how`: edited or deleted; `before` and `text` are of an edit, else None."""
+    """A person's comment changed. `how`: edited or deleted; `old_text` and `new_text` are an edit's."""
 
     comment_id: int
     place: str
     how: str
     by: str
     by_id: int = 0
-    before: str | None = None
-    text: str | None = None
+    old_text: str | None = None
+    new_text: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

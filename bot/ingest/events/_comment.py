@@ -65,8 +65,8 @@ def _comment_altered(payload: Payload, subject: str, place: str, how: str) -> Co
         how=how,
         by=login(payload, "sender"),
         by_id=account(payload, "sender"),
-        before=text(payload, "changes.body.from") if edited else None,
-        text=text(payload, "comment.body") if edited else None,
+        old_text=text(payload, "changes.body.from") if edited else None,
+        new_text=text(payload, "comment.body") if edited else None,
     )
 
 

@@ -68,8 +68,8 @@ POLICY_COMMIT = COMMIT | {"removed": [".github/cardinal.yml"]}
 
 UNSAID = facts.CommentAltered("acme/shop", 7, 21, "issue", "deleted", "alice", 1)
 CHECKED = facts.ChecksMoved("acme/shop", "a" * 40)
-EDITED = replace(UNSAID, how="edited", before="before", text="/cardinal approve")
-TICKED_ELSEWHERE = replace(UNSAID, how="edited", by="bob", by_id=2, before=UNTICKED, text=TICKED)
+EDITED = replace(UNSAID, how="edited", old_text="before", new_text="/cardinal approve")
+TICKED_ELSEWHERE = replace(UNSAID, how="edited", by="bob", by_id=2, old_text=UNTICKED, new_text=TICKED)
 PRESSING = {
     "action": "requested_action",
     "check_run__app": {"id": 5, "slug": "cardinal"},

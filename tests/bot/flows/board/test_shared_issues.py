@@ -128,7 +128,7 @@ def test_work_that_is_done_on_one_board_is_not_paid_again_on_the_other(
 ) -> None:
     other = delivered[1]
     assert [cardinal.card(item).state for item in delivered] == [CardState.WORK_COMPLETE] * 2
-    assert "r1 on board Shop board (acme/1) is done" in cardinal.card(other).because
+    assert "r1 on board Shop board (acme/1) is ready for review" in cardinal.card(other).because
     assert (cardinal.run_of(other).ending, cardinal.run_of(other).reason) == (Ending.CANCELLED, "superseded")
     assert [it.run_id for it in cardinal.events(RunClaimed)] == ["r1"]
     cardinal.drag(other, "Tasks")
