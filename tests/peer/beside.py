@@ -116,9 +116,9 @@ class Cardinal:
     woken: list[DeliveryId] = field(default_factory=list)
     took: threading.Condition = field(default_factory=threading.Condition)
 
-    def wake(self, deliveries: Sequence[tuple[DeliveryId, bool]]) -> bool:
+    def wake(self, deliveries: Sequence[tuple[DeliveryId, bool, str]]) -> bool:
         with self.took:
-            self.woken += [delivery_id for delivery_id, _ in deliveries]
+            self.woken += [delivery_id for delivery_id, *_ in deliveries]
             self.took.notify_all()
         return True
 
