@@ -3,14 +3,9 @@
 import re
 
 from ledger.errors import CardinalError
+from runner.git.push_refusals import PushRefusal
 
 # What git and GitHub write around the reason of a refused push.
-_PUSH_CAUSES = {
-    "in_the_way": "another branch's name is in the way",
-    "rule": "a branch protection or rule refuses it",
-    "content": "GitHub does not take its content",
-    "closed": "the repository takes no push",
-}
 _FRAME = re.compile(r"\bremote: *|\berror: (?=GH0)| Repository rule violations found for \S+")
 SILENT = "it did not say why"
 
@@ -173,14 +168,12 @@ class UnsoundObjectsError(RepositoryError):
 
 
 class PushRefusedError(RepositoryError):
-    """GitHub refused the push; `cause` is of `runner.git.push_refusals`, `step` lets the next one through."""
+    """GitHub refused the push, for good until a person does something; see `runner.git.push_refusals`."""
 
-    def __init__(self, branch: str, detail: str, cause: str, step: str) -> None:
-        self.cause, self.step = cause, step
-        why = _PUSH_CAUSES.get(cause, "GitHub refuses it")
-        super().__init__(
-            f"{branch} was not pushed: {why}: {step}, then retry. GitHub: {_FRAME.sub('', detail)}"
-        )
+    def __init__(self, branch: str, detail: str, refusal: PushRefusal) -> None:
+        self.refusal = refusal
+        said = f"{refusal.step}, then retry. GitHub: {_FRAME.sub('', detail)}"
+        super().__init__(f"{branch} was not pushed: {refusal.because}: {said}")
 
 
 class SigningError(RepositoryError):

@@ -26,7 +26,7 @@ from bot.system import config as configuration
 from bot.system import git_exclude, lock_file, model_keys, program
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
-from bot.system.desk import Desk
+from bot.system.current_work import CurrentWork
 from bot.system.host_name import host_name
 from bot.system.lock_file import Presence
 from ledger.errors import CardinalError
@@ -226,12 +226,12 @@ def _workers(config: Config, roster: Roster) -> tuple[ProcessRole, ...]:
     host = host_name(config)
 
     def role(name: str) -> ProcessRole:
-        kind, desk = QueueName(name.rpartition("-")[0]), Desk()
+        kind, work = QueueName(name.rpartition("-")[0]), CurrentWork()
 
         def run(ready: Ready) -> None:
             os.nice(WORK_NICE)
             roster.works(name)
-            workers.sit_down(desk, lambda: current().engine)
+            workers.take_over(work, lambda: current().engine)
             with embedded_redis.connect_redis(config) as redis:
                 if embedded_redis.answers(redis):  # else there is nothing to take
                     workers.work_queue(
@@ -241,7 +241,7 @@ def _workers(config: Config, roster: Roster) -> tuple[ProcessRole, ...]:
             raise SystemExit(RESTS)
 
         silent_s = workers.SILENT_S.get(kind, math.inf)
-        return ProcessRole(name, run, on_demand=True, silent_s=silent_s, on_hang=desk.mark_hung)
+        return ProcessRole(name, run, on_demand=True, silent_s=silent_s, on_hang=work.mark_hung)
 
     return tuple(role(post.name) for post in roster.posts)
 

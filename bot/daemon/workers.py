@@ -43,7 +43,7 @@ from bot.scheduler.queues import (
     take_more,
     tidy_queue,
 )
-from bot.system.desk import Desk, take_desk
+from bot.system.current_work import CurrentWork, keep_in
 from ledger.errors import CardinalError
 from ledger.log import event_store
 from ledger.queue import hangs
@@ -270,15 +270,15 @@ def _on_signal(number: int, _frame: FrameType | None) -> None:
     raise SystemExit(128 + number)
 
 
-def sit_down(desk: Desk, engine: Callable[[], Engine]) -> None:
-    """Use this desk in this process; record the work that hung its user before."""
-    if hung := desk.hung:
+def take_over(current: CurrentWork, engine: Callable[[], Engine]) -> None:
+    """Keep the names of this process's work there; record the work that hung the worker before it."""
+    if hung := current.hung:
         with event_store.writing(engine()) as db:
             counted = hangs.count_hang(db, hung)
         for it in counted:
             log.error("work hung its worker name=%s times=%s set_aside=%s", it.name, it.times, it.set_aside)
-    desk.lay(())
-    take_desk(desk)
+    current.replace(())
+    keep_in(current)
 
 
 def warm_up() -> None:

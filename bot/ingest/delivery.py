@@ -17,7 +17,7 @@ from bot.ingest.facts import CardTouched, Fact
 from bot.reactor import reactor
 from bot.state.hang_guard import SetAsideError, delivery_name, guarded
 from bot.sync.card import CardBusyError
-from bot.system.desk import at_hand
+from bot.system.current_work import working_on
 from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.ids import CardId, DeliveryId
@@ -70,13 +70,13 @@ def ingest_light(
     light = {}
     for delivery in waiting:
         name = delivery_name(delivery.delivery_id)
-        with at_hand(name):
+        with working_on(name):
             facts = None if name in hung else _light_facts(services, delivery)
             if facts is not None:
                 light[delivery.delivery_id] = resolve.resolve(services, facts)
     silent = tuple(delivery_id for delivery_id, result in light.items() if not result.has_news)
     if light:
-        with at_hand(*map(delivery_name, light)), event_store.writing(services.engine) as db:
+        with working_on(*map(delivery_name, light)), event_store.writing(services.engine) as db:
             inbox.settle_waiting(db, silent, services.now())
             for delivery_id, result in light.items():
                 if result.has_news and inbox.settle_waiting(db, (delivery_id,), services.now()):

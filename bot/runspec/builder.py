@@ -176,7 +176,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
     if run.kind != CHECK:  # no agent is instructed, and none plays a stage
         if not spec.investigates:
             exists, begun = bool(card.pull_head), run.agent_started
-            if seen.is_blocked and spec.branch.startswith("cardinal/"):
+            if seen.has_cardinal_branch and spec.branch.startswith("cardinal/"):
                 raise BranchRulesError((IN_THE_WAY,))
             spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
         spec = _instructed(spec, services, card, rules, column.skills)

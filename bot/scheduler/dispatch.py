@@ -68,8 +68,6 @@ def ready_runs(
     others. `slots` are those of `host`, which asks, until its heartbeats say how many it has.
     """
     with event_store.reading(engine) as db:
-        if restored.is_restored(db):
-            return ()  # they may have been worked on already
         at_work, agreed = _at_work(db, host, slots)
         basis, seq = (now.date(), at_work, frozenset(paused)), event_store.last_seq(db)
         answer, upto = _answers.get(engine) or (None, 0)
@@ -80,6 +78,8 @@ def ready_runs(
         ):
             _answers[engine] = (answer, seq)
             return answer[1]
+        if restored.is_restored(db):
+            return ()  # they may have been worked on already
         choices = _choices(db, now, _free(db, at_work), paused)
         news = _news(db, choices) if agreed else ()
         starts = tuple(

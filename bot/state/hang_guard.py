@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rq.timeouts import JobTimeoutException
 from sqlalchemy import Engine
 
-from bot.system.desk import at_hand
+from bot.system.current_work import working_on
 from ledger.errors import CardinalError
 from ledger.ids import DeliveryId
 from ledger.log import event_store
@@ -48,7 +48,7 @@ def guarded(engine: Engine, *names: str) -> Iterator[None]:
         if count >= hangs.MAX_HANGS or len(names) > 1:
             raise SetAsideError(name, count)
     try:
-        with at_hand(*names):
+        with working_on(*names):
             yield
     except JobTimeoutException:  # a hang that its worker survived
         with event_store.writing(engine) as db:

@@ -19,7 +19,7 @@ from bot.sync import column_order, movers, target_repository
 from bot.sync.closing import Closing, find_closing
 from bot.sync.own_words import with_own_words
 from bot.sync.stale_look import without_stale
-from bot.system.desk import at_hand
+from bot.system.current_work import working_on
 from ledger.errors import CardinalError
 from ledger.event import Event
 from ledger.events import board as on_board
@@ -171,7 +171,7 @@ def _keep_look(
     if seen is not None and not boards.agrees(services, seen):
         return False  # columns were renamed or deleted: read the card again with the current ones
     seen = without_stale(services, seen)
-    with at_hand(f"card:{card_id}"):
+    with working_on(f"card:{card_id}"):
         return _keep_served(services, card_id, seen, lease, requests)
 
 

@@ -34,7 +34,7 @@ class NotStoredError(CardinalError):
         self.delivery_id, self.because = delivery_id, because
         super().__init__(
             f"delivery {delivery_id} was not stored ({because}): GitHub keeps it, and the sweep requests it "
-            "again; see that the disk has room and the database answers"
+            "again; see that the disk has room, and that nothing holds the database"
         )
 
 

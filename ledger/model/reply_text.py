@@ -10,6 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 MAX_CHARS = 8_000  # of a reply that are read
+
+
+def _words_of(*texts: str) -> frozenset[str]:
+    return frozenset(" ".join(texts).split())
+
+
 # From here on a mail is not its writer's.
 _ENDS = re.compile(
     r"^(?:--\s?$|_{8,}$|-{2,}\s?(?:original message|forwarded message)|reply to this email directly"
@@ -34,46 +40,28 @@ _ORDINALS = {
     **dict.fromkeys(("third", "3rd", "three"), "3"),
     **dict.fromkeys(("fourth", "4th", "four"), "4"),
 }
-_POLITE = frozenset(
-    re.findall(
-        r"\S+",
-        "please thanks thank you thx ty cheers many lot so much very regards best kind hi hello hey"
-        " cardinal bot team all then it is i i'd i'll would go with take choose pick prefer want my the for"
-        " let's answer option choice number",
-    )
+_POLITE = _words_of(
+    "please thanks thank you thx ty cheers many lot so much very regards best kind hi hello hey cardinal"
+    " bot team all then it is i i'd i'll would go with take choose pick prefer want my the for let's answer"
+    " option choice number"
 )
 _CLOSING = _POLITE & {"thanks", "thank", "thx", "ty", "cheers", "regards", "best"}
 _YES = ("yes", "y", "yep", "yeah", "yup", "sure", "ok", "okay")  # may have the choice's words behind them
 _NO = ("no", "n", "nope", "nah")
-_AGREES = frozenset(
-    (
-        *(
-            *_YES,
-            "agreed",
-            "approved",
-            "lgtm",
-            "go on",
-            "continue",
-            "go ahead",
-            "do it",
-            "please do",
-            "go for it",
-        ),
-        *("sounds good", "looks good", "fine", "great", "perfect", "👍", "+1", ":+1:", ":thumbsup:"),
-    )
-)
-_REFUSES = frozenset(
-    (*_NO, "stop", "don't", "do not", "no way", "rather not", "👎", "-1", ":-1:", ":thumbsdown:")
-)
+_AGREES = frozenset(_YES) | {
+    *("agreed", "approved", "lgtm", "go on", "continue", "go ahead", "do it", "please do", "go for it"),
+    *("sounds good", "looks good", "fine", "great", "perfect", "👍", "+1", ":+1:", ":thumbsup:"),
+}
+_REFUSES = frozenset(_NO) | {
+    *("stop", "don't", "do not", "no way", "rather not", "👎", "-1", ":-1:", ":thumbsdown:")
+}
 # A name below a thanks: `Anna Weber`, `- A. Weber`.
 _NAME = re.compile(r"[-–—]?\s?(?:[^\W\d_a-z][^\W\d_]{0,30}\.?[- ]?){1,3}")
 _NAME_LINES = 2
-_NO_NAMES = frozenset(
-    re.findall(
-        r"\S+",
-        " ".join(_AGREES | _REFUSES)
-        + " never not wait hold cancel but actually however unless if only later deny undo please",
-    )
+_NO_NAMES = _words_of(
+    *_AGREES,
+    *_REFUSES,
+    "never not wait hold cancel but actually however unless if only later deny undo please",
 )
 
 

@@ -2,7 +2,7 @@
 
 from ledger.events.conversation import PersonSaid
 from ledger.events.run import RunSteered
-from ledger.model.limit_answers import Subject, subject_of
+from ledger.model.limit_answers import CHOSEN_ONLY, Subject, subject_of
 from ledger.states import RUN_HELD, CardState, RunState
 from rules.card.state import derive_state
 from rules.card.trigger import was_before
@@ -50,8 +50,15 @@ def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid)
     if question and _answers(question, event):
         if not replies.is_undecided(question, event.text):
             return _answer(policy, snapshot, run, question, event)
-        text = f"{run.run_id} waits for a choice ({replies.numbers(question)}): tick one, or reply with its"
-        text += " number. Other words decide nothing here; its agent reads them when it goes on."
+        choices = replies.numbers(question)
+        if subject_of(question) in CHOSEN_ONLY:
+            text = f"{run.run_id} waits for a choice ({choices}): tick one, or reply with its number. Other"
+            text += " words decide nothing here; its agent reads them when it goes on."
+        else:
+            text = (
+                f"{run.run_id} cannot tell which you mean ({choices}), so nothing was decided: tick one, or"
+            )
+            text += " reply with its number alone. Its agent reads your words when it goes on."
         # A person who was not understood is told each time.
         about = f"choose:{question.question_id}:{event.comment_id}"
         return Decision((Say(card, about, text),)) + steer(snapshot, run, event)

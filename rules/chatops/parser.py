@@ -79,15 +79,15 @@ def parse(body: str) -> Parsed | Mistyped | None:
     if first is None:
         return None
     match = _command_in(lines[first])
-    others = [name for line in _prose(lines[first + 1 :]) if (name := _resembles(line))]
+    another = next(filter(None, map(_resembles, _prose(lines[first + 1 :]))), "")
     if match is None:
-        meant = _resembles(lines[first]) or _alone(lines[first:]) or next(iter(others), "")
+        meant = _resembles(lines[first]) or _alone(lines[first:]) or another
         return _misplaced(meant) if meant else None
     word, _, rest = match.strip().partition(" ")
     known = _command(word.lower() or "help", rest.strip(), "\n".join(lines[first + 1 :]))
-    if others and isinstance(known, Parsed):
+    if another and isinstance(known, Parsed):
         because = (
-            f"Nothing was done: a comment has one command. Write {code(others[0])} in a comment of its own"
+            f"Nothing was done: a comment has one command. Write {code(another)} in a comment of its own"
         )
         return Mistyped(known.command, f"{because}, and this one again.")
     return known
@@ -320,10 +320,13 @@ def _resembles(line: str) -> str:
     name, rest = match["name"].casefold(), match["rest"].strip(" `*_~:,-)\"'")
     joined = name.removeprefix("cardinal") if name.startswith("cardinal") else ""
     words = f"{joined} {rest}".split() if len(joined) > 2 else rest.split()
-    known = not words or near(words[0], COMMANDS.names())
-    if name != "cardinal" and not (known and near(name[:8], ("cardinal",))):
+    if name != "cardinal" and not (near(name[:8], ("cardinal",)) and _is_command(words[:1])):
         return ""
     return " ".join(("/cardinal", *words))
+
+
+def _is_command(words: list[str]) -> bool:
+    return not words or bool(near(words[0], COMMANDS.names()))
 
 
 def _prose(lines: Iterable[str]) -> Iterator[str]:

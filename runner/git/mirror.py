@@ -371,7 +371,7 @@ class Mirror:
             raise self._named("push", pushed)
         if refusal.cause is PushCause.MOVED:
             raise errors.MovedBranchError(branch)
-        raise errors.PushRefusedError(branch, self._error_text(pushed), refusal.cause, refusal.step)
+        raise errors.PushRefusedError(branch, self._error_text(pushed), refusal)
 
     def exchange(self, *words: str, refs: str) -> None:
         """Fetch or push one `source:target`. Raises UnsoundObjectsError, GoneRepositoryError or GitError."""

@@ -27,6 +27,20 @@ class PushRefusal:
     step: str
     source: str
 
+    @property
+    def because(self) -> str:
+        """The cause in words."""
+        return _WORDS[self.cause]
+
+
+_WORDS = {
+    PushCause.MOVED: "it has new commits on GitHub",
+    PushCause.IN_THE_WAY: "another branch's name is in the way",
+    PushCause.RULE: "a branch protection or rule refuses it",
+    PushCause.CONTENT: "GitHub does not take its content",
+    PushCause.CLOSED: "the repository takes no push",
+}
+
 
 def _row(cause: PushCause, words: str, step: str, source: str) -> PushRefusal:
     return PushRefusal(cause, re.compile(words, re.IGNORECASE), step, source)

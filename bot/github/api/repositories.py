@@ -28,14 +28,14 @@ class Base:
     """A repository's default branch and its newest commit, empty where it is not shown; and which repository
     has the name: its id and birth stay through renames and transfers, and one made later has others.
 
-    `is_blocked`: it has a branch `cardinal`, beside which git keeps no `cardinal/…`.
+    `has_cardinal_branch`: it has a branch `cardinal`, beside which git keeps no `cardinal/…`.
     """
 
     branch: str
     commit: str
     repository_id: str
     born_at: datetime
-    is_blocked: bool = False
+    has_cardinal_branch: bool = False
 
 
 def default_branch(hub: Hub, repository: str) -> str:

@@ -57,7 +57,9 @@ def test_a_release_lacks_the_fixes_that_came_later_in_its_series(
     assert all(fix.source in judged.next_step for fix in FIXES if fix.name in missing)
 
 
-@pytest.mark.parametrize("executable", ["/usr/bin/redis-server", "", "/nix/store/x-redis/bin/redis-server"])
+@pytest.mark.parametrize(
+    "executable", ["/usr/bin/redis-server", "", "/nix/store/x-redis/bin/redis-server", "/tmp/redis-server"]
+)
 def test_a_distributions_number_alarms_nobody_and_says_what_it_does_not_tell(executable: str) -> None:
     judged = judge_version(RedisServer("Redis", "7.0.15", executable))
     assert judged.level is Level.OK

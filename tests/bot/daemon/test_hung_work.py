@@ -8,9 +8,9 @@ from tempfile import TemporaryDirectory
 
 from bot.daemon.child import ProcessRole, Ready
 from bot.daemon.group import ProcessGroup
-from bot.daemon.workers import sit_down
+from bot.daemon.workers import take_over
 from bot.state.hang_guard import SetAsideError, guarded
-from bot.system.desk import BYTES, Desk, at_hand
+from bot.system.current_work import BYTES, CurrentWork, working_on
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queue import hangs
@@ -21,14 +21,14 @@ SILENT_S = 0.5
 
 def run_group(url: str, refused: Path) -> None:
     """Run a group of one worker whose one piece of work never ends."""
-    desk = Desk()
+    current = CurrentWork()
 
     def work(ready: Ready) -> None:
         engine = open_ledger(url)
-        sit_down(desk, lambda: engine)
+        take_over(current, lambda: engine)
         ready()
         try:
-            with at_hand("card:before"), guarded(engine, "card:C1"):
+            with working_on("card:before"), guarded(engine, "card:C1"):
                 re.match(r"(a+)+$", "a" * 64 + "b")
         except SetAsideError as error:
             refused.write_text(str(error))
@@ -36,7 +36,7 @@ def run_group(url: str, refused: Path) -> None:
                 ready()
                 signal.sigtimedwait((), 0.1)
 
-    role = ProcessRole("control-1", work, silent_s=SILENT_S, on_hang=desk.mark_hung)
+    role = ProcessRole("control-1", work, silent_s=SILENT_S, on_hang=current.mark_hung)
     ProcessGroup((role,), lambda _line: None).run()
 
 
@@ -61,21 +61,21 @@ def test_work_that_hangs_its_worker_is_set_aside_after_three_kills_and_named(tmp
     engine.dispose()
 
 
-def test_a_desk_has_what_is_at_hand_and_says_who_hung_once_it_is_marked() -> None:
-    desk = Desk()
-    assert desk.lay(("a", "b")) == ()
-    assert (desk.names(), desk.hung) == (("a", "b"), ())
-    desk.mark_hung()
-    assert desk.hung == ("a", "b")
-    assert desk.lay(()) == ("a", "b")
-    desk.mark_hung()
-    assert desk.hung == ()
+def test_the_names_of_current_work_are_those_that_hung_once_they_are_marked() -> None:
+    current = CurrentWork()
+    assert current.replace(("a", "b")) == ()
+    assert (current.names(), current.hung) == (("a", "b"), ())
+    current.mark_hung()
+    assert current.hung == ("a", "b")
+    assert current.replace(()) == ("a", "b")
+    current.mark_hung()
+    assert current.hung == ()
 
 
-def test_a_desk_takes_whole_names_only() -> None:
-    desk = Desk()
-    desk.lay(tuple("ä" * 500 for _ in range(BYTES // 500)))
-    assert set(desk.names()) == {"ä" * 500}
+def test_current_work_keeps_whole_names_only() -> None:
+    current = CurrentWork()
+    current.replace(tuple("ä" * 500 for _ in range(BYTES // 500)))
+    assert set(current.names()) == {"ä" * 500}
 
 
 def test_hangs_count_in_a_row_and_are_forgotten_by_whoever_gets_through() -> None:

@@ -288,6 +288,24 @@ def test_whoever_may_answer_says_whether_a_tool_may_be_used_and_the_run_goes_on(
     assert only(intents, RunRequeued).why == "answered"
 
 
+LARGE = replace(QUESTION, asker="guard", choices=("Publish these files too", "Stop here"))
+
+
+@pytest.mark.parametrize("text", ["2 but rename it", "1 or 2?", "no idea", "3"])
+def test_a_reply_that_may_mean_a_choice_decides_nothing_and_the_number_is_asked_for(text: str) -> None:
+    intents = asks(card(run=run(RunState.PARKED, question=LARGE)), said(text))
+    assert "QuestionAnswered" not in kinds(intents)
+    asked = only(intents, Say).text
+    assert "cannot tell which you mean (1: Publish these files too, 2: Stop here)" in asked
+    assert "decide nothing here" not in asked  # other words do, where they name no choice
+    assert only(intents, RunSteered).text == text
+
+
+def test_words_that_name_no_choice_go_to_the_agent_as_the_answer() -> None:
+    intents = asks(card(run=run(RunState.PARKED, question=LARGE)), said("Rename the script"))
+    assert only(intents, QuestionAnswered).code is Code.WORDS
+
+
 def test_a_question_of_the_planning_assistant_waits_for_a_person_until_somebody_writes() -> None:
     waits = card("Planning", S.DISCUSSING, last_answered=7, last_said=7, assistant_waits=True)
     asked = asks(waits, AssistantReplied(CARD, "Which one?", "", 7))

@@ -38,7 +38,7 @@ def test_each_refusal_has_its_cause_and_its_step(said: str, cause: PushCause, st
     assert found.cause is cause
     assert step in found.step
     if cause is not PushCause.MOVED:
-        sentence = str(PushRefusedError(BRANCH, said, found.cause, found.step))
+        sentence = str(PushRefusedError(BRANCH, said, found))
         assert f"{found.step}, then retry. GitHub: " in sentence
 
 
@@ -56,7 +56,9 @@ def test_a_failure_that_is_no_refusal_is_none(said: str) -> None:
 
 def test_a_refused_push_says_the_rules_reason_without_its_frame() -> None:
     said = "remote: error: GH013: Repository rule violations found for refs/heads/x. remote: remote: - No."
-    assert str(PushRefusedError("x", said, PushCause.RULE, "do")).endswith("GitHub: GH013: - No.")
+    refusal = find_push_refusal(said)
+    assert refusal is not None
+    assert str(PushRefusedError("x", said, refusal)).endswith("GitHub: GH013: - No.")
 
 
 @pytest.mark.parametrize("other", ["cardinal", f"{BRANCH}/x"])
@@ -66,7 +68,7 @@ def test_gits_own_words_for_a_branch_in_the_way_are_known(world: World, other: s
     git(world.origin, "branch", other, "main")
     with pytest.raises(PushRefusedError) as refused:
         mirror.push(mirror.head("main"), BRANCH, "")
-    assert refused.value.cause == PushCause.IN_THE_WAY
+    assert refused.value.refusal.cause is PushCause.IN_THE_WAY
 
 
 def test_gits_own_words_for_a_branch_that_moved_are_known(world: World) -> None:

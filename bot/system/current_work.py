@@ -1,6 +1,6 @@
-"""Desk of a worker: the names of the work at hand, in memory that outlives the worker.
+"""Names of a worker's current work, in memory that outlives the worker.
 
-Whoever kills a worker that hangs marks its desk; the worker that comes after it finds the names.
+The process that kills a hanging worker marks them; the worker that replaces it finds them.
 """
 
 import struct
@@ -12,14 +12,14 @@ BYTES = 16_384
 _HEAD = struct.Struct("=?i")
 
 
-class Desk:
-    """The desk of one worker and of those that replace it: they share its memory by being forked."""
+class CurrentWork:
+    """The names for one worker and for those that replace it: they share the memory by being forked."""
 
     def __init__(self) -> None:
         self._memory = mmap(-1, BYTES)
 
-    def lay(self, names: tuple[str, ...]) -> tuple[str, ...]:
-        """Put these names there; return those that were there."""
+    def replace(self, names: tuple[str, ...]) -> tuple[str, ...]:
+        """Put these names in the place of those that were there, and return them."""
         before = self.names()
         kept = b""
         for name in names:
@@ -32,7 +32,7 @@ class Desk:
         return before
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the work at hand."""
+        """Return the names of the current work."""
         _, length = _HEAD.unpack(self._memory[: _HEAD.size])
         return tuple(self._memory[_HEAD.size : _HEAD.size + length].decode().splitlines())
 
@@ -46,20 +46,20 @@ class Desk:
         return self.names() if self._memory[0] else ()
 
 
-_mine = [Desk()]  # of this process
+_mine = [CurrentWork()]  # of this process
 
 
-def take_desk(desk: Desk) -> None:
-    """Use this desk from now on in this process."""
-    _mine[0] = desk
+def keep_in(current: CurrentWork) -> None:
+    """Keep the names of this process's work there from now on."""
+    _mine[0] = current
 
 
 @contextmanager
-def at_hand(*names: str) -> Iterator[None]:
-    """Have these names on this process's desk meanwhile."""
-    desk = _mine[0]
-    before = desk.lay(names)
+def working_on(*names: str) -> Iterator[None]:
+    """Have these as the names of this process's work meanwhile."""
+    current = _mine[0]
+    before = current.replace(names)
     try:
         yield
     finally:
-        desk.lay(before)
+        current.replace(before)
