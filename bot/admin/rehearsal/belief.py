@@ -12,6 +12,7 @@ from bot.github.errors import GithubError, RateLimitedError, UnavailableError
 from ledger.errors import CardinalError
 
 T = TypeVar("T")
+NO_DIFFERENCES: Mapping[str, tuple[bool | int | str, bool | int | str]] = {}
 Value = bool | int | str
 Facts = Mapping[str, tuple[Value, Value]]  # by name: the value that is believed, and the one that came
 SHAPE_ERRORS = (LookupError, TypeError, ValueError, AttributeError)  # from reading an answer
@@ -94,8 +95,14 @@ def compare_belief(belief: Belief[T], stage: T) -> Comparison:
     """Compare the belief with GitHub, and return the finding; an error of GitHub is one, too."""
     began = monotonic()
 
-    def result(verdict: BeliefVerdict, **more: object) -> Comparison:
-        return Comparison(belief.name, verdict, round(monotonic() - began, 1), **more)  # type: ignore[arg-type]
+    def result(
+        verdict: BeliefVerdict,
+        because: str = "",
+        reply: str = "",
+        differences: Mapping[str, tuple[Value, Value]] = NO_DIFFERENCES,
+    ) -> Comparison:
+        took = round(monotonic() - began, 1)
+        return Comparison(belief.name, verdict, took, differences, because, reply)
 
     try:
         facts = belief.compare(stage)
