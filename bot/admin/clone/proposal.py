@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 
 from bot.admin.clone.own_git import git_output
-from rules.policy.proposal import Proposal, markers, propose
+from rules.policy.projects.proposal import Proposal, markers, propose
 from runner.checks.missing_program import LOCAL, programs_of, say_missing
 from runner.workspaces import bubblewrap
 

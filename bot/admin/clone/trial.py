@@ -17,7 +17,7 @@ from bot.system.env_file import parse_env as settings_of
 from bot.system.program import TRIAL
 from rules.policy.locations import PATH
 from rules.policy.model import Policy, parse
-from rules.policy.proposal import Proposal
+from rules.policy.projects.proposal import Proposal
 
 FOLDER, POLICY, ANSWERS, GITIGNORE = ".cardinal", "policy.yml", TRIAL, ".gitignore"
 COLUMNS = ("Tasks", "Planning", "In Progress", "Review", "QA", "Done")

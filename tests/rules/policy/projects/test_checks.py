@@ -3,7 +3,7 @@
 import pytest
 
 from rules.policy.model import parse_repository
-from rules.policy.proposal import markers, propose
+from rules.policy.projects.proposal import markers, propose
 
 DEV = '"devDependencies": {"eslint": "1", "prettier": "1", "typescript": "1", "@biomejs/biome": "1"}'
 PRESETS = """{

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from rules.policy.projects.files import MAX_CHARS, Project
-from rules.policy.proposal import propose
+from rules.policy.projects.proposal import propose
 
 
 @pytest.mark.parametrize(

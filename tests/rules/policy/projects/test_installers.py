@@ -3,7 +3,7 @@
 import pytest
 
 from rules.policy.model import parse_repository
-from rules.policy.proposal import markers, propose
+from rules.policy.projects.proposal import markers, propose
 
 SCRIPTS = '"scripts": {"test": "vitest"}, "devDependencies": {"vitest": "1"}'
 PACKAGE = f"{{{SCRIPTS}}}"

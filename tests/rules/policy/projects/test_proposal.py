@@ -3,7 +3,7 @@
 import pytest
 
 from rules.policy.model import parse_repository
-from rules.policy.proposal import markers, propose
+from rules.policy.projects.proposal import markers, propose
 
 PYTEST = "[tool.pytest.ini_options]\n"
 PACKAGE = "[project]\nname = 'a'\n[project.optional-dependencies]\ntest = []\ndocs = []\n"
