@@ -3,7 +3,6 @@
 import re
 
 from ledger.errors import CardinalError
-from runner.git.push_refusals import PushRefusal
 
 # What git and GitHub write around the reason of a refused push.
 _FRAME = re.compile(r"\bremote: *|\berror: (?=GH0)| Repository rule violations found for \S+")
@@ -168,12 +167,12 @@ class UnsoundObjectsError(RepositoryError):
 
 
 class PushRefusedError(RepositoryError):
-    """GitHub refused the push, for good until a person does something; see `runner.git.push_refusals`."""
+    """GitHub refused the push. `cause` is a PushCause, `because` its words; `step` helps the next push."""
 
-    def __init__(self, branch: str, detail: str, refusal: PushRefusal) -> None:
-        self.refusal = refusal
-        said = f"{refusal.step}, then retry. GitHub: {_FRAME.sub('', detail)}"
-        super().__init__(f"{branch} was not pushed: {refusal.because}: {said}")
+    def __init__(self, branch: str, detail: str, *, cause: str, because: str, step: str) -> None:
+        self.cause, self.step = cause, step
+        said = f"{step}, then retry. GitHub: {_FRAME.sub('', detail)}"
+        super().__init__(f"{branch} was not pushed: {because}: {said}")
 
 
 class SigningError(RepositoryError):

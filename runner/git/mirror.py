@@ -371,7 +371,9 @@ class Mirror:
             raise self._named("push", pushed)
         if refusal.cause is PushCause.MOVED:
             raise errors.MovedBranchError(branch)
-        raise errors.PushRefusedError(branch, self._error_text(pushed), refusal)
+        cause, because, step = refusal.cause, refusal.because, refusal.step
+        detail = self._error_text(pushed)
+        raise errors.PushRefusedError(branch, detail, cause=cause, because=because, step=step)
 
     def exchange(self, *words: str, refs: str) -> None:
         """Fetch or push one `source:target`. Raises UnsoundObjectsError, GoneRepositoryError or GitError."""
