@@ -126,8 +126,9 @@ def pay(agent: str, place: trial.Trial) -> None:
     needed = {f"CARDINAL_{name.upper()}_KEY": name for name in secrets if name in model_keys.NAMES}
     usual = {name: USUAL.get(provider, name) for name, provider in needed.items()}
     for name, other in usual.items():
-        os.environ.setdefault(name, os.environ.get(other, ""))
-    if needed and not any(os.environ[name] or place.has_setting(name) for name in needed):
+        if key := os.environ.get(name) or os.environ.get(other):
+            os.environ[name] = key
+    if needed and not any(os.environ.get(name) or place.has_setting(name) for name in needed):
         raise CliError(f"{agent} needs a key: set {' or '.join(usual.values())}, or use the scripted agent")
 
 
