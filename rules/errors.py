@@ -22,7 +22,7 @@ class PersonaError(PolicyError):
 
     def __init__(self, problems: tuple[str, ...]) -> None:
         super().__init__(problems)
-        self.args = ("the stages cannot begin:\n" + "\n".join(f"- {problem}" for problem in problems),)
+        self.args = ("the stages cannot start:\n" + "\n".join(f"- {problem}" for problem in problems),)
 
 
 class BranchRulesError(RulesError):

@@ -51,11 +51,11 @@ def card_status(policy: Policy, snapshot: Snapshot) -> str:
 
 
 def _who(policy: Policy, snapshot: Snapshot, command: str) -> str:
-    """Return `alice or anybody with write access`, from the policy and the card's author."""
+    """Return `alice or anyone with write access`, from the policy and the card's author."""
     words = needs(policy, command)
     roles = [word for word in words if word in ("none", "read", "triage", "write", "maintain", "admin")]
     people = [code(word) for word in words if word not in roles]
-    anybody = [f"anybody with {role} access" for role in roles]
+    anybody = [f"anyone with {role} access" for role in roles]
     return alternatives([*people, *anybody]) or "a person"
 
 
@@ -73,7 +73,7 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str, quot
             return f"{name} waits for {who} to approve its plan, or to /cardinal redirect it"
         case RunState.PARKED:
             paused = (
-                f"{name} is paused{_by(run)}: /cardinal resume lets it go on"
+                f"{name} is paused{_by(run)}: /cardinal resume continues it"
                 if run.paused
                 else f"{name} is parked"
             )

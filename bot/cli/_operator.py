@@ -37,7 +37,7 @@ from rules.text import alternatives
 
 MAX_LOOKED_AT = 200  # cards of a board or a column
 DONE = {"pause": "The {scope} is stopped.", "resume": "The {scope} may go on."}
-DONE_BEFORE = {"pause": "The {scope} is stopped already.", "resume": "Nothing stops the {scope}."}
+DONE_BEFORE = {"pause": "The {scope} is stopped already.", "resume": "The {scope} is not stopped."}
 
 
 class NothingAliveError(click.ClickException):

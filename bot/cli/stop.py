@@ -15,7 +15,7 @@ def command(target: str, column: str | None, *, cancel: bool, as_json: bool) -> 
     """Stop a run, a card, or every run of a column or a board.
 
     TARGET is a run, OWNER/REPOSITORY#NUMBER, or a board as OWNER/NUMBER. It is `/cardinal pause` or `cancel`,
-    given by the operator: without a question to GitHub, and without a token. `cardinal resume` lets it go on.
+    given by the operator: without a question to GitHub, and without a token. `cardinal resume` continues it.
 
     A stop of a column or a board holds for cards that come later, too; case makes no difference in a column's
     name where only one is called so.

@@ -73,8 +73,7 @@ def task(
     values = {
         "title": trust.fenced(_title(card), trust.author),
         "description": trust.fenced(_body(card), trust.author),
-        "conversation": "\n\n".join(_message(message, trust) for message in messages)
-        or "(nobody said anything)",
+        "conversation": "\n\n".join(_message(message, trust) for message in messages) or "(no messages yet)",
         "labels": cut(without_invisible(", ".join(card.labels)), 1_000, CUT) or "(no labels)",
     }
     parts = (
@@ -116,5 +115,5 @@ def _message(message: MessageRow, trust: Trust) -> str:
     if own:
         return f"You said:\n{text}"
     if message.vouched_by:
-        return f"{message.author} said, and {message.vouched_by} let it through:\n{text}"
+        return f"{message.author} wrote this, and {message.vouched_by} let it through:\n{text}"
     return trust.fenced(f"{message.author} said:\n{text}", message.trusted)

@@ -16,4 +16,4 @@ def run_mention(run: RunRow) -> str:
     if run.door in BY_PEOPLE and LOGIN.fullmatch(run.by):
         return f"@{run.by}, you asked for this run."
     names = json.loads(run.settings or "{}").get("reviewers") or ()
-    return f"{', '.join(f'@{name}' for name in names)}: nobody else asked for this run." if names else ""
+    return f"{', '.join(f'@{name}' for name in names)}: no one else asked for this run." if names else ""

@@ -20,8 +20,8 @@ def describe_gaps(repository: str, *, has_file: bool) -> str:
     """Return why no agent works there, and the line to write; the card shows the first 160 characters."""
     return (
         f"{lack(repository, has_file=has_file)}: name your tests, {LINE}, then retry."
-        " Nothing could check an agent's work."
-        " To work without any check, write `validation: none` instead."
+        " There would be nothing to check an agent's work with."
+        " To work without checks, write `validation: none` instead."
     )
 
 
@@ -36,7 +36,7 @@ def hints(rules: RepositoryRules) -> tuple[str, ...]:
         return ("validation is none: nothing checks agents' work in this repository",)
     if not rules.checked:
         return (
-            "no validation: a run on a card of this repository ends before an agent is started; write"
+            "no validation: runs on this repository's cards end before an agent starts; write"
             f" {LINE}, or `validation: none`",
         )
     return ()
@@ -46,6 +46,6 @@ def next_steps() -> str:
     """Return the text to paste, for somebody who never wrote such a file."""
     return (
         f"Next: put this into `{PATH}` on the default branch, with the command that runs your tests, then try"
-        f" again. If the file is there already, only the last two lines are new.\n\n{EXAMPLE}\n\n"
+        f" again. If the file exists, add only the last two lines.\n\n{EXAMPLE}\n\n"
         "`validation: none` works without checks; every pull request says so then."
     )

@@ -10,25 +10,25 @@ from ledger.views.questions import QuestionRow
 ASKERS: Mapping[str, str] = {
     "agent": "has a question",
     "rebase": "needs you: its branch conflicts with the default branch",
-    "limit": "reached a limit: may it go on?",
+    "limit": "reached a limit: continue?",
     "workflows": "wants to change CI",
-    "guard": "waits for you: the guardrails ask about its changes",
-    "budget": "has spent its budget: may it go on?",
-    "permission": "asks before it uses a tool",
+    "guard": "needs you: the guardrails question its changes",
+    "budget": "has used its budget: continue?",
+    "permission": "asks to use a tool",
     "validation": "cannot make the checks pass",
     "stage": "needs you before its next stage",
     "leave": "is not finished, but its card was dragged away",
     "elsewhere": "needs work in another repository",
 }
 HOW_TO_ANSWER: Mapping[str, str] = {
-    "leave": "Tick one, or reply `/cardinal cancel` or `/cardinal finish`. The run goes on meanwhile.",
+    "leave": "Tick one, or reply `/cardinal cancel` or `/cardinal finish`. Meanwhile the run continues.",
     "workflows": "It takes a maintainer: tick one, or `/cardinal allow workflows` for the whole card."
     " Whatever changes the files of CI runs with this repository's secrets: read it first.",
     "guard": "Tick one, or write what it shall do instead: the agent does that, and is judged again."
     " `guardrails:` in .github/cardinal.yml says what is asked about.",
     "elsewhere": "Tick one or reply. The issue is made with these words, for whoever reads that repository,"
-    " and needs your write access there. It stands in the board's inbox; the run goes on with your answer.",
-    "permission": "Tick one or simply reply; the run goes on from where it stands."
+    " and needs your write access there. It lands in the board's inbox; the run continues with your answer.",
+    "permission": "Tick one or reply; the run continues where it stopped."
     " `/cardinal allow <pattern>` allows more than this one for the whole card.",
 }
 MAX_CHOICES = 20
@@ -46,7 +46,7 @@ def _title(question: QuestionRow) -> str:
             f"☑️ Question of run {question.run_id}: answered by {line(question.answered_by, 60) or 'somebody'}"
         )
     if question.withdrawn:
-        return f"☑️ Question of run {question.run_id}: no answer is needed any more"
+        return f"☑️ Question of run {question.run_id}: no answer is needed anymore"
     return f"🙋 Run {question.run_id} {ASKERS.get(question.asker, 'has a question')}"
 
 
@@ -54,7 +54,7 @@ def _rest(question: QuestionRow, mention: str) -> tuple[str, ...]:
     if question.answered_at is not None:
         return "**Answer**", quote(question.answer, 3_000)
     if question.withdrawn:
-        return ("_The run ended before anybody answered._",)
+        return ("_The run ended before anyone answered._",)
     return (*_how_to_answer(question), mention)
 
 
@@ -64,9 +64,9 @@ def _how_to_answer(question: QuestionRow) -> tuple[str, ...]:
         for number, choice in enumerate(question.choices[:MAX_CHOICES], start=1)
     )
     if question.subject in CHOSEN_ONLY and question.asker != "leave":
-        dollars = " `/cardinal budget +2` adds dollars, and it goes on as well."
+        dollars = " `/cardinal budget +2` adds dollars and continues, too."
         how = "Tick one, or reply with its number. Other words decide nothing here."
         return boxes, f"{how}{dollars if question.subject == Subject.BUDGET else ''}"
-    how = "Tick one or simply reply" if boxes else "Simply reply to this comment"
-    usual = f"{how}; the run goes on from where it stands with your answer."
+    how = "Tick one or reply" if boxes else "Reply to this comment"
+    usual = f"{how}; the run continues with your answer."
     return boxes, HOW_TO_ANSWER.get(question.asker, usual)

@@ -16,7 +16,7 @@ class CardSubscribed(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class CardUnsubscribed(CardEvent):
-    """Somebody follows the card no more; `because` is empty where they said so themselves."""
+    """Somebody no longer follows the card; `because` is empty where they said so themselves."""
 
     login: str
     because: str

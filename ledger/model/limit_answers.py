@@ -75,7 +75,7 @@ class AnswerChoice:
 
 
 GO_ON = AnswerChoice(Code.GO_ON, "Continue, with the same limits again")
-AS_FAR = AnswerChoice(Code.GO_ON, "Go on as far as the limits allow")
+AS_FAR = AnswerChoice(Code.GO_ON, "Continue as far as the limits allow")
 STOP = AnswerChoice(Code.STOP, "Stop here")
 PUBLISH = AnswerChoice(Code.PUBLISH, "Publish it anyway")
 PUBLISH_PROTECTED = AnswerChoice(Code.PUBLISH, "Publish these files too")
@@ -88,7 +88,7 @@ CANCEL = AnswerChoice(Code.CANCEL, "Cancel the run")
 FINISH = AnswerChoice(Code.FINISH, "Let it finish")
 MAKE_CARD = AnswerChoice(Code.CREATE, "Make the card there")
 NO_CARD = AnswerChoice(Code.DENY, "Do not make it")
-GO_WITHOUT = AnswerChoice(Code.WITHOUT_PART, "Go on without it")
+GO_WITHOUT = AnswerChoice(Code.WITHOUT_PART, "Continue without it")
 RETRY_PART = AnswerChoice(Code.RETRY_PART, "Retry it")
 RESERVED = (
     *(GO_ON, AS_FAR, STOP, PUBLISH, PUBLISH_PROTECTED, WITHOUT_REBASE),

@@ -50,7 +50,7 @@ def asked_at(db: Connection, card_id: CardId) -> datetime | None:
 
 
 def change_requesters(db: Connection, card_id: CardId) -> tuple[str, ...]:
-    """Return who requested changes and has not looked again since."""
+    """Return who requested changes and has not reviewed again since."""
     return values(db, verdicts.c.author, "review_id", card_id=card_id, verdict="changes_requested")
 
 

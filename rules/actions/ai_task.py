@@ -27,7 +27,7 @@ class Settings(PolicyModel):
     )
 
     labels: Annotated[tuple[LabelName, ...], Field(max_length=50)] = setting(
-        (), "Labels that the answer may add to the issue; it can take none away, and choose no other."
+        (), "Labels that the answer may add to the issue; it cannot remove any or choose others."
     )
     field: Name | None = setting(
         None, "A single-select field of the project, in which the answer chooses an option while it is empty."

@@ -79,7 +79,9 @@ def _checked_first(
     queued = any(isinstance(intent, QueueRun) for intent in started.intents)
     if not queued and not (checking is not None and checking.alive):
         return None
-    because = f"pull request #{pull.number} is checked first, for its commit came from no run; then merged"
+    because = (
+        f"pull request #{pull.number} is checked first, since its commit did not come from a run, then merged"
+    )
     return change_state(policy, snapshot, CardState.BLOCKED, because) + started
 
 

@@ -44,7 +44,7 @@ def unknown_labels(policy: Policy, snapshot: Snapshot) -> Decision:
         if chooses(label) and _named(label) not in known:
             which = alternatives(code(f"{PREFIX}{choice.removeprefix(MARK)}") for choice in agents)
             here = code(snapshot.column or "")
-            said = f"The label {code(label, 60)} chooses nobody in {here}: there {which} would."
+            said = f"The label {code(label, 60)} chooses no agent in {here}: {which} would."
             decided += Decision((Say(snapshot.card_id, f"agent-label:{label.casefold()}", said),), (said,))
     return decided
 

@@ -15,7 +15,7 @@ from rules.snapshot import Snapshot
 from rules.text import plain
 
 MAX_LENGTH = 200
-UNSERVED = "The policy names no column of this name: nothing happens here."
+UNSERVED = "The policy does not name this column: nothing happens here."
 
 
 def act(

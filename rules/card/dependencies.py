@@ -29,7 +29,7 @@ def why_waiting(policy: Policy, snapshot: Snapshot) -> tuple[CardState, str] | N
         return CardState.NEEDS_INPUT, f"waits for {_named(policy, left)}, {said}"
     still = _of(snapshot, Standing.OPEN)
     if still:
-        return CardState.QUEUED, f"waits for {_named(policy, still)}: it starts by itself then"
+        return CardState.QUEUED, f"waits for {_named(policy, still)}: it starts on its own then"
     if snapshot.parts:
         which = f"{count(len(snapshot.parts), 'sub-issue')}, {_named(policy, list(snapshot.parts))}"
         return CardState.QUEUED, f"waits for {which}: it starts by itself when they are done or closed"
@@ -57,7 +57,7 @@ def _named(policy: Policy, blockers: list[BlockerSeen]) -> str:
     named = ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
     private, unseen = len(known) - len(seen), len(blockers) - len(known)
     elsewhere = ELSEWHERE if private == 1 else f"{private} issues in other repositories"
-    hidden = f"{count(unseen, 'issue')} out of Cardinal's sight"
+    hidden = f"{count(unseen, 'issue')} that Cardinal cannot see"
     return " and ".join(filter(None, (named, elsewhere if private else "", hidden if unseen else "")))
 
 
@@ -69,7 +69,7 @@ def ask_about_blockers(policy: Policy, snapshot: Snapshot, run_id: RunId) -> Dec
     # The key stands in the comment, too.
     about = "-".join(_label(policy, it) for it in snapshot.circle or _of(snapshot, Standing.ABANDONED))[:300]
     said = Say(snapshot.card_id, f"depends:{run_id}:{about}", sentence(f"{run_id} {held[1]}"))
-    return Decision((said,), (f"{run_id} needs a word about what it waits for",)) + about_part
+    return Decision((said,), (f"{run_id} needs a decision about what it waits for",)) + about_part
 
 
 def asks_about_part(question: OpenQuestion | None) -> bool:
@@ -86,7 +86,7 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
     if waits is not None:
         if not asks_about_part(waits) or waits.part in {it.run_id for it in snapshot.failed_parts}:
             return Decision()
-        over = "No answer is needed any more."
+        over = "No answer is needed anymore."
         answer = waits.answer(run.run_id, BY_ITSELF, over)
         settled = Decision((answer,), (f"{waits.question_id} is over",))
     failed = next((it for it in snapshot.failed_parts if not it.is_asked), None)
@@ -96,7 +96,7 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
     why = f": {sentence(plain(failed.because, 300))}" if known and failed.because else "."
     which = _named(policy, [failed.issue])
     what = "was cancelled" if failed.cancelled else "failed"
-    text = f"The sub-issue {which} {what}{why} Go on without it, or stop {run.run_id}?"
+    text = f"The sub-issue {which} {what}{why} Continue without it, or stop {run.run_id}?"
     choices = (GO_WITHOUT, *((RETRY_PART,) if failed.is_here else ()), STOP)
     question = of_rules(run.run_id, run.questions, Subject.PART, text, choices, failed.run_id)
     return settled + Decision((question,), (text,))

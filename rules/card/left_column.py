@@ -49,9 +49,9 @@ def came_back(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
     """
     column, card = policy.column(run.column), snapshot.card_id
     if run.stop_asked == "cancel":
-        return Decision((), (f"{run.run_id} is being cancelled already",))
+        return Decision((), (f"{run.run_id} is already being cancelled",))
     if only_waits(run):
-        return Decision((), (f"{run.run_id} waits for its turn as before",))
+        return Decision((), (f"{run.run_id} still waits for its turn",))
     if column and column.on_leave == "cancel":
         because = (
             f"{_named(snapshot)} dragged the card out of its column and back, and the policy cancels then"
@@ -59,7 +59,7 @@ def came_back(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
         by = snapshot.mover.login or "policy"
         return Decision((RunStopAsked(run.run_id, "cancel", by, because),), (because,))
     text = f"{_named(snapshot)} dragged the card out and back while {run.run_id} {_doing(run)}: "
-    text += "that run goes on. To begin anew: `/cardinal cancel`, then `/cardinal retry`."
+    text += "that run continues. To start over: `/cardinal cancel`, then `/cardinal retry`."
     return Decision((Say(card, f"came-back:{run.run_id}", text),), (text,))
 
 
@@ -70,7 +70,7 @@ def _doing(run: RunSeen) -> str:
         return "waits for its plan to be approved"
     if run.state in RUN_HELD:
         return "is at work"
-    return "is paused" if run.state is RunState.PARKED else "waits to go on"
+    return "is paused" if run.state is RunState.PARKED else "waits to resume"
 
 
 def apply_on_leave(
@@ -81,7 +81,7 @@ def apply_on_leave(
     rule = column.on_leave if column else "ask"
     wanted, card = event.after, snapshot.card_id
     if run.stop_asked == "cancel":
-        return Decision((), (f"{run.run_id} is being cancelled already",))
+        return Decision((), (f"{run.run_id} is already being cancelled",))
     back = MoveCard(card, run.column, about=f"back:{run.run_id}:{time_stamp(now)}", source=wanted or "")
     if snapshot.put_back >= MAX_BACK:
         return _given_way(snapshot, run, wanted)
@@ -102,8 +102,8 @@ def apply_on_leave(
     if run.question:
         # One question at a time: the agent's own waits for an answer already, so say how to choose.
         text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}: "
-        text += "it was put back until that run has ended. `/cardinal cancel` stops it, "
-        text += "`/cardinal finish` lets it go on to its end."
+        text += "it was put back until that run ends. `/cardinal cancel` stops it, "
+        text += "`/cardinal finish` lets it finish its work."
         return Decision((*hold, Say(card, f"leave:{run.run_id}:{time_stamp(now)}", text)), (text,))
     text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}. "
     text += "Cancel it, or let it finish?"
@@ -121,8 +121,10 @@ def _named(snapshot: Snapshot) -> str:
 
 
 def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision:
-    text = f"The card was dragged away {MAX_BACK} times while {run.run_id} {_doing(run)}, so it is not put "
-    text += "back any more: does an automation of the board move it? `/cardinal cancel` stops the run."
+    text = (
+        f"The card was dragged away {MAX_BACK} times while {run.run_id} {_doing(run)}, so it will not be put "
+    )
+    text += "back again: does a board automation move it? `/cardinal cancel` stops the run."
     hold: tuple[Intent | RuleEvent, ...] = (
         (CardHeldBack(snapshot.card_id, wanted, _who(snapshot)),) if wanted else ()
     )
@@ -137,10 +139,8 @@ def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen)
     kept: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, "", _who(snapshot)),)
     if run.leaving:
         answer = run.leaving.answer(run.run_id, _who(snapshot), "The card was put back.")
-        return Decision((*kept, answer), ("somebody put the card back: the run just goes on",))
-    return derive_state(policy, snapshot) + Decision(
-        kept, ("somebody put the card back: the run just goes on",)
-    )
+        return Decision((*kept, answer), ("the card was put back: the run continues",))
+    return derive_state(policy, snapshot) + Decision(kept, ("the card was put back: the run continues",))
 
 
 def release_card(snapshot: Snapshot, now: datetime) -> Decision:
@@ -150,6 +150,4 @@ def release_card(snapshot: Snapshot, now: datetime) -> Decision:
     card, wanted = snapshot.card_id, snapshot.held_back
     about = f"release:{snapshot.run.run_id}:{time_stamp(now)}"
     move = MoveCard(card, wanted, about=about, source=snapshot.column or "")
-    return Decision(
-        (CardHeldBack(card, "", "policy"), move), (f"the card goes to {code(wanted)}, as was wanted",)
-    )
+    return Decision((CardHeldBack(card, "", "policy"), move), (f"the card goes to {code(wanted)}, as asked",))

@@ -4,20 +4,20 @@ from dataclasses import dataclass
 
 from rules.text import plain
 
-_OUT_OF_REACH = "{target} is out of reach ({reason}): see `cardinal doctor`"
+_OUT_OF_REACH = "{target} cannot be reached ({reason}): see `cardinal doctor`"
 _UNACCEPTED = (
     "{target} has not accepted the permissions of the App ({detail}): an owner does so in {target}'s "
     "settings, under GitHub Apps"
 )
 _LOST = {
-    "uninstalled": "the App is not installed on {target} any more: install it again, `cardinal init` "
+    "uninstalled": "the App is no longer installed on {target}: install it again, `cardinal init` "
     "shows where",
-    "suspended": "the App is suspended on {target}: an owner lifts it in {target}'s settings, under "
+    "suspended": "the App is suspended on {target}: an owner can lift that in {target}'s settings, under "
     "GitHub Apps",
     "permissions": _UNACCEPTED,
     "core_permissions": _UNACCEPTED,
     "archived": "{target} is archived, so nothing can be written there: unarchive it in its settings "
-    "to go on",
+    "to continue",
     "removed": "the App cannot see {target}: an owner adds it to the App's repositories in the "
     "organisation's settings, under GitHub Apps",
 }
@@ -52,4 +52,4 @@ def is_outside(repository: str, owner: str) -> bool:
 def outside_owner(repository: str, owner: str) -> str:
     """Return the sentence about a repository that was given to another owner."""
     next_step = "name another repository, or transfer it back"
-    return f"{plain(repository, 140)} is outside of {plain(owner, 60)}: {next_step}"
+    return f"{plain(repository, 140)} is outside {plain(owner, 60)}: {next_step}"

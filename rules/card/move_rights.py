@@ -200,13 +200,13 @@ def refusal(policy: Policy, snapshot: Snapshot) -> str:
         has = f"has the role {code(role_of(mover.role))} here, and that needs {alternatives(roles)}"
         who = f"{code(mover.login, 40)} {did}, {has}"
     else:
-        who = f"it is not known who {did}, for GitHub told nobody's name"
+        who = f"GitHub did not say who {did}"
     if by_workflow and snapshot.closed:
         who = f"the issue was closed as {snapshot.closed.replace('_', ' ')}, and {who}"
     pull = snapshot.open_pull
     spared = "nothing was started, merged or given up"
     if run:
-        spared = f"{run.run_id} goes on"
+        spared = f"{run.run_id} continues"
     elif pull and pull.awaits:
         spared = f"GitHub still merges pull request #{pull.number}"
     elif snapshot.archived and pull:
@@ -217,19 +217,19 @@ def refusal(policy: Policy, snapshot: Snapshot) -> str:
 def _next_step(policy: Policy, snapshot: Snapshot) -> str:
     if snapshot.archived:
         by_hand = "cancels the run with /cardinal cancel" if snapshot.live_run else "closes the pull request"
-        return f"Somebody who may restores the card and archives it again to give it up, or {by_hand}"
+        return f"To give it up, someone who may move cards restores it and archives it again, or {by_hand}"
     if snapshot.live_run:
-        return "Somebody who may says /cardinal cancel, or drags it back and out again"
+        return "Someone who may move cards says /cardinal cancel, or drags it back and out again"
     pull, archetype, way = snapshot.open_pull, policy.archetype(snapshot.column), ""
     if pull and archetype.IS_FINAL and merges(policy, snapshot):
         merge = f"To merge pull request #{pull.number}"
-        way = f"{merge}, somebody who may drags it out and in again, or says /cardinal retry"
+        way = f"{merge}, someone who may move cards drags it out and in again, or says /cardinal retry"
         return f"{way}; to give it up, archives the card" if snapshot.closed in ABANDONED else way
     if archetype.STARTS_RUNS or archetype.IS_FINAL:
         way = ", or says /cardinal retry"
     elif archetype.HAS_ASSISTANT:
         way = ", or writes a comment"
-    return f"Somebody who may drags it here again{way}"
+    return f"Someone who may move cards drags it here again{way}"
 
 
 def labelled(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: datetime) -> Decision:
@@ -241,7 +241,7 @@ def labelled(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: dateti
         return Decision()
     text = f"{code(event.by, 40)} set the label {code(event.label)}, has the role {code(role_of(event.role))}"
     text += (
-        " here, and may not move cards: it chooses nothing. Somebody who may takes it off and sets it again"
+        " here, and may not move cards: it chooses nothing. Someone who may has to remove it and set it again"
     )
     about = f"label:{event.by}:{event.label}:{now:%Y%m%d%H}"
     return Decision((Say(snapshot.card_id, about, sentence(text)),), (text,))

@@ -41,8 +41,8 @@ def notice_overlap(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision
     if policy.board.overlap == "ignore" or not known or run.mode != "fix":
         return Decision()
     text = (
-        f"{sentence(f'{run.run_id} works on files that others change: {known}')} Whoever is merged second"
-        " has to be rebased: look at them together, or pause one of them with `/cardinal pause`."
+        f"{sentence(f'{run.run_id} works on files that others change: {known}')} The one merged second"
+        " has to be rebased: review them together, or pause one with `/cardinal pause`."
     )
     names = ",".join(it.name for it in snapshot.shared)
     return Decision((Say(snapshot.card_id, f"overlap:{run.run_id}:{plain(names, 200)}", text),), (known,))

@@ -111,7 +111,7 @@ def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
 def _unserved(column: str | None) -> str:
     if column is None:
         return "the card is not in a column yet: drag it to one"
-    return f"the policy names no column {code(column)}: nobody serves it"
+    return f"the policy names no column {code(column)}: nothing runs there"
 
 
 def feedback_waits(snapshot: Snapshot) -> bool:
@@ -126,7 +126,7 @@ def say_whose_turn(other: ElsewhereSeen) -> str:
     """Return why a queued run waits for one on the same issue."""
     return (
         f"waits for the run on board {plain(other.board, 80)}: {other.run_id} works on the same issue."
-        " It goes on by itself when that has ended"
+        " It continues on its own when that ends"
     )
 
 

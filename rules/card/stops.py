@@ -16,7 +16,7 @@ def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> st
         for stop in stops:
             if stop.scope == scope and target in (None, stop.target):
                 done, lift = stop_words(scope, stop.by, stop.because)
-                return f"the {scope} is {done}: {lift} lets it go on"
+                return f"the {scope} is {done}: {lift} resumes it"
     return ""
 
 

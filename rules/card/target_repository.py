@@ -81,7 +81,7 @@ def resolve_target(policy: Policy, hints: Hints) -> RepositoryResolved:
     field = hints.field.strip()
     if field:
         if not re.fullmatch(_NAME, field, re.ASCII):
-            return _unclear(card_id, f"the field {FIELD} says {code(field)}, which is no owner/name")
+            return _unclear(card_id, f"the field {FIELD} says {code(field)}, which is not owner/name")
         return RepositoryResolved(card_id, field, "field", field, "")
     if hints.lines:
         said = f"{code(hints.author)}, who has no write access here, names {code(hints.lines[0])}: "
@@ -97,10 +97,10 @@ def unreachable(placed: RepositoryResolved, why: str) -> RepositoryResolved:
 def unchosen(placed: RepositoryResolved, by: str, why: str = "may not move cards here") -> RepositoryResolved:
     """Return the same with a question, since the person who set the label or field may not choose: `why`."""
     if not by:
-        who = f"nobody knows who set the {placed.rule} to {code(placed.value)}"
+        who = f"it is not known who set the {placed.rule} to {code(placed.value)}"
     else:
         who = f"{code(by)} set the {placed.rule} to {code(placed.value)} and {why}"
-    return replace(placed, repository="", problem=f"{ASKS}{who}: somebody who may sets it again")
+    return replace(placed, repository="", problem=f"{ASKS}{who}: someone who may has to set it again")
 
 
 def _unclear(card_id: CardId, problem: str) -> RepositoryResolved:
@@ -130,7 +130,7 @@ def problem(policy: Policy, snapshot: Snapshot) -> str:
         return target.problem
     moved = target.worked_in and target.worked_in.casefold() != target.repository.casefold()
     if moved:
-        said = f"its work began in {target.worked_in}, and it names {target.repository} now: take that back"
+        said = f"its work began in {target.worked_in}, and it now names {target.repository}: undo that"
         return f"{ASKS}{said}, or open an issue of its own"
     return ""
 

@@ -92,8 +92,10 @@ def _filled(text: str) -> _Form:
         answer: Any = parse_json(text)
         return _Form.model_validate(answer, strict=False)
     except StrictJsonError as error:
-        raise TaskAnswerError(f"it is no JSON: {plain(error.because, 100)}") from error
+        raise TaskAnswerError(f"it is not JSON: {plain(error.because, 100)}") from error
     except ValidationError as error:
         wrong = error.errors()[0]
         where = ".".join(str(part) for part in wrong["loc"])
-        raise TaskAnswerError(f"{code(where, 40)}: {wrong['msg']}" if where else "it is no object") from error
+        raise TaskAnswerError(
+            f"{code(where, 40)}: {wrong['msg']}" if where else "it is not an object"
+        ) from error

@@ -29,7 +29,7 @@ def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
         return (
             request + derive_state(policy, snapshot) if snapshot.state is CardState.NEEDS_INPUT else request
         )
-    return Decision((), ("nobody listens in this column",))
+    return Decision((), ("nothing reads comments in this column",))
 
 
 def steer(snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
@@ -37,7 +37,7 @@ def steer(snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
     if run.state in RUN_HELD or run.session_id:
         steer = RunSteered(run.run_id, event.author, event.text, event.comment_id)
         return Decision((steer,), (f"{run.run_id} reads it at its next step",))
-    return Decision((), (f"{run.run_id} has not begun: it reads the conversation when it does",))
+    return Decision((), (f"{run.run_id} has not started: it reads the conversation when it does",))
 
 
 def side(event: PersonSaid) -> str:
@@ -52,18 +52,18 @@ def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid)
             return _answer(policy, snapshot, run, question, event)
         choices = replies.numbers(question)
         if subject_of(question) in CHOSEN_ONLY:
-            text = f"{run.run_id} waits for a choice ({choices}): tick one, or reply with its number. Other"
-            text += " words decide nothing here; its agent reads them when it goes on."
+            text = f"{run.run_id} needs a choice ({choices}): tick one, or reply with its number. Other"
+            text += " words decide nothing here; its agent reads them when it continues."
         else:
             text = (
                 f"{run.run_id} cannot tell which you mean ({choices}), so nothing was decided: tick one, or"
             )
-            text += " reply with its number alone. Its agent reads your words when it goes on."
+            text += " reply with its number alone. Its agent reads your words when it continues."
         # A person who was not understood is told each time.
         about = f"choose:{question.question_id}:{event.comment_id}"
         return Decision((Say(card, about, text),)) + steer(snapshot, run, event)
     if run.state is RunState.AWAITING_APPROVAL:
-        text = "The plan still waits: `/cardinal approve`, or `/cardinal redirect <text>` to change it."
+        text = "The plan is still waiting: `/cardinal approve`, or `/cardinal redirect <text>` to change it."
         about = f"approve:{run.run_id}:{run.plan_revision}"
         return Decision((Say(card, about, text),), ("a plain comment neither approves nor redirects",))
     return steer(snapshot, run, event)

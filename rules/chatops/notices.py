@@ -140,17 +140,17 @@ def alerts(
     """Yield a key and a sentence for each limit of a run's that is used to 50, 80 or 100 per cent."""
     limits, of_column = policy.limits, policy.column(column)
     bounds = (
-        (Limit.DAY, "", limits.usd_per_day, "the board's dollars of today"),
-        (Limit.BOARD, "", limits.usd_total, "the board's dollars in all"),
-        (Limit.CARD, card_id, limits.usd_per_card, "the dollars of a card"),
-        (Limit.COLUMN, column, of_column.usd_per_day if of_column else None, f"today's dollars of {column}"),
-        (Limit.PERSON, person, limits.usd_per_person if person else None, f"today's dollars of {person}"),
+        (Limit.DAY, "", limits.usd_per_day, "today's budget of the board"),
+        (Limit.BOARD, "", limits.usd_total, "the board's total budget"),
+        (Limit.CARD, card_id, limits.usd_per_card, "a card's budget"),
+        (Limit.COLUMN, column, of_column.usd_per_day if of_column else None, f"today's budget of {column}"),
+        (Limit.PERSON, person, limits.usd_per_person if person else None, f"today's budget of {person}"),
     )
     for limit, name, limit_usd, words in bounds:
         used = spent.get((limit, name), 0.0)
         step = next((it for it in STEPS_PERCENT if limit_usd and used >= limit_usd * it / 100), 0)
         if step and limit_usd:
-            yield f"{limit}:{name}:{step}", f"{step} % of {words} are spent: ${used:.2f} of ${limit_usd:.2f}"
+            yield f"{limit}:{name}:{step}", f"{step} % of {words} is spent: ${used:.2f} of ${limit_usd:.2f}"
 
 
 def defused(text: str) -> str:

@@ -28,7 +28,7 @@ _ENDS_BY = {
     Subject.LEAVING: (Code.CANCEL, "the card was dragged out"),
     Subject.PART: (Code.STOP, "a sub-issue failed"),
 }
-STALE_STOP = "That stop was lifted meanwhile. Where another one holds, the page shows it."
+STALE_STOP = "That stop has been lifted already. If another one holds, the page shows it."
 AT_ONCE = timedelta(seconds=60)  # after an answer: so long it may not be seen yet by somebody who writes
 
 
@@ -134,5 +134,5 @@ def beaten(run: RunSeen, first: AnsweredQuestion, what: str) -> str:
     """Return the sentence about the faster answer, and the next step for late words."""
     said = f"{code(first.by, 40)} answered that question first, with “{plain(first.answer, 200)}”, so {what}."
     if run.alive:
-        return f"{said} To hand words of your own to the agent: `/cardinal redirect <text>`."
+        return f"{said} To send the agent your own words: `/cardinal redirect <text>`."
     return f"{said} {run.run_id} has ended since: `/cardinal retry` starts another run, which reads this."

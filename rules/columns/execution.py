@@ -24,7 +24,7 @@ AFTER_DISMISSAL = Rest(CardState.WORK_COMPLETE, "the verdict was dismissed")
 def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
     """Carry out the actions; where none of them starts a run, say how one starts."""
     if snapshot.is_draft:
-        return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))
+        return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk on",))
     decided = act(policy, snapshot, column.entry_actions, occasion)
     if has_action(column.entry_actions, "start_run"):
         return decided
@@ -61,7 +61,7 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
 def _of_success(policy: Policy, snapshot: Snapshot, run: str, *, reads: bool = False) -> Rest:
     pull = snapshot.pull
     if pull is None and reads:
-        said = f"{run} has looked into it: read its findings; /cardinal fix lets an agent act on them"
+        said = f"{run} has investigated: read its findings; /cardinal fix lets an agent act on them"
         return Rest(CardState.WORK_COMPLETE, said)
     if pull and pull.state == "closed":
         return Rest(

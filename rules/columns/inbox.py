@@ -14,7 +14,7 @@ enter = derive_and_act
 
 def rest(policy: Policy, snapshot: Snapshot) -> Rest:
     """A card here is a draft, whatever it was."""
-    return Rest(CardState.DRAFT, "nobody serves this column: drag the card on when it is worth it")
+    return Rest(CardState.DRAFT, "nothing runs in this column: drag the card on when it is worth doing")
 
 
 def headline(column: ColumnPolicy) -> str:

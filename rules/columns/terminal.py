@@ -23,4 +23,4 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest | None:
 def headline(column: ColumnPolicy) -> str:
     """Describe an entry."""
     actions = headlines(column.entry_actions)
-    return f"Entering {' and '.join(actions)}." if actions else "Finished cards rest here."
+    return f"Entering {' and '.join(actions)}." if actions else "Finished cards stay here."

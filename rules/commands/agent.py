@@ -30,7 +30,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return Decision((pinned,), (f"{given.by} chose {meant} for the card's next runs",))
     if not allowed:
         return say(
-            snapshot, given, "No column of the policy lets anybody choose: list agents in its `agents`."
+            snapshot, given, "No column of the policy lets people choose an agent: list some in its `agents`."
         )
     wrong = f"Nothing was chosen: no column has {code(choice, 60)} in its `agents`. " if choice else ""
     which = alternatives(f"`/cardinal agent {name.removeprefix(MARK)}`" for name in (*allowed, "none"))

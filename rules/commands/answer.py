@@ -62,8 +62,8 @@ def _too_late(snapshot: Snapshot, given: CommandGiven, *, stale: bool) -> str:
     if run and first and meant and first.by.casefold() != given.by.casefold():
         return replies.beaten(run, first, "your answer changed nothing")
     if stale:
-        return "That question is not open any more, so the choice changed nothing."
-    return "No question is open on this card. `/cardinal status` says how it stands."
+        return "That question is no longer open, so your choice changed nothing."
+    return "No question is open on this card. `/cardinal status` says where it is."
 
 
 def _meant(run: RunSeen, given: CommandGiven) -> OpenQuestion | None:

@@ -39,7 +39,9 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     run = snapshot.live_run
     if run is None:
         return say(
-            snapshot, given, "No run is alive, so no plan waits for approval. `/cardinal retry` starts one."
+            snapshot,
+            given,
+            "No run is active, so no plan is waiting for approval. `/cardinal retry` starts one.",
         )
     if run.question is not None and subject_of(run.question) in STAGES and not _of_a_plan(given):
         return _stage(policy, snapshot, run, run.question, given)
@@ -50,17 +52,19 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         by = f" by {code(run.plan_by, 40)}" if run.plan_by else ""
         return say(snapshot, given, f"{run.run_id} needs no approval: its plan is approved already{by}.")
     if run.state is not RunState.AWAITING_APPROVAL:
-        text = f"{run.run_id} has no plan that waits for approval yet: it will be posted here when it has."
+        text = f"{run.run_id} has no plan to approve yet: it will be posted here."
         if run.plan_by:
             text = f"{code(run.plan_by, 40)} sent plan {run.plan_revision} of {run.run_id} back first: {text}"
         return say(snapshot, given, text)
     shown = approved_plan(given.source)
     if shown is not None and shown != (run.run_id, run.plan_revision):
         return say(
-            snapshot, given, f"That was an older plan: {run.run_id} waits with plan {run.plan_revision} now."
+            snapshot,
+            given,
+            f"That was an older plan: the current one of {run.run_id} is plan {run.plan_revision}.",
         )
     if was_before(given.said_at, run.plan_at):
-        text = f"Plan {run.plan_revision} was posted after that was written: look at it, then approve it."
+        text = f"Plan {run.plan_revision} was posted after you wrote that: read it, then approve it."
         return say(snapshot, given, text)
     stale = _stale(snapshot, run, given)
     if stale is not None:
@@ -80,9 +84,7 @@ def _stage(
 ) -> Decision:
     """Answer a question about the run's next stage with its first choice, which lets it go on."""
     if was_before(given.said_at, question.asked_at):
-        return say(
-            snapshot, given, f"The question of {run.run_id} was posted after that was written: read it."
-        )
+        return say(snapshot, given, f"The question of {run.run_id} was posted after you wrote that: read it.")
     refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)
     return (
         say(snapshot, given, refused)
@@ -100,7 +102,7 @@ def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | 
     card, plan = snapshot.card_id, f"Plan {run.plan_revision} of {run.run_id}"
     if plan_approval.is_reworded(snapshot, run):
         anew = (
-            f"{plan} was not approved: {plan_approval.ISSUE} changed since it was made, so it is made anew."
+            f"{plan} was not approved: {plan_approval.ISSUE} changed since it was made, so a new one is made."
         )
         why = f"Nobody objected, but {plan_approval.ISSUE} changed: read it again in the briefing."
         again = (

@@ -20,7 +20,9 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     """Take the card off for whoever may move it; one with a live run or an open pull request stays."""
     run, pull = snapshot.live_run, snapshot.open_pull
     if run is not None:
-        text = f"{run.run_id} lives, so the card stays: `/cardinal cancel` first, or archive it on the board."
+        text = (
+            f"{run.run_id} has not ended, so the card stays: `/cardinal cancel` first, or archive it there."
+        )
         return say(snapshot, given, text)
     if pull is not None:
         text = f"Pull request #{pull.number} is open, so the card stays: merge or close it first."
@@ -31,6 +33,6 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
 def change(snapshot: Snapshot, given: CommandGiven, *, wanted: bool) -> Decision:
     """Archive the card or bring it back, unless it is so already."""
     if snapshot.archived == wanted:
-        return say(snapshot, given, f"The card is {'archived already' if wanted else 'on the board'}.")
+        return say(snapshot, given, f"The card is {'already archived' if wanted else 'on the board'}.")
     act = ArchiveCard(snapshot.card_id, wanted, given.by, given.role, about(given))
     return Decision((act,), (f"{given.by} {given.command}s the card",))

@@ -29,7 +29,7 @@ def change(snapshot: Snapshot, given: CommandGiven, *, wanted: bool) -> Decision
     wrong = next((name for name in people if not LOGIN.fullmatch(name)), "")
     if wrong or len(people) > MAX_PEOPLE:
         because = (
-            f"{code(wrong, 40)} is no login" if wrong else f"an issue has at most {MAX_PEOPLE} assignees"
+            f"{code(wrong, 40)} is not a login" if wrong else f"an issue has at most {MAX_PEOPLE} assignees"
         )
         return say(snapshot, given, f"Nobody was {given.command}ed: {because}.")
     if not people:

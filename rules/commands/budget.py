@@ -42,7 +42,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return replies.say(snapshot, given, text)
     if run is None:
         return replies.say(
-            snapshot, given, "No run is alive whose budget could be raised. `/cardinal retry` starts one."
+            snapshot, given, "No run is active whose budget could be raised. `/cardinal retry` starts one."
         )
     if run.stop_asked == "cancel":
         return replies.say(snapshot, given, f"{run.run_id} is being cancelled: it needs no more dollars.")
@@ -51,7 +51,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return replies.say(snapshot, given, replies.beaten(run, first, "nothing was added"))
     older = run.question is not None and was_before(given.said_at, run.question.asked_at)
     if boxed and (boxed != run.run_id or not _asks(run) or older):
-        return replies.say(snapshot, given, "That run does not wait for dollars any more: nothing was added.")
+        return replies.say(snapshot, given, "That run no longer waits for dollars: nothing was added.")
     because = f"{given.by} added {usd(added_usd)} to the budget of {run.run_id}"
     added = BudgetRaised(run.run_id, added_usd, given.by)
     return Decision((added,), (because,)) + _go_on(snapshot, run, given, added_usd)
@@ -68,5 +68,5 @@ def _go_on(snapshot: Snapshot, run: RunSeen, given: CommandGiven, added_usd: flo
     if subject_of(question) is Subject.BUDGET:
         text = raised(added_usd)
         return replies.record_answer(snapshot, run, question, given.by, Code.RAISED, text)
-    text = f"{run.run_id} may spend {usd(added_usd)} more. Its question still waits for an answer."
+    text = f"{run.run_id} may spend {usd(added_usd)} more. Its question still needs an answer."
     return replies.say(snapshot, given, text)

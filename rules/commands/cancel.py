@@ -31,13 +31,13 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     checking = snapshot.checking
     if run is None and checking is not None and checking.alive:
         if checking.stop_by:
-            return say(snapshot, given, f"{checking.run_id} is being cancelled already.")
+            return say(snapshot, given, f"{checking.run_id} is already being cancelled.")
         check = RunStopAsked(checking.run_id, "cancel", given.by, "/cardinal cancel")
         return Decision((check,), (f"{given.by} cancels {checking.run_id}",))
     if run is None:
-        return say(snapshot, given, "No run is alive on this card, so there is nothing to cancel.")
+        return say(snapshot, given, "No run is active on this card, so there is nothing to cancel.")
     if run.stop_asked == "cancel":
-        return say(snapshot, given, f"{run.run_id} is being cancelled already.")
+        return say(snapshot, given, f"{run.run_id} is already being cancelled.")
     stop = RunStopAsked(run.run_id, "cancel", given.by, "/cardinal cancel")
     because = (f"{given.by} cancels {run.run_id}",)
     return answer_leaving(snapshot, run, given.by, cancel=True) + Decision((stop,), because)

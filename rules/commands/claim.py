@@ -23,7 +23,7 @@ INSTEAD = "Others are assigned with `/cardinal assign <people>`."
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer it where nobody works on the card or holds it."""
     if snapshot.live_run is None and not blocked_by(snapshot.stops, snapshot.card_id):
-        hint = "It is yours: no run starts on it until somebody unblocks it"
+        hint = "It is yours: no run starts on it until someone unblocks it"
         yield CommandOffer("claim", "Claim", hint, Urgency.CARD)
 
 
@@ -31,7 +31,9 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     """Assign whoever says so and block the card, unless it has a live run or is blocked."""
     run = snapshot.live_run
     if run is not None:
-        text = f"{run.run_id} lives, so the card is not free: `/cardinal cancel` first, then claim it."
+        text = (
+            f"{run.run_id} has not ended, so the card is not free: `/cardinal cancel` first, then claim it."
+        )
         return say(snapshot, given, text)
     held = block.hold(snapshot, given, "claimed", claims=True)
     if blocked_by(snapshot.stops, snapshot.card_id):

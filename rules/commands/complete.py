@@ -23,6 +23,10 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     last = [name for name in policy.board.columns if policy.archetype(name).IS_FINAL]
     if len(last) != 1:
         ways = alternatives(code(f"/cardinal move {name}") for name in last)
-        text = f"Several columns end a card's way: say {ways}." if last else "No column ends a card's way."
+        text = (
+            f"Several columns complete cards: say {ways}."
+            if last
+            else "No column of this board completes cards."
+        )
         return say(snapshot, given, text)
     return move.handle(policy, snapshot, replace(given, argument=last[0]), now)

@@ -13,7 +13,7 @@ from rules.text import sentence
 
 USAGE = "/cardinal explain"
 ROLE = Role.READ
-INSTEAD = "It always speaks of this card."
+INSTEAD = "It always reports on this card."
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

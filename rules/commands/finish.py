@@ -19,13 +19,13 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     """Choose that a run whose card was dragged out goes on to its end."""
     run = snapshot.live_run
     if run is None:
-        return say(snapshot, given, "No run is alive on this card, so there is nothing to finish.")
+        return say(snapshot, given, "No run is active on this card, so there is nothing to finish.")
     if not snapshot.held_back:
         text = f"{run.run_id} finishes by itself: this is for a card that was dragged away mid-run."
         return say(snapshot, given, text)
     if run.stop_asked == "cancel":
         return say(
-            snapshot, given, f"{run.run_id} is being cancelled already. `/cardinal retry` starts another run."
+            snapshot, given, f"{run.run_id} is already being cancelled. `/cardinal retry` starts another run."
         )
     because = f"{run.run_id} may finish, then the card goes to {code(snapshot.held_back)}"
     return answer_leaving(snapshot, run, given.by, cancel=False) + Decision((), (because,))

@@ -31,4 +31,4 @@ def command_table(policy: Policy) -> str:
         who = " and ".join(alternatives(code(word) for word in group) for group in every)
         usage = part.USAGE.replace("|", "\\|")
         rows.append(f"| `{usage}` | {charter(part)} | {who} |")
-    return "\n".join((*rows, "", "A command stands in the first line of a comment."))
+    return "\n".join((*rows, "", "Write a command in the first line of a comment."))

@@ -39,13 +39,13 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         names = alternatives(code(name) for name in policy.board.columns)
         return say(snapshot, given, f"Nothing was moved: say {names}, as in `{USAGE}`.")
     if same_column(column, snapshot.column):
-        return say(snapshot, given, f"The card stands in {code(column)} already.")
+        return say(snapshot, given, f"The card is already in {code(column)}.")
     shown = left_column(given.source)
     if shown is not None and not same_column(shown, snapshot.column):
-        return say(snapshot, given, f"The card left {code(shown)} meanwhile, so it was not moved.")
+        return say(snapshot, given, f"The card has left {code(shown)}, so it was not moved.")
     run = snapshot.live_run
     if run is not None:
-        text = f"{run.run_id} lives, so the card stays: `/cardinal cancel` first, or drag the card."
+        text = f"{run.run_id} has not ended, so the card stays: `/cardinal cancel` first, or drag the card."
         return say(snapshot, given, text)
     about = f"command:{time_stamp(now)}"
     move = MoveCard(snapshot.card_id, column, about, source=snapshot.column or "", by=given.by)

@@ -36,7 +36,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     """
     meant = meant_by(given, snapshot.held)
     if not meant:
-        return say(snapshot, given, "No comment by somebody without write access waits here.")
+        return say(snapshot, given, "No comment by someone without write access is waiting here.")
     if len(meant) > 1:
         links = alternatives(
             f"`/cardinal ok #{_kind(candidate)}{candidate.comment_id}` ({code(candidate.author, 40)})"

@@ -38,14 +38,14 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return say(snapshot, given, f"Nothing was paused: say `{USAGE}`.")
     if scope == "card" and run and run.state in RUN_HELD:
         if run.stop_asked:
-            return say(snapshot, given, f"{run.run_id} is being stopped already.")
+            return say(snapshot, given, f"{run.run_id} is already being stopped.")
         stop = RunStopAsked(run.run_id, "pause", given.by, "/cardinal pause")
         return Decision((stop,), (f"{given.by} pauses {run.run_id}",))
     if scope == "card" and run and run.paused:
-        return say(snapshot, given, f"{run.run_id} is paused already. `/cardinal resume` lets it go on.")
+        return say(snapshot, given, f"{run.run_id} is already paused. `/cardinal resume` continues it.")
     target = targets(snapshot)[scope]
     if held := next((it for it in snapshot.stops if (it.scope, it.target) == (scope, target)), None):
         _, undo = stop_words(scope, held.by, held.because)
-        return say(snapshot, given, f"The {scope} is stopped already. `{undo}` lets it go on.")
+        return say(snapshot, given, f"The {scope} is already stopped. `{undo}` resumes it.")
     order = StopOrdered(snapshot.board_id, scope, target, given.by)
     return Decision((order,), (f"{given.by} stops the {scope}",))

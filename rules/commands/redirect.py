@@ -49,7 +49,5 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         steer = RunSteered(run.run_id, given.by, given.argument, given.comment_id)
         text = f"No plan of {run.run_id} waits{by}. Its agent reads your words at its next step."
         return Decision((steer,), (text,)) + say(snapshot, given, text)
-    text = (
-        f"No plan of {run.run_id} waits{by}. Write your words as a comment: its agent reads it at its start."
-    )
+    text = f"No plan of {run.run_id} waits{by}. Write a comment instead: its agent reads it when it starts."
     return say(snapshot, given, text)

@@ -27,9 +27,9 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer it for a paused run, and for a pause of the card or a stop of the board."""
     run = snapshot.live_run
     if run and run.paused:
-        yield CommandOffer(f"resume:{run.run_id}", "Go on", "Let the paused run go on", Urgency.RUN)
+        yield CommandOffer(f"resume:{run.run_id}", "Resume", "Resume the paused run", Urgency.RUN)
     for stop in snapshot.stops:
-        name, label = f"resume:{SEEN_STOP}{stop.mark}", f"Let the {stop.scope} go on"
+        name, label = f"resume:{SEEN_STOP}{stop.mark}", f"Resume the {stop.scope}"
         if (stop.scope, stop.target) == ("card", snapshot.card_id) and not stop.because:
             yield CommandOffer(name, label, "Lift the card's own stop", Urgency.RUN)
         if stop.scope == "board":
@@ -69,7 +69,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
 def _nothing(snapshot: Snapshot, scope: str) -> str:
     run = snapshot.live_run
     if scope != "card":
-        return f"Nothing stops the {scope}."
+        return f"The {scope} is not stopped."
     if run and run.question:
         return f"{run.run_id} is not paused, it waits for an answer: `/cardinal answer <text>`."
     if run and run.stop_asked == "pause":

@@ -52,7 +52,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         opens = OpenPull(snapshot.card_id, run.run_id, again=True)
         return Decision((opens,)) + say(snapshot, given, said)
     if snapshot.begun and was_before(given.said_at, snapshot.begun[0]):
-        return say(snapshot, given, "That was said before the newest run, so no other one was started.")
+        return say(snapshot, given, "That was said before the newest run, so no other run was started.")
     because = start_obstacle(policy, snapshot)
     if because:
         return say(snapshot, given, f"No run was started: {because}.")

@@ -29,7 +29,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     names = names_of(given.argument)
     wrong = next((word for word in words if not names_of(word)), "")
     if wrong or len(words) > MAX_NAMED:
-        because = f"{code(wrong, 40)} can be no skill" if wrong else f"at most {MAX_NAMED} can be named"
+        because = f"{code(wrong, 40)} is not a skill's name" if wrong else f"at most {MAX_NAMED} can be named"
         return say(snapshot, given, f"Nothing was chosen: {because}; {_HINT}.")
     pinned = SkillsPinned(snapshot.card_id, names, given.by)
     return Decision((pinned,), (f"{given.by} chose {', '.join(names)} for the card's next runs",))

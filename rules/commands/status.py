@@ -12,7 +12,7 @@ from rules.snapshot import Snapshot
 
 USAGE = "/cardinal status"
 ROLE = Role.READ
-INSTEAD = "It always speaks of this card."
+INSTEAD = "It always reports on this card."
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

@@ -21,23 +21,23 @@ TAKES = "optional"
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Record it; general exclusions by the person, or the operator for them, do not hold for this card."""
     if door_of(given.source) == CLI:
-        return say(snapshot, given, "Only an account at GitHub can follow a card: nothing is changed.")
+        return say(snapshot, given, "Only a GitHub account can follow a card: nothing was changed.")
     wanted, run = given.argument.strip().lower(), snapshot.live_run
     if wanted not in ("", "run"):
         return say(
             snapshot, given, "Say `/cardinal subscribe`, or `/cardinal subscribe run` for its live run."
         )
     if wanted and run is None:
-        return say(snapshot, given, "No run is alive here: `/cardinal subscribe` follows the card.")
+        return say(snapshot, given, "No run is active here: `/cardinal subscribe` follows the card.")
     run_id = run.run_id if wanted and run else RunId("")
     subject = run_id or "the card"
     followed = CardSubscribed(snapshot.card_id, given.by, run_id)
     decided = Decision((followed,), (f"{given.by} follows {subject}",))
     if given.addresses_unread:
-        why = "cannot read its file of addresses. Ask whoever runs it to see `cardinal doctor`"
+        why = "cannot read its file of addresses. Ask its operator to run `cardinal doctor`"
     elif given.no_address:
         remedy = code(f"cardinal notify add {given.by}")
-        why = f"knows no address of theirs. Ask whoever runs Cardinal for {remedy}"
+        why = f"has no address for them. Ask Cardinal's operator to run {remedy}"
     else:
         return decided
     follows = f"{code(given.by, 40)} follows {subject}, but no notice can be sent yet"

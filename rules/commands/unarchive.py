@@ -20,7 +20,7 @@ INSTEAD = "To bring back a description: `/cardinal restore`."
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer it for a card that left the board."""
     if snapshot.archived:
-        hint = "To the board, where it stood; nothing starts"
+        hint = "Back to its column; nothing starts"
         yield CommandOffer("unarchive", "Bring it back", hint, Urgency.CARD)
 
 

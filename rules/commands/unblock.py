@@ -27,7 +27,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     for stop in snapshot.stops:
         if (stop.scope, stop.target) == ("card", snapshot.card_id) and stop.because:
             name, why = f"unblock:{SEEN_STOP}{stop.mark}", plain(stop.because, MAX_ASKED)
-            yield CommandOffer(name, "Let the card go on", why, Urgency.RUN)
+            yield CommandOffer(name, "Unblock the card", why, Urgency.RUN)
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
@@ -40,7 +40,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return say(snapshot, given, STALE_STOP)
     if not blocked_by(snapshot.stops, snapshot.card_id):
         return say(
-            snapshot, given, "Nobody has blocked this card. `/cardinal explain` says what it waits for."
+            snapshot, given, "No one has blocked this card. `/cardinal explain` says what it waits for."
         )
     lifted = StopLifted(snapshot.board_id, "card", snapshot.card_id, given.by)
     return Decision((lifted,), (f"{given.by} unblocks the card",))

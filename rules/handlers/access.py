@@ -16,7 +16,7 @@ WHY = "access lost"  # why such a run was paused, and not by somebody's own word
 def foreign(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block a card whose issue other people have the say over: nothing that is said there is obeyed."""
     owner = plain(snapshot.board_owner, 60)
-    said = f"its issue is outside of {owner}: cards of other owners are shown, and nothing is done for them"
+    said = f"its issue is outside {owner}: cards of other owners are shown, but not worked on"
     return change_state(policy, snapshot, CardState.BLOCKED, said, Reason.OUT_OF_REACH)
 
 

@@ -136,11 +136,11 @@ def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: dat
 
 def _reworded(snapshot: Snapshot, run: RunSeen) -> Decision:
     """Say, once a run, that its agent goes on with the text from before: an edit never acts by itself."""
-    text = f"The issue was edited, and {run.run_id} was not told: it goes by the text from before. "
+    text = f"The issue was edited, and {run.run_id} was not told: it works from the earlier text. "
     if run.state is RunState.AWAITING_APPROVAL:
-        text += f"Approving plan {run.plan_revision} makes it anew."
+        text += f"Approving plan {run.plan_revision} makes a new one."
     else:
-        text += "What it should know: write a comment. To begin anew: `/cardinal cancel`, then retry."
+        text += "To tell it, write a comment. To start over: `/cardinal cancel`, then retry."
     return Decision((Say(snapshot.card_id, f"edited:{run.run_id}", text),), (text,))
 
 

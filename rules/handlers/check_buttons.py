@@ -89,7 +89,7 @@ def superseded(snapshot: Snapshot, given: CommandGiven) -> str:
     about, run = pressed_run(given.source), snapshot.run
     if not about or run is None or run.run_id == about:
         return ""
-    return f"That was about {about}, and {run.run_id} came since: nothing was done."
+    return f"That was about {about}, and {run.run_id} has started since: nothing was done."
 
 
 def answered(snapshot: Snapshot, decided: Decision, given: CommandGiven, now: datetime) -> Decision:

@@ -31,7 +31,7 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
         return derive_state(policy, snapshot) if mended else Decision((), ("no check is red",))
     if not mine:
         names = _names(tuple(failure.name for failure in event.failures))
-        because = f"{names} is red on the default branch, too: not repaired"
+        because = f"{names} is also red on the default branch: not repaired"
         return _comment_on(policy, snapshot, event, because)
     if snapshot.live_run:
         return Decision((), (f"{snapshot.live_run.run_id} is alive: its next push is checked again",))
@@ -67,7 +67,7 @@ def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: date
     if choose_mode(policy, snapshot).mode == INVESTIGATE:
         return "its card is only investigated; /cardinal fix starts a run that repairs it"
     if limits.repairs == 0:
-        return "the policy lets nothing repair it; /cardinal retry starts a run"
+        return "the policy does not let a run repair it; /cardinal retry starts a run"
     if seen is not None and seen.repaired == event.head:
         return "a run has tried on this very commit; /cardinal retry starts another"
     if seen is not None and seen.repairs >= limits.repairs:

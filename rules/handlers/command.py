@@ -78,7 +78,7 @@ def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: date
     card, place = snapshot.card_id, talk_of(event)
     text = (
         f"{code(event.by, 40)} gave more than {policy.limits.commands_per_minute} commands within a minute:"
-        " until that is over only `/cardinal cancel`, `pause` and `stop-all` are obeyed."
+        " for now only `/cardinal cancel`, `pause` and `stop-all` are obeyed."
     )
     about = f"pace:{event.by}:{now:%Y%m%d%H}"
     marks: tuple[Intent, ...] = (React(card, event.place, event.comment_id, "confused"),)

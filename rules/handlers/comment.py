@@ -58,11 +58,11 @@ def _untrusted(snapshot: Snapshot, event: PersonSaid) -> Decision:
         return Decision((), because)
     if run.question is None:
         text = (
-            f"{run.run_id} does not hear {code(event.author, 40)}, who has no write access here: the comment"
-            " is held. `/cardinal ok`, by somebody who has, hands it to the agent."
+            f"{run.run_id} does not read comments by {code(event.author, 40)}, who has no write access here."
+            " Someone who has can pass it on with `/cardinal ok`."
         )
         # Once a run: each comment is a mail to many, and anybody can write.
         return Decision((Say(snapshot.card_id, f"held:{run.run_id}", text, listeners.side(event)),), because)
-    text = "Thank you. This question waits for an answer by somebody with write access."
-    text += " `/cardinal ok` lets a comment of others count as one."
+    text = "Thank you. This question needs an answer by someone with write access."
+    text += " `/cardinal ok` lets someone else's comment count as one."
     return Decision((Say(snapshot.card_id, f"untrusted:{run.question.question_id}", text),), because)

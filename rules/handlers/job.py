@@ -43,4 +43,4 @@ def _place(snapshot: Snapshot) -> Decision:
         acts.append(SkillsPinned(snapshot.card_id, job.skills, job.by))
     if job.column and not same_column(job.column, snapshot.column):
         acts.append(MoveCard(snapshot.card_id, job.column, f"job:{job.key}", snapshot.column or "", job.by))
-    return Decision(tuple(acts), (f"{job.by} asked for this card by a program",))
+    return Decision(tuple(acts), (f"{job.by} asked for this card through a program",))

@@ -56,7 +56,7 @@ def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
             return _stopped(snapshot, "board" if command == "stop-all" else given.argument)
         case "resume" | "unblock" if snapshot.lifted is not None:
             by, at = snapshot.lifted
-            return (by if (given.said_at or now) <= at + AT_ONCE else ""), "let it go on"
+            return (by if (given.said_at or now) <= at + AT_ONCE else ""), "resumed it"
         case "finish" if run is not None and run.alive:
             return run.finish_by, f"let {run.run_id} finish"
         case "ok":

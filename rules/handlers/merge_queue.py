@@ -15,7 +15,7 @@ from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
 WAITS = {
-    "queue": "pull request #{number} waits in GitHub's merge queue, and is merged when it is its turn",
+    "queue": "pull request #{number} waits in GitHub's merge queue, and is merged when its turn comes",
     "auto": "pull request #{number} waits for its checks, and GitHub merges it as soon as they pass",
 }
 
@@ -37,7 +37,7 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
     why = plain(event.because.replace("_", " "), 160) or "it was taken back"
     again = "drag the card here again, or /cardinal retry" if here else "drag the card back"
     because = (
-        f"pull request #{pull.number} is not merged by GitHub any more ({why}): look at it, then {again}"
+        f"pull request #{pull.number} is no longer being merged by GitHub ({why}): look at it, then {again}"
     )
     # Nobody looks at a card in its last column again: the comment calls for somebody.
     notice = Say(card, f"unmerged:{time_stamp(now)}", sentence(because), "pull")

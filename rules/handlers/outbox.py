@@ -17,7 +17,7 @@ from rules.text import plain, sentence
 _NEEDED = {
     "mergepull": "the pull request could not be merged",
     "openpull": "the pull request could not be opened",
-    "convertdraft": "the draft could not be made an issue",
+    "convertdraft": "the draft could not be turned into an issue",
     "markready": "the pull request could not leave draft",
     "movecard": "the card could not be moved",
 }
@@ -31,7 +31,7 @@ _WANTED = {
     "archive_card": "the card was not archived or brought back",
     "unlink_card": "the dependency was not removed",
     "move_card": "the card was not moved",
-    "change_assignees": "not everybody could be assigned or unassigned",
+    "change_assignees": "not everyone could be assigned or unassigned",
     "link_card": "the dependency was not made",
     "cancel_merge": "GitHub's own merge of the pull request could not be cancelled",
     "close_pull": "the pull request could not be closed",

@@ -218,8 +218,8 @@ def limited(policy: Policy, snapshot: Snapshot, event: related.PipelineLimited, 
     what = {"cards": f"{event.most} cards", "links": f"{event.most} links"}.get(event.limit, "no card")
     why = " because its card is a card of agents itself" if event.limit == "depth" else ""
     said = (
-        f"{event.run_id} wanted more than the policy allows: it may make {what}{why}. The rest is not made; "
-        f"`pipelines: {{{event.limit}: …}}` of the column changes the limit."
+        f"{event.run_id} wanted more than the policy allows: it may make {what}{why}. The rest was not made; "
+        f"`pipelines: {{{event.limit}: …}}` on the column changes the limit."
     )
     return Decision((Say(snapshot.card_id, f"pipeline:{event.run_id}:{event.limit}", said),), (said,))
 

@@ -99,13 +99,13 @@ def _why(bound: _Bound, wish: Share) -> str:
         Limit.DAY: ("the board's budget for today", True),
         Limit.BOARD: ("the board's budget", False),
     }[bound.limit]
-    used = f"{what} of {usd(bound.limit_usd)} is used up: {usd(bound.spent_usd)} are spent"
+    used = f"{what} of {usd(bound.limit_usd)} is used up: {usd(bound.spent_usd)} spent"
     if bound.reserved:
         names = ", ".join(share.run_id for share in bound.reserved[:_NAMED])
         more = len(bound.reserved) - _NAMED
         holders = f"{names} and {more} more" if more > 0 else names
-        used += f" and {usd(bound.reserved_usd)} are reserved by {holders}"
+        used += f" and {usd(bound.reserved_usd)} reserved by {holders}"
     ways = [f"raise {bound.limit.setting}"]
     ways += ["wait until that run has ended"] if bound.reserved else []
-    ways += ["it goes on after midnight UTC"] if tomorrow else []
+    ways += ["it continues after midnight UTC"] if tomorrow else []
     return f"{used}: {', or '.join(ways)}"

@@ -23,7 +23,7 @@ def check_obstacle(snapshot: Snapshot) -> str:
     if snapshot.live_run:
         return f"{snapshot.live_run.run_id} is at work, and its pushes go through the gate"
     if snapshot.checking is not None and snapshot.checking.alive:
-        return f"{snapshot.checking.run_id} checks it already"
+        return f"{snapshot.checking.run_id} is already checking it"
     return "" if snapshot.run is not None else "no run has worked on this card yet"
 
 

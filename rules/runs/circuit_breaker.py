@@ -59,10 +59,10 @@ def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     cards = count(snapshot.struck, "card")
     halt = BoardHalted(snapshot.board_id, event.cause, said, now + FIRST_WAIT, 0)
     text = (
-        f"Runs of {cards} failed for the same cause, so none starts on the board for now:\n\n> {said}\n\n"
-        f"Cardinal tries again by itself in {FIRST_WAIT.seconds // 60} minutes, and this is the only message"
-        " about it. When it is mended, `/cardinal resume board` lets everything go on at once; cards whose"
-        " run failed need a `/cardinal retry`."
+        f"Runs of {cards} failed for the same reason, so no run starts on the board for now:\n\n> {said}\n\n"
+        f"Cardinal tries again in {FIRST_WAIT.seconds // 60} minutes; this is the only message about it. Once"
+        " it is fixed, `/cardinal resume board` resumes everything at once; cards whose run failed need"
+        " `/cardinal retry`."
     )
     return Decision(
         (halt, Say(snapshot.card_id, f"halt:{time_stamp(now)}", text)), (f"the board is halted: {said}",)

@@ -25,8 +25,8 @@ def why_not(pull: PullSeen) -> str:
         return ""
     commit = plain(pull.head[:7])
     if pull.gate is Gate.FAILED:
-        return f"the checks failed on its commit {commit}. Push what mends it, or {_AGAIN}"
-    seen = f"Cardinal checked {plain(pull.checked[:7])}" if pull.checked else "it came from no run"
+        return f"the checks failed on its commit {commit}. Push a fix, or {_AGAIN}"
+    seen = f"Cardinal checked {plain(pull.checked[:7])}" if pull.checked else "it did not come from a run"
     return f"its commit {commit} is not checked: {seen}. {CHECK}"
 
 
@@ -36,14 +36,14 @@ def unreviewed(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
     `requires`: `approved`, or `none` where only a request for changes counts.
     """
     if snapshot.verdict == "changes_requested":
-        return "a review requested changes. Let it be served or dismissed"
+        return "a review requested changes. Address it, or have it dismissed"
     if requires == "none":
         return ""
     if snapshot.verdict != "approved":
-        return "it waits for an approving review by somebody with write access"
+        return "it needs an approving review by someone with write access"
     if snapshot.approved_head != pull.head:
         seen = f"commit {plain(snapshot.approved_head, 7)}" if snapshot.approved_head else "another commit"
-        return f"the review approved {seen}, and it has changed since. Let it be approved again"
+        return f"the review approved {seen}, and it has changed since. Have it approved again"
     return ""
 
 

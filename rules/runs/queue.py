@@ -145,7 +145,7 @@ def choose_runs(
 
 def limit_sentence(until: datetime) -> str:
     """Return the sentence about GitHub's limit."""
-    return f"GitHub takes no more calls before {until:%H:%M} UTC (its limit): it starts by itself then"
+    return f"GitHub takes no more calls before {until:%H:%M} UTC (its limit): it starts on its own then"
 
 
 def without_labels(labels: Sequence[str]) -> str:
@@ -266,10 +266,10 @@ class _Gate:
         if run.leaving:
             yield "its card was dragged away: answer the question about that first"
         if run.stands is None:
-            yield "its card stands in no column: drag it to an execution column"
+            yield "its card is not in a column: drag it to an execution column"
         elif not self._policy.archetype(run.stands).STARTS_RUNS:
-            where = f"{code(run.stands)}, which is no execution column of the policy"
-            yield f"its card stands in {where}: drag it to one, or correct the policy"
+            where = f"{code(run.stands)}, which is not an execution column of the policy"
+            yield f"its card is in {where}: drag it to one, or correct the policy"
         if run.overlap:
             yield run.overlap
         if column is not None and self._by_column[run.column] >= column.concurrency:

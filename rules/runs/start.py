@@ -35,13 +35,13 @@ def _barrier(policy: Policy, snapshot: Snapshot) -> str:
     if snapshot.archived:
         return "the card left the board"
     if snapshot.pull and snapshot.pull.state == "merged":
-        return f"pull request #{snapshot.pull.number} is merged: more work needs an issue of its own"
+        return f"pull request #{snapshot.pull.number} is merged: more work needs a new issue"
     if not policy.archetype(snapshot.column).STARTS_RUNS:
         return "no agent works in this column: drag the card to an execution column"
     if snapshot.closed:
         return "the issue is closed: reopen it, then /cardinal retry"
     if snapshot.live_run:
-        return f"{snapshot.live_run.run_id} is alive already"
+        return f"{snapshot.live_run.run_id} is already active"
     return ""
 
 
@@ -52,7 +52,7 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
     if unplaced(policy, snapshot):
         return ask_for_repository(policy, snapshot)
     if snapshot.is_draft:
-        return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk in",))
+        return Decision((ConvertDraft(snapshot.card_id),), ("a run needs an issue to talk on",))
     run, mode = snapshot.run, choose_mode(policy, snapshot).mode
     if run and run.is_adopted and run.ended_at and snapshot.moved_at and snapshot.moved_at <= run.ended_at:
         return derive_state(policy, snapshot)  # that drag was served before the ledger was restored
@@ -64,7 +64,7 @@ def start(policy: Policy, snapshot: Snapshot, *, by: str, now: datetime) -> Deci
         )
     lately = sum(1 for begun in snapshot.begun if now - begun < timedelta(hours=1))
     if lately >= policy.limits.automatic_runs_per_hour:
-        said = f"{lately} runs began within an hour: does an automation drag it? /cardinal retry starts one"
+        said = f"{lately} runs began within an hour: is an automation dragging it? /cardinal retry starts one"
         return change_state(policy, snapshot, CardState.BLOCKED, said)
     return queue_card(policy, snapshot, by=by, door="board")
 

@@ -61,7 +61,7 @@ def take_in_base(run: RunContext, head: str) -> None:
     if conflicts:
         run.ask(
             Subject.REBASE,
-            f"{branch} cannot be rebased on {base}: both change {conflicts}. What shall happen?",
+            f"{branch} cannot be rebased on {base}: both change {conflicts}. What now?",
             (WITHOUT_REBASE, TRY_AGAIN, STOP),
         )
 

@@ -115,5 +115,5 @@ def _withheld(run: RunContext, judged: GuardsJudged, change: DiffStat, head: str
         return f"the guardrails refuse it: {list_violations(denied or judged.findings, judged.left_out)}"
     doubtful = tuple(finding for _, some, _ in unanswered(run, judged) for finding in some)
     if doubtful:
-        return f"the guardrails want a person's word: {list_violations(doubtful)}"
+        return f"the guardrails ask for a person's decision: {list_violations(doubtful)}"
     return open_concerns(run, change, head).text

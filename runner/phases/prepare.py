@@ -147,7 +147,7 @@ def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
         run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation, left_on))
         return where
     taken = WorkspaceTaken(order.run_id, place, order.host, order.generation, holder)
-    begins = f"The work begins anew on host {order.host}: {where}. What was not on GitHub is not here."
+    begins = f"The work starts over on host {order.host}: {where}. What was not on GitHub is not here."
     goes_on = run.history.turn is not None or order.session_id
     run.log.append(taken, *((Progressed(order.run_id, begins),) if goes_on else ()))
     return where
@@ -197,7 +197,7 @@ def unpack_session(run: RunContext, brought: Brought) -> None:
         with as_folder(run, brought.session) as folder:
             run.checkout.unpack_home(folder)
     missing = f" Not here: {'; '.join(brought.missing)}." if brought.missing else ""
-    text = f"The work goes on on host {order.host} as it was kept on host {brought.row.host}.{missing}"
+    text = f"The work continues on host {order.host} as it was kept on host {brought.row.host}.{missing}"
     run.log.append(record_restored(run, brought), Progressed(order.run_id, text))
 
 
@@ -319,7 +319,7 @@ def make_anew(run: RunContext, commit: str, why: str) -> None:
     if run.weigh():
         run.workspace.clear()
         gone = run.history.session(run.order.session_id)
-    text = f"The checkout was made anew, for it could not be used any more ({why}). {note}"
+    text = f"The checkout was made again, since it could no longer be used ({why}). {note}"
     lost = (SessionLost(run.order.run_id, gone),) if gone else ()
     run.log.append(*kept, *lost, Progressed(run.order.run_id, text))
 

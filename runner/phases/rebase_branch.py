@@ -13,7 +13,7 @@ from runner.text.plain import one_line
 _SHOWN = 10
 _WAY_OUT = (
     "merge {base} into {branch} by hand and push that, or drag the card back to its execution column: the"
-    " next run asks how to go on"
+    " next run asks how to proceed"
 )
 
 

@@ -56,7 +56,7 @@ def recheck(
             if not heads.branch:
                 # A rebase that nobody asked for comes too late where its pull request was merged meanwhile.
                 reason = "superseded" if order.rebases else "repository"
-                raise failed(reason, f"the branch {order.branch} is not on GitHub any more")
+                raise failed(reason, f"the branch {order.branch} is no longer on GitHub")
             head = rebase_branch(run, heads) if order.rebases else heads.branch
         with empty_place(order, name) as room:
             run = standing_in(room)

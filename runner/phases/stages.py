@@ -49,7 +49,9 @@ def _play(run: RunContext, visit: StageVisit) -> None:
         take_turn(run, Phase.REPORT, report)
     if visit.target is None:
         said = "neither `go_to_stage` nor `finish` was called, and not when it was asked to"
-        raise failed("gave_up", f"the agent of stage {visit.stage} left without saying how to go on: {said}")
+        raise failed(
+            "gave_up", f"the agent of stage {visit.stage} left without saying how to continue: {said}"
+        )
 
 
 def _resume(run: RunContext, visit: StageVisit) -> None:

@@ -25,7 +25,7 @@ _SUBJECTS = {
 }
 # The first turn of the work, by the kind of the run.
 _FIRST = {"revision": (Phase.REVISE, "revise"), "repair": (Phase.REPAIR, CI_TURN)}
-_LOST = "The agent could not go on in its session, and began another one with the whole briefing"
+_LOST = "The agent could not continue its session and started a new one with the full briefing"
 REPORTS = 1  # how often an agent that ended without a word is asked for its report
 
 
@@ -240,10 +240,10 @@ def ask_limit(run: RunContext, exceeded: ExceededLimit, spent: RunUsage, needs_u
     text = f"The run reached {allowance.reached(exceeded, spent)}{_plan_progress(run)}."
     text += allowance.going_on(exceeded, spent, needs_usd)
     if exceeded in _SUBJECTS:
-        run.ask(_SUBJECTS[exceeded], f"{text} Shall it go on?", (GO_ON, STOP))
+        run.ask(_SUBJECTS[exceeded], f"{text} Continue?", (GO_ON, STOP))
     if allowance.shared:
-        run.ask(Subject.SHARED, f"{text}{allowance.advice()} Shall it go on then?", (AS_FAR, STOP))
-    run.ask(Subject.BUDGET, f"{text} Shall it go on?", (GO_ON, STOP))
+        run.ask(Subject.SHARED, f"{text}{allowance.advice()} Continue then?", (AS_FAR, STOP))
+    run.ask(Subject.BUDGET, f"{text} Continue?", (GO_ON, STOP))
 
 
 def _plan_progress(run: RunContext) -> str:

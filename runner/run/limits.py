@@ -160,7 +160,7 @@ class Allowance:
         then = _as_much_again(limit, allowed, used)
         if then == allowed + limit:
             return ""
-        return f" As much again is used up already: going on allows {then:,.0f} {exceeded} in all."
+        return f" That much again is already used: continuing allows {then:,.0f} {exceeded} in all."
 
     def advice(self) -> str:
         """Return how to lift a shared limit, for people; empty where the run's own limit holds."""

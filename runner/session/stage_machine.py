@@ -11,8 +11,8 @@ from runner.run.run_spec import RunSpec, StageSpec
 
 SAME_WAY = 3  # so often the work may go the same way from one stage to another, then people are asked
 MAX_ENTRIES = 20
-ONCE_MORE = AnswerChoice(Code.GO_ON, f"Go on, up to {SAME_WAY} more times")
-AS_MANY = AnswerChoice(Code.GO_ON, f"Go on with {MAX_ENTRIES} more")
+ONCE_MORE = AnswerChoice(Code.GO_ON, f"Continue, up to {SAME_WAY} more times")
+AS_MANY = AnswerChoice(Code.GO_ON, f"Continue with {MAX_ENTRIES} more")
 
 
 @dataclass(frozen=True, slots=True)

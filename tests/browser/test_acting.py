@@ -50,7 +50,7 @@ def test_each_action_of_the_pages_is_pressed(page: Page, town: Watched) -> None:
         press(page, "Give the command", "link")
         press(page, "Pause", "pause")
         town.happens(RunParked(run_id, "pause"))
-        press(page, "Go on", "resume")
+        press(page, "Resume", "resume")
         press(page, "Cancel", "cancel")
         press(page, "Retry", "retry")
         press(page, "Cancel", "cancel")

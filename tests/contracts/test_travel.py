@@ -82,5 +82,5 @@ def test_a_torn_session_ends_no_run_and_one_that_is_lost_is_said(stand: Stand) -
     tear(stand)
     stand.world.answer(order, "Moin")
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
-    said = [event for event in stand.world.of("Progressed") if "could not go on in its session" in event.text]
+    said = [event for event in stand.world.of("Progressed") if "could not continue its session" in event.text]
     assert len(said) == len(stand.world.of("SessionLost")) == (stand.agent == "opencode")

@@ -39,7 +39,7 @@ def test_a_command_is_answered_with_a_comment(cardinal: Cardinal) -> None:
     cardinal.side.say(cardinal.repository, cardinal.number, "/cardinal approve", WRITER)
     cardinal.ingest()
     cardinal.answer()
-    assert any("no plan that waits for approval yet" in body for body in cardinal.comments())
+    assert any("no plan to approve yet" in body for body in cardinal.comments())
 
 
 def test_somebody_who_may_not_is_told_what_it_takes(cardinal: Cardinal) -> None:

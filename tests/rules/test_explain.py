@@ -13,8 +13,8 @@ S = CardState
 @pytest.mark.parametrize(
     ("snapshot", "said"),
     [
-        (card("Tasks", S.DRAFT), "nobody serves this column"),
-        (card("Parking", S.DRAFT), "the policy names no column `Parking`: nobody serves it"),
+        (card("Tasks", S.DRAFT), "nothing runs in this column"),
+        (card("Parking", S.DRAFT), "the policy names no column `Parking`: nothing runs there"),
         (card("Planning", S.DISCUSSING), "the planning assistant answers"),
         (card("Planning", S.DISCUSSING, brief="Do it"), "ready for execution"),
         (
@@ -23,7 +23,7 @@ S = CardState
         ),
         (
             card(run=run(RunState.AWAITING_APPROVAL)),
-            "r1 waits for anybody with write access to approve its plan, or to /cardinal redirect it",
+            "r1 waits for anyone with write access to approve its plan, or to /cardinal redirect it",
         ),
         (card(run=run(RunState.PARKED, question=QUESTION)), "/cardinal answer. It asks: Which port?"),
         (
@@ -50,9 +50,9 @@ S = CardState
         (card(archived=True, run=run(stop_asked="cancel"), mover=NOBODY), "the card left the board"),
         (
             card(archived=True, run=run(), mover=NOBODY),
-            "it is not known who took the card off the board, for GitHub told nobody's name: r1 goes on."
-            " Somebody who may restores the card and archives it again to give it up, or cancels the run with"
-            " /cardinal cancel",
+            "GitHub did not say who took the card off the board: r1 continues."
+            " To give it up, someone who may move cards restores it and archives it again, or cancels the run"
+            " with /cardinal cancel",
         ),
         (card(archived=True, run=ended(), pull=pull(), mover=NOBODY), "#5 stays open"),
         (card(archived=True, run=ended(), pull=pull("closed"), mover=NOBODY), "the card left the board"),

@@ -130,7 +130,7 @@ def _run(card: CardRow, run: RunRow | None, place: int) -> str:
             return _one_line(f"{name} · {card.because}")
         return f"{name} · {in_queue(place) if 0 < place <= MAX_PLACE else 'queued'}"
     if run.state is RunState.PARKED and run.question_id:
-        return f"{name} · its question waits"
+        return f"{name} · question open"
     return f"{name} · {RUN_WORDS.get(run.state, run.state.replace('_', ' '))}"
 
 

@@ -32,16 +32,14 @@ def title(text: str) -> str:
 
 def body(text: str) -> str:
     """Return the issue's text: the same words. The whole of one that does not fit is in the history."""
-    return cut(_clean(text), COMMENT_LIMIT, "the whole text is in the first comment")
+    return cut(_clean(text), COMMENT_LIMIT, "the full text is in the first comment")
 
 
 def history(name: str, author: str, at: datetime, whole: str, remarks: Sequence[Said]) -> tuple[str, ...]:
     """Return the comments that tell where the card was, and quote its comments."""
-    lines = [
-        f"Carried over from a board on somebody's own machine: {name}, by {_name(author)} at {_time(at)}."
-    ]
+    lines = [f"Moved from a local Cardinal board: {name}, by {_name(author)} at {_time(at)}."]
     if len(_clean(whole)) > COMMENT_LIMIT:
-        lines += ["", "Its whole text:", "", *_quoted(whole)]
+        lines += ["", "Full text:", "", *_quoted(whole)]
     for remark in remarks:
         lines += ["", f"{_name(remark.author)}, {_time(remark.at)}:", "", *_quoted(remark.text)]
     return tuple(_packed(lines))

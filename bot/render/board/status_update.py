@@ -29,7 +29,9 @@ def write(counts: Counts, lost: Sequence[str] = (), over: Sequence[str] = ()) ->
     """Return the ticker's one line, one for each thing that is out of reach, one for each that is over."""
     halted = f"halted: {line(counts.halted, 200)} · " if counts.halted else ""
     ticker = f"{halted}{counts.running} running · {counts.waiting} waiting on you · {counts.queued} queued"
-    stalled = f"⛔ {count(counts.stalled, 'run')} may start, and no worker takes them: ask `cardinal doctor`"
+    stalled = (
+        f"⛔ {count(counts.stalled, 'run')} ready to start, but no worker takes them: run `cardinal doctor`"
+    )
     alarms = [stalled] if counts.stalled else []
     gone = [f"⛔ {cut(tame(sentence), LONGEST)}" for sentence in lost[:MAX_LOST]]
     return "\n\n".join([ticker, *alarms, *gone, *over])
@@ -40,7 +42,7 @@ def full_disk(since: datetime, until: datetime, now: datetime) -> tuple[str, ...
     if now - until >= TOLD_FOR:
         return ()
     span = f"from {since:%d %b %H:%M} to {until:%d %b %H:%M} UTC"
-    return (f"Cardinal's disk was full {span}: deliveries that it refused meanwhile are asked for again",)
+    return (f"Cardinal's disk was full {span}: deliveries refused in that time are requested again",)
 
 
 def board_status(counts: Counts, lost: Sequence[str] = ()) -> str:

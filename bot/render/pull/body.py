@@ -49,9 +49,11 @@ def _unfinished(story: Story) -> str:
     if not story.card.early_start:
         return ""
     waits = run.state in (RunState.PARKED, RunState.AWAITING_APPROVAL, RunState.ENDED)
-    what = run_story.run_headline(story) if waits else f"🔨 Run {run.run_id} is at work on it"
+    what = run_story.run_headline(story) if waits else f"🔨 Run {run.run_id} is working on it"
     if run.ending is None:
-        then = "This is its work so far: it is ready for review once it is done and the checks have passed."
+        then = (
+            "This is its work so far. It is ready for review once the run is done and its checks have passed."
+        )
     else:
         then = "Its published work stays here as a draft; `/cardinal retry` lets another run finish it."
     return f"**Not finished.** {what}. {then}"
@@ -64,7 +66,7 @@ def part(body: str, key: EntryKey) -> str:
 
 def unready(body: str) -> str:
     """Return the description of a pull request that cannot be a draft, while no run has finished it."""
-    return f"**Not ready for review.** It says here when it is.\n\n{body}"
+    return f"**Not ready for review yet.** This line changes when it is.\n\n{body}"
 
 
 def thread_reply(text: str, *, run_id: str, head: str, by: str) -> str:

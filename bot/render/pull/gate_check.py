@@ -74,18 +74,18 @@ def conclude(seen: Seen) -> GateConclusion:
         return GateConclusion("neutral", "Nothing was checked: validation is none", said)
     working = seen.live is not None and seen.live.state in RUN_HELD
     if seen.pusher is not None and working and seen.pusher == seen.live:
-        said = f"{seen.pusher.run_id} made this commit and is not done: the gate looks at its last commit."
+        said = f"{seen.pusher.run_id} made this commit and is still working: the gate checks its last commit."
         return GateConclusion("", f"{seen.pusher.run_id} is at work", said)
     if seen.pusher is not None:
-        said = f"{seen.pusher.run_id} made this commit, and nothing says that its checks passed."
-        return GateConclusion("action_required", "The gate has not seen this commit", said)
+        said = f"{seen.pusher.run_id} made this commit, but there is no record that its checks passed."
+        return GateConclusion("action_required", "The gate has not checked this commit", said)
     if seen.live is not None and working:
-        said = f"{seen.live.run_id} is at work: its next push has been through the gate."
+        said = f"{seen.live.run_id} is working: its next push will have passed the gate."
         return GateConclusion("", f"{seen.live.run_id} is at work", said)
     last = f"Cardinal checked {code(seen.last[:7])}" if seen.last else "Cardinal has checked nothing of it"
     said = (
-        f"{code(seen.head[:12])} came from no run that Cardinal knows, so the gate has not seen it: what was"
-        f" published for an older commit does not count here. {sentence(CHECK)}"
+        f"{code(seen.head[:12])} did not come from a Cardinal run, so it has not been checked. Results for"
+        f" older commits do not count here. {sentence(CHECK)}"
     )
     return GateConclusion("action_required", f"Not checked: {last.replace('`', '')}", said)
 
@@ -126,10 +126,10 @@ def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
     result = conclude(replace(seen, live=None))
     if objection:
         again = f"{sentence(plain(objection, 300))} Then put #{number} into the queue again."
-        result = GateConclusion("action_required", "The gate has to look again", again)
+        result = GateConclusion("action_required", "The gate has to run again", again)
     said = (
-        f"The queue merges #{number} at {code(seen.head[:12])}. The gate ran on that commit, and is not run"
-        " again here: what the commits do together is for the checks of the repository."
+        f"The queue merges #{number} at {code(seen.head[:12])}. The gate ran on that commit and does not run"
+        " again here: the repository's own checks test what is merged together."
     )
     return {
         "status": "completed",

@@ -59,7 +59,7 @@ def preview(proposal: ProposalRow) -> str:
     ]
     drag_heads = ["| column | cards now | a drag does now | and once merged |", "| --- | ---: | --- | --- |"]
     heads = ["| setting | now | once merged |", "| --- | --- | --- |"]
-    note = "Runs at work keep the rules with which they began."
+    note = "Active runs keep the rules they started with."
     if proposal.more_settings:
         note = f"{count(proposal.more_settings, 'more setting')} would change. {note}"
     tables = [*((*drag_heads, *drags, "") if drags else ()), *((*heads, *rows, "") if rows else ())]

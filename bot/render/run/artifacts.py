@@ -15,7 +15,7 @@ def pointer(story: Story) -> str:
     if not story.site or not story.left:
         return ""
     files = f"[Logs, patch and report of {run_id}]({links.run_link(story.site, run_id)})"
-    return f"{files}, for people who may read the repository"
+    return f"{files}, for anyone who can read the repository"
 
 
 def list_artifacts(story: Story) -> str:

@@ -20,7 +20,7 @@ _STAGE_OF = {
     RunState.PUBLISHING: 3,
 }
 _MODES = {"fix": "fixes", INVESTIGATE: "reads only"}
-_FINDINGS = "➡️ The findings stand in a comment of their own."
+_FINDINGS = "➡️ The findings are in their own comment."
 MAX_STEPS = 30
 MAX_ACTIVITY = 30
 
@@ -109,7 +109,7 @@ def _now(story: Story) -> str:
     run = story.run
     if _is_unsuccessful(run) and story.reported is not None:
         comment = f"[the report](#issuecomment-{story.reported})" if story.reported else "the report"
-        return f"➡️ Its ending, with the next step, stands in {comment}."
+        return f"➡️ How it ended, and the next step: {comment}."
     if _is_unsuccessful(run):
         why = run.detail if run.ending is not Ending.CANCELLED else run.stop_why or run.detail
         return "\n\n".join(part for part in (run_story.stop_account(story), quote(why, 1_000)) if part)
@@ -155,7 +155,7 @@ def _controls(story: Story) -> str:
     elif run.state is RunState.AWAITING_APPROVAL:
         boxes = [box("cancel", "Cancel the run")]
     elif run.state is RunState.PARKED:
-        boxes = [] if run.question_id else [box("resume", "Go on")]
+        boxes = [] if run.question_id else [box("resume", "Resume")]
         boxes += _more_dollars(story)
         boxes.append(box("cancel", "Cancel the run"))
     elif run.stop_asked:
@@ -171,7 +171,7 @@ def _more_dollars(story: Story) -> list[str]:
         return []
     more_usd = min(story.dollars.base_usd, MAX_USD)
     name = f"budget:{story.run.run_id}:{more_usd:.2f}"
-    return [box(name, f"Raise the budget by ${more_usd:,.2f}, and go on")]
+    return [box(name, f"Raise the budget by ${more_usd:,.2f}and continue")]
 
 
 def _activity(story: Story) -> str:

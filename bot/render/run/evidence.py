@@ -69,8 +69,8 @@ def proof(
         f"head {code(head, 64)}",
         f"base {code(base or 'not recorded', 64)}",
         f"image: {where}",
-        *((f"checks as the default branch named them {code(definition, 64)}",) if definition else ()),
-        *((f"paths whose checks these are: {', '.join(code(path) for path in paths)}",) if paths else ()),
+        *((f"checks as defined on the default branch, {code(definition, 64)}",) if definition else ()),
+        *((f"checked for these paths: {', '.join(code(path) for path in paths)}",) if paths else ()),
         *(
             f"{code(check.command, 120)}: {line(said, 600)}"
             for check in shown
@@ -92,10 +92,8 @@ def _log(check: CheckRow, site: str) -> str:
 def _whole(checks: tuple[CheckRow, ...], site: str) -> tuple[str, ...]:
     runs = dict.fromkeys(check.run_id for check in checks)
     if site:
-        return tuple(
-            f"whole logs: [files of run {run_id}]({links.run_link(site, run_id)})" for run_id in runs
-        )
-    return tuple(f"whole logs: `cardinal artifacts {run_id}` where Cardinal runs" for run_id in runs)
+        return tuple(f"full logs: [files of run {run_id}]({links.run_link(site, run_id)})" for run_id in runs)
+    return tuple(f"full logs: `cardinal artifacts {run_id}` where Cardinal runs" for run_id in runs)
 
 
 def tails(checks: tuple[CheckRow, ...]) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ def write(
     the one that was read.
     """
     blob = f"{root}/blob/{escaped(report.base, safe='')}"
-    head = f"### 🔎 Run {story.run.run_id} has looked into it: {count(len(report.findings), 'finding')}"
+    head = f"### 🔎 Run {story.run.run_id} investigated: {count(len(report.findings), 'finding')}"
     return fit(
         (
             head,
@@ -83,5 +83,5 @@ def _follow_ups(report: FindingsReported, made: Mapping[int, FollowUpRow], here:
             where = "" if row.repository == here else row.repository
             rows.append(f"- ☑ {label} → {where}#{row.number}")
     return "\n".join(
-        ["**Follow-up cards**: tick one to have it made (or reply `/cardinal follow-up 1`)", "", *rows]
+        ["**Follow-up cards**: tick one to create it (or reply `/cardinal follow-up 1`)", "", *rows]
     )

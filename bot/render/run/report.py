@@ -69,7 +69,9 @@ def _remarks(story: Story) -> str:
         f" by {line(thread.author, 40)}, has no answer: {line(thread.text, 200)}"
         for thread in story.threads
     ]
-    asking = [f"{line(reviewer, 40)} requested changes and has not looked again" for reviewer in story.asking]
+    asking = [
+        f"{line(reviewer, 40)} requested changes and has not reviewed again" for reviewer in story.asking
+    ]
     return _listed("Still open in the review", [*rows, *asking])
 
 
@@ -100,7 +102,7 @@ def _failure(story: Story) -> str:
         (
             f"### {run_story.run_headline(story)}",
             quote(run.detail, 3_000),
-            _last_known(story) or "Nothing was said before.",
+            _last_known(story) or "It had reported nothing before.",
             run_story.stop_account(story),
             evidence.checks_table(story.checks),
             reproduction.played_list(story.played, story.site),
@@ -119,8 +121,8 @@ def _failure(story: Story) -> str:
 def _next_step(story: Story) -> str:
     if story.run.reason == "provider":
         return (
-            "Next: nothing is wrong with the work. When the provider answers again, try again: the same"
-            " session goes on where it can. A refused key or model is for whoever runs Cardinal to mend:"
+            "Next: nothing is wrong with the work. Try again once the provider responds: the same session"
+            " continues where it can. If a key or a model was refused, Cardinal's operator has to fix that:"
             " `cardinal doctor`."
         )
     if story.run.reason == "no_validation":

@@ -25,7 +25,7 @@ STATES: Mapping[RunState, tuple[str, str]] = {
     RunState.CLAIMED: ("🔧", "is starting"),
     RunState.PREPARING: ("🔧", "is preparing its workspace"),
     RunState.PLANNING: ("📝", "is making a plan"),
-    RunState.AWAITING_APPROVAL: ("🙋", "waits for you: approve its plan or redirect it"),
+    RunState.AWAITING_APPROVAL: ("🙋", "is waiting for you: approve its plan or ask for changes"),
     RunState.WORKING: ("🔨", "is working"),
     RunState.PARKED: ("⏸️", "is paused"),
     RunState.VALIDATING: ("🧪", "is running the checks"),
@@ -39,17 +39,17 @@ ENDINGS: Mapping[Ending, tuple[str, str]] = {
 }
 REASONS: Mapping[str, str] = {
     "agent_error": "the agent stopped with an error",
-    "guardrail": "it ran into a guardrail",
+    "guardrail": "a guardrail stopped it",
     "validation": "the checks did not pass",
-    "stalled": "the agent fell silent",
+    "stalled": "the agent stopped responding",
     "spawn_failed": "the agent could not be started",
     "gave_up": "it stopped without a report",
     "stopped": "a person stopped it",
-    "superseded": "its card was dragged away before it began",
+    "superseded": "its card was dragged away before it started",
     "no_changes": "nothing was changed",
-    "no_validation": "nothing could check its work",
+    "no_validation": "there was nothing to check its work with",
     "repository": "the repository could not be used",
-    "provider": "its model's provider did not answer",
+    "provider": "its model provider did not respond",
     "hung": "it hung its worker",
     "internal": "Cardinal itself failed",
 }
@@ -81,7 +81,7 @@ class Story:
     played: tuple[ReproductionRow, ...] = ()
     reports: tuple[ReportRow, ...] = ()  # of the runs that made what is on the branch, the oldest first
     threads: tuple[ThreadRow, ...] = ()  # of the pull request that no run has answered
-    asking: tuple[str, ...] = ()  # who requested changes and has not looked again
+    asking: tuple[str, ...] = ()  # who requested changes and has not reviewed again
     reported: str | None = None  # its report's comment id, empty until it is posted; None without a report
 
 
@@ -172,7 +172,7 @@ def kept(story: Story) -> str:
         later = "; later work is kept in the run's workspace" if more else ""
         return f"{number} pushed, {work_place(story)}{later}"
     if run.pushing and run.head and (run.ending is not Ending.FAILED or run.reason == "internal"):
-        return f"it ended while it pushed, so look whether branch {code(run.branch)} has its commits"
+        return f"it ended during the push: check whether branch {code(run.branch)} has its commits"
     if run.kept:
         return f"{count(run.kept, 'commit')} made and kept in the run's workspace, nothing was pushed"
     if run.kept is None and run.head:  # those on the branch, which may be of earlier runs

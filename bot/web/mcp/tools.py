@@ -26,7 +26,7 @@ class ResumeRequest(JobName):
     text: str = Field(
         "",
         max_length=parser.MAX_ARGUMENT,
-        description="Empty approves its plan, or lets it go on. Words answer its question, or choose by "
+        description="Empty approves its plan, or resumes it. Words answer its question, or choose by "
         "number; without a question they send the plan back, or tell the agent at work",
     )
 

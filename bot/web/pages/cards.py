@@ -135,7 +135,7 @@ def _left(db: Connection, card: CardRow) -> str:
     """Return how the card left its board: by whom, and when."""
     ((at, event),) = event_store.newest_of(db, f"card:{card.card_id}", CardArchived, 1)
     did = {"archived": "archived", "deleted": "deleted on the board"}.get(event.reason)
-    who = f"{did} by {event.by or 'somebody'}" if did else "out of Cardinal's sight"
+    who = f"{did} by {event.by or 'somebody'}" if did else "that Cardinal cannot see"
     return f"{plain(who)}, {when(at)}"
 
 

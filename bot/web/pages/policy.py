@@ -76,7 +76,7 @@ class PreviewView:
 
 
 def mount(site: Site) -> None:
-    """Mount the page, for people who may read the repository that the policy is in."""
+    """Mount the page, for anyone who can read the repository that the policy is in."""
     pace = RequestLimiter(site.clock, each=PREVIEWS_A_MINUTE, of_all=PREVIEWS_AN_HOUR)
     room = BoundedSemaphore(READS_AT_ONCE)
 

@@ -108,7 +108,7 @@ def stop_lines(
         if what := _target(db, board, stop):
             since = f"since {when(stop.at)}, for {brief(now - stop.at)}"
             done, lift = stop_words(stop.scope, stop.by, stop.because)
-            lines.append(f"{what} is {done} {since}: {lift} lets it go on.")
+            lines.append(f"{what} is {done} {since}: {lift} resumes it.")
     return lines
 
 

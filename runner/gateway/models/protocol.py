@@ -152,10 +152,10 @@ def parsed(body: bytes) -> dict[str, Any]:
     try:
         given = parse_json(body)
     except StrictJsonError as error:
-        because = f"it is no JSON in UTF-8 ({error.because}): send the body without content-encoding"
+        because = f"it is not JSON in UTF-8 ({error.because}): send the body without content-encoding"
         raise UnreadableCallError(because) from error
     if not isinstance(given, dict):
-        raise UnreadableCallError("it is no JSON object")
+        raise UnreadableCallError("it is not JSON object")
     if len({name.lower() for name in given}) < len(given):  # some providers ignore the case of names
         raise UnreadableCallError("two of its keys differ only in their case")
     return given

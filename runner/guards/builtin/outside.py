@@ -19,4 +19,4 @@ def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     said = f"allow: {', '.join(rules.allow)}"
     for touched in change.touched:
         if touched.path in paths_outside:
-            yield breach(touched, said, "is outside of the allowed paths", _ADVICE)
+            yield breach(touched, said, "is outside the allowed paths", _ADVICE)

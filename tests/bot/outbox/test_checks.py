@@ -46,7 +46,7 @@ def test_the_check_is_made_once_and_changed_in_place(stage: Stage) -> None:
     stage.happen(RunStopAsked(RUN, "pause", "bob", "/cardinal pause"), RunParked(RUN, "pause"))
     stage.do(WriteCheck(stage.card_id, head))
     assert checks(stage, head) == [made]
-    assert labels(made) == ["Go on", "Cancel", "Explain"]
+    assert labels(made) == ["Resume", "Cancel", "Explain"]
 
 
 def test_a_check_that_says_so_already_costs_no_call(stage: Stage) -> None:
@@ -80,7 +80,7 @@ def test_a_check_that_github_forgot_is_made_anew(stage: Stage) -> None:
     stage.happen(RunStopAsked(RUN, "pause", "bob", "/cardinal pause"), RunParked(RUN, "pause"))
     stage.fault(method="PATCH", path=r"/check-runs/\d+$", status=404)
     stage.do(WriteCheck(stage.card_id, head))
-    assert labels(checks(stage, head)[0]) == ["Go on", "Cancel", "Explain"]
+    assert labels(checks(stage, head)[0]) == ["Resume", "Cancel", "Explain"]
     assert len(checks(stage, head)) == 2
 
 
@@ -122,7 +122,7 @@ def test_the_evidence_of_a_monorepo_names_the_paths_whose_checks_ran(stage: Stag
     paths = (".", "services/api")
     stage.happen(ValidationEnded(RUN, 2, "full", True, head, "b" * 40, "local", clean=True, paths=paths))
     stage.do(WriteCheck(stage.card_id, head))
-    assert "paths whose checks these are: `.`, `services/api`" in checks(stage, head)[-1].output["summary"]
+    assert "checked for these paths: `.`, `services/api`" in checks(stage, head)[-1].output["summary"]
 
 
 def test_a_history_that_was_written_anew_contradicts_the_heads_that_github_holds(

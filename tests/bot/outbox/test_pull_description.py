@@ -91,12 +91,12 @@ def test_work_that_is_published_early_says_what_becomes_of_it_and_claims_no_chec
         return pull.issue.body or ""
 
     stage.happen(BranchPushed(RUN, branch, "c" * 40, "a" * 40))
-    assert "**Not finished.** 🔨 Run r1 is at work on it" in said()
+    assert "**Not finished.** 🔨 Run r1 is working on it" in said()
     assert "pytest" not in said()
     stage.happen(QuestionAsked(RUN, asked, "agent", "Which?", ()), RunParked(RUN, "question"))
     assert "**Not finished.** 🙋 Run r1 waits for you: answer its question" in said()
     stage.happen(RunEnded(RUN, Ending.FAILED, "stalled", "", "working"))
-    assert "Run r1 failed: the agent fell silent. Its published work stays here as a draft" in said()
+    assert "Run r1 failed: the agent stopped responding. Its published work stays here as a draft" in said()
     assert "report follows" not in said()
     again = RunId("r2")
     stage.past.run(again, attempt=2, kind="retry", card_id=stage.card_id)

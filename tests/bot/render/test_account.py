@@ -89,7 +89,7 @@ PUSHED = (*EXPORTED, BranchPushed(RUN, BRANCH, HEAD))
 OFFERED = (*PUSHED, PullOpened(CARD, "acme/shop", 13, "PR_1", BRANCH, HEAD, True))
 
 NOTHING, UNPUSHED = "No agent was started and nothing was spent", "nothing was pushed"
-KEPT, UNKNOWN = "its commits are kept in the run's workspace, nothing was pushed", "it ended while it pushed"
+KEPT, UNKNOWN = "its commits are kept in the run's workspace, nothing was pushed", "it ended during the push"
 TWO, NONE = "2 commits made and kept in the run's workspace, nothing was pushed", "no commit was made, "
 WAS_PUSHED = "3 commits pushed"
 EARLY = (
@@ -239,9 +239,9 @@ def test_wherever_a_run_ended_all_tell_the_same_of_its_money_and_commits_and_the
 def the_reason_is_told_once(past: Past, found: Said) -> None:
     """Assert that the run's comment leads to the report, and keeps the reason where there is none."""
     assert (found.comment.count(WHY), found.final.count(WHY), found.alone.count(WHY)) == (0, 1, 1)
-    assert "stands in the report." in found.comment
+    assert "and the next step: the report." in found.comment
     past(EntryPublished(CARD, EntryKey("report:r1"), "post_report", "99", "d"))
-    assert "stands in [the report](#issuecomment-99)." in run_comment.write(past.story())
+    assert "and the next step: [the report](#issuecomment-99)." in run_comment.write(past.story())
     assert found.explained.count(WHY) <= 1
     assert sum(str(shown).count(WHY) for shown in found.face.values()) <= 1
 

@@ -47,8 +47,8 @@ def test_a_queued_card_says_why_it_waits(past: Past) -> None:
 
 
 def test_a_card_that_waits_for_another_names_it(past: Past) -> None:
-    past(CardExplained(CARD, "waits for #3 (Tables): it starts by itself then", Reason.DEPENDENCY))
-    assert field_values(past)[FaceField.RUN] == "r1 · waits for #3 (Tables): it starts by itself then"
+    past(CardExplained(CARD, "waits for #3 (Tables): it starts on its own then", Reason.DEPENDENCY))
+    assert field_values(past)[FaceField.RUN] == "r1 · waits for #3 (Tables): it starts on its own then"
 
 
 def test_what_cost_nothing_yet_shows_neither_cost_nor_time(past: Past) -> None:
@@ -56,7 +56,7 @@ def test_what_cost_nothing_yet_shows_neither_cost_nor_time(past: Past) -> None:
 
 
 def test_an_idea_does_not_repeat_what_its_column_says(past: Past) -> None:
-    past(CardStateChanged(CARD, CardState.QUEUED, CardState.DRAFT, "nobody serves this column"))
+    past(CardStateChanged(CARD, CardState.QUEUED, CardState.DRAFT, "nothing runs in this column"))
     assert field_values(past)[FaceField.PROGRESS] == ""
 
 

@@ -79,7 +79,7 @@ def test_follow_ups_are_boxes_until_they_are_cards(story: Story) -> None:
 
 
 def test_nothing_found_is_said_and_so_is_what_was_discarded(story: Story) -> None:
-    assert "has looked into it: 0 findings" in written(story, told())
+    assert "investigated: 0 findings" in written(story, told())
     body = written(story, told(discarded=tuple(f"f{n}" for n in range(12))))
     assert "had changed `f0`" in body
     assert "and 2 more: an investigation changes nothing, so that is discarded" in body

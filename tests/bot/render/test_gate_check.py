@@ -32,7 +32,7 @@ def seen(past: Past, *, passed: bool | None, pushed: bool = True, live: bool = F
         (True, True, False, "success", "The checks passed"),
         (True, True, True, "success", "The checks passed"),
         (False, True, False, "failure", "1 of the checks failed"),
-        (None, True, False, "action_required", "The gate has not seen this commit"),
+        (None, True, False, "action_required", "The gate has not checked this commit"),
         (None, False, False, "action_required", "Not checked: Cardinal checked bbbbbbb"),
         (None, False, True, "", "r1 is at work"),
         (None, True, True, "", "r1 is at work"),
@@ -72,7 +72,7 @@ def test_a_commit_of_the_queue_is_not_let_through_on_the_word_of_checks_that_are
         said = gate_check.of_group(found, 9, "the checks were changed. `/cardinal check` runs them")
         assert (said["conclusion"], said["output"]["title"]) == (
             "action_required",
-            "The gate has to look again",
+            "The gate has to run again",
         )
         assert "`/cardinal check` runs them. Then put #9 into the queue again." in said["output"]["summary"]
 

@@ -82,7 +82,7 @@ def test_a_run_without_any_of_it_says_nothing_about_it(past: Past) -> None:
 def test_a_run_that_waits_for_dollars_has_a_box_that_adds_the_columns_budget(past: Past) -> None:
     approved(past)
     text = asks(past, "budget")
-    assert text.startswith("### 🙋 Run r1 has spent its budget: may it go on?")
+    assert text.startswith("### 🙋 Run r1 has used its budget: continue?")
     assert "`/cardinal budget +2`" in text
     assert boxes(comment.write(past.story())) == ["budget:r1:2.00", "cancel"]
 
@@ -97,7 +97,7 @@ def test_where_more_dollars_would_not_help_there_is_no_such_box(past: Past, aske
 def test_a_permission_is_asked_with_choices_and_how_to_allow_more(past: Past) -> None:
     approved(past)
     text = asks(past, "permission")
-    assert text.startswith("### 🙋 Run r1 asks before it uses a tool")
+    assert text.startswith("### 🙋 Run r1 asks to use a tool")
     assert "`/cardinal allow <pattern>`" in text
     assert boxes(text) == ["choice:r1-q1:1", "choice:r1-q1:2"]
 
@@ -112,7 +112,7 @@ def test_a_provider_that_does_not_answer_is_no_fault_of_the_work(past: Past) -> 
     past.step(R.PREPARING, R.WORKING)
     past(RunEnded(RUN, Ending.FAILED, "provider", "529 for 10 min", "working: reading"))
     text = report.write(past.story())
-    assert text.startswith("### ❌ Run r1 failed: its model's provider did not answer")
+    assert text.startswith("### ❌ Run r1 failed: its model provider did not respond")
     assert "Next: nothing is wrong with the work." in text
     assert "cardinal doctor" in text
 

@@ -13,5 +13,5 @@ def test_settings_that_are_not_named_are_counted() -> None:
     assert preview(proposal).splitlines()[2:] == [
         "| `board.limits.runs` | `6` | `<b>7</b>` |",
         "",
-        "3 more settings would change. Runs at work keep the rules with which they began.",
+        "3 more settings would change. Active runs keep the rules they started with.",
     ]

@@ -72,7 +72,7 @@ def test_what_is_left_of_a_limit_is_all_that_the_next_run_gets(ledger: Engine) -
     assert grants(ledger)[-1] == BudgetReserved(R2, 1.0, "usd_total", 3.0)
     assert not claim(ledger, RunId("r3"))
     board.dispatch.ready_runs(ledger, now=NOW, slots=50)
-    assert "$0.00 are spent and $3.00 are reserved by r1, r2" in because(ledger, "c3")
+    assert "$0.00 spent and $3.00 reserved by r1, r2" in because(ledger, "c3")
 
 
 @pytest.mark.parametrize("how", ["park", "end", "requeue", "approval"])

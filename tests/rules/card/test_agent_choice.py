@@ -48,7 +48,7 @@ def test_a_label_that_names_nobody_is_answered_with_those_that_would() -> None:
     answer = only(intents, Say)
     assert answer.about == "agent-label:agent:nobody"
     assert answer.text == (
-        "The label `agent:nobody` chooses nobody in `Work`: there `agent:prober`, `agent:claude/opus`"
+        "The label `agent:nobody` chooses no agent in `Work`: `agent:prober`, `agent:claude/opus`"
         " or `agent:scribe` would."
     )
     for column, label in (("Other", "agent:nobody"), ("Work", "agent:scribe")):

@@ -46,13 +46,16 @@ def private(standing: Standing = Standing.OPEN) -> BlockerSeen:
 @pytest.mark.parametrize(
     ("blockers", "said"),
     [
-        ((blocker(3),), "waits for #3 (Tables): it starts by itself then"),
+        ((blocker(3),), "waits for #3 (Tables): it starts on its own then"),
         ((blocker(3), blocker(4, Standing.DONE)), "waits for #3 (Tables): it"),
         (tuple(blocker(n, title="") for n in (3, 4, 5, 6, 7)), "waits for #3, #4, #5 and 2 more: it"),
-        ((blocker(0, title=""),), "waits for 1 issue out of Cardinal's sight: it"),
+        ((blocker(0, title=""),), "waits for 1 issue that Cardinal cannot see: it"),
         ((private(), blocker(3)), "waits for #3 (Tables) and an issue in another repository: it"),
         ((private(), private()), "waits for 2 issues in other repositories: it"),
-        ((blocker(3), blocker(0, title="")), "waits for #3 (Tables) and 1 issue out of Cardinal's sight: it"),
+        (
+            (blocker(3), blocker(0, title="")),
+            "waits for #3 (Tables) and 1 issue that Cardinal cannot see: it",
+        ),
     ],
 )
 def test_it_says_for_what_it_waits(blockers: tuple[BlockerSeen, ...], said: str) -> None:
@@ -134,7 +137,7 @@ OPEN = OpenQuestion(
     QuestionId("r1-b1"),
     "part",
     "#5 failed",
-    ("Go on without it", "Retry it", "Stop here"),
+    ("Continue without it", "Retry it", "Stop here"),
     subject="part",
     codes=("without_part", "retry_part", "stop"),
     part="r7",
@@ -146,7 +149,7 @@ def test_a_sub_issue_that_failed_asks_at_its_parent_once() -> None:
     waits = card(state=CardState.QUEUED, run=QUEUED, parts=(blocker(5),), failed_parts=(FAILED, elsewhere))
     first = only(asks(waits, LINKED), QuestionAsked)
     assert (first.part, first.codes) == ("r7", ("without_part", "retry_part", "stop"))
-    assert "#5 (Tables) failed: It gave up. Go on" in first.text
+    assert "#5 (Tables) failed: It gave up. Continue" in first.text
     known = replace(waits, failed_parts=(replace(FAILED, is_asked=True), elsewhere))
     second = only(asks(known, LINKED), QuestionAsked)
     assert (second.part, second.codes) == ("r8", ("without_part", "stop"))

@@ -67,7 +67,7 @@ def test_a_run_that_never_began_is_simply_let_go(state: RunState, after: str | N
         (run(), "is at work"),
         (run(RunState.PARKED, question=QUESTION), "waits for an answer"),
         (run(RunState.AWAITING_APPROVAL), "waits for its plan"),
-        (run(RunState.QUEUED), "waits to go on"),
+        (run(RunState.QUEUED), "waits to resume"),
     ],
 )
 def test_out_and_back_unseen_lets_a_run_go_on_and_says_how_to_begin_anew(live: RunSeen, said: str) -> None:

@@ -104,7 +104,7 @@ def test_what_needs_the_right_is_said_and_not_done(snapshot: Snapshot, event: Ev
 def test_a_merge_that_waits_outlives_a_drag_without_the_right_and_all_that_follows() -> None:
     away = card("Tasks", CardState.BLOCKED, **WAITS, mover=EVE)
     moved = only(asks(away, CardMoved(CARD, "Done", "Tasks", False)), Say).text
-    assert "GitHub still merges pull request #5. Somebody who may drags it here again" in moved
+    assert "GitHub still merges pull request #5. Someone who may move cards drags it here again" in moved
     for event in (PullChanged(CARD, 5, "open", False, "abc123"), MergeAwaited(CARD, 5, "auto", "abc123", "")):
         assert "CancelMerge" not in kinds(asks(away, event))
         assert only(asks(replace(away, mover=BOB), event), CancelMerge).because == "the card was dragged away"
@@ -112,7 +112,7 @@ def test_a_merge_that_waits_outlives_a_drag_without_the_right_and_all_that_follo
     assert only(asks(lapsed, ReviewDismissed(CARD, 9)), CancelMerge).because == "its approval was taken back"
     failed = MergeAwaited(CARD, 5, "", "abc123", "ci_failure")
     told = only(asks(replace(away, pull=pull()), failed), Say).text
-    assert "not merged by GitHub any more (ci failure): look at it, then drag the card back" in told
+    assert "no longer being merged by GitHub (ci failure): look at it, then drag the card back" in told
 
 
 def test_a_check_that_ends_merges_nothing_that_was_put_there_without_the_right() -> None:
@@ -205,7 +205,7 @@ def test_a_pull_request_that_opens_after_its_card_was_taken_off_without_the_righ
 def test_it_goes_on_once_it_is_known_that_somebody_who_may_moved_it() -> None:
     moved = CardMoved(CARD, "Tasks", "In Progress", False)
     waits = card(state=CardState.DRAFT, mover=NOBODY)
-    assert "It is not known who moved the card" in only(asks(waits, moved), Say).text
+    assert "GitHub did not say who moved the card" in only(asks(waits, moved), Say).text
     reason = only(asks(waits, moved), ChangeCardState).reason
     known = card(state=CardState.BLOCKED, reason=reason, mover=Mover("bob", "write"))
     found = MoverFound(CARD, "In Progress", "bob", "write")
@@ -220,7 +220,7 @@ def test_explain_tells_of_a_run_whose_card_was_dragged_away_without_the_right() 
     assert "; `eve` moved the card to `Tasks`" in why(POLICY, away)
     assert "eve" not in why(POLICY, replace(away, mover=Mover("bob", "write")))
     found = asks(away, CardMoved(CARD, "In Progress", "Tasks", False))
-    assert "r1 goes on" in only(found, CardExplained).because
+    assert "r1 continues" in only(found, CardExplained).because
 
 
 def test_a_label_that_would_choose_says_that_it_does_not() -> None:

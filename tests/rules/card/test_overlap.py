@@ -23,8 +23,8 @@ def test_the_card_says_who_changes_which_of_its_files() -> None:
     said = only(asks(card(run=run(), shared=(PULL, LIVE)), EXPORTED), Say)
     assert said.text == (
         "r1 works on files that others change: pull request #9 changes `shop/cart.py`, and r8 changes `a.py`,"
-        " `b.py`, `c.py` and 2 more files. Whoever is merged second has to be rebased: look at them together,"
-        " or pause one of them with `/cardinal pause`."
+        " `b.py`, `c.py` and 2 more files. The one merged second has to be rebased: review them together,"
+        " or pause one with `/cardinal pause`."
     )
     assert said.about == "overlap:r1:#9,r8"  # the same comment, until somebody else changes them too
 

@@ -69,8 +69,8 @@ def test_label_then_line_then_field_say_it(seen: Hints, wanted: tuple[str, str, 
         (hints(lines=("a/b", "c/d")), "says `Repo: a/b` and `Repo: c/d`: leave only one"),
         (hints(lines=("a/b", "c/d"), field="e/f"), "leave only one"),
         (hints(lines=("a/b",), trusted=False, author="mallory"), "`mallory`, who has no write access"),
-        (hints(field="no repository"), "the field Repo says `no repository`, which is no owner/name"),
-        (hints(field="a/b/c"), "which is no owner/name"),
+        (hints(field="no repository"), "the field Repo says `no repository`, which is not owner/name"),
+        (hints(field="a/b/c"), "which is not owner/name"),
     ],
 )
 def test_what_is_not_clear_is_asked_with_the_choices(seen: Hints, said: str) -> None:

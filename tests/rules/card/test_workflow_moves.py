@@ -63,7 +63,7 @@ def test_behind_a_close_no_entry_action_is_carried_out(mover: Mover, event: Any)
     assert "MergePull" not in kinds(told)
     assert states(told) == [CardState.BLOCKED]
     said = only(told, Say).text
-    assert "To merge pull request #5, somebody who may drags it out and in again, or says" in said
+    assert "To merge pull request #5, someone who may move cards drags it out and in again, or says" in said
 
 
 def test_a_mover_who_is_found_late_merges_if_it_is_a_person() -> None:

@@ -104,4 +104,4 @@ def test_in_a_terminal_column_a_card_is_done_when_nothing_is_left_to_merge(
 
 
 def test_a_card_says_its_reason_when_its_state_changes() -> None:
-    assert only(enters(card("Tasks", S.DONE)), ChangeCardState).because.startswith("nobody serves")
+    assert only(enters(card("Tasks", S.DONE)), ChangeCardState).because.startswith("nothing runs")

@@ -45,7 +45,7 @@ def test_without_a_name_it_says_which_there_are() -> None:
 
 
 def test_where_no_column_lists_any_it_says_how() -> None:
-    assert "list agents in its `agents`" in told("agent", card(), "codex")
+    assert "list some in its `agents`" in told("agent", card(), "codex")
     assert handled("agent", card(), "none") == (AgentPinned(CARD, "", "bob"),)
 
 

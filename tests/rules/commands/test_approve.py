@@ -39,12 +39,18 @@ def test_a_ticked_box_approves_and_is_written_anew() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "said"),
     [
-        (card(), "No run is alive"),
-        (card(run=ended()), "No run is alive"),
+        (card(), "No run is active"),
+        (card(run=ended()), "No run is active"),
         (card(run=run(plan_approved=True)), "its plan is approved already"),
         (card(run=run(plan_required=False, plan_approved=False)), "needs no approval"),
-        (card(run=run(RunState.PLANNING, plan_approved=False, plan_revision=0)), "has no plan that waits"),
-        (card(run=run(RunState.PLANNING, plan_approved=False, plan_revision=1)), "has no plan that waits"),
+        (
+            card(run=run(RunState.PLANNING, plan_approved=False, plan_revision=0)),
+            "has no plan to approve yet",
+        ),
+        (
+            card(run=run(RunState.PLANNING, plan_approved=False, plan_revision=1)),
+            "has no plan to approve yet",
+        ),
     ],
 )
 def test_where_no_plan_waits_it_says_so(snapshot: Snapshot, said: str) -> None:
@@ -130,7 +136,7 @@ def test_it_lets_the_stage_begin_that_waits() -> None:
 
 def test_a_word_from_before_a_stage_was_asked_about_does_not_let_it_begin() -> None:
     late = given("approve", said_at=NOW - timedelta(seconds=6))
-    assert "was posted after that" in only(asks(AT_A_STAGE, late), Say).text
+    assert "was posted after you wrote that" in only(asks(AT_A_STAGE, late), Say).text
 
 
 @pytest.mark.parametrize("source", ["box:approve:r1:1", "button:approve:r1:1"])

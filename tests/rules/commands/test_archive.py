@@ -20,9 +20,9 @@ def test_it_goes_and_comes_back() -> None:
 @pytest.mark.parametrize(
     ("command", "seen", "words"),
     [
-        ("archive", card(run=run()), "r1 lives, so the card stays: `/cardinal cancel` first"),
+        ("archive", card(run=run()), "r1 has not ended, so the card stays: `/cardinal cancel` first"),
         ("archive", card(run=ended(), pull=pull()), "Pull request #5 is open, so the card stays"),
-        ("archive", card(archived=True), "archived already"),
+        ("archive", card(archived=True), "already archived"),
         ("unarchive", card(), "The card is on the board."),
     ],
 )

@@ -21,7 +21,7 @@ def test_it_names_people_once(command: str, argument: str, people: tuple[str, ..
     ("argument", "words"),
     [
         ("", "Say whom: `/cardinal assign me`"),
-        ("a/b", "`a/b` is no login"),
+        ("a/b", "`a/b` is not a login"),
         (" ".join(f"p{n}" for n in range(11)), "at most 10 assignees"),
     ],
 )

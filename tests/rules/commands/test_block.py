@@ -17,7 +17,7 @@ from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, CARD, POLICY, QUESTION, asks, card, ended, given, kinds, run
 
 HELD = (Stop("card", CARD, "al", because="no contract"),)
-SAID = "the card is blocked by al (no contract): /cardinal unblock lets it go on"
+SAID = "the card is blocked by al (no contract): /cardinal unblock resumes it"
 
 
 def test_a_reason_stops_the_card_and_unblock_lifts_it() -> None:
@@ -43,9 +43,9 @@ def test_an_issue_is_a_dependency_at_github() -> None:
     [
         ("block", card(), " ", "Say why"),
         ("block", card(stops=HELD), "later", "Nothing was changed: the card is blocked by al (no contract)"),
-        ("unblock", card(), "", "Nobody has blocked this card"),
+        ("unblock", card(), "", "No one has blocked this card"),
         ("unblock", card(stops=HELD), "now", "say `/cardinal unblock`, or `by #12`"),
-        ("unblock", card(stops=(Stop("board", BOARD, "al"),)), "", "Nobody has blocked this card"),
+        ("unblock", card(stops=(Stop("board", BOARD, "al"),)), "", "No one has blocked this card"),
     ],
 )
 def test_what_changes_nothing_is_said(command: str, seen: Snapshot, argument: str, words: str) -> None:

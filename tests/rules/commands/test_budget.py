@@ -61,14 +61,14 @@ def test_a_run_that_waits_for_something_else_still_waits_and_says_so() -> None:
     added, said = handled("budget", snapshot, "+2")
     assert added == BudgetRaised(R1, 2.0, "bob")
     assert isinstance(said, Say)
-    assert "still waits for an answer" in said.text
+    assert "still needs an answer" in said.text
 
 
 @pytest.mark.parametrize(
     ("snapshot", "said"),
     [
-        (card(), "No run is alive"),
-        (card(run=ended()), "No run is alive"),
+        (card(), "No run is active"),
+        (card(run=ended()), "No run is active"),
         (card(run=run(stop_asked="cancel")), "being cancelled"),
     ],
 )

@@ -28,7 +28,7 @@ def test_it_settles_the_question_about_leaving_but_not_the_agents() -> None:
     [
         (card(), "nothing to cancel"),
         (card(run=ended()), "nothing to cancel"),
-        (card(run=run(stop_asked="cancel")), "r1 is being cancelled already"),
+        (card(run=run(stop_asked="cancel")), "r1 is already being cancelled"),
     ],
 )
 def test_where_nothing_runs_it_says_so(snapshot: Snapshot, said: str) -> None:

@@ -28,7 +28,7 @@ def test_it_assigns_and_blocks_and_the_same_person_gives_it_back() -> None:
 @pytest.mark.parametrize(
     ("command", "seen", "words"),
     [
-        ("claim", card(run=run()), "r1 lives, so the card is not free: `/cardinal cancel` first"),
+        ("claim", card(run=run()), "r1 has not ended, so the card is not free: `/cardinal cancel` first"),
         ("claim", held("al"), "Nothing was changed: the card is blocked by al (claimed): /cardinal unblock"),
         ("unclaim", held("al"), "You have not claimed this card: the card is blocked by al"),
         ("unclaim", card(), "You have not claimed this card: nobody holds it."),
@@ -37,7 +37,7 @@ def test_it_assigns_and_blocks_and_the_same_person_gives_it_back() -> None:
             card(
                 stops=(Stop("card", CARD, "bob", because="claimed"),)
             ),  # who only blocked it keeps the issue
-            "You have not claimed this card: the card is blocked by bob (claimed): /cardinal unblock lets",
+            "You have not claimed this card: the card is blocked by bob (claimed): /cardinal unblock resumes",
         ),
         ("unclaim", card(stops=(Stop("card", CARD, "bob"),)), "You have not claimed this card"),
     ],

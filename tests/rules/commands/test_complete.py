@@ -10,8 +10,8 @@ from tests.rules.scene import asks, card, ended, given, only, policy, run
 def test_it_moves_the_card_as_a_drag_would() -> None:
     move = only(asks(card("Review", run=ended()), given("complete")), MoveCard)
     assert (move.column, move.source, move.by) == ("Done", "Review", "bob")
-    assert "r1 lives, so the card stays" in told("complete", card(run=run()))
-    assert "stands in `Done` already" in told("complete", card("Done", run=ended()))
+    assert "r1 has not ended, so the card stays" in told("complete", card(run=run()))
+    assert "is already in `Done`" in told("complete", card("Done", run=ended()))
 
 
 @pytest.mark.parametrize(
@@ -21,7 +21,7 @@ def test_it_moves_the_card_as_a_drag_would() -> None:
             "Work: {archetype: execution}\nDone: {archetype: terminal}\nDropped: {archetype: terminal}\n",
             "say `/cardinal move Done` or `/cardinal move Dropped`",
         ),
-        ("In Progress: {archetype: execution}\n", "No column ends a card's way"),
+        ("In Progress: {archetype: execution}\n", "No column of this board completes cards"),
     ],
 )
 def test_where_no_single_column_is_the_last_it_says_so(columns: str, words: str) -> None:

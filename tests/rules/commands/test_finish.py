@@ -22,7 +22,7 @@ def test_without_that_question_it_is_only_acknowledged() -> None:
     [
         (card(), "nothing to finish"),
         (card(run=run()), "r1 finishes by itself"),
-        (card(run=run(stop_asked="cancel"), held_back="Review"), "is being cancelled already"),
+        (card(run=run(stop_asked="cancel"), held_back="Review"), "is already being cancelled"),
     ],
 )
 def test_where_nothing_was_dragged_away_it_says_so(snapshot: Snapshot, said: str) -> None:

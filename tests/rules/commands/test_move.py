@@ -24,8 +24,8 @@ def test_it_moves_the_card_for_whoever_says_so(argument: str) -> None:
     [
         (card(), "", "Nothing was moved: say `Tasks`, `Planning`"),
         (card(), "Nowhere", "as in `/cardinal move <column>`"),
-        (card(), "in progress", "The card stands in `In Progress` already."),
-        (card(run=run()), "Review", "r1 lives, so the card stays: `/cardinal cancel` first"),
+        (card(), "in progress", "The card is already in `In Progress`."),
+        (card(run=run()), "Review", "r1 has not ended, so the card stays: `/cardinal cancel` first"),
     ],
 )
 def test_what_cannot_be_done_is_said(seen: Snapshot, argument: str, words: str) -> None:

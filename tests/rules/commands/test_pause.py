@@ -37,15 +37,15 @@ def test_a_column_or_the_board_is_stopped(scope: str, target: str) -> None:
 @pytest.mark.parametrize(
     ("snapshot", "scope", "said"),
     [
-        (card(run=run(stop_asked="pause")), "", "is being stopped already"),
-        (card(run=run(RunState.PARKED, stop_asked="pause")), "", "r1 is paused already. `/cardinal resume`"),
-        (card(stops=(Stop("card", CARD, "al"),)), "", "stopped already. `/cardinal resume` lets"),
+        (card(run=run(stop_asked="pause")), "", "is already being stopped"),
+        (card(run=run(RunState.PARKED, stop_asked="pause")), "", "r1 is already paused. `/cardinal resume`"),
+        (card(stops=(Stop("card", CARD, "al"),)), "", "already stopped. `/cardinal resume` resumes"),
         (
             card(stops=(Stop("card", CARD, "al", because="later"),)),
             "",
-            "stopped already. `/cardinal unblock` lets",
+            "already stopped. `/cardinal unblock` resumes",
         ),
-        (card(stops=(Stop("board", BOARD, "al"),)), "board", "`/cardinal resume board` lets"),
+        (card(stops=(Stop("board", BOARD, "al"),)), "board", "`/cardinal resume board` resumes"),
         (card(), "everything", "say `/cardinal pause [column|board]`"),
     ],
 )

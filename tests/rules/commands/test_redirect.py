@@ -32,7 +32,7 @@ def test_an_agent_at_work_gets_the_words_and_the_person_reads_who_settled_the_pl
         (card(), "nothing to redirect"),
         (
             card(run=run(RunState.QUEUED, session_id="", plan_by="alice")),
-            "`alice` settled plan 1. Write your words as a comment",
+            "`alice` settled plan 1. Write a comment instead",
         ),
     ],
 )

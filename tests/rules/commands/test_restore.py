@@ -10,4 +10,4 @@ def test_a_description_that_a_model_wrote_out_is_taken_back() -> None:
 
 
 def test_what_people_wrote_is_left_alone() -> None:
-    assert "nothing to bring back" in told("restore", card())
+    assert "nothing to restore" in told("restore", card())

@@ -37,7 +37,7 @@ def test_a_stopped_column_or_board_goes_on(scope: str, target: str) -> None:
     ("snapshot", "scope", "said"),
     [
         (card(), "", "Nothing is paused"),
-        (card(), "board", "Nothing stops the board"),
+        (card(), "board", "The board is not stopped"),
         (card(), "all", "say `/cardinal resume [column|board]`"),
         (card(run=run(RunState.PARKED, question=QUESTION)), "", "it waits for an answer"),
         (card(run=run(stop_asked="pause")), "", "r1 is still stopping"),

@@ -44,7 +44,7 @@ def test_feedback_makes_it_a_revision(snapshot: Snapshot) -> None:
 @pytest.mark.parametrize(
     ("snapshot", "said"),
     [
-        (card(run=run()), "r1 is alive already"),
+        (card(run=run()), "r1 is already active"),
         (card("Review"), "drag the card to an execution column"),
         (card(run=ended(), pull=pull("merged")), "pull request #5 is merged"),
         (card("Done", run=ended(), pull=pull("merged")), "pull request #5 is merged"),

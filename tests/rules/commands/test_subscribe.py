@@ -25,7 +25,7 @@ def test_without_an_address_it_says_so_and_what_to_do_and_the_card_is_followed_a
     assert isinstance(followed, CardSubscribed)
     assert isinstance(said, Say)
     assert said.text.startswith(f"`B´ob` follows {subject}, but no notice can be sent yet")
-    assert "Ask whoever runs Cardinal for `cardinal notify add B´ob`" in said.text
+    assert "Ask Cardinal's operator to run `cardinal notify add B´ob`" in said.text
 
 
 def test_with_addresses_that_nobody_can_read_it_says_that_and_not_that_there_is_none() -> None:
@@ -39,7 +39,7 @@ def test_with_addresses_that_nobody_can_read_it_says_that_and_not_that_there_is_
 def test_the_operator_who_has_no_account_follows_nothing() -> None:
     (said,) = asks(card(), given("subscribe", place="cli", source="cli:subscribe", by="the operator"))
     assert isinstance(said, Say)
-    assert "Only an account at GitHub can follow a card" in said.text
+    assert "Only a GitHub account can follow a card" in said.text
 
 
 @pytest.mark.parametrize("past", [None, ended()])

@@ -118,7 +118,7 @@ def test_a_press_is_obeyed_and_marks_no_comment() -> None:
 def test_a_press_about_an_older_run_does_nothing_and_says_so() -> None:
     asked = asks(card(run=run(run_id=RunId("r2")), pull=pull()), pressed("cancel", "cancel:r1"))
     assert kinds(asked) == ["Say", "WriteCheck"]
-    assert "about r1, and r2 came since" in only(asked, Say).text
+    assert "about r1, and r2 has started since" in only(asked, Say).text
     assert only(asks(card(run=run(), pull=pull()), pressed("cancel", "cancel:r1")), RunStopAsked).run_id == R1
 
 

@@ -45,7 +45,7 @@ def test_a_red_check_of_unfinished_work_starts_no_repair() -> None:
 def test_what_is_red_on_the_base_as_well_is_reported_and_not_repaired() -> None:
     intents = asks(DONE, red(LINT))
     assert "QueueRun" not in kinds(intents)
-    assert "CI (`lint`) is red on the default branch, too: not repaired." in only(intents, Say).text
+    assert "CI (`lint`) is also red on the default branch: not repaired." in only(intents, Say).text
     assert "QueueRun" in kinds(asks(DONE, red(LINT, TESTS)))
 
 
@@ -55,7 +55,7 @@ def test_what_is_red_on_the_base_as_well_is_reported_and_not_repaired() -> None:
         (replace(DONE, ci=CiSeen("old", 2)), POLICY, "still, after 2 repairs in a row"),
         (replace(DONE, ci=CiSeen("abc123", 1)), POLICY, "a run has tried on this very commit"),
         (replace(DONE, verdict="changes_requested"), POLICY, "the next revision repairs it"),
-        (DONE, limits(repairs=0), "the policy lets nothing repair it"),
+        (DONE, limits(repairs=0), "the policy does not let a run repair it"),
         (replace(DONE, begun=(NOW - timedelta(minutes=1),) * 6), POLICY, "6 runs began within an hour"),
         (replace(DONE, column="Review", state=S.IN_REVIEW), POLICY, "no agent works in this column"),
         (replace(DONE, closed="completed"), POLICY, "the issue is closed"),

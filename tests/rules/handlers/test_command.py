@@ -32,7 +32,7 @@ def test_a_form_is_obeyed_and_reported_on_the_issue() -> None:
 def test_the_answer_to_a_form_is_in_its_report() -> None:
     (told,) = asks(card(run=ended()), sent("cancel:r1"))
     assert isinstance(told, Say)
-    assert told.text.startswith("`bob` gave `/cardinal cancel` on Cardinal's page. No run is alive")
+    assert told.text.startswith("`bob` gave `/cardinal cancel` on Cardinal's page. No run is active")
 
 
 def test_an_answer_that_is_a_list_or_a_table_begins_below_its_report() -> None:
@@ -43,9 +43,9 @@ def test_an_answer_that_is_a_list_or_a_table_begins_below_its_report() -> None:
 
 def test_a_form_about_an_older_run_question_or_plan_does_nothing_and_says_so() -> None:
     newer = card(run=run(run_id=RunId("r2")))
-    assert "about r1, and r2 came since" in only(asks(newer, sent("cancel:r1")), Say).text
+    assert "about r1, and r2 has started since" in only(asks(newer, sent("cancel:r1")), Say).text
     asked = asks(card(run=run(S.PARKED, question=QUESTION)), sent("answer:r1-q7", "2"))
-    assert "not open any more" in only(asked, Say).text
+    assert "no longer open" in only(asked, Say).text
     planned = card(run=run(S.AWAITING_APPROVAL, plan_revision=2))
     assert "older plan" in only(asks(planned, sent("approve:r1:1")), Say).text
     assert kinds(asked) == ["Say"]

@@ -100,7 +100,7 @@ def test_words_of_strangers_are_held_while_a_run_lives_and_that_is_told_once(sta
 def test_an_untrusted_reply_to_a_question_is_told_once_who_may_answer() -> None:
     first = asks(PARKED, said("8080", trusted=False, author="eve"))
     assert first == asks(PARKED, said("8081", trusted=False, author="mallory", comment_id=99))
-    assert "somebody with write access" in only(first, Say).text
+    assert "someone with write access" in only(first, Say).text
     assert kinds(first) == ["Say"]
 
 
@@ -201,7 +201,7 @@ def test_words_decide_nothing_about_a_limit_and_wait_for_the_agent(subject: Subj
     parked = card(run=run(RunState.PARKED, question=asked))
     plain = asks(parked, said("go on, but mind the tests"))
     assert kinds(plain) == ["Say", "RunSteered"]
-    assert "waits for a choice (1: Go on, 2: Stop)" in only(plain, Say).text
+    assert "needs a choice (1: Go on, 2: Stop)" in only(plain, Say).text
     assert "QuestionAnswered" not in kinds(asks(parked, given("answer", "go on, but mind the tests")))
     assert only(asks(parked, said("1")), QuestionAnswered).code is Code.GO_ON
     assert only(asks(parked, said("no")), QuestionAnswered).code is Code.STOP

@@ -191,7 +191,7 @@ def test_a_card_of_another_owner_is_shown_and_nobody_is_obeyed_there(event: Even
     foreign = card("Planning", S.DISCUSSING, repository="eve/trap", board_owner="acme")
     intents = asks(foreign, event)
     assert kinds(intents) == ["ChangeCardState", "UpdateFace"]
-    assert "outside of acme" in only(intents, ChangeCardState).because
+    assert "outside acme" in only(intents, ChangeCardState).because
     mine = card("Planning", S.DISCUSSING, repository="ACME/shop", board_owner="acme")
     assert "UpdateFace" not in kinds(asks(mine, event))
 
@@ -319,7 +319,7 @@ def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> No
 def test_the_words_of_a_strangers_review_are_held_and_that_is_said_while_a_run_lives() -> None:
     words = ReviewSubmitted(CARD, 3, "eve", False, "commented", "Use cents.", ())
     told = only(asks(card(run=run(), pull=pull()), words), Say)
-    assert "does not hear `eve`" in told.text
+    assert "does not read comments by `eve`" in told.text
     assert "/cardinal ok" in told.text
     assert told.place == "pull"
     assert "Say" not in kinds(asks(card(run=run(), pull=pull()), replace(words, body="")))

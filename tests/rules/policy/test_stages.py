@@ -134,7 +134,7 @@ def test_a_mistake_in_a_persona_is_a_sentence_with_its_name(text: str, said: str
         parse_persona("sceptic", text)
     assert said in " ".join(caught.value.problems)
     assert caught.value.problems[0].startswith("persona `sceptic`: ")
-    assert "the stages cannot begin:" in str(caught.value)
+    assert "the stages cannot start:" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", personas.built_in_names())

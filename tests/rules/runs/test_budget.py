@@ -48,7 +48,7 @@ def test_each_limit_counts_what_was_spent_and_what_is_reserved_under_it_alone(
     assert BudgetAllocator(rules, spent, ()).grant(WISH) == granted(2.0)
     waits = BudgetAllocator(rules, spent, [other(7, 2.0, **about)]).grant(WISH)
     assert isinstance(waits, str)
-    assert "of $20.00 is used up: $18.00 are spent and $2.00 are reserved by r7: raise" in waits
+    assert "of $20.00 is used up: $18.00 spent and $2.00 reserved by r7: raise" in waits
     if about:
         assert BudgetAllocator(rules, spent, [other(7, 2.0)]).grant(WISH) == granted(2.0)
 
@@ -65,7 +65,7 @@ def test_with_too_little_a_run_waits_and_says_what_can_be_done() -> None:
         pytest.approx(0.11), Limit.CARD, 20.0
     )
     assert BudgetAllocator(rules, {(Limit.CARD, CARD): 19.91}, ()).grant(WISH) == (
-        "the card's budget of $20.00 is used up: $19.91 are spent: raise `limits: {usd_per_card: …}`"
+        "the card's budget of $20.00 is used up: $19.91 spent: raise `limits: {usd_per_card: …}`"
     )
 
 

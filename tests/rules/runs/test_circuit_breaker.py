@@ -103,7 +103,7 @@ def test_a_halted_board_starts_nothing_until_one_may_try() -> None:
 
 def test_a_person_lifts_the_halt_with_the_command_that_resumes_the_board() -> None:
     assert handled("resume", card(halt=HALT), "board") == (HaltLifted(BOARD, HALT.cause, "bob"),)
-    assert "Nothing stops the board" in told("resume", card(), "board")
+    assert "The board is not stopped" in told("resume", card(), "board")
 
 
 def test_who_gives_commands_without_end_is_not_obeyed_but_to_stop() -> None:

@@ -26,7 +26,7 @@ YES: dict[str, Any] = {"verdict": "approved", "approved_head": "abc123"}
 OFTEN = CheckingSeen(RunId("r5"), False, (NOW,) * 6)  # so often within an hour that none starts by itself
 NOT = [
     ({"gate": Gate.UNSEEN, "checked": "fedcba987654"}, "Cardinal checked fedcba9"),
-    ({"gate": Gate.UNSEEN}, "it came from no run"),
+    ({"gate": Gate.UNSEEN}, "it did not come from a run"),
     ({"gate": Gate.FAILED}, "the checks failed on its commit abc123"),
 ]
 
@@ -48,10 +48,11 @@ def test_nothing_is_merged_that_the_gate_did_not_let_through(
 def test_what_is_not_let_through_says_in_words_for_everybody_what_to_do_next() -> None:
     check = "with /cardinal check (no agent is started)"
     assert why_not(pull(gate=Gate.FAILED)) == (
-        "the checks failed on its commit abc123. Push what mends it, or run the checks on it once more"
-        f" {check}"
+        f"the checks failed on its commit abc123. Push a fix, or run the checks on it once more {check}"
     )
-    assert why_not(pull(gate=Gate.UNSEEN)).endswith(f"it came from no run. Run the checks on it {check}")
+    assert why_not(pull(gate=Gate.UNSEEN)).endswith(
+        f"it did not come from a run. Run the checks on it {check}"
+    )
 
 
 @pytest.mark.parametrize("gate", [Gate.PASSED, Gate.NOTHING])
@@ -112,7 +113,7 @@ APPROVABLE = [
     ({"gate": Gate.FAILED}, CardState.BLOCKED, "cannot be merged: the checks failed"),
     ({"draft": True}, CardState.BLOCKED, "its work is not finished"),
     ({"draft": True, "gate": Gate.UNSEEN}, CardState.BLOCKED, "its work is not finished"),
-    ({"head": "fedcba"}, None, "Let it be approved again"),
+    ({"head": "fedcba"}, None, "Have it approved again"),
 ]
 
 

@@ -34,7 +34,7 @@ def test_what_was_given_to_another_owner_waits_until_it_is_back() -> None:
     away, here = waits(1, repository="beta/shop"), waits(2, repository="Acme/shop")
     found = choose_runs(POLICY, (away, here), IDLE, (), stations=(Station("", 10),), owner="acme")
     assert found.starts == ("r2",)
-    said = "beta/shop is outside of acme: name another repository, or transfer it back"
+    said = "beta/shop is outside acme: name another repository, or transfer it back"
     assert found.reasons == {"r1": said}
 
 
@@ -60,8 +60,8 @@ def test_a_repository_runs_no_more_than_its_limit_and_others_pass_by() -> None:
         (
             replace(IDLE, spent={(Limit.DAY, ""): 50.126}),
             10,
-            "the board's budget for today of $50.00 is used up: $50.13 are spent: raise"
-            " `limits: {usd_per_day: …}`, or it goes on after midnight UTC",
+            "the board's budget for today of $50.00 is used up: $50.13 spent: raise"
+            " `limits: {usd_per_day: …}`, or it continues after midnight UTC",
         ),
         (replace(IDLE, by_repository={"acme/s1": 2}), 10, "acme/s1 is full with 2 runs"),
         (IDLE, 0, "no worker is free"),
@@ -77,13 +77,13 @@ def test_each_limit_holds_and_says_so(load: Load, slots: int, said: str) -> None
     [
         (
             Stop("board", BOARD, "alice"),
-            "the board is stopped by alice: /cardinal resume board lets it go on",
+            "the board is stopped by alice: /cardinal resume board resumes it",
         ),
         (
             Stop("column", "In Progress", "al"),
-            "the column is stopped by al: /cardinal resume column lets it go on",
+            "the column is stopped by al: /cardinal resume column resumes it",
         ),
-        (Stop("card", "c1", "alice"), "the card is stopped by alice: /cardinal resume lets"),
+        (Stop("card", "c1", "alice"), "the card is stopped by alice: /cardinal resume resumes"),
     ],
 )
 def test_a_stop_holds_what_it_covers(stop: Stop, said: str) -> None:
@@ -96,14 +96,15 @@ def test_a_stop_holds_nothing_else() -> None:
 
 
 def test_a_run_of_a_column_that_is_none_any_more_waits_and_says_so() -> None:
-    assert "no execution column" in chosen(waits(1, column="Gone")).reasons[RunId("r1")]
+    assert "not an execution column" in chosen(waits(1, column="Gone")).reasons[RunId("r1")]
 
 
 @pytest.mark.parametrize("stands", [None, "Tasks", "Doing"])
 def test_a_run_whose_card_stands_where_no_agent_works_waits(stands: str | None) -> None:
     found = chosen(replace(waits(1), stands=stands))
     assert found.starts == ()
-    assert f"stands in {f'`{stands}`' if stands else 'no column'}" in found.reasons[RunId("r1")]
+    said = f"its card is in `{stands}`" if stands else "its card is not in a column"
+    assert said in found.reasons[RunId("r1")]
 
 
 def test_a_run_whose_card_was_dragged_away_waits_for_the_answer() -> None:

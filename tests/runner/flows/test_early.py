@@ -83,7 +83,7 @@ def test_a_repaired_commit_is_published_before_it_is_checked_again(world: World)
     [
         (SECRET, rules("secrets"), "secrets"),
         (INFRA, rules("protected", protect=("infra/**",)), "infra/**"),
-        (INFRA, rules("protected", "ask", protect=("infra/**",)), "want a person's word"),
+        (INFRA, rules("protected", "ask", protect=("infra/**",)), "ask for a person's decision"),
         (LARGE, Guards({}), "The change is large"),
         (CLOSING, Guards({}), "closes another issue"),
     ],

@@ -82,11 +82,11 @@ def test_what_a_host_had_is_set_aside_and_the_card_says_where_the_rest_is(world:
     world.scenario(plan=[PLAN], work=[uncommitted("c"), ASK, FINISH])
     world.answer(on(world, order, "c"), "Moin")
     said = [one.text for one in world.of("Progressed")]
-    assert any("anew on host c: host b worked" in text for text in said), said
+    assert any("over on host c: host b worked" in text for text in said), said
     world.scenario(plan=[PLAN], work=[*commit("third"), FINISH])
     world.answer(on(world, order, "b"), "Ahoi")
     said = [one.text for one in world.of("Progressed")]
-    assert any("anew on host b: host c worked" in text for text in said), said
+    assert any("over on host b: host c worked" in text for text in said), said
     assert any("set-aside.patch" in text for text in said), said
     aside = set_aside(world, "b")
     assert "left-b.txt" in aside

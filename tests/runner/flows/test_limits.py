@@ -47,7 +47,7 @@ def awake(*work: Any) -> list[Any]:
         (
             [{"usage": {"usd": 0.4, "in": 100, "out": 100}}, SLOW, EDIT, FINISH],
             replace(LIMITS, max_tokens=7, budget_usd=50.0),  # far less than a call takes
-            "As much again is used up already: going on allows 400 tokens in all",
+            "That much again is already used: continuing allows 400 tokens in all",
         ),
     ],
 )

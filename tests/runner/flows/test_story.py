@@ -118,7 +118,7 @@ def test_a_session_that_the_agent_lost_is_begun_anew_with_what_people_said(world
     assert world.show("hello.txt") == "Hello"
     first, second = world.of("SessionStarted")
     assert world.only("SessionLost").session_id == first.session_id != second.session_id
-    assert any("could not go on in its session" in event.text for event in world.of("Progressed"))
+    assert any("could not continue its session" in event.text for event in world.of("Progressed"))
     assert [turn.session_id for turn in world.of("TurnStarted")][-2:] == [first.session_id, ""]
     assert [heard.comment_ids for heard in world.of("SteeringHeard")] == [(7,), (7,)]
 

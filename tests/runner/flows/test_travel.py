@@ -69,7 +69,7 @@ def test_parked_work_goes_on_elsewhere_in_its_session_with_all_files(world: Worl
     assert [event.left_on for event in world.of("WorkspaceTaken")] == ["", ""]
     restored = world.only("WorkspaceRestored")
     assert (restored.host, restored.source_host, restored.missing) == ("c", "b", ())
-    assert "goes on on host c as it was kept on host b" in said(world)
+    assert "continues on host c as it was kept on host b" in said(world)
 
 
 def test_what_was_not_committed_is_not_committed_there_either(world: World) -> None:
@@ -311,7 +311,7 @@ def test_a_store_that_stays_away_is_named_as_the_cause(
     answered_on_c(world, bucket)
     assert world.of("WorkspaceRestored") == []
     assert "Nothing came from host b: commits and files: the store at s3://runs" in said(world)
-    assert "The work begins anew on host c" in said(world)
+    assert "The work starts over on host c" in said(world)
 
 
 @pytest.mark.parametrize("missing", [(), ("the session: it was not kept",)], ids=["whole", "in part"])

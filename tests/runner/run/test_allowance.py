@@ -134,7 +134,7 @@ def test_the_question_says_what_was_spent_and_how_far_the_plan_is(world: World) 
     steps = len(next(iter(world.of("PlanProposed"))).steps)
     assert (asked.subject, asked.choices) == ("budget", (GO_ON.label, STOP.label))
     assert "its budget of $1.00: $" in asked.text
-    assert f" turns so far; plan: 1 of {steps} steps done. Shall it go on?" in asked.text
+    assert f" turns so far; plan: 1 of {steps} steps done. Continue?" in asked.text
     world.write(BudgetRaised(order.run_id, 50.0, "ann"))
     world.scenario(plan=[PLAN], work=awake(*work))
     world.answer(order, raised(50.0), Code.RAISED)

@@ -118,8 +118,8 @@ def test_a_question_says_what_as_much_again_means_where_that_is_not_the_limit() 
     small = Allowance(Limits(max_tokens=500, max_turns=2))
     far = replace(SPENT, tokens=50_000, turns=9)
     assert small.going_on(ExceededLimit.TOKENS, replace(SPENT, tokens=999)) == ""
-    assert "going on allows 100,000 tokens in all" in small.going_on(ExceededLimit.TOKENS, far)
-    assert "going on allows 18 turns in all" in small.going_on(ExceededLimit.TURNS, far)
+    assert "continuing allows 100,000 tokens in all" in small.going_on(ExceededLimit.TOKENS, far)
+    assert "continuing allows 18 turns in all" in small.going_on(ExceededLimit.TURNS, far)
     assert small.going_on(ExceededLimit.BUDGET, far) == ""
 
 

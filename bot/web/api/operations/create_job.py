@@ -173,7 +173,7 @@ def _require_fit(call: ApiRequest, board: VisibleBoard, given: JobWish) -> None:
         raise _unfit(f"{plain(strange)} is no job of the board that the account may read")
     wrong = next((skill for skill in given.skills if names_of(skill) != (skill,)), "")
     if wrong:
-        raise _unfit(f"{plain(wrong)} can be no skill's name")
+        raise _unfit(f"{plain(wrong)} is not a skill's name's name")
 
 
 def _is_job(db: Connection, board: VisibleBoard, name: str) -> bool:

@@ -369,6 +369,6 @@ def test_a_repository_given_to_somebody_else_blocks_its_cards(cardinal: Cardinal
         cardinal.clock.forward(100)
     assert cardinal.card(item).repository == "beta/shop"
     assert cardinal.card(item).state is CardState.BLOCKED
-    assert "outside of acme" in cardinal.card(item).because
+    assert "outside acme" in cardinal.card(item).because
     assert issue_of(item).repo.full_name == "beta/shop"
     assert cardinal.events(CardArchived) == []

@@ -68,14 +68,14 @@ def test_a_placed_repository_that_was_given_away_stops_its_cards_until_it_is_bac
     cardinal.catch_up()
     for one in (item, queued):
         assert cardinal.card(one).state is CardState.BLOCKED
-        assert "beta/shop is outside of acme" in cardinal.card(one).because
+        assert "beta/shop is outside acme" in cardinal.card(one).because
     assert cardinal.run_of(item).stop_asked == "pause"
     cardinal.write(run_id, RunParked(run_id, "pause"))
     second = cardinal.run_of(queued).run_id
     cardinal.write(second, RunEnded(second, Ending.CANCELLED, "cancelled", "enough (alice)", "working"))
     cardinal.say(queued, "/cardinal retry")
     cardinal.catch_up()
-    assert cardinal.comment(queued, "No run was started: which repository? beta/shop is outside of acme")
+    assert cardinal.comment(queued, "No run was started: which repository? beta/shop is outside acme")
     store.access.transfer(given, acme, actor=alice)
     cardinal.clock.forward(700)
     cardinal.sweep()

@@ -60,7 +60,7 @@ def test_a_renamed_column_keeps_its_cards_and_says_once_what_waits(cardinal: Car
     assert (cardinal.column(queued), cardinal.card(queued).column) == ("Doing", "Doing")
     assert (len(cardinal.told(queued)), len(cardinal.told(working))) == told
     assert (cardinal.ready(), cardinal.claim(cardinal.run_of(queued).run_id)) == ((), False)
-    assert "`Doing`, which is no execution column" in cardinal.card(queued).because
+    assert "`Doing`, which is not an execution column" in cardinal.card(queued).because
     said = board_status(cardinal)
     assert "`In Progress` is called `Doing` now" in said
     assert "1 queued run waits for it:" in said

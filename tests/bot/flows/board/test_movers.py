@@ -138,7 +138,7 @@ def test_a_run_goes_on_whose_card_mallory_takes_away(cardinal: Cardinal, gone: s
         projects.set_archived(item, True, actor=mallory)
     cardinal.catch_up()
     assert cardinal.events(RunStopAsked) == []
-    refused(cardinal, item, f"{run_id} goes on")
+    refused(cardinal, item, f"{run_id} continues")
     cardinal.finish(run_id, files={"prices.py": b"1\n"})
     cardinal.catch_up()
     assert cardinal.pull_of(item).issue.state == "open"
@@ -152,7 +152,7 @@ def test_a_drag_out_by_mallory_asks_nothing_and_the_run_goes_on(cardinal: Cardin
     cardinal.drag(item, "Tasks", who="mallory")
     cardinal.catch_up()
     assert cardinal.events(RunStopAsked) == []
-    refused(cardinal, item, f"{run_id} goes on")
+    refused(cardinal, item, f"{run_id} continues")
     assert cardinal.column(item) == "Tasks", "nobody fights over the column"
     cardinal.say(item, "/cardinal explain", "carol")
     cardinal.catch_up()
@@ -221,7 +221,7 @@ def test_a_move_of_which_nobody_knows_whose_it_was_waits_until_its_delivery_come
     cardinal.sweep()
     cardinal.catch_up()
     assert cardinal.events(RunQueued) == []
-    assert "it is not known who moved the card" in cardinal.card(item).because
+    assert "GitHub did not say who moved the card" in cardinal.card(item).because
     cardinal.mail.extend(late)
     cardinal.catch_up()
     found = [one for one in cardinal.events(MoverFound) if one.column == "In Progress"]

@@ -244,7 +244,7 @@ def test_a_card_whose_work_began_elsewhere_is_not_carried_over(cardinal: Cardina
     assert decided(cardinal)[-1] == ("acme/shop", "label", "area:shop")
     cardinal.say(item, "/cardinal retry")
     cardinal.catch_up()
-    assert cardinal.comment(item, "its work began in acme/board, and it names acme/shop now")
+    assert cardinal.comment(item, "its work began in acme/board, and it now names acme/shop")
     assert len(cardinal.events(RunQueued)) == 1
 
 

@@ -101,7 +101,7 @@ def test_a_plain_reply_answers_the_question_and_the_same_run_goes_on(cardinal: C
     cardinal.say(item, "No, down.", who="mallory")
     cardinal.catch_up()
     assert cardinal.events(QuestionAnswered) == []
-    assert "somebody with write access" in cardinal.told(item)[-1]
+    assert "someone with write access" in cardinal.told(item)[-1]
     cardinal.say(item, "Yes, half up.", who="carol")
     cardinal.catch_up()
     assert [(one.by, one.text) for one in cardinal.events(QuestionAnswered)] == [("carol", "Yes, half up.")]
@@ -152,7 +152,7 @@ def test_a_ticked_choice_answers_and_a_stale_one_does_not(cardinal: Cardinal) ->
     cardinal.tick(asked, f"choice:{first}:1", who="carol")
     cardinal.catch_up()
     assert len(cardinal.events(QuestionAnswered)) == 1
-    assert "not open any more" in cardinal.told(item)[-1]
+    assert "no longer open" in cardinal.told(item)[-1]
 
 
 def test_a_tick_by_somebody_without_the_role_is_taken_out_again(cardinal: Cardinal) -> None:

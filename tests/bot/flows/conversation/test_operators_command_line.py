@@ -136,7 +136,7 @@ def test_a_board_or_column_without_an_issue_is_stopped_for_cards_that_come_later
     empty: Cardinal, words: tuple[str, ...]
 ) -> None:
     scope, cardinal = "column" if len(words) > 1 else "board", empty
-    assert "Nothing stops the" in typed(cardinal, "resume", *words).output
+    assert "is not stopped." in typed(cardinal, "resume", *words).output
     for said in ("is stopped.", "is stopped already."):
         stopped = typed(cardinal, "stop", *words, "--json")
         assert (stopped.exit_code, json.loads(stopped.stdout)["answer"]) == (0, f"The {scope} {said}")
@@ -156,7 +156,7 @@ def test_an_empty_board_goes_on_after_a_stop_and_after_a_halt(empty: Cardinal) -
     with event_store.writing(cardinal.services.engine) as db:
         event_store.append(db, halt, at=cardinal.clock())
     assert typed(cardinal, "stop", BOARD).exit_code == 0
-    for said in ("The board may go on.", "Nothing stops the board."):
+    for said in ("The board may go on.", "The board is not stopped."):
         assert typed(cardinal, "resume", BOARD).output == f"{BOARD}: {said}\n"
     assert (len(cardinal.events(StopLifted)), len(cardinal.events(HaltLifted))) == (1, 1)
 

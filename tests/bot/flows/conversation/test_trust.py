@@ -25,7 +25,7 @@ def test_words_of_a_stranger_wait_for_an_ok_and_reach_the_agent_with_it(cardinal
     cardinal.say(item, "Use cents.", who="mallory")
     cardinal.catch_up()
     assert cardinal.events(RunSteered) == []
-    assert "the comment is held" in cardinal.comment(item, "does not hear").body
+    assert "can pass it on" in cardinal.comment(item, "does not read comments by").body
     for who in ("alice", "bob"):
         cardinal.say(item, "/cardinal ok", who=who)
     cardinal.catch_up()
@@ -40,7 +40,7 @@ def test_a_run_says_once_that_it_does_not_hear(cardinal: Cardinal) -> None:
     for number in range(4):
         cardinal.say(item, f"Hello {number}", who="mallory")
     cardinal.catch_up()
-    assert len([text for text in cardinal.told(item) if "does not hear" in text]) == 1
+    assert len([text for text in cardinal.told(item) if "does not read comments by" in text]) == 1
 
 
 def test_what_was_let_through_stands_in_the_next_briefing_outside_of_the_fence(cardinal: Cardinal) -> None:

@@ -168,7 +168,7 @@ def test_what_the_base_breaks_is_reported_and_not_repaired(cardinal: Cardinal) -
     cardinal.catch_up()
     assert kinds_of_runs(cardinal) == ["first"]
     said = [one.body for one in cardinal.pull_of(item).issue.comments]
-    assert any("red on the default branch, too" in text for text in said)
+    assert any("also red on the default branch" in text for text in said)
 
 
 @pytest.mark.after(scene=delivered)

@@ -178,7 +178,7 @@ def test_the_command_says_why_there_is_nothing_to_check(cardinal: Cardinal, push
         cardinal.say(item, "/cardinal check")
     cardinal.say(item, "/cardinal check")
     cardinal.catch_up()
-    said = "checks it already" if pushed else "there is no open pull request"
+    said = "is already checking it" if pushed else "there is no open pull request"
     assert any(said in one for one in cardinal.told(item))
 
 

@@ -41,7 +41,7 @@ def test_what_a_guard_asks_is_a_question_on_the_card_and_the_answer_publishes(ca
     cardinal.scenario(work=[lock, {"commit": "Lock it"}, {"finish": {"done": "Locked."}}])
     item = cardinal.new(column="In Progress")
     cardinal.catch_up(work=True)
-    asked = cardinal.comment(item, "waits for you: the guardrails ask").body
+    asked = cardinal.comment(item, "needs you: the guardrails question").body
     assert "package-lock.json" in asked
     assert "dependencies: ask" in asked
     cardinal.say(item, "1")

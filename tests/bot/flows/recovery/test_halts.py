@@ -33,7 +33,7 @@ def test_a_bad_key_halts_the_board_and_comes_back_by_itself(cardinal: Cardinal) 
     cardinal.catch_up()
     (halted,) = cardinal.events(BoardHalted)
     assert "refuses the key" in halted.because
-    halts = [text for item in items for text in cardinal.told(item) if "none starts on the board" in text]
+    halts = [text for item in items for text in cardinal.told(item) if "no run starts on the board" in text]
     assert len(halts) == 1
     assert "halted: anthropic refuses the key" in cardinal.project.status_updates[-1].body
     waiting = next(item for item in items if cardinal.run_of(item).state is RunState.QUEUED)

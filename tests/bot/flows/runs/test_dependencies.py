@@ -61,7 +61,7 @@ def test_a_blocked_card_does_not_start_and_its_face_says_by_what(cardinal: Cardi
     assert cardinal.ready() == ()
     assert cardinal.run_of(item).state == "queued"
     because = cardinal.card(item).because
-    assert because == f"waits for {name(first)} (Tables), {name(second)} (Keys): it starts by itself then"
+    assert because == f"waits for {name(first)} (Tables), {name(second)} (Keys): it starts on its own then"
     assert cardinal.face(item)["Run"].endswith(because)
     cardinal.say(item, "/cardinal explain")
     cardinal.catch_up()
@@ -164,8 +164,8 @@ def test_a_circle_starts_nothing_and_names_its_way(cardinal: Cardinal) -> None:
     assert cardinal.ready() == (cardinal.run_of(three).run_id,)
     waits = [(cardinal.card(item).state, cardinal.card(item).because) for item in (one, two)]
     assert waits == [
-        ("queued", f"waits for {name(two)} (B): it starts by itself then"),
-        ("queued", f"waits for {name(three)} (C): it starts by itself then"),
+        ("queued", f"waits for {name(two)} (B): it starts on its own then"),
+        ("queued", f"waits for {name(three)} (C): it starts on its own then"),
     ]
     cardinal.assert_nothing_is_stuck()
 

@@ -100,7 +100,7 @@ def test_a_spent_day_starts_nothing(cardinal: Cardinal) -> None:
     cardinal.write(run_id, UsageMetered(run_id, 1.5, 10, 10, 1, 1.0))
     assert cardinal.ready() == ()
     assert not cardinal.claim(cardinal.run_of(second).run_id)
-    assert "today of $1.00 is used up: $1.50 are spent" in cardinal.card(second).because
+    assert "today of $1.00 is used up: $1.50 spent" in cardinal.card(second).because
 
 
 def stopping(cardinal: Cardinal) -> list[tuple[str, str]]:
@@ -172,7 +172,7 @@ def test_a_paused_run_waits_for_its_own_resume(cardinal: Cardinal) -> None:
         cardinal.say(item, "/cardinal resume", who=who)
     cardinal.catch_up()
     assert cardinal.ready() == (run_id,)
-    assert cardinal.comment(item, "`bob` let it go on first. Nothing is paused")
+    assert cardinal.comment(item, "`bob` resumed it first. Nothing is paused")
 
 
 def test_a_stopped_card_holds_only_itself(cardinal: Cardinal) -> None:

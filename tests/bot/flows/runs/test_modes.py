@@ -69,7 +69,7 @@ def test_the_findings_stand_in_a_comment_of_their_own_with_links_to_the_very_com
     cardinal: Cardinal,
 ) -> None:
     item = looked_into(cardinal)
-    body = cardinal.comment(item, "has looked into it").body
+    body = cardinal.comment(item, "investigated: ").body
     base = cardinal.forge.store.repos.commit_of(cardinal.repo, "main")
     root = f"{cardinal.forge.url}/acme/shop/blob/{base}"
     assert f"[`README.md:1`]({root}/README.md#L1)" in body
@@ -91,7 +91,7 @@ def test_the_run_comment_says_that_it_reads_only_and_why(cardinal: Cardinal) -> 
 @pytest.mark.after(scene=looked_into)
 def test_a_tick_makes_the_card_once_and_the_findings_say_which_it_became(cardinal: Cardinal) -> None:
     item = cardinal.newest
-    found = cardinal.comment(item, "has looked into it")
+    found = cardinal.comment(item, "investigated: ")
     cardinal.tick(found, "followup:r1:2")
     cardinal.catch_up()
     (made,) = cardinal.events(FollowUpMade)
@@ -112,7 +112,7 @@ def test_a_follow_up_that_could_not_be_made_says_so_and_can_be_asked_for_again(
     cardinal: Cardinal, arrived: bool
 ) -> None:
     item = cardinal.newest
-    found = cardinal.comment(item, "has looked into it")
+    found = cardinal.comment(item, "investigated: ")
     said = {"message": "Validation Failed", "errors": [{"message": "Title is too long"}]}
     refused = {"path": "/issues$", "method": "POST", "status": 422, "after": arrived, "answer": said}
     cardinal.forge.store.faults.load({"api": [refused]})
@@ -131,7 +131,7 @@ def test_a_follow_up_that_could_not_be_made_says_so_and_can_be_asked_for_again(
 @pytest.mark.after(scene=looked_into)
 def test_a_tick_by_somebody_without_write_access_is_restored_and_makes_nothing(cardinal: Cardinal) -> None:
     item = cardinal.newest
-    found = cardinal.comment(item, "has looked into it")
+    found = cardinal.comment(item, "investigated: ")
     before = found.body
     cardinal.tick(found, "followup:r1:1", who="mallory")
     cardinal.catch_up()
@@ -143,7 +143,7 @@ def test_a_tick_by_somebody_without_write_access_is_restored_and_makes_nothing(c
 @pytest.mark.after(scene=looked_into)
 def test_a_tick_in_older_findings_makes_the_card_that_they_proposed(cardinal: Cardinal) -> None:
     item = cardinal.newest
-    first = cardinal.comment(item, "has looked into it")
+    first = cardinal.comment(item, "investigated: ")
     cardinal.scenario(investigate=[{"findings": {"summary": "Nothing more."}}])
     cardinal.say(item, "/cardinal investigate")
     cardinal.catch_up(work=True)

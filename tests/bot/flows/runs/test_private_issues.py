@@ -73,7 +73,9 @@ def test_no_write_names_a_private_issue_of_another_repository(cardinal: Cardinal
     store, alice = cardinal.forge.store, cardinal.person("alice")
     issue, item = secret(cardinal, vault(cardinal)), cardinal.new("Ship it")
     blocked_by(cardinal, item, issue)
-    assert cardinal.card(item).because == "waits for an issue in another repository: it starts by itself then"
+    assert (
+        cardinal.card(item).because == "waits for an issue in another repository: it starts on its own then"
+    )
     cardinal.say(item, "/cardinal explain")
     store.issues.set_state(issue, "closed", reason="not_planned", actor=alice)
     cardinal.catch_up()

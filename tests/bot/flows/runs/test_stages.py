@@ -126,7 +126,7 @@ def test_a_persona_that_cannot_be_used_starts_no_agent_and_the_card_says_why(
     assert (ended.ending, ended.reason) == (Ending.FAILED, "repository")
     for word in words:
         assert word in ended.detail
-    assert "the stages cannot begin" in cardinal.comment(item, "failed").body
+    assert "the stages cannot start" in cardinal.comment(item, "failed").body
     assert cardinal.events(SessionStarted) == []
     cardinal.assert_nothing_is_stuck()
 

@@ -48,7 +48,7 @@ def test_where_nothing_is_checked_no_agent_starts_and_people_read_what_to_write(
     run = cardinal.run_of(item)
     assert (run.ending, run.reason, run.usd) == ("failed", "no_validation", 0.0)
     assert cardinal.events(TurnStarted) == []
-    report = cardinal.comment(item, "Nothing could check an agent's work", "Try again").body
+    report = cardinal.comment(item, "nothing to check an agent's work with", "Try again").body
     assert said in report
     assert 'repository:\n  validation: {full: ["make test"]}\n' in report
     assert "No agent was started and nothing was spent" in report

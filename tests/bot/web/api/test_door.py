@@ -111,7 +111,7 @@ def test_a_card_is_archived_and_brought_back_in_words(pages: Pages) -> None:
     pages.cardinal.catch_up()
     again = bob.command(path, "archive", Idempotency_Key="k1")  # as after a lost answer
     assert (again.status_code, again.get_json()["again"]) == (200, True)
-    assert "archived already" in bob.command(path, "archive").get_json()["answer"]
+    assert "already archived" in bob.command(path, "archive").get_json()["answer"]
     (away,) = pages.cardinal.events(CardArchived)
     assert (item.archived_at is None, away.by, away.role) == (False, "bob", "write")
     assert bob.command(path, "cancel").status_code == 404  # a card that left is about nothing but this

@@ -11,8 +11,8 @@ from tests.bot.web.pages.forms import asked, at_work
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Pages
 
-MISSING = "Ask whoever runs Cardinal for `cardinal notify add bob`"
-UNREAD = "Cardinal cannot read its file of addresses. Ask whoever runs it to see `cardinal doctor`"
+MISSING = "Ask Cardinal's operator to run `cardinal notify add bob`"
+UNREAD = "Cardinal cannot read its file of addresses. Ask its operator to run `cardinal doctor`"
 
 
 @pytest.mark.after(scene=Cardinal.at_work)

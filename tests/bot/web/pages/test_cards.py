@@ -303,7 +303,7 @@ def test_a_card_has_its_dependencies_and_costs_and_names_no_issue_that_one_may_n
     run_path = f"/runs/{cardinal.run_of(item).run_id}"
     for login in ("alice", "mallory"):
         shown = pages.browser(login).get(run_path).text
-        assert "an issue in another repository: it starts by itself then." in shown
+        assert "an issue in another repository: it starts on its own then." in shown
         assert "Sealed" not in shown
     (board,) = {it for it in re.findall(r'"(/boards/[^"?]+)"', pages.browser("alice").get("/").text)}
     for place in ("/", board, path, f"{path}?zoom=activity", f"{path}?zoom=debug"):
