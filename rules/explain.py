@@ -18,7 +18,7 @@ def why(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
         goes_on = not live.stop_asked if live else snapshot.open_pull is not None
         if goes_on and not is_dragged(policy, snapshot):
             return plain(refusal(policy, snapshot), 400)
-        return "the card left the board: restore it there to go on"
+        return "the card left the board: restore it there to continue"
     if snapshot.lost and not policy.archetype(snapshot.column).IS_FINAL:
         return plain(snapshot.lost, 400)
     run = snapshot.live_run

@@ -249,7 +249,7 @@ class Halt:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A comment by somebody without write access. `changed`: edited, or empty; `vouched_by` released it."""
+    """A comment by someone without write access. `changed`: edited, or empty; `vouched_by` released it."""
 
     comment_id: int
     place: str

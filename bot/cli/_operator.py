@@ -36,7 +36,7 @@ from rules.runs import kill_switch
 from rules.text import alternatives
 
 MAX_LOOKED_AT = 200  # cards of a board or a column
-DONE = {"pause": "The {scope} is stopped.", "resume": "The {scope} may go on."}
+DONE = {"pause": "The {scope} is stopped.", "resume": "The {scope} is resumed."}
 DONE_BEFORE = {"pause": "The {scope} is stopped already.", "resume": "The {scope} is not stopped."}
 
 

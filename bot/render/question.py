@@ -24,10 +24,11 @@ HOW_TO_ANSWER: Mapping[str, str] = {
     "leave": "Tick one, or reply `/cardinal cancel` or `/cardinal finish`. Meanwhile the run continues.",
     "workflows": "It takes a maintainer: tick one, or `/cardinal allow workflows` for the whole card."
     " Whatever changes the files of CI runs with this repository's secrets: read it first.",
-    "guard": "Tick one, or write what it shall do instead: the agent does that, and is judged again."
+    "guard": "Tick one, or write what to do instead: the agent does that, and its changes are judged again."
     " `guardrails:` in .github/cardinal.yml says what is asked about.",
-    "elsewhere": "Tick one or reply. The issue is made with these words, for whoever reads that repository,"
-    " and needs your write access there. It lands in the board's inbox; the run continues with your answer.",
+    "elsewhere": "Tick one or reply. The issue is created with these words, for everyone who can read that"
+    " repository; it takes your write access there. It lands in the board's inbox; the run continues"
+    " with your answer.",
     "permission": "Tick one or reply; the run continues where it stopped."
     " `/cardinal allow <pattern>` allows more than this one for the whole card.",
 }
@@ -43,7 +44,7 @@ def write(question: QuestionRow, mention: str = "") -> str:
 def _title(question: QuestionRow) -> str:
     if question.answered_at is not None:
         return (
-            f"☑️ Question of run {question.run_id}: answered by {line(question.answered_by, 60) or 'somebody'}"
+            f"☑️ Question of run {question.run_id}: answered by {line(question.answered_by, 60) or 'someone'}"
         )
     if question.withdrawn:
         return f"☑️ Question of run {question.run_id}: no answer is needed anymore"

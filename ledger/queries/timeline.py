@@ -180,7 +180,7 @@ LINES: Mapping[str, Line] = {
     "ToolUsed": (Zoom.DEBUG, lambda e: f"{e.tool}: {e.summary}{'' if e.ok else ' (failed)'}"),
     "StageEntered": (_A, lambda e: _stage_entered(e)),
     "StageBriefed": (Zoom.DEBUG, lambda e: f"the agent of stage {e.stage} is told who it is and what to do"),
-    "StageReopened": (_A, lambda e: f"stage {e.stage} goes on: {e.why}"),
+    "StageReopened": (_A, lambda e: f"stage {e.stage} continues: {e.why}"),
     "StageLeft": (_A, lambda e: _stage_left(e)),
     "SnapshotTaken": (_A, lambda e: f"stage {e.stage} hands over: {e.summary}"),
     "StageTidied": (_A, lambda e: f"stage {e.stage}: {e.command} → exit code {e.exit_code}"),
@@ -236,7 +236,7 @@ def _checkpointed(event: Checkpointed) -> str:
 
 def _restored(event: WorkspaceRestored) -> str:
     without = f", without {'; '.join(event.missing)}" if event.missing else ""
-    return f"goes on with the work of {event.source} on {event.source_host or 'this host'}{without}"
+    return f"continues the work of {event.source} on {event.source_host or 'this host'}{without}"
 
 
 def _provider_failed(event: ProviderFailed) -> str:

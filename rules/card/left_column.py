@@ -69,7 +69,7 @@ def _doing(run: RunSeen) -> str:
     if run.state is RunState.AWAITING_APPROVAL:
         return "waits for its plan to be approved"
     if run.state in RUN_HELD:
-        return "is at work"
+        return "is working"
     return "is paused" if run.state is RunState.PARKED else "waits to resume"
 
 

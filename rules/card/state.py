@@ -159,4 +159,4 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Rest | Non
             return Rest(CardState.QUEUED, f"{name} waits for its turn")
         case _:
             busy = CardState.REVISING if run.kind in ("revision", "repair") else CardState.WORKING
-            return Rest(busy, f"{name} is at work")
+            return Rest(busy, f"{name} is working")

@@ -39,7 +39,7 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
     if snapshot.closed:
         return Rest(
             CardState.BLOCKED,
-            f"the issue is closed ({snapshot.closed.replace('_', ' ')}): reopen it to go on",
+            f"the issue is closed ({snapshot.closed.replace('_', ' ')}): reopen it to continue",
         )
     if snapshot.done_elsewhere:
         done = snapshot.done_elsewhere

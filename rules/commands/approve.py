@@ -104,7 +104,7 @@ def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | 
         anew = (
             f"{plan} was not approved: {plan_approval.ISSUE} changed since it was made, so a new one is made."
         )
-        why = f"Nobody objected, but {plan_approval.ISSUE} changed: read it again in the briefing."
+        why = f"No one objected, but {plan_approval.ISSUE} changed: read it again in the briefing."
         again = (
             PlanRedirected(run.run_id, run.plan_revision, BY_RULES, why),
             RunRequeued(run.run_id, "redirected"),

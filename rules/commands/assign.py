@@ -31,7 +31,7 @@ def change(snapshot: Snapshot, given: CommandGiven, *, wanted: bool) -> Decision
         because = (
             f"{code(wrong, 40)} is not a login" if wrong else f"an issue has at most {MAX_PEOPLE} assignees"
         )
-        return say(snapshot, given, f"Nobody was {given.command}ed: {because}.")
+        return say(snapshot, given, f"No one was {given.command}ed: {because}.")
     if not people:
         return say(snapshot, given, f"Say whom: `/cardinal {given.command} me`, or logins of GitHub.")
     because = f"{given.by} {given.command}s {', '.join(people)}"

@@ -53,4 +53,4 @@ def _which(snapshot: Snapshot) -> str:
     if not snapshot.follow_ups:
         return "No investigation of this card proposes a follow-up: `/cardinal investigate` starts one."
     newest, most = snapshot.follow_ups[0].run_id, max(follow_up.proposal for follow_up in snapshot.follow_ups)
-    return f"There is no such follow-up: the findings of {newest} have them from 1 to {most}."
+    return f"There is no such follow-up: the findings of {newest} have 1 to {most}."

@@ -23,7 +23,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     """Undo `/cardinal claim`, for whoever gave it."""
     mine = [it for it in snapshot.stops if it.claims and it.by.casefold() == given.by.casefold()]
     if not blocked_by(mine, snapshot.card_id):
-        held = blocked_by(snapshot.stops, snapshot.card_id) or "nobody holds it"
+        held = blocked_by(snapshot.stops, snapshot.card_id) or "no one has claimed it"
         return say(snapshot, given, sentence(f"You have not claimed this card: {held}"))
     unassign = ChangeAssignees(snapshot.card_id, (given.by,), False, about(given))
     return unblock.handle(policy, snapshot, given, now) + Decision((unassign,))

@@ -34,7 +34,7 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
         because = f"{names} is also red on the default branch: not repaired"
         return _comment_on(policy, snapshot, event, because)
     if snapshot.live_run:
-        return Decision((), (f"{snapshot.live_run.run_id} is alive: its next push is checked again",))
+        return Decision((), (f"{snapshot.live_run.run_id} is still active: its next push is checked again",))
     because = _why_not(policy, snapshot, event, now)
     if because:
         return _comment_on(policy, snapshot, event, f"{_names(mine)} is red: {because}")

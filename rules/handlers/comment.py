@@ -53,7 +53,7 @@ def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed,
 
 def _untrusted(snapshot: Snapshot, event: PersonSaid) -> Decision:
     run = snapshot.live_run
-    because = ("a comment by somebody without write access steers nothing",)
+    because = ("a comment by someone without write access steers nothing",)
     if run is None:
         return Decision((), because)
     if run.question is None:

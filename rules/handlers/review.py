@@ -157,7 +157,7 @@ def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime
         because = f"{by} closed the issue as {how} before {run.run_id} began: reopen it, then /cardinal retry"
         return Decision((end_waiting(run, "superseded", because),), (because,))
     if run:
-        return Decision((), (f"{run.run_id} goes on: the issue was closed as {how}",))
+        return Decision((), (f"{run.run_id} continues: the issue was closed as {how}",))
     return derive_state(policy, snapshot)
 
 

@@ -21,7 +21,7 @@ def check_obstacle(snapshot: Snapshot) -> str:
     if snapshot.archived or snapshot.open_pull is None:
         return "there is no open pull request of this card"
     if snapshot.live_run:
-        return f"{snapshot.live_run.run_id} is at work, and its pushes go through the gate"
+        return f"{snapshot.live_run.run_id} is working, and its pushes go through the gate"
     if snapshot.checking is not None and snapshot.checking.alive:
         return f"{snapshot.checking.run_id} is already checking it"
     return "" if snapshot.run is not None else "no run has worked on this card yet"

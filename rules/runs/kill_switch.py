@@ -52,7 +52,7 @@ def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision
     held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
     if not run.paused or run.stop_why not in SWITCHED or held:
         return Decision()
-    return Decision((RunRequeued(run.run_id, "resumed", by=event.by),), (f"the {event.scope} may go on",))
+    return Decision((RunRequeued(run.run_id, "resumed", by=event.by),), (f"the {event.scope} is resumed",))
 
 
 def show_block(policy: Policy, snapshot: Snapshot) -> Decision:

@@ -70,6 +70,6 @@ _NO_STEPS = (
     f"{_EXAMPLES}\n\nand ask again."
 )
 _STRANGERS = (
-    "The card's steps are by somebody without write access, so they are not played: let their comment through"
+    "The card's steps are by someone without write access, so they are not played: let their comment through"
     " with `/cardinal ok`, or repeat them in a comment of your own, and ask again."
 )

@@ -26,7 +26,7 @@ _OUTPUT_BYTES = 20_000_000
 _SAVING_S = 20.0  # reserved for the program to end by itself and save its recordings
 _MIN_S = 5.0
 _NO_CONTAINER = (
-    "A browser needs containers, and here commands run on this machine itself: whoever runs Cardinal installs"
+    "A browser needs containers, and here commands run on this machine itself: Cardinal's operator installs"
     " Docker, builds the images with `cardinal images`, and sets `CARDINAL_WORKSPACE=docker`."
 )
 

@@ -134,7 +134,7 @@ def fewer_tests(witnessed: Iterable[Witnessed], rules: Guards) -> tuple[Violatio
                 f"ran {said.passed} {said.unit}s by {said.runner},"
                 f" and {said.base_tests} on the default branch"
             ),
-            advice="bring the tests back that do not run any more",
+            advice="bring back the tests that no longer run",
             mark=f"{said.command}: {said.passed} of {said.base_tests}",
         )
         for said in witnessed

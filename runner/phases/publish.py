@@ -61,7 +61,7 @@ def _export(run: RunContext, head: str) -> str:
     _stands_as_checked(run, head)
     change = measure(run, head)
     if change.commits == 0 or change.files_changed == 0:
-        raise failed("no_changes", "the branch is no different from its base")
+        raise failed("no_changes", "the branch does not differ from its base")
     ask_people(run, head)
     open_yet = open_concerns(run, change, head)
     if open_yet.text:

@@ -75,13 +75,13 @@ def conclude(seen: Seen) -> GateConclusion:
     working = seen.live is not None and seen.live.state in RUN_HELD
     if seen.pusher is not None and working and seen.pusher == seen.live:
         said = f"{seen.pusher.run_id} made this commit and is still working: the gate checks its last commit."
-        return GateConclusion("", f"{seen.pusher.run_id} is at work", said)
+        return GateConclusion("", f"{seen.pusher.run_id} is working", said)
     if seen.pusher is not None:
         said = f"{seen.pusher.run_id} made this commit, but there is no record that its checks passed."
         return GateConclusion("action_required", "The gate has not checked this commit", said)
     if seen.live is not None and working:
         said = f"{seen.live.run_id} is working: its next push will have passed the gate."
-        return GateConclusion("", f"{seen.live.run_id} is at work", said)
+        return GateConclusion("", f"{seen.live.run_id} is working", said)
     last = f"Cardinal checked {code(seen.last[:7])}" if seen.last else "Cardinal has checked nothing of it"
     said = (
         f"{code(seen.head[:12])} did not come from a Cardinal run, so it has not been checked. Results for"

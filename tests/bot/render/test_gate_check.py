@@ -34,8 +34,8 @@ def seen(past: Past, *, passed: bool | None, pushed: bool = True, live: bool = F
         (False, True, False, "failure", "1 of the checks failed"),
         (None, True, False, "action_required", "The gate has not checked this commit"),
         (None, False, False, "action_required", "Not checked: Cardinal checked bbbbbbb"),
-        (None, False, True, "", "r1 is at work"),
-        (None, True, True, "", "r1 is at work"),
+        (None, False, True, "", "r1 is working"),
+        (None, True, True, "", "r1 is working"),
     ],
 )
 def test_the_conclusion_is_about_the_commit(

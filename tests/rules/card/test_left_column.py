@@ -64,7 +64,7 @@ def test_a_run_that_never_began_is_simply_let_go(state: RunState, after: str | N
 @pytest.mark.parametrize(
     ("live", "said"),
     [
-        (run(), "is at work"),
+        (run(), "is working"),
         (run(RunState.PARKED, question=QUESTION), "waits for an answer"),
         (run(RunState.AWAITING_APPROVAL), "waits for its plan"),
         (run(RunState.QUEUED), "waits to resume"),

@@ -35,7 +35,7 @@ def test_whatever_is_known_of_the_commit_it_is_checked_once_more(gate: Gate, col
     [
         (card(run=ended()), "no open pull request"),
         (card(run=ended(), pull=pull("merged")), "no open pull request"),
-        (card(run=run(), pull=pull()), "r1 is at work"),
+        (card(run=run(), pull=pull()), "r1 is working"),
         (card(run=ended(), pull=pull(), checking=ALIVE), "r5 is already checking it"),
         (card(pull=pull()), "no run has worked"),
     ],

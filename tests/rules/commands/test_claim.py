@@ -31,7 +31,7 @@ def test_it_assigns_and_blocks_and_the_same_person_gives_it_back() -> None:
         ("claim", card(run=run()), "r1 has not ended, so the card is not free: `/cardinal cancel` first"),
         ("claim", held("al"), "Nothing was changed: the card is blocked by al (claimed): /cardinal unblock"),
         ("unclaim", held("al"), "You have not claimed this card: the card is blocked by al"),
-        ("unclaim", card(), "You have not claimed this card: nobody holds it."),
+        ("unclaim", card(), "You have not claimed this card: no one has claimed it."),
         (
             "unclaim",
             card(

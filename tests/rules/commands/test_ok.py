@@ -1,4 +1,4 @@
-"""`/cardinal ok`: one comment by somebody without write access counts as if a trusted person had said it."""
+"""`/cardinal ok`: one comment by someone without write access counts as if a trusted person had said it."""
 
 from dataclasses import replace
 from datetime import timedelta

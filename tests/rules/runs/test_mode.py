@@ -221,7 +221,7 @@ def test_a_follow_up_is_made_by_its_number(argument: str) -> None:
 
 @pytest.mark.parametrize(
     ("argument", "said"),
-    [("2", "acme/shop#9 already"), ("3", "from 1 to 2"), ("", "from 1 to 2"), ("r7:1", "from 1 to 2")],
+    [("2", "acme/shop#9 already"), ("3", "have 1 to 2"), ("", "have 1 to 2"), ("r7:1", "have 1 to 2")],
 )
 def test_a_follow_up_that_cannot_be_made_says_why(argument: str, said: str) -> None:
     assert said in told("follow-up", card(follow_ups=FOLLOW_UPS), argument)

@@ -21,7 +21,7 @@ from tests.bot.flows.runs.test_validation import WORK, set_rules
 
 RULES = 'version: 1\nrepository: {validation: none, reproduction: {start: "make", address: "http://localhost/"}}\n'
 STEPS = 'It is wrong.\n\n### Steps to reproduce\n\n1. open /cart\n2. expect "Total 90"\n'
-NO_PLACE, STRANGER = "A browser needs containers", "by somebody without write access"
+NO_PLACE, STRANGER = "A browser needs containers", "by someone without write access"
 
 
 def why(cardinal: Cardinal) -> list[str]:
