@@ -23,7 +23,7 @@ class Explanation(ApiModel):
     """The reason."""
 
     state: CardState
-    why: str = Field(description="The reason in a sentence")
+    why: str = Field(description="The reason, in one sentence")
 
 
 Output = Explanation

@@ -30,7 +30,7 @@ class BoardColumn(ApiModel):
 
     name: str
     meaning: str = Field(description="Effect of a drag into it; empty for none")
-    jobs: dict[CardState, int] = Field(description="How many jobs of each state stand there")
+    jobs: dict[CardState, int] = Field(description="Number of jobs there, by state")
 
 
 class BoardDetail(ApiModel):
