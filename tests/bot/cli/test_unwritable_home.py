@@ -36,7 +36,7 @@ def test_the_doctor_finds_it_and_looks_at_all_else() -> None:
     said = CliRunner().invoke(main, ("doctor", "--json"), env=words).stdout
     found = {one["name"]: one for one in json.loads(said)}
     assert "/proc/cardinal" in found["app"]["found"]
-    assert found["app"]["next_step"] == "let this user write there"
+    assert found["app"]["next_step"] == "give this user write access"
     assert "settings" in found
 
 
