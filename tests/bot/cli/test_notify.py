@@ -59,7 +59,7 @@ def test_no_address_is_said(config: Config) -> None:
 def test_a_wrong_setting_and_a_wrong_file_are_named(config: Config) -> None:
     refused = notify(config, "add", "alice", "--time-zone", "Mars", given=f"{ADDRESS}\n")
     assert refused.exit_code == 2
-    assert "`Mars` is no time zone" in refused.output
+    assert "`Mars` is not a time zone" in refused.output
     config.home.mkdir(exist_ok=True)
     (config.home / subscribers.FILE).write_text('{"alice": {"address": "s3cret", "kindz": []}}')
     broken = notify(config, "list")
