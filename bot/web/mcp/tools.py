@@ -41,7 +41,7 @@ class JobTool:
 
 
 async def _resume(client: ApiClient, fields: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Let a job that waits go on: answer its question, approve its plan, or send the plan back with words."""
+    """Resume a waiting job: answer its question, approve its plan, or send the plan back with changes."""
     given = checked(ResumeRequest, fields)
     assert isinstance(given, ResumeRequest)
     name = given.model_dump(exclude={"text"})

@@ -1,4 +1,4 @@
-"""Make a job: an issue and its card, with the column, parents, labels and skills that it shall have."""
+"""Create a job: an issue and its card, with its column, parents, labels and skills."""
 
 import secrets
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Explain why a job does or does not move."""
+"""Explain why a job moves, or what it is waiting for."""
 
 from collections.abc import Mapping
 from typing import Any

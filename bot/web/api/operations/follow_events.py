@@ -1,4 +1,4 @@
-"""Follow boards: events of their jobs and runs by kind; a stream where server-sent events are accepted."""
+"""Follow boards: events of their jobs and runs, by kind; a stream if you accept server-sent events."""
 
 import hashlib
 import json

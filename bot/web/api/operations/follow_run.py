@@ -1,4 +1,4 @@
-"""Follow a run: its lines after an event; a stream of them where server-sent events are accepted."""
+"""Follow a run: its lines after an event; a stream if you accept server-sent events."""
 
 import json
 from collections.abc import Mapping

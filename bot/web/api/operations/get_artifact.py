@@ -1,4 +1,4 @@
-"""Get the text of a file that a run left, its first 200,000 bytes at most."""
+"""Get the text of a run's file, up to 200,000 bytes."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

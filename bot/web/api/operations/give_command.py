@@ -1,4 +1,4 @@
-"""Give a command on a job: answer, approve, cancel and all others that a comment can give."""
+"""Give a command on a job: answer, approve, cancel, or any other that works in a comment."""
 
 import hashlib
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""List the files that a run left, the oldest first."""
+"""List a run's files, oldest first."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""List the events of a job, the newest last."""
+"""List a job's events, newest last."""
 
 from collections.abc import Mapping
 from datetime import datetime

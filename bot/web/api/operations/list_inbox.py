@@ -1,4 +1,4 @@
-"""List the jobs that wait for a person: questions first, then failures and finished work."""
+"""List the jobs that need a person: questions first, then failures and finished work."""
 
 from collections.abc import Mapping
 from typing import Any

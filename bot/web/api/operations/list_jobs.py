@@ -1,4 +1,4 @@
-"""List the jobs that the account may see, the newest first."""
+"""List the jobs the account may see, newest first."""
 
 import base64
 import binascii

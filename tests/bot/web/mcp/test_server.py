@@ -97,7 +97,7 @@ def test_resume_answers_a_question_with_words_and_refuses_silence(pages: Pages) 
 
     async def conversation(client: Client) -> None:
         name = name_of(pages, item)
-        assert "waits for an answer" in fault(await client.call_tool("resume_job", name))
+        assert "is waiting for an answer" in fault(await client.call_tool("resume_job", name))
         document(await client.call_tool("resume_job", {**name, "text": "2"}))
 
     talk(pages, Program(pages, "bob"), conversation)
