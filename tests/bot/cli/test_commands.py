@@ -182,7 +182,7 @@ def test_a_card_is_no_run_and_another_command_prints_it(cardinal: Cardinal, stor
             ("inbox", "--state", "draft"),
             "no card here can have the state “draft”: choose needs input, failed",
         ),
-        (("inbox", "--search", "x " * 9), "a search has up to 8 words: leave some out"),
+        (("inbox", "--search", "x " * 9), "a search may have up to 8 words: remove some"),
     ],
 )
 def test_a_filter_that_names_nothing_is_one_sentence(

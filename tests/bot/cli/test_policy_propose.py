@@ -70,4 +70,4 @@ def test_a_path_that_is_a_link_in_the_clone_is_refused_and_one_that_is_missing_i
     (clone / "linked" / "api").mkdir(parents=True)
     told = CliRunner().invoke(main, ["policy", "validate", str(file)])
     assert told.exit_code == 0
-    assert "line 6: repository.paths.gone: is no folder here" in told.stdout
+    assert "line 6: repository.paths.gone: is not a folder here" in told.stdout

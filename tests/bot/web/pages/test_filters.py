@@ -68,7 +68,7 @@ def test_what_cannot_be_asked_for_is_said_and_nothing_is_shown(pages: Pages) -> 
         "label=bgu": "No card here has the label “bgu”: did you mean bug?",
         "state=broken": "No card here can have the state “broken”: choose ",
         "label=bug&label=bug": "The address has label more than once: keep only one.",
-        "search=" + "x" * 201: "A search has up to 200 characters: shorten it.",
+        "search=" + "x" * 201: "A search may have up to 200 characters: shorten it.",
         "page=0": "This list has no such page",
         "page=10000": "This list has no such page",
         "KEY=x": " “x”: correct it, or leave it out.",

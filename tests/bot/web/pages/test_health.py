@@ -73,8 +73,8 @@ def test_each_thing_that_stands_still_has_its_way_out(pages: Pages) -> None:
     assert NOTHING not in shown
     for kind in (StandstillKind.NO_STEP, StandstillKind.NO_WORKER, StandstillKind.UNDONE):
         assert way_out(kind, pages.cardinal.services.config.home) in shown, kind
-    assert f"{silent} is preparing, and has made no step for 60 min" in shown
-    assert f"{queued} is queued for 60 min" in shown
+    assert f"{silent} is preparing, without progress for 60 min" in shown
+    assert f"{queued} has been queued for 60 min" in shown
 
 
 def test_what_there_is_no_room_for_is_counted(pages: Pages) -> None:

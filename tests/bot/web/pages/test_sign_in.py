@@ -201,10 +201,10 @@ def test_a_visit_ends_after_eight_hours_and_at_once_when_somebody_signs_out(page
 def test_what_github_refuses_is_a_sentence_with_the_next_step(pages: Pages) -> None:
     bob = pages.browser("bob", signed_in=False)
     denied = bob.get(bob.agrees(bob.begins(), agreed=False))
-    assert (denied.status_code, "you did not agree on GitHub" in denied.text) == (403, True)
+    assert (denied.status_code, "you did not authorize Cardinal on GitHub" in denied.text) == (403, True)
     state = asked(bob.begins())["state"]
     wrong = bob.get(f"/sign-in/back?error=redirect_uri_mismatch&state={state}")
-    assert "/sign-in/back behind" in wrong.text
+    assert "followed by /sign-in/back" in wrong.text
     for app in pages.cardinal.forge.store.apps.all():
         app.client_secret = "a new one"
     refused = bob.signs_in()
