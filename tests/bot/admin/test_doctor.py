@@ -125,7 +125,9 @@ def test_it_says_whose_the_ledger_is_and_what_is_folded_beside(doctor: Doctor, h
         event_store.append(db, card_seen(), at=NOW)
         insert(db, editions, {**row, "folded": ("cards", "plans"), "at": NOW})
     found = findings(doctor("--json"))["folding"]
-    assert found["found"].startswith("Cardinal 9.1, edition d1 is building 2 views of its own (cards, plans): 40 of 1")
+    assert found["found"].startswith(
+        "Cardinal 9.1, edition d1 is building 2 views of its own (cards, plans): 40 of 1"
+    )
     with event_store.writing(engine) as db:
         change(db, editions, {"digest": mine().digest}, state=EditionState.PAST)
         change(db, editions, {"digest": "d1"}, state=EditionState.LIVE)

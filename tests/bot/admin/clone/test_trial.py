@@ -237,10 +237,7 @@ def test_whoever_pays_in_another_way_needs_no_key_and_gets_none_beside_it(
 
 def test_what_was_answered_once_is_changed_in_its_file(clone: Path) -> None:
     trial.write(trial.find(clone, "main"), "scripted", None, {})
-    assert (
-        "and `model:`, which is `default` for a real agent"
-        in invoke(clone, "--agent", "claude")[1]
-    )
+    assert "and `model:`, which is `default` for a real agent" in invoke(clone, "--agent", "claude")[1]
     assert "this board's Done merges into main: drop --into" in invoke(clone, "--into", "work")[1]
     (clone / ".cardinal/policy.yml").write_text("version: 2\n")
     code, said = invoke(clone)
