@@ -43,11 +43,14 @@ def remove_board(services: Services, address: BoardAddress) -> None:
         if known is None or not known.served:
             raise UnservedBoardError(str(address))
         if ServedBoard(*address).is_configured(services.config):
-            raise BoardInUseError(address, "CARDINAL_BOARD names it: name another served board there first")
+            raise BoardInUseError(
+                address, "CARDINAL_BOARD names it: change that to another served board first"
+            )
         at_work = runs.held(db, known.board_id)
         if at_work:
             because = (
-                f"{count(len(at_work), 'run')} at work there: `cardinal runs` lists them; wait, or cancel"
+                f"{count(len(at_work), 'run')} still active there: `cardinal runs` lists them; wait for "
+                "them, or cancel them"
             )
             raise BoardInUseError(address, because)
         reactor.append_and_react(db, BoardRemoved(known.board_id), now=services.now())

@@ -80,10 +80,10 @@ class FolderGroup(CommandGroup):
             raise  # click's own, or a bug
         except OSError as error:
             if error.errno == errno.ENOSPC:
-                raise CliError("the disk is full: make room there, then do it again") from error
+                raise CliError("the disk is full: free some space, then run this again") from error
             if error.filename is None:
                 raise
-            raise CliError(f"{error.filename}: {error.strerror}; look who may write there") from error
+            raise CliError(f"{error.filename}: {error.strerror}; check who may write there") from error
 
 
 def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -97,10 +97,10 @@ def _print_version(context: click.Context, _option: click.Parameter, wanted: boo
 @click.group("cardinal", cls=FolderGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version,
-    help="Print the version, and the commit where it is known.",
+    help="Print the version, and the commit if known.",
 )  # fmt: skip
 def main() -> None:
     """Cardinal: every column of a project board is a policy, every card can hire a coding agent.
 
-    Begin with `cardinal demo` to watch it, `cardinal try` in your own clone, or `cardinal init` for GitHub.
+    Start with `cardinal demo` to watch it, `cardinal try` in your own clone, or `cardinal init` for GitHub.
     """

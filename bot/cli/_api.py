@@ -10,7 +10,10 @@ def api_address() -> tuple[str, Secret]:
     url = config.url or config.public_url
     wanted = (
         (url, "CARDINAL_URL to the address of a Cardinal"),
-        (config.token, f"CARDINAL_TOKEN to a token: sign in at {url or 'that address'} and open /tokens"),
+        (
+            config.token,
+            f"CARDINAL_TOKEN to a token: sign in at {url or 'that address'} and create one on /tokens",
+        ),
     )
     missing = [what for text, what in wanted if not text]
     if missing:

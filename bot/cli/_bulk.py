@@ -29,15 +29,15 @@ OPTIONS = (
         ["--filter"],
         multiple=True,
         metavar="NAME=VALUE",
-        help=f"In place of JOB: all jobs that fit, by {alternatives(FILTERS)}; several must all hold.",
+        help=f"Instead of JOB: all jobs that match, by {alternatives(FILTERS)}. Repeat it to narrow further.",
     ),
-    click.Option(["--dry-run"], is_flag=True, help="Only list the jobs that are meant."),
+    click.Option(["--dry-run"], is_flag=True, help="Only list the jobs that would be affected."),
     click.Option(
         ["--most"],
         type=click.IntRange(1, MAX_MOST),
         default=MOST,
         show_default=True,
-        help="More jobs than this are too many: nothing is done then.",
+        help="Do nothing if more jobs than this match.",
     ),
 )
 
@@ -55,7 +55,7 @@ def job_names(call: Call, filters: Sequence[str], most: int) -> list[JobPlace]:
     given = _filtered(call, filters) if filters else (JobPlace(*row) for row in rows if row)
     listed = list(islice(_once(given), most + 1))
     if len(listed) > most:
-        raise CliError(f"these are more than {most} jobs, so nothing was done: name fewer, or raise --most")
+        raise CliError(f"more than {most} jobs match, so nothing was done: narrow it down, or raise --most")
     return listed
 
 
@@ -72,7 +72,9 @@ def _filtered(call: Call, filters: Sequence[str]) -> Iterator[JobPlace]:
     for given in filters:
         name, _, value = given.partition("=")
         if name not in FILTERS or not value or name in fields:
-            raise CliError(f"--filter {clean(given)}: say NAME=VALUE once, with {alternatives(FILTERS)}")
+            raise CliError(
+                f"--filter {clean(given)}: write NAME=VALUE, each NAME once: {alternatives(FILTERS)}"
+            )
         fields[name] = value
     for _ in range(MAX_MOST // MAX_LISTED + 1):
         page = call("list_jobs", fields, "")
@@ -82,7 +84,7 @@ def _filtered(call: Call, filters: Sequence[str]) -> Iterator[JobPlace]:
         if not page["next"]:
             return
         fields["after"] = page["next"]
-    raise CliError("too many cards fit, drafts among them, so nothing was done: narrow the filter")
+    raise CliError("too many cards match, including drafts, so nothing was done: narrow the filter")
 
 
 def each(

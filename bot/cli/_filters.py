@@ -14,10 +14,10 @@ from ledger.views import boards
 C = TypeVar("C", bound=Callable[..., Any])
 HELP = {
     "state": "Only cards in this state, such as failed.",
-    "repository": "Only cards about this owner/name: of the issue, or of its newest run's work.",
-    "person": "Only cards that they moved to their column, asked to work on, or are assigned to.",
+    "repository": "Only cards for this owner/name: the issue's, or the one its newest run works in.",
+    "person": "Only cards this person moved, requested work on, or is assigned to.",
     "label": "Only cards with this label.",
-    "search": "Only cards with all these words in the title, or as the issue's number.",
+    "search": "Only cards with all these words in the title, or this issue number.",
 }
 
 

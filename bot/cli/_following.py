@@ -30,7 +30,7 @@ def follow(operation: str, fields: Mapping[str, Any], wait_s: int, *, as_json: b
     run = str(fields["run"])
     if not is_over:
         raise CliError(
-            f"{run} is not over after {wait_s} s: follow it again, or see `cardinal job get-run {run}`"
+            f"{run} has not ended after {wait_s} s: follow it again, or run `cardinal job get-run {run}`"
         )
     document = call_once(url, token.reveal(), "get_run", {"run": run})
     ending, reason = str(document["ending"]), str(document["reason"])
@@ -46,7 +46,7 @@ def printer(as_json: bool) -> Any:
             click.echo(json.dumps(event))
             return
         if "text" not in event:
-            click.echo("older events are left out: `cardinal job list` has how jobs stand now", err=True)
+            click.echo("older events are left out: `cardinal job list` shows the current state", err=True)
             return
         number = event.get("number")
         job = f"{event['repository']}#{number}" if number else ""

@@ -15,7 +15,7 @@ IN_ENGINE = '"$0" -P -m bot.cli images agent && exec "$0" "$@"'
 def exec_program(module: str, *words: str, workspace: str) -> NoReturn:
     """Go on as that program; with containers, beside an engine that has the agents' image."""
     if importlib.util.find_spec("forge") is None:
-        raise CliError("this Cardinal has no forge: it lives in an image; use the one from its wheel")
+        raise CliError("this Cardinal runs in an image, without the forge: install the wheel for that")
     command = (sys.executable, "-P", "-m", module, *words)
     if workspace == "docker":
         command = ("bash", str(context.script("engine")), "bash", "-c", IN_ENGINE, *command)

@@ -35,7 +35,7 @@ class NoLedgerError(CardinalError):
     def __init__(self, home: Path) -> None:
         self.home = home
         super().__init__(
-            f"there is no ledger in {home}: go to the folder where Cardinal was started, or set CARDINAL_HOME"
+            f"no ledger in {home}: change to the folder where Cardinal was started, or set CARDINAL_HOME"
         )
 
 
@@ -45,7 +45,7 @@ class SharedNameError(CardinalError):
     def __init__(self, name: str, sharing: tuple[CardRow, ...]) -> None:
         self.name, self.sharing = name, sharing
         cards_there = ", ".join(f"{card.card_id} (board {card.board_id})" for card in sharing)
-        super().__init__(f"{name} stands on several boards: say which card by its id, of {cards_there}")
+        super().__init__(f"{name} is on several boards: give the card's id instead, one of {cards_there}")
 
 
 class UnlistedNameError(CardinalError):
@@ -60,7 +60,7 @@ class UnlistedNameError(CardinalError):
             listing = "`cardinal board` lists them as owner/repository#number"
         if kind == "board":
             listing = "`cardinal boards list` lists them as owner/number"
-        super().__init__(f"no {kind} is known as {name!r}: {listing}")
+        super().__init__(f"no {kind} named {name!r}: {listing}")
 
 
 def settings() -> Config:
@@ -79,7 +79,7 @@ def absence() -> str:
     finally:
         client.close()
     up = program.of_home(config.home)
-    return "" if works else f"`{up}` does not run in {config.home}: nothing moves until you start it"
+    return "" if works else f"`{up}` is not running in {config.home}: nothing happens until you start it"
 
 
 def open_engine(config: Config) -> Engine:

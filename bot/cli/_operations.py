@@ -28,9 +28,9 @@ SHORT: Mapping[str, str] = {
     "list_jobs": "list",
 }
 MAX_WAIT_S = 7 * 24 * 3600
-WAIT = "Follow new events for so many seconds at most; of a run to its end, which is the exit code."
+WAIT = "Follow new events for up to this many seconds. For a run, until it ends: the exit code is its result."
 JOB = ("owner", "repository", "number")
-NOT_YET = "it would be done here"
+NOT_YET = "would be done"
 
 
 def operations_by_name() -> dict[str, str]:
@@ -59,7 +59,7 @@ def command_of(name: str, operation: str) -> click.Command:
         fields = {field: value for field, value in given.items() if value not in (None, ())}
         fields = {field: list(it) if isinstance(it, tuple) else it for field, it in fields.items()}
         if (job is None) == (not filter):
-            raise click.UsageError("Name a JOB, or `-`, or --filter: one of them.")
+            raise click.UsageError("Give exactly one of JOB, `-` and --filter.")
         try:
             if filter or job == "-" or dry_run:
                 of_many = bool(filter) or job == "-"
@@ -89,7 +89,7 @@ def _many(
     """Do it for each job, or only name them. The worst fault is the exit code."""
     _api.api_address()  # without it, each would fail the same
     if not jobs:
-        click.echo("no job fits, so nothing was done", err=True)
+        click.echo("no jobs match, so nothing was done", err=True)
 
     def do(job: JobPlace, own: str) -> dict[str, Any]:
         given = {**fields, **_place(job)}
@@ -145,7 +145,11 @@ def _params(part: Operation) -> Iterator[click.Parameter]:
     if part.stream is not None:
         yield click.Option(["--wait"], type=click.IntRange(1, MAX_WAIT_S), help=WAIT)
     if part.SCOPE is not Scope.READ:
-        yield click.Option(["--key"], default="", help="The same command with this key acts once a day.")
+        yield click.Option(
+            ["--key"],
+            default="",
+            help="Repeating a command with the same key within a day has no further effect.",
+        )
 
 
 def _option(name: str, field: FieldInfo) -> click.Option:
@@ -161,7 +165,7 @@ def _print(document: Mapping[str, Any], *, as_json: bool) -> None:
         click.echo(json.dumps(document, indent=2))
         return
     if not any(document.values()):
-        click.echo("nothing is there that fits", err=True)
+        click.echo("nothing matches", err=True)
     for name, value in document.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             heads = [head for head, cell in value[0].items() if not isinstance(cell, list | dict)]
@@ -171,4 +175,4 @@ def _print(document: Mapping[str, Any], *, as_json: bool) -> None:
             click.echo(f"{name}: {clean(value if isinstance(value, str) else json.dumps(value))}")
     if document.get("request") and not document["number"] and not document["problem"]:
         key = clean(str(document["request"]))
-        click.echo(f"its card is made soon: `cardinal job get-request {key}` has its number then")
+        click.echo(f"the card will be created shortly: `cardinal job get-request {key}` will show its number")

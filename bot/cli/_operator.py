@@ -37,7 +37,7 @@ from rules.text import alternatives
 
 MAX_LOOKED_AT = 200  # cards of a board or a column
 DONE = {"pause": "The {scope} is stopped.", "resume": "The {scope} is resumed."}
-DONE_BEFORE = {"pause": "The {scope} is stopped already.", "resume": "The {scope} is not stopped."}
+DONE_BEFORE = {"pause": "The {scope} is already stopped.", "resume": "The {scope} is not stopped."}
 
 
 class NothingAliveError(click.ClickException):
@@ -70,10 +70,12 @@ def give(
                     _require_newest(db, run, word)
             about = record.readable_card(services, card_id, word)
             if about is None:
-                raise NothingAliveError(f"{clean(target)} has no issue that Cardinal serves: nothing is done")
+                raise NothingAliveError(
+                    f"nothing was done: {clean(target)} has no issue on a board Cardinal serves"
+                )
             name, outcome = _give(about, target, word, text)
         elif word not in DONE or text:
-            raise CliError(f"a board takes pause and resume alone: give {clean(word)} to one of its cards")
+            raise CliError(f"a board accepts only pause and resume: give {clean(word)} to one of its cards")
         else:
             name, outcome = _give_to_all(services, target, word, column)
     said = {"card": name, "command": word, "refused": outcome.refused, "answer": outcome.text}
@@ -94,7 +96,9 @@ def _require_newest(db: Connection, run: RunRow, word: str) -> None:
     """Raise NothingAliveError where the command would be about a later run of the card."""
     later = next((row.run_id for row in runs.of_card(db, run.card_id) if row.kind != CHECK), run.run_id)
     if later != run.run_id and not _names_run(word, run.run_id):
-        raise NothingAliveError(f"{later} came after {run.run_id}: nothing is done; name {later} to reach it")
+        raise NothingAliveError(
+            f"nothing was done: {later} superseded {run.run_id}; give the command to {later}"
+        )
 
 
 def _names_run(word: str, target: str) -> bool:
@@ -107,13 +111,13 @@ def _require_living(db: Connection, target: str, word: str, card_id: CardId, run
     snapshot = snapshots.of_card(db, card_id)
     live, checking = (snapshot.live_run, snapshot.checking) if snapshot else (None, None)
     if run and run.state is RunState.ENDED:
-        later = f", and {live.run_id} came since" if live else ""
-        raise NothingAliveError(f"{clean(target)} has ended{later}: nothing is done")
+        later = f"; {live.run_id} is running now" if live else ""
+        raise NothingAliveError(f"nothing was done: {clean(target)} has ended{later}")
     if run and run.kind == CHECK:
-        remedy = "a cancellation of its card ends it while no other run is alive there"
-        raise NothingAliveError(f"{clean(target)} only checks a commit: nothing is done; {remedy}")
+        remedy = "cancel its card instead, while no other run is active there"
+        raise NothingAliveError(f"nothing was done: {clean(target)} only checks a commit; {remedy}")
     if word == "cancel" and not live and not (checking and checking.alive):
-        raise NothingAliveError(f"no run of {clean(target)} is alive: nothing is done")
+        raise NothingAliveError(f"nothing was done: {clean(target)} has no active run")
 
 
 def _give(about: tuple[Services, CardRow], target: str, word: str, text: str) -> tuple[str, CommandOutcome]:
@@ -140,7 +144,7 @@ def _give_to_all(
         return _give(about, target, word, scope)
     on_board = services.if_served(board.board_id)
     if on_board is None:
-        raise NothingAliveError(f"Cardinal does not serve {clean(target)}: nothing is done")
+        raise NothingAliveError(f"nothing was done: Cardinal does not serve {clean(target)}")
     return "", _switch(on_board, board, word, scope, column)
 
 
@@ -150,7 +154,7 @@ def board_column(board: BoardRow, wanted: str) -> str:
     alike = [wanted] if wanted in names else [it for it in names if same_column(it, wanted)]
     if len(alike) != 1:
         which = alternatives(alike or names)
-        raise CliError(clean(f"{board.address} has no single column {wanted}: say {which}"))
+        raise CliError(clean(f"{board.address}: {wanted} does not name exactly one column; choose {which}"))
     return alike[0]
 
 

@@ -30,7 +30,7 @@ def judge_push(name: str, pushed: Sequence[str]) -> int:
         commit, _, known = each.partition(":")
         refused = judged(commit, known) or refused
     if len(pushed) > most:
-        click.echo(f"Cardinal looked at {most} branches and tags and no more: push fewer at once.", err=True)
+        click.echo(f"Cardinal checked only the first {most} branches and tags: push fewer at once.", err=True)
         refused = refused or name == "pre-receive"
     if refused and name == "pre-push":
         click.echo(
@@ -49,12 +49,12 @@ def _before_push(commit: str, known: str) -> bool:
     try:
         judged = check_commit(in_force.find(Path.cwd(), commit), "", fast=True, say=say, published=published)
     except CardinalError as error:  # a push waits for nobody's machine or policy to be mended
-        say(f"it is not checked here, the gate will: {error}")
+        say(f"not checked here, but the gate will check it: {error}")
         return False
     if not judged.passes:
         for text in conclusion(judged, MAX_LINES):
             say(text)
-        say(f"see all of it: cardinal check --fast {judged.cloned.commit[:SHORT]}")
+        say(f"full output: cardinal check --fast {judged.cloned.commit[:SHORT]}")
     return not judged.passes
 
 
@@ -69,7 +69,9 @@ def _on_server(commit: str, known: str) -> bool:
     tip = commit_of(here, commit, env)
     if not tip:
         click.echo(
-            "Cardinal refuses it: this names no commit, so nothing can judge it: tag a commit", err=True
+            "Cardinal refuses this push: the tag does not point to a commit, so it cannot be checked. "
+            "Tag a commit instead.",
+            err=True,
         )
         return True
     listed = git(here, "rev-list", "--max-count=1", tip, "--not", "--all", env=env)
@@ -81,7 +83,8 @@ def _on_server(commit: str, known: str) -> bool:
     denied = [each for each in guard_violations(cloned, *published) if each.action == "deny"]
     for violation in denied[:MAX_VIOLATIONS]:
         click.echo(
-            clean(f"Cardinal refuses it: {violation_sentence(violation)}: {violation.advice}"), err=True
+            clean(f"Cardinal refuses this push: {violation_sentence(violation)}: {violation.advice}"),
+            err=True,
         )
     return bool(denied)
 
@@ -90,8 +93,10 @@ def _on_server_without_head() -> bool:
     """Return whether there are branches: nothing can be compared, so only the first push may pass."""
     has_branches = bool(git_output(Path.cwd(), "for-each-ref", "--count=1", "refs/heads"))
     if has_branches:
-        step = "whoever runs this server has to: git symbolic-ref HEAD refs/heads/<the default branch>"
+        step = "its administrator has to run: git symbolic-ref HEAD refs/heads/<the default branch>"
         click.echo(
-            f"Cardinal refuses it: HEAD of this server names no commit to compare with: {step}", err=True
+            "Cardinal refuses this push: HEAD on this server does not point to a commit to compare "
+            f"with: {step}",
+            err=True,
         )
     return has_branches

@@ -144,8 +144,8 @@ def ago(at: datetime | None, now: datetime) -> str:
 def gone(dropped: str) -> str:
     """Return why an artifact is not in the store, as ArtifactDropped has it, in words; empty while it is."""
     whys = {
-        "share": "not kept: the run had left its share",
-        "store": "not kept: the store could not be written",
+        "share": "not kept: the run had used its share",
+        "store": "not kept: writing to the store failed",
         "": "",
     }
     return whys.get(dropped, f"dropped: {dropped}")

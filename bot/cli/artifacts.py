@@ -26,17 +26,15 @@ class NoArtifactError(CardinalError):
 
 @click.command("artifacts")
 @click.argument("run", metavar="RUN")
+@click.option("--get", "digest", metavar="DIGEST", help="Print one file, given the start of its digest.")
 @click.option(
-    "--get", "digest", metavar="DIGEST", help="Print this file, by the first letters of its digest."
-)
-@click.option(
-    "--to", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write that file here instead."
+    "--to", "target", type=click.Path(path_type=Path, dir_okay=False), help="Write the file here instead."
 )
 @json_option
 def command(run: str, digest: str | None, target: Path | None, as_json: bool) -> None:
     """List the files of a run.
 
-    Logs of its checks, the patch of its branch, its report and its briefing.
+    These are the logs of its checks, the patch of its branch, its report and its briefing.
 
     \b
     Examples:
@@ -51,7 +49,7 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
             (row.name, row.kind, row.size_bytes, gone(row.dropped) or ago(row.at, now), row.digest)
             for row in known
         )
-        show(known, as_json=as_json, text=lambda: table(HEADS, rows, empty=f"{run} has left nothing"))
+        show(known, as_json=as_json, text=lambda: table(HEADS, rows, empty=f"{run} has no files"))
         return
     raw = _content(run, digest, known)
     if target is not None:
@@ -67,12 +65,12 @@ def _content(run: str, digest: str, rows: tuple[artifacts.ArtifactRow, ...]) -> 
         raise NoArtifactError(run, digest, f"give at least {SHORTEST} letters of the digest")
     named = {row.digest: row for row in rows if row.digest.startswith(digest)}
     if len(named) != 1:
-        because = "more than one begins so" if named else f"`cardinal artifacts {run}` lists its files"
+        because = "it matches more than one file" if named else f"`cardinal artifacts {run}` lists its files"
         raise NoArtifactError(run, digest, because)
     (row,) = named.values()
     if row.dropped:
         raise NoArtifactError(run, digest, gone(row.dropped))
     raw = _home.read_blob(row.digest)
     if raw is None:
-        raise NoArtifactError(run, digest, "the file is gone from the store, or its disk has changed it")
+        raise NoArtifactError(run, digest, "the file is missing from the store, or damaged on its disk")
     return raw

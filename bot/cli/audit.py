@@ -37,9 +37,9 @@ def command() -> None:
 def verify(file: Path | None, as_json: bool) -> None:
     """Check the whole event log.
 
-    Every event's digest is compared with the one before it, and with the heads of the log that stand in
-    Cardinal's checks on GitHub. Exit code 1 when the chain is broken, when GitHub holds another head, or when
-    an exported trail says otherwise than the log.
+    Every event's digest is compared with the one before it, and with the log heads that Cardinal's checks
+    recorded on GitHub. Exit code 1 if the chain is broken, if GitHub has a different head, or if an exported
+    trail differs from the log.
 
     \b
     Examples:
@@ -61,7 +61,7 @@ def verify(file: Path | None, as_json: bool) -> None:
     result = {"whole": not differs, "events": report.events, "head": report.head, "github": heads}
     result |= {"differs": differs, "not_compared": why_not}
     whole = f"{report.events} events, {'other than on GitHub' if differs else 'whole'}, head {report.head}"
-    last = why_not or f"{heads} heads that GitHub holds were compared"
+    last = why_not or f"compared with {heads} heads on GitHub"
     show(result, as_json=as_json, text=lambda: (whole, *differs, last))
     if differs:
         raise SystemExit(1)
@@ -75,7 +75,7 @@ def _compare() -> tuple[published_heads.Compared | None, str]:
         with _home.ledger_opened() as engine:
             return published_heads.compare(engine, Hub(settings, utc_now)), ""
     except ConfigError:
-        return None, "not compared with GitHub: there is no App in the settings"
+        return None, "not compared with GitHub: no App in the settings"
     except GithubError as error:
         return None, f"not compared with GitHub: {error}"
 
@@ -89,8 +89,8 @@ def _compare() -> tuple[published_heads.Compared | None, str]:
 def export(run: str, form: str, target: Path | None) -> None:
     """Print the audit trail of a run.
 
-    The request, the work, the decisions, and each event with its digest. Only JSON can be verified;
-    Markdown is the same for reading.
+    It has the request, the work, the decisions, and each event with its digest. Only JSON can be verified;
+    Markdown is for reading.
 
     \b
     Examples:

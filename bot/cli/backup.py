@@ -14,9 +14,9 @@ from ledger.lifecycle import backup as backups
 @click.argument("target", type=click.Path(path_type=Path), required=False)
 @json_option
 def command(target: Path | None, as_json: bool) -> None:
-    """Copy the ledger while everything runs.
+    """Copy the ledger while Cardinal is running.
 
-    The copy is checked. It goes to TARGET, without one into the home's backups.
+    The copy is verified. It is written to TARGET, or to the home's backups if TARGET is not given.
 
     \b
     Examples:

@@ -56,8 +56,8 @@ class QueuePlace:
 def command(column: str | None, as_json: bool, **given: str | None) -> None:
     """Print the columns with their cards.
 
-    Each card has its state and why it waits. Those that need somebody come first in their column. Below are
-    their places in its queue, each with the reason why it waits.
+    Each card is shown with its state and what it is waiting for. Cards that need someone come first in their
+    column. Below are the queues, with the reason each run is waiting.
 
     \b
     Examples:
@@ -100,7 +100,7 @@ def _places(db: Connection, board_id: BoardId, column: str, listed: Sequence[Car
 
 def _text(stories: Sequence[BoardStory], now: datetime) -> Iterable[str]:
     if not stories:
-        yield "no board was seen yet: `cardinal doctor` names the cause"
+        yield "no boards yet: `cardinal doctor` says why"
     elif away := _home.absence():
         yield away
     for board in stories:
@@ -122,6 +122,6 @@ def _text(stories: Sequence[BoardStory], now: datetime) -> Iterable[str]:
                 )
                 yield from table(HEADS, rows, empty="")
             for it in board.queues.get(name, ()):
-                place = f"queue {it.place}" if it.place else "in no place"
-                because = clean(it.because) or "a worker that is free takes it"
+                place = f"queue {it.place}" if it.place else "not queued"
+                because = clean(it.because) or "next in line for a free worker"
                 yield f"  {place}: {clean(it.card)} {it.run_id}, queued {ago(it.queued_at, now)}: {because}"

@@ -31,7 +31,7 @@ class BoardParameter(click.ParamType[BoardAddress]):
         """Return the address; ends with a sentence for other words."""
         address = board_address(str(value))
         if not address:
-            self.fail(f"{clean(str(value))} is no board: OWNER/NUMBER was expected, like acme/1", param, ctx)
+            self.fail(f"{clean(str(value))} is not a board: write OWNER/NUMBER, such as acme/1", param, ctx)
         return address
 
 
@@ -43,9 +43,9 @@ def command() -> None:
 @command.command("list")
 @json_option
 def _list(as_json: bool) -> None:
-    """List the boards, each with its policy's repository, its weight, and the runs at work there.
+    """List the boards, each with its policy's repository, its weight, and its active runs.
 
-    While several boards wait for workers, each holds workers in proportion to its weight.
+    While several boards are waiting for workers, each gets a share in proportion to its weight.
 
     \b
     Example:
@@ -65,20 +65,22 @@ def _list(as_json: bool) -> None:
             for board in served_boards.all_served(db, config)
         ]
     rows = (tuple(str(word) for word in document.values()) for document in documents)
-    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no board is served yet"))
+    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no boards are served yet"))
 
 
 @command.command("add")
 @click.argument("board", type=BoardParameter(), metavar="OWNER/NUMBER")
-@click.option("--policy-repository", "home", default="", help="The policy's home.  [default: OWNER/board]")
+@click.option(
+    "--policy-repository", "home", default="", help="Repository with the policy file.  [default: OWNER/board]"
+)
 @click.option(
     "--weight", type=click.IntRange(1, MAX_WEIGHT), default=1, show_default=True, help="Its share of workers."
 )
 @json_option
 def _add(board: BoardAddress, home: str, weight: int, as_json: bool) -> None:
-    """Serve one more board; or change how one is served.
+    """Serve another board, or change the settings of one.
 
-    The App must be installed at its owner. Every host of this ledger works for it from then on.
+    The App must be installed on its owner. All hosts of this ledger work for it from then on.
 
     \b
     Examples:
@@ -86,12 +88,12 @@ def _add(board: BoardAddress, home: str, weight: int, as_json: bool) -> None:
       cardinal boards add acme/2 --weight 3
     """
     if home and not REPOSITORY.fullmatch(home):
-        raise MissingWishError("--policy-repository has an owner and a name: --policy-repository acme/board")
+        raise MissingWishError("--policy-repository needs an owner and a name, such as acme/board")
     wanted = ServedBoard(*board, home, weight=weight)
     with _services() as services:
         served.add_board(services, wanted)
     about = {"board": str(board), "policy_repository": wanted.home_repository, "weight": weight}
-    said = f"{board} is served; its policy is in {wanted.home_repository}"
+    said = f"Cardinal serves {board}; its policy is in {wanted.home_repository}"
     show(about, as_json=as_json, text=lambda: (said,))
 
 
@@ -99,7 +101,7 @@ def _add(board: BoardAddress, home: str, weight: int, as_json: bool) -> None:
 @click.argument("board", type=BoardParameter(), metavar="OWNER/NUMBER")
 @json_option
 def _remove(board: BoardAddress, as_json: bool) -> None:
-    """Serve the board no more. Its cards stay as they are; runs that wait there are not started.
+    """Stop serving a board. Its cards stay as they are; queued runs are not started.
 
     \b
     Example:
@@ -107,7 +109,7 @@ def _remove(board: BoardAddress, as_json: bool) -> None:
     """
     with _services() as services:
         served.remove_board(services, board)
-    show({"removed": str(board)}, as_json=as_json, text=lambda: (f"{board} is not served any more",))
+    show({"removed": str(board)}, as_json=as_json, text=lambda: (f"Cardinal no longer serves {board}",))
 
 
 def _services() -> Services:

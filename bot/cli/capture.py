@@ -19,9 +19,9 @@ HEADS = ("file", "bytes")
     type=click.IntRange(1, capture.MAX),
     default=capture.DEFAULT_MOST,
     show_default=True,
-    help="Keep no more deliveries than this.",
+    help="Stop after this many deliveries.",
 )
-@click.option("--off", is_flag=True, help="Keep no more; the kept ones stay.")
+@click.option("--off", is_flag=True, help="Stop keeping deliveries. Those already kept stay.")
 @json_option
 def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
     """Keep deliveries, or list those that are kept.
@@ -47,5 +47,5 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
     show(
         {"capture": state, "folder": config.home / capture.FOLDER, "kept": [name for name, _ in rows]},
         as_json=as_json,
-        text=lambda: (f"capture is {state}", *table(HEADS, rows, empty="nothing is kept yet")),
+        text=lambda: (f"capture is {state}", *table(HEADS, rows, empty="nothing kept yet")),
     )

@@ -21,8 +21,8 @@ from runner.guards.report import violation_sentence
 
 SHORT, MAX_VIOLATIONS = 12, 20
 NO_NETWORK = (
-    "Set-up has no network: the column {} allows none. What it fetches must be in the image, or come from"
-    " hosts that the column names: `tools: {{network: [HOST]}}`"
+    "Set-up has no network, because the column {} allows none. Put what it fetches into the image, or "
+    "list the hosts in the column: `tools: {{network: [HOST]}}`"
 )
 
 
@@ -30,13 +30,18 @@ NO_NETWORK = (
 @click.argument("commit", default="HEAD")
 @clone_option("A folder of the clone.")
 @click.option(
-    "--base", default="", metavar="COMMIT", help="Whose policy file counts; the default branch unless named."
+    "--base",
+    default="",
+    metavar="COMMIT",
+    help="Take the policy file from here; by default from the default branch.",
 )
 @click.option(
-    "--column", default="", help="Whose network and resources count; the first with an agent unless named."
+    "--column",
+    default="",
+    help="Take network and resources from this column; by default the first with an agent.",
 )
 @click.option("--fast", is_flag=True, help="Only set-up and the fast checks.")
-@click.option("--agent-view", is_flag=True, help="Print an agent's report of a failure.")
+@click.option("--agent-view", is_flag=True, help="Print what an agent would be told about a failure.")
 @json_option
 def command(
     commit: str, folder: Path, base: str, column: str, fast: bool, agent_view: bool, as_json: bool
@@ -69,7 +74,9 @@ def command(
 
     def text() -> Iterable[str]:
         if agent_view:
-            return text_block(str(value["agent_view"]) or "Nothing failed: an agent would be told nothing.")
+            return text_block(
+                str(value["agent_view"]) or "Nothing failed, so there is nothing to tell an agent."
+            )
         return conclusion(judged)
 
     show(value, as_json=as_json, text=text)
@@ -139,7 +146,9 @@ def check_commit(
         if judged.result.set_up_failed and not rules.tools.network:
             judged.hint = clean(NO_NETWORK.format(name))
     else:
-        say(f"No check ran: the policy names {'no fast one; `cardinal check` runs all' if fast else 'none'}.")
+        say(
+            f"No check ran: the policy names {'no fast ones; `cardinal check` runs all' if fast else 'none'}."
+        )
     return judged
 
 
@@ -155,11 +164,11 @@ def conclusion(judged: JudgedCommit, most: int | None = None) -> Iterator[str]:
         yield from () if most else _evidence(rows, result.definition)
     yield from [judged.hint] if judged.hint else []
     if judged.passes and judged.fast:
-        yield "So far nothing is refused; the gate runs all checks, as `cardinal check` does."
+        yield "Nothing refused so far. The gate runs all checks, as `cardinal check` does."
     elif judged.passes and judged.violations:
-        yield "The gate would let it through once a person has agreed to what the guards ask about."
+        yield "The gate would accept it once a person approves what the guards ask about."
     elif judged.passes:
-        yield "The gate would let it through."
+        yield "The gate would accept it."
     else:
         yield clean(f"The gate would refuse it: {judged.why}")
 

@@ -14,14 +14,13 @@ from bot.cli._show import json_option
 def command(target: str, word: str, text: tuple[str, ...], as_json: bool) -> None:
     """Give a card or a run any command that a comment can give.
 
-    WORD is as after `/cardinal`, TEXT follows it. It is recorded as the operator's, who has every role, and
-    told on the card.
+    WORD is as after `/cardinal`, TEXT follows it. It is recorded as the operator's, who has every
+    role, and shown on the card.
 
-    A board takes `pause` and `resume` alone. A run that another one of its card has followed takes no word
-    that would be about the later one.
+    A board accepts only `pause` and `resume`. Commands to a superseded run are refused.
 
-    Exit codes: 0 it is recorded; 1 it is refused, or a later run came; 2 nothing is known by that name, or a
-    board does not take the word.
+    Exit codes: 0 recorded; 1 refused, or the run was superseded; 2 no such card, run or board, or a command
+    that a board does not accept.
 
     \b
     Examples:

@@ -19,5 +19,5 @@ def command(context: click.Context, shell: str) -> None:
     """
     completion = get_completion_class(shell)
     if completion is None:
-        raise CliError(f"click completes nothing in {shell}: use another shell")
+        raise CliError(f"there is no completion for {shell}: use another shell")
     click.echo(completion(context.find_root().command, {}, "cardinal", "_CARDINAL_COMPLETE").source())

@@ -9,13 +9,17 @@ from runner.agents import AGENTS
 
 @click.command("demo")
 @click.option(
-    "--auto", is_flag=True, help="Play the whole story without hands; exit code 0 if every step was seen."
+    "--auto", is_flag=True, help="Play the whole story unattended; exit code 0 if every step happened."
 )
 @click.option(
-    "--agent", type=click.Choice(AGENTS.names()), default="scripted", show_default=True, help="Who works."
+    "--agent",
+    type=click.Choice(AGENTS.names()),
+    default="scripted",
+    show_default=True,
+    help="The agent that works on cards.",
 )
 @click.option(
-    "--workspace", type=click.Choice(["local", "docker"]), help="Where; real agents work in containers."
+    "--workspace", type=click.Choice(["local", "docker"]), help="Where it works; real agents use containers."
 )
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="The forge's port.  [default: a free one]"
@@ -23,7 +27,7 @@ from runner.agents import AGENTS
 @click.option("--json", "report", type=click.Path(dir_okay=False), help="Write a report into this file.")
 @click.option("--enterprise", is_flag=True, help="GitHub is an Enterprise Server: /api/v3, no rate limit.")
 @click.option("--keep", is_flag=True, help="Keep the demo's folder afterwards.")
-@click.option("--clean", is_flag=True, help="Remove the remains of demos, and do nothing else.")
+@click.option("--clean", is_flag=True, help="Only remove what earlier demos left over.")
 def command(
     auto: bool, agent: str, workspace: str | None, port: int, report: str | None, *, enterprise: bool,
     keep: bool, clean: bool,
@@ -32,7 +36,7 @@ def command(
 
     A small GitHub runs beside it, on this machine alone. A scripted model stands in for the
     provider of a real agent: no key, no cost. Containers need a Docker engine; as root on
-    Debian one is installed, and lives as long as the demo.
+    Debian one is installed, and runs as long as the demo.
 
     \b
     Examples:

@@ -23,7 +23,7 @@ from ledger.db.tables import ExaminationSubject
 from ledger.errors import CardinalError, LedgerError, OlderLedgerError
 from rules.text import sentence
 
-CORRECT = "correct it in the home's file env, or in the environment"
+CORRECT = "correct it in the home's env file, or in the environment"
 
 
 class BundleError(CardinalError):
@@ -31,7 +31,9 @@ class BundleError(CardinalError):
 
     def __init__(self, path: Path, because: str) -> None:
         self.path = path
-        super().__init__(f"no archive was written to {path}: {because}; name a file in a folder of yours")
+        super().__init__(
+            f"cannot write the archive to {path}: {because}; name a file in a folder you may write to"
+        )
 
 
 @click.command("doctor")
@@ -83,7 +85,7 @@ def _keep(config: Config, engine: Engine, results: Sequence[CheckResult]) -> Non
         for subject in ExaminationSubject:
             keep_results(engine, host_name(config), subject, Examiner.DOCTOR, results)
     except (DBAPIError, OSError) as error:
-        click.echo(f"the results are not kept for the page Health: {clean(str(error))}", err=True)
+        click.echo(f"the results could not be saved for the Health page: {clean(str(error))}", err=True)
 
 
 def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
@@ -95,13 +97,16 @@ def _ledger(config: Config) -> tuple[Engine | None, tuple[str, str] | None]:
     except OlderLedgerError as error:
         return None, (str(error), f"start `{program.of_home(config.home)}`")
     except LedgerError as error:
-        return None, (str(error), "do what the sentence says")
+        return None, (str(error), "do as the message says")
     except DBAPIError as error:
         because = f"it cannot be opened: {' '.join(str(error.orig).split())[:300]}"
         if make_url(config.database_url).get_backend_name() == "sqlite":
             if not os.access(config.home, os.W_OK):
-                return None, (because, "let this user write in the home")
-            return None, (because, "`cardinal restore FILE` with a back-up; the present ledger is set aside")
+                return None, (because, "give this user write access to the home")
+            return None, (
+                because,
+                "run `cardinal restore FILE` with a back-up; the current ledger is set aside",
+            )
         return None, (because, "start that database, or correct CARDINAL_DATABASE_URL")
 
 
@@ -110,7 +115,7 @@ def _pack(archive: Path, context: DoctorContext, results: Sequence[CheckResult])
         size = support_bundle.write(archive, context, results)
     except OSError as error:
         raise BundleError(archive, error.strerror or str(error)) from error
-    click.echo(f"{archive}: {size} bytes; look through it before you send it", err=True)
+    click.echo(f"{archive}: {size} bytes; review it before you send it", err=True)
 
 
 def _lines(results: Sequence[CheckResult], mended: Sequence[str]) -> Iterable[str]:

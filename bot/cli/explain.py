@@ -14,7 +14,7 @@ from rules.explain import why
 def command(card: str, as_json: bool) -> None:
     """Say why a card does or does not move.
 
-    One line, with the next step and who takes it.
+    One line: the next step and who takes it.
 
     \b
     Example:
@@ -31,6 +31,6 @@ def command(card: str, as_json: bool) -> None:
 
     def text() -> tuple[str]:
         away = _home.absence()
-        return (clean(f"{away}. When it last ran: {because}" if away else because),)
+        return (clean(f"{away}. Status when it last ran: {because}" if away else because),)
 
     show(result, as_json=as_json, text=text)

@@ -14,10 +14,10 @@ from bot.cli._show import clone_option
 def command(file: Path, folder: Path) -> None:
     """Write the board of `cardinal try` into FILE.
 
-    Cards, comments, runs, events, artifacts and branches are in it. Keys, tokens and .cardinal/env are not,
-    nor an agent's uncommitted work. The board must not run.
+    It contains cards, comments, runs, events, artifacts and branches; not keys, tokens, .cardinal/env or an
+    agent's uncommitted work. Stop the board first.
 
-    A home of `cardinal up` has `cardinal backup`.
+    For a home of `cardinal up`, use `cardinal backup`.
 
     \b
     Examples:

@@ -12,14 +12,14 @@ from bot.scheduler import cleanup
 
 
 @click.command("gc")
-@click.option("--dry-run", is_flag=True, help="Remove nothing; old rows of the ledger are not looked for.")
+@click.option("--dry-run", is_flag=True, help="Remove nothing. Does not look for old rows of the ledger.")
 @json_option
 def command(dry_run: bool, as_json: bool) -> None:
-    """Remove folders, files and rows that nobody needs any more.
+    """Remove folders, files and rows that are no longer needed.
 
-    Workspaces of finished cards, containers and files of dead claims, refs and logs of old runs, old
-    artifacts and old rows of the ledger: on this host, and by the same rules as the clean-up of every minute.
-    Of two at once only one does it: this command then says so.
+    These are workspaces of finished cards, containers and files of dead claims, refs and logs of old runs,
+    old artifacts and old rows of the ledger: on this host, by the same rules as the clean-up that runs every
+    minute. If another clean-up is running, this command says so and does nothing.
 
     \b
     Examples:
@@ -35,5 +35,5 @@ def command(dry_run: bool, as_json: bool) -> None:
     show(
         report,
         as_json=as_json,
-        text=lambda: [f"{did}: {clean(it)}" for it in done] or ["nothing is left over"],
+        text=lambda: [f"{did}: {clean(it)}" for it in done] or ["nothing to clean up"],
     )

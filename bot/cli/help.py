@@ -21,6 +21,6 @@ def command(context: click.Context, words: tuple[str, ...]) -> None:
     for word in words:
         inner = topic.get_command(place, word) if isinstance(topic, click.Group) else None
         if inner is None:
-            raise CliError(f"there is no command `{place.command_path} {word}`: `cardinal help` lists them")
+            raise CliError(f"no command `{place.command_path} {word}`: `cardinal help` lists them")
         place, topic = click.Context(inner, info_name=word, parent=place), inner
     click.echo_via_pager(topic.get_help(place) + "\n")

@@ -13,7 +13,8 @@ from bot.cli import CommandGroup
 from bot.cli._show import clean, clone_option, json_option, show, table
 
 NO_POLICY = (
-    "No policy is here, so no push is checked: `cardinal policy propose` prints one for .github/cardinal.yml"
+    "There is no policy here, so pushes are not checked: `cardinal policy propose` prints one for "
+    ".github/cardinal.yml"
 )
 HEADS = ("hook", "state", "file")
 FOLDER = clone_option("A folder of the clone, or a bare repository.")
@@ -26,12 +27,14 @@ def command() -> None:
 
 @command.command("install")
 @FOLDER
-@click.option("--update", is_flag=True, help="On a server: refuse single branches, not the whole push.")
+@click.option(
+    "--update", is_flag=True, help="On a server: refuse only the failing branches, not the whole push."
+)
 @json_option
 def install(folder: Path, update: bool, as_json: bool) -> None:
     """Put the hooks into a clone; in a bare repository, the server's.
 
-    Hooks that are there go on working. Nothing in the work tree, the index or git's settings is changed.
+    Existing hooks keep working. The work tree, the index and git's settings are not changed.
 
     \b
     Examples:
@@ -45,10 +48,10 @@ def install(folder: Path, update: bool, as_json: bool) -> None:
 @FOLDER
 @json_option
 def status(folder: Path, as_json: bool) -> None:
-    """List the hooks, and the lines that somebody has to add for husky and the like.
+    """List the hooks, and the lines you have to add for husky and similar tools.
 
-    A file of theirs that calls Cardinal's `pre-push` is run once, as in a push that deletes a branch, to see
-    that a refusal holds the push.
+    If such a tool's hook calls Cardinal's `pre-push`, it is run once, as for a push that deletes a branch, to
+    check that a refusal stops the push.
 
     \b
     Example:
@@ -61,7 +64,7 @@ def status(folder: Path, as_json: bool) -> None:
 @FOLDER
 @json_option
 def uninstall(folder: Path, as_json: bool) -> None:
-    """Take the hooks out, and put back those that were there.
+    """Remove the hooks, and restore those that were there before.
 
     \b
     Example:
@@ -98,7 +101,7 @@ def _print(places: tuple[HookPlace, ...], folder: Path, *, as_json: bool) -> Non
         yield from table(HEADS, ((place.name, place.state, place.path) for place in places), empty="no hooks")
         for place in places:
             if place.chained:
-                yield clean(f"{place.name} calls the hook that was there first")
+                yield clean(f"{place.name} also runs the hook that was there before")
             if place.manager and place.state is not HookState.OURS:
                 yield clean(
                     "Git's hooks are not in this repository's own folder."

@@ -21,7 +21,7 @@ class UnlistedHostError(CardinalError):
 
     def __init__(self, name: str) -> None:
         self.name = name
-        super().__init__(f"no host is known as {clean(name)}: `cardinal hosts` lists them")
+        super().__init__(f"no host named {clean(name)}: `cardinal hosts` lists them")
 
 
 class LivingHostError(CardinalError):
@@ -31,22 +31,22 @@ class LivingHostError(CardinalError):
         self.name = name
         seconds = hosts.DEAD_AFTER.total_seconds()
         super().__init__(
-            f"{clean(name)} lives: `cardinal hosts --drain` keeps runs from it; stop Cardinal there, and"
-            f" remove it {seconds:.0f} s later"
+            f"{clean(name)} is still alive: drain it with `cardinal hosts --drain`, stop Cardinal "
+            f"there, and remove it {seconds:.0f} s later"
         )
 
 
 @click.command("hosts")
-@click.option("--drain", metavar="HOST", help="Let this host take no more runs; those at work there go on.")
-@click.option("--undrain", metavar="HOST", help="Let this host take runs again.")
-@click.option("--remove", metavar="HOST", help="Forget this host, which is dead.")
+@click.option("--drain", metavar="HOST", help="Send no more runs to this host; those already there continue.")
+@click.option("--undrain", metavar="HOST", help="Send runs to this host again.")
+@click.option("--remove", metavar="HOST", help="Remove a dead host from the list.")
 @json_option
 def command(drain: str | None, undrain: str | None, remove: str | None, as_json: bool) -> None:
-    """List the hosts; drain or remove one first, where asked.
+    """List the hosts; with an option, drain or remove one first.
 
-    Each with its last heartbeat, the runs at work and its places for them, labels and version. A run
-    that waits on a drained host goes on elsewhere: from its newest checkpoint where hosts share a store
-    (CARDINAL_STORE), else from the state on GitHub.
+    Each host is shown with its last heartbeat, runs in use and in total, labels and version. A run that is
+    waiting on a drained host continues elsewhere: from its newest checkpoint if the hosts share a store
+    (CARDINAL_STORE), otherwise from what is on GitHub.
 
     \b
     Examples:
@@ -74,7 +74,7 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
         )
         for host in listed
     )
-    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no host was seen yet"))
+    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no hosts yet"))
 
 
 def _remove(db: Connection, name: str) -> bool:

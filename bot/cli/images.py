@@ -16,14 +16,14 @@ LIMIT_S = 2 * 3600
 @click.argument("names", nargs=-1, type=click.Choice(context.NAMES), metavar="[IMAGE]...")
 @click.option(
     "--from", "listed", type=click.Path(exists=True, dir_okay=False, resolve_path=True, path_type=Path),
-    help="Fetch them, by the digests in this file: images.txt of a release.",
+    help="Fetch the images by the digests in this file: a release's images.txt.",
 )  # fmt: skip
-@click.option("--compose-file", is_flag=True, help="Print where the compose file of these images is.")
+@click.option("--compose-file", is_flag=True, help="Print the path of these images' compose file.")
 def command(names: tuple[str, ...], listed: Path | None, compose_file: bool) -> None:
     """Build or fetch the container images.
 
-    Those that are not up to date are built; with --from, those of a release are fetched. The images are
-    agent, browser, cardinal and postgres; all unless named. A Docker engine must run.
+    Builds those that are out of date; with --from, fetches a release's. The images are agent, browser,
+    cardinal and postgres; all by default. A Docker engine must be running.
 
     \b
     Examples:

@@ -12,15 +12,17 @@ from bot.cli._show import clean, clone_option
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @clone_option("A folder of the repository.")
 def command(file: Path, folder: Path) -> None:
-    """Make a board from FILE, which `cardinal export` has written.
+    """Create a board from a FILE that `cardinal export` wrote.
 
-    It is made in this clone, which has none yet, and goes on with `cardinal try`. The file may be anybody's:
-    `cardinal try` asks before it runs anything in it.
+    The clone must not have a board yet. Continue with `cardinal try`, which asks before it runs anything from
+    the file: it may come from anyone.
 
     \b
     Examples:
       cardinal import my-board.cardinal
     """
     place = carried.unpack_board(file, folder)
-    click.echo(f"the board is in {clean(str(place.folder))}. Its {trial.POLICY} says what is run here:")
+    click.echo(
+        f"the board is in {clean(str(place.folder))}. Its {trial.POLICY} says what will run on this machine:"
+    )
     click.echo("read it, then start `cardinal try`.")

@@ -20,11 +20,13 @@ HEADS = ("lane", "card", "state", "since", "for", "run", "title", "why")
 
 @click.command("inbox")
 @_filters.filter_options
-@click.option("--mine", "login", metavar="LOGIN", default="", help="This person's cards first in each lane.")
-@click.option("--all", "everything", is_flag=True, help="Also cards that wait for nobody.")
+@click.option(
+    "--mine", "login", metavar="LOGIN", default="", help="Show this person's cards first in each lane."
+)
+@click.option("--all", "everything", is_flag=True, help="Also list cards that are not waiting for anyone.")
 @json_option
 def command(login: str, *, everything: bool, as_json: bool, **given: str | None) -> None:
-    """Print the cards that need a person, in the lanes of the page.
+    """Print the cards that need a person, in the page's lanes.
 
     These are *Needs you*, *Working*, *In review*, *Ready to merge* and *Stuck*.
 
@@ -51,8 +53,8 @@ def command(login: str, *, everything: bool, as_json: bool, **given: str | None)
         for lane, card in listed
     )  # fmt: skip
     left_out = sum(len(it.cards) for it in by_lane.values()) - len(listed)
-    empty = "nothing waits for anybody"
+    empty = "nothing is waiting for anyone"
     if left_out:
-        empty = f"waiting for nobody: {count(left_out, 'card')}, `cardinal inbox --all` lists them"
+        empty = f"not waiting for anyone: {count(left_out, 'card')}; `cardinal inbox --all` lists them"
     printed = [{"lane": lane, **card._asdict()} for lane, card in listed]
     show(printed, as_json=as_json, text=lambda: table(HEADS, rows, empty=empty))

@@ -26,48 +26,54 @@ OWNER = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,38}")
 REPOSITORY = re.compile(r"[A-Za-z0-9_-]{1,39}/[A-Za-z0-9._-]{1,100}")
 ASKED = "-"
 REACHABLE = (
-    "say where GitHub reaches this machine: --webhook https://your.host (a relay's address will do), or"
-    " --poll where nothing can reach it"
+    "say how GitHub reaches this machine: --webhook https://your.host (or a relay's address), or "
+    "--poll if it cannot"
 )
 
 
 @click.command("init")
 @click.option("--org", default="", help="The organisation; not needed with --board.")
-@click.option("--board", "board_name", default="", help="The board, as OWNER/NUMBER; found if there is one.")
 @click.option(
-    "--name", default="", help="The App's name on GitHub, where names are unique.  [default: Cardinal OWNER]"
+    "--board", "board_name", default="", help="The board, as OWNER/NUMBER; not needed if there is only one."
 )
-@click.option("--webhook", default="", help="Where GitHub reaches this machine, or a relay's address.")
+@click.option("--name", default="", help="The App's name, unique on GitHub.  [default: Cardinal OWNER]")
+@click.option("--webhook", default="", help="The address at which GitHub reaches this machine, or a relay's.")
 @click.option(
     "--public",
     default="",
-    help="Where people's browsers reach this machine, to see files of runs.  [default: as --webhook]",
+    help="The address at which browsers reach this machine, for files of runs.  [default: as --webhook]",
 )
-@click.option("--poll", is_flag=True, help="No webhooks: nothing can reach this machine.")
-@click.option("--columns", is_flag=True, help="Make the policy's columns where they are missing.")
-@click.option("--policy-repository", default="", help="The policy's home.  [default: OWNER/board]")
+@click.option("--poll", is_flag=True, help="Use no webhooks, because GitHub cannot reach this machine.")
+@click.option("--columns", is_flag=True, help="Create the policy's columns that are missing.")
 @click.option(
-    "--existing", type=int, default=0, metavar="APP_ID", help="Use an App that somebody made by hand."
+    "--policy-repository", default="", help="Repository with the policy file.  [default: OWNER/board]"
+)
+@click.option(
+    "--existing", type=int, default=0, metavar="APP_ID", help="Use an App that was registered by hand."
 )
 @click.option(
     "--key", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Its private key file."
 )
 @click.option(
-    "--secret", default="", help="Its webhook secret, - to be asked; a new one is set unless given."
+    "--secret", default="", help="Its webhook secret, or - to be prompted; by default a new one is set."
 )
-@click.option("--replace", is_flag=True, help="Give up the App that the settings belong to.")
+@click.option("--replace", is_flag=True, help="Replace the App that the settings belong to.")
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @click.option(
-    "--wait", "wait_s", type=click.FloatRange(1, 86400), default=1800, help="Seconds to wait for people."
+    "--wait",
+    "wait_s",
+    type=click.FloatRange(1, 86400),
+    default=1800,
+    help="Seconds to wait for you on GitHub.",
 )
 def command(
     org: str, board_name: str, name: str, webhook: str, public: str, *, poll: bool, columns: bool,
     policy_repository: str, existing: int, key: Path | None, secret: str, replace: bool, opens: bool,
     wait_s: float,
 ) -> None:  # fmt: skip
-    """Register the App, install it, and make the board ready.
+    """Register the App, install it, and set up the board.
 
-    Can be stopped at any time: the next one goes on where it stopped.
+    You can stop it at any time: run it again and it continues.
 
     \b
     Examples:
@@ -93,10 +99,10 @@ def command(
         opens=opens,
     )
     if policy_repository and not REPOSITORY.fullmatch(policy_repository):
-        raise MissingWishError("--policy-repository has an owner and a name: --policy-repository acme/board")
+        raise MissingWishError("--policy-repository needs an owner and a name, such as acme/board")
     known = bool(config.app_id and not replace) or progress.read(config.home).app is not None
     if webhook and poll:
-        raise MissingWishError("--webhook and --poll exclude each other: leave one of them out")
+        raise MissingWishError("--webhook and --poll cannot be combined: drop one of them")
     if not (webhook or poll or known or existing):
         raise MissingWishError(REACHABLE)
     choose = _choose if sys.stdin.isatty() else None
@@ -112,9 +118,9 @@ def _board(board_name: str, org: str, config: Config) -> BoardAddress:
     if board_name:
         address = board_address(board_name)
         if not address:
-            raise MissingWishError("--board has an organisation and a project's number: --board acme/1")
+            raise MissingWishError("--board needs an organisation and a project number, such as acme/1")
         if org and org.casefold() != address.owner.casefold():
-            raise MissingWishError("--org and --board name two organisations: leave --org out")
+            raise MissingWishError("--org and --board name different organisations: drop --org")
         return address
     owner = org or config.board.owner or progress.read(config.home).owner
     if not OWNER.fullmatch(owner):
@@ -128,11 +134,9 @@ def _webhook(given: str, config: Config) -> str:
         return ""
     parts = urlsplit(given)
     if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", given):
-        raise MissingWishError("--webhook has an address: --webhook https://cardinal.example.com")
+        raise MissingWishError("--webhook needs an address, such as https://cardinal.example.com")
     if config.github_url == github_address.GITHUB_API and _is_local(parts.hostname):
-        raise MissingWishError(
-            "GitHub sends nothing to this machine's own name: use a relay's address, or --poll"
-        )
+        raise MissingWishError("GitHub cannot reach a local address: use a relay's address, or --poll")
     return given if parts.path not in ("", "/") or parts.query else f"{given.rstrip('/')}{WEBHOOK_PATH}"
 
 
@@ -141,7 +145,7 @@ def _public(given: str, webhook: str) -> str:
     parts = urlsplit(given or webhook)
     if given and (not PUBLIC.fullmatch(given) or parts.scheme not in ("http", "https")):
         raise MissingWishError(
-            "--public has an address without a path: --public https://cardinal.example.com"
+            "--public needs an address without a path, such as https://cardinal.example.com"
         )
     ours = parts.path in ("", "/", WEBHOOK_PATH) and not parts.query  # else it is a relay's
     host = parts.netloc.rpartition("@")[2]  # a name and password are for the webhook's door, not for people
@@ -158,12 +162,12 @@ def _is_local(host: str) -> bool:
 def _existing(app_id: int, key: Path | None, secret: str) -> Registered | None:
     if not app_id:
         if key or secret:
-            raise MissingWishError("--key and --secret belong to an App: add --existing APP_ID")
+            raise MissingWishError("--key and --secret need an App: add --existing APP_ID")
         return None
     if key is None:
         raise MissingWishError(
-            "--existing needs the App's private key: make one on its page, under Private keys, and "
-            "add --key FILE"
+            "--existing needs the App's private key: create one on the App's page, under Private keys, "
+            "and add --key FILE"
         )
     try:
         pem = key.read_text(encoding="ascii")

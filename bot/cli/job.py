@@ -26,12 +26,12 @@ class OperationGroup(CommandGroup):
 def command() -> None:
     """Use the API: list, show, make and command jobs.
 
-    It acts with CARDINAL_TOKEN at CARDINAL_URL. A JOB is OWNER/REPOSITORY#NUMBER; `-` reads jobs from
-    standard input, one a line, each with its board behind it where its issue is on several; --filter takes
-    those that fit. A fault stops no other job; where a minute has had its commands, it waits.
+    It uses CARDINAL_URL with CARDINAL_TOKEN. A JOB is OWNER/REPOSITORY#NUMBER; `-` reads jobs from standard
+    input, one per line, followed by the board if the issue is on several; --filter selects all that match.
+    If one job fails, the others continue; when the rate limit is reached, it waits.
 
-    Exit codes: 0 it is done; 1 it is refused, or not there, or the run that --wait followed did not succeed;
-    2 bad arguments, no response, or timeout.
+    Exit codes: 0 done; 1 refused, not found, or the run that --wait followed did not succeed; 2 bad
+    arguments, no response, or timeout.
 
     \b
     Examples:

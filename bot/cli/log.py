@@ -23,19 +23,19 @@ MAX_HELD = 1000  # steps in a row whose sum is awaited
 
 @click.command("log")
 @click.argument("run", metavar="RUN")
-@click.option("-f", "--follow", is_flag=True, help="Go on until the run ends, or Ctrl-C.")
+@click.option("-f", "--follow", is_flag=True, help="Follow until the run ends, or Ctrl-C.")
 @click.option(
     "--zoom",
     type=click.Choice([str(zoom) for zoom in Zoom]),
-    help="How deep.  [default: activity; with --follow or --json debug]",
+    help="How much detail.  [default: activity; with --follow or --json debug]",
 )
 @json_option
 def command(run: str, follow: bool, zoom: str | None, as_json: bool) -> None:
     """Print the events of a run, from its beginning.
 
-    At the depth activity the steps of the agent in a row are one line, such as "ran 14 commands"; debug has
-    each of them, and the agent's words. Commands come with the end of their output. With --json, one object
-    for each event, never summed up.
+    At the zoom activity, consecutive steps of the agent are one line, such as "ran 14 commands"; debug shows
+    each step, and what the agent said. Commands come with the end of their output. With --json, one object
+    per event, never summarised.
 
     \b
     Examples:

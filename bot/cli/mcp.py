@@ -9,8 +9,8 @@ from bot.cli import _api
 def command() -> None:
     """Serve the API as an MCP server, on standard input and output.
 
-    For agents that start it themselves. It acts with CARDINAL_TOKEN at CARDINAL_URL, within the rights of
-    that token.
+    For agents that start it themselves. It uses CARDINAL_URL with CARDINAL_TOKEN, and can do what that token
+    allows.
 
     \b
     Example:

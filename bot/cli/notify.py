@@ -27,11 +27,11 @@ class NotifyError(CardinalError):
 def _address() -> str:
     """Return the line of standard input. A hidden prompt would read the terminal, whatever stdin is."""
     if sys.stdin.isatty():
-        prompt = "Its address, such as mailto://… or slack://…; it is not shown"
+        prompt = "Its address, such as mailto://… or slack://… (hidden)"
         return str(click.prompt(prompt, hide_input=True, err=True)).strip()
     if address := sys.stdin.readline().strip():
         return address
-    raise NotifyError("standard input has no address: `cardinal notify add --help` has an example")
+    raise NotifyError("no address on standard input: `cardinal notify add --help` has an example")
 
 
 @click.group("notify", cls=CommandGroup)
@@ -41,25 +41,25 @@ def command() -> None:
 
 @command.command("add")
 @click.argument("name")
-@click.option("--channel", is_flag=True, help="NAME is a channel's name of your own, and no GitHub login.")
+@click.option("--channel", is_flag=True, help="NAME is a name you choose for a channel, not a GitHub login.")
 @click.option(
     "--kind",
     "kinds",
     multiple=True,
     type=click.Choice([str(kind) for kind in NoticeKind]),
-    help="Kinds of news; all if left out.",
+    help="Kinds of notices; all by default.",
 )
 @click.option(
-    "--board", "boards", multiple=True, metavar="OWNER/NUMBER", help="Of which boards; all if left out."
+    "--board", "boards", multiple=True, metavar="OWNER/NUMBER", help="Only from these boards; all by default."
 )
 @click.option("--mine", is_flag=True, help="Only about runs that this person started.")
-@click.option("--quiet", default="00:00-00:00", metavar="HH:MM-HH:MM", help="Hours in which nothing is sent.")
-@click.option("--time-zone", default="UTC", show_default=True, help="Whose clock these hours mean.")
+@click.option("--quiet", default="00:00-00:00", metavar="HH:MM-HH:MM", help="Hours when nothing is sent.")
+@click.option("--time-zone", default="UTC", show_default=True, help="The time zone of these hours.")
 @click.option(
-    "--digest", default=0, metavar="MINUTES", help="Send at most one notice in that time; 1440: a day."
+    "--digest", default=0, metavar="MINUTES", help="Send at most one notice per MINUTES; 1440 is a day."
 )
-@click.option("--escalate-to", default="", metavar="NAME", help="Who gets questions that nobody answers.")
-@click.option("--after-hours", default=4, show_default=True, help="Hours until then.")
+@click.option("--escalate-to", default="", metavar="NAME", help="Who gets unanswered questions.")
+@click.option("--after-hours", default=4, show_default=True, help="Hours until they are passed on.")
 @json_option
 def _add(
     name: str, kinds: tuple[str, ...], boards: tuple[str, ...], quiet: str, time_zone: str, digest: int,
@@ -67,8 +67,8 @@ def _add(
 ) -> None:  # fmt: skip
     """Subscribe a person, by GitHub login, or a channel.
 
-    The address is read from standard input. It is one of apprise, such as mailto://… or slack://…, and is
-    kept in `notices.json` in the home.
+    The address is read from standard input. It is an apprise URL, such as mailto://… or slack://…, and is
+    stored in `notices.json` in the home.
 
     \b
     Examples:
@@ -91,7 +91,7 @@ def _add(
     if escalate_to:
         _require(known, escalate_to)
     subscribers.write(_folder(), known)
-    said = f"{clean(name)} gets notices: `cardinal notify test {clean(name)}` sends the first"
+    said = f"{clean(name)} will get notices. Send a first one: `cardinal notify test {clean(name)}`"
     show(_document(name, subscriber), as_json=as_json, text=lambda: (said,))
 
 
@@ -107,7 +107,7 @@ def _list(as_json: bool) -> None:
     known = subscribers.read(_folder())
     documents = [_document(name, it) for name, it in known.items()]
     rows = (_row(name, subscriber) for name, subscriber in known.items())
-    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="nobody gets notices"))
+    show(documents, as_json=as_json, text=lambda: table(HEADS, rows, empty="no subscribers"))
 
 
 def _document(name: str, it: Subscriber) -> dict[str, object]:
@@ -130,7 +130,7 @@ def _row(name: str, it: Subscriber) -> tuple[str, ...]:
 @click.argument("name")
 @json_option
 def _remove(name: str, as_json: bool) -> None:
-    """Send nothing to NAME any more.
+    """Stop sending notices to NAME.
 
     \b
     Example:
@@ -139,7 +139,7 @@ def _remove(name: str, as_json: bool) -> None:
     known = subscribers.read(_folder())
     _require(known, name)
     subscribers.write(_folder(), {other: it for other, it in known.items() if other != name})
-    show({"removed": name}, as_json=as_json, text=lambda: (f"{clean(name)} gets no notices any more",))
+    show({"removed": name}, as_json=as_json, text=lambda: (f"{clean(name)} no longer gets notices",))
 
 
 @command.command("test")
@@ -154,18 +154,18 @@ def send(name: str, as_json: bool) -> None:
     """
     subscriber = _require(subscribers.read(_folder()), name)
     try:
-        key, text = f"test:{secrets.token_hex(8)}", "Notices of Cardinal arrive here."
+        key, text = f"test:{secrets.token_hex(8)}", "Cardinal's notices arrive here."
         accepted = send_to(subscriber.address, Notice(key, utc_now(), "Cardinal", text))
     except GivenUpError as error:
         raise NotifyError(str(error)) from error
     if not accepted:
-        raise NotifyError(f"the service of {clean(name)} did not accept it: check address and network")
+        raise NotifyError(f"{clean(name)}'s service did not accept it: check the address and the network")
     show({"sent": name}, as_json=as_json, text=lambda: (f"sent to {clean(name)}",))
 
 
 def _require(known: dict[str, Subscriber], name: str) -> Subscriber:
     if name not in known:
-        raise NotifyError(f"{clean(name)} is no subscriber: `cardinal notify list` names them")
+        raise NotifyError(f"{clean(name)} is not a subscriber: `cardinal notify list` names them")
     return known[name]
 
 

@@ -29,7 +29,7 @@ from rules.registry import PROFILES, BuiltInProfile
 from rules.runs.skills import REPOSITORY
 
 FETCHES = (
-    "What `setup` fetches must be in the agents' image, or come from hosts that a column of the board names:"
+    "Put what `setup` fetches into the agents' image, or list the hosts in a column of the board:"
     " `tools: {network: [HOST]}`"
 )
 SUFFIX = ".md"
@@ -47,10 +47,10 @@ def command() -> None:
 @click.option("--home", default="", metavar="OWNER/REPOSITORY", help="The repository that the file is in.")
 @json_option
 def validate(file: Path, home: str, as_json: bool) -> None:
-    """Check a policy file as strictly as Cardinal does. Exit code 1 when it would be refused.
+    """Check a policy file as strictly as Cardinal does. Exit code 1 if it would be refused.
 
-    The repository's own profiles and personas, in the folder `cardinal` beside the file, are checked, too. A
-    skill there that cannot be used is told, and when the next cards of a schedule are due.
+    Also checks the repository's own profiles and personas, in the folder `cardinal` beside the file. Names
+    skills there that cannot be used, and says when the next cards of a schedule are due.
 
     \b
     Example:
@@ -68,15 +68,15 @@ def validate(file: Path, home: str, as_json: bool) -> None:
 def proposed_policy(folder: Path) -> None:
     """Print a policy file that fits your clone.
 
-    Its checks are those that the last commit seems to have. Nothing is written, and nothing is run. Read it
-    before you use it.
+    Its checks are those that the last commit appears to have. Nothing is written or run. Review it before
+    you use it.
 
     \b
     Example:
       cardinal policy propose > .github/cardinal.yml
     """
     if not own_git.commit_of(folder, "HEAD"):
-        raise own_git.CloneError(f"{folder} has no commit to look at: go into your clone, and commit first")
+        raise own_git.CloneError(f"{folder} has no commits: go to your clone and commit first")
     proposal = proposals.proposed_checks(folder, "HEAD")
     click.echo(proposal.text(), nl=False)
     click.echo(
@@ -93,7 +93,7 @@ def proposed_policy(folder: Path) -> None:
 def profiles(as_json: bool) -> None:
     """List the built-in profiles of repositories.
 
-    Each with its suggestions for a policy, and its skills.
+    Each is shown with its suggestions for a policy, and its skills.
 
     \b
     Example:
@@ -164,7 +164,7 @@ def _skill_hints(file: Path) -> tuple[str, ...]:
     """Return a sentence for each skill that no run can use; a run goes on without it."""
     root = _folder(file) / "skills"
     return tuple(
-        f"{root / offer.name}: every run skips this skill: {offer.problem}"
+        f"{root / offer.name}: runs will skip this skill: {offer.problem}"
         for offer in skills.unusable(folder_shelf(root, REPOSITORY))
     )
 
@@ -186,7 +186,7 @@ def _of_personas(file: Path) -> Iterator[str]:
         path = f"personas/{name}{SUFFIX}"
         raw = shelf.read(path, PERSONA_BYTES)
         if raw is None:
-            yield f"{_folder(file) / path}: it is no plain file of at most {PERSONA_BYTES} bytes"
+            yield f"{_folder(file) / path}: it must be a plain file of at most {PERSONA_BYTES} bytes"
             continue
         try:
             parse_persona(name, raw.decode("utf-8-sig"))

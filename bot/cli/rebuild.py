@@ -15,13 +15,13 @@ from ledger.lifecycle.upgrade import upgrade_ledger
 @click.option(
     "--take-back",
     is_flag=True,
-    help="Give the ledger back to this version, where a later one took it over; that one is refused then.",
+    help="Return the ledger to this version after a later one took it over; the later one is then refused.",
 )
 @json_option
 def command(take_back: bool, as_json: bool) -> None:
-    """Fold all views again from the events.
+    """Rebuild all views from the events.
 
-    Everything works on meanwhile. One that was killed is gone on with.
+    Cardinal keeps running meanwhile. If it is killed, run it again to continue.
 
     \b
     Examples:
@@ -33,15 +33,15 @@ def command(take_back: bool, as_json: bool) -> None:
     say = partial(click.echo, err=as_json)
 
     def report(position: int, last: int) -> None:
-        say(f"{position} of {last} events are folded")
+        say(f"{position} of {last} events folded")
 
     if not take_back:
         again.fold_again(config.database_url, report)
-        show({"folded": True}, as_json=as_json, text=lambda: ("all views are folded again",))
+        show({"folded": True}, as_json=as_json, text=lambda: ("all views are rebuilt",))
         return
     engine = connect(config.database_url)
     try:
         upgrade_ledger(engine, report, before=partial(upgrade_backup.back_up, say=say), back=True)
     finally:
         engine.dispose()
-    show({"taken_back": True}, as_json=as_json, text=lambda: ("the ledger is this version's",))
+    show({"taken_back": True}, as_json=as_json, text=lambda: ("the ledger belongs to this version again",))

@@ -29,26 +29,26 @@ class _AtTerminal:
     def does(self, act: PersonAct, number: int, column: str = "") -> bool:
         """Print the act, and return the answer."""
         click.echo(f"Please {act.format(number=number, column=clean(column))}.", err=True)
-        return click.confirm("Is it done?", default=True, err=True)
+        return click.confirm("Done?", default=True, err=True)
 
 
 @click.command("rehearse")
-@click.option("--repository", required=True, metavar="OWNER/NAME", help="A repository made for this.")
 @click.option(
-    "--clean", "cleans", is_flag=True, help="Only remove the remains of a rehearsal that was killed."
+    "--repository", required=True, metavar="OWNER/NAME", help="A repository created for this purpose."
 )
-@click.option("--yes", is_flag=True, help="Rehearse in a repository with many commits, too.")
-@click.option("--no-person", is_flag=True, help="Leave out everything that a person must do.")
+@click.option("--clean", "cleans", is_flag=True, help="Only remove what a killed rehearsal left over.")
+@click.option("--yes", is_flag=True, help="Also accept a repository with many commits.")
+@click.option("--no-person", is_flag=True, help="Skip everything a person must do.")
 @click.option(
     "--report",
     "report_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the report, without names and texts, into this file.",
+    help="Write the report to this file, without names and texts.",
 )
 @click.option(
     "--samples",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Write the deliveries that came, without names and texts, into this folder.",
+    help="Write the received deliveries to this folder, without names and texts.",
 )
 @click.option(
     "--patience",
@@ -68,10 +68,10 @@ def command(
     patience: int,
     as_json: bool,
 ) -> None:
-    """Compare Cardinal's beliefs about GitHub with your GitHub.
+    """Check that your GitHub behaves as Cardinal expects.
 
-    It works in that repository and on cards of its own on the board. It makes about ten issues, which stay
-    there, closed. Exit code 1 when a belief does not hold.
+    It works in that repository and on cards of its own on the board. It leaves about ten closed issues
+    there. Exit code 1 if GitHub behaves differently.
 
     \b
     Examples:
@@ -118,7 +118,7 @@ def _stage(
     config: Config, engine: Engine | None, repository: str, patience_s: int, *, with_person: bool
 ) -> RehearsalStage:
     if repository.partition("/")[0].casefold() != config.board.owner.casefold():
-        raise CliError(f"name a repository of {config.board.owner}, where the board is")
+        raise CliError(f"name a repository owned by {config.board.owner}, as the board is")
     hub = CountingHub(config, utc_now, owner=config.board.owner)
     hub.begin()
     is_up = lock_file.read_presence(config.home) is not None

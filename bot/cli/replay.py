@@ -32,16 +32,18 @@ class NotGivenUpError(CardinalError):
 
     def __init__(self, key: str) -> None:
         self.key = key
-        super().__init__(f"{clean(key)} is not kept: `cardinal replay --acts` lists the acts that are")
+        super().__init__(
+            f"no such act: {clean(key)}; `cardinal replay --acts` lists those that were given up"
+        )
 
 
 @click.command("replay")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--all", "everything", is_flag=True, help="All that are listed.")
-@click.option("--acts", is_flag=True, help="Acts on GitHub that were given up, not deliveries.")
+@click.option("--all", "everything", is_flag=True, help="Try again all that are listed.")
+@click.option("--acts", is_flag=True, help="Acts on GitHub that were given up, instead of deliveries.")
 @json_option
 def command(names: tuple[str, ...], everything: bool, acts: bool, as_json: bool) -> None:
-    """List deliveries and acts put aside, or try some again.
+    """List deliveries and acts that were set aside, or retry them.
 
     \b
     Examples:
@@ -70,7 +72,7 @@ def _replay_acts(keys: tuple[str, ...], everything: bool, as_json: bool) -> None
             for key in chosen:
                 if key not in kept or not handlers.put_given_up(db, kept[key], now):
                     raise NotGivenUpError(key)
-    show({"replayed": chosen}, as_json=as_json, text=lambda: (f"{len(chosen)} acts are tried again",))
+    show({"replayed": chosen}, as_json=as_json, text=lambda: (f"retrying {len(chosen)} acts",))
 
 
 def _replay_deliveries(deliveries: tuple[str, ...], everything: bool, as_json: bool) -> None:
@@ -94,4 +96,4 @@ def _replay_deliveries(deliveries: tuple[str, ...], everything: bool, as_json: b
     redis = embedded_redis.connect_redis(config)
     for delivery_id in chosen:  # where no Redis answers, the next tick finds them
         queues.request(redis, "ingest", delivery_id)
-    show({"replayed": chosen}, as_json=as_json, text=lambda: (f"{len(chosen)} deliveries are tried again",))
+    show({"replayed": chosen}, as_json=as_json, text=lambda: (f"retrying {len(chosen)} deliveries",))

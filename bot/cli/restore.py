@@ -16,17 +16,19 @@ from ledger.queue import restored
 @click.command("restore")
 @click.argument("source", type=click.Path(dir_okay=False, path_type=Path), required=False)
 @click.option(
-    "--overwrite-newer", is_flag=True, help="Also when the ledger has more events than the back-up."
+    "--overwrite-newer", is_flag=True, help="Restore even if the ledger has more events than the back-up."
 )
-@click.option("--adopt", is_flag=True, help="The ledger was put back by other means, as by pg_restore.")
+@click.option(
+    "--adopt", is_flag=True, help="The ledger was already restored by other means, such as pg_restore."
+)
 @json_option
 def command(source: Path | None, overwrite_newer: bool, adopt: bool, as_json: bool) -> None:
-    """Put a back-up in the ledger's place.
+    """Replace the ledger with a back-up.
 
-    Stop Cardinal first; SOURCE is the back-up, or names the copy that an upgrade made in
-    PostgreSQL. A file goes over to an empty database of PostgreSQL that CARDINAL_DATABASE_URL names.
+    Stop Cardinal first. SOURCE is the back-up file, or the name of the copy that an upgrade made in
+    PostgreSQL. A file can be restored into an empty PostgreSQL database named by CARDINAL_DATABASE_URL.
 
-    Cardinal then reads on GitHub its own work since the back-up, before it does anything else.
+    Before Cardinal does anything else, it reads on GitHub what it did since the back-up.
 
     \b
     Examples:
@@ -35,9 +37,7 @@ def command(source: Path | None, overwrite_newer: bool, adopt: bool, as_json: bo
       cardinal restore --adopt
     """
     if (source is None) != adopt:
-        raise click.UsageError(
-            "name the back-up; or say --adopt alone, for a ledger that was put back already"
-        )
+        raise click.UsageError("name the back-up, or use --adopt alone for a ledger that is already restored")
     config = _home.settings()
     with lock_file.hold_alone(config.home):
         if source is None:
@@ -47,12 +47,12 @@ def command(source: Path | None, overwrite_newer: bool, adopt: bool, as_json: bo
             source, config.database_url, host=host_name(config), overwrite_newer=overwrite_newer
         )
     result = {"events": report.events, "head": report.head}
-    show(result, as_json=as_json, text=lambda: (f"the ledger has {report.events} events again",))
+    show(result, as_json=as_json, text=lambda: (f"restored: the ledger has {report.events} events",))
 
 
 def _adopt(*, as_json: bool) -> None:
     with _home.ledger_opened() as engine, event_store.writing(engine) as db:
         restored.mark_restored(db)
         events = event_store.last_seq(db)
-    said = f"the ledger has {events} events: what GitHub shows of the time since is adopted first"
+    said = f"the ledger has {events} events; Cardinal first reads on GitHub what it did since then"
     show({"events": events}, as_json=as_json, text=lambda: (said,))

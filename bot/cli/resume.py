@@ -11,9 +11,9 @@ from bot.cli._show import json_option
 @click.option("--column", metavar="NAME", help="Only this column of the board TARGET.")
 @json_option
 def command(target: str, column: str | None, as_json: bool) -> None:
-    """Let a stopped run, card, column or board go on.
+    """Resume a stopped run, card, column or board.
 
-    TARGET is as for `cardinal stop`. A run that waits for an answer gets it by `cardinal command`.
+    TARGET is as for `cardinal stop`. To answer a run's question, use `cardinal command`.
 
     \b
     Examples:

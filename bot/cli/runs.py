@@ -19,13 +19,13 @@ HEADS = ("run", "state", "card", "title", "by", "queued", "took", "cost", "why")
 
 
 @click.command("runs")
-@click.option("--card", "name", help="Only those of this card, owner/repository#number.")
+@click.option("--card", "name", help="Only runs of this card, owner/repository#number.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
 @json_option
 def command(name: str | None, limit: int, as_json: bool) -> None:
     """Print the newest runs.
 
-    Each run with its card, who started it, when, how long it took, and why it stands or ended as it did.
+    Each run is shown with its card, who started it, when, how long it took, and why it is waiting or ended.
 
     \b
     Examples:
@@ -38,7 +38,7 @@ def command(name: str | None, limit: int, as_json: bool) -> None:
             runs.of_card(db, _home.find_card(db, name).card_id, limit) if name else runs.newest(db, limit)
         )
         rows = [] if as_json else [_row(db, run, now) for run in newest]
-    show(newest, as_json=as_json, text=lambda: table(HEADS, rows, empty="no run was started yet"))
+    show(newest, as_json=as_json, text=lambda: table(HEADS, rows, empty="no runs yet"))
 
 
 def _row(db: Connection, run: RunRow, now: datetime) -> tuple[object, ...]:

@@ -13,7 +13,7 @@ from bot.system import logs
 def command() -> None:
     """Run the web server alone.
 
-    It stores deliveries; workers elsewhere do the rest.
+    It stores deliveries; workers started elsewhere do the rest.
 
     \b
     Example:

@@ -89,11 +89,11 @@ class CardStory:
 
 @click.command("show")
 @click.argument("name", metavar="RUN|OWNER/REPOSITORY#NUMBER")
-@click.option("--briefing", is_flag=True, help="Print all that the run's agent is told, layer by layer.")
+@click.option("--briefing", is_flag=True, help="Print everything the run's agent is told, layer by layer.")
 @click.option(
     "--zoom", type=click.Choice([str(zoom) for zoom in Zoom]), default=str(Zoom.ACTIVITY), show_default=True
 )
-@click.option("--patch", is_flag=True, help="Print the change that a run has made so far, from the store.")
+@click.option("--patch", is_flag=True, help="Print the run's changes so far, from the store.")
 @json_option
 def command(name: str, briefing: bool, zoom: str, patch: bool, as_json: bool) -> None:
     """Print one run, or one card with its timeline.
@@ -116,7 +116,7 @@ def _patch(name: str) -> str:
     with _home.open_for_reading() as db:
         kept = patches.newest(db, _home.find_run(db, name))
     if kept is None:
-        raise NoPatchError(name, "nothing of it differs from its base, or nothing was kept yet")
+        raise NoPatchError(name, "no changes yet, or none saved yet")
     raw = _home.read_blob(kept.digest)
     if raw is None:
         where = f", kept on {kept.host}" if kept.host else ""
@@ -189,7 +189,7 @@ def _run_text(story: RunStory) -> Iterable[str]:
         yield from _stage(stage)
     for question in story.questions:
         yield f"question {question.question_id}, by {question.asker}: {clean(question.text)}"
-        unanswered = "never answered" if question.withdrawn else "waits for an answer"
+        unanswered = "never answered" if question.withdrawn else "waiting for an answer"
         answer = f"{clean(question.answered_by)}: {clean(question.answer)}"
         yield f"  {unanswered if question.answered_at is None else answer}"
     for check in story.checks:
@@ -261,7 +261,7 @@ def describe_stack(db: Connection, run: RunRow) -> tuple[dict[str, object], list
     stack = instructions.stack_of(db, run.run_id)
     document: dict[str, object] = {"run": run.run_id, "briefing": stack.briefing if stack else None}
     if stack is None:
-        return document, [f"{run.run_id} was not briefed yet"]
+        return document, [f"{run.run_id} has not been briefed yet"]
     if not stack.layers:
         return document, list(_stack_lines(stack.briefing.text))
     document |= {"layers": stack.layers, "skills": stack.skills, "stages": stack.stages}

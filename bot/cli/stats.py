@@ -18,13 +18,15 @@ from rules.text import brief, count, state_word, usd
 
 
 @click.command("stats")
-@click.option("--days", type=click.IntRange(1, 3650), default=30, show_default=True, help="How far back.")
+@click.option(
+    "--days", type=click.IntRange(1, 3650), default=30, show_default=True, help="How many days back."
+)
 @json_option
 def command(days: int, as_json: bool) -> None:
-    """Print money and flow of the last days.
+    """Print cost and flow of the last days.
 
-    Dollars by day, column, repository, person, agent and model, and for each merged pull request; how runs
-    ended and why they failed; how long they waited for people and for a worker; today's limits.
+    Shows dollars by day, column, repository, person, agent and model, and per merged pull request; how runs
+    ended and why they failed; how long they waited for people and for a worker; and today's limits.
 
     \b
     Example:

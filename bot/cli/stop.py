@@ -9,19 +9,19 @@ from bot.cli._show import json_option
 @click.command("stop")
 @click.argument("target")
 @click.option("--column", metavar="NAME", help="Only this column of the board TARGET.")
-@click.option("--cancel", is_flag=True, help="End the run of a card for good; its commits are kept.")
+@click.option("--cancel", is_flag=True, help="End the card's run for good; its commits are kept.")
 @json_option
 def command(target: str, column: str | None, *, cancel: bool, as_json: bool) -> None:
     """Stop a run, a card, or every run of a column or a board.
 
-    TARGET is a run, OWNER/REPOSITORY#NUMBER, or a board as OWNER/NUMBER. It is `/cardinal pause` or `cancel`,
-    given by the operator: without a question to GitHub, and without a token. `cardinal resume` continues it.
+    TARGET is a run, OWNER/REPOSITORY#NUMBER, or a board as OWNER/NUMBER. This is `/cardinal pause` or
+    `cancel`, given by the operator: it does not ask GitHub and needs no token. `cardinal resume` undoes it.
 
-    A stop of a column or a board holds for cards that come later, too; case makes no difference in a column's
-    name where only one is called so.
+    Stopping a column or a board also stops cards that arrive later. A column's name ignores case unless two
+    columns differ only by case.
 
-    Exit codes: 0 it is recorded; 1 it is refused, or no run or card is alive that could be stopped; 2 nothing
-    is known by that name.
+    Exit codes: 0 recorded; 1 refused, or no active run or card to stop; 2 no run, card, column or board of
+    that name.
 
     \b
     Examples:

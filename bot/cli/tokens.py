@@ -24,7 +24,7 @@ class UnknownTokenError(CardinalError):
 
     def __init__(self, token_id: str) -> None:
         self.token_id = token_id
-        super().__init__(f"no token lives under the id {clean(token_id)}: `cardinal tokens list` has them")
+        super().__init__(f"no valid token with the id {clean(token_id)}: `cardinal tokens list` lists them")
 
 
 class UnknownAccountError(CardinalError):
@@ -32,21 +32,21 @@ class UnknownAccountError(CardinalError):
 
     def __init__(self, login: str) -> None:
         self.login = login
-        super().__init__(f"GitHub has no account {clean(login)}: name a person or a machine account")
+        super().__init__(f"GitHub has no account {clean(login)}: name a person's or a machine account")
 
 
 @click.group("tokens", cls=CommandGroup)
 def command() -> None:
-    """Make, list and revoke tokens of the API.
+    """Create, list and revoke API tokens.
 
-    A token acts for one GitHub account with the rights of that account, within its scope. People make their
-    own on the page /tokens.
+    A token acts as one GitHub account, with that account's rights, within its scope. People create their own
+    on the page /tokens.
     """
 
 
 @command.command("add")
 @click.argument("name")
-@click.option("--login", required=True, help="The GitHub account that it acts for.")
+@click.option("--login", required=True, help="The GitHub account it acts as.")
 @click.option(
     "--scope",
     type=click.Choice([scope.value for scope in Scope]),
@@ -55,11 +55,11 @@ def command() -> None:
     help="; ".join(f"{scope}: {meaning}" for scope, meaning in MEANING.items()) + ".",
 )
 @click.option(
-    "--days", type=click.IntRange(1, 365), default=30, show_default=True, help="It ends after them."
+    "--days", type=click.IntRange(1, 365), default=30, show_default=True, help="Days until it expires."
 )
 @json_option
 def _add(name: str, login: str, scope: str, days: int, as_json: bool) -> None:
-    """Make a token, and print it: nobody can print it again.
+    """Create a token and print it. It cannot be printed again.
 
     \b
     Example:
@@ -89,7 +89,7 @@ def _add(name: str, login: str, scope: str, days: int, as_json: bool) -> None:
 @command.command("list")
 @json_option
 def _list(as_json: bool) -> None:
-    """List the tokens that live.
+    """List the valid tokens.
 
     \b
     Example:
@@ -113,7 +113,7 @@ def _list(as_json: bool) -> None:
     show(
         [asdict(row) for row in rows],
         as_json=as_json,
-        text=lambda: table(HEADS, shown, empty="no token lives"),
+        text=lambda: table(HEADS, shown, empty="no valid tokens"),
     )
 
 
@@ -131,4 +131,4 @@ def _revoke(token_id: str, as_json: bool) -> None:
         ended = api_tokens.revoke(db, token_id, utc_now())
     if not ended:
         raise UnknownTokenError(token_id)
-    show({"revoked": token_id}, as_json=as_json, text=lambda: (f"{clean(token_id)} opens nothing any more",))
+    show({"revoked": token_id}, as_json=as_json, text=lambda: (f"{clean(token_id)} is revoked",))

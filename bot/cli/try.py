@@ -25,7 +25,7 @@ from runner.checks.missing_program import LOCAL
 USUAL = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
 # Settings by which somebody else than a key of Anthropic pays for its models.
 INSTEAD = ("CARDINAL_SUBSCRIPTION_TOKEN", "CARDINAL_VERTEX_PROJECT", "CARDINAL_BEDROCK_REGION")
-THERE = "the board is there already: in {} change `agent:`, and `model:`, which is `default` for a real agent"
+THERE = "this board exists already: change `agent:` in {}, and `model:`, which is `default` for a real agent"
 TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")  # cli.github.com/manual/gh_help_environment
 ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
 
@@ -37,15 +37,13 @@ ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
 @click.option(
     "--agent", type=click.Choice(AGENTS.names()), help="Who works on the cards.  [default: scripted]"
 )
-@click.option("--yes", is_flag=True, help="Take the proposed checks unasked.")
-@click.option("--no-browser", is_flag=True, help="Open no browser.")
-@click.option(
-    "--move-to", default="", metavar="OWNER/REPO", help="Carry cards and open branches over to GitHub."
-)
+@click.option("--yes", is_flag=True, help="Accept the proposed checks without asking.")
+@click.option("--no-browser", is_flag=True, help="Do not open a browser.")
+@click.option("--move-to", default="", metavar="OWNER/REPO", help="Move cards and open branches to GitHub.")
 @click.option(
     "--board", default="", metavar="OWNER/NUMBER", help="Its board there.  [default: the owner's only one]"
 )
-@click.option("--dry-run", is_flag=True, help="List the cards to carry over, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="List the cards to move, and write nothing.")
 @clone_option("A folder of the repository.")
 def command(
     into: str, agent: str | None, yes: bool, no_browser: bool, move_to: str, board: str, dry_run: bool,
@@ -53,15 +51,14 @@ def command(
 ) -> None:  # fmt: skip
     """Try Cardinal on your own repository.
 
-    A board is served on this machine, until Ctrl-C; start it again and it goes on. All that it keeps is
-    in the folder .cardinal, hidden from git: remove that and Cardinal is gone. Finished work comes into
-    branches cardinal/..., and Done merges into your branch. Nothing else of your repository is changed.
+    Runs a board on this machine until Ctrl-C; start it again to continue. Everything it keeps is in the
+    folder .cardinal, hidden from git: delete that and Cardinal is gone. Finished work arrives in branches
+    cardinal/..., and Done merges into your branch. Nothing else in your repository changes.
 
     The scripted agent needs no key, and does the same small thing on every card. A real one works in a
     container and needs your key, as ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment.
 
-    --move-to acts as you, with the token in GH_TOKEN. Stopped at any time, it goes on when it is started
-    again.
+    --move-to acts as you, with the token in GH_TOKEN. If it is interrupted, run it again to continue.
 
     \b
     Examples:
@@ -74,7 +71,7 @@ def command(
         move(place, move_to, board, yes=yes, dry_run=dry_run)
         return
     if board or dry_run:
-        raise CliError("--board and --dry-run belong to --move-to: add it, or leave them out")
+        raise CliError("--board and --dry-run need --move-to: add it, or drop them")
     if place.is_new:
         pay(agent or "scripted", place)
         _begin(place, agent or "scripted", yes=yes)
@@ -82,9 +79,9 @@ def command(
         raise CliError(THERE.format(place.folder / trial.POLICY))
     elif not place.is_from_here():
         click.echo(
-            f"{clean(str(place.folder))} was imported, or made by somebody else or on another machine."
+            f"{clean(str(place.folder))} was imported, or created by another user or on another machine."
         )
-        click.confirm("Its settings say what is run, and who gets your key. Go on with it?", abort=True)
+        click.confirm("Its settings decide what runs here, and who gets your key. Use it?", abort=True)
     policy = trial.policy_of(place)
     trial.remember(place, {**place.answers(), "columns": [*policy.board.columns]})
     working = {column.agent for column in policy.board.columns.values() if column.archetype == "execution"}
@@ -103,17 +100,17 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
         click.echo("checks: those of its .github/cardinal.yml")
     else:
         because = ", ".join(map(clean, checks.because))
-        click.echo(f"checks, taken from {because}:" if because else "checks: none were seen, so none are run")
+        click.echo(f"checks, taken from {because}:" if because else "checks: none found, so none will run")
         for each in checks.rules():
             click.echo(f"  {clean(each)}")
         if trial.is_offline(agent, checks):
             click.echo("These need the network, so the scripted agent skips them for now.")
         elif checks.needs_setup():
-            click.echo("The set-up fetches only from hosts that you name: `tools: {network: [HOST]}`.")
+            click.echo("The set-up can fetch only from hosts you name: `tools: {network: [HOST]}`.")
         for sentence in lacking_programs(checks, image=LOCAL if agent == "scripted" else ""):
             click.echo(clean(sentence))
-    click.echo(f"All of it can be changed later, in {trial.FOLDER}/{trial.POLICY}.")
-    if not yes and not click.confirm("Begin? (--yes begins unasked)", default=True):
+    click.echo(f"You can change all of this later in {trial.FOLDER}/{trial.POLICY}.")
+    if not yes and not click.confirm("Start? (--yes skips this question)", default=True):
         raise click.Abort
     trial.write(place, agent, checks, os.environ)
 
@@ -135,9 +132,9 @@ def pay(agent: str, place: trial.Trial) -> None:
 def move(place: trial.Trial, repository: str, board: str, *, yes: bool, dry_run: bool) -> None:
     """Carry the board's cards and branches over. Raises CliError, CloneError."""
     if not REPOSITORY.fullmatch(repository):
-        raise CliError("--move-to has an owner and a name: --move-to acme/shop")
+        raise CliError("--move-to needs an owner and a name, such as acme/shop")
     if board and not board_address(board):
-        raise CliError("--board has an owner and a project's number: --board acme/1")
+        raise CliError("--board needs an owner and a project number, such as acme/1")
     if place.is_new:
         raise CloneError("there is no board here: start `cardinal try` first")
     addresses = {name: os.environ[name] for name in ADDRESSES if name in os.environ}
@@ -152,10 +149,11 @@ def move(place: trial.Trial, repository: str, board: str, *, yes: bool, dry_run:
             click.echo("Nothing was written.")
             return
         if not yes:
-            click.confirm("Carry it over?", abort=True)
+            click.confirm("Move it?", abort=True)
         carry.carry(there, local, _say)
     click.echo(
-        f"All of it is there. This board stays as it is: remove {clean(str(place.folder))} if you want."
+        f"Everything has been moved. This board is unchanged: delete {clean(str(place.folder))} if you "
+        "no longer need it."
     )
 
 
@@ -167,8 +165,8 @@ def _token() -> Secret:
         )
     if not token:
         raise CliError(
-            "GitHub wants to know who you are: `gh auth refresh -s project` once, then "
-            "GH_TOKEN=$(gh auth token) before the command"
+            "no GitHub token: run `gh auth refresh -s project` once, then put GH_TOKEN=$(gh auth "
+            "token) before the command"
         )
     return Secret(token)
 

@@ -13,7 +13,7 @@ from bot.system import logs
 def command() -> None:
     """Run everything here, until Ctrl-C.
 
-    Web server, workers, ticks and, unless one is set, a Redis.
+    Starts the web server, workers, ticks and, unless one is configured, a Redis.
 
     \b
     Example:

@@ -24,7 +24,9 @@ class UpgradeError(CardinalError):
 
     def __init__(self, words: tuple[str, ...]) -> None:
         self.words = words
-        super().__init__(f"`{' '.join(words)}` failed, see above: mend it, and run the same upgrade again")
+        super().__init__(
+            f"`{' '.join(words)}` failed, see above: fix the cause, then run the same upgrade again"
+        )
 
 
 @click.command("upgrade")
@@ -32,20 +34,20 @@ class UpgradeError(CardinalError):
 @click.option(
     "--restore",
     "copy",
-    help="The way back: the copy of the ledger that this older version is to go on with.",
+    help="To go back to an older version: the copy of the ledger it continues with.",
 )
 @click.option(
     "--start",
     type=click.Choice(STARTS),
     default=STARTS[0],
     show_default=True,
-    help="What to start then, as this host did before.",
+    help="What to start afterwards, as this host did before.",
 )
 def command(wheel: str, copy: str | None, start: str) -> None:
-    """Install another version, make its images, and start it.
+    """Install another version, build its images, and start it.
 
-    Stop Cardinal first; WHEEL is the file of the other version. Its start copies the ledger
-    first, and says how to go back. That copy has no later events.
+    Stop Cardinal first. WHEEL is the other version's file. When it starts, it copies the ledger
+    and says how to go back. That copy has no later events.
 
     \b
     Examples:

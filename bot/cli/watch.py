@@ -26,7 +26,7 @@ KINDS = click.Choice([name for name, kind in codec.kinds().items() if issubclass
 
 @click.command("watch")
 @click.argument("card", metavar="[OWNER/REPOSITORY#NUMBER]", required=False)
-@click.option("--board", metavar="OWNER/NUMBER", help="Only cards of this board.")
+@click.option("--board", metavar="OWNER/NUMBER", help="Only cards on this board.")
 @click.option(
     "--zoom", type=click.Choice([str(zoom) for zoom in Zoom]), default=str(Zoom.ACTIVITY), show_default=True
 )
@@ -42,7 +42,7 @@ KINDS = click.Choice([name for name, kind in codec.kinds().items() if issubclass
     "--from",
     "start",
     type=click.IntRange(0),
-    help="Begin after this event; without it, now, or with --once at the first.",
+    help="Start after this event; by default now, or with --once at the first event.",
 )
 @click.option("--once", is_flag=True, help="Print the events so far and stop.")
 @json_option
@@ -57,7 +57,7 @@ def command(
 ) -> None:
     """Follow the timeline of a card, a board or all, until Ctrl-C.
 
-    The kinds of events are those of docs/events.md; --kind can be given several times.
+    docs/events.md lists the kinds of events; --kind can be given several times.
 
     \b
     Examples:

@@ -15,10 +15,11 @@ from bot.system import logs
 @click.option(
     "--no-ticks",
     is_flag=True,
-    help="No looks for due work: another `cardinal` on this ledger must. Heartbeats are sent as ever.",
+    help="Do not look for due work: another `cardinal` on this ledger must do that. Heartbeats are still "
+    "sent.",
 )
 def command(names: tuple[str, ...], no_ticks: bool) -> None:
-    """Run workers of all queues, or of those named.
+    """Run workers for all queues, or for those you name.
 
     The queues are control, publish, assist and runs.
 

@@ -54,7 +54,7 @@ class NoRedisError(CardinalError):
     def __init__(self, home: Path) -> None:
         self.home = home
         up = program.of_home(home)
-        super().__init__(f"no Redis answers: start `{up}`, or set CARDINAL_REDIS_URL to one that runs")
+        super().__init__(f"no Redis answers: start `{up}`, or set CARDINAL_REDIS_URL to a running one")
 
 
 class UnwritableHomeError(CardinalError):
@@ -62,10 +62,10 @@ class UnwritableHomeError(CardinalError):
 
     def __init__(self, home: Path, error: OSError) -> None:
         self.home = home
-        step = "let this user write there, or name another folder in CARDINAL_HOME"
+        step = "give this user write access, or name another folder in CARDINAL_HOME"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            step = "make room there"
-        super().__init__(f"the home {home} cannot be written: {error.strerror or error}; {step}")
+            step = "free some space there"
+        super().__init__(f"cannot write to the home {home}: {error.strerror or error}; {step}")
 
 
 def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:

@@ -26,12 +26,12 @@ AGAIN = "sign in again"
 # "Troubleshooting OAuth app access token request errors".
 STEPS = {
     "bad_verification_code": f"the code was used before or is too old: {AGAIN}",
-    "incorrect_client_credentials": "whoever runs Cardinal has to set CARDINAL_CLIENT_ID and"
-    " CARDINAL_CLIENT_SECRET as on the App's settings page",
-    "redirect_uri_mismatch": "whoever runs Cardinal has to add its callback URL to the App's settings:"
-    f" CARDINAL_PUBLIC_URL with {BACK} behind",
-    "access_denied": f"you did not agree on GitHub: {AGAIN} if you want to",
-    "application_suspended": "the App is suspended: an owner of it can lift that",
+    "incorrect_client_credentials": "the operator has to set CARDINAL_CLIENT_ID and "
+    "CARDINAL_CLIENT_SECRET as on the App's settings page",
+    "redirect_uri_mismatch": "the operator has to add its callback URL to the App's settings: "
+    f"CARDINAL_PUBLIC_URL followed by {BACK}",
+    "access_denied": f"you did not authorize Cardinal on GitHub: {AGAIN} if you want to",
+    "application_suspended": "the App is suspended: an owner can unsuspend it",
 }
 
 
@@ -40,7 +40,7 @@ class SignInError(CardinalError):
 
     def __init__(self, because: str) -> None:
         self.because = because
-        super().__init__(f"Nobody is signed in: {because}")
+        super().__init__(f"Sign-in failed: {because}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ class SubscribersError(CardinalError):
 
     def __init__(self, path: Path, problem: str) -> None:
         self.path = path
-        remedy = "Correct it, or move it away and `cardinal notify add` whom it named"
+        remedy = "Correct it, or move it away and add its subscribers again with `cardinal notify add`"
         super().__init__(f"{path} cannot be read: {problem}. {remedy}")
 
 

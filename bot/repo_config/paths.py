@@ -12,7 +12,7 @@ def links(root: Path, text: str, rules: RepositoryRules) -> Iterator[str]:
     """Yield a sentence for each path of the policy `text` that is a link: no gate goes there."""
     for where, place in _places(rules):
         if any(part.is_symlink() for part in _parts(root, place)):
-            said = "is a link here, or below one: name the folder that it leads to"
+            said = "is a link here, or below one: name the folder it points to"
             yield located(read(text), where, said)
 
 
@@ -20,7 +20,7 @@ def missing(root: Path, text: str, rules: RepositoryRules) -> Iterator[str]:
     """Yield a sentence for each path that is no folder of the clone."""
     for where, place in _places(rules):
         if not (root / place).is_dir():
-            yield located(read(text), where, "is no folder here: upper and lower case count")
+            yield located(read(text), where, "is not a folder here: check upper and lower case")
 
 
 def _places(rules: RepositoryRules) -> Iterator[tuple[tuple[str, ...], str]]:

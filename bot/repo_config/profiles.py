@@ -111,5 +111,5 @@ def load(hub: Hub, repository: str, commit: str, rules: RepositoryRules) -> Prof
 def profile_of(path: str, raw: bytes | None) -> ProfileFile:
     """Return a file's profile. Raises PolicyError, also for None: it cannot be read."""
     if raw is None:
-        raise PolicyError((f"{path}: it is no plain file of at most {PROFILE_BYTES} bytes",))
+        raise PolicyError((f"{path}: it must be a plain file of at most {PROFILE_BYTES} bytes",))
     return parse_profile(path, raw.decode("utf-8-sig", "replace"))

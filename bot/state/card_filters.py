@@ -42,10 +42,10 @@ def read(
     texts = {field: (given.get(field) or "").strip() for field in FIELDS}
     for field, text in texts.items():
         if len(text) > MAX_CHARS:
-            raise FilterError(field, f"a {field} has up to {MAX_CHARS} characters: shorten it")
+            raise FilterError(field, f"a {field} may have up to {MAX_CHARS} characters: shorten it")
     words = tuple(texts["search"].split())
     if len(words) > MAX_WORDS:
-        raise FilterError("search", f"a search has up to {MAX_WORDS} words: leave some out")
+        raise FilterError("search", f"a search may have up to {MAX_WORDS} words: remove some")
     return CardFilter(
         _state(texts["state"], states) if texts["state"] else None,
         _spellings("repository", texts["repository"], known.repositories),

@@ -41,15 +41,15 @@ def forecast_words(it: Forecast) -> str:
     """Return a forecast in one sentence without its end."""
     match it.outlook:
         case Outlook.REACHED:
-            end = "the limit is reached: nothing more starts today"
+            end = "limit reached: no more runs start today"
         case Outlook.RESERVED:
-            end = "the rest is reserved: nothing more starts until running work ends below its budget"
+            end = "the rest is reserved: no more runs start until one ends below its budget"
         case Outlook.AHEAD if it.reached_at is not None:
-            end = f"at this pace the limit is reached at {it.reached_at:%H:%M} UTC"
+            end = f"on pace to reach the limit at {it.reached_at:%H:%M} UTC"
         case Outlook.UNKNOWN:
-            end = "too little of the day is over for a forecast"
+            end = "too early in the day for a forecast"
         case _:
-            end = "on pace to stay below"
+            end = "on pace to stay below the limit"
     place = f"{plain(it.name)}: " if it.name else ""
     held = f" and {usd(it.reserved_usd)} reserved" if it.reserved_usd else ""
     return f"{place}{usd(it.spent_usd)} of {usd(it.limit_usd)} today{held}, {end}"

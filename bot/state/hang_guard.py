@@ -18,15 +18,15 @@ class SetAsideError(CardinalError):
 
     def __init__(self, name: str, times: int) -> None:
         self.name, self.times, self.because = name, times, f"it hung its worker {times} times"
-        super().__init__(f"{name} is not done: {self.because}; {way_on(name, times)}")
+        super().__init__(f"{name} was not done: {self.because}; {way_on(name, times)}")
 
 
 def way_on(name: str, times: int) -> str:
     """Return its fate, and the next step."""
     if times < hangs.MAX_HANGS:
-        return "it is done alone"
+        return "it is retried by itself"
     if name.startswith(delivery_name(DeliveryId(""))):
-        return "it is set aside; `cardinal replay` tries it again"
+        return "it is set aside; retry it with `cardinal replay`"
     return "it is set aside for a day; report it with the workers' log"
 
 

@@ -21,8 +21,9 @@ class OtherBoardError(CardinalError):
     def __init__(self, named: BoardAddress, there: Iterable[BoardRow]) -> None:
         known = ", ".join(board.address for board in there)
         super().__init__(
-            f"this ledger serves {known}, and CARDINAL_BOARD names {named}: correct it, or let this ledger"
-            f" serve that board too with `CARDINAL_BOARD={known.split(', ')[0]} cardinal boards add {named}`"
+            f"this ledger serves {known}, and CARDINAL_BOARD names {named}: correct it, or add that "
+            f"board to this ledger with `CARDINAL_BOARD={known.split(', ')[0]} cardinal boards add "
+            f"{named}`"
         )
 
 
@@ -30,7 +31,9 @@ class UnservedBoardError(CardinalError):
     """Cardinal does not work for this board, or not any more."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"the board {name} is not served: `cardinal boards list` names those that are")
+        super().__init__(
+            f"Cardinal does not serve the board {name}: `cardinal boards list` names those it serves"
+        )
 
 
 class NoBoardChosenError(CardinalError):

@@ -9,15 +9,15 @@ from ledger.queries.standstill import Standstill, StandstillKind, StandstillSort
 from rules.text import brief, plain, state_word
 
 MAX_BECAUSE = 300
-REPLAY = "`cardinal replay` lists them; `cardinal replay DELIVERY` tries one again, `--all` each of them"
+REPLAY = "`cardinal replay` lists them; `cardinal replay DELIVERY` retries one, `--all` all of them"
 _WAYS_OUT: Mapping[StandstillKind, str] = {
-    StandstillKind.SHUT_OUT: "add the board again, or have its owner let the App in: it is done then",
-    StandstillKind.UNDONE: "look at the workers' log; it is tried again by itself",
-    StandstillKind.GIVEN_UP: "change what it names; `cardinal replay --acts KEY` tries it again",
-    StandstillKind.NO_STEP: "look at its page; /cardinal cancel ends it, then /cardinal retry goes on",
+    StandstillKind.SHUT_OUT: "add the board again, or have its owner admit the App; it is done then",
+    StandstillKind.UNDONE: "check the workers' log; it is retried automatically",
+    StandstillKind.GIVEN_UP: "fix what it names, then retry it with `cardinal replay --acts KEY`",
+    StandstillKind.NO_STEP: "check its page; /cardinal cancel ends it, then /cardinal retry continues",
     StandstillKind.UNANSWERED: "answer on its card, or end it with /cardinal cancel",
     StandstillKind.NO_WORKER: "start {workers}; its log says why one died",
-    StandstillKind.UNDECIDED: "report it with the log; /cardinal retry or a drag goes on",
+    StandstillKind.UNDECIDED: "report it with the log; continue with /cardinal retry or a drag",
 }
 
 
@@ -39,17 +39,17 @@ def words(it: Standstill, now: datetime) -> str:
     since = brief(now - it.since)
     match it.kind:
         case StandstillKind.NO_STEP:
-            what = f"{it.run_id} is {state_word(it.about)}, and has made no step for {since}"
+            what = f"{it.run_id} is {state_word(it.about)}, without progress for {since}"
         case StandstillKind.UNANSWERED:
-            what = f"{it.run_id} waits for an answer for {since}"
+            what = f"{it.run_id} has been waiting for an answer for {since}"
         case StandstillKind.NO_WORKER:
-            what = f"{it.run_id} is queued for {since}, and no worker takes runs"
+            what = f"{it.run_id} has been queued for {since}, and no worker takes runs"
         case StandstillKind.UNDECIDED:
-            what = f"{it.about} was passed by {since} ago"
+            what = f"{it.about} was skipped {since} ago"
         case StandstillKind.GIVEN_UP:
             what = f"{_act(it)} was given up {since} ago"
         case _:
-            what = f"{_act(it)} waits for {since}"
+            what = f"{_act(it)} has been waiting for {since}"
     because = plain(it.because, MAX_BECAUSE)
     return f"{what}: {because}" if because else what
 

@@ -53,18 +53,18 @@ class ConfigError(CardinalError):
 class Config:
     """All settings. Those of GitHub may be empty: commands call `require_github` or another."""
 
-    home: Path = Field(description="Where everything that lives is kept: `.cardinal` here if unset.")
+    home: Path = Field(description="The folder for all state; by default `.cardinal` here.")
     database_url: str = Field(
-        repr=False, description="The ledger's database; SQLite at `data/ledger.db` in the home unless set."
+        repr=False, description="The ledger's database; by default SQLite at `data/ledger.db` in the home."
     )
     scenarios: Path = Field(
-        description="The folder of the scripted agent's scenarios; `scenarios` in the home unless set."
+        description="The folder with the scripted agent's scenarios; by default `scenarios` in the home."
     )
     skills: Path | None = Field(
-        None, description="The folder of the operator's private skills, read when a run begins, if set."
+        None, description="The folder with the operator's private skills, read when a run starts."
     )
     redis_url: str | None = Field(
-        None, repr=False, description="A Redis to use; if unset, Cardinal starts its own."
+        None, repr=False, description="The Redis to use; by default Cardinal starts its own."
     )
     github_url: Address = Field(
         GITHUB_API, description="GitHub: the root of its API, or the https address of an Enterprise Server."
@@ -72,24 +72,26 @@ class Config:
     git_url: Address = Field(
         web_root(GITHUB_API), description="The root of git's and pages' addresses; follows `github_url`."
     )
-    app_id: int = Field(0, ge=0, description="The GitHub App's id; 0: not registered yet.")
+    app_id: int = Field(0, ge=0, description="The GitHub App's id; 0 if it is not registered yet.")
     private_key: Secret = Field(
         Secret(),
-        description="The App's private key: PEM text, or the path of a PEM file; in the file, from the home.",
+        description="The App's private key: PEM text, or the path of a PEM file, in the env file relative "
+        "to the home.",
     )
     webhook_secret: Secret = Field(
-        Secret(), description="The secret that signs webhooks; the App's settings hold the same one."
+        Secret(), description="The secret that signs webhooks, the same as in the App's settings."
     )
     webhooks: bool = Field(
-        True, description="Whether GitHub sends webhooks here; `false`: Cardinal looks at the board instead."
+        True,
+        description="Whether GitHub sends webhooks here; with `false`, Cardinal reads the board instead.",
     )
     public_url: Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/?#@\\]+)?$")] = Field(
         "",
-        description="Where browsers reach Cardinal, without a path: files of runs are served there; "
-        "if unset, nowhere.",
+        description="The address at which browsers reach Cardinal's pages, without a path; no pages if "
+        "unset.",
     )
     client_id: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9._-]{0,100}$")] = Field(
-        "", description="The App's client id, by which people sign in on these pages."
+        "", description="The App's client id, for signing in on the pages."
     )
     client_secret: Secret = Field(Secret(), description="The App's client secret, for the same.")
     board: Annotated[BoardAddress, BeforeValidator(as_board)] = Field(
@@ -102,19 +104,17 @@ class Config:
     host: str = Field("127.0.0.1", min_length=1, description="The address to listen on.")
     port: int = Field(8484, ge=0, le=65535, description="The port to listen on; 0 picks a free one.")
     web_processes: int = Field(
-        1, ge=1, le=16, description="How many processes take deliveries and serve pages, on the same port."
+        1, ge=1, le=16, description="How many processes receive deliveries and serve pages, on the same port."
     )
     host_name: Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9][A-Za-z0-9._-]{0,62})?$")] = Field(
-        "", description="The name of this host among those of one ledger; if unset, made once for the home."
+        "", description="This host's name among those of one ledger; by default created once for the home."
     )
     labels: Annotated[tuple[LabelName, ...], BeforeValidator(as_words)] = Field(
-        (), description="Labels of this host, which a column's `runs_on` can demand; commas between."
+        (), description="Labels of this host, which a column's `runs_on` can require; separated by commas."
     )
-    run_workers: int = Field(2, ge=1, le=64, description="How many runs work at once on this machine.")
-    tick_s: float = Field(0.5, ge=0.05, le=60, description="Seconds between ticks; twice that at rest.")
-    lease_s: float = Field(
-        15, ge=1, le=600, description="Seconds of silence until a worker's run is taken away."
-    )
+    run_workers: int = Field(2, ge=1, le=64, description="How many runs work on this machine at once.")
+    tick_s: float = Field(0.5, ge=0.05, le=60, description="Seconds between ticks; twice that when idle.")
+    lease_s: float = Field(15, ge=1, le=600, description="Seconds of silence until a worker loses its run.")
     checkpoint_s: float = Field(
         120,
         ge=1,
@@ -125,13 +125,14 @@ class Config:
         60, ge=1, le=86400, description="Seconds between comparisons of the board with GitHub."
     )
     debounce_s: float = Field(
-        3, ge=0, le=300, description="Seconds of quiet before the planning assistant answers."
+        3, ge=0, le=300, description="Seconds of quiet before the planning assistant replies."
     )
     progress_every_s: float = Field(
-        2, ge=0, le=600, description="Least seconds between edits of a run's comment."
+        2, ge=0, le=600, description="Minimum seconds between edits of a run's comment."
     )
     workspace: Annotated[str, BeforeValidator(as_workspace)] = Field(
-        "auto", description="Where agents work: `docker`, `local`, or `auto`: docker where an engine answers."
+        "auto",
+        description="Where agents work: `docker`, `local`, or `auto`, which is docker if an engine answers.",
     )
     anthropic_key: Secret = Field(
         Secret(), description="The key for Anthropic's API; only a run's gateway gets it."
@@ -139,16 +140,16 @@ class Config:
     anthropic_url: Address = Field("https://api.anthropic.com", description="The root of Anthropic's API.")
     subscription_token: Secret = Field(
         Secret(),
-        description="The token of a Claude subscription, as `claude setup-token` prints it, for Claude Code "
-        "alone; only a run's gateway gets it.",
+        description="The token of a Claude subscription, as `claude setup-token` prints it, for Claude "
+        "Code only; only a run's gateway gets it.",
     )
     allow_subscription: bool = Field(
         False,
-        description="The subscription is yours, you know its terms, and runs may use it up. Needed for its "
-        "token.",
+        description="Confirms that the subscription is yours, you know its terms, and runs may use it up. "
+        "Required for its token.",
     )
     vertex_project: Annotated[str, StringConstraints(pattern=r"^[a-z0-9.:-]{0,60}$")] = Field(
-        "", description="The Google Cloud project that pays for Claude on Vertex AI, in place of Anthropic."
+        "", description="The Google Cloud project that pays for Claude on Vertex AI, instead of Anthropic."
     )
     vertex_region: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{2,40}$")] = Field(
         "global", description="Where Vertex AI answers: `global`, `eu`, `us`, or a region."
@@ -156,24 +157,25 @@ class Config:
     vertex_credentials: Secret = Field(
         Secret(),
         description="A service account's key, or what `gcloud auth application-default login` writes: the "
-        "JSON, or the path of its file; in the file, from the home. Only a run's gateway gets it.",
+        "JSON, or the path of its file, in the env file relative to the home. Only a run's "
+        "gateway gets it.",
     )
-    vertex_url: OptionalAddress = Field("", description="The root of Vertex AI's API; Google's unless set.")
+    vertex_url: OptionalAddress = Field("", description="The root of Vertex AI's API; by default Google's.")
     bedrock_region: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{0,40}$")] = Field(
-        "", description="The region of Amazon Bedrock, if it pays for Claude in place of Anthropic."
+        "", description="The region of Amazon Bedrock, if it pays for Claude instead of Anthropic."
     )
     bedrock_profile: Annotated[str, StringConstraints(pattern=r"^[a-z-]{0,20}$")] = Field(
         "",
-        description="The inference profile that names of models begin with, as that says where requests may "
-        "go: `eu`, `us`, `global`, …",
+        description="The inference profile that model names begin with, which says where requests may go: "
+        "`eu`, `us`, `global`, …",
     )
     bedrock_access_key: Annotated[str, StringConstraints(pattern=r"^[^\s]{0,200}$")] = Field(
-        "", repr=False, description="The access key for Bedrock; those of the machine's role unless set."
+        "", repr=False, description="The access key for Bedrock; by default the machine's role."
     )
     bedrock_secret_key: Secret = Field(
         Secret(), description="The secret of that access key; only a run's gateway gets it."
     )
-    bedrock_url: OptionalAddress = Field("", description="The root of Bedrock's API; Amazon's unless set.")
+    bedrock_url: OptionalAddress = Field("", description="The root of Bedrock's API; by default Amazon's.")
     openai_key: Secret = Field(
         Secret(), description="The key for OpenAI's API; only a run's gateway gets it."
     )
@@ -185,58 +187,58 @@ class Config:
     prices: Annotated[tuple[TokenPrice, ...], BeforeValidator(as_prices)] = Field(
         (),
         description="Prices of models, in dollars per million tokens of input and output: "
-        "`my-model=0.60/2.50`; commas between. They come before the price list.",
+        "`my-model=0.60/2.50`; separated by commas. They override the price list.",
     )
     share_with_owners: bool = Field(
         False,
         description="Whether boards of other owners than the first board's may use these keys and "
-        "`CARDINAL_SKILLS`; unless set, they have `keys/<owner>.env` and `skills/<owner>/` in the home.",
+        "`CARDINAL_SKILLS`; by default they use `keys/<owner>.env` and `skills/<owner>/` in the home.",
     )
     private_hosts: Annotated[tuple[str, ...], BeforeValidator(as_words)] = Field(
-        (), description="Hosts that may have private addresses, where a policy lists them; commas between."
+        (), description="Hosts that may have private addresses, if a policy lists them; separated by commas."
     )
     allow_unsandboxed: bool = Field(
-        False, description="Let agents run without a sandbox where bubblewrap is missing. Dangerous."
+        False, description="Let agents run without a sandbox if bubblewrap is missing. Dangerous."
     )
     signing_key: Path | None = Field(
         None,
-        description="The private SSH key, without a passphrase, that signs commits where a policy says "
-        "`commits: {sign: ssh}`; in the file, from the home.",
+        description="The private SSH key, without a passphrase, that signs commits if a policy says "
+        "`commits: {sign: ssh}`; in the env file, a path relative to the home.",
     )
     signing_as: Annotated[str, StringConstraints(pattern=r"^([^<>\n\x00]{1,100} <[^<>\s]{3,200}>)?$")] = (
         Field(
             "",
-            description="Whose key it is, `Name <address>`: GitHub verifies by the account with this address "
-            "and, under SSH keys, the public key as a signing key.",
+            description="The key's owner, `Name <address>`: for GitHub to verify it, the account with "
+            "this address needs the public key, under SSH keys, as a signing key.",
         )
     )
     artifact_days: int = Field(
         90, ge=1, le=3650, description="Days that logs, patches and reports of runs are kept."
     )
     artifact_mb: int = Field(
-        5000, ge=1, le=10_000_000, description="Megabytes of them that are kept; the oldest go first."
+        5000, ge=1, le=10_000_000, description="Megabytes of them to keep; the oldest are removed first."
     )
     store: Annotated[
         str, StringConstraints(pattern=r"^(s3://[a-z0-9][a-z0-9.-]{2,62}(/[^\s]*)?|[^\s:]*)$")
     ] = Field(
         "",
-        description="Where runs leave their files and their work for all hosts of one ledger: a folder that "
-        "they share, or `s3://bucket/prefix`; `artifacts` in the home unless set.",
+        description="Where runs store their files and work for all hosts of one ledger: a shared folder, or "
+        "`s3://bucket/prefix`; by default `artifacts` in the home.",
     )
     store_url: OptionalAddress = Field(
-        "", description="The root of an S3-compatible server; Amazon's unless set."
+        "", description="The root of an S3-compatible server; by default Amazon's."
     )
     store_region: Annotated[str, StringConstraints(pattern=r"^[a-z0-9-]{0,40}$")] = Field(
-        "", description="The region of the bucket, where its server wants one."
+        "", description="The bucket's region, if its server needs one."
     )
     store_access_key: Annotated[str, StringConstraints(pattern=r"^[^\s]{0,200}$")] = Field(
-        "", repr=False, description="The access key for the bucket; those of the machine's role unless set."
+        "", repr=False, description="The access key for the bucket; by default the machine's role."
     )
     store_secret_key: Secret = Field(Secret(), description="The secret that belongs to that access key.")
     store_encryption_key: Secret = Field(
         Secret(),
-        description="A key with which everything in the store is encrypted: 32 bytes in base64, "
-        "`openssl rand -base64 32`. All hosts need the same one.",
+        description="A key that encrypts everything in the store: 32 bytes in base64, "
+        "`openssl rand -base64 32`. All hosts need the same key.",
     )
     url: OptionalAddress = Field("", description="The address of a Cardinal, for `cardinal mcp`, `job`.")
     token: Secret = Field(Secret(), description="The token of that Cardinal.")
@@ -305,7 +307,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
         _unknown(name, known) for name in given if name not in known and not name.startswith(TEST_PREFIX)
     ]
     if PREFIX + "HOME" in lines:
-        problems.append(f"{PREFIX}HOME cannot be set in the file that lies in it: set it in the environment")
+        problems.append(f"{PREFIX}HOME cannot be set in a file inside the home: set it in the environment")
     values: dict[str, Any] = {known[name]: text for name, text in given.items() if name in known and text}
     values["home"] = home
     _fill_in(values, home)
@@ -315,8 +317,9 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
     )
     if values.get("public_url") and not (values.get("client_id") and values.get("client_secret")):
         problems.append(
-            f"{PREFIX}PUBLIC_URL is set without {PREFIX}CLIENT_ID and {PREFIX}CLIENT_SECRET, with which "
-            "people sign in there: set all three (both are on the App's settings page), or none"
+            f"{PREFIX}PUBLIC_URL is set without {PREFIX}CLIENT_ID and {PREFIX}CLIENT_SECRET, which "
+            "people need to sign in there: set all three (both are on the App's settings page), or "
+            "none"
         )
     if bool(values.get("store_access_key")) != bool(values.get("store_secret_key")):
         problems.append(
@@ -344,7 +347,9 @@ def read_owners(config: Config, path: Path) -> Config:
     values |= {known[name]: text for name, text in lines.items() if name in known and text}
     if leads_out(config.home, values.get("vertex_credentials", "")):
         del values["vertex_credentials"]
-        problems.append(f"{PREFIX}VERTEX_CREDENTIALS leads out of the home: put the file into {config.home}")
+        problems.append(
+            f"{PREFIX}VERTEX_CREDENTIALS points outside the home: put the file into {config.home}"
+        )
     problems += resolve_paths(values, {name: (config.home,) for name in values})
     try:
         return _checked(values, problems)
@@ -373,14 +378,14 @@ def _unconfirmed(config: Config) -> Iterator[str]:
     """Yield the settings that need another one to confirm that they are meant."""
     if config.subscription_token and not config.allow_subscription:
         yield (
-            f"{PREFIX}SUBSCRIPTION_TOKEN lets everybody's cards use up a person's own subscription: if you "
+            f"{PREFIX}SUBSCRIPTION_TOKEN lets everyone's cards use up a personal subscription: if you "
             f"want that and its terms allow it, set {PREFIX}ALLOW_SUBSCRIPTION=true"
         )
 
 
 def _unknown(name: str, known: Mapping[str, str], kind: str = "a setting") -> str:
     if not re.fullmatch("[A-Z][A-Z0-9_]*", name):  # a key whose last characters are `=`
-        return f"a line has no setting's name before its `=`; those begin with {PREFIX}"
+        return f"a line does not have a setting's name before its `=`; names begin with {PREFIX}"
     close = get_close_matches(name if name.startswith(PREFIX) else PREFIX + name, known, n=1)
     return f"{name} is not {kind}" + (f": did you mean {close[0]}?" if close else "")
 

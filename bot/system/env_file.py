@@ -90,8 +90,8 @@ def why_foreign(home: Path) -> str:
     if there.st_uid == os.geteuid() and not stat.S_IMODE(there.st_mode) & 0o077:
         return ""
     return (
-        f"{home} is somebody else's or open to others, so it is not obeyed: it may have come with this "
-        f"folder. If it is yours, `chmod 700 {home}`, or name it in CARDINAL_HOME"
+        f"{home} belongs to another user or is open to others, so it is not used: it may have come with this "
+        f"folder. If it is yours, run `chmod 700 {home}`, or name it in CARDINAL_HOME"
     )
 
 

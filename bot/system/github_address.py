@@ -58,4 +58,7 @@ def problem_of_server(version: str) -> str:
         return ""
     known = release[0] if release else "of an unknown version"
     since = ".".join(map(str, SERVER_SINCE))
-    return f"GitHub Enterprise Server {known} does not tell about cards what Cardinal needs: {since} does"
+    return (
+        f"GitHub Enterprise Server {known} does not report what Cardinal needs to know about cards: {since} "
+        "does"
+    )

@@ -18,7 +18,8 @@ class AlreadyUpError(CardinalError):
     def __init__(self, home: Path) -> None:
         self.home = home
         super().__init__(
-            f"{program.of_home(home)} runs already in {home}: stop it first, or set another CARDINAL_HOME"
+            f"{program.of_home(home)} is already running in {home}: stop it first, or set another "
+            "CARDINAL_HOME"
         )
 
 
@@ -27,7 +28,7 @@ class PartsUpError(CardinalError):
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        super().__init__(f"`cardinal serve` or `cardinal work` runs in {home}: stop it first")
+        super().__init__(f"`cardinal serve` or `cardinal work` is running in {home}: stop it first")
 
 
 class ChangingHomeError(CardinalError):
@@ -35,7 +36,7 @@ class ChangingHomeError(CardinalError):
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        super().__init__(f"{home} is being upgraded or restored: start it once that is done")
+        super().__init__(f"{home} is being upgraded or restored: try again once that is done")
 
 
 @dataclass(frozen=True, slots=True)

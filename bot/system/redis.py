@@ -58,7 +58,7 @@ class SocketFolderError(CardinalError):
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         super().__init__(
-            f"{folder} is not a private folder of this user: remove it, or set a shorter CARDINAL_HOME"
+            f"{folder} is not a private folder of this user: delete it, or set a shorter CARDINAL_HOME"
         )
 
 

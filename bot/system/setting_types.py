@@ -61,7 +61,7 @@ def as_board(given: object) -> object:
         return given
     address = board_address(given)
     if not address:
-        raise ValueError("the owner's login and the project's number were expected, like acme/1")
+        raise ValueError("must be the owner's login and the project's number, such as acme/1")
     return address
 
 
@@ -75,7 +75,7 @@ def as_words(given: object) -> object:
 def as_workspace(given: object) -> object:
     """Return the name of a workspace backend, or auto."""
     if given not in ("auto", *workspaces.names()):
-        raise ValueError(f"one of auto, {', '.join(workspaces.names())} was expected")
+        raise ValueError(f"must be one of auto, {', '.join(workspaces.names())}")
     return given
 
 
@@ -90,7 +90,7 @@ def _price(word: str) -> TokenPrice:
     model, _, usd = word.rpartition("=")
     match = re.fullmatch(r"([0-9]{1,4}(?:\.[0-9]{1,6})?)/([0-9]{1,4}(?:\.[0-9]{1,6})?)", usd)
     if not model or " " in model or match is None:
-        raise ValueError("MODEL=INPUT/OUTPUT was expected, in dollars per million tokens: my-model=0.60/2.50")
+        raise ValueError("must be MODEL=INPUT/OUTPUT, in dollars per million tokens: my-model=0.60/2.50")
     return TokenPrice(model, float(match[1]), float(match[2]))
 
 
@@ -105,13 +105,13 @@ def problems_of_payment(values: Mapping[str, Any]) -> list[str]:
     if (token := values.get("subscription_token")) and not token.startswith(_SUBSCRIPTION):
         problems.append(
             f"CARDINAL_SUBSCRIPTION_TOKEN does not begin with {_SUBSCRIPTION}: it is what "
-            "`claude setup-token` prints; a key belongs into CARDINAL_ANTHROPIC_KEY"
+            "`claude setup-token` prints; an API key belongs in CARDINAL_ANTHROPIC_KEY"
         )
     if values.get("bedrock_access_key") and not values.get("bedrock_region"):
         problems.append("CARDINAL_BEDROCK_ACCESS_KEY is set without CARDINAL_BEDROCK_REGION: set both")
     ways = [name for name in _WAYS if values.get(name)]
     if len(ways) > 1:
-        problems.append(f"{_listed(ways)} would each pay for Anthropic's models: set one of them")
+        problems.append(f"{_listed(ways)} would each pay for Anthropic's models: set only one of them")
     if (given := values.get("vertex_credentials")) and _kind_of(given) not in _GOOGLE_KINDS:
         problems.append(
             "CARDINAL_VERTEX_CREDENTIALS is neither a service account's key nor what "

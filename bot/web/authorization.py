@@ -27,7 +27,7 @@ KEPT_S, MAX_KEPT = 180, 10_000
 LISTED_S = 60  # between two listings of one person, or of one owner's repositories
 EACH_A_MINUTE, ALL_AN_HOUR = 30, 1000
 LAST = 3  # the priority of these calls: Cardinal's own go first
-TOO_OFTEN = "it was asked too often"
+TOO_OFTEN = "too many requests"
 TURN_S = 2.0  # a thread's wait for others' calls
 AT_ONCE = 4  # readers about whom GitHub is asked: fewer than the web server's threads for pages
 
@@ -38,7 +38,7 @@ class BusyError(CardinalError):
     def __init__(self, because: str) -> None:
         self.because = because
         super().__init__(
-            f"Nobody can say just now whether you may see this: {because}. Try again in a minute"
+            f"Cardinal cannot check right now whether you may see this: {because}. Try again in a minute"
         )
 
 
@@ -211,7 +211,7 @@ class Readers:
         """
         with self._changed:
             if not self._changed.wait_for(lambda: known() or self._may_ask(visit), self._turn_s):
-                raise BusyError("others are being asked about")
+                raise BusyError("other requests are being checked")
             answer = known()
             if not answer:
                 self._asking.add(visit.user_id)

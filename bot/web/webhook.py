@@ -33,7 +33,7 @@ log = logging.getLogger(__name__)
 
 # GitHub sends no larger one. Source: docs.github.com/webhooks/webhook-events-and-payloads.
 MAX_BYTES = 25 * 1024 * 1024
-TOO_LARGE = "a delivery has at most 25 MB"
+TOO_LARGE = "a delivery may have at most 25 MB"
 SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 EVENT = re.compile(r"[a-z0-9_]{1,64}")
 DELIVERY = re.compile(r"[A-Za-z0-9-]{1,64}")
@@ -212,12 +212,12 @@ def _verified(given: Mapping[str, str], body: bytes, secret: Secret) -> Any:
     # gidgethub would take a SHA-1, and hmac.compare_digest raises TypeError for non-ASCII text.
     signature = given.get("x-hub-signature-256", "")
     if not secret or not SIGNATURE.fullmatch(signature):
-        raise RefusedDeliveryError(401, "X-Hub-Signature-256 is missing or is no SHA-256 signature")
+        raise RefusedDeliveryError(401, "X-Hub-Signature-256 is missing or not a SHA-256 signature")
     try:
         validate_event(body, signature=signature, secret=secret.reveal())
     except ValidationFailure as error:
         raise RefusedDeliveryError(
-            401, "the signature does not fit the body and the webhook secret"
+            401, "the signature does not match the body and the webhook secret"
         ) from error
     if "x-github-event" not in given or "x-github-delivery" not in given:
         raise RefusedDeliveryError(400, "X-GitHub-Event or X-GitHub-Delivery is missing")

@@ -27,24 +27,27 @@ class BoardLimits(PolicyModel):
     runs: int = whole_number(6, 1, 1000, "Runs at the same time on the board.")
     runs_per_repository: int = whole_number(2, 1, 1000, "Runs at the same time in one repository.")
     usd_per_day: float = positive(
-        50, 1_000_000, "Dollars a day (UTC) on the whole board, with those that runs have reserved."
+        50, 1_000_000, "Dollars per day (UTC) on the whole board, including what runs have reserved."
     )
-    usd_per_card: Dollars = setting(None, "Dollars for all runs of one card together; left out, no limit.")
+    usd_per_card: Dollars = setting(None, "Dollars for all runs of one card together; no limit by default.")
     usd_per_person: Dollars = setting(
-        None, "Dollars a day (UTC) for the runs that one person started; left out, no limit."
+        None, "Dollars per day (UTC) for the runs one person started; no limit by default."
     )
-    usd_total: Dollars = setting(None, "Dollars of the board in all, ever; left out, no limit.")
+    usd_total: Dollars = setting(None, "Dollars for the board in total, ever; no limit by default.")
     automatic_runs_per_hour: int = whole_number(
-        6, 1, 100, "Runs of one card in an hour beyond which none starts without a person's command."
+        6, 1, 100, "Runs of one card per hour; beyond that, a person has to start the next one."
     )
     commands_per_minute: int = whole_number(
         20,
         1,
         1000,
-        "Commands of one person, or a program in their name, that the board obeys in a minute.",
+        "Commands per minute that the board accepts from one person, or from a program in their name.",
     )
     repairs: int = whole_number(
-        2, 0, 20, "Runs in a row that repair a pull request whose checks are red on GitHub; 0: none."
+        2,
+        0,
+        20,
+        "Consecutive runs that try to repair a pull request whose checks fail on GitHub; 0 for none.",
     )
     ci_wait_minutes: int = whole_number(
         60, 1, 1440, "Minutes until a pull request's checks are taken as they are, finished or not."
@@ -53,8 +56,8 @@ class BoardLimits(PolicyModel):
         3,
         2,
         100,
-        "Cards that fail within an hour for one cause, a bad key say, before the board halts."
-        " The key of that name under `repository:` is about the rounds of one run.",
+        "Cards that may fail within an hour for the same reason, such as a bad key, before the board "
+        "halts. The key with the same name under `repository:` counts the rounds of one run.",
     )
     points_per_hour: int = whole_number(
         2500, 100, 15_000, "GitHub's rate-limit points that Cardinal may use."
@@ -67,13 +70,13 @@ class RepositoryChoice(PolicyModel):
     labels: dict[Name, Repository] = setting({}, "The repository of cards with a label.")
     home: Literal["own", "named"] | None = setting(
         None,
-        "Whether issues of the board's home are about the home itself (`own`) or name another "
-        "repository, and ask where they do not (`named`); unset: `named` where there are labels.",
+        "Whether issues in the board's home are about the home itself (`own`), or name another "
+        "repository and ask if they do not (`named`). By default `named` if there are labels.",
     )
     without_policy: RepositoryRules = setting(
         RepositoryRules(),
-        "The `repository:` part of the repositories that have no policy file. In one that has a file, only"
-        " that counts.",
+        "The `repository:` part for repositories without a policy file. A repository's own file replaces it "
+        "entirely.",
     )
 
     @property
@@ -86,58 +89,59 @@ class ModeChoice(PolicyModel):
 
     labels: dict[Name, Literal["fix", "investigate"]] = setting(
         {"cardinal:fix": "fix", "cardinal:investigate": "investigate"},
-        "The mode of cards with a label; two that disagree mean `investigate`.",
+        "The mode of cards with a label; if labels disagree, `investigate`.",
     )
 
 
 class BoardRules(PolicyModel):
     """The `board:` part, read from the board's home repository."""
 
-    home: Repository | None = setting(None, "This file's repository; it may be left out.")
+    home: Repository | None = setting(None, "This file's repository; optional.")
     columns: Annotated[dict[Name, ColumnPolicy], Field(min_length=1, max_length=50)] = Field(
-        description="The columns by the names that the board gives them."
+        description="The columns, by their names on the board."
     )
     specialists: Annotated[dict[SpecialistName, Specialist], Field(max_length=50)] = setting(
-        {}, "Agents with model, persona and skills [by names of your own](#specialists)."
+        {}, "Agents with a model, persona and skills, [under names you choose](#specialists)."
     )
     limits: BoardLimits = setting(BoardLimits(), "Limits of all columns together.")
     commands: dict[Name, Allowed] = setting(
-        {}, "The lowest role for a command, or a list of roles and people."
+        {}, "The lowest role that may give a command, or a list of roles and people."
     )
     move: Allowed = setting(
         ("write",),
-        "The lowest role for moving cards, or a list of roles and people. What anybody else"
-        " drags, archives or closes starts nothing, merges nothing and gives nothing up, and the card says"
-        " so. GitHub's own workflows are nobody's drag: named here, as `github-project-automation[bot]`,"
-        " they can start work, but behind a close they start nothing, and they never merge or give up.",
+        "The lowest role that may move cards, or a list of roles and people. When anyone else drags, "
+        "archives or closes a card, nothing starts, merges or is given up, and the card says so. Moves "
+        "by GitHub's own workflows count for no one: if listed here, as "
+        "`github-project-automation[bot]`, they can start work, except after a close, but never merge "
+        "or give up.",
     )
     unknown_mover: Literal["wait", "allow"] | None = setting(
         None,
-        "What a card does while neither its issue's timeline nor a delivery names who moved it:"
-        " `wait` for the delivery or for somebody who may, or `allow` the move; unset: `wait`, but `allow`"
-        " without webhooks, where no delivery ever comes.",
+        "What to do while neither the issue's timeline nor a delivery says who moved a card: `wait` "
+        "for the delivery or for someone with the right, or `allow` the move. By default `wait`; "
+        "without webhooks, where no delivery comes, `allow`.",
     )
     repositories: RepositoryChoice = setting(
-        RepositoryChoice(), "How a card without a repository of its own finds one."
+        RepositoryChoice(), "How to choose the repository of a card that does not name one."
     )
     private_issues: Literal["hidden", "named"] = setting(
         "hidden",
-        "Whether what Cardinal and its agents write about a card may name the issues of other, private"
-        " repositories that it waits for or is a part of: `hidden`, or `named` where whoever reads one"
-        " repository of the board may read them all.",
+        "Whether what Cardinal and its agents write about a card may name issues in other, private "
+        "repositories that it depends on or is part of: `hidden`, or `named` if everyone who can read "
+        "one of the board's repositories can read them all.",
     )
     overlap: Literal["warn", "wait", "ignore"] = setting(
         "warn",
-        "Treatment of a run that works on files that a live run or an open pull request of another card"
-        " [changes as well](#siblings): the card says so (`warn`), a run that has not begun waits (`wait`),"
-        " or nothing (`ignore`).",
+        "What to do when a run works on files that another card's active run or open pull request [also "
+        "changes](#siblings): say so on the card (`warn`), hold back a run that has not started (`wait`), or "
+        "nothing (`ignore`).",
     )
     rebase: Literal["on_merge", "never"] = setting(
         "on_merge",
-        "Whether a finished branch is [rebased and checked again](#siblings), by a run without an agent, when"
-        " another card's pull request of the same repository is merged.",
+        "Whether a finished branch is [rebased and checked again](#siblings), by a run without an "
+        "agent, when another card's pull request in the same repository is merged.",
     )
-    modes: ModeChoice = setting(ModeChoice(), "How labels choose a run's mode.")
+    modes: ModeChoice = setting(ModeChoice(), "Which labels choose a run's mode.")
     schedule: Annotated[dict[ScheduleName, CardSchedule], Field(max_length=50)] = setting(
-        {}, "Cards that are [made by the clock](#scheduled-cards), by names of your own."
+        {}, "Cards [created on a schedule](#scheduled-cards), under names you choose."
     )

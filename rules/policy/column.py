@@ -27,7 +27,7 @@ def _other_agent(value: object) -> object:
     if not isinstance(value, dict):
         return value
     if set(value) != {"with"}:
-        raise ValueError("say {with: <agent>} or {with: <agent>/<model>}")
+        raise ValueError("write {with: <agent>} or {with: <agent>/<model>}")
     return value["with"]
 
 
@@ -35,7 +35,7 @@ def _success(value: object) -> object:
     if value == "stay":
         return None
     if isinstance(value, str):
-        raise ValueError("say stay, or {move: <column>}")
+        raise ValueError("write stay, or {move: <column>}")
     return value
 
 
@@ -46,24 +46,27 @@ class Tools(PolicyModel):
     run: Permission = setting("allow", "Run commands in the workspace.")
     commit: Permission = setting("allow", "Commit to the card's branch.")
     network: Network = setting((), "`none`, a list of host names, or `full`.")
-    ask: Lines = setting((), "Patterns of tool calls that need a person's word first.")
+    ask: Lines = setting((), "Patterns of tool calls that a person must approve first.")
     mcp: McpChoice = setting(
         None,
-        "[Tool servers](tool-servers.md), or single tools (`server__tool`); left out, all of the repository.",
+        "[Tool servers](tool-servers.md), or single tools (`server__tool`); by default all of the "
+        "repository's.",
     )
 
 
 class Resources(PolicyModel):
     """How much of the machine one container of a run may use."""
 
-    memory_mb: int = whole_number(4096, 64, 1_000_000, "Megabytes of memory; beyond it the kernel stops it.")
+    memory_mb: int = whole_number(
+        4096, 64, 1_000_000, "Megabytes of memory; the kernel stops a run that uses more."
+    )
     cpus: float = Field(default=2.0, gt=0, le=256, description="Processor cores.")
     processes: int = whole_number(512, 16, 100_000, "Processes and threads at once.")
-    disk_mb: int = whole_number(8192, 64, 10_000_000, "Megabytes that the workspace may take.")
+    disk_mb: int = whole_number(8192, 64, 10_000_000, "Megabytes the workspace may use.")
     files: int = whole_number(
-        500_000, 1000, 100_000_000, "Files and folders that the workspace may have, empty ones too."
+        500_000, 1000, 100_000_000, "Files and folders the workspace may contain, including empty ones."
     )
-    open_files: int = whole_number(8192, 64, 1_000_000, "Files open at once in a program.")
+    open_files: int = whole_number(8192, 64, 1_000_000, "Files a program may have open at once.")
 
 
 class MoveTo(PolicyModel):
@@ -75,20 +78,24 @@ class MoveTo(PolicyModel):
 class Pipelines(PolicyModel):
     """How far one run may make and link cards by itself."""
 
-    cards: int = whole_number(5, 0, 100, "Cards that one run may make; beyond it the card says so once.")
+    cards: int = whole_number(5, 0, 100, "Cards one run may create; beyond that, the card says so once.")
     links: int = whole_number(
-        10, 0, 100, "Cards that one run may link with its own; beyond it the card says so once."
+        10, 0, 100, "Cards one run may link to its own; beyond that, the card says so once."
     )
     depth: int = whole_number(
-        2, 0, 8, "How deep cards may come from cards: 1 lets only runs of cards that people made make more."
+        2,
+        0,
+        8,
+        "How many levels deep cards may create cards: with 1, only runs of cards that people created "
+        "can create more.",
     )
     columns: Names = setting(
         (),
-        "Columns where they may put new cards, for whoever asked for the run; in an execution column that"
-        " starts a run, as a drag would. All others go to the inbox.",
+        "Columns where they may put new cards, on behalf of whoever requested the run. In an execution "
+        "column that starts a run, as a drag would. All other cards go to the inbox.",
     )
-    start: bool = setting(False, "Whether they may start a run on a new card, in the column of their own.")
-    skills: Names = setting((), "[Skills](skills.md) that they may pin to new cards.")
+    start: bool = setting(False, "Whether they may start a run on a new card in their own column.")
+    skills: Names = setting((), "[Skills](skills.md) they may pin to new cards.")
 
 
 class ColumnPolicy(PolicyModel):
@@ -99,81 +106,83 @@ class ColumnPolicy(PolicyModel):
         "fix", "`fix` ends in a pull request; `investigate` reads only and reports findings."
     )
     agent: Name = setting("claude", "The agent that works on cards here.")
-    model: Name = setting("default", "The agent's model, as its own command line names it.")
+    model: Name = setting("default", "The agent's model, as the agent's own command line names it.")
     agents: Annotated[tuple[AgentChoice, ...], Field(max_length=20)] = setting(
         (),
-        "Others that `/cardinal agent` or a label may choose for a card, each `agent`, `agent/model` or a"
-        " [specialist](#specialists), `@name`.",
+        "Other agents that `/cardinal agent` or a label may choose for a card, each `agent`, "
+        "`agent/model` or a [specialist](#specialists), `@name`.",
     )
     models: Annotated[tuple[Name, ...], Field(max_length=50)] = setting(
-        (), "More models that its agents may ask for; no other is let through."
+        (), "Additional models its agents may request; all others are refused."
     )
     instructions: Annotated[str, Field(max_length=8000)] = setting(
-        "", "Instructions to every agent here, besides the card."
+        "", "Instructions for every agent here, in addition to the card."
     )
-    skills: Names = setting((), "[Skills](skills.md) that each of its runs gets.")
+    skills: Names = setting((), "[Skills](skills.md) for each of its runs.")
     reviewers: Annotated[tuple[Reviewer, ...], Field(max_length=10)] = setting(
-        (), "People (`login`) and teams (`owner/team`) to mention when a run waits that no person asked for."
+        (),
+        "People (`login`) and teams (`owner/team`) to mention when a run that no person requested "
+        "needs someone.",
     )
     plan_approval: Literal["required", "off"] = setting(
-        "required", "Whether a person must approve the plan before the work begins."
+        "required", "Whether a person must approve the plan before work begins."
     )
     concurrency: int = whole_number(3, 1, 100, "Runs at the same time in this column.")
     budget_usd: float = positive(2.00, 10_000, "Dollars for one run; it pauses and asks when reached.")
     usd_per_day: Dollars = setting(
-        None, "Dollars a day (UTC) for all runs of this column; left out, no limit."
+        None, "Dollars per day (UTC) for all runs in this column; no limit by default."
     )
     timeout_minutes: int = whole_number(
         30, 1, 1440, "Minutes of work for one run; it pauses and asks when reached."
     )
     max_turns: int = whole_number(60, 1, 10_000, "Turns of the agent in one run.")
     max_tokens: int = whole_number(
-        0, 0, 10**12, "Tokens of one run, input and output; it pauses and asks when reached; 0: no limit."
+        0, 0, 10**12, "Tokens of one run, input and output; it pauses and asks when reached; 0 for no limit."
     )
     silence_minutes: float = positive(5, 1440, "Minutes without a sign of life before a run has failed.")
-    max_output_mb: int = whole_number(
-        50, 1, 10_000, "Megabytes that the agent may print before it is stopped."
-    )
+    max_output_mb: int = whole_number(50, 1, 10_000, "Megabytes the agent may print before it is stopped.")
     retries: int = whole_number(
-        2, 0, 20, "How often a run goes on after its worker, git, the sandbox or the agent was killed."
+        2, 0, 20, "How often a run is resumed after its worker, git, the sandbox or the agent was killed."
     )
     retry: Annotated[AgentChoice | None, BeforeValidator(_other_agent)] = setting(
         None,
-        "{with: <agent>}, one of `agents`, which [takes the next attempt](agents.md#which-model) when an"
-        " agent has failed; left out, nobody does.",
+        "{with: <agent>}, one of `agents`, which [makes the next attempt](agents.md#which-model) when "
+        "an agent has failed; by default, none does.",
     )
     runs_on: Annotated[tuple[Label, ...], Field(max_length=20)] = setting(
-        (), "Labels that a host must have to work on its runs (`CARDINAL_LABELS`); empty: any host."
+        (), "Labels a host needs to work on its runs (`CARDINAL_LABELS`); any host if empty."
     )
     tools: Tools = setting(Tools(), "The agent's permissions.")
     secrets: Annotated[tuple[HostSecret, ...], Field(max_length=20)] = setting(
-        (), "[Secrets](permissions.md#secrets-for-hosts) that the proxy adds to requests; no agent has them."
+        (),
+        "[Secrets](permissions.md#secrets-for-hosts) that the proxy adds to requests; agents never see them.",
     )
-    resources: Resources = setting(Resources(), "How much of the machine a run may use.")
+    resources: Resources = setting(Resources(), "How much of the machine one run may use.")
     stages: Annotated[tuple[Stage, ...], Field(max_length=MAX)] = setting(
-        (), "The stages of a run, the first one first; empty: plan, then work."
+        (), "The stages of a run, starting with the first; if empty, plan, then work."
     )
     on_entry: Steps | None = setting(
-        None, "Actions when a card enters; in an execution column `start_run` unless given."
+        None, "Actions when a card enters; in an execution column, `start_run` by default."
     )
     on_exit: Steps = setting((), "Actions when a card leaves.")
     on_success: Annotated[MoveTo | None, BeforeValidator(_success)] = setting(
-        None, "`stay`, or {move: <column>} once a run has succeeded."
+        None, "What to do once a run has succeeded: `stay`, or {move: <column>}."
     )
     publish: Literal["end", "early"] = setting(
         "end",
-        "`end` opens the pull request when the checks have passed; `early` opens a draft with the first"
-        " commit that the guardrails let pass, and [pushes on](#work-that-is-seen-early): every 2 minutes"
-        " while an agent works, at the end of a turn and of a stage.",
+        "`end` opens the pull request when the checks have passed; `early` opens a draft with the "
+        "first commit that the guardrails allow, and [keeps pushing](#work-that-is-seen-early): every "
+        "2 minutes while an agent works, and at the end of each turn and stage.",
     )
-    pipelines: Pipelines = setting(Pipelines(), "How far its agents may make and link cards by themselves.")
+    pipelines: Pipelines = setting(Pipelines(), "How far its agents may create and link cards on their own.")
     sub_issues: Literal["ignore", "wait"] = setting(
         "ignore",
-        "Whether a new run of a card whose issue has sub-issues [waits](#cards-of-cards) until their cards"
-        " are done or their issues closed (`wait`), or starts all the same (`ignore`).",
+        "Whether a new run of a card whose issue has sub-issues [waits](#cards-of-cards) until their "
+        "cards are done or their issues closed (`wait`), or starts anyway (`ignore`).",
     )
     on_leave: Literal["ask", "cancel", "finish"] = setting(
-        "ask", "Treatment of a live run whose card is dragged out; one that never began is let go."
+        "ask",
+        "What to do with an active run when its card is dragged out; one that has not started is dropped.",
     )
 
     @field_validator("archetype")

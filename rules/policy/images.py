@@ -24,14 +24,14 @@ def why_unfit(image: str) -> str:
     """Return why a policy may not name this image, as the end of a sentence; empty where it may."""
     match = _NAME.fullmatch(image) if len(image) <= MAX_CHARS else None
     if match is None:
-        return "is no image's name as Docker writes it: small letters, then `:tag` or `@sha256:…`, not both"
+        return "is not a valid Docker image name: use lower case, then `:tag` or `@sha256:…`, not both"
     name, first = match["name"], match["name"].partition("/")[0]
     if name == "sha256" or (_ID.fullmatch(name) and not match["tag"] and not match["digest"]):
-        return "could be an image's id, or the beginning of one: give the image a name with a tag"
+        return "could be an image id, or the start of one: use a name with a tag"
     if first in ("docker.io", "index.docker.io", "library", "localhost"):
-        return f"begins with {code(first + '/')}, which Docker leaves out: leave it out"
+        return f"begins with {code(first + '/')}, which Docker does not show: leave it out"
     if first == "cardinal" and full_name(image) not in OWN:
-        return f"is Cardinal's own: of those only {code(IMAGE)} and {code(BROWSER_IMAGE)} can be named"
+        return f"is Cardinal's own: you may use only {code(IMAGE)} and {code(BROWSER_IMAGE)}"
     return ""
 
 

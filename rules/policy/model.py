@@ -34,9 +34,9 @@ class Policy(PolicyModel):
     """A whole policy file."""
 
     version: Literal[1] = Field(description="The version of this format: 1.")
-    board: BoardRules = Field(description="Columns, limits, roles; read from the board's home repository.")
+    board: BoardRules = Field(description="Columns, limits and roles; read from the board's home repository.")
     repository: RepositoryRules = setting(
-        RepositoryRules(), "Set-up, checks and guardrails; read from each card's own repository."
+        RepositoryRules(), "Set-up, checks and guardrails; read from each card's repository."
     )
 
     def column(self, name: str | None) -> ColumnPolicy | None:
@@ -77,7 +77,7 @@ def parse(
     parsed = _read(text, installed, profiles)
     board = parsed.board or default_policy(home or "").board
     if home and board.home is not None and board.home.lower() != home.lower():
-        raise PolicyError((f"board.home: says {board.home}, but this file is in {home}: leave it out",))
+        raise PolicyError((f"board.home: is {board.home}, but this file is in {home}: remove the key",))
     return Policy(
         version=1, board=board.model_copy(update={"home": home or board.home}), repository=parsed.repository
     )
@@ -114,7 +114,7 @@ def _cross_checks(
     parsed: _RepositoryFile, written: Written, installed: Installed, profiles: Names | None
 ) -> tuple[str, ...]:
     if "board" in written.tree and parsed.board is None:
-        return (located(written, ("board",), "is empty: name its columns, or leave the key out"),)
+        return (located(written, ("board",), "is empty: name its columns, or remove the key"),)
     of_board = tuple(board_problems(parsed.board, written, installed)) if parsed.board else ()
     of_tools = tuple(tool_problems(parsed.board, parsed.repository, written)) if parsed.board else ()
     return (*of_board, *of_tools, *repository_problems(parsed.repository, written, installed, profiles))

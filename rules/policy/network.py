@@ -65,13 +65,11 @@ class HostSecret(PolicyModel):
 
     name: SecretName = Field(description="Its name in the operator's file.")
     host: Annotated[str, Field(pattern=_NAME, max_length=259)] = Field(
-        description="The only host that gets it, by https; `host:port` if the port is not 443."
+        description="The only host that receives it, over https; `host:port` if the port is not 443."
     )
-    header: Annotated[str, Field(pattern=_HEADER)] = setting(
-        "Authorization", "The header that it is sent in."
-    )
+    header: Annotated[str, Field(pattern=_HEADER)] = setting("Authorization", "The header it is sent in.")
     format: Annotated[str, Field(pattern=r"^[!-~ ]*\{\}[!-~ ]*$", max_length=200)] = setting(
-        "Bearer {}", "Text of the header; `{}` is the secret."
+        "Bearer {}", "The header's text; `{}` stands for the secret."
     )
 
     @field_validator("header")

@@ -18,7 +18,7 @@ def path_problems(rules: RepositoryRules, written: Written, at: Path) -> Iterato
     `at` is where the paths are in the file.
     """
     if rules.paths and not (rules.waived or rules.checked):
-        said = "files outside of these paths have no checks: name the repository's `validation`, or say none"
+        said = "files outside these paths have no checks: give the repository's `validation`, or write none"
         yield located(written, at, said)
     seen: dict[str, str] = {}
     for name, path in rules.paths.items():
@@ -26,15 +26,13 @@ def path_problems(rules: RepositoryRules, written: Written, at: Path) -> Iterato
             yield located(written, (*at, name), problem)
         twin = seen.setdefault(folder(name).casefold(), name)
         if twin != name:
-            yield located(
-                written, (*at, name), f"differs from {code(twin)} only by case, or a slash at the end"
-            )
+            yield located(written, (*at, name), f"differs from {code(twin)} only in case or a trailing slash")
         where = folder(path.working_directory)
         if where not in ("", ROOT) and (problem := folder_problem(where)):
             yield located(written, (*at, name, "working_directory"), problem)
         if not (path.validation.fast or path.validation.full):
             said = (
-                "names no checks, so its files would skip all: name `fast` or `full`, or leave the path out"
+                "has no checks, so its files would not be checked: add `fast` or `full`, or remove the path"
             )
             yield located(written, (*at, name, "validation"), said)
 
@@ -43,13 +41,13 @@ def folder_problem(name: str) -> str:
     """Return why this is no folder below the repository's root; empty when it may be one."""
     parts = name.split("/")
     if name.startswith(("/", "~")) or _DRIVE.match(name):
-        return "is absolute: name the folder from the repository's root on"
+        return "is absolute: give the folder relative to the repository's root"
     if ".." in parts:
-        return "leads out with `..`: name the folder from the repository's root on"
+        return "contains `..`: give the folder relative to the repository's root"
     if "" in parts or ROOT in parts or "\\" in name or name != name.strip() or not name.isprintable():
-        return "is no folder below the root: write it as git does, `services/api`"
+        return "is not a folder below the root: write it as git does, such as `services/api`"
     if parts[0].casefold() == ".git":
-        return "is git's own folder: no commit has files in it"
+        return "is git's own folder, which no commit contains: remove it"
     if _PATTERN.search(name):
-        return "is a pattern: name each folder"
+        return "is a pattern: list each folder"
     return ""

@@ -37,7 +37,7 @@ def _zone(text: str) -> str:
     try:
         ZoneInfo(text)
     except (KeyError, ValueError, OSError) as error:  # a KeyError where nothing has that name
-        raise ValueError(f"{code(text)} is no time zone: take a name like Europe/Berlin") from error
+        raise ValueError(f"{code(text)} is not a time zone: use a name such as Europe/Berlin") from error
     return text
 
 
@@ -68,16 +68,16 @@ def positive(default: float, most: float, description: str) -> Any:
 class Validation(PolicyModel):
     """The repository's own checks, run by the gate on the agent's work."""
 
-    fast: Lines = setting((), "Shell lines run after every iteration; empty: none.")
-    full: Lines = setting((), "Shell lines run before the pull request is offered; empty: none.")
+    fast: Lines = setting((), "Shell lines to run after every iteration.")
+    full: Lines = setting((), "Shell lines to run before the pull request is opened.")
 
 
 def _checks(value: object) -> object:
     """Return None for `none`: nothing is checked, on purpose. An empty key is nobody's purpose."""
     if value is None:
-        raise ValueError("is empty: name `fast` or `full`, or say none")
+        raise ValueError("is empty: add `fast` or `full`, or write none")
     if isinstance(value, str) and value != "none":
-        raise ValueError("name `fast` or `full` checks, or say none")
+        raise ValueError("add `fast` or `full` checks, or write none")
     return None if value == "none" else value
 
 
@@ -90,10 +90,10 @@ class PathRules(PolicyModel):
     """A folder of a [monorepo](#monorepos), with checks for the files in it."""
 
     working_directory: Folder = setting(
-        "", "Where its shell lines run, from the root of the repository; left out: in the folder itself."
+        "", "Where its shell lines run, relative to the repository's root; by default in the folder itself."
     )
-    setup: Lines = setting((), "Shell lines that prepare it, after the repository's own.")
-    validation: Validation = Field(description="Its checks, `fast` and `full`: one of them at least.")
+    setup: Lines = setting((), "Shell lines that prepare it, run after the repository's own.")
+    validation: Validation = Field(description="Its checks, `fast` and `full`: at least one of them.")
 
 
 class RepositoryLimits(PolicyModel):
@@ -107,15 +107,15 @@ class RepositoryLimits(PolicyModel):
         3,
         2,
         50,
-        "Rounds in a row that fail in the same way before the run asks a person. The key of"
-        " that name under `board:` is about cards that fail together.",
+        "Consecutive rounds that may fail in the same way before the run asks a person. The key with "
+        "the same name under `board:` counts cards that fail together.",
     )
 
 
 class CommandGuard(PolicyModel):
     """Which commands an agent may not run."""
 
-    deny: Lines = setting((), "Patterns of commands that are refused; `*` stands for anything.")
+    deny: Lines = setting((), "Patterns of commands to refuse; `*` matches anything.")
 
 
 Guarded = Literal["ask", "allow", "deny"]
@@ -133,14 +133,14 @@ class Guardrails(PolicyModel):
 
     protect: Lines = setting(
         PROTECTED,
-        "Path patterns of files that leave only with a person's word; `**` goes over folders, and"
-        " a pattern without a slash counts at any depth. Case and look-alike letters count for nothing.",
+        "Path patterns of files that leave only with a person's approval; `**` matches across folders, and a "
+        "pattern without a slash matches at any depth. Case and look-alike letters are ignored.",
     )
     allow: Lines = setting(
-        (), "Path patterns of the only files that may change, letter by letter; empty: all."
+        (), "Path patterns of the only files that may change, matched exactly; if empty, all may."
     )
-    max_file_kb: int = whole_number(1000, 1, 1_000_000, "From how many KB on a file is large.")
-    commands: CommandGuard = setting(CommandGuard(), "Commands that are refused.")
+    max_file_kb: int = whole_number(1000, 1, 1_000_000, "Size in KB from which a file counts as large.")
+    commands: CommandGuard = setting(CommandGuard(), "Commands to refuse.")
 
     @property
     def actions(self) -> dict[str, Guarded]:
@@ -151,7 +151,7 @@ class Guardrails(PolicyModel):
 class Skills(PolicyModel):
     """Which skills are given to a run."""
 
-    default: Names = setting((), "Skills for every card, in this order.")
+    default: Names = setting((), "Skills for every card, in order.")
     labels: Annotated[dict[Name, Names], Field(max_length=100)] = setting(
         {}, "Skills for cards with a label."
     )
@@ -164,13 +164,13 @@ class Reproduction(PolicyModel):
     """
 
     start: Annotated[str, Field(max_length=2000)] = setting(
-        "", "The shell line that starts the app, in a clean checkout after `setup`."
+        "", "The shell line that starts the app in a clean checkout, after `setup`."
     )
     address: Annotated[str, Field(pattern=_APP_ADDRESS)] = setting(
-        "", "Where the app listens then: `http://127.0.0.1:…/`, or `localhost`."
+        "", "Where the app then listens: `http://127.0.0.1:…/`, or `localhost`."
     )
-    ready_s: int = whole_number(60, 1, 600, "Seconds after which it must answer there.")
-    minutes: int = whole_number(5, 1, 30, "Limits of one reproduction, set-up included.")
+    ready_s: int = whole_number(60, 1, 600, "Seconds within which it must answer there.")
+    minutes: int = whole_number(5, 1, 30, "Limits of one reproduction, including set-up.")
     image: ImageName = setting(
         images.BROWSER_IMAGE, "The container [image](sandbox.md#your-own-image), with the browser in it."
     )
@@ -184,19 +184,19 @@ class McpServer(PolicyModel):
     )
     image: ImageName = setting(
         "",
-        "The container [image](sandbox.md#your-own-image), which the engine must have; left out, the"
-        " workspace's.",
+        "The container [image](sandbox.md#your-own-image), which the engine must have; by default the "
+        "workspace's.",
     )
     tools: Annotated[tuple[ToolName, ...], Field(min_length=1, max_length=30)] = Field(
-        description="The tools that agents may call. No other is shown to them."
+        description="The tools agents may call. They see no others."
     )
-    network: Lines = setting((), "Host names that it may reach through Cardinal's proxy; empty: none.")
+    network: Lines = setting((), "Host names it may reach through Cardinal's proxy; none if empty.")
     repository: Literal["none", "read"] = setting(
         "none",
-        "`read` lets it start in the default branch, with the agent's files on another path, to read only.",
+        "`read` starts it in the default branch, with read access to the agent's files on another path.",
     )
     secrets: Annotated[tuple[SecretName, ...], Field(max_length=20)] = setting(
-        (), "Names of [secrets](tool-servers.md#secrets) that the operator gives it, in its environment."
+        (), "Names of [secrets](tool-servers.md#secrets) that the operator provides, in its environment."
     )
 
 
@@ -205,8 +205,8 @@ class Commits(PolicyModel):
 
     sign: Literal["none", "ssh", "github"] = setting(
         "none",
-        "Who signs them, where a rule wants verified commits: `github`, which makes them anew as the App's;"
-        " `ssh`, the operator's key (`CARDINAL_SIGNING_KEY`); or `none`.",
+        "Who signs them if a rule requires verified commits: `github`, which recreates them as the "
+        "App's; `ssh`, with the operator's key (`CARDINAL_SIGNING_KEY`); or `none`.",
     )
 
 
@@ -221,30 +221,30 @@ class RepositoryRules(PolicyModel):
     )
     guides: Annotated[tuple[Literal["AGENTS.md", "CLAUDE.md"], ...], Field(max_length=2)] = setting(
         (),
-        "Which of `AGENTS.md` and `CLAUDE.md` agents are told, from the root of the default"
-        " branch; empty: neither.",
+        "Which of `AGENTS.md` and `CLAUDE.md` agents are given, from the root of the default branch; "
+        "neither if empty.",
     )
     image: ImageName = setting(
         images.IMAGE,
-        "The container image of the workspace: one that the operator [lists](sandbox.md#your-own-image).",
+        "The workspace's container image: one that the operator [lists](sandbox.md#your-own-image).",
     )
     setup: Lines = setting((), "Shell lines that prepare a fresh workspace.")
     validation: Annotated[Validation | None, BeforeValidator(_checks)] = setting(
         Validation(),
-        "The repository's [checks](#validation), `fast` and `full`; or `none`: nothing is"
-        " checked, and every pull request says so. Without any, a run ends before an agent is started.",
+        "The repository's [checks](#validation), `fast` and `full`; or `none`: nothing is checked, and "
+        "every pull request says so. Without this key, a run ends before its agent starts.",
     )
     paths: Annotated[dict[Folder, PathRules], Field(max_length=MAX_PATHS)] = setting(
-        {}, "Folders of a [monorepo](#monorepos) with checks of their own; the deepest one is a file's."
+        {}, "Folders of a [monorepo](#monorepos) with their own checks; a file belongs to the deepest one."
     )
     limits: RepositoryLimits = setting(RepositoryLimits(), "How far one run may go.")
-    guardrails: Guardrails = setting(Guardrails(), "Files that an agent must leave alone.")
+    guardrails: Guardrails = setting(Guardrails(), "Files an agent must leave alone.")
     commits: Commits = setting(Commits(), "Whether [commits](#commits) are signed.")
     skills: Skills = setting(Skills(), "Skills by default and by label.")
     reproduction: Reproduction | None = setting(
         None,
-        "How a card's [steps](reproduction.md) are played in a browser, with `start` and"
-        " `address`; left out: only where a run is asked to, with `--repro`.",
+        "How a card's [steps](reproduction.md) are played in a browser, with `start` and `address`; by "
+        "default only when a run is asked to, with `--repro`.",
     )
     mcp: Annotated[dict[ServerName, McpServer], Field(max_length=10)] = setting(
         {}, "[Tool servers](tool-servers.md) by name."

@@ -27,18 +27,20 @@ _SPANS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 def _cron(text: str) -> str:
     try:
         if len(text.split()) != FIELDS:
-            raise ValueError("a time has five fields: minute, hour, day of the month, month, day of the week")
+            raise ValueError(
+                "a time needs five fields: minute, hour, day of the month, month, day of the week"
+            )
         next(CronSim(text, _SOME_TIME))
     except StopIteration as error:  # cronsim looks 50 years ahead
         raise ValueError("names a time that never comes: correct its day or month") from error
     except CronSimError as error:
-        raise ValueError(f"is no time: {error}. Five fields are wanted, as in 0 3 * * 1-5") from error
+        raise ValueError(f"is not a valid time: {error}. Use five fields, such as 0 3 * * 1-5") from error
     return text
 
 
 def _every(text: str) -> str:
     if not _EVERY.fullmatch(text):
-        raise ValueError(f"{code(text)} is no span: a number with h, d or w, as in 12h")
+        raise ValueError(f"{code(text)} is not a time span: write a number with h, d or w, such as 12h")
     return text
 
 
@@ -52,7 +54,7 @@ class FailedWorkflow(PolicyModel):
     workflow: Name = Field(description="The workflow's name, or its file below `.github/workflows`.")
     branch: Annotated[str, Field(pattern=_BRANCH)] = setting("main", "The branch.")
     repository: Annotated[str, Field(pattern=_REPOSITORY)] | None = setting(
-        None, "The workflow's repository, at the board's owner; left out, the card's."
+        None, "The workflow's repository, owned by the board's owner; by default the card's."
     )
 
 
@@ -61,7 +63,7 @@ class LabeledIssue(PolicyModel):
 
     label: Name = Field(description="The label.")
     repository: Annotated[str, Field(pattern=_REPOSITORY)] | None = setting(
-        None, "The issue's repository, at the board's owner; left out, the card's."
+        None, "The issue's repository, owned by the board's owner; by default the card's."
     )
 
 
@@ -74,7 +76,7 @@ class CardTrigger(PolicyModel):
     @model_validator(mode="after")
     def _has_one(self) -> "CardTrigger":
         if (self.workflow_failed is None) == (self.labeled is None):
-            raise ValueError("needs one event: say either workflow_failed or labeled")
+            raise ValueError("needs one event: use either workflow_failed or labeled")
         return self
 
 
@@ -82,28 +84,28 @@ class CardSchedule(PolicyModel):
     """A card that is made by the clock, `cron` or `every`, or `on` an event; and its contents."""
 
     cron: Annotated[str, Field(max_length=100), AfterValidator(_cron)] | None = setting(
-        None, "When, as in cron: minute, hour, day of the month, month, day of the week."
+        None, "When, in cron format: minute, hour, day of the month, month, day of the week."
     )
     every: Annotated[str, AfterValidator(_every)] | None = setting(
-        None, "In place of `cron`: hours, days or weeks between two cards, as `12h`, `3d` or `1w`."
+        None, "Instead of `cron`: hours, days or weeks between cards, such as `12h`, `3d` or `1w`."
     )
-    on: CardTrigger | None = setting(None, "In place of both: the event that makes a card.")
-    time_zone: TimeZone = setting("UTC", "Whose clock `cron` means, as `Europe/Berlin`.")
+    on: CardTrigger | None = setting(None, "Instead of both: the event that creates a card.")
+    time_zone: TimeZone = setting("UTC", "The time zone of `cron`, such as `Europe/Berlin`.")
     title: Annotated[str, Field(min_length=1, max_length=200)] = Field(description="The card's title.")
     body: Annotated[str, Field(max_length=20_000)] = setting("", "The card's description.")
-    column: Name | None = setting(None, "The column of new cards; left out, the first inbox.")
+    column: Name | None = setting(None, "The column for new cards; by default the first inbox.")
     repository: Annotated[str, Field(pattern=_REPOSITORY)] | None = setting(
-        None, "The issue's repository, at the board's owner; left out, the board's home."
+        None, "The issue's repository, owned by the board's owner; by default the board's home."
     )
     labels: Names = setting((), "Labels of the issue.")
     open_cards: int = whole_number(
-        1, 1, 20, "How many of its cards may be open at once; while there are that many, none is made."
+        1, 1, 20, "How many of its cards may be open at once; no more are created until one closes."
     )
 
     @model_validator(mode="after")
     def _has_one_timing(self) -> "CardSchedule":
         if sum(it is not None for it in (self.cron, self.every, self.on)) != 1:
-            raise ValueError("needs a time: say either cron, every or on")
+            raise ValueError("needs a time: use either cron, every or on")
         return self
 
     @property
@@ -137,7 +139,7 @@ def schedule_problems(
             schedule.repository and owner and schedule.repository.split("/")[0].lower() != owner.lower()
         )
         if elsewhere:
-            yield located(written, (*at, name, "repository"), f"must be at {owner}, the board's owner")
+            yield located(written, (*at, name, "repository"), f"must be owned by {owner}, the board's owner")
 
 
 def next_after(schedule: CardSchedule, last: datetime, now: datetime) -> datetime:

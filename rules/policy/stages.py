@@ -30,7 +30,7 @@ def is_persona(name: str) -> bool:
 
 def _file_name(persona: str) -> str:
     if not is_persona(persona):
-        raise ValueError("a persona's name has up to 60 small letters, digits and dashes")
+        raise ValueError("a persona's name may have up to 60 lower-case letters, digits and dashes")
     return persona
 
 
@@ -40,15 +40,16 @@ PersonaName = Annotated[Name, AfterValidator(_file_name)]
 class StageTools(PolicyModel):
     """Permissions of a stage's agent: never more than its column allows."""
 
-    edit: Permission | None = setting(None, "Change files; left out, as the column says.")
-    run: Permission | None = setting(None, "Run commands; left out, as the column says.")
-    commit: Permission | None = setting(None, "Commit to the card's branch; left out, as the column says.")
+    edit: Permission | None = setting(None, "Change files; by default as in the column.")
+    run: Permission | None = setting(None, "Run commands; by default as in the column.")
+    commit: Permission | None = setting(None, "Commit to the card's branch; by default as in the column.")
     network: Network | None = setting(
-        None, "`none`, or a list of host names within the column's; left out, as the column says."
+        None, "`none`, or a list of host names within the column's; by default as in the column."
     )
-    ask: Lines = setting((), "More patterns of tool calls that need a person's word first.")
+    ask: Lines = setting((), "More patterns of tool calls that a person must approve first.")
     mcp: McpChoice = setting(
-        None, "[Tool servers](tool-servers.md) or tools of them, within the column's; left out, as it says."
+        None,
+        "[Tool servers](tool-servers.md) or their tools, within the column's; by default as in the column.",
     )
 
 
@@ -60,22 +61,24 @@ class Stage(PolicyModel):
         description="Who the agent is: a file of `.github/cardinal/personas/`, or a built-in one."
     )
     next: Annotated[tuple[Name, ...], Field(max_length=MAX)] = setting(
-        (), "The stages that may follow, and `end` where the run may end, too; empty: it ends."
+        (), "The stages that may follow; add `end` if the run may also end here. If empty, the run ends."
     )
-    model: Name | None = setting(None, "The model of this stage; left out, the persona's, else the column's.")
+    model: Name | None = setting(
+        None, "This stage's model; by default the persona's, otherwise the column's."
+    )
     approval: Literal["required", "off"] = setting(
-        "off", "Whether a person must agree each time before it begins."
+        "off", "Whether a person must approve each time before it begins."
     )
-    tools: StageTools = setting(StageTools(), "Permissions of its agent, within the column's.")
-    cleanup: Lines = setting((), "Shell lines run in the workspace when the stage is left; empty: none.")
+    tools: StageTools = setting(StageTools(), "Its agent's permissions, within the column's.")
+    cleanup: Lines = setting((), "Shell lines to run in the workspace when the stage ends.")
 
     @field_validator("name")
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if name.casefold() == END:
-            raise ValueError("`end` is no stage: in `next` it means that the run may end")
+            raise ValueError("`end` cannot be a stage's name: in `next` it means that the run may end")
         if not _STAGE.fullmatch(name):
-            raise ValueError("a stage's name has up to 40 letters, digits, dashes and underscores")
+            raise ValueError("a stage's name may have up to 40 letters, digits, dashes and underscores")
         return name
 
     @property
@@ -91,7 +94,7 @@ class Stage(PolicyModel):
 
 def _no_ending(name: str) -> str:
     if name == END:
-        raise ValueError(f"`{END}` is no specialist: its name would be that of a run's end")
+        raise ValueError(f"`{END}` cannot be a specialist's name: it means the end of a run")
     return name
 
 
@@ -103,13 +106,13 @@ class Specialist(PolicyModel):
 
     agent: Name = setting("claude", "The agent.")
     model: Name | None = setting(
-        None, "Its model; left out, the persona's, else the column's where that has the same agent."
+        None, "Its model; by default the persona's, otherwise the column's if it has the same agent."
     )
     persona: PersonaName | None = setting(
         None,
         "Who it is: a file of `.github/cardinal/personas/`, or a built-in one. Not in columns with stages.",
     )
-    skills: Names = setting((), "Skills that its runs get besides those of the column.")
+    skills: Names = setting((), "Skills for its runs, in addition to the column's.")
 
     @property
     def choice(self) -> str:
@@ -160,7 +163,7 @@ def stage_problems(
             wanted = getattr(stage.tools, tool)
             if wanted is not None and strictest(wanted, most) != wanted:
                 yield located(
-                    written, (*at, "tools", tool), f"the column says {most}: a stage may only narrow it"
+                    written, (*at, "tools", tool), f"the column has {most}: a stage may only narrow it"
                 )
         far = beyond(stage.tools.network or (), network)
         if far:
@@ -186,7 +189,7 @@ def _ways(stages: Sequence[Stage], written: Written, where: Path) -> Iterator[st
     ending = _spread({stage.name for stage in stages if stage.ends}, back)
     stuck = [name for name in names if name not in ending]
     if stuck:
-        said = f"from {alternatives(map(code, stuck))} the run can never end: put `end` into a `next`"
+        said = f"from {alternatives(map(code, stuck))} the run can never end: add `end` to a `next`"
         yield located(written, where, said)
 
 

@@ -40,7 +40,7 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
         where = (*at, "columns", name)
         twin = folded.setdefault(column_key(name), name)
         if twin != name:
-            yield located(written, where, f"differs from {code(twin)} only by case, spaces or emoji")
+            yield located(written, where, f"differs from {code(twin)} only in case, spaces or emoji")
         yield from _agent_problems(column, installed.agents, written, where)
         yield from _column_problems(board, column, written, where)
     for name, specialist in board.specialists.items():
@@ -49,7 +49,9 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
             yield located(written, where, unknown("agent", specialist.agent, installed.agents))
     if board.repositories.home == "named" and board.home is None:
         where = (*at, "repositories", "home")
-        yield located(written, where, "needs board.home, the repository whose issues are about others")
+        yield located(
+            written, where, "needs board.home, the repository whose issues are about other repositories"
+        )
     known = COMMANDS.names()
     for name, allowed in board.commands.items():
         where = (*at, "commands", name)
@@ -79,7 +81,7 @@ def _agent_problems(
 def _role_problems(allowed: Iterable[str], written: Written, where: Path) -> Iterator[str]:
     for word in allowed:
         if word.startswith("@") and word[1:] in set(Role):
-            yield located(written, where, f"{code(word)} is a role: write it without @")
+            yield located(written, where, f"{code(word)} is a role: remove the @")
 
 
 def repository_problems(
@@ -119,7 +121,7 @@ def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, 
             at = (*where, "pipelines", "columns", index)
             yield located(written, at, unknown("column", name, tuple(board.columns)))
     if column.retry is not None and column.retry not in column.agents:
-        said = f"{code(column.retry, 150)} is none of the column's `agents`: list it there, too"
+        said = f"{code(column.retry, 150)} is not one of the column's `agents`: add it there"
         yield located(written, (*where, "retry"), said)
     allowed = {"edit": column.tools.edit, "run": column.tools.run, "commit": column.tools.commit}
     yield from stage_problems(column.stages, allowed, column.tools.network, written, (*where, "stages"))
@@ -136,7 +138,7 @@ def _label_problems(board: BoardRules, step: dict[str, Any], written: Written, w
     labels, choosing = step.get("labels"), {*board.repositories.labels, *board.modes.labels}
     for index, label in enumerate(labels if isinstance(labels, list) else ()):
         if str(label).casefold() in {name.casefold() for name in choosing}:
-            why = "chooses a card's repository or mode, which no answer of a model may: leave it out"
+            why = "chooses a card's repository or mode, which a model's answer must not do: remove it"
             yield located(written, (*where, index), f"{code(str(label))} {why}")
 
 
@@ -153,7 +155,7 @@ def _specialist_problems(
                 written, (*where, "agents", index), unknown("specialist", name, tuple(board.specialists))
             )
         elif column.stages and board.specialists[name].persona:
-            said = f"`{name}` has a persona, and the column has stages with their own: leave out one of them"
+            said = f"`{name}` has a persona, and the column has stages with their own: remove one of them"
             yield located(written, (*where, "agents", index), said)
 
 
@@ -190,7 +192,7 @@ def tool_problems(board: BoardRules, repository: RepositoryRules, written: Writt
             yield from _unknown(stage.tools.mcp or (), known, written, at)
             for wanted in stage.tools.mcp or ():
                 if lent is not None and not any(_overlaps(wanted, it) for it in lent):
-                    said = f"the column does not give {code(wanted)}: a stage may only narrow it"
+                    said = f"the column does not allow {code(wanted)}: a stage may only narrow it"
                     yield located(written, at, said)
 
 

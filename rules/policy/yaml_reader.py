@@ -25,7 +25,9 @@ class _StrictLoader(yaml.SafeLoader):
         event = self.peek_event()  # type: ignore[no-untyped-call]
         mark: Any = event.start_mark
         if isinstance(event, yaml.events.AliasEvent):
-            raise yaml.composer.ComposerError(None, None, "aliases are not allowed: write it out", mark)
+            raise yaml.composer.ComposerError(
+                None, None, "aliases are not allowed: write the value out", mark
+            )
         if getattr(event, "tag", None):
             raise yaml.composer.ComposerError(None, None, "tags are not allowed", mark)
         if self.depth >= MAX_DEPTH:
@@ -91,9 +93,9 @@ def _walk(node: Node, path: Path, lines: dict[Path, int]) -> None:
     for key, value in node.value:
         line = key.start_mark.line + 1
         if key.tag == "tag:yaml.org,2002:merge" or key.tag != "tag:yaml.org,2002:str":
-            raise PolicyError((f"line {line}: a key must be text, quote it: {code(str(key.value))}",))
+            raise PolicyError((f"line {line}: a key must be text; quote it: {code(str(key.value))}",))
         if (*path, key.value) in lines:
             first = lines[(*path, key.value)]
-            raise PolicyError((f"line {line}: {code(key.value)} is there twice, first in line {first}",))
+            raise PolicyError((f"line {line}: {code(key.value)} appears twice, first in line {first}",))
         lines[(*path, key.value)] = line
         _walk(value, (*path, key.value), lines)

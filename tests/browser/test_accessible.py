@@ -99,7 +99,7 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
     assert all(links.values()), links
     inbox.goto(f"{place}/tokens")
     inbox.get_by_label("Name").fill("release build")
-    inbox.get_by_role("button", name="Make the token").click()
+    inbox.get_by_role("button", name="Create token").click()
     for path in (
         "/",
         *links.values(),
@@ -129,7 +129,7 @@ def test_a_question_is_answered_with_the_keyboard_alone(inbox: Page, town: Watch
     sign_in(inbox)
     inbox.get_by_role("searchbox").fill("what no title has")
     inbox.keyboard.press("Enter")
-    expect(inbox.locator("main").get_by_role("status")).to_have_text("No card that you may see matches.")
+    expect(inbox.locator("main").get_by_role("status")).to_have_text("No cards that you may see match.")
     inbox.get_by_role("link", name="Show all").press("Enter")
     inbox.locator("summary", has_text="Act").focus()
     inbox.keyboard.press("Enter")

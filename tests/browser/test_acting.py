@@ -29,7 +29,7 @@ def given(town: Watched) -> list[tuple[str, str]]:
 def choose_notices(page: Page) -> None:
     page.get_by_label("question").uncheck()
     page.get_by_role("combobox", name="Send").select_option("60")
-    page.get_by_role("button", name="Change my notices").click()
+    page.get_by_role("button", name="Save my notices").click()
     expect(page.get_by_label("question")).not_to_be_checked()
 
 
@@ -47,7 +47,7 @@ def test_each_action_of_the_pages_is_pressed(page: Page, town: Watched) -> None:
         page.get_by_text("More commands").click()
         page.get_by_role("combobox", name="Command").select_option("link")
         page.get_by_label("Text behind the word").fill("blocked_by #99")
-        press(page, "Give the command", "link")
+        press(page, "Send command", "link")
         press(page, "Pause", "pause")
         town.happens(RunParked(run_id, "pause"))
         press(page, "Resume", "resume")
@@ -61,7 +61,7 @@ def test_each_action_of_the_pages_is_pressed(page: Page, town: Watched) -> None:
         page.get_by_role("link", name="Its policy").click()
         page.get_by_label("Or paste a policy file").fill("version: 2")
         page.get_by_role("button", name="Compare", exact=True).click()
-        expect(page.get_by_text("It cannot be used")).to_be_visible()
+        expect(page.get_by_text("This file would be rejected")).to_be_visible()
         page.goto(f"{place}/notices")
         choose_notices(page)
     assert given(town) == [
@@ -88,7 +88,7 @@ def test_the_pages_work_without_scripts(browser: Browser, town: Watched) -> None
         sign_in(page, town, "/", "alice")
         page.get_by_role("searchbox").fill("what no title has")
         page.get_by_role("searchbox").press("Enter")
-        expect(page.locator("main").get_by_role("status")).to_have_text("No card that you may see matches.")
+        expect(page.locator("main").get_by_role("status")).to_have_text("No cards that you may see match.")
         page.get_by_role("link", name="Show all").click()
         page.get_by_role("link", name=run_id).click()
         press(page, "8081", "answer")

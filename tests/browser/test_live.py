@@ -106,7 +106,7 @@ def test_a_run_is_watched_over_dropped_connections_and_a_server_that_starts_anew
         expect(page.locator("#lines .c1")).to_have_text("red")
         expect(page.locator("#work table")).to_contain_text("ruff")
         town.happens(RunEnded(run_id, Ending.CANCELLED, "", "", "queued"))
-        expect(state).to_have_text("over")
+        expect(state).to_have_text("ended")
         expect(page.locator("#now .state")).to_have_text("cancelled")
         followed = lines.all_inner_texts()
         assert followed[: len(seen)] == seen

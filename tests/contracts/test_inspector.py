@@ -70,7 +70,7 @@ def test_it_lists_and_answers_a_question_over_http(tmp_path: Path) -> None:
         prompt = inspect("prompts/get", "--prompt-name", "orchestrate", "--prompt-args", "goal=A shop")
         assert prompt["messages"][0]["content"]["text"].endswith("A shop")
         refused = inspect("tools/call", "--tool-name", "resume_job", *job)
-        assert (refused["isError"], "waits for an answer" in refused["content"][0]["text"]) == (True, True)
+        assert (refused["isError"], "waiting for an answer" in refused["content"][0]["text"]) == (True, True)
         done = inspect("tools/call", "--tool-name", "resume_job", *job, 'text="2"')
         assert done["structuredContent"]["again"] is False
         assert answers(pages) == [("bob", "api", "answer", "2")]

@@ -34,7 +34,7 @@ def compare(engine: Engine, hub: Hub) -> Compared:
     heads = [head for place in there for head in _published(hub, place)]
     with event_store.reading(engine) as db:
         differs = tuple(
-            f"{where} says that event {head.events} has another digest"
+            f"{where} has a different digest for event {head.events}"
             for where, head in heads
             if hash_chain.digest_at(db, head.events) != head.head
         )

@@ -26,7 +26,7 @@ class UnreadableTrailError(CardinalError):
     def __init__(self, file: Path, because: str) -> None:
         self.file = file
         super().__init__(
-            f"{file} is no audit trail ({because}): `cardinal audit export RUN --to FILE` makes one"
+            f"{file} is not an audit trail ({because}): `cardinal audit export RUN --to FILE` makes one"
         )
 
 
@@ -87,7 +87,7 @@ def differences(db: Connection, trail: Trail, *, secrets: Iterable[str] = ()) ->
         trail.log.events > event_store.last_seq(db)
         or hash_chain.digest_at(db, trail.log.events) != trail.log.head
     ):
-        return ("the file is about another log, or its `log` was altered",)
+        return ("the file is from another log, or its `log` was altered",)
     hash_chain.verify_chain(db, upto=trail.log.events)
     true = audit_trail.make_trail(
         db, RunId(trail.run), at=trail.made_at, secrets=secrets, upto=trail.log.events
@@ -104,13 +104,13 @@ def _of_events(trail: Trail, true: list[dict[str, Any]]) -> Iterator[str]:
     for event in trail.events:
         logged = known.pop(event.seq, None)
         if logged is None:
-            yield f"event {event.seq} is not one of this run, or is told twice"
+            yield f"event {event.seq} is not from this run, or is listed twice"
         elif altered := _altered(event, logged):
             yield f"event {event.seq} ({logged['kind']}) was altered: {altered}"
     for seq, logged in known.items():
         yield f"event {seq} ({logged['kind']}) is missing"
     if order != sorted(order):
-        yield "the events are not in their order"
+        yield "the events are out of order"
 
 
 def _altered(event: _Event, logged: Mapping[str, Any]) -> str:

@@ -47,9 +47,9 @@ def pack_board(place: trial.Trial, target: Path) -> int:
     committed.
     """
     if target.exists():
-        raise CloneError(f"{target} exists: name a file that does not")
+        raise CloneError(f"{target} exists already: choose another file name")
     if place.is_new or not (place.folder / DATA / LEDGER).exists():
-        raise CloneError("there is no board here that was ever started: start `cardinal try` first")
+        raise CloneError("no board has been started here: run `cardinal try` first")
     with stopped(place.folder), scratch(place.folder / "export") as root:
         run_forge("give", place.folder / "forge", root)
         engine = open_ledger(f"sqlite:///{place.folder / DATA / LEDGER}", migrate=False)
@@ -94,14 +94,14 @@ def unpack_board(file: Path, folder: Path) -> trial.Trial:
             answers = _answers(_text(archive, trial.ANSWERS))
             place = trial.find(folder, answers["into"])
             if not place.is_new or (place.folder.exists() and any(place.folder.iterdir())):
-                raise CloneError(f"{place.folder} is not empty: remove it first, or use another clone")
+                raise CloneError(f"{place.folder} is not empty: delete it first, or use another clone")
             with scratch(place.top / FRESH) as fresh:
                 (fresh / trial.GITIGNORE).write_text("*\n")
                 _unpack(archive, sums, fresh)
                 _build(fresh, answers, place)
                 fresh.rename(place.folder)
     except (zipfile.BadZipFile, NotImplementedError, ValueError, KeyError, EOFError) as error:
-        because = f"{file} is no export of Cardinal, or it is torn ({error}): export it again"
+        because = f"{file} is not a Cardinal export, or is incomplete ({error}): export it again"
         raise CloneError(because) from error
     return place
 
@@ -110,11 +110,11 @@ def _sums(archive: zipfile.ZipFile) -> dict[str, str]:
     """Return the digest of each file. Raises ValueError for names that no export has."""
     manifest = json.loads(_text(archive, MANIFEST))
     if manifest["format"] != FORMAT:
-        raise CloneError("another version of Cardinal has made this export: use that one")
+        raise CloneError("this export was made by another version of Cardinal: use that version")
     sums, names = manifest["sha256"], archive.namelist()
     known = all(NAME.fullmatch(name) for name in sums)
     if not known or len(names) > MAX_FILES or sorted(names) != sorted([*sums, MANIFEST]):
-        raise ValueError("a name in it is none of an export's")
+        raise ValueError("it contains a name that no export has")
     return {str(name): str(digest) for name, digest in sums.items()}
 
 
@@ -130,7 +130,7 @@ def _answers(text: str) -> dict[str, str]:
     given = json.loads(text)
     for key, pattern in ANSWERS.items():
         if not re.fullmatch(pattern, str(given[key])):
-            raise ValueError(f"its {key} cannot be one")
+            raise ValueError(f"its {key} is not valid")
     return {key: str(given[key]) for key in ANSWERS}
 
 
@@ -190,7 +190,7 @@ def stopped(folder: Path) -> Iterator[None]:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise CloneError("the board runs: stop it with Ctrl-C first") from error
+            raise CloneError("the board is running: stop it with Ctrl-C first") from error
         yield
 
 
@@ -201,4 +201,4 @@ def run_forge(verb: str, source: Path, target: Path) -> None:
     done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=FORGE_S, check=False)
     if done.returncode:
         said = done.stderr.strip().rpartition("\n")[2][:500]
-        raise CloneError(f"the board's repositories cannot be carried: {said}")
+        raise CloneError(f"the board's repositories cannot be exported: {said}")

@@ -127,7 +127,7 @@ def _claim(engine: Engine, order: RunSpec) -> tuple[RunSpec, Lease]:
     with event_store.writing(engine) as db:
         lease = leases.take(db, f"run:{order.run_id}", HOLDER, ttl_s=LEASE_S)
         if lease is None:
-            raise CloneError("the check's own ledger is held by another process: try again")
+            raise CloneError("the check's ledger is in use by another process: try again")
         queued = RunQueued(
             run_id=order.run_id,
             card_id=order.card_id,

@@ -77,11 +77,11 @@ def find(
     repository, objects = _git_path(folder, "--git-common-dir"), _git_path(folder, "--git-path", "objects")
     head = commit_of(folder, commit, env)
     if not head:
-        raise CloneError(f"there is no commit {commit!r} here: fetch it, or name another")
+        raise CloneError(f"no commit {commit!r} here: fetch it, or name another")
     bases = {name: commit_of(folder, name) for name in ((base,) if base else BASES)}
     name = next((name for name, known in bases.items() if known), "")
     if base and not name:
-        raise CloneError(f"there is no commit {base!r} to compare with: fetch it, or name another --base")
+        raise CloneError(f"no commit {base!r} to compare with: fetch it, or name another --base")
     at = bases.get(name) or head
     text = git_output(folder, "cat-file", "blob", f"{at}:{PATH}", env=env)
     own = git_output(folder, "ls-tree", "--name-only", at, f"{PROFILES_FOLDER}/", env=env).splitlines()
@@ -127,7 +127,7 @@ def policy_column(cloned: ClonedCommit, name: str) -> tuple[str, ColumnPolicy]:
     chosen = next((each for each in working if not name or same_column(each, name)), "")
     if not chosen:
         known = ", ".join(working) or "none"
-        raise CloneError(f"no column {name!r} has an agent in {cloned.source}; those that have: {known}")
+        raise CloneError(f"{cloned.source} has no column {name!r} with an agent; columns with one: {known}")
     return chosen, columns[chosen]
 
 

@@ -35,7 +35,7 @@ PROBED = f"(delete) {'0' * 40} refs/heads/cardinal-probe {'0' * 40}\n"  # nobody
 MARK = "# Cardinal's hook:"
 HEAD = """\
 #!/bin/sh
-{mark} `cardinal hooks status` tells of it, `cardinal hooks uninstall` takes it out.
+{mark} `cardinal hooks status` shows it, `cardinal hooks uninstall` removes it.
 cardinal={command}
 before="${{0%/*}}/{name}{before}"
 # pre-commit, installed once more, calls this hook itself: calling it back would be an endless circle.
@@ -44,7 +44,7 @@ git() {{ command git -c safe.bareRepository=explicit "$@"; }}
 policy_differs() {{
   git diff --quiet "$1" "$2" -- .github/cardinal.yml .github/cardinal 2>/dev/null
   [ $? = 1 ] || return 0
-  echo "Cardinal: the policy is another one here. See it: git diff $1 $2 -- .github/cardinal.yml" >&2
+  echo "Cardinal: the policy differs here. To see how: git diff $1 $2 -- .github/cardinal.yml" >&2
 }}
 """
 
@@ -125,16 +125,16 @@ def _try_call(place: HookPlace, called: Path, folder: Path, environ: Mapping[str
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            return f"{called} could not be tried, so nobody knows whether it holds a push: {error}"
+            return f"{called} could not be tested, so it may not stop a push: {error}"
         reached = probe.read_text() if probe.exists() else None
     if reached is None:
         return (
             f"{called} {'failed' if done.returncode else 'ended'} before Cardinal's line: put the line first"
         )
     if not done.returncode:
-        return f"{place.manager} loses the refusal, so every push goes through: use this line in its place"
+        return f"{place.manager} ignores the refusal, so every push goes through: use this line instead"
     if not reached.strip():
-        return f"{place.manager} reads the list of branches first, so HEAD is judged: put the line first"
+        return f"{place.manager} consumes the list of branches, so only HEAD is checked: put the line first"
     return ""
 
 
@@ -208,8 +208,8 @@ def _git_folder(folder: Path) -> tuple[bool, Path]:
 def _require_one_before(place: HookPlace) -> None:
     if place.state is HookState.THEIRS and lexists(place.before) and not _same(place.path, place.before):
         raise CloneError(
-            f"{place.path} came after Cardinal's hook, and {place.before} is the one that was there first:"
-            " keep one of the two at the first place, remove the second, and install again"
+            f"{place.path} was added after Cardinal's hook, and {place.before} is the hook from before "
+            "it: keep one of them at the first path, delete the other, and install again"
         )
 
 

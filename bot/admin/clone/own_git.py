@@ -11,8 +11,8 @@ GIT_S = 300.0
 QUARANTINE = ("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES")  # git-receive-pack(1)
 
 NO_REPOSITORY = (
-    "{} is in no git repository of yours: go into your clone, or name it with -C; one that belongs to"
-    " another user has to be cloned, whatever `safe.directory` says"
+    "{} is not in a git repository of yours: go to your clone, or name it with -C. If it belongs to "
+    "another user, clone it first; `safe.directory` makes no difference"
 )
 
 

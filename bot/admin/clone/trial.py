@@ -38,13 +38,13 @@ board:
 """
 _CHECKS = """\
   repositories:
-    # How work is checked, since the repository has no .github/cardinal.yml. What `setup` fetches comes from
-    # hosts that In Progress names: tools: {network: [HOST]}
+    # How work is checked, since the repository has no .github/cardinal.yml. `setup` can fetch only from
+    # hosts that In Progress lists: tools: {network: [HOST]}
     without_policy:
 """
 _OFFLINE = """\
       validation: none
-      # The place of the scripted agent has no network for a set-up. In a container, with a real agent:
+      # The scripted agent has no network, so it skips the set-up. For a real agent, in a container:
 """
 MACHINE = "/etc/machine-id", "/proc/sys/kernel/random/boot_id"
 
@@ -78,7 +78,7 @@ class Trial:
                 raise ValueError
             answers: dict[str, object] = dict(json.loads(file.read_bytes()))
         except (ValueError, TypeError, RecursionError) as error:  # it is written whole: somebody else's
-            raise CloneError(f"{file} is none of a board's: remove {self.folder}") from error
+            raise CloneError(f"{file} does not belong to a board: delete {self.folder}") from error
         return answers
 
     def is_from_here(self) -> bool:
@@ -97,7 +97,7 @@ def find(folder: Path, into: str) -> Trial:
     Raises CloneError: one sentence with the obstacle and the next step.
     """
     if git_output(folder, "rev-parse", "--is-bare-repository").strip() == "true":
-        raise CloneError(f"{folder} is a bare repository: go into a clone of it")
+        raise CloneError(f"{folder} is a bare repository: go to a clone of it")
     place = _around(folder, into)
     if place is None:
         raise CloneError(NO_REPOSITORY.format(folder.resolve()))
@@ -105,7 +105,7 @@ def find(folder: Path, into: str) -> Trial:
     if not place.is_new:
         known = str(place.answers()["into"])
         if into not in ("", known):
-            raise CloneError(f"this board's Done merges into {known}: leave --into out, or remove {FOLDER}")
+            raise CloneError(f"this board's Done merges into {known}: drop --into, or delete {FOLDER}")
         return replace(place, into=known)
     if (place.folder / "env").exists():
         raise CloneError(f"{place.folder} is the home of a Cardinal: use another clone")
@@ -155,13 +155,13 @@ def _maker() -> str:
 
 def _check_folder(place: Trial) -> None:
     if set(str(place.top)) & set("\r\n"):  # git names objects of others by lines with their folder
-        raise CloneError(f"{str(place.top)!r} has a line break in its name: rename that folder")
+        raise CloneError(f"{str(place.top)!r} has a line break in its name: rename the folder")
     with suppress(FileNotFoundError):
         known = place.folder.lstat()
         if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.geteuid():
-            raise CloneError(f"{place.folder} is no folder of yours: remove it first")
+            raise CloneError(f"{place.folder} is not your own folder: delete it first")
     if git_output(place.top, "ls-files", "--", FOLDER, f"{FOLDER}/*"):
-        raise CloneError(f"git tracks {FOLDER} here: its content may be somebody else's; remove it first")
+        raise CloneError(f"git tracks {FOLDER} here, so its content may be someone else's: delete it first")
 
 
 def _branch(top: Path, into: str) -> str:
@@ -169,23 +169,23 @@ def _branch(top: Path, into: str) -> str:
         raise CloneError("no branch is checked out here: name one with --into")
     known = git(top, "show-ref", "--verify", "--quiet", f"refs/heads/{into}").exit_code == 0
     if not known or into.startswith("cardinal/"):
-        raise CloneError(f"{into!r} is no branch of yours here: name another with --into")
+        raise CloneError(f"there is no local branch {into!r}: name another with --into")
     names = git_output(
         top, "for-each-ref", "--format=%(refname:lstrip=2)", "refs/heads/cardinal"
     ).splitlines()
     own = re.compile(rf"cardinal(/(\d.*|{re.escape(into)}(/.*)?))?")
     for name in filter(own.fullmatch, names):
-        raise CloneError(f"the branch {name} is in the way of the board's own: rename it, or remove it")
+        raise CloneError(f"the branch {name} conflicts with the board's own: rename it, or delete it")
     if git_output(top, "rev-parse", "--is-shallow-repository").strip() == "true":
-        raise CloneError("this clone is shallow: `git fetch --unshallow` first")
+        raise CloneError("this clone is shallow: run `git fetch --unshallow` first")
     if git_output(top, "config", "--get-regexp", r"^(extensions\.partialclone|remote\..*\.promisor)$"):
-        raise CloneError("this is a partial clone, objects are missing: clone it whole")
+        raise CloneError("this is a partial clone, and objects are missing: make a full clone")
     if git_output(top, "rev-parse", "--show-object-format").strip() != "sha1":
         raise CloneError(
-            "this repository has SHA-256 names, which GitHub does not have: no board can serve it"
+            "this repository uses SHA-256 object names, which GitHub does not support: Cardinal cannot use it"
         )
     if git(top, "diff", "--cached", "--quiet").exit_code != 0:
-        raise CloneError("something is staged: commit it, or `git restore --staged .`")
+        raise CloneError("you have staged changes: commit them, or run `git restore --staged .`")
     return into
 
 
@@ -241,7 +241,7 @@ def policy_of(place: Trial) -> Policy:
     """Return the policy in the folder. Raises PolicyError, and CloneError where it is gone."""
     file = place.folder / POLICY
     if not file.exists():
-        raise CloneError(f"{file} is gone: put it back, or remove {FOLDER} and begin anew")
+        raise CloneError(f"{file} is missing: restore it, or delete {FOLDER} and start over")
     text = file.read_text(encoding="utf-8")
     return parse(text, home=f"local/{_HOME}", installed=installed(), profiles=())
 

@@ -169,10 +169,12 @@ def examine(context: DoctorContext, chosen: Iterable[Check] | None = None) -> It
             yield CheckResult(check.__name__, Level.FAIL, str(error), _way_out(context, error))
         except DBAPIError as error:
             message = f"the ledger cannot be read: {' '.join(str(error.orig).split())[:300]}"
-            yield CheckResult(check.__name__, Level.FAIL, message, "`cardinal restore FILE` with a back-up")
+            yield CheckResult(
+                check.__name__, Level.FAIL, message, "run `cardinal restore FILE` with a back-up"
+            )
         except OSError as error:
             message = f"{error.filename}: {error.strerror}"
-            yield CheckResult(check.__name__, Level.FAIL, message, "let this user write there")
+            yield CheckResult(check.__name__, Level.FAIL, message, "give this user write access")
         except ConfigError:
             continue
 
@@ -181,9 +183,9 @@ def _way_out(context: DoctorContext, error: GithubError) -> str:
     """Return the next step. The small GitHub of `cardinal try` runs only while that does."""
     home = context.config.home
     if (home / program.TRIAL).exists() and lock_file.read_presence(home) is None:
-        return f"start `{context.program}`: the board's own GitHub runs with it"
+        return f"start `{context.program}`: it also starts the board's own GitHub"
     if isinstance(error, UnavailableError) and not isinstance(error, NotYetError):
-        return f"see whether {context.config.github_url} answers this machine"
+        return f"check that this machine can reach {context.config.github_url}"
     return error.advice
 
 

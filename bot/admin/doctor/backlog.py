@@ -13,12 +13,12 @@ from ledger.views import failures, remotes, stalls
 from rules.text import brief, plain
 
 MAX_LISTED = 5
-BY_HAND = "do it by hand: an older version, which kept no request, gave it up"
+BY_HAND = "do it by hand: an older version gave it up, and did not save the request"
 STUCK_S = UNDONE_AFTER.total_seconds()
 
 
 def waiting(context: DoctorContext) -> Iterator[CheckResult]:
-    """Does anything wait too long in the inbox or the outbox?"""
+    """Has anything been waiting too long in the inbox or the outbox?"""
     if context.engine is None:
         return
     with event_store.reading(context.engine) as db:
@@ -28,36 +28,38 @@ def waiting(context: DoctorContext) -> Iterator[CheckResult]:
         lost = remotes.given_up_keys(db)
         adopts = restored.is_restored(db)
     if adopts:
-        message = "the ledger was restored: nothing is done until GitHub was read"
+        message = "the ledger was restored: nothing is done until Cardinal has read GitHub"
         yield warn(
-            "restored", message, f"`{context.program}` does it at its start; the log says what hinders it"
+            "restored",
+            message,
+            f"start `{context.program}`, which does that; if it does not, its log says why",
         )
     asleep = inbox.due_deliveries(context.engine, late_s=STUCK_S, limit=100)
     if inward["quarantined"]:
         yield fail("inbox", f"{inward['quarantined']} deliveries are quarantined", REPLAY)
     elif asleep:
-        message = f"{len(asleep)} deliveries wait for over {brief(UNDONE_AFTER)}"
-        yield warn("inbox", message, f"look at the workers' log, and whether `{context.program}` runs")
+        message = f"{len(asleep)} deliveries have been waiting for over {brief(UNDONE_AFTER)}"
+        yield warn("inbox", message, f"check the workers' log, and that `{context.program}` is running")
     else:
         kept = f"{inward['done']}{' or more' * (inward['done'] >= inbox.MAX_COUNTED)}"
-        yield ok("inbox", f"{inward['waiting']} deliveries wait, {kept} are done and kept")
+        yield ok("inbox", f"{inward['waiting']} deliveries waiting, {kept} done and kept")
     if held:
-        message = f"{held} acts wait: {outbox.SHUT_OUT}"
+        message = f"{held} acts waiting: {outbox.SHUT_OUT}"
         yield warn("outbox", message, way_out(StandstillKind.SHUT_OUT, context.config.home))
     late = stuck - held
     if late:
-        message = f"{late} entries wait for over {brief(UNDONE_AFTER)}"
+        message = f"{late} entries have been waiting for over {brief(UNDONE_AFTER)}"
         if oldest is not None and oldest.error:
             message += f", the oldest, {oldest.act}: {plain(oldest.error, 300)}"
         yield warn("outbox", message, way_out(StandstillKind.UNDONE, context.config.home))
     else:
-        yield ok("outbox", "no entry of the outbox waits too long")
+        yield ok("outbox", "no outbox entry is overdue")
     for act in lost[-MAX_LISTED:]:
-        replay = f"change what it names, then `cardinal replay --acts {quote(plain(act.key, 300))}`"
+        replay = f"fix what it names, then run `cardinal replay --acts {quote(plain(act.key, 300))}`"
         message = f"{act.act} was given up: {plain(act.because, 300)}"
         yield warn("outbox", message, replay if act.payload else BY_HAND)
     if len(lost) > MAX_LISTED:
-        message = f"{len(lost)} acts were given up in all"
+        message = f"{len(lost)} acts were given up in total"
         yield warn("outbox", message, "`cardinal replay --acts` lists them")
 
 
@@ -67,20 +69,20 @@ def starts(context: DoctorContext) -> Iterator[CheckResult]:
     if counts is None:
         return
     if counts:
-        message = f"{sum(counts.values())} ready runs are taken by no worker"
+        message = f"{sum(counts.values())} ready runs have no worker"
         yield fail("starts", message, way_out(StandstillKind.NO_WORKER, context.config.home))
     else:
-        yield ok("starts", "ready runs are taken")
+        yield ok("starts", "every ready run has a worker")
 
 
 def hung(context: DoctorContext) -> Iterator[CheckResult]:
-    """Did anything hang its worker so often that it is set aside?"""
+    """Has anything hung its worker so often that it is set aside?"""
     known: tuple[hangs.Hang, ...] = ()
     aside = [it for it in context.read(hangs.all_hangs, known) if it.set_aside]
     for it in aside:
         yield fail("hangs", f"{it.name} hung its worker {it.times} times", way_on(it.name, it.times))
     if not aside:
-        yield ok("hangs", "nothing is set aside since it hung its worker")
+        yield ok("hangs", "nothing is set aside for hanging its worker")
 
 
 def decisions(context: DoctorContext) -> Iterator[CheckResult]:
@@ -90,10 +92,10 @@ def decisions(context: DoctorContext) -> Iterator[CheckResult]:
     with event_store.reading(context.engine) as db:
         count, newest = failures.count_failures(db), failures.newest(db, 1)
     if not newest:
-        yield ok("decisions", "every event was decided")
+        yield ok("decisions", "no event was skipped")
         return
     last = newest[0]
-    message = f"{count} events were passed by, the last: {last.of} (event {last.failed}): {last.because}"
+    message = f"{count} events were skipped, the last: {last.of} (event {last.failed}): {last.because}"
     yield fail("decisions", message, way_out(StandstillKind.UNDECIDED, context.config.home))
 
 

@@ -19,12 +19,14 @@ from rules.card.column_actions import consequence
 
 
 def boards(context: DoctorContext) -> Iterator[CheckResult]:
-    """Is the board known, and its policy in order?"""
+    """Has the board been read, and is its policy valid?"""
     if context.engine is None:
         return
     seen = context.boards()
     if not seen:
-        yield warn("board", "no board was seen yet", f"let `{context.program}` run until its first sweep")
+        yield warn(
+            "board", "no board has been read yet", f"keep `{context.program}` running until its first sweep"
+        )
     for board in seen:
         name = board.address
         yield ok("board", f"{name} has {len(board.columns)} columns, {len(board.fields)} fields")
@@ -35,15 +37,15 @@ def boards(context: DoctorContext) -> Iterator[CheckResult]:
 
 def _policy(context: DoctorContext, name: str, policy: policies.PolicyRow | None) -> Iterator[CheckResult]:
     if policy is None:
-        message = f"{name}: its policy was not read yet, so nothing is started"
-        yield warn("policy", message, f"let `{context.program}` run, and look at its log")
+        message = f"{name}: its policy has not been read yet, so nothing starts"
+        yield warn("policy", message, f"keep `{context.program}` running, and check its log")
         return
     if not policies_in_force.is_readable(policy.text):
-        message = f"{name}: this version cannot read the policy that was in force, so nothing is started"
+        message = f"{name}: this version cannot read the policy that was in force, so nothing starts"
         yield fail("policy", message, "correct .github/cardinal.yml for this version")
     if policy.problems:
         message = f"{name}: the file at {policy.rejected_commit[:12]} is refused: {policy.problems[0]}"
-        then = "the last good one is in force" if policy.digest else "nothing is started before"
+        then = "the last good one stays in force" if policy.digest else "nothing starts until then"
         yield fail("policy", message, f"correct .github/cardinal.yml; {then}")
     else:
         where = f"is from {policy.commit[:12]}" if policy.commit else "is the built-in one"
@@ -51,7 +53,7 @@ def _policy(context: DoctorContext, name: str, policy: policies.PolicyRow | None
 
 
 def columns(context: DoctorContext) -> Iterator[CheckResult]:
-    """Are the board's columns those that the policy names?"""
+    """Do the board's columns match the policy?"""
     if context.engine is None:
         return
     for board in context.boards():
@@ -63,24 +65,28 @@ def columns(context: DoctorContext) -> Iterator[CheckResult]:
             message, _, step = trouble.rpartition(": ")
             yield fail("columns", message, step)
         if missing:
-            message = f"the policy names {', '.join(missing)}, and the board has no such column"
-            yield warn("columns", message, "add it to the board, or correct the policy")
+            message = f"the policy names {', '.join(missing)}, which the board does not have"
+            yield warn("columns", message, "add the column to the board, or correct the policy")
         if unnamed and not troubles:
-            yield ok("columns", f"the policy does not name {', '.join(unnamed)}: nobody serves cards there")
+            yield ok(
+                "columns", f"the policy does not name {', '.join(unnamed)}, so nothing happens to cards there"
+            )
 
 
 def fields(context: DoctorContext) -> Iterator[CheckResult]:
-    """Has the board the fields that a card's face is written in?"""
+    """Does the board have the fields that Cardinal shows on cards?"""
     for board in context.boards():
         kinds = {field.name: field.kind for field in board.fields}
         missing = [name for name in FaceField if name not in kinds]
         wrong = [name for name in FaceField if kinds.get(name, KINDS[name]) != KINDS[name]]
         if wrong and (kinds[wrong[0]], KINDS[wrong[0]]) == ("TEXT", SINGLE_SELECT):
-            message = f"the board's field {wrong[0]} is a text, by which nobody can group or colour cards"
-            yield warn("fields", message, "run `cardinal init`: it makes a field of choices of it")
+            message = (
+                f"the board's field {wrong[0]} is a text field, so cards cannot be grouped or coloured by it"
+            )
+            yield warn("fields", message, "run `cardinal init`: it turns it into a single-select field")
         elif wrong:
             message = f"the board's field {wrong[0]} is not of the kind {KINDS[wrong[0]]}"
-            yield fail("fields", message, "rename or delete it; Cardinal makes its own")
+            yield fail("fields", message, "rename or delete it; Cardinal creates its own")
         elif missing:
             message = f"the board has no field {', '.join(missing)}"
             yield warn("fields", message, "run `cardinal doctor --fix`", mends="fields")
@@ -89,7 +95,7 @@ def fields(context: DoctorContext) -> Iterator[CheckResult]:
 
 
 def headers(context: DoctorContext) -> Iterator[CheckResult]:
-    """Does each column's description say the effect of a drag into it?"""
+    """Does each column's description say what a drag into it does?"""
     for board in context.boards():
         stale = [
             column.name
@@ -97,14 +103,16 @@ def headers(context: DoctorContext) -> Iterator[CheckResult]:
             if wanted_header(context, board, column.name) != column.description
         ]
         if not stale:
-            yield ok("columns", "the columns' descriptions tell the effect of a drag")
+            yield ok("columns", "the column descriptions say what a drag does")
         elif _are_being_written(context, board):
-            step = f"the next sweep reads them, within {context.config.sweep_s:.0f} s"
+            step = f"the next sweep reads it, within {context.config.sweep_s:.0f} s"
             yield ok(
-                "columns", f"the description of {', '.join(stale)} is being written, and not read yet", step
+                "columns",
+                f"the description of {', '.join(stale)} has been written, but not read back yet",
+                step,
             )
         else:
-            message = f"the description of {', '.join(stale)} does not tell the effect of a drag"
+            message = f"the description of {', '.join(stale)} does not say what a drag does"
             yield warn("columns", message, "run `cardinal doctor --fix`", mends="columns")
 
 

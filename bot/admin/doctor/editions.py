@@ -12,23 +12,27 @@ SHOWN = 3  # names of views
 
 
 def editions(context: DoctorContext) -> Iterator[CheckResult]:
-    """Which version has the ledger, and which folds its views beside, how far?"""
+    """Which version owns the ledger, and how far is another one with building its views?"""
     if context.engine is None:  # the check of the ledger says why, and how far this version's views are
         return
     with event_store.reading(context.engine) as db:
         rows, last = edition.every(db), event_store.last_seq(db)
     for row in rows:
         if row.state is EditionState.LIVE:
-            yield ok("editions", f"the ledger is that of Cardinal {row.name}")
+            yield ok("editions", f"the ledger belongs to Cardinal {row.name}")
         elif row.state is EditionState.FOLDING:
             shown = ", ".join(row.folded[:SHOWN])
             if len(row.folded) > SHOWN:
                 shown += f" and {len(row.folded) - SHOWN} more"
             message = (
-                f"Cardinal {row.name} folds {count(len(row.folded), 'view')} beside ({shown}):"
-                f" {row.position} of {last} events"
+                f"Cardinal {row.name} is building {count(len(row.folded), 'view')} of its own ({shown}): "
+                f"{row.position} of {last} events"
             )
-            yield warn("folding", message, "wait; if none is at it, start that version again, or leave it")
+            yield warn(
+                "folding",
+                message,
+                "wait for it; if that version is not running, start it again, or ignore this",
+            )
 
 
 ORDER = 3

@@ -35,7 +35,7 @@ SETTINGS = "the App's settings on GitHub"
 
 
 def app(context: DoctorContext) -> Iterator[CheckResult]:
-    """Is the App that of the settings, with the permissions of app.yml, and do the clocks agree?"""
+    """Does the App match the settings and app.yml, and are the clocks in sync?"""
     if not context.config.app_id:
         return
     answer = context.hub.as_app("GET", "/app")
@@ -44,11 +44,11 @@ def app(context: DoctorContext) -> Iterator[CheckResult]:
     if abs(off_s) > CLOCK_OFF_S:
         yield fail(
             "clock",
-            f"this machine's clock is {off_s:+.0f} s off GitHub's",
+            f"this machine's clock is {off_s:+.0f} s from GitHub's",
             "set this machine's clock (NTP)",
         )
     else:
-        yield ok("clock", "this machine's clock agrees with GitHub's")
+        yield ok("clock", "this machine's clock matches GitHub's")
     yield from _server(answer.headers.get("x-github-enterprise-version", ""))
     yield from _compared(answer.body, "permissions", "the App", f"add them in {SETTINGS}")
 
@@ -56,13 +56,13 @@ def app(context: DoctorContext) -> Iterator[CheckResult]:
 def _server(version: str) -> Iterator[CheckResult]:
     """Report the release of an Enterprise Server, and whether it is too old; nothing for github.com."""
     if problem := github_address.problem_of_server(version):
-        yield fail("server", problem, "ask its administrator for a release that GitHub maintains")
+        yield fail("server", problem, "ask its administrator to upgrade to a release that GitHub supports")
     elif version:
         yield ok("server", f"GitHub Enterprise Server {plain(version, 20)}")
 
 
 def installation(context: DoctorContext) -> Iterator[CheckResult]:
-    """Is the App installed at each board's owner, awake, and with the permissions that it has now?"""
+    """Is the App installed on each board's owner, not suspended, and with its current permissions?"""
     if not context.config.app_id:
         return
     for owner in _owners(context):
@@ -78,17 +78,24 @@ def _installed_at(context: DoctorContext, owner: str) -> Iterator[CheckResult]:
     try:
         installed = context.hub.at(owner).installation()
     except NotFoundError:
-        found_not = f"the App is not installed at {owner}"
-        yield fail("installation", found_not, "run `cardinal init`: it says where to install it")
+        found_not = f"the App is not installed on {owner}"
+        yield fail("installation", found_not, "run `cardinal init`, which says where to install it")
         return
     if installed.get("target_type") == "User":
-        step = "make an organisation on GitHub, copy the board there, then run `cardinal init --org` with it"
-        yield fail("boards", f"{owner} is a person, and GitHub shows no App a person's board", step)
+        step = (
+            "create an organisation on GitHub, copy the board there, then run `cardinal init --org` with "
+            "its name"
+        )
+        yield fail(
+            "boards",
+            f"{owner} is a personal account, and GitHub does not give Apps access to personal boards",
+            step,
+        )
     if installed.get("suspended_at"):
-        yield fail("installation", f"the App is suspended at {owner}", f"wake it in {owner}'s settings")
+        yield fail("installation", f"the App is suspended on {owner}", f"unsuspend it in {owner}'s settings")
         return
-    yield ok("installation", f"the App is installed at {owner}")
-    step = f"an owner of {owner} accepts them in the installation's settings"
+    yield ok("installation", f"the App is installed on {owner}")
+    step = f"ask an owner of {owner} to accept them in the installation's settings"
     yield from _compared(installed, "accepted", "the installation", step)
 
 
@@ -105,7 +112,7 @@ def _compared(registered: Mapping[str, Any], name: str, whose: str, step: str) -
 
 
 def hook(context: DoctorContext) -> Iterator[CheckResult]:
-    """Does the App's webhook lead here, in JSON, with certificates checked?"""
+    """Does the App's webhook point here, as JSON, with certificates verified?"""
     if not context.config.app_id:
         return
     if not context.config.webhooks:
@@ -116,16 +123,16 @@ def hook(context: DoctorContext) -> Iterator[CheckResult]:
     step = f"correct the webhook in {SETTINGS}"
     if not url:
         message = "the App has no webhook: only the sweep finds changes"
-        yield warn("webhook", message, f"set one in {SETTINGS}, or leave it so behind a firewall")
+        yield warn("webhook", message, f"set one in {SETTINGS}, or ignore this behind a firewall")
     elif not urlsplit(url).path.endswith(WEBHOOK_PATH):
-        message = f"the webhook leads to {url}, not to {WEBHOOK_PATH}"
-        yield warn("webhook", message, f"{step}, unless it is a relay that sends on to there")
+        message = f"the webhook goes to {url}, not to {WEBHOOK_PATH}"
+        yield warn("webhook", message, f"{step}, unless that is a relay which forwards to it")
     elif config.get("content_type") != "json":
         yield fail("webhook", "the webhook's content type is not application/json", step)
     elif str(config.get("insecure_ssl", "0")) != "0":
         yield warn("webhook", "GitHub does not check the webhook's certificate", step)
     else:
-        yield ok("webhook", f"the webhook leads to {url}")
+        yield ok("webhook", f"the webhook goes to {url}")
 
 
 def _step_for(status: int) -> str:
@@ -135,19 +142,20 @@ def _step_for(status: int) -> str:
             where = f"Webhook secret in {SETTINGS}"
             return f"make CARDINAL_WEBHOOK_SECRET and the {where} the same, then restart Cardinal"
         case 404 | 405:
-            return (
-                f"something else answers at the webhook's address: let it lead to Cardinal's {WEBHOOK_PATH}"
-            )
+            return f"something else answers at the webhook's address: point it to Cardinal's {WEBHOOK_PATH}"
         case 413:
-            return "let the proxy before Cardinal pass bodies of 25 MB"
+            return "let the proxy in front of Cardinal accept bodies of 25 MB"
         case status if 300 <= status < 400:
-            return "GitHub follows no redirect: give the App the address that the redirect leads to"
+            return "GitHub does not follow redirects: give the App the address that it redirects to"
         case 502 | 503 | 504 | 0:
-            return "let the webhook's address be reached from outside"
+            return "make the webhook's address reachable from outside"
         case status if status >= 500:
-            return "Cardinal fails there: see logs/web.log, or send `cardinal doctor --bundle help.tar.gz`"
+            return (
+                "Cardinal fails on deliveries: see logs/web.log, or send `cardinal doctor --bundle "
+                "help.tar.gz`"
+            )
         case _:
-            return "a firewall or a login page before Cardinal refuses GitHub: let deliveries pass there"
+            return "a firewall or login page in front of Cardinal blocks GitHub: let deliveries through"
 
 
 def deliveries(context: DoctorContext) -> Iterator[CheckResult]:
@@ -156,7 +164,7 @@ def deliveries(context: DoctorContext) -> Iterator[CheckResult]:
         return
     newest = context.hub.as_app("GET", "/app/hook/deliveries", params={"per_page": 30}).body
     if not newest:
-        yield warn("deliveries", "GitHub sent no delivery in three days", "look at the webhook above")
+        yield warn("deliveries", "GitHub sent no delivery in three days", "check the webhook above")
         return
     came = [attempt for attempt in newest if attempt.get("status_code", 0) in hook_deliveries.OK]
     lost = hook_deliveries.list_failed(context.hub, context.now, partial(arrived, context))
@@ -164,14 +172,14 @@ def deliveries(context: DoctorContext) -> Iterator[CheckResult]:
         message = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
         yield fail("deliveries", message, _step_for(int(newest[0].get("status_code") or 0)))
     elif lost and all(delivery.is_hopeless(context.now) for delivery in lost):
-        message = f"{len(lost)} were refused time and again, from {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
-        step = "nobody asks for them any more: comments since then have to be written again"
+        message = f"{len(lost)} were refused repeatedly, since {lost[0].tried_at:%Y-%m-%d %H:%M} UTC on"
+        step = "they will not be requested again: people must repeat comments made since then"
         yield warn("deliveries", message, step)
     elif lost:
         message = f"{len(lost)} were lost"
         yield warn("deliveries", message, "run `cardinal doctor --fix`", mends="deliveries")
     else:
-        yield ok("deliveries", f"{len(came)} of the last {len(newest)} deliveries arrived, none is lost")
+        yield ok("deliveries", f"{len(came)} of the last {len(newest)} deliveries arrived, none are lost")
 
 
 def arrived(context: DoctorContext, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
@@ -180,7 +188,7 @@ def arrived(context: DoctorContext, ids: Iterable[DeliveryId]) -> frozenset[Deli
 
 
 def signature(context: DoctorContext) -> Iterator[CheckResult]:
-    """Does the receiver of this home take signed deliveries, and no forged ones?"""
+    """Does this home's receiver accept signed deliveries and refuse forged ones?"""
     running = lock_file.read_presence(context.config.home)
     if running is None or not context.config.webhook_secret or not context.config.webhooks:
         return
@@ -195,7 +203,7 @@ def signature(context: DoctorContext) -> Iterator[CheckResult]:
         yield fail("signature", message, f"start `{context.program}` again")
         return
     if answers == [202, 401]:
-        yield ok("signature", "signed deliveries are taken, others are refused")
+        yield ok("signature", "signed deliveries are accepted, others refused")
     else:
         message = f"a signed delivery was answered with {answers[0]}, a forged one with {answers[1]}"
         yield fail("signature", message, f"start `{context.program}` again with these settings")
@@ -228,16 +236,18 @@ def budget(context: DoctorContext) -> Iterator[CheckResult]:
 def _left(budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
     spent, now_s = budget.seen()
     if spent.closed_until_s > now_s:
-        message = f"GitHub said stop: for {spent.closed_until_s - now_s:.0f} s nothing is asked"
-        yield warn("budget", message, "wait: it goes on by itself")
+        message = (
+            f"GitHub asked for a pause: no requests for {spent.closed_until_s - now_s:.0f} s nothing is asked"
+        )
+        yield warn("budget", message, "wait: it resumes on its own")
     for name, window in spent.windows.items():
         if window.reset_s < now_s:
             continue
         left = min(window.remaining, max(0, (ceiling or window.limit) - (window.limit - window.remaining)))
         level = Level.WARN if left < FEW_CALLS else Level.OK
-        step = "wait: Cardinal leaves out the least important calls" if level is Level.WARN else ""
+        step = "wait: Cardinal skips the least important calls" if level is Level.WARN else ""
         capped = f" ({ceiling} by the policy)" if ceiling and ceiling < window.limit else ""
-        yield CheckResult(f"budget {name}", level, f"{left} of {window.limit}{capped} an hour are left", step)
+        yield CheckResult(f"budget {name}", level, f"{left} of {window.limit}{capped} left this hour", step)
     used = (
         f"{budget.installation}: "
         f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points this minute, "
@@ -261,11 +271,11 @@ def _seconds_off(date: str, now: datetime) -> float:
 
 def _request_redelivery(context: DoctorContext) -> str:
     if context.engine is None:
-        return f"there is no ledger yet: start `{context.program}` first"
+        return f"no ledger yet: start `{context.program}` first"
     sent = hook_deliveries.recover(context.hub, context.now, partial(arrived, context))
     if not sent:
-        return "the lost deliveries were asked for a moment ago: look again in a few minutes"
-    return f"{len(sent)} lost deliveries were asked for again"
+        return "the lost deliveries were requested a moment ago: check again in a few minutes"
+    return f"requested {len(sent)} lost deliveries again"
 
 
 ORDER = 3

@@ -33,19 +33,19 @@ def settings(context: DoctorContext) -> Iterator[CheckResult]:
 
 
 def ledger(context: DoctorContext) -> Iterator[CheckResult]:
-    """Can the ledger be read, is it of this version, and how does it write?"""
+    """Can the ledger be read, does it match this version, and how is it written?"""
     if context.ledger_trouble is not None:
         message, step = context.ledger_trouble
         yield fail("ledger", message, step)
         return
     if context.engine is None:
-        yield warn("ledger", "there is no ledger yet", f"start `{context.program}`: it makes one")
+        yield warn("ledger", "no ledger yet", f"start `{context.program}`, which creates one")
         return
     with event_store.reading(context.engine) as db:
         events, number = event_store.last_seq(db), current_number(db)
     warning = journal_warning(context.engine)
     if warning:
-        yield warn("ledger", warning, "follow the sentence; until then it is slower, not unsafe")
+        yield warn("ledger", warning, "do as it says; until then it is slower, not unsafe")
     else:
         yield ok(
             "ledger",
@@ -59,54 +59,59 @@ def free_bytes(place: Path) -> int:
 
 
 def disk(context: DoctorContext, free_in: Callable[[Path], int] = free_bytes) -> Iterator[CheckResult]:
-    """Is there room?"""
+    """Is there enough disk space?"""
     place = next(folder for folder in (context.config.home, *context.config.home.parents) if folder.exists())
     free = free_in(place)
     if free < FULL_BYTES:
         message = f"it is full: {free / 1e6:.0f} MB are free at {place}"
-        yield fail("disk", message, "make room: deliveries are refused, and nothing goes on")
+        yield fail("disk", message, "free some space: deliveries are refused and no work continues")
     elif free < FREE_BYTES:
-        yield warn("disk", f"{free / 1e9:.1f} GB are free at {place}", "make room: runs clone repositories")
+        yield warn(
+            "disk", f"{free / 1e9:.1f} GB are free at {place}", "free some space: runs clone repositories"
+        )
     else:
         yield ok("disk", f"{free / 1e9:.0f} GB are free")
 
 
 def home(context: DoctorContext, may: Callable[[Path, int], bool] = os.access) -> Iterator[CheckResult]:
-    """Can this user write in the home, and nobody else look into it?"""
+    """Can this user write to the home, and no one else read it?"""
     home = context.config.home
     if home.exists() and not may(home, os.W_OK):
-        step = "let this user write there, or name another folder in CARDINAL_HOME"
+        step = "give this user write access, or name another folder in CARDINAL_HOME"
         yield fail("home", f"{home} cannot be written", step)
     elif home.exists() and home.stat().st_mode & 0o077:
-        message = f"others of this machine can look into {home}"
-        yield warn("home", message, f"take their rights away: chmod 700 {home}")
+        message = f"other users of this machine can read {home}"
+        yield warn("home", message, f"remove their access: chmod 700 {home}")
     else:
-        yield ok("home", "nobody else can look into the home")
+        yield ok("home", "no one else can read the home")
 
 
 def group(context: DoctorContext) -> Iterator[CheckResult]:
-    """Does `cardinal up` run?"""
+    """Is `cardinal up` running?"""
     running = lock_file.read_presence(context.config.home)
     if running is None:
         yield warn(
-            "up", f"`{context.program}` does not run in this home", "start it, or serve and work elsewhere"
+            "up",
+            f"`{context.program}` is not running in this home",
+            "start it, or run `cardinal serve` and `cardinal work` elsewhere",
         )
     else:
         yield ok(
             "up",
-            f"`{context.program}` runs at {running.address}: pid {running.up}, {len(running.parts)} parts",
+            f"`{context.program}` is running at {running.address}: pid {running.up}, "
+            f"{len(running.parts)} parts",
         )
 
 
 def redis(context: DoctorContext) -> Iterator[CheckResult]:
-    """Does Redis answer, and has it the known security fixes?"""
+    """Does Redis answer, and does it have the known security fixes?"""
     with embedded_redis.connect_redis(context.config) as client:
         if embedded_redis.answers(client):
             yield _of_server(client)
         elif context.config.redis_url is None:
-            yield warn("redis", "no Redis runs here", f"`{context.program}` starts one")
+            yield warn("redis", "no Redis is running here", f"`{context.program}` starts one")
         else:
-            step = "start that Redis or correct the setting"
+            step = "start that Redis, or correct the setting"
             yield fail("redis", "the Redis of CARDINAL_REDIS_URL does not answer", step)
 
 
@@ -114,8 +119,8 @@ def _of_server(client: Redis) -> CheckResult:
     try:
         server = read_server(client)
     except RedisError as error:
-        step = "let its user call INFO, or look up its version yourself"
-        return ok("redis", f"Redis answers, but does not tell its version: {error}", step)
+        step = "allow its user to call INFO, or check its version yourself"
+        return ok("redis", f"Redis answers, but does not report its version: {error}", step)
     return judge_version(server)
 
 
@@ -124,19 +129,18 @@ def judge_version(server: RedisServer) -> CheckResult:
     missing = server.missing_fixes()
     title = f"{server.product} {server.version}"
     if not missing:
-        return ok("redis", f"{title} answers; it lacks none of the {len(FIXES)} security fixes known here")
+        return ok("redis", f"{title} answers, with all {len(FIXES)} security fixes known here")
     names, sources = " and ".join(fix.name for fix in missing), ", ".join(fix.source for fix in missing)
     if server.is_of_distribution:
-        where = server.executable or "does not tell where its program is"
-        message = f"{title} answers ({where}); its number does not tell whether it has the fixes for {names}"
-        step = (
-            f"look for them in the changes of its package or service, which may have brought them: {sources}"
+        where = server.executable or "does not report where its program is"
+        message = (
+            f"{title} answers ({where}); its version number does not show whether it has the fixes for "
+            f"{names}"
         )
+        step = f"check the changelog of its package or service for them: {sources}"
         return ok("redis", message, step)
-    message = (
-        f"{title} lacks the fixes for {names}, by which its users can stop it or run programs on its host"
-    )
-    return warn("redis", message, f"install a newer release of its series, or a newer series: {sources}")
+    message = f"{title} lacks the fixes for {names}: its users can stop it or run programs on its host"
+    return warn("redis", message, f"upgrade it, within its series or to a newer one: {sources}")
 
 
 ORDER = 1

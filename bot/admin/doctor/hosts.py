@@ -9,19 +9,19 @@ from rules.text import brief, count
 
 
 def dead(context: DoctorContext) -> Iterator[CheckResult]:
-    """Is a host listed that is dead?"""
+    """Is any listed host dead?"""
     listed = _listed(context)
     silent = [host for host in listed if host.state is HostState.DEAD]
     for host in silent:
         message = f"the host {host.row.name} is dead: its last heartbeat was {brief(host.silence)} ago"
-        step = f"start Cardinal there, or forget it with `cardinal hosts --remove {host.row.name}`"
+        step = f"start Cardinal there, or remove it with `cardinal hosts --remove {host.row.name}`"
         yield warn("hosts", message, step)
     if listed and not silent:
         yield ok("hosts", f"{count(len(listed), 'host')} listed, none is dead")
 
 
 def versions(context: DoctorContext) -> Iterator[CheckResult]:
-    """Do all hosts that live run the same version?"""
+    """Do all live hosts run the same version?"""
     by_version: dict[str, list[str]] = {}
     for host in _listed(context):
         if host.state is not HostState.DEAD:
@@ -29,13 +29,13 @@ def versions(context: DoctorContext) -> Iterator[CheckResult]:
     if len(by_version) > 1:
         listed = "; ".join(f"{version} on {', '.join(names)}" for version, names in by_version.items())
         message = f"the hosts run different versions: {listed}"
-        yield warn("versions", message, "stop the older ones, bring them up to date, and start them again")
+        yield warn("versions", message, "stop the older ones, upgrade them, and start them again")
     elif by_version:
-        yield ok("versions", f"all hosts that live run {next(iter(by_version))}")
+        yield ok("versions", f"all live hosts run {next(iter(by_version))}")
 
 
 def labels(context: DoctorContext) -> Iterator[CheckResult]:
-    """Has a host the labels that each column's `runs_on` demands?
+    """Does some host have the labels each column's `runs_on` requires?
 
     Where no host takes runs at all, labels are not the problem.
     """
@@ -46,10 +46,10 @@ def labels(context: DoctorContext) -> Iterator[CheckResult]:
                 continue
             wanted = ",".join(column.runs_on)
             message = (
-                f"{board.address}: no host that lives and is not drained has the labels {wanted}"
-                f" of the column {name}, so its runs wait"
+                f"{board.address}: no live, undrained host has the labels {wanted} of the column "
+                f"{name}, so its runs cannot start"
             )
-            step = f"start one with CARDINAL_LABELS={wanted}, or change `runs_on` of the column"
+            step = f"start one with CARDINAL_LABELS={wanted}, or change the column's `runs_on`"
             yield fail("labels", message, step)
 
 

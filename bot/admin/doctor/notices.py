@@ -13,17 +13,21 @@ def readable(context: DoctorContext) -> Iterator[CheckResult]:
         known = subscribers.read(context.config.home)
     except subscribers.SubscribersError as error:
         yield fail(
-            "notices", str(error), "correct the file, or move it away and `cardinal notify add` whom it named"
+            "notices",
+            str(error),
+            "correct the file, or move it away and add its subscribers again with `cardinal notify add`",
         )
         return
     lost = sorted({it.escalate_to for it in known.values()} - {"", *known})
     if lost:
         names = ", ".join(code(name, 40) for name in lost)
         yield fail(
-            "notices", f"questions escalate to {names}, who gets no notices", "`cardinal notify add` them"
+            "notices",
+            f"questions escalate to {names}, who is not a subscriber",
+            "add them with `cardinal notify add`",
         )
     elif known:
-        yield ok("notices", f"{count(len(known), 'subscriber')} can be told")
+        yield ok("notices", f"{count(len(known), 'subscriber')} can be notified")
 
 
 CHECKS = (readable,)

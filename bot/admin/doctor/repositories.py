@@ -39,15 +39,15 @@ def checks(context: DoctorContext) -> Iterator[CheckResult]:
     for repository, board in sorted(named.items())[:MAX_REPOSITORIES]:
         yield from _of(context, repository, board)
     if len(named) > MAX_REPOSITORIES:
-        message = f"{len(named) - MAX_REPOSITORIES} more repositories were not looked at"
-        yield warn("checks", message, "`cardinal policy validate` in a clone says the same")
+        message = f"{len(named) - MAX_REPOSITORIES} more repositories were not checked"
+        yield warn("checks", message, "run `cardinal policy validate` in a clone of each")
 
 
 def names(context: DoctorContext) -> Iterator[CheckResult]:
-    """Is each repository called as it is known, or was it renamed or transferred unnoticed?"""
+    """Was a repository renamed or transferred without Cardinal noticing?"""
     for rename in moved(context):
-        message = f"{rename.before} is {rename.after} now, and its cards and runs do not know it"
-        step = "`cardinal doctor --fix` tells them; the sweep does within some ten minutes"
+        message = f"{rename.before} is now {rename.after}, but its cards and runs still have the old name"
+        step = "`cardinal doctor --fix` updates them; so does the sweep, within about ten minutes"
         yield warn("repositories", message, step, mends="repositories")
 
 
@@ -74,11 +74,11 @@ def _of(context: DoctorContext, repository: str, board: BoardRules) -> Iterator[
         text, commit = policy_file.read(hub, repository)
         rules = profiles.rules_of(hub, repository, text, commit, board)
     except NotFoundError:
-        message = f"{repository} is out of reach"
+        message = f"{repository} is out of the App's reach"
         yield warn("checks", message, "add it to the App's installation on GitHub")
     except PolicyError as error:
         message = f"{repository}: its {locations.PATH} is refused: {error.problems[0]}"
-        yield fail("checks", message, f"correct {locations.PATH}, or no run starts there")
+        yield fail("checks", message, f"correct {locations.PATH}: until then no run starts there")
     else:
         yield _profile(context, repository, commit, rules) or _checked(repository, rules)
         yield from _guides(context, repository, commit, rules)
@@ -94,7 +94,7 @@ def _profile(
         profiles.load(context.hub_of(repository), repository, commit, rules)
     except PolicyError as error:
         message = f"{repository}: its profile is refused: {error.problems[0]}"
-        return fail("checks", message, "correct it on the default branch, or no run starts there")
+        return fail("checks", message, "correct it on the default branch: until then no run starts there")
     return None
 
 
@@ -118,16 +118,18 @@ def _images(context: DoctorContext, repository: str, rules: RepositoryRules) -> 
         missing = operator_grants.unlisted(operator_grants.read_lists(context.config), repository, rules)
     except ConfigError as error:
         yield fail(
-            "images", str(error), f"correct {context.config.home / operator_grants.IMAGES}, or no run starts"
+            "images",
+            str(error),
+            f"correct {context.config.home / operator_grants.IMAGES}: until then no run starts",
         )
         return
     for image in dict.fromkeys(rules.images.values()):
         if image in missing:
-            step = f"add it to {context.config.home / operator_grants.IMAGES}, if {repository} may have it"
+            step = f"if {repository} may use it, add it to {context.config.home / operator_grants.IMAGES}"
             yield fail("images", missing[image], step)
         elif image not in OWN and not _has(image):
             message = f"{repository}: the image {image} is not on this machine"
-            yield fail("images", message, f"`docker pull {image}`, or build it")
+            yield fail("images", message, f"run `docker pull {image}`, or build it")
 
 
 def _has(image: str) -> bool:
@@ -142,12 +144,12 @@ def _has(image: str) -> bool:
 
 def _checked(repository: str, rules: RepositoryRules) -> CheckResult:
     if rules.waived:
-        message = f"{repository}: validation is none, so nothing checks agents' work there"
-        return warn("checks", message, "name `fast` or `full` checks, unless that is meant")
+        message = f"{repository}: `validation` is `none`, so agents' work is not checked there"
+        return warn("checks", message, "add `fast` or `full` checks, unless this is intended")
     if not rules.checked:
-        message = f"{repository} names no checks, so no agent starts there"
-        return warn("checks", message, f"write {missing_checks.LINE} into {locations.PATH}")
-    return ok("checks", f"{repository} says how work is checked")
+        message = f"{repository} has no checks, so no agent starts there"
+        return warn("checks", message, f"add {missing_checks.LINE} to {locations.PATH}")
+    return ok("checks", f"{repository} has checks")
 
 
 def _branch_rules(context: DoctorContext, repository: str, rules: RepositoryRules) -> Iterator[CheckResult]:
@@ -156,7 +158,7 @@ def _branch_rules(context: DoctorContext, repository: str, rules: RepositoryRule
     try:
         authorship = authorship_of(context.config, hub, repository, rules)
     except ConfigError as error:
-        yield fail("rules", f"{repository}: {error.problems[0]}", "set them, or no run starts there")
+        yield fail("rules", f"{repository}: {error.problems[0]}", "set them: until then no run starts there")
         return
     base = repositories.default_branch(hub, repository)
     pushed = pushes(BRANCH, authorship, trailers("r1", f"{repository}#1"))
@@ -179,9 +181,9 @@ def _methods(context: DoctorContext) -> tuple[str, ...]:
 def _follow(context: DoctorContext) -> str:
     renames = tuple(moved(context))
     if not renames or context.engine is None:
-        return "the repositories are followed already"
+        return "all repository names are up to date"
     access.record_moved(context.engine, renames, at=context.now)
-    return f"followed: {', '.join(f'{rename.before} to {rename.after}' for rename in renames)}"
+    return f"renamed: {', '.join(f'{rename.before} to {rename.after}' for rename in renames)}"
 
 
 ORDER = 5

@@ -54,15 +54,15 @@ def _containers() -> Iterator[CheckResult]:
     try:
         engine.image(BROWSER_IMAGE)
     except ImageMissingError:
-        needed = "`cardinal images browser`, should a card's steps be played in a browser"
-        yield warn("browser", f"{BROWSER_IMAGE} is not there", needed)
+        needed = "run `cardinal images browser` to play a card's steps in a browser"
+        yield warn("browser", f"{BROWSER_IMAGE} is missing", needed)
     else:
-        yield ok("browser", f"{BROWSER_IMAGE} is there")
+        yield ok("browser", f"{BROWSER_IMAGE} is present")
 
 
 def _sandbox(context: DoctorContext) -> Iterator[CheckResult]:
     problem = sandbox_problem()
-    step = "let users make namespaces (sysctl user.max_user_namespaces)"
+    step = "allow users to create namespaces (sysctl user.max_user_namespaces)"
     step = step if shutil.which("bwrap") else "install bubblewrap"
     if not problem:
         yield ok("sandbox", "bubblewrap works")
@@ -89,7 +89,7 @@ def _is_free(agent: AgentAdapter) -> bool:
 
 
 def agents(context: DoctorContext) -> Iterator[CheckResult]:
-    """Are the policy's agents known, of the image's version, and paid for?"""
+    """Are the policy's agents known, paid for, and in the image at the right version?"""
     paid = model_keys.providers(context.config, context.config.board.owner)
     wanted = _wanted(context)
     on_images = parts.load(policy_fields.workspace(context.config)).runs_images
@@ -103,7 +103,7 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
         if problem:
             yield fail("agents", f"{problem} {known}", step)
         elif agent.in_image and on_images and not _has(agent):
-            yield fail("agents", f"{IMAGE} has no {known}", "build it anew: cardinal images agent")
+            yield fail("agents", f"{IMAGE} has no {known}", "rebuild it: cardinal images agent")
         else:
             yield ok("agents", f"{known}: can work")
     if not paid:
@@ -169,7 +169,7 @@ ORDER = 2
 
 
 def owners(context: DoctorContext) -> Iterator[CheckResult]:
-    """Can each owner's file of keys be read, and has each other owner of a board a key for its agents?"""
+    """Can each owner's key file be read, and does every other board owner have a key for its agents?"""
     first = context.config.board.owner.casefold()
     for owner in sorted({row.owner.casefold() for row in context.boards() if row.served} | {first}):
         path = model_keys.file_of(context.config, owner)

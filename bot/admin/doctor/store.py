@@ -15,7 +15,7 @@ _PROBE_BYTES = 64
 
 
 def store(context: DoctorContext) -> Iterator[CheckResult]:
-    """Does the store take a few bytes, give them back, and let them go?"""
+    """Can a few bytes be stored, read back and deleted?"""
     places = marked(builder.artifact_places(context.config), context.engine)
     if not places.store.address and not context.config.home.exists():
         return  # there is no home to write to yet
@@ -31,13 +31,15 @@ def store(context: DoctorContext) -> Iterator[CheckResult]:
         return
     if file is None:
         yield fail(
-            "store", f"{blobs.address} gave other bytes than it took", "look at its disk or its server"
+            "store",
+            f"{blobs.address} returned different bytes than were stored",
+            "check its disk or its server",
         )
         return
     file.close()
     shared = "all hosts" if places.store.address else "this host alone"
     sealed = ", encrypted" if places.store.encryption_key else ""
-    yield ok("store", f"runs leave their files and their work in {blobs.address}, for {shared}{sealed}")
+    yield ok("store", f"runs store their files and work in {blobs.address}, for {shared}{sealed}")
 
 
 ORDER = 1

@@ -15,7 +15,7 @@ class NoRecipesError(CardinalError):
     """This installation carries no image recipes: it is itself an image."""
 
     def __init__(self) -> None:
-        super().__init__("this Cardinal lives in an image and carries no recipes: run this on its host")
+        super().__init__("this Cardinal runs in an image and cannot build images: run this on its host")
 
 
 def script(name: str) -> Path:

@@ -122,7 +122,7 @@ def name_failure(error: Exception) -> str:
     if isinstance(error, GithubError):
         return f"{type(error).__name__.removesuffix('Error')} {error.status}"
     place = traceback.extract_tb(error.__traceback__)[-1]
-    return f"an answer of another shape ({type(error).__name__}, {Path(place.filename).name}:{place.lineno})"
+    return f"a response of another shape ({type(error).__name__}, {Path(place.filename).name}:{place.lineno})"
 
 
 def hide_text(value: Value) -> Value:

@@ -41,18 +41,18 @@ def require_free(hub: Hub, repository: str, *, yes: bool) -> str:
 
     Raises RepositoryInUseError unless it was made for this.
     """
-    another = "name a repository that was made for this"
+    another = "name a repository created for this purpose"
     repository, is_archived = repositories.look_up(hub, repository)
     if is_archived:
         raise RepositoryInUseError(repository, "is archived", another)
     root = repository_path(repository)
     for issue in hub.pages(f"{root}/issues", params={"state": "all"}, most=MAX_PAGES):
         if not is_by_app(hub, issue):
-            raise RepositoryInUseError(repository, "has issues or pull requests of others", another)
+            raise RepositoryInUseError(repository, "has other people's issues or pull requests", another)
     try:
         commits = hub.rest("GET", f"{root}/commits", params={"per_page": MAX_COMMITS + 1}).body
     except ConflictError as error:
-        raise RepositoryInUseError(repository, "has no commits", "give it a README first") from error
+        raise RepositoryInUseError(repository, "has no commits", "add a README first") from error
     if len(commits) > MAX_COMMITS and not yes:
         because = f"has more than {MAX_COMMITS} commits"
         raise RepositoryInUseError(repository, because, f"{another}, or add --yes")

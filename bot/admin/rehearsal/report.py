@@ -53,7 +53,7 @@ class RehearsalReport:
         removed = ", ".join(f"{count} {kind}" for kind, count in self.removed.items() if kind != "left")
         yield f"removed: {removed or 'nothing'}"
         if left := self.removed.get("left"):
-            yield f"{left} things are left: `cardinal rehearse --clean` removes them"
+            yield f"{left} things are left over: `cardinal rehearse --clean` removes them"
 
 
 def _of_belief(belief: Belief[RehearsalStage], finding: Comparison) -> dict[str, Any]:

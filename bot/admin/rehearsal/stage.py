@@ -114,7 +114,7 @@ class RehearsalStage:
     def ask(self, act: PersonAct, number: int, column: str = "") -> None:
         """Ask for an act of a person; raises NotTriedError where nobody does it."""
         if not self.person.does(act, number, column):
-            raise NotTriedError("no person did it")
+            raise NotTriedError("no one did it")
 
     def new_issue(self, number: int = 0) -> Mapping[str, Any]:
         """Open an issue, and return it as GitHub answers."""

@@ -60,9 +60,9 @@ def _watch(stage: RehearsalStage) -> Watch:
     """Return the ledger, for a board with the columns that the story needs; raises NotTriedError."""
     watch = stage.watch
     if watch is None or not watch.is_up:
-        raise NotTriedError("no Cardinal runs in this home")
+        raise NotTriedError("no Cardinal is running in this home")
     if not watch.scripted_column():
-        raise NotTriedError("no column of the board hires the scripted agent")
+        raise NotTriedError("no column on the board uses the scripted agent")
     return watch
 
 
@@ -144,7 +144,7 @@ def revises(stage: RehearsalStage) -> Facts:
 def merges_story(stage: RehearsalStage) -> Facts:
     watch, (issue, _), number = _watch(stage), stage.story_card, _pull_number(stage)
     if not watch.last_column():
-        raise NotTriedError("no column of the board merges")
+        raise NotTriedError("no column on the board merges")
     stage.ask(PersonAct.ACCEPT, number)
     stage.ask(PersonAct.DRAG, int(issue["number"]), watch.last_column())
     look = stage.until(

@@ -70,8 +70,8 @@ def find(hub: Hub, owner: str, choose: Choose | None) -> int:
     boards = github_board.list_boards(hub, owner)
     if not boards:
         raise NoBoardError(
-            f"{owner} has no project that the App may see: make one under {owner}'s Projects, then run "
-            "`cardinal init` again"
+            f"{owner} has no project that the App may see: create one under {owner}'s Projects, then "
+            "run `cardinal init` again"
         )
     if len(boards) == 1:
         return boards[0][0]
@@ -154,10 +154,10 @@ def _policy(hub: Hub, home_repository: str, *, named: bool) -> tuple[Policy, str
     try:
         text = policy_file.read(hub, home_repository).text
     except NotFoundError:
-        meanwhile = "nothing is started" if named else "the built-in policy applies"
+        meanwhile = "nothing starts" if named else "the built-in policy applies"
         return default_policy(""), (
-            f"{home_repository} is not there, or not in the App's reach: {meanwhile} until it is; "
-            "--policy-repository names another"
+            f"{home_repository} does not exist, or the App cannot read it: {meanwhile} until it can; "
+            "name another with --policy-repository"
         )
     if text is None:
         return default_policy(""), f"{home_repository} has no {locations.PATH}: the built-in policy applies"
@@ -167,5 +167,5 @@ def _policy(hub: Hub, home_repository: str, *, named: bool) -> tuple[Policy, str
         ), f"the policy is {locations.PATH} of {home_repository}"
     except PolicyError as error:
         return default_policy(""), (
-            f"{locations.PATH} of {home_repository} is refused, so nothing of it applies: {error.problems[0]}"
+            f"{locations.PATH} of {home_repository} is refused, so none of it applies: {error.problems[0]}"
         )

@@ -17,8 +17,8 @@ class AnotherAppError(InitError):
     def __init__(self, app_id: int, wanted: str) -> None:
         self.app_id = app_id
         super().__init__(
-            f"the settings here belong to the App {app_id}, not to {wanted}: add --replace to give it up"
-            " here, or set CARDINAL_HOME to another folder"
+            f"the settings here belong to the App {app_id}, not to {wanted}: add --replace to replace "
+            "it, or set CARDINAL_HOME to another folder"
         )
 
 
@@ -28,7 +28,7 @@ class OverriddenError(InitError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(
-            f"{name} is set in the environment and would win over the file: unset it, then run "
+            f"{name} is set in the environment and would override the file: unset it, then run "
             "`cardinal init` again"
         )
 
@@ -38,8 +38,8 @@ class LostCodeError(InitError):
 
     def __init__(self, page: str) -> None:
         super().__init__(
-            "GitHub does not take the code, which is good for one time within an hour. If the App is listed "
-            f"at {page} all the same, its key is lost: delete it there"
+            "GitHub rejected the code, which works once and for an hour. If the App is listed at "
+            f"{page} anyway, its key is lost: delete it there. Then run `cardinal init` again"
         )
 
 
@@ -48,8 +48,8 @@ class NotRegisteredError(InitError):
 
     def __init__(self, address: str, waited_s: float) -> None:
         super().__init__(
-            f"no App was registered at {address} within {waited_s / 60:.0f} min: run `cardinal init` again, "
-            "it goes on where this one stopped"
+            f"no App was registered at {address} within {waited_s / 60:.0f} min: run `cardinal init` "
+            "again to continue"
         )
 
 
@@ -68,7 +68,8 @@ class SuspendedError(InitError):
 
     def __init__(self, owner: str, page: str) -> None:
         super().__init__(
-            f"the App is suspended on {owner}: an owner lifts it at {page}, then run `cardinal init` again"
+            f"the App is suspended on {owner}: have an owner unsuspend it at {page}, then run `cardinal "
+            "init` again"
         )
 
 
@@ -77,8 +78,8 @@ class KeyRefusedError(InitError):
 
     def __init__(self, app_id: int) -> None:
         super().__init__(
-            f"GitHub does not take this key for the App {app_id}: make another on the App's page, under"
-            " Private keys, and check the id there"
+            f"GitHub rejects this key for the App {app_id}: create another on the App's page, under "
+            "Private keys, and check the id there"
         )
 
 
@@ -91,8 +92,9 @@ class PersonalBoardError(InitError):
 
     def __init__(self, owner: str) -> None:
         super().__init__(
-            f"{owner} is a person, and GitHub shows no App a person's board: make an organisation on GitHub,"
-            " copy the board there (the board's menu, Make a copy), and name it with --org"
+            f"{owner} is a personal account, and GitHub does not give Apps access to personal boards: "
+            "create an organisation on GitHub, copy the board there (the board's menu, Make a copy), "
+            "and name it with --org"
         )
 
 
@@ -102,6 +104,5 @@ class UnwritableError(InitError):
     def __init__(self, error: OSError) -> None:
         where = error.filename or "the home"
         super().__init__(
-            f"{where}: {error.strerror or error}: mend that, then run `cardinal init` again: "
-            "it goes on where it stopped"
+            f"{where}: {error.strerror or error}: fix that, then run `cardinal init` again to continue"
         )

@@ -116,7 +116,7 @@ def _app(
     """Return the App's id, once its secrets are in the settings."""
     app = wishes.existing or known.app
     if app is None and config.app_id and not wishes.replace:
-        place.say(f"the App {config.app_id} is in the settings already")
+        place.say(f"the App {config.app_id} is already in the settings")
         return config.app_id
     settings.check_app(config, app.app_id if app else 0, replace=wishes.replace or known.app is not None)
     if wishes.existing is not None:
@@ -124,7 +124,7 @@ def _app(
     elif app is None:
         app = _register(wishes, place, config, registration, front)
     else:
-        place.say(f"going on with the App {app.slug}, which an earlier `cardinal init` registered")
+        place.say(f"continuing with the App {app.slug}, which an earlier `cardinal init` registered")
     registration.app = app
     settings.put_away(config, app, webhooks=not wishes.poll, public_url=wishes.public_url)
     # The state is used up, and the secrets are where they belong.
@@ -133,7 +133,7 @@ def _app(
     )
     place.say(f"the App's id, key and secret are in {config.home / configuration.ENV_FILE}")
     if wishes.public_url and app.client_secret:
-        place.say(f"{wishes.public_url} will show files of runs, to whoever may read their repository")
+        place.say(f"{wishes.public_url} will show files of runs to people who may read their repository")
     return app.app_id
 
 
@@ -164,7 +164,7 @@ def _register(
         front.serve_until(lambda: False, 1.0)  # so that the page's answer goes out
         progress.remove_progress(config.home)
         raise InitError(f"{registration.problem}. Run `cardinal init` again")
-    place.say(f"GitHub made the App {registration.app.slug}")
+    place.say(f"GitHub created the App {registration.app.slug}")
     return registration.app
 
 
@@ -177,8 +177,8 @@ def _exchange(config: Config, wishes: Wishes, place: Place) -> Callable[[str], R
             raise LostCodeError(page) from error
         if made.owner.casefold() != wishes.owner.casefold():
             raise InitError(
-                f"the App was made for {made.owner}, and {wishes.owner} was asked for: "
-                f"delete it at {made.page}"
+                f"the App was created for {made.owner} instead of {wishes.owner}: delete it at "
+                f"{made.page}, then run `cardinal init` again"
             )
         key, hook_secret = made.private_key.reveal(), made.webhook_secret.reveal()
         client = made.client_id, made.client_secret.reveal()
@@ -215,7 +215,7 @@ def _check_app(hub: Hub, place: Place, app_id: int) -> str:
         raise KeyRefusedError(app_id) from error
     if problem := github_address.problem_of_server(answer.headers.get("x-github-enterprise-version", "")):
         raise InitError(
-            f"{problem}. The App stays in the settings: run `cardinal init` again after an upgrade"
+            f"{problem}. The App stays in the settings: upgrade the server, then run `cardinal init` again"
         )
     app = answer.body
     lacking = manifest(subscribed()).lacking(app.get("permissions") or {})
@@ -241,8 +241,8 @@ def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> No
     if wishes.poll:
         settings.change_settings(config.home, {"WEBHOOKS": "false"})
         place.say(
-            f"no webhooks: Cardinal looks at the board every {config.sweep_s:.0f} s, and does not hear what"
-            " is said in comments and reviews. Switch the webhook off on the App's page if it is on"
+            f"no webhooks: Cardinal reads the board every {config.sweep_s:.0f} s, but not comments and "
+            "reviews. If the webhook is on, turn it off on the App's page"
         )
         return
     now = hub.as_app("GET", "/app/hook/config").body
@@ -258,11 +258,9 @@ def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> No
     elif was_off or (wishes.existing is None and now.get("url") == wanted):
         return
     hub.as_app("PATCH", "/app/hook/config", body={"url": wanted, "secret": secret, "content_type": "json"})
-    place.say(f"the App's webhooks go to {wanted}, signed with the secret that is in the settings")
+    place.say(f"the App's webhooks go to {wanted}, signed with the secret in the settings")
     if was_off:
-        place.say(
-            f"only a person can switch them on: tick Active, under Webhook, at {_settings(hub, config)}"
-        )
+        place.say(f"only a person can turn them on: tick Active, under Webhook, at {_settings(hub, config)}")
 
 
 # --- the installation --------------------------------------------------------------------------------
@@ -304,7 +302,7 @@ def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front
         raise NotInstalledError(wishes.owner, where, wishes.wait_s)
     place.say(f"the App is installed on {wishes.owner}")
     if seen["lacking"]:
-        place.say(f"{wishes.owner} has not accepted {seen['lacking']} yet: an owner does at {seen['page']}")
+        place.say(f"{wishes.owner} has not accepted {seen['lacking']} yet: an owner can at {seen['page']}")
     return seen["owner"]
 
 
@@ -327,7 +325,7 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: Place) -> None:
     if shared:
         with open_services(place.environ, place.cwd) as services:
             boards.add_board(services, wanted)
-        place.say(f"the ledger serves {address} beside {config.board}: `cardinal boards list`")
+        place.say(f"the ledger now serves {address} as well as {config.board}: `cardinal boards list`")
     else:
         policy = {"POLICY_REPOSITORY": named} if wishes.policy_repository else {}
         settings.change_settings(config.home, {"BOARD": str(address), **policy})
@@ -350,38 +348,41 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
     yield f"the board is {name}, {ready.title}"
     yield ready.policy_said
     if ready.columns:
-        yield f"made the columns {', '.join(ready.columns)}"
+        yield f"created the columns {', '.join(ready.columns)}"
     if ready.fields:
-        yield f"made the fields {', '.join(ready.fields)}"
+        yield f"created the fields {', '.join(ready.fields)}"
     for name, strange in ready.converted.items():
-        kept = f"; {count(strange, 'card')} had another text, which is there" if strange else ""
+        kept = f"; {count(strange, 'card')} had other text, which is kept there" if strange else ""
         texts = EARLIER.format(name)
-        yield f"{name} is a field of choices now; the texts are in {texts}, yours to delete{kept}"
+        yield f"{name} is now a single-select field; its old texts are in {texts}, which you may delete{kept}"
     if ready.view is board.ViewResult.MADE:
-        yield f"made the view {board.VIEW}, whose cards show these fields"
+        yield f"created the view {board.VIEW}, whose cards show these fields"
     if ready.view is board.ViewResult.BY_HAND:
         yield (
-            f"GitHub does not let the App make a view: on the board, add a view {board.VIEW} with the layout"
+            f"GitHub does not let the App create views: on the board, add a view {board.VIEW} with the layout"
             f" Board, and tick {', '.join(FaceField)} under its menu, Fields"
         )
     if ready.described:
-        yield "wrote the effect of a drag into each column's header"
+        yield "wrote into each column's header what a drag does"
     if ready.missing:
         missing = ", ".join(ready.missing)
-        yield f"the board has no column {missing}: --columns makes them, or name your own in the policy file"
+        yield (
+            f"the board has no column {missing}: create them with --columns, or name your own in the policy "
+            "file"
+        )
     if ready.strange:
         yield f"nothing happens in {', '.join(ready.strange)}: the policy does not name them"
         proposed = ", ".join(
             f"{name}: {{archetype: {kind}}}" for name, kind in board.propose_columns(ready.strange)
         )
         if proposed:
-            yield f"to have them served, put these under `board: columns:` in the policy file: {proposed}"
+            yield f"to use them, add these under `board: columns:` in the policy file: {proposed}"
 
 
 def _end(wishes: Wishes, place: Place, registration: Registration, front: LocalServer) -> None:
     config = place.config()
     config.require_github()
-    place.say(f"done: `{program.of_home(config.home)}` starts it, `cardinal doctor` checks it")
+    place.say(f"done: start it with `{program.of_home(config.home)}`, check it with `cardinal doctor`")
     if not wishes.poll:
         place.say(f"webhooks are received at http://{config.host}:{config.port}{WEBHOOK_PATH} once it runs")
     if registration.app is not None and registration.action:

@@ -23,9 +23,9 @@ CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 POLL_S = 0.2
 REFRESH_S = 2
 WORD_BYTES = 16
-FOREIGN = "This page is for this machine only."
-FOREIGN_ANSWER = "This answer does not belong to this set-up: begin at the address in the terminal."
-STRANGE = "Open the address that `cardinal init` has printed: everybody on this machine can ask here."
+FOREIGN = "This page is only for this machine."
+FOREIGN_ANSWER = "This response does not belong to this set-up: start at the address in the terminal."
+STRANGE = "Open the address that `cardinal init` printed: this one is open to everyone on this machine."
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -63,13 +63,13 @@ class Registration:
             if not compare_digest(state.encode(), self.state.encode()) or not CODE.fullmatch(code):
                 return 403, FOREIGN_ANSWER
             if self.code and not compare_digest(code, self.code):
-                return 403, "An answer came already: see the terminal."
+                return 403, "GitHub has already responded: see the terminal."
             self.code = code
             if self.app is None:
                 try:
                     self.app = self.exchange(code)
                 except (UnavailableError, RateLimitedError) as error:
-                    return 502, f"{error}. Load this page again."
+                    return 502, f"{error}. Reload this page."
                 except (GithubError, InitError) as error:
                     self.problem = str(error)
                     return 502, f"{error}. Run `cardinal init` again."
@@ -112,10 +112,10 @@ def _add_form(app: Flask, registration: Registration) -> None:
         if registration.app is not None or not registration.action:
             return redirect("/done", 302)
         lines = (
-            f"Cardinal needs a GitHub App of its own in {registration.owner}. GitHub shows what it asks for"
-            " before anything is made.",
-            f"Only owners of {registration.owner} can make one there. Where GitHub answers 404, you are not "
-            "signed in as one, or it is a person's account, which has no such page.",
+            f"Cardinal needs a GitHub App of its own in {registration.owner}. GitHub shows what it asks "
+            "for before anything is created.",
+            f"Only owners of {registration.owner} can create one there. If GitHub shows a 404, you are "
+            "not signed in as an owner, or it is a personal account, which has no such page.",
         )
         return render_template(
             "page.html",
@@ -148,8 +148,8 @@ def _add_waiting(app: Flask, registration: Registration) -> None:
             title="Install the App",
             lines=(
                 f"The App {registered.slug} is registered; its key stays on this machine.",
-                f"Install it on {registration.owner}, with the repositories that its agents may work in. This"
-                " page notices.",
+                f"Install it on {registration.owner}, with the repositories its agents may work in. "
+                "This page updates when you are done.",
             ),
             link=f"{registered.page}/installations/new",
             link_text=f"Install it on {registration.owner}",

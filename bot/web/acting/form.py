@@ -26,7 +26,7 @@ class UnfitFormError(CardinalError):
 
     def __init__(self, because: str, status: int = 400) -> None:
         self.because, self.status = because, status
-        super().__init__(f"{because}: open the page again, and use its form")
+        super().__init__(f"{because}: reload the page and use its form")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +49,16 @@ def read(incoming: Request) -> ActForm:
     """Return the form in the request's body. Raises UnfitFormError."""
     incoming.max_content_length = MAX_BYTES
     if incoming.mimetype != KIND:
-        raise UnfitFormError("That is no form of Cardinal's pages")
+        raise UnfitFormError("This is not a form from Cardinal's pages")
     try:
         fields = incoming.form.to_dict(flat=False)
     except RequestEntityTooLarge as error:
-        raise UnfitFormError("That is longer than any form of Cardinal's pages", 413) from error
+        raise UnfitFormError("This is larger than any form on Cardinal's pages", 413) from error
     if not FIELDS <= fields.keys() <= FIELDS | {"text"} or any(len(given) != 1 for given in fields.values()):
-        raise UnfitFormError("The form lacks a field, or has one too many")
+        raise UnfitFormError("The form has a missing or extra field")
     text = "".join(fields.get("text", ())).replace("\r\n", "\n")
     if len(text) > MAX_ARGUMENT:
-        raise UnfitFormError(f"The text has {len(text):,} characters, and at most {MAX_ARGUMENT:,} are read")
+        raise UnfitFormError(f"The text has {len(text):,} characters; the limit is {MAX_ARGUMENT:,}")
     (card_id,), (name,), (back,), (token,) = (fields[field] for field in ("card", "name", "back", "token"))
     return ActForm(CardId(card_id), name, text, back, token)
 

@@ -66,7 +66,7 @@ def for_board(
             snapshot = snapshots.of_card(db, card.card_id)
         role = site.readers.role(visit, card.repository or "")
         permitted = offers.permitted(policy, snapshot, role=role, login=visit.login) if snapshot else ()
-        where = f"the issue {card.repository}#{card.number} tells of it"
+        where = f"a note is posted on {card.repository}#{card.number}"
         offered = [replace(it, hint=f"{it.hint}; {where}") for it in permitted if it.of_board]
         if offered:
             return _forms(site, card.card_id, offered)

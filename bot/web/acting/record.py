@@ -32,7 +32,7 @@ from rules.policy.roles import Role
 OPERATOR = "the operator"  # no account at GitHub has a space in its name
 OF_ARCHIVED = ("archive", "unarchive")  # the first again, from whoever missed the answer
 PATIENCE_S, POLL_S = 5.0, 0.1  # two who act at once read one card: the second goes on when the first has
-RECORDED = "/cardinal {command} is recorded: the card has the outcome."
+RECORDED = "/cardinal {command} is recorded. The card shows the outcome."
 
 
 @dataclass(frozen=True, slots=True)

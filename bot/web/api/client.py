@@ -37,7 +37,7 @@ class ApiUnreachableError(CardinalError):
 
     def __init__(self, address: str, because: str) -> None:
         self.address, self.because = address, because
-        remedy = "see that CARDINAL_URL is its address, and that Cardinal runs there"
+        remedy = "check that CARDINAL_URL is its address, and that Cardinal is running there"
         super().__init__(f"the API at {address} cannot be used: {because}; {remedy}")
 
 
@@ -64,9 +64,9 @@ class ApiClient:
         try:
             document = answer.json()
         except ValueError as error:
-            raise self.unreachable(f"its answer {answer.status_code} is no JSON") from error
+            raise self.unreachable(f"its {answer.status_code} response is not JSON") from error
         if not isinstance(document, dict):
-            raise self.unreachable(f"its answer {answer.status_code} is no JSON object")
+            raise self.unreachable(f"its {answer.status_code} response is not a JSON object")
         if answer.status_code != HTTPStatus.OK:
             raise _problem(answer.status_code, document)
         return document
@@ -98,7 +98,7 @@ def _placed(operation: Operation, fields: Mapping[str, Any]) -> tuple[str, dict[
     places = {it: str(sent.pop(it)) for it in re.findall(r"\{(\w+)\}", operation.PATH)}
     if NO_PLACE & set(places.values()):
         raise ApiProblemError(
-            HTTPStatus.NOT_FOUND, "not_found", "nothing has that name", "look at the spelling"
+            HTTPStatus.NOT_FOUND, "not_found", "there is nothing with that name", "check the spelling"
         )
     return ROOT + operation.PATH.format(**{it: quote(text, safe="") for it, text in places.items()}), sent
 
@@ -141,5 +141,8 @@ def checked(model: type[ApiModel], fields: Mapping[str, Any]) -> ApiModel:
 def _problem(status: int, document: Mapping[str, Any]) -> ApiProblemError:
     because, remedy = (plain(str(document.get(name, "")), 1000) for name in ("detail", "remedy"))
     return ApiProblemError(
-        status, str(document.get("code", "")), because or f"it answered {status}", remedy or "see its log"
+        status,
+        str(document.get("code", "")),
+        because or f"it responded with {status}",
+        remedy or "check its log",
     )

@@ -13,7 +13,7 @@ from ledger.queue.api_tokens import MEANING
 REFERENCES = "#/components/schemas/{model}"
 PROBLEM: Mapping[str, Any] = {
     "type": "object",
-    "description": "Why a request was not carried out (RFC 9457)",
+    "description": "Why a request failed (RFC 9457)",
     "required": ["type", "title", "status", "code", "detail", "remedy"],
     "properties": {
         "type": {"type": "string"},
@@ -28,7 +28,7 @@ KEY: Mapping[str, Any] = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "A request that comes again with its key, within a day, acts once",
+    "description": "Repeating a request with the same key within a day has no further effect",
     "schema": {"type": "string", "pattern": "^[\\x21-\\x7e]{1,200}$"},
 }
 
@@ -46,7 +46,7 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "Cardinal",
             "version": release.version(),
-            "description": f"Jobs are cards of a board, as programs see them. Scopes of a token: {scopes}.",
+            "description": f"A job is a card on a board, as programs see it. Token scopes: {scopes}.",
         },
         "servers": [{"url": "/api/v1"}],
         "security": [{"token": []}],
@@ -74,7 +74,7 @@ def _operation(name: str, operation: Operation, schemas: dict[str, Any]) -> dict
     described: dict[str, Any] = {
         "operationId": name,
         "summary": charter(operation),
-        "description": f"Takes the scope `{operation.SCOPE}`.",
+        "description": f"Needs the scope `{operation.SCOPE}`.",
         "parameters": [
             {
                 "name": field,
@@ -86,9 +86,9 @@ def _operation(name: str, operation: Operation, schemas: dict[str, Any]) -> dict
             if is_get or field in in_path
         ],
         "responses": {
-            "200": {"description": "It is done", "content": {"application/json": {"schema": output}}},
+            "200": {"description": "Done", "content": {"application/json": {"schema": output}}},
             "default": {
-                "description": "It is not done",
+                "description": "Not done",
                 "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
             },
         },

@@ -83,7 +83,7 @@ class TokenUse:
             wait_s = max(1, 60 - now.second)
             because = f"a token may send {A_MINUTE} requests a minute"
             raise ApiError(
-                HTTPStatus.TOO_MANY_REQUESTS, "too_many", because, f"wait {wait_s} s, then go on", wait_s
+                HTTPStatus.TOO_MANY_REQUESTS, "too_many", because, f"wait {wait_s} s, then continue", wait_s
             )
 
 
@@ -118,8 +118,8 @@ def _allowed(
     if not request.environ.get(COUNTED, False):
         use.take(token)
     if not scope_covers(token.scopes, operation.SCOPE):
-        because = f"the token is for {alternatives(token.scopes)}, and this takes {operation.SCOPE}"
-        raise ApiError(HTTPStatus.FORBIDDEN, "scope", because, "make a token with that scope")
+        because = f"this needs the scope {operation.SCOPE}; the token has {alternatives(token.scopes)}"
+        raise ApiError(HTTPStatus.FORBIDDEN, "scope", because, "create a token with that scope")
     given = _given(operation, path)
     visit = SignIn(token.user_id, token.login, token.until)
     call = ApiRequest(site, visit, token, f"api:{token.token_id}:{_key()}")
@@ -131,7 +131,7 @@ def _allowed(
         raise ApiError(
             HTTPStatus.SERVICE_UNAVAILABLE,
             "busy",
-            "very much is being done just now",
+            "Cardinal is busy",
             "send it again, with its key",
             LATER_S,
         )
@@ -146,8 +146,8 @@ def _token(site: Site) -> TokenRow:
     with event_store.reading(site.engine) as db:
         token = api_tokens.find(db, sent[1], site.clock()) if sent else None
     if token is None:
-        because = "the request has no live token"
-        remedy = "send `Authorization: Bearer <token>`; one is made on the page /tokens"
+        because = "the request has no valid token"
+        remedy = "send `Authorization: Bearer <token>`; create a token on the page /tokens"
         raise ApiError(HTTPStatus.UNAUTHORIZED, "token", because, remedy)
     return token
 
@@ -157,8 +157,8 @@ def _key() -> str:
     if key is None:
         return secrets.token_hex(16)
     if not KEY.fullmatch(key):
-        because = "an idempotency key has 1 to 200 visible ASCII characters"
-        raise ApiError(HTTPStatus.BAD_REQUEST, "unfit_key", because, "send another one")
+        because = "an idempotency key must have 1 to 200 visible ASCII characters"
+        raise ApiError(HTTPStatus.BAD_REQUEST, "unfit_key", because, "send a different key")
     return key
 
 
@@ -168,18 +168,18 @@ def _given(operation: Operation, path: dict[str, str]) -> Any:
     if operation.METHOD == "GET":
         fields = request.args.to_dict()
         if any(len(texts) > 1 for _, texts in request.args.lists()):
-            raise _unfit("a field of the query comes twice")
+            raise _unfit("the query has a field twice")
     else:
         fields = _body()
     if both := fields.keys() & path.keys():
-        raise _unfit(f"the path has {plain(', '.join(sorted(both)))} already")
+        raise _unfit(f"{plain(', '.join(sorted(both)))} is already in the path")
     try:
         given = operation.Input.model_validate({**fields, **path})
     except ValidationError as error:
         raise _unfit(faults_of(error, operation.Input)) from error
     texts = (text for it in given.model_dump().values() for text in (it if isinstance(it, list) else [it]))
     if any("\0" in text for text in texts if isinstance(text, str)):  # PostgreSQL keeps none
-        raise _unfit("a text has the character NUL")
+        raise _unfit("a text contains the character NUL")
     return given
 
 
@@ -193,12 +193,12 @@ def _body() -> dict[str, Any]:
     try:
         fields = parse_json(request.get_data())
     except RequestEntityTooLarge as error:
-        because = f"the body has more than {MAX_BYTES:,} bytes"
+        because = f"the body is larger than {MAX_BYTES:,} bytes"
         raise ApiError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "too_large", because, "shorten it") from error
     except StrictJsonError as error:
-        raise _unfit(f"the body is no JSON: {plain(error.because)}") from error
+        raise _unfit(f"the body is not JSON: {plain(error.because)}") from error
     if not isinstance(fields, dict):
-        raise _unfit("the body is no JSON object")
+        raise _unfit("the body is not a JSON object")
     return fields
 
 
@@ -214,9 +214,9 @@ def _as_problem(error: CardinalError) -> ApiError:
         case BusyError():
             because = error.because
         case CardBusyError():
-            because = "the card is being read just now"
+            because = "Cardinal is reading the card right now"
         case GithubError():
-            because = "GitHub did not tell the account's rights"
+            because = "GitHub did not say what the account may do"
         case FilterError():
             return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", str(error), f"see {ROOT}/openapi.json")
         case ReusedKeyError():
@@ -268,11 +268,11 @@ def _failed(site: Site, lines: tuple[str, str], error: HTTPException) -> Respons
 def _unknown(path: str) -> Response:
     ways = {it.METHOD for _, it in OPERATIONS.all() if description.fits_path(it.PATH, f"/{path}")}
     if not ways:
-        because = "there is no such operation"
+        because = "no such operation"
         return problem_document(
             ApiError(HTTPStatus.NOT_FOUND, "not_found", because, f"see {ROOT}/openapi.json")
         )
-    because = f"this path takes {alternatives(sorted(ways))}"
+    because = f"this path accepts {alternatives(sorted(ways))}"
     answer = problem_document(
         ApiError(HTTPStatus.METHOD_NOT_ALLOWED, "method", because, f"see {ROOT}/openapi.json")
     )

@@ -12,11 +12,11 @@ from runner.text.untrusted import without_invisible as clean
 class JobRequest(ApiModel):
     """A request for a job. Its card is made soon after: `get_request` has its number then."""
 
-    request: str = Field(description="The request's own name")
+    request: str = Field(description="Name of the request")
     repository: str
-    number: int = Field(description="The issue's number; 0 before it is made")
-    problem: str = Field(description="Why none will be made; empty while all is well")
-    warnings: list[str] = Field(description="Why no run in its column would start just now")
+    number: int = Field(description="The issue's number; 0 until it is created")
+    problem: str = Field(description="Why no issue will be created; empty if all is well")
+    warnings: list[str] = Field(description="Why no run would start in its column right now")
 
 
 def request_of(call: ApiRequest, key: str) -> JobRequest:

@@ -49,10 +49,10 @@ class JobSummary(ApiModel):
     board: str = Field(description="owner/number of its board")
     column: str = Field(description="The board's column; empty for none")
     state: CardState
-    since: datetime = Field(description="When it came to that state")
-    why: str = Field(description="Why it does or does not move")
+    since: datetime = Field(description="When it entered that state")
+    why: str = Field(description="Why it moves, or what it is waiting for")
     run: str = Field(description="Its newest run; empty before the first")
-    usd: float = Field(description="Dollars of the newest run")
+    usd: float = Field(description="Cost of the newest run in dollars")
 
 
 class JobRun(ApiModel):
@@ -60,15 +60,15 @@ class JobRun(ApiModel):
 
     run: str
     state: str = Field(description="queued, working, parked and so on")
-    ending: str = Field(description="succeeded, failed and so on; empty while it lives")
-    reason: str = Field(description="Why it ended so; empty for a success")
+    ending: str = Field(description="succeeded, failed and so on; empty until it ends")
+    reason: str = Field(description="Why it ended that way; empty on success")
     attempt: int
     mode: str
     agent: str
-    by: str = Field(description="The account that asked for it")
+    by: str = Field(description="The account that requested it")
     branch: str
     usd: float
-    active_s: float = Field(description="Seconds at work")
+    active_s: float = Field(description="Seconds of work")
     queued_at: datetime
     ended_at: datetime | None
 
@@ -76,9 +76,9 @@ class JobRun(ApiModel):
 class JobQuestion(ApiModel):
     """A question that waits."""
 
-    question: str = Field(description="Its name; answer it by the command answer:<question>")
+    question: str = Field(description="Its name; answer it with the command answer:<question>")
     text: str
-    choices: list[str] = Field(description="Answers to choose from by their number, counted from 1")
+    choices: list[str] = Field(description="Answers to choose from, numbered from 1")
 
 
 class JobPlan(ApiModel):
@@ -93,11 +93,11 @@ class JobPlan(ApiModel):
 class JobOffer(ApiModel):
     """A command that the token's account may give on the job now."""
 
-    name: str = Field(description="Command to send: its word and its subject")
+    name: str = Field(description="Command to send, with its subject")
     label: str
     hint: str
-    takes: str = Field(description="Meaning of its text; empty for no text")
-    choices: list[str] = Field(description="The texts that it takes, if not any")
+    takes: str = Field(description="What its text means; empty if it takes none")
+    choices: list[str] = Field(description="The texts it accepts, unless any will do")
 
 
 class JobPull(ApiModel):
@@ -116,7 +116,7 @@ class Job(JobSummary):
     labels: list[str]
     assignees: list[str]
     pull: JobPull | None
-    runs: list[JobRun] = Field(description="The newest first, 20 at most")
+    runs: list[JobRun] = Field(description="Newest first, up to 20")
     plan: JobPlan | None
     question: JobQuestion | None
     offers: list[JobOffer]
@@ -127,7 +127,7 @@ class JobRunDetail(JobRun):
 
     repository: str
     plan: JobPlan | None
-    checks: list[str] = Field(description="Each command of the gate's newest look, with its exit code")
+    checks: list[str] = Field(description="Each command of the gate's latest run, with its exit code")
     last_line: str
 
 

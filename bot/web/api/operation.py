@@ -42,8 +42,8 @@ class ApiError(CardinalError):
 
 def not_found() -> ApiError:
     """Return the one error for a thing that does not exist, or that the token's account may not read."""
-    because = "there is nothing of that name that the token's account may read"
-    return ApiError(HTTPStatus.NOT_FOUND, "not_found", because, "look at the spelling, and at the account")
+    because = "nothing by that name that the token's account may read"
+    return ApiError(HTTPStatus.NOT_FOUND, "not_found", because, "check the spelling and the account")
 
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> str:
@@ -57,7 +57,7 @@ def faults_of(error: ValidationError, model: type[BaseModel]) -> str:
 def _fault(fault: ErrorDetails, model: type[BaseModel]) -> str:
     field = model.model_fields.get(str(fault["loc"][0])) if fault["loc"] else None
     if fault["type"] == "string_pattern_mismatch" and field is not None:  # people read no patterns
-        return f"it does not fit: {field.description}"
+        return f"invalid value: {field.description}"
     return fault["msg"]
 
 

@@ -28,11 +28,11 @@ function follow(state, on) {
     source.onopen = () => { wait_s = 1; alive(); state.textContent = "live"; };
     source.onerror = () => {
       if (source.readyState !== EventSource.CLOSED) {  // the browser comes back by itself
-        state.textContent = "connecting again …";
+        state.textContent = "reconnecting …";
         return;
       }
       close();
-      state.textContent = "not live just now: load the page again for news";
+      state.textContent = "not live right now: reload for updates";
       again = setTimeout(open, wait_s * 1000);
       wait_s = Math.min(LONGEST_S, wait_s * 2);
     };
@@ -43,7 +43,7 @@ function follow(state, on) {
         take(event.data);
       });
     }
-    source.addEventListener("over", () => { page.over = true; close(); state.textContent = "over"; });
+    source.addEventListener("over", () => { page.over = true; close(); state.textContent = "ended"; });
   }
 
   // A hidden page follows nothing: browsers have six connections for all pages of one address.

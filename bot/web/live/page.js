@@ -17,7 +17,7 @@
   const parsed = (html) => new DOMParser().parseFromString(html, "text/html");
 
   function hold(then) {
-    state.textContent = "there is news: it comes once you have sent or emptied your text here";
+    state.textContent = "updates available: shown once you send or clear your text";
     clearTimeout(again);
     again = setTimeout(then, AGAIN_MS);
   }
@@ -55,11 +55,11 @@
       here.searchParams.delete("acted");  // the answer to what was done before
       for (const form of forms) form.elements.namedItem("back").value = here.pathname + here.search;
       if (forms.length) note.replaceWith(...forms);
-      else note.textContent = "There is nothing that you may do here just now.";
+      else note.textContent = "There is nothing you can do here right now.";
     } catch (error) {
       note.remove();
       part.open = false;
-      state.textContent = `the forms did not come (${error.message}): open them again`;
+      state.textContent = `the forms could not be loaded (${error.message}): open them again`;
     }
   }
   main.addEventListener("toggle", fetchForms, true);
@@ -76,7 +76,7 @@
         state.textContent = "live";
       }
     } catch (error) {
-      state.textContent = `as of a while ago (${error.message}): the page asks again`;
+      state.textContent = `out of date (${error.message}): retrying`;
       setTimeout(renew, AGAIN_MS);
     } finally {
       busy = false;

@@ -39,12 +39,12 @@
       const answer = await fetch(forms.dataset.forms, {signal: AbortSignal.timeout(AGAIN_MS)});
       if (answer.status >= 500) throw new Error(answer.statusText);
       if (answer.ok) replaceForms(await answer.text());
-      if (failed) state.textContent = page.over ? "over" : "live";
+      if (failed) state.textContent = page.over ? "ended" : "live";
       failed = false;
       offered = wanted;  // whoever may not see them any more is told so where the page is loaded again
     } catch (error) {
       failed = true;
-      state.textContent = `the forms are old just now (${error.message}): the page asks again`;
+      state.textContent = `the forms are out of date (${error.message}): retrying`;
       setTimeout(renewForms, AGAIN_MS);
       return;
     } finally {
@@ -76,7 +76,7 @@
     if (!words || sent.has(form)) return;
     const note = forms.appendChild(document.createElement("p"));
     note.className = "text";
-    note.textContent = `Nobody waits for this any more, so it was not sent:\n${words}`;
+    note.textContent = `This is no longer needed, so it was not sent:\n${words}`;
   }
   forms.addEventListener("submit", (event) => sent.add(event.target));
 

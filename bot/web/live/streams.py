@@ -27,7 +27,7 @@ from runner.gateway.control.asgi import Receive, Send, disconnected
 log = logging.getLogger(__name__)
 MAX_EVENTS = 5000  # that the reader takes notice of at once
 COME_BACK_S = 60
-BUSY = "Too many pages follow runs just now. Close some, or load the page again in a minute.\n"
+BUSY = "Too many live pages are open. Close some, or reload this page in a minute.\n"
 MAX_KEPT = 4  # batches of one stream: readers are at the same place, or few of them are behind
 
 

@@ -34,8 +34,9 @@ from bot.web.mcp.subscriptions import Subscriptions
 
 Context = ServerRequestContext[Any, Any]
 INSTRUCTIONS = (
-    "Jobs are cards of a board; Cardinal's agents do them, and people approve. `why` says why a job does or"
-    " does not move, `offers` the commands to give for it now. A refusal says its reason."
+    "Jobs are cards on a board; Cardinal's agents do them, and people approve. `why` says why a job "
+    "moves or what it is waiting for, `offers` which commands you can give now. A refusal gives its "
+    "reason."
 )
 ABOUT = "Split a goal into jobs, let Cardinal's agents do them, and report: decompose, do not execute"
 GOAL = PromptArgument(name="goal", description="The result to reach", required=True)
@@ -136,6 +137,6 @@ class _Handlers:
 def filled_prompt(name: str, goal: str) -> GetPromptResult:
     """Return the prompt with its goal. Raises MCPError."""
     if name != "orchestrate" or not goal.strip():
-        raise MCPError(INVALID_PARAMS, "the only prompt is `orchestrate`, and takes a `goal`")
+        raise MCPError(INVALID_PARAMS, "the only prompt is `orchestrate`; it takes a `goal`")
     content = TextContent(type="text", text=ORCHESTRATE + goal.strip())
     return GetPromptResult(description=ABOUT, messages=[PromptMessage(role="user", content=content)])

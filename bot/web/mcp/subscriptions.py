@@ -51,7 +51,7 @@ class Subscriptions:
         """Let the client know when the resource changes. Raises MCPError."""
         uri = str(sent.uri)
         if len(self._sessions) >= MAX_SUBSCRIBED and uri not in self._sessions:
-            because = f"a client may subscribe to {MAX_SUBSCRIBED} resources: unsubscribe from some"
+            because = f"a client may subscribe to up to {MAX_SUBSCRIBED} resources: unsubscribe from some"
             raise MCPError(INVALID_PARAMS, because)
         await resources.read(self._client, uri)
         await self._begin()

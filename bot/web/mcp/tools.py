@@ -26,8 +26,8 @@ class ResumeRequest(JobName):
     text: str = Field(
         "",
         max_length=parser.MAX_ARGUMENT,
-        description="Empty approves its plan, or resumes it. Words answer its question, or choose by "
-        "number; without a question they send the plan back, or tell the agent at work",
+        description="If empty, approves its plan or resumes it. Otherwise answers its question, in words or "
+        "by number; without a question, sends the plan back, or messages the agent at work",
     )
 
 
@@ -41,7 +41,7 @@ class JobTool:
 
 
 async def _resume(client: ApiClient, fields: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Let a job that waits go on: answer its question, approve its plan, or send the plan back with words."""
+    """Resume a waiting job: answer its question, approve its plan, or send the plan back with changes."""
     given = checked(ResumeRequest, fields)
     assert isinstance(given, ResumeRequest)
     name = given.model_dump(exclude={"text"})
@@ -108,16 +108,16 @@ def command_for(job: Job, text: str) -> tuple[str, str]:
         wanted = next((it for it in answers if _takes(it, text)), None)
         if wanted is None and answers:
             choices = ", ".join(choice for it in answers for choice in it.choices)
-            raise _unfit(f"`text` is none of {choices}", "choose one of them")
+            raise _unfit(f"`text` must be one of {choices}", "choose one of them")
         wanted = wanted or _first(job.offers, "redirect")
     elif answers:
-        raise _unfit("the job waits for an answer", "send `text`; get_job has the question")
+        raise _unfit("the job is waiting for an answer", "send `text`; get_job has the question")
     else:
         ways = (_first(job.offers, word) for word in ("approve", "resume", "unblock"))
         wanted = next(filter(None, ways), None)
         text = wanted.choices[0] if wanted and wanted.choices else ""
     if wanted is None:
-        raise _unfit(f"there is nothing to go on with: {job.why}", "get_job has the commands to give")
+        raise _unfit(f"there is nothing to resume: {job.why}", "get_job has the commands to give")
     return wanted.name, text
 
 

@@ -19,10 +19,10 @@ from rules.chatops import parser
 
 # A thread may wait for GitHub here, and there are few; each form is a call or more.
 ACTS_AT_ONCE, ACTS_A_MINUTE, ACTS_AN_HOUR = 3, 20, 600
-TWICE = "This form was sent before: it acted once, and not again."
-NOT_YOURS = "This form was made for another sign-in, or for something else: open the page again."
-OVER = "Nothing was done: your sign-in is over. Sign in, then send the form again."
-ASK = "Ask somebody who may, or sign in as an account of yours that may."
+TWICE = "You already sent this form. It took effect once, not twice."
+NOT_YOURS = "This form belongs to another sign-in or another card. Reload the page and try again."
+OVER = "Nothing was done: your sign-in has expired. Sign in, then send the form again."
+ASK = "Ask someone who has the right, or sign in with an account that does."
 LATER = "Nothing was done: {because}. Go back and send the form again in a minute."
 
 
@@ -46,7 +46,7 @@ def mount(site: Site) -> None:
         if not form.fits_form(site.config.client_secret, site.word(), sent):
             return site.page("Nothing was done", NOT_YOURS, status=403, visit=visit)
         if not pace.take(visit.user_id) or not room.acquire(blocking=False):
-            return try_later(site, "very much is being done just now")
+            return try_later(site, "Cardinal is busy")
         try:
             return _act(site, visit, sent)
         finally:
@@ -74,9 +74,9 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
     except ReusedKeyError:  # with other words now
         seq, first = 0, False
     except CardBusyError:
-        return try_later(site, "the card is being read just now")
+        return try_later(site, "Cardinal is reading the card right now")
     except GithubError:
-        return try_later(site, "GitHub did not tell your rights")
+        return try_later(site, "GitHub did not say what you may do")
     back = own_path(sent.back)
     outcome = record.outcome(site.services, visit, seq, parser.PAGE) if first else None
     if outcome is not None and outcome.refused:

@@ -28,13 +28,13 @@ log = logging.getLogger(__name__)
 
 DIGEST = re.compile(r"[0-9a-f]{64}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
-DAMAGED = "the file is gone from the store, or its disk has changed it"
-AWAY = "The store of files does not answer. Try again in a minute, or ask whoever runs Cardinal."
+DAMAGED = "the file is missing from the store, or damaged on its disk"
+AWAY = "The file store does not answer. Try again in a minute, or ask your operator."
 DROPPED = {
     "age": "dropped: it was too old",
-    "space": "dropped: there was no more room, and it was among the oldest",
-    "store": "never kept: the store could not be written",
-    "share": "dropped: the run had used up its share of the store",
+    "space": "dropped: the store was full, and this was one of the oldest files",
+    "store": "not kept: writing to the store failed",
+    "share": "dropped: the run had used its share of the store",
 }
 # No file can act on these pages' origin, whatever a browser takes it for.
 LOCKED = "sandbox; default-src 'none'; frame-ancestors 'none'"
@@ -90,7 +90,7 @@ def mount(site: Site) -> None:
             "artifacts.html",
             title=f"Files of run {run}",
             run_id=run,
-            lines=() if files else ("Nothing yet: files appear as the run works.",),
+            lines=() if files else ("No files yet. They appear here as the run works.",),
             rows=[_row(file) for file in files],
             card=card,
             card_title=plain(card.title),
@@ -129,7 +129,7 @@ def _file_answer(site: Site, visit: SignIn, row: ArtifactRow) -> Response:
         file = None if row.dropped else store_of(places).opened(row.digest)
     except StoreError as error:
         log.warning("file not shown digest=%s reason=%s", row.digest, error)
-        return site.page("This file cannot be read now", AWAY, status=503, visit=visit)
+        return site.page("This file cannot be read right now", AWAY, status=503, visit=visit)
     if file is None:
         because = f"{(_why_gone(row) or DAMAGED).capitalize()}."
         digest = f"Its digest was {row.digest}."

@@ -16,13 +16,13 @@ from runner.prompts.briefing import own_part
 from runner.text.untrusted import without_invisible
 
 MAX_CHARS = 60_000  # of all sections
-NOT_YET = "Its agent was told nothing yet."
-NO_AGENT = "It only runs the checks: there is no agent to be told anything."
-CUT = "It is longer: the rest is left out here."
-OTHERS = "Its words about other cards, and the text behind them, are left out here."
+NOT_YET = "The agent has not been briefed yet."
+NO_AGENT = "This run only runs the checks: it has no agent, so no briefing."
+CUT = "Cut here for length."
+OTHERS = "What it says about other cards, and everything after that, is left out here."
 RESTRICTED = (
-    "The briefing is for whoever may read the repository of the board's policy, too, and all those in which"
-    " runs of this card have worked."
+    "To see the briefing you must also be able to read the board's policy repository and every "
+    "repository this card's runs have worked in."
 )
 
 

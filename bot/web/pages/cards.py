@@ -38,7 +38,7 @@ EVENT = re.compile(r"[0-9]{1,17}")
 # What every run says on GitHub, too; the depth debug is for whoever may write to the policy's repository.
 ZOOMS = (Zoom.CONVERSATION, Zoom.ACTIVITY)
 MAX_ASKED = 10  # repositories of other issues about which one page asks GitHub: a reader has 30 in a minute
-UNASKED = "There are more issues, some of which you may read perhaps: load this page again in a minute."
+UNASKED = "There may be more issues you can read. Reload this page in a minute."
 MAX_PAYLOAD = 2000
 MAX_LINES, MAX_LINE = 200, 500
 MAX_STEPS, MAX_STEP, STEP_BYTES = 50, 200, 60  # lines of a fold, characters of each, and the HTML around it
@@ -135,7 +135,7 @@ def _left(db: Connection, card: CardRow) -> str:
     """Return how the card left its board: by whom, and when."""
     ((at, event),) = event_store.newest_of(db, f"card:{card.card_id}", CardArchived, 1)
     did = {"archived": "archived", "deleted": "deleted on the board"}.get(event.reason)
-    who = f"{did} by {event.by or 'somebody'}" if did else "that Cardinal cannot see"
+    who = f"{did} by {event.by or 'someone'}" if did else "no longer on a board Cardinal serves"
     return f"{plain(who)}, {when(at)}"
 
 
@@ -166,7 +166,7 @@ def _part(card: CardRow) -> tuple[str, str, str, str]:
 
 def _dependency(site: Site, link: LinkRow) -> tuple[str, str, str, str]:
     """Return the name, the title, the address and the state of an issue that blocks the card."""
-    state = "waits for it" if link.holds else "done"
+    state = "not done" if link.holds else "done"
     if link.holds and link.state != "open":
         state = f"closed as {link.state.replace('_', ' ')}"
     name = f"{link.repository}#{link.number}"
@@ -186,7 +186,7 @@ def _before() -> int | None:
     """Return the event before which the lines are wanted; None for the newest. Raises FilterError."""
     wanted = request.args.get("before")
     if wanted is not None and not EVENT.fullmatch(wanted):
-        raise FilterError("before", "the address names no event before which lines are wanted: leave it out")
+        raise FilterError("before", "“before” must be the number of an event: correct it, or leave it out")
     return None if wanted is None else int(wanted)
 
 

@@ -26,10 +26,10 @@ from runner.artifacts.store import store_of
 log = logging.getLogger(__name__)
 
 MAX_BYTES = 2_000_000  # of a patch that are read
-NOTHING = "Nothing of it differs from its base, or nothing was kept yet: the work is kept every few minutes."
+NOTHING = "No changes yet, or none saved yet: work is saved every few minutes."
 UNFINISHED = (
-    "Its work so far is for whoever may write to the repository: no guard has looked at it yet. What it"
-    " publishes is shown here to everybody who may read the repository."
+    "Only people with write access can see unfinished work, since no guard has checked it yet. Once "
+    "published, anyone who can read the repository sees it here."
 )
 
 
@@ -86,7 +86,7 @@ def _summary(change: DiffView, kept: KeptPatch) -> str:
     sizes = f"{files}, +{added:,} −{removed:,}"
     if kept.checked:
         return f"{sizes}, as published on {when(kept.at)}."
-    return f"{sizes}, as kept on {when(kept.at)}. It is unfinished: no guard has looked at it yet."
+    return f"{sizes}, as saved on {when(kept.at)}. Unfinished: no guard has checked it yet."
 
 
 def _places(site: Site, run: RunRow, card: CardRow, kept: KeptPatch) -> list[tuple[str, str]]:

@@ -24,9 +24,9 @@ from ledger.queries.lanes import LANES, PLAN, Lane, LaneCards, ListedCard
 from ledger.queue.sign_ins import SignIn
 from rules.chatops.parser import may_answer
 
-EMPTY = "Nothing is on its way. Drag a card on your board into a column that starts work."
+EMPTY = "Nothing here yet. Drag a card on your board into a column that starts work."
 MAX_CARDS = 16  # of a lane while others are shown, too: a page stays under 100 kB
-MORE = "Only what you may read on GitHub is listed. Files of a run are linked from the page of the run."
+MORE = "This lists only what you may read on GitHub. A run's files are linked from its page."
 RightToAnswer = Callable[[str, ListedCard], bool]  # of a login
 MakeRow = Callable[[ListedCard, bool], Markup]  # whether it has its forms
 
@@ -168,7 +168,9 @@ def _view(form: FilterForm, lane: Lane, its: LaneCards, login: str, make: MakeRo
         for part in parts
     )
     total, shown = len(its.cards), len(mine) + len(others)
-    heading = "For anybody who may answer" if lane is Lane.NEEDS_YOU else "Everybody else's" if mine else ""
+    heading = (
+        "Anyone with the right can answer" if lane is Lane.NEEDS_YOU else "Other people's" if mine else ""
+    )
     return LaneView(
         lane.value, total, mine, others, heading, form.left_out(total, shown), form.ways(lane, total, shown)
     )

@@ -33,12 +33,12 @@ from rules.text import brief, count, plain
 MAX_EACH = 20  # things of one sort on one board
 NOTHING = "Everything is moving."
 HIDDEN = (
-    "Standstills on {boards} of yours are not shown: they could tell of a repository that is hidden from"
-    " you. Whoever runs Cardinal sees it with cardinal doctor."
+    "Standstills on {boards} of yours are not shown: they could reveal a repository that is hidden "
+    "from you. The operator sees them with cardinal doctor."
 )
-HOW = "`cardinal doctor` looks deeper: at GitHub, the engine, the store, and each repository."
-NO_REDIS = "Redis does not answer, so workers are not listed: start it, or correct CARDINAL_REDIS_URL."
-NO_WORKERS = "No worker is known to Redis: start {workers}."
+HOW = "`cardinal doctor` checks more: GitHub, the engine, the store and each repository."
+NO_REDIS = "Redis does not answer, so workers cannot be listed: start it, or correct CARDINAL_REDIS_URL."
+NO_WORKERS = "Redis knows of no workers: start {workers}."
 
 
 class ProcessView(NamedTuple):
@@ -151,10 +151,10 @@ def _queues(db: Connection, now: datetime) -> tuple[tuple[str, int, str], ...]:
     counts = inbox.delivery_counts(db)
     late, _ = outbox.count_stuck(db, now, UNDONE_AFTER.total_seconds())
     return (
-        ("deliveries that wait", counts["waiting"] + counts["claimed"], "they are taken up in order"),
-        ("deliveries that failed time and again", counts["quarantined"], REPLAY.replace("`", "")),
-        ("cards that are read again", refresh_requests.count_waiting(db), "they are taken up in order"),
-        (f"acts on GitHub that wait for over {brief(UNDONE_AFTER)}", late, "they are listed above, by board"),
+        ("deliveries waiting", counts["waiting"] + counts["claimed"], "none: they are handled in order"),
+        ("deliveries that keep failing", counts["quarantined"], REPLAY.replace("`", "")),
+        ("cards to read again", refresh_requests.count_waiting(db), "none: they are read in order"),
+        (f"acts on GitHub delayed by over {brief(UNDONE_AFTER)}", late, "see the list above, by board"),
     )
 
 
@@ -166,12 +166,14 @@ def _budget(site: Site, board: ServedBoard) -> tuple[str, str]:
     except UnavailableError as error:
         return board.owner, plain(str(error))
     hours = (
-        f"{window.remaining:,} of {window.limit:,} {name} requests are left this hour"
+        f"{window.remaining:,} of {window.limit:,} {name} requests left this hour"
         for name, window in sorted(spent.windows.items())
         if window.reset_s > now_s
     )
-    minute = f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points are spent this minute"
-    waits = [f"GitHub is left alone for {until_s - now_s:.0f} s: it goes on by itself"] if until_s else []
+    minute = f"{until_now(spent.points, 60, now_s)} of {POINTS_PER_MINUTE} points used this minute"
+    waits = (
+        [f"no requests to GitHub for {until_s - now_s:.0f} s; they resume on their own"] if until_s else []
+    )
     return board.owner, "; ".join((*waits, *hours, minute))
 
 

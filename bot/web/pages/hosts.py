@@ -34,7 +34,7 @@ def mount(site: Site) -> None:
             title="Hosts",
             lines=()
             if listed
-            else (f"No host was seen yet: {program.of_home(site.config.home)} makes this one known.",),
+            else (f"No hosts yet. Start {program.of_home(site.config.home)} to add this one.",),
             hosts=[
                 {
                     "name": plain(host.row.name),

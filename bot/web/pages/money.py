@@ -26,7 +26,7 @@ FIGURES = (
     *("merged", "usd_per_merge", "hours_per_merge", "estimated_usd"),
 )
 WAIT_FIGURES = ("people_s", "worker_s", "agent_s")
-ESTIMATE = "{usd} of it are an estimate, by the price list: a subscription paid for these runs."
+ESTIMATE = "{usd} of this is an estimate from the price list: those runs were paid by a subscription."
 LIMIT_FIGURES = ("spent_usd", "reserved_usd", "projected_usd", "limit_usd")
 
 
@@ -43,7 +43,7 @@ def mount(site: Site) -> None:
             "money.html",
             title="Money and flow",
             lines=(
-                *(() if figures.runs or figures.usd else ("Nothing that you may see was spent.",)),
+                *(() if figures.runs or figures.usd else ("No spending that you may see.",)),
                 *((ESTIMATE.format(usd=usd(figures.estimated_usd)),) if figures.estimated_usd else ()),
             ),
             facts=_facts(figures),
@@ -152,7 +152,7 @@ def _facts(figures: Stats) -> list[tuple[str, str]]:
     ]
     if figures.usd_per_merge is not None and figures.hours_per_merge is not None:
         worked = charts.duration(figures.hours_per_merge * 3600)
-        facts.append(("for each of them", f"{usd(figures.usd_per_merge)}, {worked} of agents' work"))
+        facts.append(("average per merge", f"{usd(figures.usd_per_merge)}, {worked} of agents' work"))
     return facts
 
 

@@ -23,18 +23,16 @@ from rules.chatops.notices import MIDNIGHT, NoticeChoice, QuietHours, Subscriber
 from rules.text import count, plain
 
 log = logging.getLogger(__name__)
-NOTHING = "Nothing is sent to you by chat or mail, as far as this web server knows."
+NOTHING = "You get no notices by chat or mail, as far as this web server knows."
 UNREADABLE = (
-    "Whom notices go to cannot be read just now: whoever runs Cardinal finds the reason by `cardinal doctor`."
+    "The list of subscribers cannot be read right now: the operator can find out why with `cardinal doctor`."
 )
-HOW = "What waits for you is said on GitHub in any case, and in the inbox. An operator sets notices up:"
+HOW = "Anything that needs you also appears on GitHub and in the inbox. An operator sets up notices:"
 PATH, DOOR = "/notices", "pages"
 MAX_BYTES = 4_000
 A_MINUTE, AN_HOUR = 10, 300  # choices, each an event
 DIGESTS = {0: "at once", 15: "every 15 min", 60: "every hour", 240: "every 4 hours", 1440: "once a day"}
-UNFIT = (
-    "Your notices are as they were. Give times as 22:00, a time zone as Europe/Berlin, and leave the rest."
-)
+UNFIT = "Your settings are unchanged. Write times like 22:00 and a time zone like Europe/Berlin."
 NO_QUIET = QuietHours(MIDNIGHT, MIDNIGHT, "UTC")
 
 
@@ -52,7 +50,11 @@ def mount(site: Site) -> None:
         sender = site.sender(MAX_BYTES)
         if not isinstance(sender, SignIn):
             return sender
-        return _choose(site, sender) if pace.take(sender.user_id) else try_later(site, "that is very often")
+        return (
+            _choose(site, sender)
+            if pace.take(sender.user_id)
+            else try_later(site, "too many changes in a short time")
+        )
 
 
 def _choose(site: Site, visit: SignIn) -> Response:
@@ -146,4 +148,4 @@ def _escalated(known: Mapping[str, Subscriber], visit: SignIn) -> Iterator[str]:
     """Yield whose unanswered questions come to the visitor."""
     for name, it in known.items():
         if it.escalate_to.casefold() == visit.login.casefold():
-            yield f"Questions to {plain(name)} that nobody answers in {it.escalate_hours} h come to you, too."
+            yield f"You also get {plain(name)}'s questions when they go unanswered for {it.escalate_hours} h."

@@ -31,16 +31,19 @@ from rules.text import plain
 
 MAX_BYTES = 200_000  # of a form; the reader of policies takes less
 MAX_PASTED = 100_000  # characters
-BUILT_IN = f"There is no {PATH}: the built-in board applies."
+BUILT_IN = f"No {PATH} found: the built-in board applies."
 PREVIEWS_A_MINUTE, PREVIEWS_AN_HOUR = 20, 600  # each is a file to parse
 READS_AT_ONCE = 2  # of branches: each holds a thread while GitHub answers
-TOO_OFTEN = "files were compared too often"
-TOO_LONG = "Nothing was compared: that is longer than any policy file may be."
+TOO_OFTEN = "too many files were compared in a short time"
+TOO_LONG = "Nothing was compared: the file is larger than a policy file may be."
 SHOWN_APART = ("archetype", "on_entry", "on_exit")  # of a column: the effect of a drag says it
 PARTS = {"The whole board": "board.", "The policy's own repository": "repository."}
 DEPTH = 3  # of what nobody gave: a part of these, not the parts of a part
 PASTED = "the pasted file"
-NO_PLACE = "There is no branch or pull request {place} in {home}: write a branch as it is called, or #12."
+NO_PLACE = (
+    "There is no branch or pull request {place} in {home}: enter a branch name, or a pull request such as "
+    "#12."
+)
 NO_FILE = "There is no {path} on {place}."
 
 
@@ -106,7 +109,7 @@ def mount(site: Site) -> None:
             try:
                 other = read_other(site, mine, form)
             except GithubError:
-                return try_later(site, "GitHub did not give the file")
+                return try_later(site, "GitHub did not return the file")
             finally:
                 if reads:
                     room.release()

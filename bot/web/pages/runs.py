@@ -131,7 +131,7 @@ class RunPage:
             return Markup("")
         card = f"{self._card.repository}#{self._card.number} " if self._card.number else ""
         return Markup(
-            '<li class="quiet">{:,} events are left out here. Whoever runs Cardinal reads all with'
+            '<li class="quiet">{:,} events are not shown. The operator can read them all with'
             " <code>cardinal watch {}--zoom debug --from {} --once</code></li>\n"
         ).format(count, card, after)
 

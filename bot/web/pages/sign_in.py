@@ -25,7 +25,7 @@ OWN_QUERY = re.compile(
     r"(?:(?:search|state|repository|person|label|lane|column|page|zoom|before|days)=[A-Za-z0-9._~*%+-]*(?:&(?!$)|$))*"
 )
 MAX_CHARS, MAX_QUERY = 400, 1000  # with the sign-in around them, a cookie holds both
-MANY = "very many people sign in just now: try again in a minute"
+MANY = "too many people are signing in right now: try again in a minute"
 CODE = re.compile(r"[A-Za-z0-9_-]{1,200}")
 
 
@@ -56,7 +56,11 @@ def mount(site: Site) -> None:
     def sign_out() -> Response:
         """End the visit in the browser and in the ledger."""
         if not site.is_from_here():
-            return site.page("That came from another site", "Sign out on a page of Cardinal.", status=403)
+            return site.page(
+                "That came from another site",
+                "Use the Sign out button on one of Cardinal's pages.",
+                status=403,
+            )
         with event_store.writing(site.engine) as db:
             sign_ins.end(db, site.word())
         answer = make_response(redirect("/", 303))
@@ -75,7 +79,7 @@ def own_path(wanted: str) -> str:
 def _came_back(site: Site) -> Response:
     begun = _begun(site)
     if not compare_digest(begun["state"].encode(), request.args.get("state", "").encode()):
-        raise SignInError(f"this answer is not for this browser: {AGAIN}")
+        raise SignInError(f"this sign-in was started in another browser: {AGAIN}")
     code = request.args.get("code", "")
     if not CODE.fullmatch(code):
         raise oauth.refused_sign_in(request.args.get("error", ""))
@@ -105,7 +109,7 @@ def _person(site: Site, code: str, begun: dict[str, str]) -> Person:
         with event_store.writing(site.engine) as db:
             first = sign_ins.spend(db, begun["state"], now=site.clock(), ttl_s=VALID_S)
         if not first:
-            raise SignInError(f"this answer was used before: {AGAIN}")
+            raise SignInError(f"this sign-in was already used: {AGAIN}")
         return oauth.who(site.config, code, begun["verifier"])
     finally:
         site.at_github.release()
@@ -115,7 +119,7 @@ def _begun(site: Site) -> dict[str, str]:
     """Return the sign-in that this browser began; raises SignInError without one, or if it is too old."""
     kept = _seal(site).open(request.cookies.get(_cookie(site), ""), VALID_S)
     if kept is None:
-        raise SignInError(f"it was not begun in this browser, or more than ten minutes ago: {AGAIN}")
+        raise SignInError(f"it was not started in this browser, or it took more than ten minutes: {AGAIN}")
     content: dict[str, str] = json.loads(kept)
     return content
 

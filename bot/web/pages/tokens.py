@@ -16,7 +16,7 @@ from rules.text import plain
 PATH = "/tokens"
 MAX_BYTES = 4_000
 DAYS = (7, 30, 90, 365)
-UNFIT = "No token was made: give it a name, a scope and an end."
+UNFIT = "No token was created: give it a name, a scope and an expiry."
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def _page(site: Site, visit: SignIn, text: str = "") -> Response:
     shown = render_template(
         "tokens.html",
         title="Tokens",
-        lines=("A token gives a program your rights on Cardinal, within its scope.",),
+        lines=("A token lets a program act as you on Cardinal, within its scope.",),
         text=text,
         tokens=[_view(row) for row in reversed(mine) if row.lives(now)],
         scopes=[(scope.value, MEANING[scope]) for scope in Scope],

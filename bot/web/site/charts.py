@@ -65,7 +65,7 @@ def spent_by_day(
         Series(path, plain(agent) or "none", usd(sum(it[agent] for it in by_day.values())))
         for agent, path in zip(agents, paths, strict=True)
     )
-    scale = f"the highest day: {usd(highest)}" + (f"; limit of a day: {usd(limit)}" if limit else "")
+    scale = f"highest day: {usd(highest)}" + (f"; daily limit: {usd(limit)}" if limit else "")
     level = 100 - 100 * limit / height if limit is not None and drawn else None
     return Chart("Dollars by day", len(days), tuple(series), scale, _ends(days), level=level)
 
@@ -83,8 +83,8 @@ def waits_by_day(waits: Sequence[DayWaits], first: date, last: date) -> Chart | 
         Series(path, name, duration(total))
         for path, name, total in zip(_stacked(amounts, highest), WAITED, totals, strict=True)
     )
-    scale = f"the highest day: {duration(highest)}, of all cards together"
-    return Chart("Waits by day", len(days), tuple(series), scale, _ends(days))
+    scale = f"highest day: {duration(highest)}, all cards together"
+    return Chart("Waiting time by day", len(days), tuple(series), scale, _ends(days))
 
 
 def duration(seconds: float) -> str:
@@ -122,7 +122,7 @@ def of_limit(board: str, it: Forecast) -> Chart:
     used = it.spent_usd + it.reserved_usd
     parts = [(it.spent_usd, "spent", usd(it.spent_usd)), (it.reserved_usd, "reserved", usd(it.reserved_usd))]
     if it.projected_usd is not None and it.projected_usd > used:
-        parts.append((it.projected_usd - used, "by midnight at this pace", usd(it.projected_usd)))
+        parts.append((it.projected_usd - used, "expected by midnight", usd(it.projected_usd)))
     return _bar(f"{plain(board)}: {forecasts.forecast_words(it)}", parts, it.limit_usd)
 
 

@@ -17,7 +17,7 @@ from ledger.views import boards
 from rules.text import brief, count, plain, sentence
 
 MAX_CHARS = 300  # of a result, and of its next step
-NEVER = "The doctor has not looked yet: the scheduler does within some minutes, cardinal doctor at once."
+NEVER = "The doctor has not run yet. The scheduler runs it within a few minutes; cardinal doctor runs it now."
 
 
 class ExaminationView(NamedTuple):
@@ -72,7 +72,7 @@ def _view(row: ExaminationRow, now: datetime, *, levels: tuple[Level, ...]) -> E
             for it in results
             if it.level in levels
         ),
-        "" if Level.OK in levels else f"{count(good, 'check')} found nothing wrong.",
+        "" if Level.OK in levels else f"{count(good, 'check')} passed.",
     )
 
 

@@ -17,7 +17,7 @@ from rules.text import count, sentence
 
 MAX_OFFERED = 100  # names that a field suggests; others can be typed
 PAGE = 100  # cards on one page of a section that is shown alone
-NONE = "No card that you may see matches."
+NONE = "No cards that you may see match."
 NUMBER = re.compile(r"[1-9][0-9]{0,3}")
 
 
@@ -68,7 +68,7 @@ class FilterForm:
         if self.section is None:
             return f"And {total - shown:,} more"
         first = (self.number - 1) * PAGE
-        return f"Cards {first + 1:,} to {first + shown:,} of {total:,}" if shown else f"All are {total:,}"
+        return f"Cards {first + 1:,} to {first + shown:,} of {total:,}" if shown else f"{total:,} in total"
 
     def ways(self, section: str, total: int, shown: int) -> tuple[tuple[str, str], ...]:
         """Return the addresses of the section's cards that are not shown, each with its words."""
@@ -76,8 +76,8 @@ class FilterForm:
             return ((self._at(section, 1), f"all {total:,}"),) if total > shown else ()
         before, after = self.number > 1, self.number * PAGE < total
         return (
-            *([(self._at(section, self.number - 1), f"the {PAGE} before")] if before else []),
-            *([(self._at(section, self.number + 1), f"the next of {total:,}")] if after else []),
+            *([(self._at(section, self.number - 1), "previous")] if before else []),
+            *([(self._at(section, self.number + 1), "next")] if after else []),
             (self._at(None, 1), f"every {self.key}"),
         )
 
@@ -128,6 +128,6 @@ def _read(
     if section is not None and section not in sections:
         raise card_filters.unknown_word(form.key, section, sections)
     if not NUMBER.fullmatch(number):
-        raise FilterError("page", "there is no such page of this list: begin at the first")
+        raise FilterError("page", "this list has no such page: start at the first")
     wanted = card_filters.read({field: request.args.get(field) for field in FIELDS}, known, states)
     return replace(form, section=section, number=int(number), wanted=wanted)

@@ -24,12 +24,11 @@ from rules.text import brief, plain, sentence
 
 MAX_QUEUED = 50  # lines of all columns
 MAX_LANE = 20  # cards of one merge lane
-NEXT = "a worker that is free takes it"
-NO_HOST = (
-    "No host takes runs: see that {workers} runs, and that `cardinal hosts` has one that is not drained."
-)
+NEXT = "next in line for a free worker"
+NO_HOST = "No host takes runs: start {workers}, and check `cardinal hosts` for one that is not drained."
 STALLED = (
-    "Runs are ready for over a minute without a worker: see that workers run, then ask `cardinal doctor`."
+    "Runs have been ready for over a minute and no worker took them: check that workers are running, "
+    "then run `cardinal doctor`."
 )
 
 
@@ -108,7 +107,7 @@ def stop_lines(
         if what := _target(db, board, stop):
             since = f"since {when(stop.at)}, for {brief(now - stop.at)}"
             done, lift = stop_words(stop.scope, stop.by, stop.because)
-            lines.append(f"{what} is {done} {since}: {lift} resumes it.")
+            lines.append(f"{what} is {done} {since}. To resume: {lift}.")
     return lines
 
 
@@ -169,6 +168,6 @@ def _places(head: Sequence[run_queue.QueuedCard], now: datetime) -> list[tuple[s
         places += it.in_line
         name = f"{it.repository}#{it.number}" if it.number else plain(it.title)
         path, why = path_of(it.repository, it.number, it.card_id), plain(it.because, MAX_WHY) or NEXT
-        place = str(places) if it.in_line else "no place"
+        place = str(places) if it.in_line else "not queued"
         listed.append((place, name, path, it.run_id, brief(now - it.queued_at), why))
     return listed

@@ -50,17 +50,20 @@ NAV = (
 OPERATORS_NAV = (("/health", "Health"), ("/hosts", "Hosts"))  # for whoever may write to a board's policy
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
 NOT_FOUND = (
-    "There is no such page, or you may not read the repository that it is about.",
-    "If a colleague sees it: you are signed in as {login}. Is that the account that has access?",
+    "Page not found, or you may not read the repository it is about.",
+    "If a colleague can see it: you are signed in as {login}. Does that account have access?",
 )
-FOREIGN = "Nothing was done: send forms from a page of Cardinal only."
+FOREIGN = "Nothing was done: the form must be sent from one of Cardinal's own pages."
 FAULTS = {
     404: ("Not found", "Page not found."),
     405: (
-        "Not this way",
-        "This address takes no such request. Go back, and use the page's own links and forms.",
+        "Not allowed here",
+        "This address does not accept that kind of request. Go back and use the links and forms on the page.",
     ),
-    500: ("Cardinal failed", "Try again. If it stays so, whoever runs Cardinal finds the reason in its log."),
+    500: (
+        "Cardinal failed",
+        "Try again. If it keeps failing, your operator can find the reason in Cardinal's log.",
+    ),
 }
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -285,7 +288,7 @@ class Site:
         host, usual = (urlsplit(url).netloc for url in (self.config.git_url, web_root(GITHUB_API)))
         github = "GitHub" if host == usual else f"the GitHub at {host}"
         asks = f"Cardinal asks {github} whether you may read the repository."
-        learns = "It learns your login and your rights there."
+        learns = "It sees your login and what you may do there."
         return self.page(title, f"{asks} {learns}", status=status, sign_in=self.wanted())
 
     def wanted(self) -> str:
@@ -308,12 +311,12 @@ class Site:
 
     def _misspelt(self, error: FilterError) -> Response:
         """Return the page of an address with a parameter that cannot be understood."""
-        ways = [(request.path, "This page", "without the part behind the question mark")]
+        ways = [(request.path, "This page", "without everything after the question mark")]
         return self.page("Not understood", sentence(str(error)), status=400, visit=self.visit(), links=ways)
 
     def faulty(self, lines: tuple[str, str], error: HTTPException) -> Response:
         """Return the page of a request that led to no page."""
-        ways = [("/", "The inbox", "links each page that you may see")]
+        ways = [("/", "The inbox", "has links to every page you may see")]
         answer = self.page(*lines, status=error.code or 500, links=ways)
         if isinstance(error, MethodNotAllowed):
             answer.headers["Allow"] = ", ".join(error.valid_methods or ())

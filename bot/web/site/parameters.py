@@ -14,11 +14,11 @@ def check_names(*names: str) -> None:
     """Raise FilterError where the address has another parameter than these, or one of them twice."""
     for name in request.args:
         if len(request.args.getlist(name)) > 1 and name in names:
-            raise FilterError(name, f"the address has more than one {name}: leave one of them")
+            raise FilterError(name, f"the address has {name} more than once: keep only one")
         if name not in (*names, ACTED):
             meant = near(name, names)
             hint = f"did you mean {meant}?" if meant else "leave it out"
-            raise FilterError(name, f"there is no “{plain(name, MAX_CHARS)}” here: {hint}")
+            raise FilterError(name, f"unknown parameter “{plain(name, MAX_CHARS)}”: {hint}")
 
 
 def choice(name: str, known: Collection[str], usual: str) -> str:

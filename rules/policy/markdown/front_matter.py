@@ -25,7 +25,7 @@ def split(text: str) -> tuple[str, str]:
     rows = text.replace("\r\n", "\n").split("\n")
     end = next((at for at, row in enumerate(rows[1:], start=1) if row.rstrip() == FENCE), None)
     if end is None or not begins(text):
-        raise PolicyError(("the front matter has no end: put `---` on a line of its own behind it",))
+        raise PolicyError(("the front matter does not end: put `---` on its own line after it",))
     return "\n".join(("", *rows[1:end])), "\n".join(rows[end + 1 :])
 
 

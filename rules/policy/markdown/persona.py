@@ -19,8 +19,8 @@ class PersonaFrontMatter(PolicyModel):
 
     name: Name = Field(description="Its name: that of its file.")
     description: Line = Field(description="Its purpose, in a sentence.")
-    tools: StageTools = setting(StageTools(), "Its permissions; they can only narrow a stage's.")
-    model: Name | None = setting(None, "The model that it wants; the column must know it.")
+    tools: StageTools = setting(StageTools(), "Its permissions; they can only narrow those of a stage.")
+    model: Name | None = setting(None, "The model to use; the column must allow it.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,18 +40,20 @@ def parse_persona(name: str, text: str) -> Persona:
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise _wrong(name, f"the file is larger than {MAX_BYTES // 1024} KiB")
     if not front_matter.begins(text):
-        raise _wrong(name, "line 1: a persona begins with `---`, its name and description, and `---` again")
+        raise _wrong(
+            name, "line 1: a persona must begin with `---`, its name and description, and another `---`"
+        )
     try:
         head, body = front_matter.split(text)
         front = front_matter.read(head, PersonaFrontMatter, "name: …")
     except PolicyError as error:
         raise _wrong(name, *error.problems) from error
     if front.name != name:
-        raise _wrong(name, f"line 2: its name is {code(front.name)}, but its file is called {code(name)}")
+        raise _wrong(name, f"line 2: the name is {code(front.name)}, but the file is called {code(name)}")
     said = body.strip()
     if not said:
         end = head.count("\n") + 2
-        raise _wrong(name, f"line {end}: nothing stands behind the front matter: say who the agent is")
+        raise _wrong(name, f"line {end}: there is no text after the front matter: describe who the agent is")
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return Persona(name, front.description, front.tools, front.model or "", said, digest)
 

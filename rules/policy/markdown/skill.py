@@ -52,7 +52,7 @@ class SkillFile:
 def parse(folder: str, raw: bytes) -> SkillFile:
     """Return the parsed SKILL.md of the skill's `folder`. Raises SkillFileError."""
     if len(raw) > SKILL_BYTES:
-        raise SkillFileError(f"its SKILL.md has {len(raw)} bytes, at most {SKILL_BYTES} are read")
+        raise SkillFileError(f"its SKILL.md has {len(raw)} bytes; the limit is {SKILL_BYTES}")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -60,7 +60,7 @@ def parse(folder: str, raw: bytes) -> SkillFile:
     try:
         front, body = front_matter.split(text)
     except PolicyError as error:
-        said = "its SKILL.md does not begin with front matter between two lines of ---"
+        said = "its SKILL.md must begin with front matter between two --- lines"
         raise SkillFileError(said) from error
     if len(front.encode()) > _HEAD_BYTES:
         raise SkillFileError(f"its front matter has more than {_HEAD_BYTES} bytes")
@@ -69,8 +69,10 @@ def parse(folder: str, raw: bytes) -> SkillFile:
     except PolicyError as error:
         raise SkillFileError(f"its front matter: {plain(error.problems[0], 200)}") from error
     if head.name.casefold() != folder.casefold():
-        raise SkillFileError(f"its SKILL.md is called {code(head.name, 64)}, other than its folder")
+        raise SkillFileError(
+            f"its SKILL.md has the name {code(head.name, 64)}, which differs from its folder"
+        )
     if not body.strip():
-        raise SkillFileError("its SKILL.md says nothing below its front matter")
+        raise SkillFileError("its SKILL.md has no text after the front matter")
     triggers = tuple(plain(trigger, 60) for trigger in head.triggers)
     return SkillFile(folder, plain(head.description, 1024), triggers, plain(head.version, 40), body.strip())

@@ -181,10 +181,10 @@ def test_a_missing_a_foreign_and_a_moved_event_are_named(
     gone = document["events"].pop(5)
     assert verified(audit, tmp_path, document)[1] == [f"event {gone['seq']} ({gone['kind']}) is missing"]
     document["events"].insert(5, {**gone, "seq": 999})
-    assert "event 999 is not one of this run, or is told twice" in verified(audit, tmp_path, document)[1]
+    assert "event 999 is not from this run, or is listed twice" in verified(audit, tmp_path, document)[1]
     document["events"][5] = gone
     document["events"].reverse()
-    assert verified(audit, tmp_path, document)[1] == ["the events are not in their order"]
+    assert verified(audit, tmp_path, document)[1] == ["the events are out of order"]
 
 
 def test_an_altered_summary_is_named_and_another_log_too(
@@ -203,7 +203,7 @@ def test_a_file_that_is_no_trail_is_one_sentence(
     (tmp_path / "odd.json").write_text(text)
     result = audit("verify", "--file", "odd.json")
     assert result.exit_code == 2
-    assert "is no audit trail" in result.stderr
+    assert "is not an audit trail" in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 

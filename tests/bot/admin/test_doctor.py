@@ -125,7 +125,9 @@ def test_it_says_whose_the_ledger_is_and_what_is_folded_beside(doctor: Doctor, h
         event_store.append(db, card_seen(), at=NOW)
         insert(db, editions, {**row, "folded": ("cards", "plans"), "at": NOW})
     found = findings(doctor("--json"))["folding"]
-    assert found["found"].startswith("Cardinal 9.1, edition d1 folds 2 views beside (cards, plans): 40 of 1")
+    assert found["found"].startswith(
+        "Cardinal 9.1, edition d1 is building 2 views of its own (cards, plans): 40 of 1"
+    )
     with event_store.writing(engine) as db:
         change(db, editions, {"digest": mine().digest}, state=EditionState.PAST)
         change(db, editions, {"digest": "d1"}, state=EditionState.LIVE)
@@ -167,14 +169,14 @@ def test_its_findings_are_sentences(doctor: Doctor, home: Path) -> None:
             assert told == told.strip()
             assert told.endswith(".")
             assert not told[0].islower(), told
-    assert "warn  redis          No Redis runs here. → `cardinal up` starts one." in shown
+    assert "warn  redis          No Redis is running here. → `cardinal up` starts one." in shown
 
 
 def test_of_a_board_of_cardinal_try_it_names_the_command_that_starts_it(doctor: Doctor, home: Path) -> None:
     write_settings(home, AWAY)
     (home / TRIAL).touch()
     shown = doctor().stdout
-    assert "start `cardinal try`: it makes one" in shown.replace("Start", "start")
+    assert "start `cardinal try`, which creates one" in shown.replace("Start", "start")
     assert "cardinal up" not in shown
 
 
@@ -192,7 +194,7 @@ def test_an_archive_that_cannot_be_written_is_one_sentence(doctor: Doctor, home:
     write_settings(home, AWAY)
     result = doctor("--bundle", "nowhere/help.tar.gz")
     assert result.exit_code == 2
-    assert "no archive was written to nowhere/help.tar.gz: No such file" in result.stderr
+    assert "cannot write the archive to nowhere/help.tar.gz: No such file" in result.stderr
     assert "fail  settings" in result.stdout
 
 
@@ -219,7 +221,7 @@ def test_its_findings_are_kept_for_the_page_health_and_a_ledger_that_takes_none_
         db.exec_driver_sql("DROP TABLE examinations")
     engine.dispose()
     refused = doctor("--json")
-    assert "the results are not kept for the page Health" in refused.stderr
+    assert "the results could not be saved for the Health page" in refused.stderr
     assert set(findings(refused)) == set(shown)
 
 

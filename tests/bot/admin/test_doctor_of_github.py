@@ -95,7 +95,7 @@ def test_missing_permissions_and_events_are_named_and_whoever_accepts_them(cardi
     del installed.permissions["checks"]
     installed.events.remove("issues")
     lacks, unsubscribed = found(cardinal)["accepted"]
-    assert (lacks.level, "checks: write" in lacks.message, "acme accepts" in lacks.next_step) == (
+    assert (lacks.level, "checks: write" in lacks.message, "owner of acme" in lacks.next_step) == (
         Level.FAIL, True, True,
     )  # fmt: skip
     assert "is not subscribed to issues" in unsubscribed.message
@@ -116,7 +116,7 @@ def test_lost_deliveries_are_counted_and_asked_for_again(cardinal: Cardinal) -> 
         one.status_code, one.status, one.delivered_at = 502, "failed to connect", cardinal.clock()
     findings = list(examine(doctor_context(cardinal)))
     (finding,) = (one for one in findings if one.name == "deliveries")
-    assert (finding.level, "reached from outside" in finding.next_step) == (Level.FAIL, True)
+    assert (finding.level, "reachable from outside" in finding.next_step) == (Level.FAIL, True)
     for status, mend_of in (
         (401, "CARDINAL_WEBHOOK_SECRET"),
         (404, "something else"),
@@ -134,7 +134,7 @@ def test_lost_deliveries_are_counted_and_asked_for_again(cardinal: Cardinal) -> 
     (finding,) = (one for one in findings if one.name == "deliveries")
     assert finding.message == f"{len(lost) - 1} were lost"
     (said,) = mend(doctor_context(cardinal), [finding])
-    assert said == f"{len(lost) - 1} lost deliveries were asked for again"
+    assert said == f"requested {len(lost) - 1} lost deliveries again"
     assert {one.guid for one in cardinal.mail} == {one.guid for one in lost[1:]}
 
 
@@ -156,7 +156,7 @@ def test_what_was_refused_too_often_is_not_promised_to_be_fixed(cardinal: Cardin
     one.status_code, one.status, one.delivered_at = 502, "failed to connect", cardinal.clock()
     later = replace(doctor_context(cardinal), now=cardinal.clock() + RETENTION)
     (finding,) = github.deliveries(later)
-    assert (finding.mends, "written again" in finding.next_step) == ("", True)
+    assert (finding.mends, "repeat comments" in finding.next_step) == ("", True)
 
 
 def test_fields_and_descriptions_are_made_anew_and_what_people_wrote_stays(cardinal: Cardinal) -> None:
@@ -186,7 +186,7 @@ def test_a_board_whose_state_is_a_text_yet_is_told_how_it_gets_a_field_of_choice
     (found,) = checkups.fields(doctor_context(cardinal))
     assert (found.level, found.next_step) == (
         Level.WARN,
-        "run `cardinal init`: it makes a field of choices of it",
+        "run `cardinal init`: it turns it into a single-select field",
     )
 
 
@@ -195,7 +195,7 @@ def test_descriptions_that_cardinal_has_just_written_are_not_read_yet(cardinal: 
 
     def columns() -> list[tuple[Level, bool]]:
         asked = doctor_context(cardinal)
-        return [(one.level, "not read yet" in one.message) for one in checkups.headers(asked)]
+        return [(one.level, "not read back yet" in one.message) for one in checkups.headers(asked)]
 
     cardinal.set_policy(with_column(budget_usd="7"))
     cardinal.catch_up()
@@ -229,7 +229,7 @@ def test_on_a_new_board_the_first_descriptions_are_not_missed(tmp_path: Path, ca
     board.refresh(services)
     try:
         asked = DoctorContext(config, engine, services.hub, cardinal.clock())
-        assert [(one.level, "not read yet" in one.message) for one in checkups.headers(asked)] == [
+        assert [(one.level, "not read back yet" in one.message) for one in checkups.headers(asked)] == [
             (Level.OK, True)
         ]
     finally:
@@ -247,13 +247,13 @@ def test_the_budget_is_shown_below_the_policys_ceiling(cardinal: Cardinal) -> No
     owner, app_id = cardinal.services.config.board_owner, cardinal.services.config.app_id
     assert used.startswith(f"App {app_id} at {owner} of http://127.0.0.1:")
     cardinal.services.hub.budget.close(90)
-    assert any("GitHub said stop" in one.message for one in found(cardinal)["budget"])
+    assert any("GitHub asked for a pause" in one.message for one in found(cardinal)["budget"])
 
 
 def test_deliveries_that_nobody_reads_are_said(cardinal: Cardinal) -> None:
     cardinal.post("ping", b"{}", "asleep")
     cardinal.clock.forward(301)
-    assert any("1 deliveries wait" in one.message for one in found(cardinal)["inbox"])
+    assert any("1 deliveries have been waiting" in one.message for one in found(cardinal)["inbox"])
 
 
 def test_the_bundle_holds_findings_and_logs_and_no_secret(cardinal: Cardinal, tmp_path: Path) -> None:
@@ -313,7 +313,7 @@ def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
 def test_the_receiver_takes_what_is_signed_and_the_ping_leads_to_nothing(cardinal: Cardinal) -> None:
     before = cardinal.count()
     (finding,) = github.signature(doctor_context(cardinal))
-    assert finding == CheckResult("signature", Level.OK, "signed deliveries are taken, others are refused")
+    assert finding == CheckResult("signature", Level.OK, "signed deliveries are accepted, others refused")
     cardinal.catch_up()
     assert cardinal.count() == before
 

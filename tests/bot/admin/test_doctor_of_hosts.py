@@ -106,7 +106,7 @@ def bare_engine(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("bare_engine")
 def test_only_agents_of_the_image_are_missed_in_it(context: DoctorContext) -> None:
     claude, scripted = runner.agents(context)
-    assert (claude.level, claude.next_step) == (Level.FAIL, "build it anew: cardinal images agent")
+    assert (claude.level, claude.next_step) == (Level.FAIL, "rebuild it: cardinal images agent")
     assert claude.message.startswith(f"{IMAGE} has no claude ")
     assert (scripted.level, scripted.message) == (Level.OK, "scripted 1: can work")
 
@@ -115,13 +115,13 @@ def test_only_agents_of_the_image_are_missed_in_it(context: DoctorContext) -> No
 @pytest.mark.parametrize(
     ("model", "prices", "step"),
     [
-        ("default", (), "build it anew"),
+        ("default", (), "rebuild it"),
         (
             "made-up",
             (),
             "no price is known for made-up of anthropic: set CARDINAL_PRICES=made-up=INPUT/OUTPUT",
         ),
-        ("made-up", (TokenPrice("made-up", 1.0, 2.0),), "build it anew"),
+        ("made-up", (TokenPrice("made-up", 1.0, 2.0),), "rebuild it"),
     ],
 )
 def test_a_column_whose_models_price_nobody_knows_is_said_before_a_run_is_refused(
@@ -138,7 +138,7 @@ def test_a_column_whose_models_price_nobody_knows_is_said_before_a_run_is_refuse
 @pytest.mark.parametrize(
     ("model", "said", "step"),
     [
-        ("default", "opencode 1.18.33, CARDINAL_COMPATIBLE_KEY pays", "build it anew"),
+        ("default", "opencode 1.18.33, CARDINAL_COMPATIBLE_KEY pays", "rebuild it"),
         (
             "anthropic/claude-opus-5-5",
             "nobody pays for opencode 1.18.33, model anthropic/",
@@ -213,11 +213,11 @@ def test_where_github_does_not_answer_the_next_step_says_what_to_look_at_or_star
         yield ok("app", "it answers")
 
     (away,) = examine(context, [app])
-    assert away.next_step == "see whether https://api.github.com answers this machine"
+    assert away.next_step == "check that this machine can reach https://api.github.com"
     context.config.home.mkdir()
     (context.config.home / TRIAL).touch()
     (stopped,) = examine(context, [app])
-    assert stopped.next_step == "start `cardinal try`: the board's own GitHub runs with it"
+    assert stopped.next_step == "start `cardinal try`: it also starts the board's own GitHub"
 
 
 def test_without_a_key_it_names_the_agents_that_need_none(context: DoctorContext) -> None:

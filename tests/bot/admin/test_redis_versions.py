@@ -63,8 +63,8 @@ def test_a_release_lacks_the_fixes_that_came_later_in_its_series(
 def test_a_distributions_number_alarms_nobody_and_says_what_it_does_not_tell(executable: str) -> None:
     judged = judge_version(RedisServer("Redis", "7.0.15", executable))
     assert judged.level is Level.OK
-    assert f"does not tell whether it has the fixes for {LUA} and {PATTERNS}" in judged.message
-    assert "changes of its package" in judged.next_step
+    assert f"does not show whether it has the fixes for {LUA} and {PATTERNS}" in judged.message
+    assert "changelog of its package" in judged.next_step
 
 
 def test_a_running_server_tells_its_product_and_version(redis: Redis) -> None:
@@ -92,5 +92,5 @@ def test_the_doctor_tells_the_version_and_a_user_who_may_not_ask_for_it_is_told_
     redis.execute_command("ACL", "SETUSER", "shy", "on", ">word", "+ping")
     told = finding(tmp_path / "new", f"unix://shy:word@{socket}")
     assert told["level"] == "ok"
-    assert "does not tell its version" in told["found"]
+    assert "does not report its version" in told["found"]
     assert "INFO" in told["next_step"]

@@ -55,7 +55,7 @@ def test_they_are_listed_with_their_digests_and_with_what_is_gone(call: Call, ke
     for listed in (call("artifacts", "r1").stdout, call("show", "r1").stdout):
         assert kept[:12] in listed
         assert "dropped: age" in listed
-        assert listed.count("not kept: the run had left its share") == 1
+        assert listed.count("not kept: the run had used its share") == 1
         assert "\x1b" not in listed
 
 
@@ -86,7 +86,7 @@ def test_a_file_that_the_disk_changed_is_not_given_out(call: Call, kept: str, co
     (artifact_places(config).artifacts / kept[:2] / kept).write_text("0 tests failed\n")
     result = call("artifacts", "r1", "--get", kept)
     assert result.exit_code == 2
-    assert "its disk has changed it" in result.stderr
+    assert "damaged on its disk" in result.stderr
 
 
 def test_on_a_terminal_what_a_program_wrote_cannot_steer_it(

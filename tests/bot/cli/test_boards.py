@@ -30,9 +30,9 @@ def test_every_board_is_listed_with_its_weight_and_policy(cardinal: Cardinal, co
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("add", "acme"), "acme is no board: OWNER/NUMBER was expected, like acme/1"),
-        (("remove", "a/../1"), "is no board"),
-        (("add", "acme/2", "--policy-repository", "board"), "--policy-repository has an owner and a name"),
+        (("add", "acme"), "acme is not a board: write OWNER/NUMBER, such as acme/1"),
+        (("remove", "a/../1"), "is not a board"),
+        (("add", "acme/2", "--policy-repository", "board"), "--policy-repository needs an owner and a name"),
         (("add", "acme/2", "--weight", "0"), "0 is not in the range 1<=x<=100"),
     ],
 )

@@ -65,7 +65,7 @@ def test_help_of_no_command_is_refused_in_one_sentence(cardinal: Cardinal) -> No
     for words in (("demmo",), ("up", "now")):
         refused = cardinal("help", *words)
         assert (refused.exit_code, refused.stdout) == (2, "")
-        assert f"there is no command `cardinal {' '.join(words)}`" in refused.stderr
+        assert f"no command `cardinal {' '.join(words)}`" in refused.stderr
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_without_a_ledger_a_command_says_what_to_do_and_makes_none(
 ) -> None:
     result = cardinal(*words)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "go to the folder where Cardinal was started" in result.stderr
+    assert "change to the folder where Cardinal was started" in result.stderr
     assert not list(config.home.rglob("*.db"))
 
 
@@ -159,11 +159,11 @@ def test_the_board_is_filtered(
 def test_the_inbox_is_filtered(cardinal: Cardinal, story: Engine) -> None:
     (listed,) = printed(cardinal("inbox", "--json", "--search", "prices"))
     assert (listed["number"], listed["by"]) == (1, "alice")
-    assert cardinal("inbox", "--search", "idle").stdout == "nothing waits for anybody\n"
+    assert cardinal("inbox", "--search", "idle").stdout == "nothing is waiting for anyone\n"
     with event_store.writing(story) as db:
         event_store.append(db, card(7, "Merge me", CardState.BLOCKED), at=AT)
     held = cardinal("inbox", "--search", "merge")
-    assert held.stdout == "waiting for nobody: 1 card, `cardinal inbox --all` lists them\n"
+    assert held.stdout == "not waiting for anyone: 1 card; `cardinal inbox --all` lists them\n"
 
 
 def test_a_card_is_no_run_and_another_command_prints_it(cardinal: Cardinal, story: Engine) -> None:
@@ -182,7 +182,7 @@ def test_a_card_is_no_run_and_another_command_prints_it(cardinal: Cardinal, stor
             ("inbox", "--state", "draft"),
             "no card here can have the state “draft”: choose needs input, failed",
         ),
-        (("inbox", "--search", "x " * 9), "a search has up to 8 words: leave some out"),
+        (("inbox", "--search", "x " * 9), "a search may have up to 8 words: remove some"),
     ],
 )
 def test_a_filter_that_names_nothing_is_one_sentence(
@@ -344,24 +344,24 @@ def test_a_card_is_shown_with_the_steps_of_its_agent_in_a_row_as_one(
 def test_while_nothing_runs_explain_and_board_say_so_and_promise_nothing(
     cardinal: Cardinal, config: Config, story: Engine
 ) -> None:
-    away = f"`cardinal up` does not run in {config.home}: nothing moves until you start it"
-    assert cardinal("explain", "acme/shop#1").stdout.startswith(f"{away}. When it last ran: ")
+    away = f"`cardinal up` is not running in {config.home}: nothing happens until you start it"
+    assert cardinal("explain", "acme/shop#1").stdout.startswith(f"{away}. Status when it last ran: ")
     assert cardinal("board").stdout.startswith(f"{away}\nacme/1  Shop board\n")
     (config.home / TRIAL).touch()
     assert cardinal("board").stdout.startswith(away.replace("cardinal up", "cardinal try"))
     with lock_file.hold_lock(config.home):
         lock_file.record_presence(config.home, lock_file.Presence(os.getpid(), "http://127.0.0.1:1", {}))
-        assert "does not run" not in cardinal("explain", "acme/shop#1").stdout + cardinal("board").stdout
+        assert "is not running" not in cardinal("explain", "acme/shop#1").stdout + cardinal("board").stdout
 
 
 def test_a_worker_elsewhere_counts_while_it_shows_signs_of_life(
     cardinal: Cardinal, story: Engine, redis: Redis
 ) -> None:
-    assert "does not run" in cardinal("board").stdout
+    assert "is not running" in cardinal("board").stdout
     redis.sadd("rq:workers", "rq:worker:elsewhere")  # as RQ registers one; what died leaves this behind
-    assert "does not run" in cardinal("board").stdout
+    assert "is not running" in cardinal("board").stdout
     redis.hset("rq:worker:elsewhere", "birth", "now")
-    assert "does not run" not in cardinal("board").stdout
+    assert "is not running" not in cardinal("board").stdout
 
 
 def test_explain_is_one_line(cardinal: Cardinal, story: Engine) -> None:

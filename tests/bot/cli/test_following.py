@@ -90,7 +90,7 @@ def test_a_run_that_did_not_succeed_is_a_fault_and_so_is_one_that_goes_on(
 ) -> None:
     run_id = pages.cardinal.run_of(at_work(pages)).run_id
     late = follow("follow-run", run_id, "--wait", "1")
-    assert (late.exit_code, f"{run_id} is not over after 1 s" in late.stderr) == (2, True), late.output
+    assert (late.exit_code, f"{run_id} has not ended after 1 s" in late.stderr) == (2, True), late.output
     pages.cardinal.write(run_id, RunEnded(run_id, Ending.FAILED, "crash", "It fell", "working"))
     ended = follow("follow-run", run_id, "--wait", str(WAIT_S))
     assert (ended.exit_code, f"{run_id} failed: crash: It fell" in ended.stderr) == (1, True), ended.output

@@ -13,4 +13,4 @@ def test_a_full_disk_is_named_and_what_to_do() -> None:
     write = click.Command("write", callback=lambda: Path("/dev/full").write_text("x", encoding="utf-8"))
     group.get_command = lambda *_: write  # type: ignore[method-assign]
     result = CliRunner().invoke(group, ["write"])
-    assert (result.exit_code, "the disk is full: make room" in result.output) == (2, True)
+    assert (result.exit_code, "the disk is full: free some space" in result.output) == (2, True)

@@ -43,13 +43,13 @@ def test_a_host_is_drained_and_takes_runs_again(cardinal: Cardinal, engine: Engi
 def test_a_host_that_is_gone_is_forgotten_and_one_that_lives_is_not(cardinal: Cardinal) -> None:
     refused = cardinal("hosts", "--remove", "b")
     assert refused.exit_code == 2
-    assert "b lives" in refused.output
+    assert "b is still alive" in refused.output
     assert "dead" not in cardinal("hosts", "--remove", "c").stdout
     again = cardinal("hosts", "--remove", "c")
     assert again.exit_code == 2
-    assert "no host is known as c" in again.output
+    assert "no host named c" in again.output
 
 
 def test_a_home_without_hosts_says_so(cardinal: Cardinal, config: Config) -> None:
     open_ledger(config.database_url).dispose()
-    assert "no host was seen yet" in cardinal("hosts").stdout
+    assert "no hosts yet" in cardinal("hosts").stdout

@@ -54,7 +54,7 @@ def test_every_operation_is_a_command_and_a_job_is_driven_from_a_shell(pages: Pa
     made = shell("create", "acme/1", "acme/shop", "Say hello").stdout
     assert ("number: 0" in made, "`cardinal job get-request " in made) == (False, True)
     missing = shell("show", "acme/shop#999")
-    assert (missing.exit_code, "look at the spelling" in missing.stderr) == (1, True)
+    assert (missing.exit_code, "check the spelling" in missing.stderr) == (1, True)
     assert shell("show", "nonsense").exit_code == 2
     assert shell("list", "--state", "nonsense").exit_code == 2
     away = shell("list", CARDINAL_URL="http://127.0.0.1:9")
@@ -68,7 +68,7 @@ def test_many_jobs_from_standard_input_go_on_after_a_fault(pages: Pages, shell: 
     result = shell("command", "cancel", "-", stdin=stdin)
     assert result.exit_code == 1, result.output
     assert [row.partition(":")[0] for row in result.stdout.splitlines()] == names
-    assert result.stderr.startswith("acme/shop#999: there is nothing of that name")
+    assert result.stderr.startswith("acme/shop#999: nothing by that name")
     assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["cancel", "cancel"]
 
 
@@ -80,7 +80,7 @@ def test_a_filter_names_the_jobs_and_a_dry_run_does_nothing(pages: Pages, shell:
     old = ("--filter", "column=Tasks", "--filter", "search=old")
     meant = shell("command", "archive", *old, "--dry-run")
     assert (meant.exit_code, commands(pages)) == (0, []), meant.output
-    assert sorted(meant.stdout.splitlines()) == [f"{name}: it would be done here" for name in names]
+    assert sorted(meant.stdout.splitlines()) == [f"{name}: would be done" for name in names]
     for words in (("--most", "1"), ("--filter", "colour=red"), ("--filter", "search=x"), ("acme/shop#1",)):
         refused = shell("command", "archive", *old, *words)
         assert (refused.exit_code, commands(pages)) == (2, []), refused.output
@@ -91,8 +91,8 @@ def test_a_filter_names_the_jobs_and_a_dry_run_does_nothing(pages: Pages, shell:
     pages.cardinal.catch_up()
     nothing = shell("command", "archive", *old)
     assert (nothing.exit_code, nothing.stdout) == (0, "")
-    assert nothing.stderr == "no job fits, so nothing was done\n"
-    assert shell("list", "--column", "Done").stderr == "nothing is there that fits\n"
+    assert nothing.stderr == "no jobs match, so nothing was done\n"
+    assert shell("list", "--column", "Done").stderr == "nothing matches\n"
 
 
 def test_more_commands_than_a_minute_has_wait_for_the_next(
@@ -113,7 +113,7 @@ def test_more_commands_than_a_minute_has_wait_for_the_next(
     assert (many.exit_code, waits) == (0, [_bulk.WAIT_S]), many.output
     monkeypatch.setattr(_bulk, "sleep", waits.append)
     late = shell("command", "status", "-", stdin=stdin)
-    assert (late.exit_code, "go on in a minute" in late.stderr) == (2, True)
+    assert (late.exit_code, "continue in a minute" in late.stderr) == (2, True)
     assert len(waits) == 1 + 2 * _bulk.WAITS
     assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["status", "status"]
 
@@ -143,7 +143,7 @@ def test_what_fits_no_command_is_said_in_words(shell: Shell) -> None:
     wrong = shell("command", "aprove", "acme/shop#1")
     assert "command: There is no command `aprove`. Did you mean `/cardinal approve`?" in wrong.stderr
     job = shell("get-run", "twelve")
-    assert "run: it does not fit: The run's name, such as r12" in job.stderr
+    assert "run: invalid value: The run's name, such as r12" in job.stderr
     assert "pattern" not in wrong.stderr + job.stderr
 
 
@@ -165,5 +165,5 @@ def test_a_second_try_has_the_key_of_the_first(monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_filter_that_mostly_drafts_fit_does_nothing_in_silence() -> None:
     page = {"jobs": [{"repository": "", "number": 0}], "next": "more"}
-    with pytest.raises(CliError, match="too many cards fit"):
+    with pytest.raises(CliError, match="too many cards match"):
         _bulk.job_names(lambda *_: page, ["column=Tasks"], 100)

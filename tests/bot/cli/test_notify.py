@@ -29,7 +29,7 @@ def test_a_subscriber_is_added_listed_without_the_address_and_removed(config: Co
     assert [each.exit_code for each in said] == [0, 0, 0, 2]
     assert not any("s3cret" in each.output for each in said)
     assert notify(config, "remove", "alice").exit_code == 0
-    assert "nobody gets notices" in notify(config, "list").output
+    assert "no subscribers" in notify(config, "list").output
 
 
 def add_in(terminal: str, file: Path) -> None:
@@ -59,7 +59,7 @@ def test_no_address_is_said(config: Config) -> None:
 def test_a_wrong_setting_and_a_wrong_file_are_named(config: Config) -> None:
     refused = notify(config, "add", "alice", "--time-zone", "Mars", given=f"{ADDRESS}\n")
     assert refused.exit_code == 2
-    assert "`Mars` is no time zone" in refused.output
+    assert "`Mars` is not a time zone" in refused.output
     config.home.mkdir(exist_ok=True)
     (config.home / subscribers.FILE).write_text('{"alice": {"address": "s3cret", "kindz": []}}')
     broken = notify(config, "list")
@@ -79,7 +79,7 @@ def test_a_wrong_setting_and_a_wrong_file_are_named(config: Config) -> None:
 def test_who_gets_escalated_questions_is_a_subscriber(config: Config) -> None:
     refused = notify(config, "add", "alice", "--escalate-to", "bbo", given=f"{ADDRESS}\n")
     assert refused.exit_code == 2
-    assert "bbo is no subscriber" in refused.output
+    assert "bbo is not a subscriber" in refused.output
     assert subscribers.read(config.home) == {}
     assert notify(config, "add", "bob", given=f"{ADDRESS}\n").exit_code == 0
     assert notify(config, "add", "alice", "--escalate-to", "bob", given=f"{ADDRESS}\n").exit_code == 0

@@ -59,12 +59,12 @@ WRONG_BESIDE = {
     ),
     "profiles/open.md": (
         "---\nskills: [cents]\n",
-        "the front matter has no end: put `---` on a line of its own",
+        "the front matter does not end: put `---` on its own line",
     ),
-    "profiles/vast.md": ("x" * 16_001, "it is no plain file of at most 16000 bytes"),
+    "profiles/vast.md": ("x" * 16_001, "it must be a plain file of at most 16000 bytes"),
     "personas/sceptic.md": ("---\nname: sceptic\n---\nDoubt.\n", "line 2: description: is missing"),
     "personas/coder.md": (b"\xff\xfe", "the file is not UTF-8"),
-    "personas/vast.md": ("x" * 16_385, "it is no plain file of at most 16384 bytes"),
+    "personas/vast.md": ("x" * 16_385, "it must be a plain file of at most 16384 bytes"),
 }
 
 
@@ -97,7 +97,7 @@ def test_what_lies_beside_the_policy_file_is_judged_with_it(cardinal: Cardinal, 
     file.write_text("version: 1\nrepository: {validation: none, profile: our_shop}\n")
     taken = cardinal("policy", "validate", str(file))
     assert taken.exit_code == 0, taken.stdout
-    hint = f"{root}/skills/cents: every run skips this skill: its SKILL.md does not begin with front matter"
+    hint = f"{root}/skills/cents: runs will skip this skill: its SKILL.md must begin with front matter"
     assert taken.stdout.splitlines()[-1].startswith(hint)
 
 

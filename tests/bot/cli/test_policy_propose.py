@@ -51,7 +51,7 @@ def test_the_last_commit_is_looked_at_from_any_folder_and_nothing_is_changed(clo
 def test_a_clone_without_a_commit_says_what_to_do(clone: Path) -> None:
     result = CliRunner().invoke(main, ["policy", "propose", "-C", str(clone)])
     assert result.exit_code == 2
-    assert "has no commit to look at: go into your clone, and commit first" in result.stderr
+    assert "has no commits: go to your clone and commit first" in result.stderr
 
 
 def test_a_path_that_is_a_link_in_the_clone_is_refused_and_one_that_is_missing_is_told(clone: Path) -> None:
@@ -70,4 +70,4 @@ def test_a_path_that_is_a_link_in_the_clone_is_refused_and_one_that_is_missing_i
     (clone / "linked" / "api").mkdir(parents=True)
     told = CliRunner().invoke(main, ["policy", "validate", str(file)])
     assert told.exit_code == 0
-    assert "line 6: repository.paths.gone: is no folder here" in told.stdout
+    assert "line 6: repository.paths.gone: is not a folder here" in told.stdout

@@ -11,7 +11,7 @@ from tests.ledgers import new_ledger
 def test_a_ledger_that_is_this_versions_needs_no_taking_back(cardinal: Cardinal, config: Config) -> None:
     open_ledger(config.database_url).dispose()
     answer = cardinal("rebuild", "--take-back")
-    assert (answer.exit_code, answer.stdout) == (0, "the ledger is this version's\n")
+    assert (answer.exit_code, answer.stdout) == (0, "the ledger belongs to this version again\n")
 
 
 def test_a_ledger_that_is_taken_back_is_backed_up_first(cardinal: Cardinal, config: Config) -> None:
@@ -24,7 +24,7 @@ def test_a_ledger_that_is_taken_back_is_backed_up_first(cardinal: Cardinal, conf
 def test_a_home_without_a_ledger_is_said_to_have_none(cardinal: Cardinal) -> None:
     refused = cardinal("rebuild")
     assert refused.exit_code == 2
-    assert "there is no ledger" in refused.output
+    assert "no ledger" in refused.output
 
 
 def test_a_ledger_of_an_older_cardinal_names_the_command_that_upgrades_it(

@@ -44,7 +44,7 @@ def test_a_rehearsal_prints_its_findings_and_writes_report_and_samples(
     result = given(place, "--patience", "1", "--report", str(report), "--samples", str(samples))
     assert result.exit_code == 0, result.output
     assert "as believed        merge\n" in result.stdout
-    assert "could not be tried person: drag: no person did it" in result.stdout
+    assert "could not be tried person: drag: no one did it" in result.stdout
     assert "64 as believed, 0 otherwise, 6 could not be tried" in result.stdout
     told = json.loads(report.read_text())
     assert len(told["beliefs"]) == 70
@@ -85,7 +85,7 @@ def test_the_remains_of_a_killed_one_are_removed(place: Rehearsals) -> None:
 @pytest.mark.parametrize(
     ("words", "settings", "said"),
     [
-        ((), {"CARDINAL_BOARD": "other/1"}, "name a repository of other, where the board is"),
+        ((), {"CARDINAL_BOARD": "other/1"}, "name a repository owned by other, as the board is"),
         ((), {"CARDINAL_APP_ID": "0"}, "CARDINAL_APP_ID"),
     ],
 )
@@ -102,5 +102,5 @@ def test_a_repository_of_others_is_refused(place: Rehearsals) -> None:
     place.cardinal.new(repo=place.repo)
     result = given(place)
     assert result.exit_code == 2
-    assert "nothing was done: acme/throw-away has issues or pull requests of others" in result.output
+    assert "nothing was done: acme/throw-away has other people's issues or pull requests" in result.output
     assert len(place.repo.issues) == 1

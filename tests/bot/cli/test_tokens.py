@@ -26,7 +26,7 @@ def test_a_token_is_listed_without_its_text_until_it_is_revoked(cardinal: Cardin
     (listed,) = json.loads(cardinal("tokens", "list", "--json").stdout)
     assert (listed["token_id"], listed["name"]) == (row.token_id, "ci")
     assert cardinal("tokens", "revoke", row.token_id).exit_code == 0
-    assert cardinal("tokens", "list").output == "no token lives\n"
+    assert cardinal("tokens", "list").output == "no valid tokens\n"
     refused = cardinal("tokens", "revoke", row.token_id)
     assert (refused.exit_code, "cardinal tokens list" in refused.output) == (2, True)
 

@@ -36,13 +36,14 @@ def test_the_doctor_finds_it_and_looks_at_all_else() -> None:
     said = CliRunner().invoke(main, ("doctor", "--json"), env=words).stdout
     found = {one["name"]: one for one in json.loads(said)}
     assert "/proc/cardinal" in found["app"]["found"]
-    assert found["app"]["next_step"] == "let this user write there"
+    assert found["app"]["next_step"] == "give this user write access"
     assert "settings" in found
 
 
 def test_a_full_disk_and_a_home_that_is_read_only_have_steps_of_their_own() -> None:
     home = Path("/srv/home")
-    assert "make room" in str(UnwritableHomeError(home, OSError(errno.ENOSPC, "No space left on device")))
+    full = UnwritableHomeError(home, OSError(errno.ENOSPC, "No space left on device"))
+    assert "free some space" in str(full)
     read_only = str(UnwritableHomeError(home, OSError(errno.EROFS, "Read-only file system")))
     assert "Read-only file system" in read_only
     assert "CARDINAL_HOME" in read_only

@@ -15,7 +15,7 @@ def test_watch_prints_what_happens_on_one_board(cardinal: Cardinal, story: Engin
     with event_store.writing(story) as db:
         event_store.append(db, BoardSeen(BoardId("PVT_2"), "acme", 2, "", "", (), ()), at=AT)
     assert cardinal(*words, "--board", "acme/2").stdout == ""
-    assert "no board is known as 'acme/9'" in cardinal(*words, "--board", "acme/9").stderr
+    assert "no board named 'acme/9'" in cardinal(*words, "--board", "acme/9").stderr
 
 
 def test_words_of_people_are_printed_whole(cardinal: Cardinal, story: Engine) -> None:

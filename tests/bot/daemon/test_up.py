@@ -293,7 +293,7 @@ def test_a_second_one_in_the_same_home_is_refused(
 ) -> None:
     with up(environ, tmp_path):
         second = Warm(cardinal, "up", cwd=tmp_path, env=environ)
-        assert "runs already" in second.stdout.read()
+        assert "is already running" in second.stdout.read()
         assert second.wait(60) == 2
         second.close()
         assert len(queues.queue(embedded_redis.connect_redis(config), "runs")) >= 0

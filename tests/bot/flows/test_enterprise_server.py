@@ -64,7 +64,7 @@ def test_a_newer_version_of_the_api_is_refused_there(cardinal: Cardinal) -> None
     [
         ("3.20.1", Level.OK, "3.20.1"),
         ("4.0.0", Level.OK, "4.0"),
-        ("3.19.2", Level.FAIL, "3.19 does not tell about cards what Cardinal needs: 3.20 does"),
+        ("3.19.2", Level.FAIL, "3.19 does not report what Cardinal needs to know about cards: 3.20 does"),
         ("<b>\n", Level.FAIL, "unknown version"),
     ],
 )

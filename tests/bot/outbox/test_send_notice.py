@@ -311,7 +311,7 @@ def test_a_question_that_nobody_answers_goes_to_somebody_else(stage: Stage, rece
     )
     subscribe(stage, alice=first)
     (missing,) = readable(DoctorContext(stage.config, None, stage.hub, stage.clock()))
-    assert "escalate to `bob`, who gets no notices" in missing.message
+    assert "escalate to `bob`, who is not a subscriber" in missing.message
     subscribe(stage, alice=first, bob=bob)
     stage.happen(QuestionAsked(RUN, QuestionId("r1-q1"), "agent", "Cents?", ()))
     send_news(stage)

@@ -20,7 +20,7 @@ def test_front_matter_attaches_skills_and_is_no_part_of_the_text() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("---\nskills: [a]\n", "the front matter has no end"),
+        ("---\nskills: [a]\n", "the front matter does not end"),
         ("---\nskils: [a]\n---\nx", "skils: unknown key"),
         ("---\nskills: a\n---\nx", "line 2: skills"),
         ("---\n- a\n---\nx", "must be a mapping that begins with `skills: […]`"),

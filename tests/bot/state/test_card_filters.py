@@ -37,8 +37,8 @@ def test_a_filter_is_read_whatever_its_case(given: dict[str, str | None], wanted
         ({"state": "broken"}, "state", "no card here can have the state “broken”: choose failed or done"),
         ({"state": "queued"}, "state", "no card here can have the state “queued”"),
         ({"person": "\u202eevil\x1b[2J"}, "person", "the person “evil[2J”"),
-        ({"label": "x" * (MAX_CHARS + 1)}, "label", "a label has up to 200 characters: shorten it"),
-        ({"search": "x " * (MAX_WORDS + 1)}, "search", "a search has up to 8 words: leave some out"),
+        ({"label": "x" * (MAX_CHARS + 1)}, "label", "a label may have up to 200 characters: shorten it"),
+        ({"search": "x " * (MAX_WORDS + 1)}, "search", "a search may have up to 8 words: remove some"),
     ],
 )
 def test_what_names_nothing_or_is_too_much_is_refused(given: dict[str, str], field: str, said: str) -> None:

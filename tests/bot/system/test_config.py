@@ -242,7 +242,7 @@ def test_the_public_address_is_what_browsers_call_it(tmp_path: Path, named: str,
 def test_a_price_that_is_none_is_refused(tmp_path: Path, text: str) -> None:
     (problem,) = problems({"CARDINAL_PRICES": text}, tmp_path)
     assert "CARDINAL_PRICES: " in problem
-    assert "MODEL=INPUT/OUTPUT was expected" in problem
+    assert "must be MODEL=INPUT/OUTPUT" in problem
 
 
 def test_prices_are_of_models_with_any_name(tmp_path: Path) -> None:
@@ -292,6 +292,6 @@ def test_a_subscription_is_handed_over_knowingly(tmp_path: Path) -> None:
     allowed = {"CARDINAL_ALLOW_SUBSCRIPTION": "true"}
     assert read(token | allowed, tmp_path).subscription_token.reveal() == "sk-ant-oat01-sesame"
     (problem,) = problems(allowed | {"CARDINAL_SUBSCRIPTION_TOKEN": "sk-ant-api03-sesame"}, tmp_path)
-    assert "a key belongs into CARDINAL_ANTHROPIC_KEY" in problem
+    assert "an API key belongs in CARDINAL_ANTHROPIC_KEY" in problem
     assert "sesame" not in problem
     assert read(allowed, tmp_path).allow_subscription

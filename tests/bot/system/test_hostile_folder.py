@@ -47,7 +47,7 @@ def test_a_home_that_came_with_the_folder_is_not_obeyed(trap: Path, mode: int) -
     home.mkdir()
     (home / "env").write_text("CARDINAL_GITHUB_URL=http://evil.example\nCARDINAL_ALLOW_UNSANDBOXED=1\n")
     home.chmod(mode)
-    with pytest.raises(ConfigError, match="not obeyed") as caught:
+    with pytest.raises(ConfigError, match="not used") as caught:
         read({}, trap)
     assert f"chmod 700 {home}" in str(caught.value)
     home.chmod(0o700)  # its user looked through it

@@ -54,11 +54,11 @@ def test_a_check_that_hangs_keeps_up_its_own_reader_alone_until_too_many_hang(tm
         assert asks_slowly(alice)
         assert readers.may(bob, shop, now)
         assert readers.may(alice, shop, now)  # that is known
-        with pytest.raises(BusyError, match="others are being asked about"):
+        with pytest.raises(BusyError, match="other requests are being checked"):
             readers.may(alice, board, now)
         assert all(asks_slowly(SignIn(number, f"stranger{number}", now)) for number in range(1, AT_ONCE))
         assert readers.may(bob, shop, now)
-        with pytest.raises(BusyError, match="others are being asked about"):
+        with pytest.raises(BusyError, match="other requests are being checked"):
             readers.may(carol, shop, now)
         goes_on.set()
         threads.shutdown()

@@ -51,7 +51,7 @@ SAMPLES = {
         print("shell:", CliRunner().invoke(main, words, env=place).output)
         """,
         "True `/cardinal hello` takes no text, so nothing was done.\nHello.\npage: True\napi: hello\n"
-        "mcp: True\nshell: acme/shop#1: it would be done here",
+        "mcp: True\nshell: acme/shop#1: would be done",
     ),
     "kind of column": Sample(
         "rules/columns/night_shift.py",

@@ -56,8 +56,8 @@ def test_no_other_agent_tries(event: RunEnded, changes: dict[str, Any], run_chan
 @pytest.mark.parametrize(
     ("retry", "problem"),
     [
-        ("{with: claude/opus}", "`claude/opus` is none of the column's `agents`"),
-        ("{by: codex/small}", "say {with: <agent>} or {with: <agent>/<model>}"),
+        ("{with: claude/opus}", "`claude/opus` is not one of the column's `agents`"),
+        ("{by: codex/small}", "write {with: <agent>} or {with: <agent>/<model>}"),
         ("[codex]", "line "),
     ],
 )

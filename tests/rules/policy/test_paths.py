@@ -29,23 +29,23 @@ def test_folders_below_the_root_are_paths(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "where", "said"),
     [
-        ("../shop", "", "paths.../shop: leads out with `..`"),
-        ("a/../../b", "", "leads out with `..`"),
+        ("../shop", "", "paths.../shop: contains `..`"),
+        ("a/../../b", "", "contains `..`"),
         ("/srv/shop", "", "paths./srv/shop: is absolute"),
         ("~/shop", "", "is absolute"),
         ("C:/shop", "", "is absolute"),
-        (".", "", "is no folder below the root"),
-        ("", "", "is no folder below the root"),
-        ("./a", "", "is no folder below the root"),
-        ("a//b", "", "is no folder below the root"),
-        ("a\\\\b", "", "is no folder below the root"),
-        ("a\\nb", "", "is no folder below the root"),
-        (" a", "", "is no folder below the root"),
+        (".", "", "is not a folder below the root"),
+        ("", "", "is not a folder below the root"),
+        ("./a", "", "is not a folder below the root"),
+        ("a//b", "", "is not a folder below the root"),
+        ("a\\\\b", "", "is not a folder below the root"),
+        ("a\\nb", "", "is not a folder below the root"),
+        (" a", "", "is not a folder below the root"),
         (".git/hooks", "", "is git's own folder"),
-        ("services/*", "", "is a pattern: name each folder"),
-        ("web/", "", "differs from `web` only by case, or a slash at the end"),
-        ("WEB", "", "differs from `web` only by case, or a slash at the end"),
-        ("api", "../api", "paths.api.working_directory: leads out with `..`"),
+        ("services/*", "", "is a pattern: list each folder"),
+        ("web/", "", "differs from `web` only in case or a trailing slash"),
+        ("WEB", "", "differs from `web` only in case or a trailing slash"),
+        ("api", "../api", "paths.api.working_directory: contains `..`"),
         ("api", "/api", "paths.api.working_directory: is absolute"),
     ],
 )
@@ -60,10 +60,10 @@ def test_what_is_no_folder_below_the_root_is_refused_with_line_and_sentence(
 
 
 def test_no_file_is_left_without_checks_by_mistake() -> None:
-    with pytest.raises(PolicyError, match=r"line 6: .* names no checks, so its files would skip all"):
+    with pytest.raises(PolicyError, match=r"line 6: .* has no checks, so its files would not be checked"):
         parse_repository(policy("api", check=""))
     outside = policy("api").replace("  validation: {full: [make test]}\n", "")
-    with pytest.raises(PolicyError, match=r"line 3: .* files outside of these paths have no checks"):
+    with pytest.raises(PolicyError, match=r"line 3: .* files outside these paths have no checks"):
         parse_repository(outside)
     many = "".join(f"    p{number}: {{validation: {{full: [x]}}}}\n" for number in range(50))
     with pytest.raises(PolicyError, match=r"repository.paths: Dictionary should have at most 50 items"):

@@ -65,15 +65,15 @@ def test_the_example_of_the_page_is_valid() -> None:
 @pytest.mark.parametrize(
     ("lines", "problem"),
     [
-        ("cron: 61 * * * *", "schedule.nightly.cron: is no time"),
-        ("cron: 0 0 30 2 *", "schedule.nightly.cron: is no time: Bad day-of-month"),
-        ("cron: '* * * * * *'", "schedule.nightly.cron: a time has five fields"),
-        ("every: 90s", "schedule.nightly.every: `90s` is no span"),
-        ("every: 1d, cron: 0 3 * * *", "schedule.nightly: needs a time: say either cron, every or on"),
-        ("on: {}", "schedule.nightly.on: needs one event: say either workflow_failed or labeled"),
-        ("every: 1d, time_zone: Europe/Berlinn", "time_zone: `Europe/Berlinn` is no time zone"),
+        ("cron: 61 * * * *", "schedule.nightly.cron: is not a valid time"),
+        ("cron: 0 0 30 2 *", "schedule.nightly.cron: is not a valid time: Bad day-of-month"),
+        ("cron: '* * * * * *'", "schedule.nightly.cron: a time needs five fields"),
+        ("every: 90s", "schedule.nightly.every: `90s` is not a time span"),
+        ("every: 1d, cron: 0 3 * * *", "schedule.nightly: needs a time: use either cron, every or on"),
+        ("on: {}", "schedule.nightly.on: needs one event: use either workflow_failed or labeled"),
+        ("every: 1d, time_zone: Europe/Berlinn", "time_zone: `Europe/Berlinn` is not a time zone"),
         ("every: 1d, column: Nowhere", "schedule.nightly.column: unknown column `Nowhere`"),
-        ("every: 1d, repository: evil/shop", "schedule.nightly.repository: must be at acme"),
+        ("every: 1d, repository: evil/shop", "schedule.nightly.repository: must be owned by acme"),
     ],
 )
 def test_a_mistake_is_named_with_its_line(lines: str, problem: str) -> None:

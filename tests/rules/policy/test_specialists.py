@@ -36,7 +36,7 @@ def test_a_specialist_brings_agent_model_persona_and_skills() -> None:
     [
         ('"@quick"', '"@quik"', "unknown specialist `quik`"),
         ("agent: codex", "agent: kodex", "unknown agent `kodex`"),
-        ("persona: tester", "persona: ../x", "a persona's name has"),
+        ("persona: tester", "persona: ../x", "a persona's name may have"),
         ("    plain", "    end", "specialists"),
         ("skills: [style],", "stages: [{name: a, persona: tester}],", "`prober` has a persona"),
     ],

@@ -28,13 +28,13 @@ def one(name: str, more: str = "") -> str:
     [
         (f"[{one('a', ', next: [c]')}]", "unknown stage `c`"),
         (f"[{one('a')}, {one('A')}]", "two stages have the same name"),
-        (f"[{one('end')}]", "`end` is no stage"),
+        (f"[{one('end')}]", "`end` cannot be a stage's name"),
         (f"[{one('a b')}]", "letters, digits, dashes"),
         (f"[{one('a', ', next: [a, end]')}]", "`a` leads to itself"),
         (f"[{one('a', ', next: [end]')}, {one('b')}]", "never reached from `a`, the first: `b`"),
         (f"[{one('a', ', next: [b]')}, {one('b', ', next: [a]')}]", "from `a` or `b` the run can never end"),
-        ("[{name: a, persona: ../../secret}]", "small letters, digits and dashes"),
-        ("[{name: a, persona: Tester}]", "small letters, digits and dashes"),
+        ("[{name: a, persona: ../../secret}]", "lower-case letters, digits and dashes"),
+        ("[{name: a, persona: Tester}]", "lower-case letters, digits and dashes"),
         (f"[{one('a', ', aproval: required')}]", "did you mean approval"),
         (
             f"[{one('a', ', tools: {network: full}')}]",
@@ -66,7 +66,7 @@ def test_a_stage_may_only_narrow_what_its_column_allows(column: str, stage: str,
         parse(f"{HEAD}{tools}      stages: {stages}\n", home="acme/board")
     else:
         where = "line 7: board.columns.A.stages.0.tools.edit"
-        assert problems(stages, tools) == (f"{where}: the column says {column}: a stage may only narrow it",)
+        assert problems(stages, tools) == (f"{where}: the column has {column}: a stage may only narrow it",)
 
 
 def test_a_stage_may_have_less_of_the_network_than_its_column() -> None:
@@ -114,11 +114,11 @@ def test_a_persona_is_read_with_the_digest_of_its_file() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "line 1: a persona begins with `---`"),
-        ("You are nice.", "line 1: a persona begins with `---`"),
-        ("---\nname: sceptic\n", "the front matter has no end"),
-        (PERSONA.replace("sceptic", "optimist"), "its name is `optimist`, but its file is called `sceptic`"),
-        (PERSONA.replace("Doubt it.", ""), "line 6: nothing stands behind the front matter"),
+        ("", "line 1: a persona must begin with `---`"),
+        ("You are nice.", "line 1: a persona must begin with `---`"),
+        ("---\nname: sceptic\n", "the front matter does not end"),
+        (PERSONA.replace("sceptic", "optimist"), "the name is `optimist`, but the file is called `sceptic`"),
+        (PERSONA.replace("Doubt it.", ""), "line 6: there is no text after the front matter"),
         (PERSONA.replace("description", "descripton"), "line 3: descripton: unknown key"),
         (PERSONA.replace("tools: {edit: deny}", "tools: {edit: never}"), "line 4: tools.edit: unknown value"),
         (PERSONA.replace("tools: {edit: deny}", "tools: {net: full}"), "unknown key `net`"),
@@ -126,7 +126,7 @@ def test_a_persona_is_read_with_the_digest_of_its_file() -> None:
         ("---\na: &x [*x]\n---\nx", "aliases are not allowed"),
         (f"---\nname: {'[' * 5000}\n---\nx", "nested too deeply"),
         (PERSONA + "x" * MAX_BYTES, "larger than 16 KiB"),
-        ("\x01", "line 1: a persona begins with"),
+        ("\x01", "line 1: a persona must begin with"),
     ],
 )
 def test_a_mistake_in_a_persona_is_a_sentence_with_its_name(text: str, said: str) -> None:

@@ -63,8 +63,8 @@ OF_OTHERS = "repositories: {without_policy: {mcp: {schema: {command: [s], tools:
         ("schema", "schema", "", SERVERS, "has to be under `repositories: without_policy: mcp`, too"),
         ("docs__fnd", "docs__fnd", "", SERVERS, "unknown tool of docs `fnd`: did you mean find?"),
         ("docs", "docs__fnd", "", SERVERS, "unknown tool of docs `fnd`: did you mean find?"),
-        ("docs__find", "docs__read", "", SERVERS, "the column does not give `docs__read`"),
-        ("docs", "schema", "", "", "the column does not give `schema`: a stage may only narrow it"),
+        ("docs__find", "docs__read", "", SERVERS, "the column does not allow `docs__read`"),
+        ("docs", "schema", "", "", "the column does not allow `schema`: a stage may only narrow it"),
     ],
 )
 def test_a_name_that_is_no_tool_is_an_error_as_far_as_the_file_says(

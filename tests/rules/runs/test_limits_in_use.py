@@ -37,4 +37,4 @@ def test_limits_that_the_policy_sets_are_there_with_everyone_who_uses_them() -> 
     listed = limits_in_use(POLICY.model_copy(update={"board": board}), LOAD)
     people = {it.place: (it.used, it.is_reached) for it in listed if "one person" in it.meaning}
     assert people == {"ann": (2.5, False), "bob": (4.0, True)}
-    assert [it.used for it in listed if "in all, ever" in it.meaning] == [2.5]
+    assert [it.used for it in listed if "in total, ever" in it.meaning] == [2.5]

@@ -33,13 +33,11 @@ def show_plan(place: Destination, board: LocalBoard, say: Say) -> None:
     where = f"{place.board.owner}/{place.board.number}"
     if missing:
         names = ", ".join(plain(column) for column in missing)
-        because = (
-            f"the board {where} has no column {names}: add {'it' if len(missing) == 1 else 'them'} there"
-        )
+        because = f"the board {where} has no column {names}: add {'it' if len(missing) == 1 else 'them'}"
         raise CloneError(f"{because} in its field Status, or run `cardinal init --columns`")
     say(f"to {place.repository} and the board {where} ({plain(place.board.title)}), as {place.login}")
     for card in board.cards:
-        known = f"is there as #{numbers[card.card]}" if card.card in numbers else "becomes an issue"
+        known = f"already exists as #{numbers[card.card]}" if card.card in numbers else "becomes an issue"
         where = f" in {plain(card.column)}" if card.column and card.card not in numbers else ""
         remarks = f", with {count(len(card.remarks), 'comment')} as its history" if card.remarks else ""
         links = len(card.sub_issues) + len(card.blocked_by)
@@ -51,7 +49,10 @@ def show_plan(place: Destination, board: LocalBoard, say: Say) -> None:
     for branch in board.branches:
         name = board.branch_on_github(branch, numbers)
         becomes = name or f"cardinal/NUMBER-{branch.partition('-')[2]}, with the issue's number"
-        say(f"  branch {branch}: {'is there' if name and name not in moving else f'is pushed as {becomes}'}")
+        say(
+            f"  branch {branch}: "
+            f"{'already exists' if name and name not in moving else f'is pushed as {becomes}'}"
+        )
 
 
 def carry(place: Destination, board: LocalBoard, say: Say) -> None:
@@ -101,7 +102,7 @@ def _carry_card(
         _place_card(place, card, str(issue["node_id"]))
         for other, because in _link_card(place, card, issues):
             there_now = f"{place.repository}#{number} and #{issues[other]['number']}"
-            say(f"  GitHub refuses the link of {there_now}, so it is not carried: {plain(because, 200)}")
+            say(f"  GitHub refuses to link {there_now}, so that link is skipped: {plain(because, 200)}")
         if card.closed:
             state = {"state": "closed", "state_reason": card.closed}
             place.hub.rest("PATCH", f"{root}/issues/{number}", body=state)

@@ -26,14 +26,14 @@ from ledger.model.column_names import same_column
 MAX_PAGES = 100  # of 100 issues each, by this person
 _KEY = re.compile(r"try:([0-9a-f]{16}):([^:]{1,100})(?::(\d{1,4}))?")
 ADVICE: Mapping[type[GithubError], str] = {
-    TokenError: "GitHub does not know this token: make a new one, as `gh auth token` prints it",
-    PermissionMissingError: "the token may not: it needs the scopes `repo` and `project`"
-    " (`gh auth refresh -s project`), and you the right to write there",
-    NotFoundError: "it is not there, or the token does not see it: look at the name, and the scopes"
-    " `repo` and `project`",
-    StatusMissingError: "a board has a field Status with its columns",
-    RateLimitedError: "GitHub wants fewer calls for a while: start it again later, and it goes on",
-    UnavailableError: "start it again, and it goes on",
+    TokenError: "GitHub rejects this token: get a new one, such as from `gh auth token`",
+    PermissionMissingError: "the token is not allowed to: it needs the scopes `repo` and `project` (`gh auth "
+    "refresh -s project`), and you need write access",
+    NotFoundError: "it does not exist, or the token cannot see it: check the name, and the scopes `repo` and "
+    "`project`",
+    StatusMissingError: "the board needs a field Status with its columns",
+    RateLimitedError: "GitHub's rate limit is reached: run this again later to continue",
+    UnavailableError: "run this again to continue",
 }
 
 
@@ -80,7 +80,7 @@ def in_words() -> Iterator[None]:
         yield
     except GithubError as error:
         fitting = (text for kind, text in ADVICE.items() if isinstance(error, kind))
-        advice = next(fitting, "change that, then start it again, and it goes on")
+        advice = next(fitting, "change that, then run this again to continue")
         raise CloneError(f"GitHub: {error.call}: {error.because}: {advice}") from error
 
 
@@ -95,9 +95,11 @@ def find(hub: PersonalHub, repository: str, board: str) -> Destination:
     if not (known.get("permissions") or {}).get("push"):
         raise CloneError(f"{login} may not write to {name}: ask one of its owners for the role Write")
     if known.get("archived"):
-        raise CloneError(f"{name} is archived, so nothing can be written: name another")
+        raise CloneError(f"{name} is archived and cannot be written to: name another repository")
     if not known.get("has_issues", True):
-        raise CloneError(f"issues are off in {name}: turn them on in its settings, or name another")
+        raise CloneError(
+            f"issues are disabled in {name}: enable them in its settings, or name another repository"
+        )
     owner, _, number = board.partition("/")
     if not board:
         owner, number = name.partition("/")[0], _only_board(hub, name.partition("/")[0])
@@ -107,7 +109,7 @@ def find(hub: PersonalHub, repository: str, board: str) -> Destination:
 def _only_board(hub: PersonalHub, owner: str) -> str:
     boards = projects.list_boards(hub, owner)
     if not boards:
-        raise CloneError(f"{owner} has no project that you may see: make one there, then do this again")
+        raise CloneError(f"{owner} has no project that you may see: create one there, then run this again")
     if len(boards) > 1:
         names = ", ".join(f"{owner}/{number}" for number, _ in boards[:20])
         raise CloneError(f"{owner} has several projects, {names}: say which with --board")

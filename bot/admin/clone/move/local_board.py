@@ -87,7 +87,7 @@ def read(place: trial.Trial) -> LocalBoard:
     for branch, commit in branches.items():
         own = git_output(place.top, "rev-parse", "--verify", "--quiet", f"refs/heads/{branch}").strip()
         if own not in ("", commit):
-            because = f"{branch} has other commits here than on the board: start `cardinal try` once,"
-            raise CloneError(f"{because} which brings them together, then do this again")
+            because = f"{branch} has different commits here and on the board: run `cardinal try` once,"
+            raise CloneError(f"{because} which brings them together, then run this again")
     folder = place.folder / "forge" / "git" / "local" / f"{repository}.git"
     return LocalBoard(known.board, known.cards, branches, folder, repository)

@@ -1,4 +1,4 @@
-"""Make a job: an issue and its card, with the column, parents, labels and skills that it shall have."""
+"""Create a job: an issue and its card, with its column, parents, labels and skills."""
 
 import secrets
 from collections.abc import Mapping
@@ -49,19 +49,21 @@ class JobWish(ApiModel):
     board: str = Field(max_length=200, description="owner/number")
     repository: str = Field(pattern=REPOSITORY, max_length=201, description="owner/name of its issue")
     title: str = Field(min_length=1, max_length=200)
-    body: str = Field("", max_length=20_000, description="The task, and how one sees that it is done")
-    column: str = Field("", max_length=200, description="Where it goes, as by a drag; empty for the inbox")
+    body: str = Field("", max_length=20_000, description="The task, and how to tell when it is done")
+    column: str = Field(
+        "", max_length=200, description="Column to put it in, as a drag would; empty for the inbox"
+    )
     labels: list[Label] = Field(default_factory=list, max_length=20)
     parents: list[str] = Field(
-        default_factory=list, max_length=20, description="Jobs as owner/name#number that must be done first"
+        default_factory=list, max_length=20, description="Jobs that must be done first, as owner/name#number"
     )
-    skills: list[str] = Field(default_factory=list, max_length=MAX_NAMED, description="Skills of its runs")
+    skills: list[str] = Field(default_factory=list, max_length=MAX_NAMED, description="Skills for its runs")
     budget: float = Field(
         0.0,
         ge=0,
         le=MAX_USD,
         allow_inf_nan=False,
-        description="Dollars for its first run beyond its column's budget, as `/cardinal budget` adds them",
+        description="Dollars to add to its column's budget for its first run, as `/cardinal budget` does",
     )
 
 
@@ -140,15 +142,15 @@ def _require_leave(
     for command in ("budget", "skills"):
         allowed = permit(policy, Parsed(command, ""), role=role, login=visit.login)
         if getattr(given, command) and not isinstance(allowed, Permitted):
-            because = f"{visit.login} may give no {command} there, with the role {role}"
+            because = f"{visit.login} may not give the command {command} there with the role {role}"
             remedy = f"leave `{command}` out, or ask an account that may"
             raise ApiError(HTTPStatus.FORBIDDEN, "refused", because, remedy)
     if not may_move(policy, Mover(visit.login, role)):
-        because = f"{visit.login} may not move cards there, with the role {role}"
+        because = f"{visit.login} may not move cards there with the role {role}"
         raise ApiError(HTTPStatus.FORBIDDEN, "refused", because, "ask an account that may")
     if jobs.count_since(db, visit.user_id, now - KEPT) >= MAX_A_DAY:
-        because = f"{visit.login} asked for {MAX_A_DAY} jobs within a day"
-        later = "end or merge some, and go on tomorrow"
+        because = f"{visit.login} created {MAX_A_DAY} jobs within a day"
+        later = "continue tomorrow"
         raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_jobs", because, later, LATER_S)
 
 
@@ -168,12 +170,12 @@ def _require_fit(call: ApiRequest, board: VisibleBoard, given: JobWish) -> None:
     if given.column and column_key(given.column) not in map(column_key, names):
         raise _unfit(f"the board has no column {plain(given.column)}, only {alternatives(names)}")
     if is_outside(given.repository, board.owner):
-        raise _unfit(f"{plain(given.repository)} is not at {board.owner}, as the board is")
+        raise _unfit(f"{plain(given.repository)} is not owned by {board.owner}, as the board is")
     if strange:
-        raise _unfit(f"{plain(strange)} is no job of the board that the account may read")
+        raise _unfit(f"{plain(strange)} is not a job on this board that the account may read")
     wrong = next((skill for skill in given.skills if names_of(skill) != (skill,)), "")
     if wrong:
-        raise _unfit(f"{plain(wrong)} is not a skill's name's name")
+        raise _unfit(f"{plain(wrong)} is not a valid skill name")
 
 
 def _is_job(db: Connection, board: VisibleBoard, name: str) -> bool:

@@ -1,4 +1,4 @@
-"""Explain why a job does or does not move."""
+"""Explain why a job moves, or what it is waiting for."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -23,7 +23,7 @@ class Explanation(ApiModel):
     """The reason."""
 
     state: CardState
-    why: str = Field(description="The reason in a sentence")
+    why: str = Field(description="The reason, in one sentence")
 
 
 Output = Explanation

@@ -1,4 +1,4 @@
-"""Follow boards: events of their jobs and runs by kind; a stream where server-sent events are accepted."""
+"""Follow boards: events of their jobs and runs, by kind; a stream if you accept server-sent events."""
 
 import hashlib
 import json
@@ -30,26 +30,24 @@ class EventsPlace(ApiModel):
     """Which events, and where to begin."""
 
     board: str = Field("", max_length=200, description="owner/number of a board; empty for all")
-    kinds: str = Field(
-        "", max_length=2000, description="Kinds of events, with commas between; empty for all of them"
-    )
+    kinds: str = Field("", max_length=2000, description="Kinds of events, separated by commas; empty for all")
     after: int = Field(
         0,
         ge=0,
         le=2**60,
-        description="The last event that is known; 0 for none before now. Last-Event-ID of a stream",
+        description="The last event you have; 0 to start from now. A stream's Last-Event-ID",
     )
 
 
 class FollowedEvent(ApiModel):
     """One event."""
 
-    seq: int = Field(description="Its number in the log, which only grows")
+    seq: int = Field(description="Its number in the log; numbers only increase")
     at: datetime
     kind: str
     repository: str = Field(description="owner/name of the job's issue; empty for a draft")
     number: int = Field(description="The issue's number; 0 for a draft")
-    run: str = Field(description="Empty for an event of no run")
+    run: str = Field(description="Empty if the event belongs to no run")
     text: str
 
 
@@ -57,9 +55,9 @@ class FollowedEvents(ApiModel):
     """A page of events."""
 
     events: list[FollowedEvent]
-    last: int = Field(description="The event up to which they go: `after` of the next page")
-    omitted: bool = Field(description="Older events were left out: list_jobs has how jobs stand now")
-    more: bool = Field(description="Others follow at once")
+    last: int = Field(description="The last event of this page: pass it as `after` for the next one")
+    omitted: bool = Field(description="Older events were left out: list_jobs shows the current state")
+    more: bool = Field(description="More events are ready")
 
 
 Input, Output = EventsPlace, FollowedEvents
@@ -95,8 +93,8 @@ def _scopes(call: ApiRequest, given: EventsPlace) -> Sequence[CardScope]:
 def _kinds(given: EventsPlace) -> frozenset[str]:
     wanted = frozenset(filter(None, map(str.strip, given.kinds.split(","))))
     if unknown := sorted(wanted - KINDS):
-        because = f"`kinds` has {plain(', '.join(unknown), 300)}, which nobody can follow"
-        remedy = "leave `kinds` out to see which come; docs/events.md explains each"
+        because = f"`kinds` has {plain(', '.join(unknown), 300)}, which cannot be followed"
+        remedy = "leave `kinds` out to see them all; docs/events.md explains each"
         raise ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", because, remedy)
     return wanted or KINDS
 

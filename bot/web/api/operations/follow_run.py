@@ -1,4 +1,4 @@
-"""Follow a run: its lines after an event; a stream of them where server-sent events are accepted."""
+"""Follow a run: its lines after an event; a stream if you accept server-sent events."""
 
 import json
 from collections.abc import Mapping
@@ -25,9 +25,7 @@ MAX_LISTED, MAX_SEQ = 200, 2**60
 class RunPlace(RunName):
     """The run, and where to begin."""
 
-    after: int = Field(
-        0, ge=0, le=MAX_SEQ, description="The last event that is known; Last-Event-ID of a stream"
-    )
+    after: int = Field(0, ge=0, le=MAX_SEQ, description="The last event you have; a stream's Last-Event-ID")
 
 
 class JobRunLine(ApiModel):
@@ -43,10 +41,10 @@ class RunEvents(ApiModel):
     """A page of lines."""
 
     lines: list[JobRunLine]
-    last: int = Field(description="The event up to which they go: `after` of the next page")
-    omitted: int = Field(description="How many older events were left out before the first line")
-    more: bool = Field(description="Others follow at once")
-    ended: bool = Field(description="The run is over: with `more` false nothing follows")
+    last: int = Field(description="The last event of this page: `after` of the next page")
+    omitted: int = Field(description="Number of older events left out before the first line")
+    more: bool = Field(description="More lines are ready")
+    ended: bool = Field(description="The run has ended: if `more` is false, this is everything")
 
 
 Input, Output = RunPlace, RunEvents

@@ -1,4 +1,4 @@
-"""Get the text of a file that a run left, its first 200,000 bytes at most."""
+"""Get the text of a run's file, up to 200,000 bytes."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -26,14 +26,14 @@ LATER_S = 60
 class ArtifactName(RunName):
     """A file of a run."""
 
-    digest: str = Field(pattern=r"^[0-9a-f]{64}$", description="Its digest, which list_artifacts has")
+    digest: str = Field(pattern=r"^[0-9a-f]{64}$", description="Its digest, from list_artifacts")
 
 
 class ArtifactText(Artifact):
     """A file with its text, in which U+FFFD stands for bytes that are no UTF-8."""
 
     text: str
-    more: bool = Field(description="The file goes on after `text`")
+    more: bool = Field(description="The file continues after `text`")
 
 
 Input, Output = ArtifactName, ArtifactText
@@ -46,17 +46,17 @@ def run(call: ApiRequest, given: ArtifactName) -> ArtifactText:
     if row is None:
         raise not_found()
     if SHAPES.get(row.kind, OTHER).content_type != "text/plain":
-        because = "pages do not show files of its kind as text"
+        because = "files of this kind are not shown as text"
         remedy = "open the file on the run's page"
         raise ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_text", because, remedy)
     try:
         places = marked(builder.artifact_places(call.site.config), call.site.engine)
         file = None if row.dropped else store_of(places).opened(row.digest)
     except StoreError as error:
-        because, remedy = "the store of files does not answer", "send it again in a minute"
+        because, remedy = "the file store does not answer", "send it again in a minute"
         raise ApiError(HTTPStatus.SERVICE_UNAVAILABLE, "busy", because, remedy, LATER_S) from error
     if file is None:
-        because, remedy = "the file is not in the store any more", "list_artifacts has those that are"
+        because, remedy = "the file is no longer in the store", "list_artifacts shows which files are"
         raise ApiError(HTTPStatus.GONE, "gone", because, remedy)
     with file:
         raw = file.read(MAX_BYTES + 1)

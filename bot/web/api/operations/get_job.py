@@ -1,4 +1,4 @@
-"""Get one job, with its runs, its question and the commands to give."""
+"""Get one job, with its runs, its question and the commands you can give."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -12,7 +12,7 @@ EXAMPLE = {"request": "0123456789abcdef01234567"}
 class RequestName(ApiModel):
     """A request."""
 
-    request: str = Field(pattern="^[0-9a-f]{24}$", description="Request that create_job answered")
+    request: str = Field(pattern="^[0-9a-f]{24}$", description="The request that create_job returned")
 
 
 Input, Output = RequestName, JobRequest

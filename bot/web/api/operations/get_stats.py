@@ -1,4 +1,4 @@
-"""Get money and flow of the last days: the cost and the endings of runs, and who waited for whom."""
+"""Get cost and flow of the last days: what runs cost, how they ended, and who waited for whom."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
@@ -27,18 +27,20 @@ class RunStats(ApiModel):
     """Figures of the jobs that the account may see."""
 
     since: datetime
-    usd: float = Field(description="Dollars that were spent")
-    estimated_usd: float = Field(description="Those of them for which a subscription paid")
-    runs: int = Field(description="Runs that were queued since then")
-    endings: dict[str, int] = Field(description="How many ended so; the empty name is for those that live")
-    reasons: dict[str, int] = Field(description="Why how many of them failed")
-    needed_person: int = Field(description="How many of them asked something, or had a plan to approve")
-    people_s: float = Field(description="Seconds that jobs waited for people")
-    workers_s: float = Field(description="Seconds that they waited for a worker")
-    agents_s: float = Field(description="Seconds that they waited for an agent at work")
+    usd: float = Field(description="Dollars spent")
+    estimated_usd: float = Field(description="The part of it that a subscription paid")
+    runs: int = Field(description="Runs queued since then")
+    endings: dict[str, int] = Field(
+        description="Runs by ending; the empty name is for runs that have not ended"
+    )
+    reasons: dict[str, int] = Field(description="Failed runs by reason")
+    needed_person: int = Field(description="Runs that asked a question or needed a plan approved")
+    people_s: float = Field(description="Seconds jobs waited for people")
+    workers_s: float = Field(description="Seconds they waited for a worker")
+    agents_s: float = Field(description="Seconds they waited for a working agent")
     merged: int = Field(description="Jobs that ended with a merged pull request")
     usd_per_merge: float | None
-    hours_per_merge: float | None = Field(description="Hours of agents' work")
+    hours_per_merge: float | None = Field(description="Hours agents worked")
     usd_by: dict[str, dict[str, float]] = Field(
         description="Dollars by day, column, repository, person, agent and model"
     )

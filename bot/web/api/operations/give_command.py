@@ -1,4 +1,4 @@
-"""Give a command on a job: answer, approve, cancel and all others that a comment can give."""
+"""Give a command on a job: answer, approve, cancel, or any other that works in a comment."""
 
 import hashlib
 from collections.abc import Mapping
@@ -36,9 +36,9 @@ class CommandRequest(JobName):
 
     command: str = Field(
         pattern=f"^({'|'.join(COMMANDS.names())})(:.{{0,200}})?$",
-        description="Its word as after /cardinal, or the `name` of an offer, which names its subject too",
+        description="The word after /cardinal, or the `name` of an offer, which includes its subject",
     )
-    text: str = Field("", max_length=parser.MAX_ARGUMENT, description="Text behind the word")
+    text: str = Field("", max_length=parser.MAX_ARGUMENT, description="Text after the word")
 
     @field_validator("command", mode="before")
     @classmethod
@@ -52,9 +52,9 @@ class CommandRequest(JobName):
 class CommandReceipt(ApiModel):
     """The command is recorded."""
 
-    seq: int = Field(description="The number of its event in the log")
-    again: bool = Field(description="It was recorded before, under the same idempotency key")
-    answer: str = Field(description="Answer of the job's card")
+    seq: int = Field(description="Number of its event in the log")
+    again: bool = Field(description="It was already recorded under the same idempotency key")
+    answer: str = Field(description="What the card replied")
 
 
 Input, Output = CommandRequest, CommandReceipt
@@ -68,8 +68,8 @@ def _require_pace(call: ApiRequest, card: CardRow, command: str) -> None:
         most = policies.in_force(db, card.board_id).limits.commands_per_minute
         lately = givers.count_commands(db, card.board_id, call.visit.login, call.site.clock() - MINUTE)
     if lately >= most:
-        because = f"{call.visit.login} gave {most} commands within a minute, as many as the board obeys"
-        raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many", because, "go on in a minute", LATER_S)
+        because = f"{call.visit.login} gave {most} commands within a minute, which is the board's limit"
+        raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many", because, "continue in a minute", LATER_S)
 
 
 def run(call: ApiRequest, given: CommandRequest) -> CommandReceipt:

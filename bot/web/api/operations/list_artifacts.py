@@ -1,4 +1,4 @@
-"""List the files that a run left, the oldest first."""
+"""List a run's files, oldest first."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -24,10 +24,10 @@ class Artifact(ApiModel):
 
     name: str
     kind: str
-    digest: str = Field(description="The SHA-256 of its bytes; empty where it was never kept")
+    digest: str = Field(description="SHA-256 of its bytes; empty if it was never kept")
     size_bytes: int
     at: datetime
-    dropped: str = Field(description="Why it is not there any more: age, space, share or store; else empty")
+    dropped: str = Field(description="Why it is gone: age, space, share or store; empty if it is not")
 
 
 class ArtifactList(ApiModel):

@@ -1,4 +1,4 @@
-"""List the boards of which the account may see something."""
+"""List the boards the account may see something of."""
 
 from pydantic import Field
 

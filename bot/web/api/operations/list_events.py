@@ -1,4 +1,4 @@
-"""List the events of a job, the newest last."""
+"""List a job's events, newest last."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -23,16 +23,16 @@ class EventQuery(JobName):
     """The job, and which of its events."""
 
     limit: int = Field(100, ge=1, le=MAX_LISTED)
-    before: int = Field(0, ge=0, le=2**60, description="Only those before this event; 0 for the newest")
+    before: int = Field(0, ge=0, le=2**60, description="Only events before this one; 0 for the newest")
 
 
 class JobEvent(ApiModel):
     """One event."""
 
-    seq: int = Field(description="Its number in the log, which only grows")
+    seq: int = Field(description="Its number in the log; numbers only increase")
     at: datetime
     kind: str
-    run: str = Field(description="Empty for an event of no run")
+    run: str = Field(description="Empty if the event belongs to no run")
     text: str
 
 

@@ -1,4 +1,4 @@
-"""List the jobs that wait for a person: questions first, then failures and finished work."""
+"""List the jobs that need a person: questions first, then failures and finished work."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -26,8 +26,8 @@ class InboxQuery(ApiModel):
 class Inbox(ApiModel):
     """The jobs that wait."""
 
-    jobs: list[JobSummary] = Field(description="The most urgent first, then the one that waits longest")
-    total: int = Field(description="How many wait, beyond `limit` too")
+    jobs: list[JobSummary] = Field(description="Most urgent first, then longest waiting")
+    total: int = Field(description="How many are waiting in all, beyond `limit`")
 
 
 Input, Output = InboxQuery, Inbox

@@ -1,4 +1,4 @@
-"""List the jobs that the account may see, the newest first."""
+"""List the jobs the account may see, newest first."""
 
 import base64
 import binascii
@@ -31,10 +31,12 @@ class JobQuery(ApiModel):
     column: str = Field("", max_length=200, description="The column's name")
     state: str = Field("", max_length=200, description=f"One of {', '.join(CardState)}")
     repository: str = Field("", max_length=200, description="owner/name")
-    person: str = Field("", max_length=200, description="Who moved it, asked for its run, or is assigned")
+    person: str = Field(
+        "", max_length=200, description="Someone who moved it, requested its run, or is assigned"
+    )
     label: str = Field("", max_length=200, description="One of its labels")
-    search: str = Field("", max_length=200, description="Words of its title, or its number")
-    subscribed: bool = Field(False, description="Only those that the account follows")
+    search: str = Field("", max_length=200, description="Words in its title, or its number")
+    subscribed: bool = Field(False, description="Only those the account follows")
     limit: int = Field(30, ge=1, le=MAX_LISTED)
     after: str = Field("", max_length=400, description="`next` of the page before")
 
@@ -43,7 +45,7 @@ class JobPage(ApiModel):
     """A page of jobs."""
 
     jobs: list[JobSummary]
-    next: str = Field(description="Where the next page begins; empty on the last one")
+    next: str = Field(description="Pass it as `after` for the next page; empty on the last one")
 
 
 Input, Output = JobQuery, JobPage
@@ -81,8 +83,8 @@ def read_cursor(word: str) -> tuple[datetime, CardId]:
             raise ValueError(word)
         moment = moment.astimezone(UTC)
     except (ValueError, TypeError, AttributeError, OverflowError, binascii.Error):
-        because = "`after` is no place in a list"
+        because = "`after` is not a valid position"
         raise ApiError(
-            HTTPStatus.BAD_REQUEST, "unfit_cursor", because, "send `next` of the page before"
+            HTTPStatus.BAD_REQUEST, "unfit_cursor", because, "send the `next` of the previous page"
         ) from None
     return moment, CardId(card_id)

@@ -1,4 +1,4 @@
-"""Show a board: its columns, the effect of a drag there, and how many jobs of each state they hold."""
+"""Show a board: its columns, what a drag there does, and how many jobs are in each state."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -30,7 +30,7 @@ class BoardColumn(ApiModel):
 
     name: str
     meaning: str = Field(description="Effect of a drag into it; empty for none")
-    jobs: dict[CardState, int] = Field(description="How many jobs of each state stand there")
+    jobs: dict[CardState, int] = Field(description="Number of jobs there, by state")
 
 
 class BoardDetail(ApiModel):

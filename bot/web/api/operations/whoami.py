@@ -1,4 +1,4 @@
-"""Tell which account and scopes the token has."""
+"""Show the token's account and scopes."""
 
 from datetime import datetime
 

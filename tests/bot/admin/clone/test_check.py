@@ -30,7 +30,7 @@ def test_a_commit_that_passes_says_so_with_its_evidence_and_leaves_the_clone_as_
     before = every_byte(clone)
     done = check()
     assert done.exit_code == 0, done.output
-    assert "would let it through" in done.output
+    assert "would accept it" in done.output
     assert f"head {head}" in done.output
     assert [line.split(": passed")[0] for line in done.output.splitlines() if "passed" in line] == [
         "$ touch made",
@@ -86,8 +86,8 @@ def test_a_set_up_that_fails_without_a_network_says_where_one_is_granted(clone: 
 
 def test_fast_checks_promise_nothing_about_the_others(clone: Path, check: Check) -> None:
     commit(clone, answer="wrong")
-    assert "So far nothing is refused; the gate runs all checks" in check("--fast").output
-    assert "would let it through" not in check("--fast").output
+    assert "Nothing refused so far. The gate runs all checks" in check("--fast").output
+    assert "would accept it" not in check("--fast").output
 
 
 def test_a_policy_that_waives_checks_is_named(clone: Path, check: Check) -> None:
@@ -150,9 +150,9 @@ def test_every_shape_of_a_clone_can_be_checked(clone: Path, tmp_path: Path, shap
 @pytest.mark.parametrize(
     ("words", "policy", "because"),
     [
-        (("nowhere",), f"{POLICY}\n", "there is no commit 'nowhere' here"),
-        (("--base", "nowhere"), f"{POLICY}\n", "there is no commit 'nowhere' to compare with"),
-        (("--column", "Review"), f"{POLICY}\n", "those that have: In Progress"),
+        (("nowhere",), f"{POLICY}\n", "no commit 'nowhere' here"),
+        (("--base", "nowhere"), f"{POLICY}\n", "no commit 'nowhere' to compare with"),
+        (("--column", "Review"), f"{POLICY}\n", "columns with one: In Progress"),
         (("--base", "work"), "version: 1\n", "names no checks"),
         (("--base", "work"), "version: 2\n", "version"),
     ],
@@ -227,7 +227,7 @@ def test_a_board_that_a_repository_brings_along_decides_nothing(
 def test_a_folder_outside_of_a_repository_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(main, ("check", "-C", str(tmp_path)))
     assert done.exit_code == 2
-    assert "go into your clone" in done.output
+    assert "go to your clone" in done.output
 
 
 def test_in_a_monorepo_the_changed_files_decide_which_checks_run(clone: Path, check: Check) -> None:
@@ -243,7 +243,7 @@ def test_in_a_monorepo_the_changed_files_decide_which_checks_run(clone: Path, ch
         line for line in done.output.splitlines() if line.startswith("$ cd web || exit; ")
     ], done.output
     assert done.exit_code == 0, done.output
-    assert "No check ran: the policy names no fast one; `cardinal check` runs all." in check("--fast").output
+    assert "No check ran: the policy names no fast ones; `cardinal check` runs all." in check("--fast").output
     commit(clone, answer="wrong")
     assert "grep -q right answer: failed" in check().output
 
@@ -258,4 +258,4 @@ def test_fewer_tests_than_on_the_base_are_a_question_and_the_end_says_so(clone: 
     done = check()
     assert done.exit_code == 0, done.output
     assert "The guard `tests` asks a person about: 'cat summary' ran 2 tests by pytest" in done.output
-    assert done.output.endswith("once a person has agreed to what the guards ask about.\n")
+    assert done.output.endswith("once a person approves what the guards ask about.\n")

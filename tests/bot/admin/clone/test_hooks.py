@@ -86,7 +86,7 @@ def test_a_push_that_cannot_be_checked_says_why_and_goes_on(
     commit(clone, answer="right, too")
     done = tried(clone, "push", "origin", "work")
     assert done.returncode == 0
-    assert "it is not checked here, the gate will: the policy file is not valid" in done.stderr
+    assert "not checked here, but the gate will check it: the policy file is not valid" in done.stderr
 
 
 def test_without_a_committed_policy_a_push_is_judged_only_where_the_clone_has_a_board(
@@ -97,7 +97,7 @@ def test_without_a_committed_policy_a_push_is_judged_only_where_the_clone_has_a_
     git(clone, "branch", "--force", "main")
     git(clone, "push", "--quiet", "origin", "work:main")
     git(clone, "fetch", "--quiet", "origin")
-    assert "No policy is here, so no push is checked" in cardinal("install").output
+    assert "There is no policy here, so pushes are not checked" in cardinal("install").output
     commit(clone, answer="wrong")
     assert "Cardinal" not in tried(clone, "push", "origin", "work").stderr
     place = trial.find(clone, "main")
@@ -154,7 +154,7 @@ def test_another_policy_is_told_after_a_checkout_and_a_merge(clone: Path, cardin
     cardinal("install")
     commit(clone, policy=f"{POLICY}\n")
     for words in (("switch", "main"), ("merge", "work")):
-        assert "Cardinal: the policy is another one here." in tried(clone, *words).stderr
+        assert "Cardinal: the policy differs here." in tried(clone, *words).stderr
     commit(clone, answer="right, too")
     assert "policy" not in tried(clone, "switch", "work").stderr
 
@@ -166,7 +166,7 @@ def test_hooks_that_are_there_are_called_first_and_come_back(
     theirs.write_text(SAYS)
     theirs.chmod(0o755)
     for _ in range(2):
-        assert "pre-push calls the hook that was there first" in cardinal("install").output
+        assert "pre-push also runs the hook that was there before" in cardinal("install").output
     commit(clone, answer="right, too")
     done = tried(clone, "push", "origin", "work")
     assert "there before" in done.stderr
@@ -232,7 +232,7 @@ def test_where_others_look_after_the_hooks_the_line_to_add_is_said(
     [
         ("", "echo lint is fine >&2", ""),
         ("set -e", 'test "$(wc -l)" = 1', ""),
-        ("cat > /dev/null", "", "reads the list of branches first, so HEAD is judged"),
+        ("cat > /dev/null", "", "consumes the list of branches, so only HEAD is checked"),
         ("exit 0", "", "ended before Cardinal's line: put the line first"),
         ("false || exit", "", "failed before Cardinal's line: put the line first"),
     ],
@@ -268,7 +268,7 @@ def test_a_line_that_loses_the_refusal_is_found_by_status(clone: Path, origin: P
     file.parent.mkdir()
     file.write_text('#!/bin/sh\n"$(git rev-parse --git-common-dir)/cardinal-hooks/pre-push" "$@"\ntrue\n')
     file.chmod(0o755)
-    assert "loses the refusal, so every push goes through: use this line" in cardinal("status").output
+    assert "ignores the refusal, so every push goes through: use this line" in cardinal("status").output
 
 
 def be_strict(clone: Path) -> None:
@@ -291,7 +291,7 @@ def test_a_server_refuses_what_a_guard_denies_by_the_policy_it_has(
     for force in ((), ("--no-verify",)):
         done = tried(clone, "push", *force, "origin", "work")
         assert done.returncode == 1
-        assert "Cardinal refuses it: 'large'" in done.stderr
+        assert "Cardinal refuses this push: 'large'" in done.stderr
     assert git(origin, "rev-parse", "work") == head
     hook = origin / "hooks/pre-receive"
     hook.write_text(hook.read_text().replace("/cardinal\n", "/nowhere\n", 1))
@@ -311,7 +311,7 @@ def test_as_update_a_server_refuses_the_one_branch_and_takes_the_other(
     commit(clone, large="x" * 2000)
     done = tried(clone, "push", "origin", f"{good}:refs/heads/good", "HEAD:refs/heads/bad")
     assert done.returncode == 1
-    assert done.stderr.count("Cardinal refuses it: 'large'") == 1
+    assert done.stderr.count("Cardinal refuses this push: 'large'") == 1
     assert git(origin, "branch", "--list", "--format=%(refname:short)", "good", "bad") == "good"
     cardinal("uninstall", folder=origin)
     assert not (origin / "hooks/update").exists()
@@ -334,8 +334,8 @@ def test_a_server_judges_the_commits_of_tags_and_takes_more_than_five_branches(
     git(clone, "tag", "file", "HEAD:small")
     done = tried(clone, "push", "--force", "origin", "light", "v1", "v2", "refs/tags/file")
     assert done.returncode == 1
-    assert done.stderr.count("Cardinal refuses it: 'large'") == 3
-    assert "Cardinal refuses it: this names no commit" in done.stderr
+    assert done.stderr.count("Cardinal refuses this push: 'large'") == 3
+    assert "Cardinal refuses this push: the tag does not point to a commit" in done.stderr
     assert git(origin, "tag", "--list").split() == ["light", "v1"]
     assert git(origin, "rev-parse", "v1^{commit}") == git(origin, "rev-parse", "many/0")
 

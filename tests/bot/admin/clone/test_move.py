@@ -167,8 +167,8 @@ def test_cards_history_and_branches_come_over_once(moving: Moving) -> None:
     assert every_byte(moving.clone / ".git") == before
     there = moving.there()
     said = moving.move()
-    assert "is there as #2" in said
-    assert "branch cardinal/1-say-hello: is there" in said
+    assert "already exists as #2" in said
+    assert "branch cardinal/1-say-hello: already exists" in said
     assert (moving.there(), moving.forge.store.repos.git(moving.shop).branches()) == (there, branches)
 
 
@@ -200,7 +200,7 @@ def test_a_link_that_github_refuses_is_said(moving: Moving) -> None:
     said: list[str] = []
     carry.carry(moving.find(), moving.read(), said.append)
     assert linked(moving) == ([2], [], ["alice"])
-    assert any("refuses the link of acme/shop#2 and #3, so it is not carried" in line for line in said)
+    assert any("refuses to link acme/shop#2 and #3, so that link is skipped" in line for line in said)
 
 
 def test_a_limit_of_githubs_is_waited_for(moving: Moving) -> None:
@@ -238,14 +238,14 @@ def test_what_is_in_the_way_is_said_before_anything_is_written(moving: Moving) -
             carry.show_plan(destination.find(moving.hub(), repository, number), board, lambda _: None)
         return str(raised.value)
 
-    assert "it is not there, or the token does not see it" in said("acme/nothing")
-    assert "look at the name, and the scopes" in said(number="acme/7")
+    assert "it does not exist, or the token cannot see it" in said("acme/nothing")
+    assert "check the name, and the scopes" in said(number="acme/7")
     store.repos.set_role(moving.shop, alice, Role.READ)
     assert "alice may not write to acme/shop: ask one of its owners" in said()
     store.repos.set_role(moving.shop, alice, Role.ADMIN)
     store.projects.create(acme, "Second", ["Tasks"], actor=alice)
     assert "acme has several projects, acme/1, acme/2: say which with --board" in said()
-    assert "the board acme/2 has no column Done, Review: add them there" in said(number="acme/2")
+    assert "the board acme/2 has no column Done, Review: add them" in said(number="acme/2")
     assert moving.there() == there
     carry.carry(moving.find(), board, lambda _: None)
     git, name = store.repos.git(moving.shop), "refs/heads/cardinal/2-say-hello"
@@ -258,11 +258,11 @@ def test_what_is_in_the_way_is_said_before_anything_is_written(moving: Moving) -
 
 def test_a_branch_that_is_not_as_on_the_board_is_said(moving: Moving) -> None:
     git(moving.clone, "branch", "cardinal/1-say-hello", "main")
-    assert "has other commits here than on the board: start `cardinal try` once" in moving.move(code=2)
+    assert "has different commits here and on the board: run `cardinal try` once" in moving.move(code=2)
 
 
 def test_a_wrong_token_is_said_and_shown_nowhere(moving: Moving) -> None:
-    assert "GitHub does not know this token" in moving.move(token="forge-user-nobody", code=2)
+    assert "GitHub rejects this token" in moving.move(token="forge-user-nobody", code=2)
     assert "GH_TOKEN=$(gh auth token)" in moving.move(token="", code=2)
     left = [path for path in moving.home.rglob("*") if path.is_file() and b"forge-user-" in path.read_bytes()]
     assert left == []

@@ -98,20 +98,20 @@ def test_a_board_is_possible_and_nothing_outside_its_folder_is_changed(
 @pytest.mark.parametrize(
     ("shape", "said"),
     [
-        (bare, "is a bare repository: go into a clone of it"),
-        (broken_line, "has a line break in its name: rename that folder"),
+        (bare, "is a bare repository: go to a clone of it"),
+        (broken_line, "has a line break in its name: rename the folder"),
         (without_commits, "there are no commits yet: run `git commit --allow-empty -m init`, then try again"),
-        (shallow, "this clone is shallow: `git fetch --unshallow` first"),
-        (partial, "this is a partial clone, objects are missing: clone it whole"),
+        (shallow, "this clone is shallow: run `git fetch --unshallow` first"),
+        (partial, "this is a partial clone, and objects are missing: make a full clone"),
         (detached, "no branch is checked out here: name one with --into"),
-        (staged, "something is staged: commit it, or `git restore --staged .`"),
+        (staged, "you have staged changes: commit them, or run `git restore --staged .`"),
         (tracked, "git tracks .cardinal here"),
         (home_of_another, "is the home of a Cardinal: use another clone"),
-        (linked, "is no folder of yours: remove it first"),
-        (branched("cardinal"), "the branch cardinal is in the way of the board's own"),
-        (branched("cardinal/work/x"), "the branch cardinal/work/x is in the way of the board's own"),
-        (branched("cardinal/1-say-hello"), "the branch cardinal/1-say-hello is in the way"),
-        (lambda clone: clone.parent, "is in no git repository"),
+        (linked, "is not your own folder: delete it first"),
+        (branched("cardinal"), "the branch cardinal conflicts with the board's own"),
+        (branched("cardinal/work/x"), "the branch cardinal/work/x conflicts with the board's own"),
+        (branched("cardinal/1-say-hello"), "the branch cardinal/1-say-hello conflicts with"),
+        (lambda clone: clone.parent, "is not in a git repository"),
     ],
 )
 def test_where_no_board_can_be_a_sentence_says_why(
@@ -127,7 +127,7 @@ def test_where_no_board_can_be_a_sentence_says_why(
 @pytest.mark.parametrize("into", ["nowhere", "cardinal/1-x", "--help", "HEAD", "main~0"])
 def test_only_a_branch_of_the_persons_own_is_merged_into(clone: Path, into: str) -> None:
     git(clone, "branch", "cardinal/1-x")
-    with pytest.raises(CloneError, match="is no branch of yours here"):
+    with pytest.raises(CloneError, match="there is no local branch"):
         trial.find(clone, into)
 
 
@@ -209,7 +209,7 @@ def test_whoever_says_no_has_nothing_in_their_repository(clone: Path) -> None:
     code, said = invoke(clone, "--into", "main", given="n\n")
     assert code == 1
     assert "Done merges into: main\nchecks: those of its .github/cardinal.yml\n" in said
-    assert "--yes begins unasked" in said  # where nobody can answer, this line is all that is seen
+    assert "--yes skips this question" in said  # where nobody can answer, this line is all that is seen
     assert every_byte(clone) == before
 
 
@@ -237,17 +237,14 @@ def test_whoever_pays_in_another_way_needs_no_key_and_gets_none_beside_it(
 
 def test_what_was_answered_once_is_changed_in_its_file(clone: Path) -> None:
     trial.write(trial.find(clone, "main"), "scripted", None, {})
-    assert (
-        "change `agent:`, and `model:`, which is `default` for a real agent"
-        in invoke(clone, "--agent", "claude")[1]
-    )
-    assert "this board's Done merges into main: leave --into out" in invoke(clone, "--into", "work")[1]
+    assert "and `model:`, which is `default` for a real agent" in invoke(clone, "--agent", "claude")[1]
+    assert "this board's Done merges into main: drop --into" in invoke(clone, "--into", "work")[1]
     (clone / ".cardinal/policy.yml").write_text("version: 2\n")
     code, said = invoke(clone)
     assert (code, "line 1: version" in said) == (2, True), said
     assert json.loads((clone / ".cardinal/try.json").read_text())["into"] == "main"
     (clone / ".cardinal/policy.yml").unlink()
-    assert "policy.yml is gone: put it back, or remove .cardinal" in invoke(clone)[1]
+    assert "policy.yml is missing: restore it, or delete .cardinal" in invoke(clone)[1]
 
 
 def test_the_board_has_the_columns_that_its_policy_names_now(
@@ -300,7 +297,7 @@ def test_a_board_that_came_with_an_archive_is_asked_about_whatever_was_said_befo
     file = place.folder / trial.ANSWERS
     file.write_text(file.read_text().replace(str(place.answers()["made_by"]), "somebody else"))
     code, said = invoke(clone, "--yes", given="n\n")
-    assert (code, "made by somebody else" in said) == (1, True), said
+    assert (code, "created by another user" in said) == (1, True), said
     assert not place.is_from_here()
 
 

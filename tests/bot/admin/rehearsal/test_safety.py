@@ -71,7 +71,7 @@ def test_things_of_others_stay(rehearsals: Rehearsals) -> None:
 
 def test_a_repository_with_issues_of_others_is_refused(rehearsals: Rehearsals) -> None:
     hub = rehearsals.stage().hub
-    with pytest.raises(RepositoryInUseError, match="acme/shop has issues or pull requests of others"):
+    with pytest.raises(RepositoryInUseError, match="acme/shop has other people's issues or pull requests"):
         require_free(hub, "acme/shop", yes=True)
     assert require_free(hub, "Acme/THROW-away", yes=False) == "acme/throw-away"
 
@@ -90,7 +90,7 @@ def test_a_repository_with_many_commits_is_refused_unless_somebody_says_yes(rehe
 def test_an_empty_repository_is_refused_with_the_next_step(rehearsals: Rehearsals) -> None:
     store = rehearsals.cardinal.forge.store
     store.repos.create(store.users.get("acme"), "empty")
-    with pytest.raises(RepositoryInUseError, match="has no commits; give it a README first"):
+    with pytest.raises(RepositoryInUseError, match="has no commits; add a README first"):
         require_free(rehearsals.stage().hub, "acme/empty", yes=False)
 
 
@@ -162,7 +162,7 @@ def test_a_second_rehearsal_in_the_same_minute_waits_for_githubs_limit(rehearsal
         report = rehearsals.play(stage)
         not_tried = {it.because for it in report.findings if it.verdict is BeliefVerdict.NOT_TRIED}
         assert report.otherwise == ()
-        assert not_tried == {"no person did it", "no Cardinal runs in this home"}
+        assert not_tried == {"no one did it", "no Cardinal is running in this home"}
     assert timedelta(seconds=1) < clock.ahead - ahead < timedelta(seconds=130)
 
 
@@ -183,5 +183,5 @@ def test_a_limit_that_github_tells_is_waited_for(rehearsals: Rehearsals) -> None
     rehearsals.cardinal.forge.store.faults.load({"secondary": 1})
     report = rehearsals.play(stage)
     not_tried = {it.because for it in report.findings if it.verdict is BeliefVerdict.NOT_TRIED}
-    assert not_tried == {"no person did it", "no Cardinal runs in this home"}
+    assert not_tried == {"no one did it", "no Cardinal is running in this home"}
     assert report.otherwise == ()

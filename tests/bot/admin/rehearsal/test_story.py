@@ -105,7 +105,7 @@ def test_without_a_person_nothing_of_it_is_tried(served: Rehearsals) -> None:
     stage = served.stage(Nobody())
     findings = [compare_belief(belief, stage) for belief in story.beliefs]
     remove_remains(stage)
-    assert {it.because for it in findings[:3]} == {"no person did it"}
+    assert {it.because for it in findings[:3]} == {"no one did it"}
     assert {it.verdict for it in findings} == {BeliefVerdict.NOT_TRIED}
 
 
@@ -113,7 +113,7 @@ def test_a_board_without_the_scripted_agent_hires_nobody(served: Rehearsals) -> 
     served.cardinal.set_policy(with_column(agent="claude"))
     served.cardinal.catch_up()
     findings = {it.name: it for it in played(served)}
-    assert findings["story: plan"].because == "no column of the board hires the scripted agent"
+    assert findings["story: plan"].because == "no column on the board uses the scripted agent"
     assert served.cardinal.events(RunQueued) == []
 
 

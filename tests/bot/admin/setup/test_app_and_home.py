@@ -11,7 +11,7 @@ def test_an_app_that_is_suspended_is_not_taken_for_installed(town: Town) -> None
     (town.root / "mine.pem").write_text(pem)
     code, said = town.ends("--org", "acme", "--existing", str(app.id), "--key", "mine.pem", "--poll")
     assert code != 0
-    assert "an owner lifts it at" in said
+    assert "have an owner unsuspend it at" in said
 
 
 def test_a_home_inside_a_git_repository_is_hidden_from_it(town: Town) -> None:
@@ -23,10 +23,13 @@ def test_a_home_inside_a_git_repository_is_hidden_from_it(town: Town) -> None:
 def test_another_board_is_served_beside_the_first(town: Town) -> None:
     finished(town, *HOOK)
     second = town.forge.store.projects.create(town.acme, "Second", ["Todo", "Done"], actor=town.alice)
-    assert town.does("boards", "add", "acme/1") == (0, "acme/1 is served; its policy is in acme/board\n")
+    assert town.does("boards", "add", "acme/1") == (
+        0,
+        "Cardinal serves acme/1; its policy is in acme/board\n",
+    )
     code, said = town.ends("--board", "acme/2", "--policy-repository", "acme/second", "--columns")
     assert code == 0, said
-    assert "the ledger serves acme/2 beside acme/1" in said
+    assert "the ledger now serves acme/2 as well as acme/1" in said
     assert town.settings["CARDINAL_BOARD"] == "acme/1"
     assert "CARDINAL_POLICY_REPOSITORY" not in town.settings
     assert "Agent" in [field.name for field in second.fields]
@@ -34,4 +37,4 @@ def test_another_board_is_served_beside_the_first(town: Town) -> None:
     assert [row.split()[0] for row in said.splitlines()] == ["board", "acme/1", "acme/2"]
     assert "acme/second" in said
     code, said = town.does("boards", "remove", "acme/2")
-    assert (code, said) == (0, "acme/2 is not served any more\n")
+    assert (code, said) == (0, "Cardinal no longer serves acme/2\n")

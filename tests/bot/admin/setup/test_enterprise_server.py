@@ -55,5 +55,5 @@ def test_a_release_that_is_too_old_is_said_before_anybody_installs_the_app(serve
     (server.root / "mine.pem").write_text(pem)
     code, said = server.ends("--org", "acme", "--existing", str(app.id), "--key", "mine.pem", "--poll")
     assert code == 2
-    assert "GitHub Enterprise Server 3.19 does not tell about cards what Cardinal needs: 3.20 does" in said
-    assert "run `cardinal init` again after an upgrade" in said
+    assert "3.19 does not report what Cardinal needs to know about cards: 3.20 does" in said
+    assert "upgrade the server, then run `cardinal init` again" in said

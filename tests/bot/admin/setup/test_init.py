@@ -59,12 +59,12 @@ def test_it_registers_installs_and_makes_the_board_ready(town: Town) -> None:
     names = {field.id: field.name for field in town.board.fields}
     assert [names[number] for number in view.visible_fields] == ["Title", "Assignees", *FaceField]
     assert [names[number] for number in view.vertical_group_by] == ["Status"]
-    assert "made the view Cardinal, whose cards show these fields" in said
+    assert "created the view Cardinal, whose cards show these fields" in said
     assert "An agent" in town.columns()["In Progress"]
     assert town.columns()["Todo"] == ""
-    assert "--columns makes them" in said
+    assert "create them with --columns" in said
     assert "https://cardinal.example.com will show files of runs" in said
-    assert "`cardinal up` starts it" in said
+    assert "start it with `cardinal up`" in said
     assert not (town.home / "setup.json").exists()
 
 
@@ -133,7 +133,7 @@ def test_killed_before_github_answers_the_open_page_still_counts(town: Town) -> 
 def test_killed_after_the_app_was_made_its_secrets_are_not_lost(town: Town) -> None:
     first = town.init(*HOOK)
     requests.get(town.agree(first.page), timeout=WAIT_S)
-    first.until("GitHub made the App")
+    first.until("GitHub created the App")
     first.kill()
     # However far it came: as if it had died right after GitHub's answer.
     kept = town.home / "setup.json"
@@ -162,7 +162,7 @@ def test_killed_after_the_app_was_made_its_secrets_are_not_lost(town: Town) -> N
     town.install()
     code, said = town.ends("--board", "acme/1")
     assert code == 0, said
-    assert "going on with the App cardinal" in said
+    assert "continuing with the App cardinal" in said
     assert town.settings["CARDINAL_WEBHOOK_SECRET"] == town.app.webhook_secret
     assert len(town.forge.store.apps.all()) == 1
     assert not kept.exists()
@@ -176,7 +176,7 @@ def test_killed_while_it_waits_for_the_installation_it_goes_on_there(town: Town)
     town.install()
     code, said = town.ends()
     assert code == 0, said
-    assert f"the App {town.app.id} is in the settings already" in said
+    assert f"the App {town.app.id} is already in the settings" in said
     assert town.settings["CARDINAL_BOARD"] == "acme/1"
 
 
@@ -236,7 +236,7 @@ def test_an_expired_code_says_what_to_do(town: Town) -> None:
     code, said = running.end()
     assert code == 2
     assert "Run `cardinal init` again" in said
-    assert "/organizations/acme/settings/apps all the same, its key is lost: delete it there" in said
+    assert "/organizations/acme/settings/apps anyway, its key is lost: delete it there" in said
     assert not (town.home / "env").exists()
     assert not (town.home / "setup.json").exists()
 
@@ -302,7 +302,7 @@ def test_a_key_of_another_app_is_refused(town: Town) -> None:
     (town.root / "key.pem").write_text(wrong)
     code, said = town.ends("--org", "acme", "--existing", str(app.id), "--key", "key.pem", "--poll")
     assert code == 2
-    assert "GitHub does not take this key" in said
+    assert "GitHub rejects this key" in said
     assert not (town.home / "env").exists()
 
 
@@ -311,7 +311,7 @@ def test_without_webhooks_the_hook_is_off_and_the_board_is_looked_at(town: Town)
     assert "what runs leave" not in said
     assert town.app.webhook_active is False
     assert town.settings["CARDINAL_WEBHOOKS"] == "false"
-    assert "looks at the board every" in said
+    assert "reads the board every" in said
 
 
 def test_who_looked_at_the_board_can_have_webhooks_later(town: Town) -> None:
@@ -363,7 +363,10 @@ def test_a_person_has_no_board_that_an_app_could_serve(town: Town) -> None:
     given = ("--existing", str(app.id), "--key", "mine.pem", "--poll", "--wait", "3")
     code, said = town.ends("--org", "alice", *given)
     assert code
-    assert "alice is a person, and GitHub shows no App a person's board: make an organisation" in said
+    assert (
+        "alice is a personal account, and GitHub does not give Apps access to personal boards: create an "
+        "organisation"
+    ) in said
     assert "CARDINAL_BOARD" not in town.settings
 
 
@@ -375,8 +378,9 @@ def test_a_board_of_an_earlier_version_gets_a_field_of_choices_with_the_same_val
         projects.set_value(item, field, item.title, actor=town.alice)
     said = finished(town, *HOOK)
     assert (
-        "Agent is a field of choices now; the texts are in Agent (text), yours to delete; 1 card had" in said
-    )
+        "Agent is now a single-select field; its old texts are in Agent (text), which you may delete; "
+        "1 card had"
+    ) in said
     made = town.board.field_named("Agent")
     assert made is not None
     chosen = [item.values.get(made.node_id) for item in drafts]
@@ -384,7 +388,7 @@ def test_a_board_of_an_earlier_version_gets_a_field_of_choices_with_the_same_val
     assert [item.values[field.node_id].content for item in drafts] == ["⏳ queued", "ask Bob"]
     code, said = town.ends()
     assert code == 0, said
-    assert "field of choices" not in said
+    assert "single-select field" not in said
 
 
 def test_lines_that_people_wrote_stay(town: Town) -> None:
@@ -400,9 +404,9 @@ def test_lines_that_people_wrote_stay(town: Town) -> None:
     [
         ((), {}, "which organisation"),
         (("--org", "acme"), {}, "--poll"),
-        (("--org", "acme", "--webhook", "cardinal"), {}, "--webhook has an address"),
-        (("--board", "acme"), {}, "--board acme/1"),
-        (("--org", "acme", "--poll", "--webhook", "https://a.example"), {}, "exclude each other"),
+        (("--org", "acme", "--webhook", "cardinal"), {}, "--webhook needs an address"),
+        (("--board", "acme"), {}, "such as acme/1"),
+        (("--org", "acme", "--poll", "--webhook", "https://a.example"), {}, "cannot be combined"),
         (("--org", "acme", "--poll", "--existing", "5"), {}, "--key FILE"),
         (("--org", "acme", "--poll", "--key", "k.txt"), {}, "--existing APP_ID"),
         (("--org", "acme", "--poll", "--existing", "5", "--key", "k.txt"), {}, "not a private key"),

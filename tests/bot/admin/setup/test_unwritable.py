@@ -13,10 +13,10 @@ def test_an_app_is_not_lost_when_its_settings_cannot_be_written(town: Town) -> N
     requests.get(town.agree(page), timeout=WAIT_S, allow_redirects=False)
     code, said = running.end()
     assert (code, "Traceback" in said) == (2, False), said
-    assert "env: Is a directory: mend that, then run `cardinal init` again" in said
+    assert "env: Is a directory: fix that, then run `cardinal init` again" in said
     (town.home / "env").rmdir()
     again = town.init(*HOOK)
-    again.until("going on with the App")
+    again.until("continuing with the App")
     again.until("install the App")
     assert town.settings["CARDINAL_APP_ID"] == str(town.app.id)
     again.kill()

@@ -92,7 +92,7 @@ def test_a_word_that_names_no_run_reaches_no_later_one_either(
     cardinal.catch_up()
     given, later = len(cardinal.events(CommandGiven)), cardinal.run_of(item).run_id
     late = typed(cardinal, "command", first, word, "1")
-    assert (late.exit_code, f"name {later} to reach it" in late.output) == (1, True)
+    assert (late.exit_code, f"give the command to {later}" in late.output) == (1, True)
     assert len(cardinal.events(CommandGiven)) == given
 
 
@@ -102,7 +102,7 @@ def test_a_card_is_named_by_its_id_where_its_issue_is_on_several_boards(
     assert typed(cardinal, "stop", cardinal.card(item).card_id).exit_code == 0
     assert [event.scope for event in cardinal.events(StopOrdered)] == ["card"]
     unknown = typed(cardinal, "stop", "r99")
-    assert (unknown.exit_code, "no run is known as" in unknown.output) == (2, True)
+    assert (unknown.exit_code, "no run named" in unknown.output) == (2, True)
 
 
 def test_a_word_for_a_card_is_not_given_to_whichever_card_of_a_board(cardinal: Cardinal, item: Item) -> None:
@@ -137,7 +137,7 @@ def test_a_board_or_column_without_an_issue_is_stopped_for_cards_that_come_later
 ) -> None:
     scope, cardinal = "column" if len(words) > 1 else "board", empty
     assert "is not stopped." in typed(cardinal, "resume", *words).output
-    for said in ("is stopped.", "is stopped already."):
+    for said in ("is stopped.", "is already stopped."):
         stopped = typed(cardinal, "stop", *words, "--json")
         assert (stopped.exit_code, json.loads(stopped.stdout)["answer"]) == (0, f"The {scope} {said}")
     item = cardinal.new(column=COLUMN)
@@ -171,7 +171,7 @@ def test_an_empty_column_is_stopped_by_its_one_name_and_by_whom_the_policy_lets(
         ("command", BOARD, "pause", "x"),
     ):
         other = typed(cardinal, *words)
-        assert (other.exit_code, "pause and resume alone" in other.output) == (2, True)
+        assert (other.exit_code, "only pause and resume" in other.output) == (2, True)
     cardinal.set_policy(f"{DEFAULT_TEXT}  commands: {{stop-all: ['@alice']}}\n")
     cardinal.catch_up()
     refused = typed(cardinal, "stop", BOARD, "--column", COLUMN)
@@ -199,7 +199,7 @@ def test_what_is_not_alive_cannot_be_stopped_and_nothing_is_told(cardinal: Cardi
     count = cardinal.count()
     for words in ((name, "--cancel"), (run_id,), (run_id, "--cancel")):
         late = typed(cardinal, "stop", *words)
-        assert (late.exit_code, "nothing is done" in late.output) == (1, True), late.output
+        assert (late.exit_code, "nothing was done" in late.output) == (1, True), late.output
     assert cardinal.count() == count
     assert typed(cardinal, "stop", name).exit_code == 0  # the card: its next run waits
 

@@ -101,4 +101,4 @@ def test_the_doctor_says_how_much_room_there_is(
     )
     (found,) = host.disk(patient, lambda _place: free)
     assert (found.level, said in found.message) == (level, True)
-    assert ("make room" in found.next_step) is (level is not Level.OK)
+    assert ("free some space" in found.next_step) is (level is not Level.OK)

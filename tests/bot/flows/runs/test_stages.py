@@ -108,7 +108,7 @@ def test_a_repository_has_personas_of_its_own_and_a_person_lets_a_stage_begin(ca
     ("persona", "words"),
     [
         ("", ("unknown persona `sceptic`", "architect, debugger, docs-writer, odd, reviewer")),
-        ("Just be nice.", ("persona `sceptic`: line 1: a persona begins with `---`",)),
+        ("Just be nice.", ("persona `sceptic`: line 1: a persona must begin with `---`",)),
         (
             SCEPTIC.replace("description", "model: gpt-9\ndescription"),
             ("wants the model `gpt-9`", "add it to `models` of the column"),

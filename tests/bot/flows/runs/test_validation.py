@@ -83,7 +83,7 @@ def test_in_a_repository_without_a_file_the_boards_checks_count_until_they_chang
     item = worked(cardinal)
     assert cardinal.run_of(item).ending == "succeeded"
     assert "test -f shop/greeting.py" in check_of(cardinal, item).output["summary"]
-    assert finding(cardinal).message == "acme/shop says how work is checked"
+    assert finding(cardinal).message == "acme/shop has checks"
     cardinal.set_policy(policy % (columns, "prices.py"))
     cardinal.catch_up()
     review(cardinal, cardinal.pull_of(item), "APPROVE")
@@ -127,8 +127,8 @@ def test_repairs_that_do_not_help_are_a_question_on_the_card(cardinal: Cardinal)
 @pytest.mark.parametrize(
     ("rules", "level", "said"),
     [
-        (None, Level.WARN, "acme/shop names no checks, so no agent starts there"),
-        (NONE, Level.WARN, "acme/shop: validation is none, so nothing checks agents' work there"),
+        (None, Level.WARN, "acme/shop has no checks, so no agent starts there"),
+        (NONE, Level.WARN, "acme/shop: `validation` is `none`, so agents' work is not checked there"),
         ("version: 2\n", Level.FAIL, "acme/shop: its .github/cardinal.yml is refused"),
         ("version: 1\nrepository: {validation: {fast: [x]}}\n", Level.OK, "acme/shop says how"),
     ],
@@ -164,7 +164,7 @@ def test_the_doctor_finds_a_profile_that_fails_every_run(cardinal: Cardinal) -> 
             Level.FAIL,
             "/profiles/our_shop.md: line 2: skils: unknown key `skils`",
         ),
-        ("---\nskills: [a]\n---\nx\n", Level.OK, "acme/shop says how work is checked"),
+        ("---\nskills: [a]\n---\nx\n", Level.OK, "acme/shop has checks"),
     ):
         files = {".github/cardinal/profiles/our_shop.md": text.encode()}
         alice = cardinal.person("alice")

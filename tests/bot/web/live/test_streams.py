@@ -146,7 +146,7 @@ def test_beyond_the_bounds_it_is_said_when_to_come_back_and_pages_are_served(beg
         late = Reader(place, path)
         status = late.open()
         assert late.answer.headers["Retry-After"] == "60"
-        assert "load the page again" in late.answer.read().decode()
+        assert "reload this page" in late.answer.read().decode()
         late.close()
         return status
 

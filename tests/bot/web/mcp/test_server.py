@@ -97,7 +97,7 @@ def test_resume_answers_a_question_with_words_and_refuses_silence(pages: Pages) 
 
     async def conversation(client: Client) -> None:
         name = name_of(pages, item)
-        assert "waits for an answer" in fault(await client.call_tool("resume_job", name))
+        assert "is waiting for an answer" in fault(await client.call_tool("resume_job", name))
         document(await client.call_tool("resume_job", {**name, "text": "2"}))
 
     talk(pages, Program(pages, "bob"), conversation)
@@ -156,11 +156,11 @@ def test_a_tool_does_what_the_token_may_and_says_why_not(pages: Pages) -> None:
 
     async def conversation(client: Client) -> None:
         refused = fault(await client.call_tool("cancel_job", name_of(pages, item)))
-        assert refused == "the token is for read, and this takes act: make a token with that scope"
+        assert refused == "this needs the scope act; the token has read: create a token with that scope"
         assert "Field required" in fault(await client.call_tool("get_job", {"owner": "acme"}))
         assert "no operation of the API called 'drop'" in fault(await client.call_tool("drop", {}))
         escape = {"owner": "..", "repository": "..", "number": 1}
-        assert "owner: it does not fit: Owner of the repository" in fault(
+        assert "owner: invalid value: Owner of the repository" in fault(
             await client.call_tool("get_job", escape)
         )
 

@@ -51,7 +51,7 @@ def test_an_agent_starts_the_server_and_cancels_a_run_through_it(
             receipt = document(await client.call_tool("cancel_job", name_of(pages, item)))
             assert "gave `/cardinal cancel` by a program" in receipt["answer"]
             pages.cardinal.clock.forward(token.row.until.timestamp())
-            assert "no live token" in fault(await client.call_tool("whoami", {}))
+            assert "no valid token" in fault(await client.call_tool("whoami", {}))
 
     with served(pages) as address:
         anyio.run(whole, address)

@@ -171,7 +171,7 @@ def test_what_became_of_a_form_is_shown_to_whoever_sent_it(pages: Pages) -> None
     assert len(pages.cardinal.events(CommandGiven)) == 2
     shown = [bob.get(f"/?acted={seq}").text for seq in range(1, pages.cardinal.count() + 1)]
     assert [
-        "/cardinal cancel is recorded: the card has the outcome" in page
+        "/cardinal cancel is recorded. The card shows the outcome" in page
         for page in shown
         if '<p role="status"' in page
     ] == [True]

@@ -49,7 +49,7 @@ def test_who_lost_the_role_is_refused_and_the_refusal_is_recorded_and_told(pages
     refused = send(bob, form)
     assert refused.status_code == 403
     assert "/cardinal cancel needs the role write; bob has the role read here." in refused.text
-    assert "Ask somebody who may" in refused.text
+    assert "Ask someone who has the right" in refused.text
     (event,) = commands(pages)
     assert isinstance(event, CommandRefused)
     assert (event.command, event.by, event.role, event.place) == (
@@ -85,9 +85,9 @@ def test_a_stranger_is_offered_nothing_and_somebody_elses_form_is_worth_nothing(
     again = pages.browser("bob")  # in another browser
     for other in (mallory, again):
         refused = send(other, form)
-        assert (refused.status_code, "made for another sign-in" in refused.text) == (403, True)
+        assert (refused.status_code, "belongs to another sign-in" in refused.text) == (403, True)
     gone = send(pages.browser("bob", signed_in=False), form)
-    assert (gone.status_code, "your sign-in is over" in gone.text) == (401, True)
+    assert (gone.status_code, "your sign-in has expired" in gone.text) == (401, True)
     assert commands(pages) == []
 
 
@@ -109,7 +109,7 @@ def test_a_form_from_another_origin_does_nothing(pages: Pages) -> None:
     _, form = form_to_cancel(pages, bob)
     for headers in ELSEWHERE:
         refused = send(bob, form, headers=headers)
-        assert (refused.status_code, "from a page of Cardinal only" in refused.text) == (403, True), headers
+        assert (refused.status_code, "own pages" in refused.text) == (403, True), headers
     assert commands(pages) == []
     assert send(bob, form, headers={"Sec-Fetch-Site": "same-origin"}).status_code == 303
 
@@ -135,7 +135,7 @@ def test_a_form_is_good_for_what_it_was_made_for_only_and_once(pages: Pages) -> 
     assert commands(pages) == []
     first, second = send(bob, form), send(bob, form)
     assert (first.status_code, second.status_code) == (303, 303)
-    assert "acted once, and not again" in bob.get(second.headers["Location"]).text
+    assert "took effect once, not twice" in bob.get(second.headers["Location"]).text
     assert len(commands(pages)) == len(pages.cardinal.events(RunStopAsked)) == 1
 
 
@@ -204,17 +204,17 @@ def test_what_is_no_form_of_these_pages_is_refused_with_words(pages: Pages) -> N
     _, form = form_to_cancel(pages, bob)
     lacking = {name: text for name, text in form.items() if name != "back"}
     refused = [
-        (send(bob, lacking), 400, "lacks a field"),
-        (send(bob, {**form, "more": "1"}), 400, "one too many"),
-        (send(bob, f"{urlencode(form)}&name=stop-all"), 400, "one too many"),
-        (send(bob, ""), 400, "lacks a field"),
-        (send(bob, json.dumps(form), "application/json"), 400, "no form of Cardinal"),
-        (send(bob, urlencode(form), "multipart/form-data; boundary=x"), 400, "no form of Cardinal"),
-        (send(bob, {**form, "text": "x" * (MAX_ARGUMENT + 1)}), 400, "at most 8,000 are read"),
-        (send(bob, {**form, "text": "x" * MAX_BYTES}), 413, "longer than any form"),
+        (send(bob, lacking), 400, "missing or extra field"),
+        (send(bob, {**form, "more": "1"}), 400, "missing or extra field"),
+        (send(bob, f"{urlencode(form)}&name=stop-all"), 400, "missing or extra field"),
+        (send(bob, ""), 400, "missing or extra field"),
+        (send(bob, json.dumps(form), "application/json"), 400, "not a form from Cardinal"),
+        (send(bob, urlencode(form), "multipart/form-data; boundary=x"), 400, "not a form from Cardinal"),
+        (send(bob, {**form, "text": "x" * (MAX_ARGUMENT + 1)}), 400, "the limit is 8,000"),
+        (send(bob, {**form, "text": "x" * MAX_BYTES}), 413, "larger than any form"),
     ]
     for answer, status, words in refused:
-        assert (answer.status_code, words in answer.text, "open the page again" in answer.text) == (
+        assert (answer.status_code, words in answer.text, "reload the page" in answer.text) == (
             status,
             True,
             True,
@@ -230,7 +230,7 @@ def test_a_text_where_none_is_taken_does_nothing_and_says_so(pages: Pages) -> No
     _, form = form_to_cancel(pages, bob)
     refused = send(bob, {**form, "text": "please"})
     assert (refused.status_code, "takes no text, so nothing was done" in refused.text) == (400, True)
-    assert "Ask somebody who may" not in refused.text
+    assert "Ask someone who has the right" not in refused.text
     assert pages.cardinal.events(RunStopAsked) == []
 
 
@@ -283,7 +283,7 @@ def test_a_form_is_not_used_up_while_github_does_not_answer(pages: Pages) -> Non
     away = replace(shop.config, github_url="http://127.0.0.1:9", home=shop.config.home / "other")
     bob.here.application = make_app(away, shop.engine, lambda *_: True, pages.cardinal.clock)
     late = send(bob, form)
-    assert (late.status_code, "GitHub did not tell your rights" in late.text) == (503, True)
+    assert (late.status_code, "GitHub did not say what you may do" in late.text) == (503, True)
     bob.here.application = bob.app
     assert send(bob, form).status_code == 303
     assert len(commands(pages)) == 1
@@ -298,7 +298,7 @@ def test_few_forms_wait_at_once(pages: Pages) -> None:
         with event_store.writing(pages.cardinal.services.engine):
             waiting = [threads.submit(send, bob, form) for _ in range(ACTS_AT_ONCE)]
             until(lambda: pages.asked() == before + ACTS_AT_ONCE, "their roles are read")
-            assert "very much is being done just now" in send(bob, form).text
+            assert "Cardinal is busy" in send(bob, form).text
         assert [it.result(WAIT_S).status_code for it in waiting] == [303] * ACTS_AT_ONCE
     assert len(commands(pages)) == 1
 
@@ -318,4 +318,4 @@ def test_a_lacking_text_is_asked_for_and_nobody_is_sent_for_a_role(pages: Pages)
     more = forms(bob, page_of(pages, item))[""]
     refused = send(bob, {**more, "name": "answer", "text": ""})
     assert (refused.status_code, "/cardinal answer needs a text" in refused.text) == (400, True)
-    assert "Ask somebody who may" not in refused.text
+    assert "Ask someone who has the right" not in refused.text

@@ -78,14 +78,14 @@ def test_a_stop_says_of_what_by_whom_and_since_when(pages: Pages) -> None:
     happens(pages, StopOrdered(run.board_id, "board", run.board_id, "ann"))
     shown = pages.browser("bob").get(BOARD).text
     assert (
-        f"is stopped by al&lt;i&gt; since {began:%d %b %Y, %H:%M} UTC, for 10 min: /cardinal resume resumes"
+        f"is stopped by al&lt;i&gt; since {began:%d %b %Y, %H:%M} UTC, for 10 min. To resume: /cardinal"
         in shown
     )
     assert "The board is stopped by ann since" in shown
     happens(pages, StopOrdered(run.board_id, "card", run.card_id, "al", "no <b>contract"))
     blocked = f"is blocked by al (no &lt;b&gt;contract) since {pages.cardinal.clock():%d %b %Y, %H:%M} UTC"
     shown = pages.browser("bob").get(BOARD).text
-    assert f"{blocked}, for 0 s: /cardinal unblock resumes it." in shown
+    assert f"{blocked}, for 0 s. To resume: /cardinal unblock." in shown
 
 
 def test_a_merge_lane_has_its_cards_in_order_and_nothing_of_hidden_issues(pages: Pages) -> None:

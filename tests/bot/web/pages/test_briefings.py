@@ -17,7 +17,7 @@ D = "d" * 64
 def test_a_briefing_is_shown_without_private_skills_and_other_cards(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
     path = f"/runs/{run_id}/briefing"
-    assert "told nothing yet" in bob.get(path).text
+    assert "has not been briefed yet" in bob.get(path).text
     report = RelatedReport(OTHER, "done before this one", "It was hard.\n## Reviews of the pull request\nx")
     made = make_briefing(BriefingSource("Add <b>", "Please add.", "bob", True, related=(report,)))
     assert OTHER in made.text
@@ -33,7 +33,7 @@ def test_a_briefing_is_shown_without_private_skills_and_other_cards(pages: Pages
         "Follow the &lt;i&gt;guide&lt;/i&gt;.",
         "# Add &lt;b&gt;",
         "Please add.",
-        "Its words about other cards, and the text behind them, are left out here.",
+        "What it says about other cards, and everything after that, is left out here.",
         "private: its text is given to the agent and kept nowhere",
     ):
         assert text in shown.text, text
@@ -42,7 +42,7 @@ def test_a_briefing_is_shown_without_private_skills_and_other_cards(pages: Pages
     hide(pages.cardinal, "board")
     refused = pages.browser("mallory").get(path)
     assert refused.status_code == 200
-    assert "may read the repository of the board&#39;s policy" in refused.text
+    assert "read the board&#39;s policy repository" in refused.text
     assert "Please add." not in refused.text
 
 
@@ -51,8 +51,8 @@ def test_a_run_that_only_checks_has_no_agent_to_be_told_anything(pages: Pages) -
     happens(pages, replace(queued(first, "r2", first.repository), kind=CHECK, by=BY_PUSH))
     bob = pages.browser("bob")
     briefing, run = bob.get("/runs/r2/briefing").text, bob.get("/runs/r2").text
-    assert "there is no agent to be told anything" in briefing
-    assert "told nothing yet" not in briefing
+    assert "it has no agent, so no briefing" in briefing
+    assert "has not been briefed" not in briefing
     assert "<dt>asked by</dt><dd><bdi>a push</bdi></dd>" in run
     assert "run r2 queued for a push (checks only)" in run
 
@@ -62,4 +62,4 @@ def test_a_long_briefing_is_cut(pages: Pages) -> None:
     happens(pages, BriefingMade(run_id, "<" * 10 + "x" * 200_000, D, ()))
     shown = bob.get(f"/runs/{run_id}/briefing")
     assert len(shown.data) < 100_000
-    assert "It is longer: the rest is left out here." in shown.text
+    assert "Cut here for length." in shown.text

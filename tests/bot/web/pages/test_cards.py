@@ -94,7 +94,7 @@ def test_a_question_that_stands_behind_an_answered_one_is_still_for_who_may_answ
 def test_a_lane_that_is_shown_alone_leads_to_all_others_when_it_is_empty(pages: Pages) -> None:
     asked(pages.cardinal)
     shown = pages.browser("alice").get("/?lane=Stuck").text
-    assert ("Nothing is on its way" in shown, "every lane" in shown) == (False, True)
+    assert ("Nothing here yet" in shown, "every lane" in shown) == (False, True)
 
 
 def test_the_inbox_says_who_waits_for_whom_and_leads_to_board_card_and_run(pages: Pages) -> None:
@@ -121,7 +121,7 @@ def test_the_inbox_says_who_waits_for_whom_and_leads_to_board_card_and_run(pages
     page = alice.get(f"/runs/{run_id}")
     assert page.status_code == 200
     assert "Which &lt;b&gt;colour&lt;/b&gt;?" in page.text
-    assert "waits for an answer" in page.text
+    assert "waiting for an answer" in page.text
 
 
 def test_what_is_about_a_repository_that_one_may_not_read_is_nowhere(pages: Pages) -> None:
@@ -299,7 +299,7 @@ def test_a_card_has_its_dependencies_and_costs_and_names_no_issue_that_one_may_n
     assert f'/acme/shop/issues/{issue_of(second).number}">' in shown
     hidden = pages.browser("mallory").get(path).text
     assert "1 of 2 done" in hidden
-    assert "$0.00 in all" in hidden
+    assert "$0.00 total" in hidden
     run_path = f"/runs/{cardinal.run_of(item).run_id}"
     for login in ("alice", "mallory"):
         shown = pages.browser(login).get(run_path).text
@@ -323,7 +323,7 @@ def test_a_card_is_seen_by_whoever_may_read_where_all_its_runs_worked_and_costs_
     past = [queued(run, f"r{number}", place) for number, place in enumerate(places, 900)]
     happens(pages, *past, UsageMetered(RunId("r900"), 7.25, 1, 1, 1, 1.0))
     assert pages.browser("mallory").get(path).status_code == 404
-    assert "$7.25 in all" in pages.browser("alice").get(path).text
+    assert "$7.25 total" in pages.browser("alice").get(path).text
 
 
 def test_a_run_that_only_checks_is_listed_as_no_attempt(pages: Pages) -> None:
@@ -351,7 +351,7 @@ def test_steps_in_a_row_are_folded_at_the_middle_depth_and_open_to_their_lines(p
     path = re.findall(r'"(/cards/[^"]+)"', alice.get("/").text)[0]
     middle = alice.get(f"{path}?zoom=activity").text
     assert f" {run_id} ran 60 commands · edited 1 file</summary>" in middle
-    assert f"11 earlier ones are left out here: <code>cardinal log {run_id} --zoom debug</code>" in middle
+    assert f"11 earlier ones not shown: <code>cardinal log {run_id} --zoom debug</code>" in middle
     assert "<bdi>Bash: make 11</bdi>" in middle
     assert "make 10<" not in middle
     after = middle.partition("Bash: make 59")[2]
@@ -396,5 +396,5 @@ def test_a_card_that_left_the_board_keeps_its_page_and_comes_back_from_there(pag
     pages.cardinal.catch_up()
     assert path in bob.get(board).text
     happens(pages, CardArchived(pages.cardinal.card(item).card_id, "deleted"))
-    assert "<p>Deleted on the board by somebody, " in bob.get(path).text
+    assert "<p>Deleted on the board by someone, " in bob.get(path).text
     assert list(forms(bob, path)) == []

@@ -44,7 +44,7 @@ def test_work_that_no_guard_has_seen_is_for_writers_and_what_is_published_for_re
     shown = bob.get(path)
     assert "+unfinished" in shown.text
     assert "&lt;b&gt;old" in shown.text
-    assert "UTC. It is unfinished: no guard has looked at it yet." in shown.text
+    assert "UTC. Unfinished: no guard has checked it yet." in shown.text
     assert UNFINISHED in mallory.get(path).text
     assert "unfinished<" not in mallory.get(path).text
     digest = published(pages, run_id, PATCH.format(new="published"))
@@ -79,13 +79,13 @@ def test_a_huge_or_damaged_patch_costs_a_part_of_the_page(pages: Pages) -> None:
     digest = published(pages, run_id, PATCH.format(new="<" * 300 + "\n+x" * MAX_BYTES))
     shown = bob.get(path)
     assert len(shown.data) < 100_000
-    assert "more lines of it are left out here" in shown.text
-    assert "was not read for this page" in shown.text
+    assert "more lines not shown" in shown.text
+    assert "are not shown on this page" in shown.text
     file = builder.artifact_places(pages.cardinal.services.config).artifacts / digest[:2] / digest
     file.write_text(PATCH.format(new="altered"))
-    assert "its disk has changed it" in bob.get(path).text
+    assert "damaged on its disk" in bob.get(path).text
     store_of(builder.artifact_places(pages.cardinal.services.config)).remove(digest)
-    assert "The file is gone" in bob.get(path).text
+    assert "The file is missing" in bob.get(path).text
 
 
 def test_the_evidence_names_commits_image_checks_and_logs(pages: Pages) -> None:

@@ -13,7 +13,7 @@ def test_an_operator_sees_each_host_with_its_runs(pages: Pages) -> None:
     engine = pages.cardinal.services.engine
     bob = pages.browser("bob")
     assert '<a href="/hosts">' in bob.get("/health").text
-    assert "No host was seen yet" in bob.get("/hosts").text
+    assert "No hosts yet" in bob.get("/hosts").text
     beat(engine, "b", labels=("eu", "gpu"))
     beat(engine, "c")
     fall_silent(engine, "c")
@@ -54,5 +54,5 @@ def test_an_operator_of_one_board_sees_no_run_of_another_owners_board(pages: Pag
     assert f'/runs/{run_id}"' in ours.text
     assert f'/runs/{run_id}"' not in theirs.text
     assert "<td>0</td>" in theirs.text
-    assert "Counted are runs of boards whose policy you may write." in theirs.text
+    assert "Only runs on boards whose policy you may change are counted." in theirs.text
     assert "1 of 2" not in theirs.text + ours.text  # bob does not see the other owner's board

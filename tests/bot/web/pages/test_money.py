@@ -28,7 +28,7 @@ def test_dollars_are_shown_to_whoever_may_read_where_they_were_spent(pages: Page
     assert re.search(
         r'<title id="spent-title">Dollars by day</title>\n<desc id="spent-desc">scripted: \$1.37', page.text
     )
-    assert "the highest day: $1.37; limit of a day: $50.00" in page.text
+    assert "highest day: $1.37; daily limit: $50.00" in page.text
     assert "\nusd by model,scripted test,1.3700" in rows.text
     assert "\nusd by repository,acme/shop,1.3700" in rows.text
     assert "\ntoday's limit_usd,Shop board,50" in rows.text
@@ -67,7 +67,7 @@ def test_no_forecast_tells_of_an_archived_card_in_a_repository_that_is_hidden(pa
 
 def test_dollars_of_runs_that_a_subscription_paid_are_said_to_be_an_estimate(pages: Pages) -> None:
     run_id, bob = pages.run(), pages.browser("bob")
-    said = "$1.25 of it are an estimate, by the price list"
+    said = "$1.25 of this is an estimate from the price list"
     happens(
         pages, TurnStarted(run_id, "work", "work", "", "anthropic"), UsageMetered(run_id, 1.25, 1, 1, 1, 1.0)
     )

@@ -34,7 +34,7 @@ def test_who_is_told_sees_of_what_and_when_and_nobody_sees_an_address(pages: Pag
     assert "<dt>the next comes at</dt>" in bob.text
     assert "after 4 h to alice, too" in bob.text
     assert "every 60 min, together" in alice.text
-    assert "Questions to Bob that nobody answers in 4 h come to you, too." in alice.text
+    assert "You also get Bob&#39;s questions when they go unanswered for 4 h." in alice.text
     assert NOTHING in carol.text  # a channel of her name is not she
     for page in (bob, alice, carol):
         assert page.status_code == 200

@@ -53,7 +53,7 @@ def test_the_policy_in_force_is_said_with_what_each_setting_means(pages: Pages) 
         "</td><td><bdi>7.5</bdi></td>",
         "<td><bdi>board.limits.runs_per_repository</bdi><br>",
         "<td><bdi>repository.guardrails.protect</bdi><br>",
-        "A newer file is not in force",
+        "A newer file was rejected",
         "Changes when it came into force",
         "<li><bdi>budget_usd</bdi>: <bdi>2.0</bdi> → <bdi>7.5</bdi></li>",
         "<bdi>instructions</bdi>: <bdi>none</bdi> → <bdi>&lt;b&gt;</bdi>",
@@ -74,9 +74,9 @@ def test_a_pasted_file_is_compared_and_nothing_is_kept(pages: Pages) -> None:
     other = paste(bob, f"{POLICY}  repositories: {{labels: {{'<b>': acme/shop}}}}\n").text
     name = "board.repositories.labels.&lt;b&gt;"
     assert f"<li><bdi>{name}</bdi>: <bdi>not set</bdi> → <bdi>acme/shop</bdi></li>" in other
-    assert "No setting differs." in paste(bob, POLICY).text
+    assert "No settings differ." in paste(bob, POLICY).text
     wrong = paste(bob, "version: 1\nboard: {columns: {Tasks: {archetype: inbx}}}\n<b>").text
-    assert "It cannot be used" in wrong
+    assert "This file would be rejected" in wrong
     assert "line " in wrong
     assert "&lt;b&gt;</textarea>" in wrong
     with event_store.reading(pages.cardinal.services.engine) as db:
@@ -98,9 +98,9 @@ def test_the_file_of_a_branch_or_pull_request_is_compared(pages: Pages) -> None:
         assert "<b>" not in shown, place
     assert "<bdi>dear/&lt;b&gt;&amp;ümlaut at " in read_branch(bob, "dear/<b>&ümlaut").text
     wrong = read_branch(bob, "wrong").text
-    assert "It cannot be used" in wrong
+    assert "This file would be rejected" in wrong
     assert "line " in wrong
-    assert "There is no .github/cardinal.yml on bare" in read_branch(bob, "bare").text
+    assert "There is no .github/cardinal.yml" in read_branch(bob, "bare").text
     for hostile in ("nowhere", "..", "../../shop/contents/x", "main/../..", "#0", "#99", "a\x00b", "x" * 300):
         answer = read_branch(bob, hostile)
         assert (answer.status_code, "There is no branch or pull request" in answer.text) == (200, True), (
@@ -132,7 +132,7 @@ def test_who_may_not_read_the_policys_repository_and_foreign_pages_get_nothing(p
 def test_a_hostile_file_costs_a_sentence(pages: Pages, text: str) -> None:
     answer = paste(pages.browser("bob"), text)
     assert answer.status_code in (200, 413)
-    assert "It cannot be used" in answer.text or "longer than any policy file" in answer.text
+    assert "This file would be rejected" in answer.text or "larger than a policy file" in answer.text
 
 
 def test_comparing_has_a_pace(pages: Pages) -> None:

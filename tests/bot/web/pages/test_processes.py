@@ -31,7 +31,7 @@ def test_workers_of_all_hosts_are_listed_with_their_signs_of_life(pages: Pages, 
     services = replace(pages.cardinal.services, redis=redis)
     assert processes(services, utc_now()) == (
         [],
-        "No worker is known to Redis: start cardinal up or cardinal work.",
+        "Redis knows of no workers: start cardinal up or cardinal work.",
     )
     born(redis, HERE, 11)
     born(redis, "other\x1b[31m", 12)

@@ -217,11 +217,11 @@ def test_a_flood_of_output_is_cut_and_the_page_says_where_the_rest_is(pages: Pag
         str(number) for number in range(count - MAX_BEHIND, count)
     ]
     (said,) = re.findall(r"<li class=\"quiet\">(.*?)</li>", "".join(message.data for message in came))
-    assert said.startswith(f"{count - MAX_BEHIND:,} events are left out here.")
+    assert said.startswith(f"{count - MAX_BEHIND:,} events are not shown.")
     assert re.search(rf"cardinal watch acme/shop#[0-9]+ --zoom debug --from {seen} --once", said)
     loaded = bob.get(f"/runs/{run_id}")
     assert len(loaded.data) < MAX_PAGE
-    assert "events are left out here" in loaded.text
+    assert "events are not shown" in loaded.text
     assert after(loaded) == came[-1].last
 
 

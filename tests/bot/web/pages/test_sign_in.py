@@ -110,10 +110,10 @@ def test_an_answer_for_another_browser_signs_nobody_in(pages: Pages) -> None:
     bob, mallory = pages.browser("bob", signed_in=False), pages.browser("mallory", signed_in=False)
     back = mallory.agrees(mallory.begins())
     refused = bob.get(back)  # a link that somebody sent: bob would work as mallory
-    assert (refused.status_code, "not begun in this browser" in refused.text) == (403, True)
+    assert (refused.status_code, "not started in this browser" in refused.text) == (403, True)
     bob.begins()
     refused = bob.get(back)
-    assert (refused.status_code, "not for this browser" in refused.text) == (403, True)
+    assert (refused.status_code, "started in another browser" in refused.text) == (403, True)
     assert not signed_in(bob)
 
 
@@ -137,7 +137,7 @@ def test_an_answer_counts_once(pages: Pages) -> None:
     again = pages.browser("bob", signed_in=False)
     again.here.set_cookie(SIGN_IN, kept.value, domain="cardinal.example.com", secure=True)
     refused = again.get(back)
-    assert (refused.status_code, "this answer was used before" in refused.text) == (403, True)
+    assert (refused.status_code, "this sign-in was already used" in refused.text) == (403, True)
     assert not signed_in(again)
 
 
@@ -178,7 +178,7 @@ def test_who_takes_more_than_ten_minutes_begins_again(pages: Pages) -> None:
     back = bob.agrees(bob.begins())
     pages.cardinal.clock.forward(601)
     refused = bob.get(back)
-    assert (refused.status_code, "ten minutes ago" in refused.text) == (403, True)
+    assert (refused.status_code, "more than ten minutes" in refused.text) == (403, True)
 
 
 def test_a_visit_ends_after_eight_hours_and_at_once_when_somebody_signs_out(pages: Pages) -> None:
@@ -201,10 +201,10 @@ def test_a_visit_ends_after_eight_hours_and_at_once_when_somebody_signs_out(page
 def test_what_github_refuses_is_a_sentence_with_the_next_step(pages: Pages) -> None:
     bob = pages.browser("bob", signed_in=False)
     denied = bob.get(bob.agrees(bob.begins(), agreed=False))
-    assert (denied.status_code, "you did not agree on GitHub" in denied.text) == (403, True)
+    assert (denied.status_code, "you did not authorize Cardinal on GitHub" in denied.text) == (403, True)
     state = asked(bob.begins())["state"]
     wrong = bob.get(f"/sign-in/back?error=redirect_uri_mismatch&state={state}")
-    assert "/sign-in/back behind" in wrong.text
+    assert "followed by /sign-in/back" in wrong.text
     for app in pages.cardinal.forge.store.apps.all():
         app.client_secret = "a new one"
     refused = bob.signs_in()
@@ -297,7 +297,7 @@ def test_a_slow_github_holds_up_few_threads(pages: Pages) -> None:
         *first, (last, back) = backs
         waiting = [threads.submit(browser.get, path) for browser, path in first]
         asked_by = [silent.accept()[0] for _ in waiting]
-        assert "very many people sign in just now" in last.get(back).text
+        assert "too many people are signing in right now" in last.get(back).text
         for one in asked_by:
             one.close()
         assert ["GitHub did not answer" in one.result(WAIT_S).text for one in waiting] == [True, True]
@@ -310,7 +310,7 @@ def test_strangers_cannot_make_cardinal_ask_github_without_end(pages: Pages) -> 
         state = asked(mallory.begins())["state"]
         said.append(mallory.get(f"/sign-in/back?code=guess{number}&state={state}").text)
     assert all("used before or is too old" in one for one in said[:30])
-    assert "very many people sign in just now" in said[30]
+    assert "too many people are signing in right now" in said[30]
 
 
 def test_there_is_no_way_in_without_a_public_address(pages: Pages) -> None:

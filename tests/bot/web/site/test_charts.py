@@ -29,7 +29,7 @@ def test_days_are_stacked_by_agent_and_those_without_dollars_stay_empty() -> Non
     assert (most.name, most.figure, least.name, least.figure) == ("a", "$5.00", "<b>", "$1.00")
     assert boxes(most) == [(0.075, 25.0, 75.0), (2.08, 50.0, 50.0)]
     assert boxes(least) == [(0.075, 0.0, 25.0)]
-    assert (chart.width, chart.scale, chart.ends) == (3, "the highest day: $4.00", ("01 Nov", "03 Nov"))
+    assert (chart.width, chart.scale, chart.ends) == (3, "highest day: $4.00", ("01 Nov", "03 Nov"))
     assert charts.spent_by_day((), FIRST, LAST) is None
 
 
@@ -43,7 +43,7 @@ def test_a_days_limit_is_drawn_unless_it_is_far_above_the_days() -> None:
     assert (near.level, boxes(near.series[0])) == (0.0, [(0.075, 50.0, 50.0)])
     assert (far.level, boxes(far.series[0])) == (None, [(0.075, 0.0, 100.0)])
     assert (below.level, boxes(below.series[0])) == (75.0, [(0.075, 0.0, 100.0)])
-    assert far.scale == "the highest day: $4.00; limit of a day: $50.00"
+    assert far.scale == "highest day: $4.00; daily limit: $50.00"
 
 
 def test_waits_are_stacked_by_day_people_below_agents() -> None:
@@ -52,7 +52,7 @@ def test_waits_are_stacked_by_day_people_below_agents() -> None:
     people, worker, agents = chart.series
     assert (boxes(people), boxes(agents)) == ([(2.08, 50.0, 50.0)], [(2.08, 0.0, 50.0)])
     assert (people.name, people.figure, worker.path, worker.figure) == ("for people", "2 h", "", "0 s")
-    assert (chart.scale, chart.ends) == ("the highest day: 4 h, of all cards together", ("01 Nov", "03 Nov"))
+    assert (chart.scale, chart.ends) == ("highest day: 4 h, all cards together", ("01 Nov", "03 Nov"))
     assert charts.waits_by_day((), FIRST, LAST) is None
 
 
@@ -68,7 +68,7 @@ def test_a_limit_is_drawn_where_the_day_would_pass_it() -> None:
     assert [(it.name, it.figure) for it in chart.series] == [
         ("spent", "$20.00"),
         ("reserved", "$10.00"),
-        ("by midnight at this pace", "$100.00"),
+        ("expected by midnight", "$100.00"),
     ]
     assert ([boxes(it)[0][0] for it in chart.series], chart.mark) == ([0, 20, 30], 50)
     assert charts.of_limit("Shop", Forecast("", 0.0, 0.0, 0.0, Outlook.REACHED)).series[0].path == ""
