@@ -103,7 +103,7 @@ def run_headline(story: Story) -> str:
 
 
 def watch_link(site: str, run: RunRow) -> str:
-    """Return the link to the run's page, to follow a comment's first words; empty where there are no pages."""
+    """Return the link to the run's page for a comment's first line; empty where there are no pages."""
     label = "Watch it live" if run.ending is None else "See the run"
     return f" · [{label}]({links.run_link(site, run.run_id)})" if site else ""
 

@@ -55,11 +55,8 @@ def test_each_comment_of_a_run_leads_from_its_first_line_to_the_page_that_shows_
     run_id = cardinal.run_of(item).run_id
     cardinal.plan(run_id)
     cardinal.catch_up()
-    cardinal.write(
-        run_id,
-        PlanApproved(run_id, 1, "alice"),
-        RunStepped(run_id, RunState.AWAITING_APPROVAL, RunState.QUEUED),
-    )
+    again = RunStepped(run_id, RunState.AWAITING_APPROVAL, RunState.QUEUED)
+    cardinal.write(run_id, PlanApproved(run_id, 1, "alice"), again)
     cardinal.begin(run_id)
     cardinal.ask(run_id, "Which colour?", "red", "green")
     cardinal.catch_up()
