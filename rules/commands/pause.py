@@ -45,7 +45,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return say(snapshot, given, f"{run.run_id} is paused already. `/cardinal resume` lets it go on.")
     target = targets(snapshot)[scope]
     if held := next((it for it in snapshot.stops if (it.scope, it.target) == (scope, target)), None):
-        _, undo = stop_words(scope, held.by, held.because)
+        _, undo = stop_words(scope, held.by, held.because, claims=held.claims)
         return say(snapshot, given, f"The {scope} is stopped already. `{undo}` lets it go on.")
     order = StopOrdered(snapshot.board_id, scope, target, given.by)
     return Decision((order,), (f"{given.by} stops the {scope}",))
