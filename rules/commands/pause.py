@@ -20,6 +20,7 @@ USAGE = "/cardinal pause [column|board]"
 ROLE = Role.WRITE
 TAKES = "optional"
 SCOPES = {"column": "stop-all", "board": "stop-all"}  # stopping what is everybody's needs that command's role
+IS_SAFE = True
 
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
