@@ -38,6 +38,7 @@ class SlashCommand(Protocol):
     ALSO: tuple[str, ...] = ()
     SCOPES: Mapping[str, str] = {}
     MOVES: bool = False
+    IS_SAFE: bool = False  # it stops work or only answers: it is obeyed whatever else its comment says
     offers: "Callable[[Policy, Snapshot], Iterable[CommandOffer]] | None" = None
 
     def handle(

@@ -11,11 +11,14 @@ from bot.admin.clone import hooks
 from bot.admin.clone.hooks import HookPlace, HookState
 from bot.cli import CommandGroup
 from bot.cli._show import clean, clone_option, json_option, show, table
+from ledger.errors import CardinalError
+from rules.text import code
 
 NO_POLICY = (
     "There is no policy here, so pushes are not checked: `cardinal policy propose` prints one for "
     ".github/cardinal.yml"
 )
+PROPOSE = "name some that take seconds. `cardinal policy propose` looks for them"
 HEADS = ("hook", "state", "file")
 FOLDER = clone_option("A folder of the clone, or a bare repository.")
 
@@ -96,6 +99,23 @@ def _by_its_hook(name: str, environ: Mapping[str, str]) -> int:
     return subprocess.run(program, input=f"{given}\n", text=True, check=False).returncode
 
 
+def _what_it_checks(folder: Path, places: tuple[HookPlace, ...]) -> str:
+    """Return which checks a push of HEAD would get."""
+    from bot.admin.clone import in_force  # reads the policy, which no hook needs to be installed
+
+    if all(place.name != "pre-push" for place in places):
+        return "A push is judged by the guards. No check runs on a server."
+    try:
+        found = in_force.find(folder, "HEAD")
+    except CardinalError as error:
+        return f"A push is not checked here, the gate will: {error}"
+    checks = found.policy.repository.validation
+    if checks is None or not checks.fast:
+        return f"A push is judged by the guards alone: {found.source} names no `fast` checks, so {PROPOSE}"
+    lines = ", ".join(map(code, checks.fast))
+    return f"A push is checked with {lines}, then by the guards, by {found.source}"
+
+
 def _print(places: tuple[HookPlace, ...], folder: Path, *, as_json: bool) -> None:
     def text() -> Iterable[str]:
         yield from table(HEADS, ((place.name, place.state, place.path) for place in places), empty="no hooks")
@@ -109,7 +129,7 @@ def _print(places: tuple[HookPlace, ...], folder: Path, *, as_json: bool) -> Non
                 )
             if place.trouble:
                 yield clean(f"{place.trouble}: {place.line}")
-        if any(place.state is HookState.OURS for place in places) and hooks.lacks_policy(folder):
-            yield NO_POLICY
+        if any(place.state is HookState.OURS for place in places):
+            yield NO_POLICY if hooks.lacks_policy(folder) else clean(_what_it_checks(folder, places))
 
     show(places, as_json=as_json, text=text)

@@ -60,9 +60,9 @@ def require_allowed(context: OutboxContext, card: CardRow) -> None:
         raise TooSoonError(recent[-MAX_AN_HOUR] + HOUR, f"{len(recent)} calls for this card in an hour")
 
 
-def metered(card_id: CardId, answer: chat.ChatAnswer) -> AssistantMetered:
-    """Return the event that bills the call."""
-    return AssistantMetered(card_id, answer.usd, answer.tokens)
+def metered(card_id: CardId, answer: chat.ChatAnswer, by: str) -> AssistantMetered:
+    """Return the event that bills the call, to the person who asked for it."""
+    return AssistantMetered(card_id, answer.usd, answer.tokens, by)
 
 
 def ask_model(context: OutboxContext, entry: Entry, agent: str, model: str, prompt: str) -> chat.ChatAnswer:

@@ -122,7 +122,7 @@ def talks_on_pull(db: Connection, card: CardRow, run: RunRow) -> bool:
     )
 
 
-def story_of(db: Connection, run_id: RunId, site: str = "") -> Story:
+def story_of(db: Connection, run_id: RunId, site: str) -> Story:
     """Return the rows of one run; raises GivenUpError for an unknown one. `site`: the pages' address."""
     run = run_of(db, run_id)
     card = read_row(db, run.card_id)

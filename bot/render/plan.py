@@ -18,10 +18,11 @@ def write(story: Story, plan: PlanRow) -> str:
         f"{position}. {line(step)}" for position, step in enumerate(plan.steps[:MAX_STEPS], start=1)
     )
     more = len(plan.steps) - MAX_STEPS
+    link = run_story.watch_link(story.site, story.run)
     decision = f"What should be different:\n\n{quote(plan.text, 3_000)}" if plan.text.strip() else ""
     return fit(
         (
-            f"### 📝 Plan of run {story.run.run_id}{revision}: {_decision_line(story, plan)}",
+            f"### 📝 Plan of run {story.run.run_id}{revision}: {_decision_line(story, plan)}{link}",
             quote(plan.summary, 3_000),
             steps,
             f"… and {more} more steps" if more > 0 else "",

@@ -36,9 +36,12 @@ MAX_CHOICES = 20
 MAX_BYTES = 500  # of a choice: as many as an agent's may have
 
 
-def write(question: QuestionRow, mention: str = "") -> str:
-    """Return the comment: with choices and a mention while the question is open, else with its answer."""
-    return fit((f"### {_title(question)}", quote(question.text, 6_000), *_rest(question, mention)))
+def write(question: QuestionRow, mention: str = "", link: str = "") -> str:
+    """Return the comment: with choices and a mention while the question is open, else with its answer.
+
+    `link` leads to its run, and follows the title.
+    """
+    return fit((f"### {_title(question)}{link}", quote(question.text, 6_000), *_rest(question, mention)))
 
 
 def _title(question: QuestionRow) -> str:

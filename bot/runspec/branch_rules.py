@@ -17,7 +17,7 @@ def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
     Raises BranchRulesError where the push would be refused.
     """
     rules = rulesets.of_branch(hub, spec.repository, spec.branch, fresh=not begun)
-    ending = trailers(spec.run_id, spec.full_reference)
+    ending = trailers((spec.run_id,), spec.full_reference)
     pushed = pushes(spec.branch, spec.authorship, ending, exists=exists)
     refusing = () if begun else tuple(each for each in of_push(rules, pushed) if each.refuses)
     if refusing and (left := rulesets.binding(hub, spec.repository, refusing)):

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.github.api.project_pages import survey
-from bot.github.api.pulls import BranchPull, changed_since, commit_messages
+from bot.github.api.pulls import BranchPull, PullCommit, changed_since, commits
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, StatusMissingError
 from bot.outbox import gate_check, handlers
@@ -37,6 +37,7 @@ from ledger.states import BY_ITSELF, Ending, RunState
 from ledger.views import cards, remotes, runs
 from rules.policy.model import Policy
 from rules.runs.mode import FIX, INVESTIGATE
+from runner.git.commits import named_runs
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +47,6 @@ MAX_SURVEYS = 500  # pages of one board: GitHub's own limit is 50,000 cards
 LEASE, LEASE_S = "adoption", 900
 # Keys of entries that name a run: `report:r7`, `question:r7-q1`, `card:r7:2`.
 _OF_RUN = re.compile(r"(?P<act>[a-z-]+):(?P<run>r(?P<number>[1-9][0-9]{0,17}))(?=[-:]|\Z)")
-_TRAILER = re.compile(r"^Cardinal-Run: (r[1-9][0-9]{0,17})$", re.MULTILINE)
 _ENDED = ("report", "findings")  # what is posted of a run at its end only
 
 
@@ -245,7 +245,7 @@ def _adopt_card(services: Services, card_id: CardId, of_card: CardTraces) -> Non
         return
     repository = of_card.repository
     pull = _chosen(of_card.pulls, card.pull_number)
-    made = commit_messages(repository.hub, repository.name, pull.look.number) if pull else ()
+    made = commits(repository.hub, repository.name, pull.look.number) if pull else ()
     check = gate_check.find_check(repository.hub, repository.name, pull.look.head, card_id) if pull else None
     with event_store.writing(services.engine) as db:
         events: list[Event] = [*_comments(db, card_id, of_card)]
@@ -293,13 +293,13 @@ def _pull(card: cards.CardRow, repository: str, pull: BranchPull) -> Iterator[Ev
 
 @dataclass(frozen=True, slots=True)
 class _LostRuns:
-    """A card's runs that GitHub shows; `made` are the messages of the pull request's commits."""
+    """A card's runs that GitHub shows; `made` are the pull request's commits."""
 
     db: Connection
     policy: Policy
     card: cards.CardRow
     pull: BranchPull | None
-    made: tuple[str, ...]
+    made: tuple[PullCommit, ...]
     passed: bool
 
     def events(self, run_id: RunId, posted: set[str], repository: str) -> tuple[Event, ...]:
@@ -330,7 +330,7 @@ class _LostRuns:
         """Tell whether the pull request is up for review, or merged, with the run's commits as its last."""
         if self.pull is None or (self.pull.look.draft and self.pull.look.state != "merged"):
             return False
-        trailers = [named[-1] for message in self.made if (named := _TRAILER.findall(message))]
+        trailers = [named[-1] for commit in self.made if (named := named_runs(commit.message))]
         return bool(trailers) and trailers[-1] == run_id
 
     def _queued(self, run_id: RunId, repository: str, *, reads: bool) -> RunQueued:

@@ -99,6 +99,18 @@ def merge_commit(git: Git, base: str, head: str, message: str, author: Signature
     return git.commit_tree(merged_tree(git, base, head), [base, head], message, author)
 
 
+def squash_message(git: Git, base: str, head: str) -> str:
+    """Return the text of a squash for which nobody wrote one: that of the one commit, or all messages.
+
+    Source: docs.github.com/repositories/configuring-branches-and-merges-in-your-repository/
+    configuring-pull-request-merges/configuring-commit-squashing-for-pull-requests (the default message).
+    """
+    made = [commit.message.strip() for commit in commits_between(git, base, head)]
+    if len(made) == 1:
+        return made[0].partition("\n")[2].strip()
+    return "\n\n".join(f"* {message}" for message in made)
+
+
 def squash_commit(git: Git, base: str, head: str, message: str, author: Signature) -> str:
     """Return a new commit on `base` with everything that `head` brings; raises MergeConflictError."""
     return git.commit_tree(merged_tree(git, base, head), [base], message, author)

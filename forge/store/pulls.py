@@ -13,6 +13,7 @@ from forge.git.merging import (
     merge_commit,
     rebased_commit,
     squash_commit,
+    squash_message,
 )
 from forge.git.repository import ZERO_SHA, MergeConflictError
 from forge.git.rulesets import LINEAR, against_texts
@@ -296,7 +297,8 @@ class Pulls(Part):
                     text = f"{head}\n\n{pull.issue.title if message is None else message}"
                     return merge_commit(git, pull.base_sha, pull.head_sha, text, by)
                 case MergeMethod.SQUASH:
-                    text = f"{title or f'{pull.issue.title} (#{pull.number})'}\n\n{message or ''}".strip()
+                    said = squash_message(git, pull.base_sha, pull.head_sha) if message is None else message
+                    text = f"{title or f'{pull.issue.title} (#{pull.number})'}\n\n{said}".strip()
                     return squash_commit(git, pull.base_sha, pull.head_sha, text, by)
                 case MergeMethod.REBASE:
                     return rebased_commit(git, pull.base_sha, pull.head_sha, by)

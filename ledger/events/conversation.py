@@ -134,10 +134,14 @@ class BodyExpanded(CardEvent):
 
 @dataclass(frozen=True, slots=True)
 class AssistantMetered(CardEvent):
-    """The cost of one call of the assistant or of a rule; `tokens` are read and written ones together."""
+    """The cost of one call of the assistant or of a rule; `tokens` are read and written ones together.
+
+    `by`: the person whose words or drag it answers; empty where that is not known.
+    """
 
     usd: float
     tokens: int
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ mail programs write them, and GitHub's own last lines (docs.github.com, *About e
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 MAX_CHARS = 8_000  # of a reply that are read
@@ -62,6 +62,10 @@ _NO_NAMES = _words_of(
     *_AGREES,
     *_REFUSES,
     "never not wait hold cancel but actually however unless if only later deny undo please",
+    "first last next then before after again now today tomorrow soon once both neither none either all other",
+    "also and or with without except instead maybe test tests check checks review code docs merge revert",
+    "rollback back retry run fix build deploy release publish push rebase abort skip ask tell add remove",
+    "keep change use make done more less nothing everything work plan files changes question careful urgent",
 )
 
 
@@ -98,6 +102,22 @@ def own_words(text: str) -> str:
     return "\n".join(kept).strip() or text.strip()
 
 
+def says_more(text: str) -> bool:
+    """Tell whether the lines below a command say more than thanks, a yes, a name, or what mail adds."""
+    if len(text.strip()) > MAX_CHARS - 3:
+        return True
+    own = own_words(f"1\n\n{text.strip()}").split("\n")  # as below the number of a choice
+    _, *left = _without_greetings([line for line in own if not line.lstrip().startswith(">")], ())
+    return any(map(_says_something, map(_plain, left)))
+
+
+def _says_something(line: str) -> bool:
+    """Tell whether a line says more than thanks or a yes; a sign that may mean a no says something."""
+    if _without_politeness(line) in _AGREES:
+        return False
+    return not _is_polite(line) or any(not char.isalnum() and char not in _HARMLESS for char in line)
+
+
 def _ends_here(line: str, after: str) -> bool:
     """Tell whether the writer's own words end before this line; `after` is the next one that is not blank."""
     if _ENDS.match(line) or (_FIELD.match(line) and _FIELD.match(after)):
@@ -112,7 +132,7 @@ def read_reply(
 ) -> ReplyChoice:
     """Return which choice a reply names: by its number, its words, or a plain yes or no, which mean these."""
     words = own_words(text)
-    said = _plain(" ".join(_without_greetings(words.split("\n"))))
+    said = _plain(" ".join(_without_greetings(words.split("\n"), choices)))
     if not choices or not said:
         return ReplyChoice(words)
     if all(line.lstrip().startswith(">") for line in words.split("\n") if line.strip()):
@@ -217,21 +237,29 @@ def _is_near(choices: Sequence[str], said: str) -> bool:
     return len(words) <= 12 and bool(begins or has or short or said.isdigit() or said in _AGREES | _REFUSES)
 
 
-def _without_greetings(lines: list[str]) -> list[str]:
-    """Return the lines without those at both ends that are polite only; a name may stand below a thanks."""
-    kept = [_TICKED.sub("", line.strip()) for line in lines if line.strip()]
+def _without_greetings(lines: list[str], choices: Sequence[str]) -> list[str]:
+    """Return the lines without those at both ends that are polite only.
+
+    A name may stand below a thanks, as in a letter: that one has a blank line before it.
+    """
+    shown = [number for number, line in enumerate(lines) if line.strip()]
+    kept = [_TICKED.sub("", lines[number].strip()) for number in shown]
     polite = [_is_polite(_plain(line)) for line in kept]
-    closing = next((n for n, line in enumerate(kept) if n and polite[n] and _closes(_plain(line))), len(kept))
+    apart = [number > 0 and not lines[number - 1].strip() for number in shown]
+    thanks = (n for n, line in enumerate(kept) if n and polite[n] and apart[n] and _closes(_plain(line)))
+    closing = next(thanks, len(kept))
     begin = next((n for n, is_polite in enumerate(polite) if not is_polite), len(kept) - 1)
     signed = kept[closing + 1 :]
-    if len(signed) <= _NAME_LINES and all(map(_is_name, signed)):
+    words = {word for choice in choices for word in _WORD.findall(_plain(choice))}
+    if len(signed) <= _NAME_LINES and all(_is_name(line, words) for line in signed):
         kept = kept[:closing]
     return kept[begin:]
 
 
-def _is_name(line: str) -> bool:
+def _is_name(line: str, of_choices: Collection[str]) -> bool:
     """Tell whether a line below a thanks may be its writer's name, and is no word about the question."""
-    return bool(_NAME.fullmatch(line)) and not _NO_NAMES.intersection(_WORD.findall(_plain(line)))
+    words = set(_WORD.findall(_plain(line)))
+    return bool(_NAME.fullmatch(line)) and words.isdisjoint(_NO_NAMES) and words.isdisjoint(of_choices)
 
 
 def _closes(line: str) -> bool:

@@ -17,6 +17,8 @@ from ledger.views.spend import spend
 from ledger.views.waits import WaitsFor, waits
 
 ASSISTANT = "planning assistant"
+NO_PERSON = "no person asked"
+_PERSON = case((spend.c.person == "", NO_PERSON), else_=spend.c.person)
 DAY_S = 86_400
 EPOCH = date(1970, 1, 1).toordinal()
 MAX_WAITS = 10  # cards
@@ -151,7 +153,7 @@ def of_boards(
             "day": tuple(SpendShare(day, usd) for (day,), usd in _added(spent, 1)),
             "column": _by(db, spend.c.column, since, visible),
             "repository": _by(db, func.coalesce(runs.c.repository, cards.c.repository, ""), since, visible),
-            "person": _by(db, func.coalesce(runs.c.by, ASSISTANT), since, visible),
+            "person": _by(db, _PERSON, since, visible),
             "agent": _by(db, agent, since, visible),
             "model": _by(
                 db, func.coalesce(runs.c.agent.concat(" ").concat(spend.c.model), ASSISTANT), since, visible

@@ -12,16 +12,18 @@ from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.conversation import AssistantMetered
-from ledger.events.run import UsageMetered
+from ledger.events.run import BY_PEOPLE, BY_PUSH, UsageMetered
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.column_settings import value_of
 from ledger.model.spend_limits import Limit
+from ledger.states import BY_ITSELF
 from ledger.views.budgets import budgets
 from ledger.views.cards import cards
 from ledger.views.runs import runs
 from ledger.views.stages import stages
 
+PROGRAMS = frozenset({BY_ITSELF, BY_PUSH, "CI"})  # in whose name runs start that no person asked for
 MAX_MODEL = 200  # characters of a name
 
 
@@ -30,6 +32,7 @@ class SpendRow:
     """A run's usage of one model on one day of UTC, `day` as YYYY-MM-DD.
 
     `model` is that of the open stage, else the column's. The assistant counts as `assistant:<card>`, without.
+    `person` asked for it; empty where no person did.
     """
 
     run_id: RunId
@@ -43,6 +46,7 @@ class SpendRow:
     turns: int = 0
     active_s: float = 0.0
     model: str = ""
+    person: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ class TotalRow:
 spend = Table(
     "view_spend",
     VIEWS,
-    *columns(SpendRow, "run_id", "day", "model"),
+    *columns(SpendRow, "run_id", "day", "model", "person"),
     Index("view_spend_day", "board_id", "day"),
     Index("view_spend_card", "card_id"),
 )
@@ -93,7 +97,7 @@ def _of_card(card_id: Any) -> Select[Any]:
 def _place_of_run(run_id: Any) -> Select[Any]:
     in_stage = (stages.c.run_id == run_id) & stages.c.left_at.is_(None)
     model = select(func.max(stages.c.model)).where(in_stage).scalar_subquery()
-    place = (runs.c.card_id, runs.c.board_id, runs.c.column, runs.c.by, model, runs.c.settings)
+    place = (runs.c.card_id, runs.c.board_id, runs.c.column, runs.c.by, model, runs.c.settings, runs.c.door)
     return select(*place).where(runs.c.run_id == run_id)
 
 
@@ -147,20 +151,30 @@ def _metered(db: Connection, it: Recorded, event: UsageMetered) -> None:
     add(db, runs, mine, **used, **worked)
     add(db, stages, {**mine, "left_at": None}, **used, seconds=event.seconds)
     _spend_reserved.run(db, {**mine, "usd": event.usd})
-    *place, model, settings = _place_of_run.first(db, mine) or ("", "", "", "", "", "")
+    *place, model, settings, door = _place_of_run.first(db, mine) or ("",) * 7
     model = model or value_of(settings, "model")
-    _count(db, event.run_id, it.at, place, str(model or "default")[:MAX_MODEL], **used, **worked)
+    model = str(model or "default")[:MAX_MODEL]
+    _count(db, event.run_id, it.at, place, model, door, **used, **worked)
 
 
 @fold.on(AssistantMetered)
 def _assistant_metered(db: Connection, it: Recorded, event: AssistantMetered) -> None:
     board_id, column = _place_of_card.first(db, {"card_id": event.card_id}) or ("", "")
-    place = (event.card_id, board_id, column or "", "")
+    place = (event.card_id, board_id, column or "", event.by)
     _count(db, f"assistant:{event.card_id}", it.at, place, "", usd=event.usd, input_tokens=event.tokens)
 
 
+def person_of(by: str, door: str) -> str:
+    """Return the login of the person in whose name something was asked for; empty for a program.
+
+    `by` may be a program's name where no person came through `door`.
+    """
+    program = by.endswith("[bot]") or " " in by or (by in PROGRAMS and door not in BY_PEOPLE)
+    return "" if program else by
+
+
 def _count(
-    db: Connection, run_id: str, at: datetime, place: Sequence[str], model: str, **used: float
+    db: Connection, run_id: str, at: datetime, place: Sequence[str], model: str, door: str = "", **used: float
 ) -> None:
     """Add to the sums of the day and of each shared limit; `place` is a card, its board, column and person.
 
@@ -168,7 +182,7 @@ def _count(
     """
     card_id, board_id, column, person = place
     day = at.astimezone(UTC).date().isoformat()
-    key = {"run_id": run_id, "day": day, "model": model}
+    key = {"run_id": run_id, "day": day, "model": model, "person": person_of(person, door)}
     if not add(db, spend, key, **used):
         where_spent = {"card_id": card_id, "board_id": board_id, "column": column}
         insert(db, spend, {**key, **where_spent, **used})

@@ -54,6 +54,11 @@ def change_requesters(db: Connection, card_id: CardId) -> tuple[str, ...]:
     return values(db, verdicts.c.author, "review_id", card_id=card_id, verdict="changes_requested")
 
 
+def approvers(db: Connection, card_id: CardId, head: str) -> tuple[str, ...]:
+    """Return who has approved that commit, and has not requested changes since."""
+    return values(db, verdicts.c.author, "review_id", card_id=card_id, verdict="approved", head=head)
+
+
 @fold.on(ReviewSubmitted)
 def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
     review = {"card_id": event.card_id, "review_id": event.review_id}

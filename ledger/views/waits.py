@@ -12,7 +12,7 @@ from ledger.event import Recorded
 from ledger.events.board import CardArchived, CardSeen, CardStateChanged
 from ledger.fold import Fold
 from ledger.ids import CardId
-from ledger.states import ATTENTION, CardState
+from ledger.states import ATTENTION, CardState, Reason
 
 
 class WaitsFor(StrEnum):
@@ -55,7 +55,7 @@ def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
 
 @fold.on(CardStateChanged)
 def _changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
-    _begin(db, it, event.card_id, event.after)
+    _begin(db, it, event.card_id, event.after, claimed=event.reason is Reason.BLOCKED)
 
 
 @fold.on(CardArchived)
@@ -63,9 +63,10 @@ def _archived(db: Connection, it: Recorded, event: CardArchived) -> None:
     _end(db, it, event.card_id)
 
 
-def _begin(db: Connection, it: Recorded, card_id: CardId, state: CardState) -> None:
+def _begin(db: Connection, it: Recorded, card_id: CardId, state: CardState, *, claimed: bool = False) -> None:
+    """Begin the wait of a card in the state; `claimed`: a person works on it, so it waits for nobody."""
     _end(db, it, card_id)
-    if state in OF_STATE:
+    if state in OF_STATE and not claimed:
         began = {"card_id": card_id, "seq": it.seq, "began_s": it.at.timestamp()}
         insert(db, waits, {**began, "ended_s": OPEN, "waits_for": OF_STATE[state]})
 

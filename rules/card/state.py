@@ -17,6 +17,7 @@ from rules.text import code, plain
 
 # Loud on the board, so never a stop on the way to something else when there is another way.
 _LOUD = (CardState.BLOCKED, CardState.FAILED)
+CLOSED = "the issue is closed as completed: drag the card on, or reopen it to continue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +101,24 @@ def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
         return Rest(CardState.BLOCKED, snapshot.lost, Reason.OUT_OF_REACH)
     blocked, run = blocked_by(snapshot.stops, snapshot.card_id), snapshot.live_run
     if blocked and not archetype.IS_FINAL and (run is None or run.paused or run.state is RunState.QUEUED):
-        return Rest(CardState.BLOCKED, blocked, Reason.BLOCKED)
+        claimed = run is None and not snapshot.closed and any(stop.claims for stop in snapshot.stops)
+        rest = archetype.rest(policy, snapshot) if claimed and policy.column(snapshot.column) else None
+        return (
+            _of_claim(archetype, rest, blocked) if rest else Rest(CardState.BLOCKED, blocked, Reason.BLOCKED)
+        )
     if run:
         return _of_live_run(policy, snapshot, run)
     if policy.column(snapshot.column) is None:
         return Rest(CardState.DRAFT, _unserved(snapshot.column))
     return archetype.rest(policy, snapshot)
+
+
+def _of_claim(archetype: Archetype, rest: Rest, claimed: str) -> Rest:
+    """Return the state of a card that somebody took: it waits for no agent, so it is not blocked."""
+    if rest.state in _LOUD and archetype.STARTS_RUNS:
+        return Rest(CardState.WORKING, claimed, Reason.BLOCKED)
+    idle = rest.state is archetype.STATES[0]
+    return Rest(rest.state, claimed if idle else rest.because, Reason.BLOCKED)
 
 
 def _unserved(column: str | None) -> str:

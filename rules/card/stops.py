@@ -15,13 +15,15 @@ def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> st
     for scope, target in (("board", None), ("column", column), ("card", card_id)):
         for stop in stops:
             if stop.scope == scope and target in (None, stop.target):
-                done, lift = stop_words(scope, stop.by, stop.because)
+                done, lift = stop_words(scope, stop.by, stop.because, claims=stop.claims)
                 return f"the {scope} is {done}: {lift} resumes it"
     return ""
 
 
-def stop_words(scope: str, by: str, because: str) -> tuple[str, str]:
+def stop_words(scope: str, by: str, because: str, *, claims: bool) -> tuple[str, str]:
     """Return the stop of the scope with its author, and the command that lets it go on."""
+    if claims:
+        return f"claimed by {plain(by, 40)}", "/cardinal unblock"
     if because:
         return f"blocked by {plain(by, 40)} ({plain(because, 200)})", "/cardinal unblock"
     return f"stopped by {plain(by, 40)}", LIFTS[scope]

@@ -4,14 +4,17 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from ledger.model.limit_answers import SPENDING, Subject
+from ledger.model.reply_text import says_more
 from rules.policy.model import Policy
 from rules.policy.roles import Role, covered, role_of
 from rules.registry import COMMANDS
 from rules.text import alternatives, code, near, plain
 
 WORKFLOWS = "workflows"  # what `/cardinal allow` calls the files of CI
+MAX_LOOKED = 100  # lines of one comment
 MAX_ARGUMENT = 8000  # characters; a longer text is cut, an agent could not use it anyway
 _COMMAND = re.compile(r"/cardinal(?:[ ]++(?P<rest>[^\n]*+))?", re.IGNORECASE | re.ASCII)
 # A line that a person takes for a command, whatever stands around it: `/cardinal x`, //cardinal, - /cardinal.
@@ -24,6 +27,11 @@ _MENTION = re.compile(
     r"\n* {0,3}@(?P<slug>[A-Za-z0-9-]{1,100})(?:\[bot\])?[ \t]++(?P<word>fix|investigate)"
     r"(?:[ \t]++(?P<rest>[^\n]*+))?(?=\n|\Z)",
     re.IGNORECASE | re.ASCII,
+)
+# Behind `@app fix`: what an order is about. Other words may say something of a fix that is there.
+_ORDERS = re.compile(
+    r"(?:it|this|these|those|them|the|an?|all|any|both|each|every|my|our|your|only|just|please|why|where|how"
+    r"|whether|what|when|which|who|if|--repro|[:,-]|[`#\"'(\[]\S*|https?://\S*)[.,:!]*"
 )
 BOXES = ("cancel", "finish", "pause", "resume", "retry")
 _APPROVE = re.compile(r"approve:(?P<run>r[0-9]{1,18}):(?P<revision>[0-9]{1,9})")
@@ -79,7 +87,7 @@ def parse(body: str) -> Parsed | Mistyped | None:
     if first is None:
         return None
     match = _command_in(lines[first])
-    another = next(filter(None, map(_resembles, _prose(lines[first + 1 :]))), "")
+    another = _among(lines[first + 1 :])
     if match is None:
         meant = _resembles(lines[first]) or _alone(lines[first:]) or another
         return _misplaced(meant) if meant else None
@@ -90,19 +98,35 @@ def parse(body: str) -> Parsed | Mistyped | None:
             f"Nothing was done: a comment has one command. Write {code(another)} in a comment of its own"
         )
         return Mistyped(known.command, f"{because}, and this one again.")
+    if isinstance(known, Parsed) and _is_doubtful(known.command, lines[first + 1 :]):
+        because = f"`/cardinal {known.command}` takes one line, and this comment says more: nothing was done."
+        return Mistyped(known.command, f"{because} If you want it, write it alone in a new comment.")
     return known
+
+
+def _is_doubtful(command: str, below: Sequence[str]) -> bool:
+    """Tell whether the lines below a command that takes none may take it back."""
+    part = COMMANDS.load(command)
+    return part.TAKES in ("none", "optional") and not part.IS_SAFE and says_more("\n".join(below))
 
 
 def mentioned(body: str, slug: str) -> Parsed | Mistyped | None:
     """Return the command in a mention of the App `slug` in the first line: only `fix` and `investigate`.
 
-    Any other mention is a part of the conversation: None.
+    Any other mention is a part of the conversation: None. Words behind it that do not begin as an order does
+    may speak of a fix, so they are asked about.
     """
     text = "\n".join(_lines(body))
     match = _MENTION.match(text)
     if match is None or not slug or match["slug"].casefold() != slug.casefold():
         return None
-    return _command(match["word"].lower(), (match["rest"] or "").strip(), text[match.end() + 1 :])
+    word, rest, below = match["word"].lower(), (match["rest"] or "").strip(), text[match.end() + 1 :]
+    said = rest or (below if says_more(below) else "")
+    if said and (rest.endswith("?") or not _ORDERS.fullmatch(said.lower().split()[0])):
+        meant = code(f"/cardinal {word} {plain(said, 200)}")
+        because = "Nothing was started: is that for an agent?"
+        return Mistyped(word, f"{because} Then write {meant} in a new comment.")
+    return _command(word, rest, below)
 
 
 def edited(before: str, now: str) -> Mistyped | None:
@@ -311,12 +335,30 @@ def _command_in(line: str) -> str | None:
     return None if match is None else match["rest"] or ""
 
 
+def _among(lines: Iterable[str]) -> str:
+    """Return the first command that one of the lines resembles; else nothing.
+
+    Of lines that begin as a command does, only the first MAX_LOOKED are compared with its names.
+    """
+    begun = islice(filter(None, map(_slashed, _prose(lines))), MAX_LOOKED)
+    return next(filter(None, map(_meant, begun)), "")
+
+
 def _resembles(line: str) -> str:
     """Return the command that a line resembles, as it is written correctly; else nothing."""
+    match = _slashed(line)
+    return _meant(match) if match else ""
+
+
+def _slashed(line: str) -> re.Match[str] | None:
+    """Return the parts of a line that begins as a command does; None for another line, or a path."""
     shown = unicodedata.normalize("NFKC", _seen(line)).translate(dict.fromkeys(map(ord, _TURNS)))
     match = _LOOKS.fullmatch(shown.strip())
-    if match is None or (match["rest"][:1] in ("/", ".") and match["rest"][1:2].isalnum()):
-        return ""  # a path
+    is_path = match is not None and match["rest"][:1] in ("/", ".") and match["rest"][1:2].isalnum()
+    return None if is_path else match
+
+
+def _meant(match: re.Match[str]) -> str:
     name, rest = match["name"].casefold(), match["rest"].strip(" `*_~:,-)\"'")
     joined = name.removeprefix("cardinal") if name.startswith("cardinal") else ""
     words = f"{joined} {rest}".split() if len(joined) > 2 else rest.split()

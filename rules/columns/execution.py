@@ -1,8 +1,9 @@
 """execution: a coding agent is hired for the card and works on its branch."""
 
+from ledger.events.board import ABANDONED
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, has_action, headlines
-from rules.card.state import Rest, derive_state, feedback_waits
+from rules.card.state import CLOSED, Rest, derive_state, feedback_waits
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy
@@ -36,11 +37,13 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
     run, pull = snapshot.run, snapshot.pull
     if pull and pull.state == "merged":
         return Rest(CardState.WORK_COMPLETE, f"pull request #{pull.number} is merged: drag the card on")
-    if snapshot.closed:
+    if snapshot.closed in ABANDONED:
         return Rest(
             CardState.BLOCKED,
             f"the issue is closed ({snapshot.closed.replace('_', ' ')}): reopen it to continue",
         )
+    if snapshot.closed:
+        return Rest(CardState.WORK_COMPLETE, CLOSED)
     if snapshot.done_elsewhere:
         done = snapshot.done_elsewhere
         return _of_success(policy, snapshot, f"{done.run_id} on board {plain(done.board, 80)}")

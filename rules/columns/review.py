@@ -1,8 +1,9 @@
 """review: people look at the pull request and give their verdict."""
 
+from ledger.events.board import ABANDONED
 from ledger.states import CardState
 from rules.card.column_actions import derive_and_act, headlines
-from rules.card.state import Rest, feedback_waits
+from rules.card.state import CLOSED, Rest, feedback_waits
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.gate import of_approved
@@ -24,6 +25,8 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
     if pull is None:
         return Rest(CardState.IN_REVIEW, "there is no pull request to review")
     number = f"pull request #{pull.number}"
+    if pull.state == "closed" and snapshot.closed and snapshot.closed not in ABANDONED:
+        return Rest(CardState.IN_REVIEW, CLOSED)
     if pull.state == "closed":
         return Rest(
             CardState.BLOCKED, f"{number} was closed without merging: reopen it, or drag the card back"

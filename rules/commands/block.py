@@ -19,6 +19,7 @@ USAGE = "/cardinal block <reason>|by <issue>"
 ROLE = Role.WRITE
 TAKES = "optional"
 SCOPES = {"by": "link"}
+IS_SAFE = True
 MAX_REASON = 200  # characters
 
 

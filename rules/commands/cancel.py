@@ -15,6 +15,7 @@ from rules.snapshot import Snapshot
 USAGE = "/cardinal cancel"
 ROLE = Role.WRITE
 INSTEAD = "To tell the agent something: write a plain comment."
+IS_SAFE = True
 
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:

@@ -14,6 +14,7 @@ from rules.text import sentence
 USAGE = "/cardinal explain"
 ROLE = Role.READ
 INSTEAD = "It always reports on this card."
+IS_SAFE = True
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

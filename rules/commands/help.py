@@ -16,6 +16,7 @@ from rules.text import alternatives, code
 USAGE = "/cardinal help"
 ROLE = Role.READ
 TAKES = "optional"
+IS_SAFE = True
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

@@ -20,6 +20,7 @@ USAGE = "/cardinal pause [column|board]"
 ROLE = Role.WRITE
 TAKES = "optional"
 SCOPES = {"column": "stop-all", "board": "stop-all"}  # stopping what is everybody's needs that command's role
+IS_SAFE = True
 
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
@@ -45,7 +46,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return say(snapshot, given, f"{run.run_id} is already paused. `/cardinal resume` continues it.")
     target = targets(snapshot)[scope]
     if held := next((it for it in snapshot.stops if (it.scope, it.target) == (scope, target)), None):
-        _, undo = stop_words(scope, held.by, held.because)
+        _, undo = stop_words(scope, held.by, held.because, claims=held.claims)
         return say(snapshot, given, f"The {scope} is already stopped. `{undo}` resumes it.")
     order = StopOrdered(snapshot.board_id, scope, target, given.by)
     return Decision((order,), (f"{given.by} stops the {scope}",))

@@ -13,6 +13,7 @@ from rules.snapshot import Snapshot
 USAGE = "/cardinal status"
 ROLE = Role.READ
 INSTEAD = "It always reports on this card."
+IS_SAFE = True
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:

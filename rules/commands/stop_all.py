@@ -16,6 +16,7 @@ from rules.snapshot import Snapshot
 USAGE = "/cardinal stop-all"
 ROLE = Role.ADMIN
 INSTEAD = "To stop one column: `/cardinal pause column`."
+IS_SAFE = True
 
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:

@@ -153,7 +153,7 @@ def _of_merge(
             step = f"say `method: {rule.names[0]}` at the policy's `merge`"
             yield _found(rule, f"{where} does not allow the merge method `{method}`", step)
         case "commit_message_pattern" if message:
-            yield from _judged(rule, where, "the message of Cardinal's squash", message)
+            yield from _judged(rule, where, "the message of Cardinal's merge", message)
         case "commit_message_pattern":
             step = "a squash has the card's title; name cards so"
             yield _found(rule, f"{where} demands that a message {_demand(rule)}", step, refuses=False)

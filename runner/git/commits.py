@@ -1,7 +1,7 @@
 """Commits as git stores them: parsed, written, and made Cardinal's own. Pure."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import takewhile
@@ -14,7 +14,8 @@ _WHEN = re.compile(r"\d{1,18} [+-]\d{4}", re.ASCII)
 _NEVER = "0 +0000"
 _SIGNED_CHARS = 1_000  # of a name with its address: nobody has longer ones
 _MESSAGE_CHARS = 50_000
-_OURS = re.compile(r"^cardinal-(?:run|card):[^\n]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
+# git takes a trailer with a space before its colon, too.
+_OURS = re.compile(r"^cardinal-[a-z-]{1,100}[ \t]*:[^\n]*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE)
 _RUN = re.compile(r"^Cardinal-Run: (r[0-9]{1,18})$", re.MULTILINE)
 _TRAILERS = re.compile(r"(?:[A-Za-z0-9-]++: [^\n]*+(?:\n|\Z))++\Z")
 _QUOTED = re.compile(r"\\([0-7]{3}|.)")
@@ -92,7 +93,7 @@ def own_commit(commit: Commit, committer: Committer, run_id: str, card: str, whe
     said = _OURS.sub("", commit.message.replace("\0", ""))[:_MESSAGE_CHARS].strip() or f"Work of run {run_id}"
     _, _, last = said.rpartition("\n\n")
     together = last != said and _TRAILERS.match(last)
-    message = f"{said}{'' if together else chr(10)}\n{trailers(run_id, card)}"
+    message = f"{said}{'' if together else chr(10)}\n{trailers((run_id,), card)}"
     return replace(commit, author=name, authored=when, committer=name, committed=when, message=message)
 
 
@@ -101,13 +102,18 @@ def made_by(commit: Commit, ours: Collection[str]) -> str:
 
     Anybody can write the trailer, so it counts in Cardinal's own commits only.
     """
-    named = _RUN.findall(commit.message) if commit.author in ours else ()
-    return str(named[-1]) if named else ""
+    named = named_runs(commit.message) if commit.author in ours else []
+    return named[-1] if named else ""
 
 
-def trailers(run_id: str, card: str) -> str:
+def named_runs(message: str) -> list[str]:
+    """Return the runs that the trailers of a commit's message name, whoever wrote them."""
+    return [str(run_id) for run_id in _RUN.findall(message)]
+
+
+def trailers(runs: Iterable[str], card: str) -> str:
     """Return the lines with which the message of each commit of Cardinal ends."""
-    return f"Cardinal-Run: {run_id}\nCardinal-Card: {card}"
+    return "\n".join((*(f"Cardinal-Run: {run_id}" for run_id in runs), f"Cardinal-Card: {card}"))
 
 
 def git_time(at: datetime, earlier_s: int = 0) -> str:

@@ -101,6 +101,8 @@ def test_a_reviewer_reads_the_log_behind_a_check(page: Page, town: Served) -> No
     expect(page.get_by_role("heading")).to_have_text("Sign in")
     page.get_by_role("link", name="Sign in with GitHub").click()
     page.get_by_role("button", name="Sign in as bob").click()
+    assert page.url == f"{town.url}/runs/r1"
+    page.get_by_role("link", name="files").click()
     expect(page.get_by_role("heading")).to_have_text("Files of run r1")
     assert page.url == f"{town.url}/runs/r1/artifacts"
     expect(page.get_by_text("Signed in as bob")).to_be_visible()

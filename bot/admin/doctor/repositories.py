@@ -161,7 +161,7 @@ def _branch_rules(context: DoctorContext, repository: str, rules: RepositoryRule
         yield fail("rules", f"{repository}: {error.problems[0]}", "set them: until then no run starts there")
         return
     base = repositories.default_branch(hub, repository)
-    pushed = pushes(BRANCH, authorship, trailers("r1", f"{repository}#1"))
+    pushed = pushes(BRANCH, authorship, trailers(("r1",), f"{repository}#1"))
     objections = of_push(rulesets.of_branch(hub, repository, BRANCH), pushed)
     of_base = rulesets.of_branch(hub, repository, base)
     for method in _methods(context):

@@ -68,13 +68,31 @@ def changed_since(hub: Hub, repository: str, since: datetime, most: int) -> Iter
             yield BranchPull(_pull_of(pull), str(pull["head"]["ref"]), author_id)
 
 
-def commit_messages(hub: Hub, repository: str, number: int) -> tuple[str, ...]:
-    """Return the messages of the pull request's commits, the oldest first, as many as GitHub lists.
+@dataclass(frozen=True, slots=True)
+class PullCommit:
+    """A commit of a pull request with its author; `is_own`: the author is the App."""
 
-    Source: docs.github.com/rest/pulls/pulls#list-commits-on-a-pull-request (250 at most).
+    message: str
+    name: str
+    email: str
+    is_own: bool
+
+
+def commits(hub: Hub, repository: str, number: int) -> tuple[PullCommit, ...]:
+    """Return the pull request's commits, the oldest first, as many as GitHub lists.
+
+    Source: docs.github.com/rest/pulls/pulls#list-commits-on-a-pull-request (250 at most; `author` is the
+    account of the author's address, null without one).
     """
     path = f"{repository_path(repository)}/pulls/{number}/commits"
-    return tuple(str(it["commit"]["message"]) for it in hub.pages(path, most=3))
+    return tuple(_commit_of(hub, it) for it in hub.pages(path, most=3))
+
+
+def _commit_of(hub: Hub, it: dict[str, Any]) -> PullCommit:
+    by, account = it["commit"]["author"] or {}, it["author"] or {}
+    email = str(by.get("email") or "")
+    is_own = account.get("id") == hub.bot_id or email.startswith(f"{hub.bot_id}+{hub.bot_login}@")
+    return PullCommit(str(it["commit"]["message"]), str(by.get("name") or ""), email, is_own)
 
 
 def open_draft(hub: Hub, repository: str, *, branch: str, title: str, body: str) -> PullLook:

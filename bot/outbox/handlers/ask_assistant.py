@@ -1,5 +1,6 @@
 """Lets the planning assistant answer a conversation; its reply is an event, which the rules have posted."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from sqlalchemy import Connection
@@ -14,6 +15,7 @@ from ledger.event import Event
 from ledger.events.conversation import AssistantReplied
 from ledger.queue.outbox import Entry
 from ledger.views import cards, messages
+from ledger.views.cards import CardRow
 from ledger.views.messages import MessageRow
 from rules.intents.outbound import AskAssistant
 
@@ -34,7 +36,8 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Act
     column = policy.column(card.column)
     if column is None or not policy.archetype(card.column).HAS_ASSISTANT or card.archived:
         return ActResult()
-    newest = max((message.comment_id for message in recent if _is_open(message)), default=0)
+    open_ones = [message for message in recent if _is_open(message)]
+    newest = max((message.comment_id for message in open_ones), default=0)
     if _answered(newest, card.last_answered, recent):
         return ActResult()
     _wait_for_quiet(context, recent)
@@ -53,7 +56,7 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Act
         if fresh is None or _answered(newest, fresh.last_answered, recent):
             return ()
         replied = AssistantReplied(card.card_id, answer.text, brief, newest)
-        return (assistant.metered(card.card_id, answer), replied)
+        return (assistant.metered(card.card_id, answer, _asker(open_ones, card)), replied)
 
     return ActResult("", text_digest(f"{newest}:{answer.text}"), events)
 
@@ -62,6 +65,12 @@ def _is_open(message: MessageRow) -> bool:
     """Tell whether the message needs an answer; a command is answered by its effect."""
     free_text = message.place not in (ASSISTANT, "review") and not message.command
     return free_text and (message.trusted or bool(message.vouched_by))
+
+
+def _asker(open_ones: Sequence[MessageRow], card: CardRow) -> str:
+    """Return who said the newest message, or let it through; else who put the card there, or wrote it."""
+    last = max(open_ones, key=lambda it: it.comment_id, default=None)
+    return (last.vouched_by or last.author) if last is not None else card.mover or card.author
 
 
 def _answered(newest: int, last_answered: int, recent: tuple[MessageRow, ...]) -> bool:

@@ -13,11 +13,11 @@ from bot.github.errors import ConflictError, RefusedError
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, GivenUpError, TooSoonError
 from bot.outbox.handlers.write_check import ACT as CHECK
+from bot.outbox.merge_credits import credits_of
 from bot.outbox.targets import Talk, pull_of, read_row
 from bot.render.markdown.escape import code
-from bot.render.pull.body import title_of
+from bot.render.pull import merge_message
 from bot.render.pull.gate_check import OWN_CHECKS
-from bot.render.run.story import issue_link as issue_named
 from bot.state import snapshots
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -65,7 +65,7 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
         raise TooSoonError(context.clock() + CHECK_WAIT, "the gate's result is written on the commit first")
     if intent.fresh and (behind := _behind(context, intent, card, pull)):
         return behind
-    commit, how, awaits = _attempt(context.hub, card, pull, intent)
+    commit, how, awaits = _attempt(context, card, pull, intent)
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)
@@ -78,11 +78,16 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     return ActResult(commit, intent.head, events)
 
 
-def _attempt(hub: Hub, card: cards.CardRow, pull: Talk, intent: MergePull) -> tuple[str, str, str]:
+def _attempt(
+    context: OutboxContext, card: cards.CardRow, pull: Talk, intent: MergePull
+) -> tuple[str, str, str]:
     """Return as `_merge` does; raises GivenUpError with advice for a person."""
-    words = _words(card, pull.number) if intent.method == "squash" else {}
+    words = {}  # a rebase makes no commit of its own
+    if intent.method != "rebase":
+        credit = credits_of(context, card, pull, intent.head)
+        words = merge_message.write(card, pull.number, intent.method, credit)
     try:
-        return _merge(hub, card, pull, intent, words)
+        return _merge(context.hub, card, pull, intent, words)
     except ConflictError as error:
         because = f"#{pull.number} changed in the meantime: look at it again, then drag the card here again"
         raise GivenUpError(because) from error
@@ -112,12 +117,6 @@ def _behind(context: OutboxContext, intent: MergePull, card: cards.CardRow, pull
         return None
     outdated = MergeOutdated(intent.card_id, pull.number, intent.head, base)
     return ActResult("", intent.head, lambda _db: (outdated,))
-
-
-def _words(card: cards.CardRow, number: int) -> dict[str, str]:
-    # Commit messages close issues too, and a squash would copy the agent's messages.
-    issue = issue_named(card, card.pull_repository)
-    return {"commit_title": f"{title_of(card)} (#{number})", "commit_message": f"Closes {issue}"}
 
 
 def _merge(

@@ -22,7 +22,7 @@ def carry_out(context: OutboxContext, intent: PostPlan, entry: Entry) -> ActResu
 def comment_of(context: OutboxContext, intent: PostPlan | SettlePlan) -> tuple[Talk, str]:
     """Return the place and the current text of the plan's comment; no text for an unknown revision."""
     with context.reading() as db:
-        story = story_of(db, intent.run_id)
+        story = story_of(db, intent.run_id, context.config.public_url)
         talk = talk_of_run(db, intent.run_id, context)
         of_run = {plan.revision: plan for plan in plans.of_run(db, intent.run_id)}
     plan = of_run.get(intent.revision)

@@ -5,6 +5,7 @@ from bot.outbox.posting import publish_comment
 from bot.outbox.targets import Talk, talk_of_run
 from bot.render import question as text
 from bot.render.mention import run_mention
+from bot.render.run.story import watch_link
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views import questions, runs
@@ -27,4 +28,5 @@ def comment_of(context: OutboxContext, intent: PostQuestion | SettleQuestion) ->
         question, run = questions.get(db, intent.question_id), runs.get(db, intent.run_id)
     if question is None or run is None:
         return talk, ""
-    return talk, text.write(question, run_mention(run))
+    link = watch_link(context.config.public_url, run)
+    return talk, text.write(question, run_mention(run), link)

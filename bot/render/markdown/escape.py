@@ -8,7 +8,7 @@ from cmarkgfm import github_flavored_markdown_to_html
 # GitHub refuses comments over 65,536 characters ("body is too long (maximum is 65536 characters)").
 COMMENT_LIMIT = 60_000
 # Splits what GitHub would act on (a mention, a tag, a reference) and shows as nothing, in prose as in code.
-_APART = "\u200b"
+APART = "\u200b"
 # C0 and C1 controls but tab and newline; zero-width, bidirectional and tag characters; the byte-order mark.
 _UNSEEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -39,10 +39,10 @@ def tame(text: str) -> str:
     """Return `text` without mentions, tags, closing words, images and boxes to tick; it reads the same."""
     text = _LONE_SURROGATE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _UNSEEN.sub("", text)
-    text = _ENTITY.sub("&" + _APART, text)
-    text = _MENTION.sub("@" + _APART, text)
-    text = _TAG.sub("<" + _APART, text)
-    text = _IMAGE.sub("!" + _APART, text)
+    text = _ENTITY.sub("&" + APART, text)
+    text = _MENTION.sub("@" + APART, text)
+    text = _TAG.sub("<" + APART, text)
+    text = _IMAGE.sub("!" + APART, text)
     text = _TASK.sub(lambda match: match[1] + ("☐" if match[2] == " " else "☑"), text)
     return _keep_open(text)
 
@@ -53,7 +53,7 @@ def _keep_open(text: str) -> str:
     for match in _CLOSING.finditer(text):
         space = _SPACE.search(text, match.end())
         end = space.start() if space else len(text)
-        pieces += [text[position : match.end()], _REFERENCE.sub(r"\1" + _APART, text[match.end() : end])]
+        pieces += [text[position : match.end()], _REFERENCE.sub(r"\1" + APART, text[match.end() : end])]
         position = end
     return "".join([*pieces, text[position:]])
 
@@ -62,7 +62,7 @@ def closed(text: str) -> str:
     """Return `text` with its open code block closed, so that a paragraph behind it is one; else quoted."""
     for end in ("", *reversed(_FENCE.findall(text)[-MAX_FENCES:])):
         whole = f"{text}\n{end}" if end else text
-        if github_flavored_markdown_to_html(f"{whole}\n\n{_APART}").endswith(f"<p>{_APART}</p>\n"):
+        if github_flavored_markdown_to_html(f"{whole}\n\n{APART}").endswith(f"<p>{APART}</p>\n"):
             return whole
     return quote(text)
 

@@ -1,4 +1,4 @@
-"""Addresses of a run's files, where Cardinal's pages are served; and harmless file names."""
+"""Addresses of a run and its files, where Cardinal's pages are served; and harmless file names."""
 
 import re
 
@@ -9,8 +9,13 @@ _ODD = re.compile(r"[^A-Za-z0-9._]+")
 
 
 def run_link(site: str, run_id: RunId) -> str:
-    """Return the address of the page with the run's files; `site` is the address of the pages."""
-    return f"{site}/runs/{run_id}/artifacts"
+    """Return the address of the page that shows the run at work; `site` is the address of the pages."""
+    return f"{site}/runs/{run_id}"
+
+
+def files_link(site: str, run_id: RunId) -> str:
+    """Return the address of the page with the run's files."""
+    return f"{run_link(site, run_id)}/artifacts"
 
 
 def of_file(site: str, run_id: RunId, digest: str, name: str) -> str:

@@ -1,8 +1,9 @@
 """Title and description of a pull request: its issue, the change, the evidence, the cost."""
 
+import re
 from dataclasses import replace
 
-from bot.render.markdown.escape import cut, fit, line, quote, tame
+from bot.render.markdown.escape import APART, cut, fit, line, quote, tame
 from bot.render.markdown.marker import BEGIN, mark
 from bot.render.run import artifacts, evidence, reproduction
 from bot.render.run import story as run_story
@@ -12,13 +13,16 @@ from ledger.ids import EntryKey
 from ledger.states import RunState
 from ledger.views.cards import CardRow
 from rules.text import usd
+from runner.git.commits import trailers
 
+_TRAILER = re.compile(r"\A(cardinal-[a-z-]{1,100}|co-authored-by|signed-off-by) ?:", re.IGNORECASE)
 TITLE_LIMIT = 200  # GitHub refuses titles over 256 characters
 
 
 def title_of(card: CardRow) -> str:
-    """Return the card's title; it becomes a commit message, so it must not close other issues."""
-    return cut(" ".join(tame(card.title).split()), TITLE_LIMIT) or f"Issue {card.number}"
+    """Return the card's title; it begins a commit message, so it closes no other issue and is no trailer."""
+    title = _TRAILER.sub(r"\1" + APART + ":", " ".join(tame(card.title).split()))
+    return cut(title, TITLE_LIMIT) or f"Issue {card.number}"
 
 
 def write(story: Story) -> str:
@@ -39,6 +43,8 @@ def write(story: Story) -> str:
             f"Run {run.run_id}{f' · attempt {run.attempt}' if run.attempt > 1 else ''}"
             f" · {usd(story.card_usd)} for this card so far"
             f" · the conversation and the plan are on {issue}",
+            # For a squash by hand, where the repository copies the description.
+            trailers((run.run_id,), f"{story.card.repository}#{story.card.number}"),
         )
     )
 

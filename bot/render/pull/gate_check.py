@@ -110,7 +110,7 @@ def write(seen: Seen, buttons: tuple[Button, ...]) -> dict[str, Any]:
 
 
 def _details(seen: Seen) -> dict[str, str]:
-    """Return the target of GitHub's link "Details": files of the run that made or checked the commit."""
+    """Return the target of GitHub's link "Details": the run that made or checks the commit."""
     checking = seen.live is not None and seen.live.kind == CHECK_KIND
     about = seen.live if checking else seen.pusher or seen.live
     run_id = about.run_id if about is not None and (checking or not seen.by) else seen.by

@@ -14,7 +14,7 @@ def pointer(story: Story) -> str:
     run_id = story.run.run_id
     if not story.site or not story.left:
         return ""
-    files = f"[Logs, patch and report of {run_id}]({links.run_link(story.site, run_id)})"
+    files = f"[Logs, patch and report of {run_id}]({links.files_link(story.site, run_id)})"
     return f"{files}, for anyone who can read the repository"
 
 
@@ -28,7 +28,7 @@ def list_artifacts(story: Story) -> str:
             f"({links.of_file(story.site, file.run_id, file.digest, file.name)})"
             for file in kept[:MAX_FILES]
         ]
-        all_of_it = f"- [everything]({links.run_link(story.site, run_id)})"
+        all_of_it = f"- [everything]({links.files_link(story.site, run_id)})"
         return folded(f"Files of run {run_id}: {count(len(kept), 'file')}", "\n".join([*rows, all_of_it]))
     attached = [code(file.name, 100) for file in kept if file.kind in ATTACHED][:MAX_FILES]
     named = ", ".join(attached)

@@ -30,7 +30,7 @@ def write(story: Story) -> str:
     lives = story.run.ending is None  # the report of a run that ended has its checks and plays
     return fit(
         (
-            f"### {run_story.run_headline(story)}",
+            f"### {run_story.run_headline(story)}{run_story.watch_link(story.site, story.run)}",
             _breadcrumbs(story),
             _facts(story),
             _now(story),

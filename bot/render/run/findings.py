@@ -25,9 +25,10 @@ def write(
     """
     blob = f"{root}/blob/{escaped(report.base, safe='')}"
     head = f"### 🔎 Run {story.run.run_id} investigated: {count(len(report.findings), 'finding')}"
+    link = run_story.watch_link(story.site, story.run)
     return fit(
         (
-            head,
+            f"{head}{link}",
             quote(report.summary, 4_000),
             *(_finding(number, finding, blob) for number, finding in enumerate(report.findings, start=1)),
             reproduction.played_list(story.played, story.site),

@@ -43,6 +43,11 @@ def whole_report(story: Story) -> tuple[str, ...]:
     return (*_work(reports[0]), _listed("Revisions", rows), *_next(reports[-1]))
 
 
+def _headline(story: Story, more: str = "") -> str:
+    link = run_story.watch_link(story.site, story.run)
+    return f"### {run_story.run_headline(story)}{more}{link}"
+
+
 def _work(report: ReportRow) -> tuple[str, ...]:
     return (quote(report.done, 6_000), _items("What changed", report.changed))
 
@@ -82,9 +87,10 @@ def _success(story: Story) -> str:
     commits = count(run.commits, "commit") if run.commits else ""
     facts = (size if run.head else "", commits, run_story.spent(story))
     ask = f"Next: review {pull}. To have something changed, request changes there and drag the card back."
+    ready = f": {pull} is ready for your review" if pull else ""
     return fit(
         (
-            f"### {run_story.run_headline(story)}{f': {pull} is ready for your review' if pull else ''}",
+            _headline(story, ready),
             *agent_report(story),
             evidence.checks_or_waiver(story),
             reproduction.played_list(story.played, story.site),
@@ -100,7 +106,7 @@ def _failure(story: Story) -> str:
     run = story.run
     return fit(
         (
-            f"### {run_story.run_headline(story)}",
+            _headline(story),
             quote(run.detail, 3_000),
             _last_known(story) or "It had reported nothing before.",
             run_story.stop_account(story),
@@ -137,7 +143,7 @@ def _receipt(story: Story) -> str:
     by = f" by {line(run.stop_by, 60)}" if run.stop_by else ""
     return fit(
         (
-            f"### {run_story.run_headline(story)}{by}",
+            _headline(story, by),
             run_story.stop_account(story),
             quote(run.stop_why, 1_000),
             _last_known(story),

@@ -47,5 +47,5 @@ def _kept(rows: list[ReproductionRow], site: str) -> str:
     named = ", ".join(kind if number == 1 else f"{number} {kind}s" for kind, number in kinds.items())
     run_id = rows[0].run_id
     if site:
-        return f"Kept: [{named}]({links.run_link(site, run_id)})"
+        return f"Kept: [{named}]({links.files_link(site, run_id)})"
     return f"Kept: {named}: `cardinal artifacts {run_id}` where Cardinal runs"

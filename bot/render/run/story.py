@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from bot.render.markdown import links
 from bot.render.markdown.escape import code
 from ledger.queries.timeline import TimelineRow
 from ledger.states import RUN_HELD, Ending, RunState
@@ -99,6 +100,12 @@ def run_headline(story: Story) -> str:
         return f"✋ Run {run.run_id} was told to {run.stop_asked} and is stopping"
     emoji, words = STATES[run.state]
     return f"{emoji} Run {run.run_id} {words}"
+
+
+def watch_link(site: str, run: RunRow) -> str:
+    """Return the link to the run's page for a comment's first line; empty where there are no pages."""
+    label = "Watch it live" if run.ending is None else "See the run"
+    return f" · [{label}]({links.run_link(site, run.run_id)})" if site else ""
 
 
 def issue_link(card: CardRow, repository: str | None) -> str:

@@ -106,7 +106,7 @@ def stop_lines(
             continue
         if what := _target(db, board, stop):
             since = f"since {when(stop.at)}, for {brief(now - stop.at)}"
-            done, lift = stop_words(stop.scope, stop.by, stop.because)
+            done, lift = stop_words(stop.scope, stop.by, stop.because, claims=stop.claims)
             lines.append(f"{what} is {done} {since}. To resume: {lift}.")
     return lines
 

@@ -13,6 +13,7 @@ from ledger.events.conversation import (
     AssistantFailed,
     AssistantMetered,
     AssistantReplied,
+    CommentReleased,
     PersonSaid,
     TaskAnswered,
 )
@@ -89,6 +90,22 @@ def test_what_is_said_in_one_breath_gets_one_reply_after_it_ends(planning: Stage
     assert isinstance(reply, AssistantReplied)
     assert reply.answers == 12
     assert reply.brief == "Store cents."
+
+
+def test_a_call_is_billed_to_who_asked(planning: Stage) -> None:
+    ask(planning, 0)  # about the description, which alice wrote
+    say(planning, 11, "In cents.")
+    planning.happen(
+        PersonSaid(planning.card_id, 12, "issue", "eve", False, "In euros."),
+        CommentReleased(planning.card_id, 12, "issue", "bob"),
+    )
+    planning.clock.forward(10)
+    ask(planning, 12)
+    say(planning, 13, "Both.")
+    planning.clock.forward(10)
+    ask(planning, 13)
+    paid = [it.by for it in planning.events(AssistantMetered) if isinstance(it, AssistantMetered)]
+    assert paid == ["alice", "bob", "carol"]
 
 
 def test_outsiders_get_no_reply_and_their_words_stand_fenced(planning: Stage) -> None:

@@ -92,7 +92,7 @@ class Past:
 
     def story(self, run_id: RunId = RUN) -> Story:
         with event_store.reading(self.engine) as db:
-            return story_of(db, run_id)
+            return story_of(db, run_id, "")
 
     def row(self, card_id: CardId = CARD) -> CardRow:
         with event_store.reading(self.engine) as db:

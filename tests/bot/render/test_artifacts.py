@@ -2,16 +2,23 @@
 
 from dataclasses import replace
 
+from bot.render import plan, question
 from bot.render.pull import body, gate_check
-from bot.render.run import artifacts, comment, report
-from bot.render.run.story import Story
+from bot.render.run import artifacts, comment, findings, report
+from bot.render.run.story import Story, watch_link
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
-from ledger.events.run import RunEnded
+from ledger.events.findings import FindingsReported
+from ledger.events.run import QuestionAsked, RunEnded
+from ledger.ids import QuestionId
+from ledger.log import event_store
 from ledger.states import Ending
+from ledger.views import plans, questions
 from tests.bot.render.past import RUN, Past
 from tests.bot.render.test_gate_check import seen
 
 SITE = "https://cardinal.example.com"
+ASKED, ROOT = QuestionId("r1-q1"), "https://github.example/acme/shop"
+FOUND = FindingsReported(RUN, "a" * 40, "Cents are cut.", (), (), ())
 NAME = "](javascript:alert(1)) `@bob` <b>"
 
 
@@ -64,7 +71,7 @@ def test_the_check_leads_to_the_run_and_each_log_to_its_file(past: Past) -> None
     assert "`cardinal artifacts r1`" in gate_check.write(plain, ())["output"]["summary"]
     found = replace(plain, site=SITE)
     for said in (gate_check.write(found, ()), gate_check.of_group(found, 9)):
-        assert said["details_url"] == f"{SITE}/runs/r1/artifacts"
+        assert said["details_url"] == f"{SITE}/runs/r1"
         assert f"[`{'d' * 64}`]({SITE}/artifacts/r1/{'d' * 64}/log.txt)" in said["output"]["summary"]
         assert "cardinal artifacts" not in said["output"]["summary"]
 
@@ -72,3 +79,27 @@ def test_the_check_leads_to_the_run_and_each_log_to_its_file(past: Past) -> None
 def test_a_check_of_nobodys_commit_has_no_page(past: Past) -> None:
     nobody = replace(seen(past, passed=None, pushed=False), by="", site=SITE)
     assert "details_url" not in gate_check.write(nobody, ())
+
+
+def test_the_first_line_of_each_comment_leads_to_the_run_as_long_as_it_lives_to_watch_it(past: Past) -> None:
+    past.planned()
+    past(QuestionAsked(RUN, ASKED, "agent", "Which tax?", ("7 %", "19 %")))
+    found = replace(past.story(), site=SITE)
+    with event_store.reading(past.engine) as db:
+        plan_row, asked = plans.newest(db, RUN), questions.get(db, ASKED)
+    assert plan_row is not None
+    assert asked is not None
+
+    def first_lines(story: Story) -> list[str]:
+        link = watch_link(story.site, story.run)
+        looked = findings.write(story, FOUND, {}, root=ROOT, here="acme/shop")
+        said = (comment.write(story), plan.write(story, plan_row), question.write(asked, link=link), looked)
+        return [text.splitlines()[0] for text in said]
+
+    for line in first_lines(found):
+        assert line.endswith(f" · [Watch it live]({SITE}/runs/r1)")
+    for ending in Ending:
+        ended = replace(found, run=replace(found.run, ending=ending))
+        for line in (*first_lines(ended), report.write(ended).splitlines()[0]):
+            assert line.endswith(f" · [See the run]({SITE}/runs/r1)")
+    assert not any("](" in line for line in first_lines(replace(found, site="")))

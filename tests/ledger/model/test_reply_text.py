@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from ledger.model.reply_text import ReplyChoice, own_words, read_reply
+from ledger.model.reply_text import ReplyChoice, own_words, read_reply, says_more
 
 CHOICES = ("Publish these files too", "Stop here")
 MAIL = (
@@ -82,6 +82,7 @@ def test_what_mail_adds_is_taken_off_and_the_rest_stays_as_it_is() -> None:
         *("❌ 1", "🚫 continue", "✖ yes", "≠ 1", "👎 1", "🙅 yes"),
         *("~~yes~~", "~~1~~", "<!-- yes -->", "- [ ] Publish these files too", "[ ] 1"),
         *("yes\nthanks\nnot yet", "1\ncheers\nno 2", "go on\nthanks\nin a week", "ok\nthanks\nStop!"),
+        *("1\nThanks\nTests First", "1\n\nThanks\nTests First", "1\nThanks\nBob", "1\n\nThanks\nStop Here"),
         *("yes\nthanks\nNever", "yes\nregards\nDo Not", "No. 1"),
         *("> yes", "> ok\n>\n> thanks", ">> go on"),
     ],
@@ -99,6 +100,22 @@ def test_signs_and_words_around_a_yes_that_may_mean_another_thing_agree_to_nothi
 )
 def test_thanks_names_and_kind_pictures_leave_a_yes_a_yes(said: str) -> None:
     assert read_reply(CHOICES, said, yes=0, no=1).choice == 0
+
+
+@pytest.mark.parametrize(
+    ("below", "more"),
+    [
+        *(
+            (it, False)
+            for it in ("", "\n", "thanks!", "lgtm 👍", "> quoted", f"\n{MAIL}", FOOTER, "-- \nBob")
+        ),
+        *((it, False) for it in ("Thanks,\nBob", "ok", "please", "Sent from my iPhone")),
+        *((it, True) for it in ("NO WAIT", "not", "👎", "🛑", "<!-- no -->", "> quoted\nno", "```\nx\n```")),
+        *((it, True) for it in ("Thanks,\nNo Wait", "wait\n\nthanks", "1", f"{'ok ' * 4_000}not")),
+    ],
+)
+def test_thanks_and_what_mail_adds_say_no_more_than_the_command_above_them(below: str, more: bool) -> None:
+    assert says_more(below) is more
 
 
 @pytest.mark.parametrize("said", ["no ", "ok, ", "yes no ", "\n", "thanks ", "1 1: "])

@@ -72,6 +72,20 @@ def test_dollars_endings_and_waits_are_counted_once(worked: Engine) -> None:
     assert figures.usd_by["model"] == (SpendShare("scripted default", 2.0), SpendShare(ASSISTANT, 0.25))
 
 
+def test_no_program_is_a_person_in_money(ledger: Engine) -> None:
+    write(ledger, board_seen(), card_seen())
+    asked = (("alice", "board"), ("CI", "checks"), ("Cardinal", "policy"), ("push", ""), ("x[bot]", "board"))
+    asked += (("the board", "board"), ("bob", "checks"), ("Cardinal", "api"))
+    for number, (by, door) in enumerate(asked, start=1):
+        run = RunId(f"r{number}")
+        write(ledger, replace(run_queued(run), by=by, door=door), UsageMetered(run, 1.0, 1, 1, 1, 1.0))
+    for by in ("alice", "", "bob", "helper[bot]"):
+        write(ledger, AssistantMetered(CARD, 0.25, 10, by))
+    with event_store.reading(ledger) as db:
+        shares = {share.name: share.usd for share in stats.of_boards(db, SINCE, UNTIL).usd_by["person"]}
+    assert shares == {"alice": 1.25, "bob": 1.25, "Cardinal": 1.0, stats.NO_PERSON: 5.5}
+
+
 def test_a_run_whose_plan_waits_for_a_person_needs_one_and_one_that_the_policy_approves_does_not(
     ledger: Engine,
 ) -> None:

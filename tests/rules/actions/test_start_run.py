@@ -66,7 +66,7 @@ def test_a_card_that_is_dragged_in_gets_the_run_that_fits(snapshot: Snapshot, ki
             "nothing new to do",
         ),
         (card(state=S.DONE, run=ended(), pull=pull("merged")), S.WORK_COMPLETE, "pull request #5 is merged"),
-        (card(state=S.DISCUSSING, closed="completed"), S.BLOCKED, "the issue is closed: reopen it"),
+        (card(state=S.DISCUSSING, closed="completed"), S.WORK_COMPLETE, "the issue is closed: reopen it"),
     ],
 )
 def test_where_there_is_nothing_to_do_no_run_starts_and_it_says_why(

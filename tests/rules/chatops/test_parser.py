@@ -1,6 +1,7 @@
 """A command is the first line of a comment and nothing else; who may give it is said by the policy."""
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -176,6 +177,33 @@ def test_a_mistyped_command_is_told_what_would_be_right(body: str, said: str) ->
     found = parse(body)
     assert isinstance(found, Mistyped)
     assert said in found.because
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS.names()])
+def test_a_command_below_which_more_is_said_is_asked_about_unless_it_is_safe(name: str) -> None:
+    part = COMMANDS.load(name)
+    typed = f"/cardinal {name}{' x' if part.TAKES == 'text' else ''}"
+    assert isinstance(parse(f"{typed}\n\nThanks,\nBob"), Parsed)
+    doubted = parse(f"{typed}\nNO WAIT")
+    if part.IS_SAFE or "text" in part.TAKES:
+        assert isinstance(doubted, Parsed)
+    else:
+        assert isinstance(doubted, Mistyped)
+        assert "nothing was done. If you want it, write it alone in a new comment." in doubted.because
+
+
+def test_what_stops_work_is_safe() -> None:
+    safe = {name for name in COMMANDS.names() if COMMANDS.load(name).IS_SAFE}
+    assert safe == {"block", "cancel", "explain", "help", "pause", "status", "stop-all"}
+
+
+@pytest.mark.parametrize("line", ["/carding x", "/cardina qqq", "/cardinalx", "//////", "`/cardinal"])
+@pytest.mark.parametrize("first", ["hi", "/cardinal approve"])
+def test_a_comment_of_lines_that_look_like_commands_is_read_soon(first: str, line: str) -> None:
+    parse(first)
+    begun_s = time.process_time()
+    parse("\n".join((first, *(f"{line}{number:x}" for number in range(4_000)))))
+    assert time.process_time() - begun_s < 0.05
 
 
 def test_a_megabyte_of_text_is_cut_and_costs_nothing() -> None:

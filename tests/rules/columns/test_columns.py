@@ -73,6 +73,7 @@ APPROVING = {"verdict": "approved", "approved_head": "abc123"}
         (card("Review", S.NEEDS_INPUT, run=ended(), pull=pull(), **APPROVING), S.APPROVED),
         (card("Review", S.FAILED, run=ended(Ending.FAILED)), S.IN_REVIEW),
         (card("Review", S.WORK_COMPLETE, run=ended(), pull=pull("closed")), S.BLOCKED),
+        (card("Review", S.BLOCKED, run=ended(), pull=pull("closed"), closed="completed"), S.IN_REVIEW),
         (card("QA", S.WORK_COMPLETE, run=ended(), pull=pull("merged")), S.APPROVED),
     ],
 )

@@ -176,6 +176,9 @@ def test_a_card_that_is_only_investigated_is_not_repaired_by_itself() -> None:
         ("@cardinal[bot] fix the till\nand the books\n> not this", Parsed("fix", "the till\nand the books")),
         ("\n  @CARDINAL Investigate", Parsed("investigate", "")),
         ("@cardinal fix\r\nthe till", Parsed("fix", "the till")),
+        ("@cardinal fix #12", Parsed("fix", "#12")),
+        ("@cardinal investigate why it is off", Parsed("investigate", "why it is off")),
+        ("@cardinal fix\n> quoted\nThanks", Parsed("fix", "Thanks")),
         ("@cardinal approve", None),
         ("@cardinal", None),
         ("@cardinal fix, please", None),
@@ -196,6 +199,25 @@ def test_a_card_that_is_only_investigated_is_not_repaired_by_itself() -> None:
 )
 def test_a_mention_commands_on_the_first_line_only(text: str, wanted: Parsed | None) -> None:
     assert mentioned(text, "cardinal") == wanted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            "fix is wrong",
+            "fix looks good",
+            "fix that you made is wrong",
+            "fix for #12 is broken",
+            "fix 2 fails",
+        ),
+        *("fix the till?", "fix\nis wrong", "fix ✅ works", "investigate is pointless", "fix nothing"),
+    ],
+)
+def test_a_mention_that_may_speak_of_a_fix_starts_nothing_and_is_asked_about(text: str) -> None:
+    answer = mentioned(f"@cardinal {text}", "cardinal")
+    assert isinstance(answer, Mistyped)
+    assert answer.because.startswith("Nothing was started: is that for an agent? Then write `/cardinal ")
 
 
 def test_without_a_name_nothing_is_a_mention() -> None:

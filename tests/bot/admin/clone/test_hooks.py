@@ -30,7 +30,8 @@ def grown(clone: Path, request: pytest.FixtureRequest) -> None:
 def test_a_push_that_the_gate_would_refuse_is_held_with_the_way_past(
     clone: Path, origin: Path, cardinal: Hooks
 ) -> None:
-    assert "No policy" not in cardinal("install").output
+    said = cardinal("install").output
+    assert "A push is checked with `test -f made`, then by the guards, by the policy at " in said
     commit(clone, answer="right, too")
     done = tried(clone, "push", "origin", "work")
     assert done.returncode == 0, done.stderr
@@ -77,12 +78,26 @@ def test_a_hook_whose_cardinal_is_gone_or_broken_says_so_and_blocks_nothing(
     assert (done.returncode, f"{program} {said} checked" in done.stderr) == (0, True)
 
 
+def test_where_no_check_is_quick_the_status_says_that_the_guards_are_alone(
+    clone: Path, origin: Path, cardinal: Hooks
+) -> None:
+    commit(clone, policy='version: 1\nrepository: {validation: {full: ["true"]}}\n')
+    git(clone, "push", "--quiet", "origin", "work:main")
+    cardinal("install")
+    said = cardinal("status").output
+    assert "A push is judged by the guards alone" in said
+    assert "`cardinal policy propose` looks for them" in said
+
+
 def test_a_push_that_cannot_be_checked_says_why_and_goes_on(
     clone: Path, origin: Path, cardinal: Hooks
 ) -> None:
     commit(clone, policy="version: 2\n")
     git(clone, "push", "--quiet", "origin", "work:main")
-    cardinal("install")
+    assert (
+        "A push is not checked here, the gate will: the policy file is not valid"
+        in cardinal("install").output
+    )
     commit(clone, answer="right, too")
     done = tried(clone, "push", "origin", "work")
     assert done.returncode == 0

@@ -12,6 +12,7 @@ from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_check_buttons import gated
 from tests.bot.flows.pulls.test_review import delivered, review
 from tests.bot.flows.settings import POLICY
+from tests.bot.render.test_merge_message import trailers
 
 CHECK = "ci"
 
@@ -77,7 +78,15 @@ def test_running_checks_are_waited_for_and_github_merges_then(cardinal: Cardinal
     cardinal.forge.store.checks.update(check, done, actor=cardinal.person("ci[bot]"))
     cardinal.catch_up()
     assert pull.merged_at is not None
-    assert cardinal.card(item).state == "done"
+    repos, card = cardinal.forge.store.repos, cardinal.card(item)
+    message = repos.git(cardinal.repo).commit(repos.commit_of(cardinal.repo, "main")).message
+    assert trailers(message) == [
+        f"Cardinal-Run: {card.run_id}",
+        f"Cardinal-Card: acme/shop#{card.number}",
+        "Cardinal-Requested-By: carol",
+        "Cardinal-Approved-By: bob",
+    ]
+    assert card.state == "done"
     cardinal.assert_nothing_is_stuck()
 
 

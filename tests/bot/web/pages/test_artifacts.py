@@ -47,7 +47,7 @@ def file_at(run_id: RunId, digest: str, name: str = "log.txt") -> str:
 
 
 def page_of(run_id: RunId) -> str:
-    return links.run_link("", run_id)
+    return links.files_link("", run_id)
 
 
 def test_files_are_listed_with_their_kind_and_what_is_gone_says_why(pages: Pages) -> None:
