@@ -16,8 +16,9 @@ from ledger.ids import CardId, RunId
 
 @dataclass(frozen=True, slots=True)
 class ThreadRow:
-    """A thread on one of the issue's cards; `answered_by` is the run that addressed it, None while it waits. A
-    review is one batch. `answer` is what the newest run replied, also where it did not address it.
+    """A thread on one of the issue's cards; a review is one batch.
+
+    `answered_by` is the run that addressed it, None while it is open. `answer` is the newest run's reply.
     """
 
     thread_id: str

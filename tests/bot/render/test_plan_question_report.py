@@ -150,8 +150,8 @@ def test_a_report_names_the_remarks_of_reviewers_that_are_still_open(past: Past)
     assert "- bob requested changes and has not looked again\n" in text
     assert "Test it" not in text
     past(ThreadAnswered(RUN, "11", "Scripted: I cannot.", addressed=False))
-    remark = "- `price.py:3`, by bob, is not addressed: Name it @\u200bbob (the agent replied: Scripted: I cannot.)\n"
-    assert remark in report.write(past.story())
+    reply = "is not addressed: Name it @\u200bbob (the agent replied: Scripted: I cannot.)\n"
+    assert f"- `price.py:3`, by bob, {reply}" in report.write(past.story())
     past(ReviewSubmitted(CARD, 2, "bob", True, "approved", "", ()))
     assert "has not looked again" not in report.write(past.story())
 
