@@ -203,7 +203,8 @@ class _Turn:
     def _words(self) -> Mapping[str, str]:
         place, total = self.place, len(self.place.threads)
         done = sum(reply.addressed for reply in self.replies)
-        addressed = f"{done} of {total} review comment{'' if total == 1 else 's'}"
+        addressed = f"{done} of {total} review comment{'' if total == 1 else 's'} addressed"
+        addressed = addressed if total else "no comment on a line of the code was there to address"
         return {
             "slug": slug_of(place.title), "title": place.title, "prompt": place.prompt,
             "answer": place.answer, "addressed": addressed,

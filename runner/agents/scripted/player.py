@@ -150,10 +150,12 @@ class Player:
         return found
 
     def addressed(self) -> str:
-        """Return how many of the turn's review threads are addressed in it."""
+        """Return how many of the turn's review threads are addressed in it, as a clause."""
         done = sum(reply.get("addressed", True) for reply in self.replies().values())
         total = len(self.opening.get("threads", []))
-        return f"{done} of {total} review comment{'' if total == 1 else 's'}"
+        if not total:
+            return "no comment on a line of the code was there to address"
+        return f"{done} of {total} review comment{'' if total == 1 else 's'} addressed"
 
     def filled(self, value: Any) -> Any:
         """Put answer, prompt and title where a scenario names them in double braces."""

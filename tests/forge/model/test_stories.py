@@ -101,7 +101,7 @@ def test_the_discount_is_built_from_its_plan_to_its_review(agent: Agent) -> None
     agent.play(head("revise", "revise", THREADS, run="r2"))
     answered = [given["thread_id"] for tool, given in agent.board if tool == "thread"]
     assert answered == ["PRRT_a1", "PRRT_b2"]
-    assert agent.board[-1][1]["done"].startswith("2 of 2 review comments addressed.")
+    assert agent.board[-1][1]["done"].startswith("Scripted: 2 of 2 review comments addressed.")
     assert passes(agent)
     assert commits(agent) == [
         "Test a basket of exactly 100.00",
@@ -123,7 +123,7 @@ def test_a_remark_that_no_script_foresaw_is_answered_and_not_called_addressed(
     assert [given["thread_id"] for given in replies] == ["PRRT_a1", "PRRT_b2"]
     assert not any(given["addressed"] for given in replies)
     assert all(given["text"].startswith("Scripted: I cannot work on this one.") for given in replies)
-    assert agent.board[-1][1]["done"].startswith("0 of 2 review comments addressed")
+    assert agent.board[-1][1]["done"].startswith("Scripted: 0 of 2 review comments addressed.")
     assert commits(agent) == ["start"]
 
 

@@ -100,7 +100,7 @@ def test_a_remark_that_the_script_did_not_foresee_is_answered_and_left_open(worl
         {"when": "README", "edit": {"path": "README.md", "content": "Never\n"}},
         {"thread": {"match": "(?i)moin", "say": "Done"}},
         {"thread": {"others": True, "addressed": False, "say": "I cannot."}},
-        {"finish": {"done": "{{addressed}} addressed"}}])  # fmt: skip
+        {"finish": {"done": "{{addressed}}"}}])  # fmt: skip
     world.run(world.order())
     threads = (ReviewThread("T1", "hello.txt", 1, "moin!"), ReviewThread("T2", "hello.txt", 2, "Shorter?"))
     session = world.only("SessionStarted").session_id
