@@ -306,7 +306,7 @@ class Snapshot:
 
     `labels` are those that may choose. `held_back` is the column that somebody dragged it to mid-run, or
     empty. `verdict`: none, approved or changes_requested. `pending_threads` counts review threads that no run
-    has answered yet. `last_answered` is the comment id of the newest message that the planning assistant
+    has addressed yet. `last_answered` is the comment id of the newest message that the planning assistant
     answered; `last_said` of the newest trusted one. `closed` is the reason with which the card's issue was
     closed, or empty while it is open. `served`: a run that changes code was queued after changes were
     requested, and succeeded: a verdict stays until its author looks again. `approved_head` is the commit that

@@ -24,13 +24,14 @@ from runner.agents import AGENTS
 @click.option(
     "--port", type=click.IntRange(0, 65535), default=0, help="The forge's port.  [default: a free one]"
 )
+@click.option("--no-browser", is_flag=True, help="Open no browser.")
 @click.option("--json", "report", type=click.Path(dir_okay=False), help="Write a report into this file.")
 @click.option("--enterprise", is_flag=True, help="GitHub is an Enterprise Server: /api/v3, no rate limit.")
 @click.option("--keep", is_flag=True, help="Keep the demo's folder afterwards.")
 @click.option("--clean", is_flag=True, help="Only remove what earlier demos left over.")
 def command(
-    auto: bool, agent: str, workspace: str | None, port: int, report: str | None, *, enterprise: bool,
-    keep: bool, clean: bool,
+    auto: bool, agent: str, workspace: str | None, port: int, no_browser: bool, report: str | None, *,
+    enterprise: bool, keep: bool, clean: bool,
 ) -> None:  # fmt: skip
     """Start a board to play with, until Ctrl-C.
 
@@ -48,7 +49,10 @@ def command(
         _forge.replace("bash", str(context.script("clean")))
     workspace = workspace or ("local" if agent == "scripted" else "docker")
     words = [f"--agent={agent}", f"--workspace={workspace}", f"--port={port}"]
-    switches = (("--auto", auto), ("--enterprise", enterprise), ("--keep", keep))
+    switches = (
+        ("--auto", auto), ("--enterprise", enterprise), ("--keep", keep),
+        ("--browser", not (auto or no_browser)),
+    )  # fmt: skip
     words += [word for word, wanted in switches if wanted]
     words += [f"--json={report}"] if report else []
     _forge.exec_program("forge.demo", *words, workspace=workspace)

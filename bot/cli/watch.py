@@ -117,4 +117,5 @@ def _printed(db: Connection, row: TimelineRow, as_json: bool) -> str:
     if not as_json:
         return f"{local_time(row.at)}  {clean(name)}  {row.run_id or ''}  {clean(row.text, WORDS_CHARS)}"
     about = {"seq": row.seq, "at": row.at.isoformat(), "card": name, "run": row.run_id, "kind": row.kind}
-    return json.dumps({**about, "zoom": row.zoom, "text": row.text})
+    title = card.title if card is not None else ""
+    return json.dumps({**about, "zoom": row.zoom, "text": row.text, "title": title})

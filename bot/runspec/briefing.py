@@ -89,7 +89,7 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
 
 
 def pending_threads(db: Connection, card: CardRow) -> tuple[ReviewThread, ...]:
-    """Return the review threads that no run has answered, the oldest first."""
+    """Return the review threads that no run has addressed, the oldest first."""
     rows = threads.pending(db, card.card_id)
     return tuple(ReviewThread(it.thread_id, it.path, it.line or None, it.text, it.author) for it in rows)
 

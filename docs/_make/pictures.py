@@ -1,5 +1,6 @@
 """Plays the demo's story with a real browser beside it and takes the documentation's pictures on the way."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -20,8 +21,15 @@ BOARD = "/orgs/acme/projects/1"
 # Nothing but the page itself: no profile of this machine, no requests of the browser's own.
 ARGUMENTS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
              "--disable-background-networking", "--disable-component-update", "--disable-sync"]  # fmt: skip
-SHARPNESS = 1.5
-QUIET_MS, LIMIT_MS, LOOK_MS = 2_500, 30_000, 250
+SHARPNESS = 2
+# Cards beside the story's: title, text, column. CARTS is a card of the demo's that is worked on all the time.
+OTHERS = (
+    ("Tell new colleagues how prices work", "They ask every time.", "In Progress"),
+    ("Remind people of what is in their cart", "Many carts are left behind.", "Planning"),
+    ("Sort receipts by article", "They have the order of the cart.", "In Progress"),
+)
+CARTS = 2
+QUIET_MS, LIMIT_MS, LOOK_MS = 2_500, 60_000, 250
 
 
 @dataclass(slots=True)
@@ -35,7 +43,7 @@ class Camera:
     check: Callable[[Page], None]
     taken: list[Path] = field(default_factory=list)
 
-    def open(self, path: str, *, width: int = 1360, height: int = 640) -> None:
+    def open(self, path: str, *, width: int = 1440, height: int = 860) -> None:
         """Show a page of the forge as alice sees it."""
         url = self.stage.team.url
         self.page.set_viewport_size({"width": width, "height": height})
@@ -63,9 +71,9 @@ class Camera:
             before = now
             self.page.wait_for_timeout(LOOK_MS)
 
-    def visit(self, path: str, *, height: int = 1000) -> None:
+    def visit(self, path: str, *, width: int = 1000, height: int = 1000) -> None:
         """Show another page of Cardinal's to whoever is signed in."""
-        self.page.set_viewport_size({"width": 1000, "height": height})
+        self.page.set_viewport_size({"width": width, "height": height})
         self.page.goto(f"{self.cardinal_url}{path}")
 
     def whole(self, name: str) -> None:
@@ -90,6 +98,10 @@ class Camera:
         """Show the pull request."""
         self.open(f"/acme/shop/pull/{self.stage.pull}", width=1000, height=860)
 
+    def counts(self, text: str) -> None:
+        """Wait until the board's line of counts says that: it is edited every 15 s at most."""
+        self.page.get_by_text(text).wait_for(timeout=LIMIT_MS)
+
     def scroll_to(self, what: Locator) -> None:
         """Bring an element to the window's top, with a little room above it."""
         what.evaluate("one => window.scrollTo(0, one.getBoundingClientRect().top + window.scrollY - 16)")
@@ -102,6 +114,33 @@ class Camera:
         path = self.folder / f"{name}.png"
         self.taken.append(path)
         return path
+
+
+def _others(camera: Camera) -> None:
+    """Bring other cards to several columns: one is worked on, two wait for a person, one is in review."""
+    team, stage = camera.stage.team, camera.stage
+    numbers = {title: team.new_card("carol", title, text, column) for title, text, column in OTHERS}
+    stages = {title: dataclasses.replace(stage, number=number) for title, number in numbers.items()}
+    noted, asked, planned = (stages[title] for title, _, _ in OTHERS)
+    working = dataclasses.replace(stage, number=CARTS)
+    asked.sees("the assistant asks", Agent="needs input")
+    _approve(noted)
+    noted.sees("the agent asks", Progress="Who should this note be written for")
+    team.say("carol", noted.number, "1")
+    noted.sees("the note is done", Agent="work complete")
+    team.drag("carol", noted.number, "Review")
+    planned.sees("its plan is there", Run="plan ready")
+    team.drag("bob", working.number, "In Progress")
+    _approve(working)
+    noted.sees("it is in review", Agent="in review")
+    working.sees("the agent works", Progress="Teaching the receipt")
+
+
+def _approve(stage: Stage) -> None:
+    stage.says("the plan is posted", "Plan of run", "box:approve")
+    plan = stage.comment_with("Plan of run", "box:approve")
+    assert plan is not None
+    stage.tick("alice", plan, "approve")
 
 
 def _brief_and_drag(camera: Camera) -> None:
@@ -129,9 +168,10 @@ def _plan(camera: Camera) -> None:
 
 
 def _question(camera: Camera) -> None:
+    _others(camera)
     camera.settle()
     camera.open(BOARD)
-    camera.page.get_by_text("1 waiting on you").wait_for(timeout=LIMIT_MS)  # it is edited every 15 s at most
+    camera.counts("1 running · 4 waiting on you · 0 queued")
     camera.whole("board")
     camera.comment("question", "has a question")
     camera.comment("run-comment", "box:cancel", "validate")
@@ -142,7 +182,7 @@ def _question(camera: Camera) -> None:
     card = camera.page.locator("a[href^='/cards/']").first.get_attribute("href")
     camera.visit(f"{card}")
     camera.whole("card")
-    camera.visit("/boards/acme/1")
+    camera.visit("/boards/acme/1", width=1440, height=860)
     camera.whole("cards")
     camera.page.locator("a[href^='/runs/']").first.click()
     camera.page.get_by_text("live", exact=True).wait_for(timeout=LIMIT_MS)
@@ -173,7 +213,8 @@ def _answers(camera: Camera) -> None:
 
 def _merged(camera: Camera) -> None:
     camera.settle()
-    camera.open(BOARD, height=720)
+    camera.open(BOARD)
+    camera.counts("1 running · 3 waiting on you · 0 queued")
     camera.whole("done")
     camera.inbox()
     for name, path in (("money", "/money"), ("health", "/health"), ("policy", "/policy/acme/1")):
@@ -203,7 +244,7 @@ def take(page: Page, folder: Path, check: Callable[[Page], None] = lambda _: Non
     """Play the story and take the pictures into the folder; `check` each page of Cardinal's that is taken."""
     root = Path(tempfile.mkdtemp(prefix="cardinal-pictures-"))
     try:
-        with launch.running(root) as scene:
+        with launch.running(root, settings={"CARDINAL_SCENARIOS": str(_scenarios(root))}) as scene:
             camera = Camera(page, Stage(scene.team), scene.cardinal_url, folder, check)
 
             def look(step: str) -> None:
@@ -215,6 +256,14 @@ def take(page: Page, folder: Path, check: Callable[[Page], None] = lambda _: Non
             return tuple(camera.taken)
     finally:
         shutil.rmtree(root, ignore_errors=True)
+
+
+def _scenarios(root: Path) -> Path:
+    """Return a copy of the demo's scenarios in which one card is worked on while the pictures are taken."""
+    folder = shutil.copytree(launch.SCENARIOS, root / "scenarios")
+    carts = folder / "empty-carts.yml"
+    carts.write_text(carts.read_text().replace("- sleep: 1.5", "- sleep: 3600", 1))
+    return folder
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
 
-from forge.demo import launch
+from forge.demo import event_lines, launch
 from forge.demo.people import REPOSITORY, StoryError
 from forge.demo.stage import PATIENCE_S, Stage
 from forge.demo.story import Seen, play
@@ -26,20 +26,29 @@ BOARD = "/orgs/acme/projects/1"
 # How much longer than the scripted agent's steps theirs may take: OpenCode alone starts for seconds.
 SLOWER = {"scripted": 1.0, "claude": 3.0, "codex": 3.0}
 SLOWEST = 5.0
+FIRST = """
+The board is at {board}
+Do this first: drag “Baskets over 100 get a discount” to In Progress. Open the card when it needs input,
+and tick “Approve this plan”: an agent works."""
 BY_HAND = """
-1. Drag “Baskets over 100 get a discount” to Planning, open it and answer the assistant.
-2. Drag it to In Progress: tick “Approve this plan”, then answer the question with a plain comment.
-3. Drag it to Review and open its pull request. Be bob with “You are”, and approve or request changes.
-4. See the gate say no. While it is in Review, push something that breaks it to the pull request's branch:
+Then:
+1. Answer its question with a plain comment on the card.
+2. Drag the card to Review, and open its pull request. “You are”, at the top right, makes you bob: comment on
+   a line, “Name the threshold” or anything else, and request changes. Drag the card back to In Progress.
+3. See the gate say no. Drag the card to Review again, and push something that breaks it to its branch:
      git clone -q GIT shop && cd shop && git switch BRANCH
      echo 1/0 >> shop/discount.py && git commit -qam Oops && git push
-   cardinal/gate is red on that commit and says what failed; Done does not merge it, and neither does the
-   button on its page: main is protected.
+   cardinal/gate is red on that commit and says what failed. Nobody can merge it: main is protected.
      git revert --no-edit HEAD && git push
-5. Drag it to Done.
+4. Approve the pull request as bob, and drag the card to Done: it is merged.
 
-Everything else can be dragged, too. What the agent does is scripted: cards without a script get a note.
-Ctrl-C stops everything."""
+Everything else can be dragged, too. In Planning an assistant answers. All of it is scripted: what the script
+does not have, it says.
+Ctrl-C stops the demo."""
+BEHIND = """
+Cardinal's own pages: {url}
+A look behind it, from another shell: {command} doctor
+"""
 # As a team would have it that lets agents in: an approving review, and Cardinal's gate on the very commit.
 PROTECTED = {
     "repository": REPOSITORY,
@@ -58,6 +67,7 @@ def main() -> int:
         epilog=f"{_name()} --clean removes what demos left behind.",
     )
     parser.add_argument("--auto", action="store_true", help="play the whole story without hands")
+    parser.add_argument("--browser", action="store_true", help="open the board in a browser")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write what was observed to FILE")
     parser.add_argument("--agent", choices=launch.agents(), default="scripted", help="who works on the cards")
     parser.add_argument("--workspace", choices=("local", "docker"), help="where; scripted agents: local")
@@ -70,6 +80,7 @@ def main() -> int:
         signal.signal(number, _stop)
     root = Path(tempfile.mkdtemp(prefix="cardinal-demo-"))
     os.environ["KF_RULE_CACHE_DIR"] = str(root / "rules")  # of the guard of secrets; else in the home folder
+    print("The demo starts: a small GitHub, and Cardinal beside it. That takes some seconds.", flush=True)
     try:
         with (
             _in_use(root),
@@ -82,13 +93,9 @@ def main() -> int:
             ) as scene,
         ):
             scene.team.call("alice", "POST", "/_forge/repository", PROTECTED)
-            board = scene.team.url + BOARD
-            print(f"the board:  {board}\nCardinal:   {scene.cardinal_url}\nits folder: {scene.home}")
-            print(f"look into it from another shell:\n  {scene.command_line} doctor", flush=True)
-            if warning := launch.sandbox_warning(scene.checkup()):
-                print(warning, flush=True)
             if not options.auto:
-                return _by_hand(scene.team.url, board)
+                return _by_hand(scene, browser=options.browser)
+            _print_behind(scene)
             stage = Stage(scene.team, patience_s=PATIENCE_S * SLOWER.get(options.agent, SLOWEST))
             return _auto(scene, stage, options.json)
     except StoryError as error:
@@ -132,13 +139,26 @@ def _print_leftovers(root: Path, workspace: str) -> None:
         print("\nleft in your Docker: docker image rm cardinal/agent:latest removes it", flush=True)
 
 
-def _by_hand(url: str, board: str) -> int:
+def _by_hand(scene: launch.Scene, *, browser: bool) -> int:
+    """Say what to do, open the board, and tell what happens until Ctrl-C."""
+    url = scene.team.url
+    board = url + BOARD
     as_carol = url.replace("://", "://carol:forge-user-carol@")
-    print(BY_HAND.replace("GIT", f"{as_carol}/{REPOSITORY}.git"), flush=True)
     stopped = stop_event()
-    webbrowser.open(board)
-    wait_for_stop(stopped)
+    with event_lines.printed(scene):
+        print(FIRST.format(board=board), flush=True)
+        if browser:
+            webbrowser.open(board)
+        print(BY_HAND.replace("GIT", f"{as_carol}/{REPOSITORY}.git"), flush=True)
+        _print_behind(scene)
+        wait_for_stop(stopped)
     return 0
+
+
+def _print_behind(scene: launch.Scene) -> None:
+    print(BEHIND.format(url=scene.cardinal_url, command=scene.command_line), flush=True)
+    if warning := launch.sandbox_warning(scene.checkup()):
+        print(f"{warning}\n", flush=True)
 
 
 def _auto(scene: launch.Scene, stage: Stage, report: Path | None) -> int:

@@ -29,15 +29,9 @@ STOP_S = 20
 PROVIDERS = ("ANTHROPIC", "OPENAI", "COMPATIBLE")
 MODEL_KEY = "the-demo-has-no-real-key"
 MODEL_VARIABLES = ("ANTHROPIC_", "OPENAI_", "GEMINI_", "GOOGLE_", "CLAUDE_", "CODEX_", "GH_", "GITHUB_")
-NO_SANDBOX = """
-NO SANDBOX: {found}.
-The scripted agent and the checks run as you, with your files in reach.
-{step}"""
-INSTALL = "On Debian: apt-get install bubblewrap"
-LET_IT = (
-    "It is installed: see that users may make namespaces (sysctl user.max_user_namespaces), "
-    "or --workspace docker"
-)
+NO_SANDBOX = "No sandbox: agents and checks run as you, with your files in reach. {step} ({found})"
+INSTALL = "On Debian: apt-get install bubblewrap."
+LET_IT = "Let users make namespaces (sysctl user.max_user_namespaces), or use containers."
 
 
 def agents() -> tuple[str, ...]:
@@ -65,9 +59,13 @@ class Scene:
         program = Path(sys.executable).with_name("cardinal")
         return f"CARDINAL_HOME={shlex.quote(str(self.home / '.cardinal'))} {shlex.quote(str(program))}"
 
+    def words(self, *words: str) -> list[str]:
+        """Return the words of a process that runs that command line with `words`."""
+        return ["env", *shlex.split(self.command_line), *words]
+
     def command(self, *words: str) -> "subprocess.CompletedProcess[str]":
         """Run that command line with `words`, and return its result. Raises StoryError after COMMAND_S."""
-        line = ["env", *shlex.split(self.command_line), *words]
+        line = self.words(*words)
         try:
             return subprocess.run(
                 line, env=self.environment, capture_output=True, text=True, timeout=COMMAND_S, check=False

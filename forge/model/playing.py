@@ -4,12 +4,13 @@ import dataclasses
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from forge.model.conversation import Answer, Call, Conversation, Tokens, Used, Words
 from forge.model.place import Place, call_id, place_of, slug_of, title_of
 from forge.model.scenario import AGENT_ONLY, FAULTS, Script, Step
+from forge.model.threads import fits, replies
 from forge.model.tools import BOARD, NoToolError, Toolbox
 
 _CHAT_HEADING = re.compile(r"^# The card", re.MULTILINE)
@@ -44,7 +45,8 @@ class Playing:
         if place is None or place.phase == "chat":
             return self._chat(conversation, place)
         script = self._script.for_card(place.title)
-        return _Turn(script.steps(place.turn), place, conversation, self._faults, self._complain).answer()
+        steps = tuple(step for step in script.steps(place.turn) if fits(step, place.threads))
+        return _Turn(steps, place, conversation, self._faults, self._complain).answer()
 
     def _chat(self, conversation: Conversation, place: Place | None) -> Answer:
         texts = [entry.text for entry in conversation.entries if isinstance(entry, Words)]
@@ -78,7 +80,8 @@ class _Turn:
     complain: Callable[[str], None]
 
     def __post_init__(self) -> None:
-        self.tools = Toolbox(self.conversation.offer, self.conversation.folder, self.place)
+        self.replies = replies(self.steps, self.place.threads)
+        self.tools = Toolbox(self.conversation.offer, self.conversation.folder, self.place, self.replies)
         self.texts = [f"Heard: {text}" for text in self.place.steered]
         self.extras: dict[str, Any] = {}
 
@@ -195,25 +198,30 @@ class _Turn:
         return Answer(text="\n\n".join(self.texts), calls=calls, place=place, **self.extras)
 
     def _filled(self, step: Step) -> Step:
-        return dataclasses.replace(step, value=_fill(step.value, self.place))
+        return dataclasses.replace(step, value=_fill(step.value, self._words()))
+
+    def _words(self) -> Mapping[str, str]:
+        place, total = self.place, len(self.place.threads)
+        done = sum(reply.addressed for reply in self.replies)
+        addressed = f"{done} of {total} review comment{'' if total == 1 else 's'} addressed"
+        addressed = addressed if total else "no comment on a line of the code was there to address"
+        return {
+            "slug": slug_of(place.title), "title": place.title, "prompt": place.prompt,
+            "answer": place.answer, "addressed": addressed,
+        }  # fmt: skip
 
 
-def _fill(value: Any, place: Place) -> Any:
-    """Put answer, prompt and title where a scenario names them in double braces."""
+def _fill(value: Any, words: Mapping[str, str]) -> Any:
+    """Put words where a scenario names them in double braces."""
     if isinstance(value, str):
-        for name, text in (
-            ("slug", slug_of(place.title)),
-            ("title", place.title),
-            ("prompt", place.prompt),
-            ("answer", place.answer),
-        ):
+        for name, text in words.items():
             value = value.replace(f"{{{{{name}}}}}", text)
         return value
     if isinstance(value, Step):
-        return dataclasses.replace(value, value=_fill(value.value, place))
+        return dataclasses.replace(value, value=_fill(value.value, words))
     if isinstance(value, list | tuple):
-        return type(value)(_fill(item, place) for item in value)
-    return {key: _fill(item, place) for key, item in value.items()} if isinstance(value, dict) else value
+        return type(value)(_fill(item, words) for item in value)
+    return {key: _fill(item, words) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _tokens(given: dict[str, Any]) -> Tokens:

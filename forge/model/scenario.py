@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,8 @@ AGENT_ONLY = ("fail", "crash", "flood", "garbage")
 _CAP_BYTES = 256 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 _NUMBER = (int, float)
-_EXTRAS = {"times": int, "message": str, "retry_after": int}  # what a fault may hold besides its kind
+# What a fault may hold besides its kind; `when` any step.
+_EXTRAS = {"times": int, "message": str, "retry_after": int, "when": str}
 
 Type = type | tuple[type, ...]
 
@@ -40,7 +41,7 @@ SHAPES: Mapping[str, Type | Keys] = {
     "edit": Keys({"path": str}, {"content": str, "find": str, "replace": str}),
     "run": str,
     "commit": str,
-    "thread": Keys({"say": str}, {"index": int, "match": str}),
+    "thread": Keys({"say": str}, {"index": int, "match": str, "others": bool, "addressed": bool}),
     "finish": Keys(
         {"done": str}, {"changed": list, "check": list, "open_questions": list, "nothing_to_do": bool}
     ),
@@ -78,7 +79,7 @@ class ScriptError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step: its kind, its value, and the limits of a fault."""
+    """One step: its kind, its value, and in `extras` the limits of a fault, and the threads it is for."""
 
     kind: str
     value: Any
@@ -109,6 +110,10 @@ class Script:
     def for_card(self, title: str) -> "Script":
         """Return the scenario that a card of this title gets."""
         return next((script for pattern, script in self.cards if re.search(pattern, title)), self)
+
+    def completed(self, sections: Mapping[str, tuple[Step, ...]]) -> "Script":
+        """Return this scenario with those of the sections that it lacks."""
+        return replace(self, sections={key: self.sections[key] or sections[key] for key in SECTIONS})
 
     def steps(self, turn: str) -> tuple[Step, ...]:
         """Return the steps of a turn: `repair-2` plays `repair`, `stage-2-verify` plays `verify-2` of the
@@ -145,9 +150,10 @@ def _script(folder: Path, name: str, given: dict[str, Any]) -> Script:
     unknown = set(given) - {*SECTIONS, "subagents", "stages", "chat", "cards"}
     if unknown:
         raise ScriptError(name, "", f"there is no section {sorted(map(str, unknown))[0]!r}")
+    own = {key: tuple(_steps(name, key, given.get(key))) for key in SECTIONS}
     try:
         cards = tuple(
-            (re.compile(scene["title"]).pattern, load_script(folder, scene["scenario"]))
+            (re.compile(scene["title"]).pattern, load_script(folder, scene["scenario"]).completed(own))
             for scene in given.get("cards") or ()
         )
         chat = tuple(
@@ -158,7 +164,7 @@ def _script(folder: Path, name: str, given: dict[str, Any]) -> Script:
         raise ScriptError(name, "chat and cards", f"{type(error).__name__}: {error}") from error
     subagents = given.get("subagents") or {}
     return Script(
-        {key: tuple(_steps(name, key, given.get(key))) for key in SECTIONS},
+        own,
         {key: tuple(_steps(name, f"subagents.{key}", steps)) for key, steps in subagents.items()},
         chat,
         cards,
@@ -187,7 +193,11 @@ def _step(name: str, where: str, given: Any) -> Step:
     if kind not in SHAPES:
         raise ScriptError(name, where, f"there is no step {kind!r}; there are {', '.join(SHAPES)}")
     extras = {key: value for key, value in given.items() if key != kind}
-    wrong = [key for key, value in extras.items() if kind not in FAULTS or not _is(value, _EXTRAS[key])]
+    wrong = [
+        key
+        for key, value in extras.items()
+        if (kind not in FAULTS and key != "when") or not _is(value, _EXTRAS[key])
+    ]
     problem = f"{wrong[0]} is not for this step" if wrong else _problem(kind, given[kind])
     if problem:
         raise ScriptError(name, where, f"{kind}: {problem}")

@@ -8,6 +8,7 @@ from typing import Any
 from forge.model.conversation import Call, Offer, Outcome
 from forge.model.place import Place
 from forge.model.scenario import Step
+from forge.model.threads import Reply
 
 BOARD = (
     "plan", "tick", "progress", "note", "ask", "block", "thread", "finish", "go_to_stage", "findings",
@@ -32,10 +33,10 @@ class NoToolError(Exception):
 
 
 class Toolbox:
-    """The tools of one request. `folder` is where the agent works."""
+    """The tools of one request. `folder` is where the agent works, `replies` are those of its turn."""
 
-    def __init__(self, offer: Offer, folder: str, place: Place) -> None:
-        self._offer, self._folder, self._place = offer, folder, place
+    def __init__(self, offer: Offer, folder: str, place: Place, replies: tuple[Reply, ...]) -> None:
+        self._offer, self._folder, self._place, self._replies = offer, folder, place, replies
         self._ways: Mapping[str, Callable[[Any, Before], Round]] = {
             "edit": self._edit,
             "run": self._run,
@@ -144,13 +145,9 @@ class Toolbox:
         return [(self._shell(_edit_line(edit)),)]
 
     def _threads(self, given: dict[str, Any], before: Before) -> Round:
-        index, threads = given.get("index"), self._place.threads
-        chosen = (
-            threads[index : index + 1]
-            if index is not None
-            else [thread for thread in threads if given.get("match", "") in f"{thread.path}\n{thread.text}"]
-        )
-        answers = [{"thread_id": thread.thread_id, "text": given["say"]} for thread in chosen]
+        said = {"text": given["say"], "addressed": given.get("addressed", True)}
+        mine = [reply.thread_id for reply in self._replies if reply.is_of(given)]
+        answers = [{"thread_id": thread_id, **said} for thread_id in mine]
         return None if before else tuple(self.board("thread", answer) for answer in answers) or None
 
     def _todo(self, items: list[Any], before: Before) -> Round:

@@ -358,10 +358,11 @@ class UsageMetered(RunEvent):
 
 @dataclass(frozen=True, slots=True)
 class ThreadAnswered(RunEvent):
-    """The agent's words on one review thread that it was given."""
+    """The agent's words on one review thread that it was given; not `addressed`: the thread stays open."""
 
     thread_id: str
     text: str
+    addressed: bool = True
 
 
 @dataclass(frozen=True, slots=True)

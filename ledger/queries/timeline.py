@@ -212,7 +212,10 @@ LINES: Mapping[str, Line] = {
         lambda e: f"put {e.branch} on {e.base[:12]}: {e.before[:12]} is {e.after[:12]} now",
     ),
     "BranchPushed": (_A, lambda e: f"pushed {e.head[:12]} to {e.branch}{', unfinished' if e.start else ''}"),
-    "ThreadAnswered": (_C, lambda e: f"answered a review thread: {e.text}"),
+    "ThreadAnswered": (
+        _C,
+        lambda e: f"{'answered a review thread' if e.addressed else 'left a review thread open'}: {e.text}",
+    ),
     "FinalReported": (_C, lambda e: f"report: {e.done}"),
     "InvestigationBegun": (_A, lambda e: f"investigates {e.base[:12]}"),
     "FindingsReported": (

@@ -16,8 +16,9 @@ from ledger.ids import CardId, RunId
 
 @dataclass(frozen=True, slots=True)
 class ThreadRow:
-    """A thread on one of the issue's cards; `answered_by` is the run that answered it, None while it waits. A
-    review is one batch.
+    """A thread on one of the issue's cards; a review is one batch.
+
+    `answered_by` is the run that addressed it, None while it is open. `answer` is the newest run's reply.
     """
 
     thread_id: str
@@ -48,12 +49,12 @@ def get(db: Connection, thread_id: str) -> ThreadRow | None:
 
 
 def pending(db: Connection, card_id: CardId) -> tuple[ThreadRow, ...]:
-    """Return the card's threads that no run has answered, the oldest first."""
+    """Return the card's threads that no run has addressed, the oldest first."""
     return listed(db, ThreadRow, threads, "seq", "thread_id", card_id=card_id, answered_by=None)
 
 
 def pending_count(db: Connection, card_id: CardId) -> int:
-    """Return how many of the card's threads no run has answered."""
+    """Return how many of the card's threads no run has addressed."""
     return count(db, threads, card_id=card_id, answered_by=None)
 
 
@@ -65,4 +66,8 @@ def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
         record(db, threads, it, **fields_for(threads, thread))
 
 
-fold.on(ThreadAnswered)(setter(threads, lambda e: {"answered_by": e.run_id, "answer": e.text}, "thread_id"))
+def _reply(event: ThreadAnswered) -> dict[str, object]:
+    return {"answered_by": event.run_id if event.addressed else None, "answer": event.text}
+
+
+fold.on(ThreadAnswered)(setter(threads, _reply, "thread_id"))

@@ -356,7 +356,7 @@ class ClosePull(Intent):
 
 @dataclass(frozen=True, slots=True)
 class AnswerThread(Intent):
-    """Reply to a review thread with the commit and resolve it."""
+    """Reply to a review thread, and resolve it where the run addressed it."""
 
     run_id: RunId
     thread_id: str

@@ -93,6 +93,9 @@ class ThreadInput(Tool):
 
     thread_id: Annotated[str, Field(min_length=1, max_length=200, description="The thread's id.")]
     text: Annotated[Text, Field(min_length=1, description="Your reply to the reviewer.")]
+    addressed: Annotated[
+        bool, Field(description="False when you changed nothing for it: the thread stays open.")
+    ] = True
 
 
 class FinishInput(Tool):

@@ -65,7 +65,7 @@ class History:
     finish: dict[str, Any] | None = None
     finish_seq: int = 0
     reads: str = ""  # the commit that an investigation reads
-    threads: dict[str, str] = field(default_factory=dict)
+    threads: dict[str, dict[str, Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     cards: MadeCards = field(default_factory=MadeCards)
     server_calls: int = 0  # of tool servers, those that were refused too
@@ -284,7 +284,7 @@ class History:
         if event.tool in ("finish", "findings"):
             self.finish, self.finish_seq = given, self.seq
         elif event.tool == "thread":
-            self.threads[given["thread_id"]] = given["text"]
+            self.threads[given["thread_id"]] = given
         self.stages.choose(event.tool, given)
 
     @_fold.register

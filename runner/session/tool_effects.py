@@ -265,10 +265,11 @@ def report(order: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
         return ()
     said = board_tools.FinishInput.model_validate(history.finish)
     known = [thread.thread_id for thread in order.threads]
+    replies = map(board_tools.ThreadInput.model_validate, history.threads.values())
     answers = (
-        happened.ThreadAnswered(order.run_id, thread_id, text)
-        for thread_id, text in history.threads.items()
-        if thread_id in known
+        happened.ThreadAnswered(order.run_id, reply.thread_id, reply.text, reply.addressed)
+        for reply in replies
+        if reply.thread_id in known
     )
     final = happened.FinalReported(order.run_id, said.done, said.changed, said.check, said.open_questions)
     return (*answers, final)

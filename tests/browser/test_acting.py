@@ -33,6 +33,17 @@ def choose_notices(page: Page) -> None:
     expect(page.get_by_label("question")).not_to_be_checked()
 
 
+def tops_of_columns(page: Page) -> list[int]:
+    """Return how far each column of the board is from the page's top, in a window of 1440 pixels."""
+    before = page.viewport_size
+    assert before is not None
+    page.set_viewport_size({"width": 1440, "height": 900})
+    tops: list[int] = page.locator(".columns section").evaluate_all("all => all.map(one => one.offsetTop)")
+    assert len(tops) >= 6
+    page.set_viewport_size(before)
+    return tops
+
+
 def test_each_action_of_the_pages_is_pressed(page: Page, town: Watched) -> None:
     cardinal = town.cardinal
     subscribers.write(cardinal.services.config.home, {"alice": Subscriber(address="json://here")})
@@ -56,6 +67,7 @@ def test_each_action_of_the_pages_is_pressed(page: Page, town: Watched) -> None:
         press(page, "Cancel", "cancel")
         press(page, "Tasks", "move")
         page.goto(f"{place}/boards/acme/1")
+        assert len(set(tops_of_columns(page))) == 1
         press(page, "Stop all runs", "stop-all")
         press(page, "Let the board go on", "resume")
         page.get_by_role("link", name="Its policy").click()

@@ -38,6 +38,13 @@ def drag(
     page.mouse.up()
 
 
+def test_all_columns_of_the_demo_fit_a_window_of_1440_pixels(page: Page, town: Town) -> None:
+    page.set_viewport_size({"width": 1440, "height": 900})
+    town.open(page, BOARD)
+    sizes = page.locator(".board").evaluate("board => [board.scrollWidth, board.clientWidth]")
+    assert sizes[0] == sizes[1]
+
+
 def test_a_card_dragged_by_mouse_changes_its_column_and_the_apps_are_told(page: Page, town: Town) -> None:
     town.open(page, BOARD)
     with page.expect_response("**/drops"):

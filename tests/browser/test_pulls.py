@@ -48,6 +48,22 @@ def test_comments_on_lines_survive_a_reload_and_the_live_refresh(page: Page, tow
     expect(page.locator("tr.pending textarea")).to_have_value("Which currency?")
 
 
+def test_the_field_for_a_comment_on_a_line_is_not_behind_the_box_of_the_review(
+    page: Page, town: Town
+) -> None:
+    town.open(page, f"{address(town.pull())}/files")
+    page.set_viewport_size({"width": 1000, "height": 480})
+    rows = page.locator('[data-path="shop/refunds.py"] tr[data-line="6"]')
+    page.keyboard.press("Home")
+    rows.get_by_role("button").evaluate("plus => plus.click()")  # where the mouse could not reach it, too
+    field = page.locator("tr.pending textarea")
+    expect(field).to_be_focused()
+    there, box = field.bounding_box(), page.locator(".review-box").bounding_box()
+    assert there is not None
+    assert box is not None
+    assert there["y"] + there["height"] <= box["y"]
+
+
 def test_the_plus_of_a_line_covers_neither_number_nor_code(page: Page, town: Town) -> None:
     town.open(page, f"{address(town.pull())}/files")
     row = page.locator('[data-path="shop/refunds.py"] tr[data-line="4"]')

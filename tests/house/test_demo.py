@@ -6,11 +6,12 @@ import re
 import shutil
 import subprocess
 import termios
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
-from forge.demo import launch
+from forge.demo import event_lines, launch
 from runner import agents
 from tests.house.source import ROOT
 
@@ -163,9 +164,9 @@ def test_a_build_that_fails_fails_and_shows_its_log(place: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("program", "step"), [("", "apt-get install bubblewrap"), ("bwrap", "users may make namespaces")]
+    ("program", "step"), [("", "apt-get install bubblewrap"), ("bwrap", "Let users make namespaces")]
 )
-def test_the_demo_says_loudly_that_agents_run_without_a_sandbox(
+def test_the_demo_says_in_one_line_that_agents_run_without_a_sandbox(
     place: Path, monkeypatch: pytest.MonkeyPatch, program: str, step: str
 ) -> None:
     if program:
@@ -176,5 +177,26 @@ def test_the_demo_says_loudly_that_agents_run_without_a_sandbox(
     warned = launch.sandbox_warning(
         [finding | {"level": "warn", "found": "agents run without one: no bwrap."}]
     )
-    assert "NO SANDBOX: agents run without one: no bwrap.\n" in warned
+    assert warned.startswith("No sandbox: agents and checks run as you, with your files in reach. ")
     assert step in warned
+    assert warned.splitlines() == [warned]
+
+
+@pytest.mark.parametrize(
+    ("event", "printed"),
+    [
+        (
+            {"card": "acme/shop#4", "text": "alice moved it from Tasks to In Progress"},
+            "#4 “Add it up”  you (alice) moved it from Tasks to In Progress",
+        ),
+        ({"card": "acme/shop#4", "text": "bob: Hm."}, "#4 “Add it up”  you (bob): Hm."),
+        ({"card": "acme/shop#4", "text": "bobby: Hm."}, "#4 “Add it up”  bobby: Hm."),
+        ({"card": "PVTI_1", "text": "appeared in Tasks: Add it up"}, "draft “Add it up”  appeared in Tasks"),
+        ({"card": "acme/shop#12", "text": "x" * 200}, f"#12 “Add it up”  {'x' * 52}…"),
+        ({"card": "acme/shop#4", "text": "no", "title": "a\x1b[2Jb"}, "#4 “a[2Jb”  no"),
+    ],
+)
+def test_each_event_is_one_line_and_the_team_is_you(event: dict[str, str], printed: str) -> None:
+    at = datetime(2026, 1, 1, 12, 0, 5, tzinfo=UTC)
+    shown = event_lines.line({"at": at.isoformat(), "title": "Add it up", **event}, 80)
+    assert shown == f"{at.astimezone():%H:%M:%S}  {printed}"

@@ -24,7 +24,7 @@ from runner.gateway.models.limits import SETTINGS
 from tests.house.source import PACKAGES, ROOT
 from tests.rules.scene import NOW, POLICY, card, given
 
-PICTURE_BYTES = 300_000
+PICTURE_BYTES = 450_000  # of two pixels for each of the page
 FENCE = re.compile(r"^ *```(?P<kind>\w*)\n(?P<text>.*?)^ *```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 OUTSIDE = re.compile(r"[a-z]+:")

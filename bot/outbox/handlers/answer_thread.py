@@ -1,4 +1,4 @@
-"""Replies to a review thread with the agent's words and the commit, then resolves it."""
+"""Replies to a review thread with the agent's words and the commit, and resolves it where it is addressed."""
 
 from bot.github.api import reviews
 from bot.github.client import Hub, repository_path
@@ -18,19 +18,21 @@ ACT = Act("thread:{run_id}:{thread_id}", ordered=True)
 
 
 def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> ActResult:
-    """Reply, then resolve; a deleted thread or pull request needs neither."""
+    """Reply, then resolve what is addressed; a deleted thread or pull request needs neither."""
     with context.reading() as db:
         run = run_of(db, intent.run_id)
         pull = pull_of(read_row(db, run.card_id))
         thread = threads.get(db, intent.thread_id)
     if pull is None or thread is None:
         return ActResult()
-    text = thread_reply(thread.answer, run_id=run.run_id, head=run.pushed_head, by=run.agent)
+    head = run.pushed_head if thread.answered_by is not None else ""
+    text = thread_reply(thread.answer, run_id=run.run_id, head=head, by=run.agent)
     reply_id = _left(context.hub, pull, entry) if entry.attempts > 1 else ""
     try:
         reply_id = reply_id or _reply(context.hub, pull, intent.thread_id, mark(text, entry.key))
-        node_id = reviews.node_of_thread(context.hub, pull.repository, pull.number, intent.thread_id)
-        reviews.resolve_thread(context.hub, pull.repository, node_id)
+        if thread.answered_by is not None:
+            node_id = reviews.node_of_thread(context.hub, pull.repository, pull.number, intent.thread_id)
+            reviews.resolve_thread(context.hub, pull.repository, node_id)
     except NotFoundError:
         pass
     return ActResult(reply_id, text_digest(text))

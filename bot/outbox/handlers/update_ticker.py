@@ -13,6 +13,7 @@ from bot.render.board import status_update
 from bot.render.markdown.marker import text_digest
 from bot.state import policies, snapshots, structure
 from bot.state.outbox_context import OutboxContext
+from ledger.events.run import CHECK
 from ledger.ids import BoardId
 from ledger.queue.outbox import Entry
 from ledger.states import CardState
@@ -67,13 +68,16 @@ def _losses(db: Connection, board_id: BoardId) -> Iterable[str]:
 
 
 def count_cards(db: Connection, board_id: BoardId) -> status_update.Counts:
-    """Return the count of the board's cards that run, wait for a person, and are queued."""
+    """Return the count of the board's cards that run, wait for a person, and are queued.
+
+    Runs that only check have no agent, and their steps bring no ticker up to date.
+    """
     waiting = [card for card in cards.attention(db) if card.board_id == board_id]
     halt = halts.of_board(db, board_id)
     return status_update.Counts(
-        len(runs.held(db, board_id)),
+        sum(run.kind != CHECK for run in runs.held(db, board_id)),
         len(waiting),
-        len(runs.queued(db, board_id)),
+        sum(run.kind != CHECK for run in runs.queued(db, board_id)),
         halt.because if halt else "",
         sum(card.state in URGENT for card in waiting),
         stalls.counts(db).get(board_id, 0),

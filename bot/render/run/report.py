@@ -10,6 +10,7 @@ from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.states import Ending
 from ledger.views.reports import ReportRow
+from ledger.views.threads import ThreadRow
 from rules.text import count
 
 MAX_ITEMS = 30
@@ -71,13 +72,21 @@ def _remarks(story: Story) -> str:
     """Return the open remarks of reviewers; empty without any."""
     rows = [
         f"{code(f'{thread.path}:{thread.line}' if thread.line else thread.path)},"
-        f" by {line(thread.author, 40)}, has no answer: {line(thread.text, 200)}"
+        f" by {line(thread.author, 40)}, {_standing(thread)}"
         for thread in story.threads
     ]
     asking = [
         f"{line(reviewer, 40)} requested changes and has not reviewed again" for reviewer in story.asking
     ]
     return _listed("Still open in the review", [*rows, *asking])
+
+
+def _standing(thread: ThreadRow) -> str:
+    """Return a remark that is still open, with what the agent replied if it did."""
+    remark = line(thread.text, 200)
+    if not thread.answer:
+        return f"has no answer: {remark}"
+    return f"is not addressed: {remark} (the agent replied: {line(thread.answer, 200)})"
 
 
 def _success(story: Story) -> str:

@@ -81,7 +81,7 @@ class Story:
     site: str = ""  # where Cardinal's pages are, empty where they are not served
     played: tuple[ReproductionRow, ...] = ()
     reports: tuple[ReportRow, ...] = ()  # of the runs that made what is on the branch, the oldest first
-    threads: tuple[ThreadRow, ...] = ()  # of the pull request that no run has answered
+    threads: tuple[ThreadRow, ...] = ()  # of the pull request that no run has addressed
     asking: tuple[str, ...] = ()  # who requested changes and has not reviewed again
     reported: str | None = None  # its report's comment id, empty until it is posted; None without a report
 

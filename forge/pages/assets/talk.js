@@ -53,7 +53,12 @@
 
   page.addEventListener("click", (event) => {
     const adder = event.target.closest(".add-line");
-    if (adder) { open(adder.closest("tr"), "").focus(); keep(); }
+    if (adder) {
+      const area = open(adder.closest("tr"), "");
+      area.focus({ preventScroll: true });
+      area.scrollIntoView({ block: "center" });  // else the box of the review may cover it
+      keep();
+    }
     const dropper = event.target.closest("[data-drop]");
     if (dropper) { dropper.closest("tr").remove(); keep(); }
   });

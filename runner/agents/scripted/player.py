@@ -106,7 +106,7 @@ class Player:
         position = self.memory.kept["cursors"].get(turn, 0)
         self.memory.keep()
         while position < len(steps) and not self.memory.kept["asking"]:
-            ((kind, value),) = steps[position].items()
+            ((kind, value),) = ((key, steps[position][key]) for key in steps[position] if key != "when")
             self.place, self.called = f"{turn}.{position}", 0
             self.step(kind, self.filled(value))
             position += 1
@@ -118,18 +118,44 @@ class Player:
     def steps(self, turn: str) -> list[dict[str, Any]]:
         """Return a turn's steps: `repair-2` plays `repair`, `stage-2-verify` plays `verify-2` or `verify`.
 
-        Without `redirect` steps, a redirected turn plays `plan` again.
+        Without `redirect` steps, a redirected turn plays `plan` again. Steps for other review threads than
+        those of the turn are left out.
         """
         section = turn.split("-")[0]
         if section == "stage":
             _, number, name = turn.split("-", 2)
             stages = self.scenario.get("stages", {})
-            of_stage: list[dict[str, Any]] = stages.get(f"{name}-{number}", stages.get(name, []))
-            return of_stage
-        steps: list[dict[str, Any]] = self.scenario.get(section) or (
-            self.scenario.get("plan", []) if section == "redirect" else []
-        )
-        return steps
+            steps: list[dict[str, Any]] = stages.get(f"{name}-{number}", stages.get(name, []))
+        else:
+            steps = self.scenario.get(section) or (
+                self.scenario.get("plan", []) if section == "redirect" else []
+            )
+        return [step for step in steps if "when" not in step or self.threads_with(step["when"])]
+
+    def threads_with(self, pattern: str) -> list[dict[str, Any]]:
+        """Return the review threads of the turn in whose path or text the pattern is found."""
+        threads: list[dict[str, Any]] = self.opening.get("threads", [])
+        return [thread for thread in threads if re.search(pattern, f"{thread['path']}\n{thread['text']}")]
+
+    def replies(self) -> dict[str, dict[str, Any]]:
+        """Return by review thread the `thread` step that answers it in this turn."""
+        found: dict[str, dict[str, Any]] = {}
+        given = [step["thread"] for step in self.steps(self.opening["turn"]) if "thread" in step]
+        for reply in sorted(given, key=lambda reply: bool(reply.get("others"))):
+            threads, index = self.threads_with(reply.get("match", "")), reply.get("index")
+            chosen = threads if index is None else threads[index : index + 1]
+            for thread in chosen:
+                if not reply.get("others") or thread["thread_id"] not in found:
+                    found[thread["thread_id"]] = reply
+        return found
+
+    def addressed(self) -> str:
+        """Return how many of the turn's review threads are addressed in it, as a clause."""
+        done = sum(reply.get("addressed", True) for reply in self.replies().values())
+        total = len(self.opening.get("threads", []))
+        if not total:
+            return "no comment on a line of the code was there to address"
+        return f"{done} of {total} review comment{'' if total == 1 else 's'} addressed"
 
     def filled(self, value: Any) -> Any:
         """Put answer, prompt and title where a scenario names them in double braces."""
@@ -137,6 +163,8 @@ class Player:
             title = self.memory.kept["title"]
             value = value.replace("{{slug}}", slug_of(title)).replace("{{title}}", title)
             value = value.replace("{{prompt}}", self.opening["prompt"])
+            if "{{addressed}}" in value:
+                value = value.replace("{{addressed}}", self.addressed())
             return value.replace("{{answer}}", self.memory.kept["answer"])
         if isinstance(value, list):
             return [self.filled(item) for item in value]
@@ -190,15 +218,10 @@ class Player:
             self.memory.kept["asking"] = self.opening["turn"]
 
     def do_thread(self, given: dict[str, Any]) -> None:
-        threads = self.opening["threads"]
-        index = given.get("index")
-        if index is not None:
-            chosen = threads[index : index + 1]
-        else:
-            match = given.get("match", "")
-            chosen = [thread for thread in threads if match in f"{thread['path']}\n{thread['text']}"]
-        for thread in chosen:
-            self.call("thread", thread_id=thread["thread_id"], text=given["say"])
+        mine = [thread_id for thread_id, reply in self.replies().items() if self.filled(reply) == given]
+        for thread_id in mine:
+            addressed = given.get("addressed", True)
+            self.call("thread", thread_id=thread_id, text=given["say"], addressed=addressed)
 
     def do_edit(self, edit: dict[str, Any]) -> None:
         path = os.path.join(self.repo, edit["path"])
@@ -208,8 +231,9 @@ class Player:
             ok = True
         else:
             text, fresh = read(path), edit.get("replace", "")
-            ok = edit["find"] in text or fresh in text  # the latter: a crash came after the edit
-            write(path, text.replace(edit["find"], fresh, 1))
+            ok = edit["find"] in text or fresh in text  # the latter: it was made before a crash
+            made = edit["find"] in fresh and fresh in text  # before a crash, or for an earlier review
+            write(path, text if made else text.replace(edit["find"], fresh, 1))
         self.used("edit", edit["path"], ok)
 
     def do_run(self, line: str) -> None:

@@ -50,11 +50,15 @@ class AttachStep(board_tools.AttachInput, ScenarioModel):
 
 
 class ThreadStep(ScenarioModel):
-    """Answers the review thread at `index`, or each whose text or path contains `match`."""
+    """Answers the review thread at `index`, each that `match` is found in, or the `others` of the turn."""
 
     say: str
     index: int | None = None
     match: str = ""
+    others: bool = False
+    addressed: bool = True
+
+    _compiles = field_validator("match")(lambda given: _compiled(given))
 
 
 class FinishStep(board_tools.FinishInput, ScenarioModel):
@@ -107,8 +111,9 @@ class UsageStep(ScenarioModel):
 
 
 class ScenarioStep(ScenarioModel):
-    """One step: exactly one of these."""
+    """One step: exactly one of these; with `when`, only where that is found in a review thread."""
 
+    when: str | None = None
     say: str | None = None
     plan: PlanStep | None = None
     create_card: CreateCardStep | None = None
@@ -133,6 +138,8 @@ class ScenarioStep(ScenarioModel):
     flood: FloodStep | None = None
     garbage: Literal[True] | None = None
 
+    _compiles = field_validator("when")(lambda given: _compiled(given))
+
     @model_validator(mode="before")
     @classmethod
     def _bare(cls, given: Any) -> Any:
@@ -140,9 +147,12 @@ class ScenarioStep(ScenarioModel):
 
     @model_validator(mode="after")
     def _exactly_one(self) -> "ScenarioStep":
-        if len(self.model_fields_set) != 1:
-            raise ValueError("a step is exactly one of " + ", ".join(type(self).model_fields))
+        if len(self.model_fields_set - {"when"}) != 1:
+            raise ValueError("a step is exactly one of " + ", ".join(STEP_KINDS))
         return self
+
+
+STEP_KINDS = tuple(name for name in ScenarioStep.model_fields if name != "when")
 
 
 def _compiled(given: str) -> str:
@@ -177,7 +187,7 @@ class Scenario(ScenarioModel):
 
     `stages` has the steps of each stage by its name; `verify-2` are the steps of its second time.
     `{{title}}` is the card's title and `{{slug}}` the same as a file name. `cards`: the first that fits a
-    card's title is played instead.
+    card's title is played instead, with the phases of this one that it does not name.
     """
 
     cards: list[CardScene] = []
@@ -199,12 +209,12 @@ def find_scenario(folder: Path, name: str) -> Mapping[str, Any]:
     Raises ScenarioError.
     """
     scenario = dict(_find(folder, name))
-    if "cards" in scenario:
-        scenario["cards"] = [
-            {"title": scene["title"], "scenario": _find(folder, scene["scenario"])}
-            for scene in scenario["cards"]
-        ]
-    return scenario
+    scenes = scenario.pop("cards", [])
+    found = [
+        {"title": scene["title"], "scenario": {**scenario, **_find(folder, scene["scenario"])}}
+        for scene in scenes
+    ]
+    return {**scenario, "cards": found} if found else scenario
 
 
 def _find(folder: Path, name: str) -> Mapping[str, Any]:

@@ -385,6 +385,7 @@ def test_watch_prints_what_is_new_for_one_card(cardinal: Cardinal, story: Engine
     lines = cardinal("watch", "ACME/Shop#1", "--from", "0", "--once", "--json").stdout.splitlines()
     kinds = [json.loads(line)["kind"] for line in lines]
     assert kinds[0] == "CardSeen"
+    assert all(json.loads(line)["title"].startswith("Prices ") for line in lines)
     assert "RunEnded" in kinds
     assert "BriefingMade" not in kinds
     assert cardinal("watch", "ACME/Shop#1", "--once", "--json").stdout.splitlines() == lines

@@ -9,8 +9,8 @@ from forge.store.models import Issue
 from ledger.events.board import BoardSeen, CardConverted, CardExplained, CardMoved, CardSeen, CardStateChanged
 from ledger.events.policy import PolicyRejected
 from ledger.events.publication import EntryGivenUp
-from ledger.events.run import Progressed
-from ledger.ids import CardId
+from ledger.events.run import CHECK, Progressed, RunQueued
+from ledger.ids import CardId, RunId
 from ledger.states import CardState, RunState
 from rules.intents.outbound import (
     ConvertDraft,
@@ -151,6 +151,16 @@ def test_the_ticker_is_one_status_update_edited_in_place(stage: Stage) -> None:
     calls = len(stage.calls())
     stage.do(UpdateTicker(CardId(stage.board_id)))
     assert len(stage.calls()) == calls
+
+
+def test_the_ticker_counts_no_runs_that_only_check(stage: Stage) -> None:
+    stage.do(UpdateTicker(CardId(stage.board_id)))
+    queued = (2, CHECK, "In Progress", "acme/shop", "cardinal/7-totals", "scripted", "push", "", "", False)
+    stage.happen(RunQueued(RunId("r2"), stage.card_id, *queued))
+    stage.clock.forward(60)
+    stage.do(UpdateTicker(CardId(stage.board_id)))
+    (update,) = stage.item.project.status_updates
+    assert update.body == "0 running · 0 waiting on you · 1 queued"  # the run of the stage
 
 
 def test_a_ticker_whose_first_answer_was_lost_is_not_posted_again(stage: Stage) -> None:

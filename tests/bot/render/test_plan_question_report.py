@@ -149,6 +149,9 @@ def test_a_report_names_the_remarks_of_reviewers_that_are_still_open(past: Past)
     assert f"**Still open in the review**\n\n{remark}" in text
     assert "- bob requested changes and has not reviewed again\n" in text
     assert "Test it" not in text
+    past(ThreadAnswered(RUN, "11", "Scripted: I cannot.", addressed=False))
+    reply = "is not addressed: Name it @\u200bbob (the agent replied: Scripted: I cannot.)\n"
+    assert f"- `price.py:3`, by bob, {reply}" in report.write(past.story())
     past(ReviewSubmitted(CARD, 2, "bob", True, "approved", "", ()))
     assert "has not reviewed again" not in report.write(past.story())
 

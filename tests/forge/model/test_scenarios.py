@@ -5,8 +5,10 @@ from pathlib import Path
 import pytest
 
 from forge.demo.launch import SCENARIOS
-from forge.model.scenario import SHAPES, ScriptError, load_script
+from forge.model.scenario import SECTIONS, SHAPES, ScriptError, load_script
+from forge.seed.shop import SHOP
 from runner.agents.scripted import scenario as scripted
+from runner.agents.scripted.player import scenario_for
 
 
 @pytest.mark.parametrize("folder", [SCENARIOS, scripted.PACKAGED])
@@ -17,7 +19,31 @@ def test_every_scenario_of_the_scripted_agent_can_be_read(folder: Path) -> None:
 
 
 def test_the_model_knows_every_step_of_the_scripted_agent() -> None:
-    assert set(scripted.ScenarioStep.model_fields) <= set(SHAPES)
+    assert set(scripted.STEP_KINDS) <= set(SHAPES)
+
+
+def test_a_cards_scenario_has_the_sections_of_the_whole_that_it_does_not_name(tmp_path: Path) -> None:
+    (tmp_path / "b.yml").write_text("plan: [{say: mine}]\n")
+    cards = "cards: [{title: Mine, scenario: b}]"
+    (tmp_path / "a.yml").write_text(f"{cards}\nplan: [{{say: any}}]\nheed: [{{say: heard}}]\n")
+    for title, plan in (("Mine", "mine"), ("Other", "any")):
+        script = load_script(tmp_path, "a").for_card(title)
+        assert [step.value for step in (*script.steps("plan"), *script.steps("heed-q1"))] == [plan, "heard"]
+        played = scenario_for(dict(scripted.find_scenario(tmp_path, "a")), title)
+        assert (played["plan"], played["heed"]) == ([{"say": plan}], [{"say": "heard"}])
+
+
+@pytest.mark.parametrize("title", ["Big baskets get a discount", "Empty carts should say so", "Gift cards?"])
+def test_every_card_of_the_demo_has_steps_for_whatever_happens_to_it(title: str) -> None:
+    script = load_script(SCENARIOS, "shop").for_card(title)
+    assert [name for name in SECTIONS if not script.steps(name)] == []
+    assert script.chat
+    (report,) = [step.value for step in script.steps("investigate") if step.kind == "findings"]
+    assert "cripted" in report["summary"]
+    for finding in report.get("findings", ()):
+        for place in finding["references"]:
+            lines = (SHOP[place["path"]] or b"").decode().splitlines()
+            assert lines[place["line"] - 1].strip().startswith(("return sum(", "lines = ["))
 
 
 def test_a_repair_plays_its_section_and_a_redirect_without_one_plans_again(tmp_path: Path) -> None:
@@ -45,6 +71,7 @@ def test_a_stage_plays_its_own_steps_and_others_when_it_comes_again(tmp_path: Pa
         ("work: [{say: a, run: b}]", "work.0: a step is exactly one of"),
         ("work: [{say: a, times: 2}]", "work.0: say: times is not for this step"),
         ("work: [{status: 500, times: often}]", "work.0: status: times is not for this step"),
+        ("work: [{say: a, when: 1}]", "work.0: say: when is not for this step"),
         ("work: [{plan: {summary: a}}]", "work.0: plan: steps is missing"),
         ("work: [{ask: {question: a, choice: []}}]", "work.0: ask: there is no key 'choice'"),
         ("work: [{edit: {path: a}}]", "work.0: edit: give either content, or find and replace"),

@@ -101,14 +101,30 @@ def test_the_discount_is_built_from_its_plan_to_its_review(agent: Agent) -> None
     agent.play(head("revise", "revise", THREADS, run="r2"))
     answered = [given["thread_id"] for tool, given in agent.board if tool == "thread"]
     assert answered == ["PRRT_a1", "PRRT_b2"]
+    assert agent.board[-1][1]["done"].startswith("Scripted: 2 of 2 review comments addressed.")
     assert passes(agent)
     assert commits(agent) == [
-        "Name the threshold, test its edge",
+        "Test a basket of exactly 100.00",
+        "Name the threshold",
         "Round the discount half up",
         "Give big baskets a discount",
         "start",
     ]
     assert agent.shell("git status --porcelain") == "exit 0\n"
+
+
+@pytest.mark.parametrize("title", ["Big baskets get a discount", "Empty carts should say so", "Gift cards!"])
+def test_a_remark_that_no_script_foresaw_is_answered_and_not_called_addressed(
+    agent: Agent, title: str
+) -> None:
+    agent.play(head("plan", "plan", f"# {title}\n\nText."))
+    agent.play(head("revise", "revise", THREADS.replace("threshold", "number").replace("exactly", "about")))
+    replies = [given for tool, given in agent.board if tool == "thread"]
+    assert [given["thread_id"] for given in replies] == ["PRRT_a1", "PRRT_b2"]
+    assert not any(given["addressed"] for given in replies)
+    assert all(given["text"].startswith("Scripted: I cannot work on this one.") for given in replies)
+    assert agent.board[-1][1]["done"].startswith("Scripted: 0 of 2 review comments addressed.")
+    assert commits(agent) == ["start"]
 
 
 def test_the_small_card_is_built_without_a_question(agent: Agent) -> None:
@@ -212,13 +228,13 @@ def test_a_request_that_is_not_streamed_gets_the_same_answer_whole(agent: Agent)
 def test_a_chat_is_answered_by_the_first_rule_that_fits(agent: Agent) -> None:
     card = "You are the planning assistant.\n\n# The card: Big baskets get a discount\n\nText."
     assert "how much" in agent.play(card)
-    told = agent.play(f"{card}\n\ncarol said:\nTen percent off.")
+    told = agent.play(f"{card}\n\nYou said:\nHow much?\n\ncarol said:\nTwenty percent off.")
     assert "## Ready for execution" in told
     assert "## Ready for execution" in agent.play(head("chat", "chat", f"{card}\n\nYou said:\nWhat?"))
 
 
 def test_a_chat_without_tools_is_no_request_for_a_title(agent: Agent) -> None:
-    agent.prompt("# The card: Big baskets get a discount\n\nTen percent off.")
+    agent.prompt("# The card: Big baskets get a discount\n\nYou said:\nHow much?\n\ncarol said:\nTen.")
     body = agent.body()
     del body["tools"]
     assert "## Ready for execution" in agent.parsed(agent.post(body).content).text

@@ -94,6 +94,28 @@ def test_a_revision_works_on_the_same_branch_and_answers_every_thread(world: Wor
     assert world.only("BranchPushed", "r2").branch == BRANCH
 
 
+def test_a_remark_that_the_script_did_not_foresee_is_answered_and_left_open(world: World) -> None:
+    world.scenario(plan=[PLAN], work=[EDIT, FINISH], revise=[
+        {"when": "(?i)moin", "edit": {"path": "hello.txt", "content": "Moin\n"}},
+        {"when": "README", "edit": {"path": "README.md", "content": "Never\n"}},
+        {"thread": {"match": "(?i)moin", "say": "Done"}},
+        {"thread": {"others": True, "addressed": False, "say": "I cannot."}},
+        {"finish": {"done": "{{addressed}}"}}])  # fmt: skip
+    world.run(world.order())
+    threads = (ReviewThread("T1", "hello.txt", 1, "moin!"), ReviewThread("T2", "hello.txt", 2, "Shorter?"))
+    session = world.only("SessionStarted").session_id
+    world.lease = None
+    world.run(world.order(run_id="r2", attempt=2, kind="revision", session_id=session, threads=threads))
+    assert world.ended("r2").ending is Ending.SUCCEEDED
+    assert (world.show("hello.txt"), "Never" in world.show("README.md")) == ("Moin", False)
+    replies = world.of("ThreadAnswered", "r2")
+    assert [(it.thread_id, it.text, it.addressed) for it in replies] == [
+        ("T1", "Done", True),
+        ("T2", "I cannot.", False),
+    ]
+    assert world.only("FinalReported", "r2").done == "1 of 2 review comments addressed"
+
+
 def test_a_session_whose_workspace_is_gone_is_begun_anew_with_the_whole_briefing(world: World) -> None:
     world.scenario(revise=[EDIT, FINISH])
     world.run(world.order(kind="revision", session_id="long-gone", briefing=Briefing("# Say hello again\n")))

@@ -82,6 +82,42 @@ def test_the_threads_of_one_review_are_one_batch_for_the_next_run_and_each_gets_
 
 
 @pytest.mark.after(scene=delivered)
+def test_a_thread_that_the_agent_did_not_address_stays_open_and_goes_to_the_next_run(
+    cardinal: Cardinal,
+) -> None:
+    item = cardinal.newest
+    pull = cardinal.pull_of(item)
+    review(cardinal, pull, "REQUEST_CHANGES", "Name it", "Test it")
+    cardinal.catch_up()
+    cardinal.drag(item, "In Progress")
+    cardinal.catch_up()
+    run = cardinal.run_of(item)
+    cardinal.begin(run.run_id)
+    named, tested = (str(thread.comments[0].id) for thread in pull.threads)
+    replies = (
+        ThreadAnswered(run.run_id, named, "It has a name."),
+        ThreadAnswered(run.run_id, tested, "I cannot.", addressed=False),
+    )
+    cardinal.write(run.run_id, *replies)
+    cardinal.finish(run.run_id, files={"new.txt": b"1\n2\n3\n"})
+    cardinal.catch_up()
+    assert [thread.resolved_by for thread in pull.threads] == [cardinal.bot, None]
+    assert [len(thread.comments) for thread in pull.threads] == [2, 2]
+    assert "> I cannot." in pull.threads[1].comments[-1].body
+    assert " in " not in pull.threads[1].comments[-1].body.partition("> I cannot.")[2]
+    assert cardinal.card(item).state == "changes_requested"
+    assert "1 open review comment" in cardinal.face(item)["Progress"]
+    report = next(said.body for said in pull.issue.comments if "Run r2 is done: " in said.body)
+    assert "is not addressed: Test it (the agent replied: I cannot.)" in report
+    cardinal.say(item, "/cardinal retry")
+    cardinal.catch_up()
+    again = cardinal.run_of(item)
+    assert (again.kind, again.run_id != run.run_id) == ("revision", True)
+    with event_store.reading(cardinal.services.engine) as db:
+        assert [it.text for it in threads.pending(db, cardinal.card(item).card_id)] == ["Test it"]
+
+
+@pytest.mark.after(scene=delivered)
 def test_the_words_of_a_review_without_threads_and_of_comments_since_reach_the_next_run(
     cardinal: Cardinal,
 ) -> None:
