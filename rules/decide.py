@@ -149,6 +149,8 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
             snapshot, event
         )
         ended = isinstance(event, runs.RunEnded)
+        if ended or isinstance(event, runs.RunQueued):
+            checked += Decision((UpdateFace(snapshot.card_id),))
         return _possible(snapshot, (merge_queue.astray(policy, snapshot) if ended else Decision()) + checked)
     moved = isinstance(event, STEERED)
     decided = merge_queue.astray(policy, snapshot, moved=moved) if kind in UNSETTLING else Decision()

@@ -359,6 +359,9 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
         yield f"{name} is a field of choices now; the texts are in {texts}, yours to delete{kept}"
     if ready.view is board.ViewResult.MADE:
         yield f"made the view {board.VIEW}, whose cards show these fields"
+    if ready.view is board.ViewResult.THERE and ready.fields:
+        new = ", ".join(ready.fields)
+        yield f"to show {new} on the cards, tick them in the view {board.VIEW} under its menu, Fields"
     if ready.view is board.ViewResult.BY_HAND:
         yield (
             f"GitHub does not let the App make a view: on the board, add a view {board.VIEW} with the layout"
