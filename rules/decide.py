@@ -79,6 +79,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     board.CardMoved: card_moved.moved,
     board.CardArrived: card_moved.arrived,
     board.CardConverted: card_moved.converted,
+    board.CardReplaced: card_moved.replaced,
     board.CardDescribed: card_moved.described,
     board.CardRestored: card_moved.restored,
     board.LabelJudged: labelled,

@@ -48,6 +48,7 @@ from ledger.events.board import (
     CardExplained,
     CardHeldBack,
     CardMoved,
+    CardReplaced,
     CardRestored,
     CardSeen,
     CardStateChanged,
@@ -248,6 +249,12 @@ def _converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
     if event.before:
         there = {"card_id": event.card_id, "pull_repository": event.before}
         change(db, cards, there, pull_repository=event.repository)
+
+
+@fold.on(CardReplaced)
+def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+    issue = {"content_id": event.content_id, "repository": event.repository, "number": event.number}
+    change(db, cards, {"card_id": event.draft}, card_id=event.card_id, **issue)
 
 
 @fold.on(RepositoryMoved)

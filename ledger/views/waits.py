@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Index, Table
 from ledger.db.rows import change, columns, insert
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.board import CardArchived, CardSeen, CardStateChanged
+from ledger.events.board import CardArchived, CardReplaced, CardSeen, CardStateChanged
 from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.states import ATTENTION, CardState
@@ -61,6 +61,11 @@ def _changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
 @fold.on(CardArchived)
 def _archived(db: Connection, it: Recorded, event: CardArchived) -> None:
     _end(db, it, event.card_id)
+
+
+@fold.on(CardReplaced)
+def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+    change(db, waits, {"card_id": event.draft}, card_id=event.card_id)
 
 
 def _begin(db: Connection, it: Recorded, card_id: CardId, state: CardState) -> None:
