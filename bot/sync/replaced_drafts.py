@@ -13,7 +13,7 @@ from ledger.views import cards, remotes
 
 
 def find_unsettled(engine: Engine, looks: Mapping[CardId, CardLook | None]) -> frozenset[CardId]:
-    """Return the cards whose looks tell nothing: the entry that replaces the draft records what it did.
+    """Return the cards whose looks tell nothing: the entry that replaces the draft records its own acts.
 
     Those are the draft once it is away, the issue's card before the ledger knows it, and a draft that GitHub
     still shows, or showed before, though its issue has its place.

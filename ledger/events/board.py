@@ -185,7 +185,7 @@ class CardConverted(CardEvent):
 @dataclass(frozen=True, slots=True)
 class CardReplaced(CardEvent):
     """A new issue took the place of the draft issue `draft` on the board, where GitHub let the App convert
-    none: what was that card has this id from now on.
+    none: that card has this id from now on.
     """
 
     draft: CardId

@@ -357,16 +357,7 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
         kept = f"; {count(strange, 'card')} had another text, which is there" if strange else ""
         texts = EARLIER.format(name)
         yield f"{name} is a field of choices now; the texts are in {texts}, yours to delete{kept}"
-    if ready.view is board.ViewResult.MADE:
-        yield f"made the view {board.VIEW}, whose cards show these fields"
-    if ready.view is board.ViewResult.THERE and ready.fields:
-        new = ", ".join(ready.fields)
-        yield f"to show {new} on the cards, tick them in the view {board.VIEW} under its menu, Fields"
-    if ready.view is board.ViewResult.BY_HAND:
-        yield (
-            f"GitHub does not let the App make a view: on the board, add a view {board.VIEW} with the layout"
-            f" Board, and tick {', '.join(FaceField)} under its menu, Fields"
-        )
+    yield from _of_view(ready)
     if ready.described:
         yield "wrote the effect of a drag into each column's header"
     if ready.missing:
@@ -379,6 +370,22 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
         )
         if proposed:
             yield f"to have them served, put these under `board: columns:` in the policy file: {proposed}"
+
+
+def _of_view(ready: board.PreparedBoard) -> Iterator[str]:
+    match ready.view:
+        case board.ViewResult.MADE:
+            yield f"made the view {board.VIEW}, whose cards show these fields"
+        case board.ViewResult.THERE if ready.fields:
+            new = ", ".join(ready.fields)
+            yield f"to show {new} on the cards, tick them in the view {board.VIEW} under its menu, Fields"
+        case board.ViewResult.BY_HAND:
+            yield (
+                f"GitHub does not let the App make a view: on the board, add a view {board.VIEW} with the"
+                f" layout Board, and tick {', '.join(FaceField)} under its menu, Fields"
+            )
+        case _:
+            pass
 
 
 def _end(wishes: Wishes, place: Place, registration: Registration, front: LocalServer) -> None:

@@ -70,8 +70,8 @@ def _replace(
 ) -> ActResult:
     """Make an issue with the draft's words, put it where the draft is, and take that away.
 
-    Each step finds what an attempt before this one did. `draft` is None once it is away, by such an attempt
-    or by a person; then only an issue that is there already becomes the card.
+    Each step finds the traces of an attempt before this one. `draft` is None once it is away, by such an
+    attempt or by a person; then only an issue that is there already becomes the card.
     """
     # An entry before this one may have made it.
     entry = replace(entry, attempts=entry.attempts + 1, created_at=card.created_at)
@@ -130,7 +130,7 @@ def _gone(db: Connection, card: CardRow) -> tuple[Event, ...]:
 
 
 def _readdress(db: Connection, context: OutboxContext, draft: CardId, card_id: CardId) -> None:
-    """Let what waits for the draft's conversion be carried out for the card as it is now."""
+    """Have the entries that wait for the draft's conversion carried out for the card as it is now."""
     for waiting in outbox.open_of_card(db, draft):
         intent = handlers.intent_of(waiting)
         outbox.withdraw(db, waiting)

@@ -99,7 +99,7 @@ def _gate(db: Connection, card: CardRow, run: RunRow | None) -> Gate | None:
     if card.pull_head:
         return checks.standing(db, card.card_id, card.pull_head)
     tier = checks.newest_gate(db, run.run_id) if run is not None else None
-    return tier and (Gate.PASSED if tier.passed else Gate.FAILED)
+    return None if tier is None else Gate.PASSED if tier.passed else Gate.FAILED
 
 
 def _write_fields(

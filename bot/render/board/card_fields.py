@@ -73,9 +73,9 @@ def field_values(
     result on the card's commit, None before there is one. `checking`: a run that only checks is alive.
     """
     fields: dict[FaceField, str | float] = {
-        FaceField.AGENT: face_choices.state_option(card.state),
-        FaceField.WAITS: face_choices.waits_for(card, run, checking=checking),
-        FaceField.VALIDATION: face_choices.validation(run, gate, checking=checking),
+        FaceField.AGENT: face_choices.choose_state(card.state),
+        FaceField.WAITS: face_choices.choose_wait(card, run, checking=checking),
+        FaceField.VALIDATION: face_choices.choose_validation(run, gate, checking=checking),
         FaceField.PROGRESS: " · ".join(filter(None, (parts_done(parts), _progress(card, run)))),
         FaceField.RUN: _run(card, run, place),
         FaceField.PULL: _pull(card),

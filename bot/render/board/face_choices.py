@@ -1,4 +1,4 @@
-"""The closed sets that a card's face chooses from: its state, how its commit was validated, what it waits for."""
+"""The options of a card's face: its state, the validation of its commit, the next act that it waits for."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -24,7 +24,7 @@ MARKS: Mapping[CardState, str] = {
 }
 
 
-class Validation(StrEnum):
+class ValidationResult(StrEnum):
     """The gate's result on the card's commit, as an option of the field; nothing before there is a commit."""
 
     NONE = ""
@@ -36,7 +36,7 @@ class Validation(StrEnum):
 
 
 class WaitingOn(StrEnum):
-    """Who or what has to act before the card continues, as an option of the field."""
+    """The next act that the card waits for, as an option of the field."""
 
     NOTHING = ""
     ANSWER = "an answer"
@@ -48,11 +48,11 @@ class WaitingOn(StrEnum):
     CARD = "another card"
 
 
-_OF_GATE: Mapping[Gate, Validation] = {
-    Gate.PASSED: Validation.PASSED,
-    Gate.FAILED: Validation.FAILED,
-    Gate.NOTHING: Validation.WAIVED,
-    Gate.UNSEEN: Validation.NOT_RUN,
+_OF_GATE: Mapping[Gate, ValidationResult] = {
+    Gate.PASSED: ValidationResult.PASSED,
+    Gate.FAILED: ValidationResult.FAILED,
+    Gate.NOTHING: ValidationResult.WAIVED,
+    Gate.UNSEEN: ValidationResult.NOT_RUN,
 }
 _OF_REASON: Mapping[Reason, WaitingOn] = {
     Reason.MERGE_LANE: WaitingOn.CARD,
@@ -79,11 +79,11 @@ STATES: Mapping[str, str] = {
     for state in states
 }
 VALIDATIONS: Mapping[str, str] = {
-    Validation.PASSED: "GREEN",
-    Validation.FAILED: "RED",
-    Validation.RUNNING: "BLUE",
-    Validation.NOT_RUN: "YELLOW",
-    Validation.WAIVED: "GRAY",
+    ValidationResult.PASSED: "GREEN",
+    ValidationResult.FAILED: "RED",
+    ValidationResult.RUNNING: "BLUE",
+    ValidationResult.NOT_RUN: "YELLOW",
+    ValidationResult.WAIVED: "GRAY",
 }
 WAITS: Mapping[str, str] = {
     WaitingOn.ANSWER: "ORANGE",
@@ -96,25 +96,25 @@ WAITS: Mapping[str, str] = {
 }
 
 
-def state_option(state: CardState) -> str:
+def choose_state(state: CardState) -> str:
     """Return the option of a state; empty for a card that rests: "draft" is GitHub's word for an issue that
     is not one yet.
     """
     return f"{MARKS.get(state, '')} {state_word(state)}".strip()
 
 
-def validation(run: RunRow | None, gate: Gate | None, *, checking: bool) -> Validation:
+def choose_validation(run: RunRow | None, gate: Gate | None, *, checking: bool) -> ValidationResult:
     """Return the option for the result `gate` on the card's commit; None before there is one.
 
     `checking`: a run that only checks is alive.
     """
     if checking or (run is not None and run.state is RunState.VALIDATING):
-        return Validation.RUNNING
-    return Validation.NONE if gate is None else _OF_GATE[gate]
+        return ValidationResult.RUNNING
+    return ValidationResult.NONE if gate is None else _OF_GATE[gate]
 
 
-def waits_for(card: CardRow, run: RunRow | None, *, checking: bool) -> WaitingOn:
-    """Return what the card waits for, by its newest run while that is alive, else by its state."""
+def choose_wait(card: CardRow, run: RunRow | None, *, checking: bool) -> WaitingOn:
+    """Return the act that the card waits for, by its newest run while that is alive, else by its state."""
     if card.archived:
         return WaitingOn.NOTHING
     if run is not None and run.ending is None:

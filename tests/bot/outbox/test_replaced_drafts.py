@@ -1,4 +1,4 @@
-"""A draft that GitHub lets no App convert: a new issue takes its place, once, with all that belonged to it."""
+"""A draft that GitHub lets no App convert: a new issue takes its place, with all that belongs to it."""
 
 from typing import Any
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.render.board.card_fields import KINDS, OPTIONS, SINGLE_SELECT, FaceField
-from bot.render.board.face_choices import Validation, WaitingOn, validation, waits_for
+from bot.render.board.face_choices import ValidationResult, WaitingOn, choose_validation, choose_wait
 from ledger.events.board import CardStateChanged
 from ledger.events.run import QuestionAsked, RunEnded, RunParked
 from ledger.ids import QuestionId, RunId
@@ -27,18 +27,18 @@ def run_of(past: Past, run_id: RunId = RUN) -> RunRow:
 
 
 def waits(past: Past, **changes: object) -> WaitingOn:
-    return waits_for(replace(past.row(), **changes), run_of(past), checking=False)  # type: ignore[arg-type]
+    return choose_wait(replace(past.row(), **changes), run_of(past), checking=False)  # type: ignore[arg-type]
 
 
 def at_rest(past: Past, state: CardState, **changes: object) -> WaitingOn:
     card: CardRow = replace(past.row(), state=state, **changes)  # type: ignore[arg-type]
     ended = replace(run_of(past), ending=Ending.SUCCEEDED, state=RunState.ENDED)
-    return waits_for(card, ended, checking=False)
+    return choose_wait(card, ended, checking=False)
 
 
 def test_each_field_of_choices_has_all_its_values_as_coloured_options() -> None:
     assert {name for name in FaceField if KINDS[name] == SINGLE_SELECT} == {*OPTIONS}
-    assert {*OPTIONS[FaceField.VALIDATION]} == {*Validation} - {Validation.NONE}
+    assert {*OPTIONS[FaceField.VALIDATION]} == {*ValidationResult} - {ValidationResult.NONE}
     assert {*OPTIONS[FaceField.WAITS]} == {*WaitingOn} - {WaitingOn.NOTHING}
     assert {color for options in OPTIONS.values() for color in options.values()} <= COLORS
 
@@ -74,7 +74,7 @@ def test_a_paused_run_waits_for_a_person(past: Past) -> None:
 def test_a_run_in_validation_waits_for_its_checks(past: Past) -> None:
     past.step(R.PREPARING, R.WORKING, R.VALIDATING)
     assert waits(past) is WaitingOn.CHECKS
-    assert validation(run_of(past), Gate.PASSED, checking=False) is Validation.RUNNING
+    assert choose_validation(run_of(past), Gate.PASSED, checking=False) is ValidationResult.RUNNING
 
 
 @pytest.mark.parametrize(
@@ -112,19 +112,19 @@ def test_a_card_whose_commit_is_checked_waits_for_the_checks_whatever_its_state(
     past(RunEnded(RUN, Ending.SUCCEEDED, "", "", ""))
     for state in CardState:
         card = replace(past.row(), state=state)
-        assert waits_for(card, run_of(past), checking=True) is WaitingOn.CHECKS
-    assert validation(run_of(past), Gate.UNSEEN, checking=True) is Validation.RUNNING
+        assert choose_wait(card, run_of(past), checking=True) is WaitingOn.CHECKS
+    assert choose_validation(run_of(past), Gate.UNSEEN, checking=True) is ValidationResult.RUNNING
 
 
 def test_every_result_of_the_gate_has_its_option(past: Past) -> None:
-    options = {gate: validation(run_of(past), gate, checking=False) for gate in Gate}
+    options = {gate: choose_validation(run_of(past), gate, checking=False) for gate in Gate}
     assert options == {
-        Gate.PASSED: Validation.PASSED,
-        Gate.FAILED: Validation.FAILED,
-        Gate.NOTHING: Validation.WAIVED,
-        Gate.UNSEEN: Validation.NOT_RUN,
+        Gate.PASSED: ValidationResult.PASSED,
+        Gate.FAILED: ValidationResult.FAILED,
+        Gate.NOTHING: ValidationResult.WAIVED,
+        Gate.UNSEEN: ValidationResult.NOT_RUN,
     }
-    assert validation(None, None, checking=False) is Validation.NONE
+    assert choose_validation(None, None, checking=False) is ValidationResult.NONE
 
 
 @pytest.mark.parametrize("state", RunState)
@@ -133,6 +133,6 @@ def test_every_state_of_a_card_and_its_run_has_one_answer(
     past: Past, state: RunState, card_state: CardState
 ) -> None:
     run = replace(run_of(past), state=state, ending=Ending.FAILED if state is RunState.ENDED else None)
-    found = waits_for(replace(past.row(), state=card_state), run, checking=False)
+    found = choose_wait(replace(past.row(), state=card_state), run, checking=False)
     held = state not in (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL, RunState.ENDED)
     assert not held or found in (WaitingOn.NOTHING, WaitingOn.CHECKS)
