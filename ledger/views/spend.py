@@ -7,10 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Select, Table, Update, case, func, select
 
-from ledger.db.rows import add, columns, insert, listed, tally
+from ledger.db.rows import add, change, columns, insert, listed, tally
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.board import CardReplaced
 from ledger.events.conversation import AssistantMetered
 from ledger.events.run import UsageMetered
 from ledger.fold import Fold
@@ -157,6 +158,12 @@ def _assistant_metered(db: Connection, it: Recorded, event: AssistantMetered) ->
     board_id, column = _place_of_card.first(db, {"card_id": event.card_id}) or ("", "")
     place = (event.card_id, board_id, column or "", "")
     _count(db, f"assistant:{event.card_id}", it.at, place, "", usd=event.usd, input_tokens=event.tokens)
+
+
+@fold.on(CardReplaced)
+def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+    change(db, spend, {"card_id": event.draft}, card_id=event.card_id)
+    change(db, totals, {"shared": str(Limit.CARD), "name": event.draft}, name=event.card_id)
 
 
 def _count(
