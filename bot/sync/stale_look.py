@@ -39,7 +39,8 @@ def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
         if own and seen.column == move.before and not by_other:
             ids = {name: option_id for option_id, name in seen.status}
             seen = replace(seen, column=known.column, option_id=ids.get(known.column or "", ""))
-    if placed and not moves and seen.column is None and placed[0][0] >= since:
+    in_place = placed and not moves and placed[0][0] >= since and seen.column is None
+    if in_place and not _is_told(others, placed[0][0], About.COLUMN):
         ids = {name: option_id for option_id, name in seen.status}
         seen = replace(seen, column=known.column, option_id=ids.get(known.column or "", ""))
     if archived_at is not None and archived_at >= since:

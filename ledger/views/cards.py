@@ -29,6 +29,7 @@ from ledger.db.rows import (
     insert,
     listed,
     pick,
+    rename_key,
     renamed_in,
     setter,
     value,
@@ -254,7 +255,8 @@ def _converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
 @fold.on(CardReplaced)
 def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
     issue = {"content_id": event.content_id, "repository": event.repository, "number": event.number}
-    change(db, cards, {"card_id": event.draft}, card_id=event.card_id, **issue)
+    rename_key(db, cards, "card_id", event.draft, event.card_id)
+    _set(db, event, **issue)
 
 
 @fold.on(RepositoryMoved)

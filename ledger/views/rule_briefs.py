@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import change, columns, drop, listed, record
+from ledger.db.rows import columns, drop, listed, record, rename_key
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import CardReplaced
@@ -44,4 +44,4 @@ def _answered(db: Connection, it: Recorded, event: TaskAnswered) -> None:
 
 @fold.on(CardReplaced)
 def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
-    change(db, rule_briefs, {"card_id": event.draft}, card_id=event.card_id)
+    rename_key(db, rule_briefs, "card_id", event.draft, event.card_id)

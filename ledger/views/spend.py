@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Select, Table, Update, case, func, select
 
-from ledger.db.rows import add, change, columns, insert, listed, tally
+from ledger.db.rows import add, change, columns, insert, listed, rename_key, tally
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -163,7 +163,7 @@ def _assistant_metered(db: Connection, it: Recorded, event: AssistantMetered) ->
 @fold.on(CardReplaced)
 def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
     change(db, spend, {"card_id": event.draft}, card_id=event.card_id)
-    change(db, totals, {"shared": str(Limit.CARD), "name": event.draft}, name=event.card_id)
+    rename_key(db, totals, "name", event.draft, event.card_id, shared=str(Limit.CARD))
 
 
 def _count(

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import all_rows, change, columns, drop, find, keep, listed, pick, recorder
+from ledger.db.rows import all_rows, columns, drop, find, keep, listed, pick, recorder, rename_key
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import CardReplaced, ColumnsChanged, HaltLifted, StopLifted, StopOrdered
@@ -72,7 +72,7 @@ def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
 @fold.on(CardReplaced)
 def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
     for table in (stops, lifts):
-        change(db, table, {"scope": "card", "target": event.draft}, target=event.card_id)
+        rename_key(db, table, "target", event.draft, event.card_id, scope="card")
 
 
 @fold.on(StopLifted)

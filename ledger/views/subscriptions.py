@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Delete, Table
 
-from ledger.db.rows import change, columns, drop, find, keep, values
+from ledger.db.rows import columns, drop, find, keep, rename_key, values
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -52,7 +52,7 @@ def _unsubscribed(db: Connection, _it: Recorded, event: CardUnsubscribed) -> Non
 
 @fold.on(CardReplaced)
 def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
-    change(db, subscriptions, {"card_id": event.draft}, card_id=event.card_id)
+    rename_key(db, subscriptions, "card_id", event.draft, event.card_id)
 
 
 @fold.on(RunQueued)

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import change, columns, insert
+from ledger.db.rows import change, columns, insert, rename_key
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import CardArchived, CardReplaced, CardSeen, CardStateChanged
@@ -65,7 +65,7 @@ def _archived(db: Connection, it: Recorded, event: CardArchived) -> None:
 
 @fold.on(CardReplaced)
 def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
-    change(db, waits, {"card_id": event.draft}, card_id=event.card_id)
+    rename_key(db, waits, "card_id", event.draft, event.card_id)
 
 
 def _begin(db: Connection, it: Recorded, card_id: CardId, state: CardState) -> None:

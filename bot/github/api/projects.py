@@ -1,5 +1,6 @@
 """Reads and writes the board: cards, columns, project fields, status updates."""
 
+import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -13,6 +14,8 @@ from bot.github.errors import NotFoundError, RefusedError, StatusMissingError
 from ledger.events.board import BoardSeen, Column, Field
 from ledger.ids import BoardId, CardId
 from ledger.model.column_names import column_key
+
+log = logging.getLogger(__name__)
 
 STATUS = "Status"
 GHOST = "ghost"  # GitHub's own stand-in for an account that was deleted
@@ -331,17 +334,26 @@ def add_card(hub: Hub, board_id: BoardId, content_id: str) -> CardId:
 def copy_values(
     hub: Hub, board_id: BoardId, source: CardId, target: CardId, *, without: Collection[str]
 ) -> None:
-    """Give a card the column and the other values of another one, but for those of the fields `without`."""
+    """Give a card the column and the other values of another one, but for those of the fields `without`.
+
+    Where GitHub refuses a value, as one of an option that is gone, the column is all that is surely written.
+    """
     item = hub.graphql(project_queries.VALUES, {"card": source}).get("node") or {}
     values: dict[str, Value] = {}
+    column: dict[str, Value] = {}
     for value in (item.get("fieldValues") or {}).get("nodes") or ():
         field = (value or {}).get("field") or {}
         kind = COPIED.get(str(field.get("dataType")))
         if kind is not None and value.get(kind) is not None and field["name"] not in without:
-            values[str(field["id"])] = CopiedValue(kind, value[kind])
+            copied = column if field["name"] == STATUS else values
+            copied[str(field["id"])] = CopiedValue(kind, value[kind])
+    set_fields(hub, board_id, target, column)
     listed = list(values.items())
-    for start in range(0, len(listed), MAX_FIELDS):
-        set_fields(hub, board_id, target, dict(listed[start : start + MAX_FIELDS]))
+    try:
+        for start in range(0, len(listed), MAX_FIELDS):
+            set_fields(hub, board_id, target, dict(listed[start : start + MAX_FIELDS]))
+    except RefusedError as error:
+        log.warning("values not copied from=%s to=%s reason=%s", source, target, error.because)
 
 
 def place_behind(hub: Hub, board_id: BoardId, card_id: CardId, other: CardId) -> None:

@@ -92,8 +92,9 @@ def _replace(
 
     def events(db: Connection) -> tuple[Event, ...]:
         refresh_requests.add(db, card_id, board_id)
-        if cards.get(db, card.card_id) is None or cards.get(db, card_id) is not None:
-            return _gone(db, card)  # the issue was on the board as a card of its own
+        there = cards.get(db, card_id)
+        if cards.get(db, card.card_id) is None or (there is not None and there.run_id is not None):
+            return _gone(db, card)  # its issue was served meanwhile, as a card of its own
         _readdress(db, context, card.card_id, card_id)
         return (CardReplaced(card_id, card.card_id, content_id, repository, number),)
 

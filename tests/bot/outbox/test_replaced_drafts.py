@@ -139,6 +139,19 @@ def test_an_entry_after_one_that_was_given_up_takes_the_issue_that_is_there(stag
     assert len(stage.events(CardReplaced)) == 1
 
 
+def test_a_value_that_github_refuses_holds_up_nothing(stage: Stage) -> None:
+    item, card_id = refused(stage)
+    size = stage.forge.store.projects.create_field(stage.item.project, "Size", FieldType.NUMBER)
+    stage.forge.store.projects.set_value(item, size, 3, actor=stage.alice)
+    never = {"errors": [{"type": "UNPROCESSABLE", "message": "The value is not valid for the field Size"}]}
+    stage.fault(path="/graphql$", body=r"SetFields.*\"number\"", status=200, answer=never)
+    assert stage.do(ConvertDraft(card_id)).given_up == 0
+    (issue,) = made(stage)
+    new = card_of(stage, issue)
+    assert stage.forge.store.faults.api[0].count == 0
+    assert (column_of(new), value_of(stage, "Size", new)) == ("Planning", None)
+
+
 def test_two_drafts_of_the_same_title_become_two_issues(stage: Stage) -> None:
     first, second = refused(stage), refused(stage)
     stage.do(ConvertDraft(first[1]), ConvertDraft(second[1]))

@@ -16,6 +16,7 @@ from ledger.queue import refresh_requests
 from ledger.views import cards
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
+from tests.bot.flows.settings import POLICY
 
 
 @pytest.fixture(autouse=True)
@@ -143,3 +144,57 @@ def test_a_draft_that_a_person_deletes_meanwhile_is_seen_as_deleted(cardinal: Ca
     assert [one.reason for one in cardinal.events(CardArchived)] == ["deleted"]
     assert cardinal.events(RunQueued) == []
     cardinal.assert_nothing_is_stuck()
+
+
+def test_a_draft_whose_replacement_was_given_up_is_one_card_with_one_run_after_the_next_drag(
+    cardinal: Cardinal,
+) -> None:
+    draft = cardinal.draft("Gift cards", "In Progress")
+    cardinal.catch_up(publish=False)
+    never = {"errors": [{"type": "UNPROCESSABLE", "message": "The item cannot be deleted"}]}
+    fault = {"count": 99, "path": "/graphql$", "status": 200, "body": "deleteProjectV2Item", "answer": never}
+    cardinal.forge.store.faults.load({"api": [fault]})
+    for _ in range(6):
+        cardinal.catch_up()
+        cardinal.clock.forward(120)
+    assert [one.act for one in cardinal.events(EntryGivenUp)][:1] == ["convert_draft"]
+    cardinal.forge.store.faults.clear()
+    cardinal.sweep()
+    cardinal.catch_up()
+    cardinal.drag(draft, "Tasks", who="carol")
+    cardinal.catch_up()
+    cardinal.drag(draft, "In Progress", who="carol")
+    cardinal.catch_up()
+    item = item_of(cardinal, "Gift cards")
+    assert len(issues_of(cardinal, "Gift cards")) == 1
+    assert draft not in cardinal.project.items
+    assert [one.card_id for one in cardinal.events(RunQueued)] == [item.node_id]
+    assert cardinal.column(item) == "In Progress"
+
+
+def test_a_look_from_before_the_issue_had_its_column_is_no_move(cardinal: Cardinal) -> None:
+    cardinal.draft("Gift cards", "In Progress")
+    cardinal.catch_up()
+    item = item_of(cardinal, "Gift cards")
+    value = item.values.pop(cardinal.project.status.node_id)
+    card.sync_card(cardinal.services, CardId(item.node_id))
+    assert cardinal.card(item).column == "In Progress"
+    item.values[cardinal.project.status.node_id] = value
+    cardinal.drag(item, None, who="alice")
+    cardinal.catch_up()
+    assert cardinal.card(item).column is None
+
+
+def test_what_a_draft_says_about_its_repository_counts_for_its_issue(cardinal: Cardinal) -> None:
+    cardinal.set_policy(POLICY + "  repositories: {home: named}\n")
+    cardinal.catch_up()
+    draft = cardinal.draft("Gift cards", "Tasks")
+    assert isinstance(draft.content, DraftIssue)
+    draft.content.body = "An idea.\n\nRepo: acme/shop"
+    draft.content.creator = cardinal.person("alice")
+    cardinal.drag(draft, "In Progress")
+    cardinal.catch_up()
+    (queued,) = cardinal.events(RunQueued)
+    item = item_of(cardinal, "Gift cards")
+    assert (queued.card_id, queued.repository) == (item.node_id, "acme/shop")
+    assert issue_of(item).repo.full_name == "acme/board"
