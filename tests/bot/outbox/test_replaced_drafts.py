@@ -150,6 +150,7 @@ def test_a_value_that_github_refuses_holds_up_nothing(stage: Stage) -> None:
     new = card_of(stage, issue)
     assert stage.forge.store.faults.api[0].count == 0
     assert (column_of(new), value_of(stage, "Size", new)) == ("Planning", None)
+    assert item not in stage.item.project.items
 
 
 def test_two_drafts_of_the_same_title_become_two_issues(stage: Stage) -> None:

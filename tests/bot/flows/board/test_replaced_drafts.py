@@ -8,6 +8,7 @@ from bot.sync import card
 from forge.store.board import DraftIssue, Item
 from forge.store.models import Issue
 from ledger.events.board import CardArchived, CardReplaced, CardSeen
+from ledger.events.conversation import AssistantReplied
 from ledger.events.publication import EntryGivenUp
 from ledger.events.run import RunQueued
 from ledger.ids import CardId
@@ -16,7 +17,7 @@ from ledger.queue import refresh_requests
 from ledger.views import cards
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
-from tests.bot.flows.settings import POLICY
+from tests.bot.flows.settings import POLICY, with_column
 
 
 @pytest.fixture(autouse=True)
@@ -119,6 +120,21 @@ def test_a_draft_in_planning_is_answered_once_on_its_issue(cardinal: Cardinal) -
     assert cardinal.column(item) == "Planning"
     assert len(issue_of(item).comments) == 1
     assert cardinal.events(EntryGivenUp) == []
+
+
+def test_the_hidden_line_under_a_drafts_words_is_not_a_word_of_it(cardinal: Cardinal) -> None:
+    cardinal.set_policy(with_column(mode="investigate"))
+    draft = cardinal.draft("Gift cards", "In Progress")
+    assert isinstance(draft.content, DraftIssue)
+    draft.content.body = ""
+    cardinal.catch_up()
+    item = item_of(cardinal, "Gift cards")
+    cardinal.sweep()
+    card.sync_card(cardinal.services, CardId(item.node_id))
+    assert cardinal.card(item).body == ""
+    cardinal.drag(item, "Planning")
+    cardinal.catch_up()
+    assert not cardinal.events(AssistantReplied)  # the card says nothing yet
 
 
 def test_a_stale_look_at_the_draft_makes_no_card_of_it(cardinal: Cardinal) -> None:
