@@ -79,6 +79,7 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     board.CardMoved: card_moved.moved,
     board.CardArrived: card_moved.arrived,
     board.CardConverted: card_moved.converted,
+    board.CardReplaced: card_moved.replaced,
     board.CardDescribed: card_moved.described,
     board.CardRestored: card_moved.restored,
     board.LabelJudged: labelled,
@@ -149,6 +150,8 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
             snapshot, event
         )
         ended = isinstance(event, runs.RunEnded)
+        if ended or isinstance(event, runs.RunQueued):
+            checked += Decision((UpdateFace(snapshot.card_id),))
         return _possible(snapshot, (merge_queue.astray(policy, snapshot) if ended else Decision()) + checked)
     moved = isinstance(event, STEERED)
     decided = merge_queue.astray(policy, snapshot, moved=moved) if kind in UNSETTLING else Decision()

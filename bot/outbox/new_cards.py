@@ -32,13 +32,18 @@ def make_issue(
 
     The marker finds one that an earlier attempt made.
     """
+    if entry.attempts > 1 and (left := find_issue(context, entry, repository)):
+        return left
+    body = {"title": title, "body": mark(text, entry.key), "labels": list(labels)}
+    made = context.hub.rest("POST", f"{repository_path(repository)}/issues", body=body).body
+    return int(made["number"]), str(made["node_id"])
+
+
+def find_issue(context: OutboxContext, entry: Entry, repository: str) -> tuple[int, str] | None:
+    """Return the number and the node id of the issue that has the entry's marker; None without one."""
     path = f"{repository_path(repository)}/issues"
     left = made_before(context.hub, path, entry, params={"state": "all"}, most=MAX_PAGES)
-    made, _ = next(left, (None, None)) if entry.attempts > 1 else (None, None)
-    if made is None:
-        body = {"title": title, "body": mark(text, entry.key), "labels": list(labels)}
-        made = context.hub.rest("POST", path, body=body).body
-    return int(made["number"]), str(made["node_id"])
+    return next(((int(made["number"]), str(made["node_id"])) for made, _ in left), None)
 
 
 def put_on_board(context: OutboxContext, board_id: BoardId, issue_id: str, column: str = "") -> CardId:

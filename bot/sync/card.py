@@ -15,7 +15,7 @@ from bot.reactor import reactor
 from bot.state import policies, same_issue, snapshots
 from bot.state.hang_guard import guarded
 from bot.sync import board as boards
-from bot.sync import column_order, movers, target_repository
+from bot.sync import column_order, movers, replaced_drafts, target_repository
 from bot.sync.closing import Closing, find_closing
 from bot.sync.own_words import with_own_words
 from bot.sync.stale_look import without_stale
@@ -147,16 +147,30 @@ def _sync_once(services: Services, held: Held) -> tuple[CardId, ...]:
     """Read the cards once and record them; return those, their leases released, that no request came for."""
     with event_store.reading(services.engine) as db:
         requests = {card_id: refresh_requests.counts(db, card_id)[0] for card_id in held}
-    looks = with_own_words(services, github_board.read_cards(services.hub, tuple(held)))
+    looks = github_board.read_cards(services.hub, tuple(held))
     if (
         None in looks.values()
     ):  # raises if the whole board is out of sight: that tells nothing about its cards
         github_board.read_board(services.hub, *services.board.address)
+    in_between = replaced_drafts.find_unsettled(services.engine, looks)
     return tuple(
         card_id
-        for card_id, seen in looks.items()
-        if _keep_look(services, card_id, seen, held[card_id], requests[card_id])
+        for card_id, seen in with_own_words(services, looks).items()
+        if (
+            _skip_look(services, held[card_id], requests[card_id])
+            if card_id in in_between
+            else _keep_look(services, card_id, seen, held[card_id], requests[card_id])
+        )
     )
+
+
+def _skip_look(services: Services, lease: leases.Lease, requests: int) -> bool:
+    """Leave the ledger as it is until the card's own entry has recorded it, which asks for a look then."""
+    card_id = CardId(lease.name.removeprefix(LEASE_PREFIX))
+    with event_store.writing(services.engine) as db:
+        refresh_requests.mark_served(db, card_id, requests)
+        leases.release(db, lease)
+    return True
 
 
 def _keep_look(

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.github.api.project_models import CardLook
-from bot.render.markdown.marker import marker_of
+from bot.render.markdown.marker import marker_of, words_of_draft
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queue import outbox
@@ -33,6 +33,7 @@ def _own(
     expansion = written.get(seen.content_id) if seen else None
     if seen is None:
         return None
+    seen = replace(seen, body=words_of_draft(seen.body))
     if expansion is not None and expansions.digest(seen.body) == expansion.written:
         return replace(seen, body=expansion.before, expanded=True)
     marker = marker_of(seen.body)

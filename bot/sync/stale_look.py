@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from bot.bootstrap import Services
 from bot.github.api.project_models import CardLook
 from bot.sync.movers import on_timeline
-from ledger.events.board import CardMoved
+from ledger.events.board import CardMoved, CardReplaced
 from ledger.log import event_store
 from ledger.queue import change_reports
 from ledger.queue.change_reports import About, Report
@@ -28,6 +28,7 @@ def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
         if known is None or (known.column, known.archived) == (seen.column, seen.archived):
             return seen
         moves = event_store.newest_of(db, f"card:{seen.card_id}", CardMoved, 1)
+        placed = event_store.newest_of(db, f"card:{seen.card_id}", CardReplaced, 1)
         archived_at = remotes.done_at(db, seen.card_id, "archive_card")
     others = tuple(it for it in reports if it.sender != services.hub.bot_login)
     since = services.now() - FRESH
@@ -38,6 +39,10 @@ def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
         if own and seen.column == move.before and not by_other:
             ids = {name: option_id for option_id, name in seen.status}
             seen = replace(seen, column=known.column, option_id=ids.get(known.column or "", ""))
+    in_place = placed and not moves and placed[0][0] >= since and seen.column is None
+    if in_place and not _is_told(others, placed[0][0], About.COLUMN):
+        ids = {name: option_id for option_id, name in seen.status}
+        seen = replace(seen, column=known.column, option_id=ids.get(known.column or "", ""))
     if archived_at is not None and archived_at >= since:
         by_other = _is_told(others, archived_at, About.ARCHIVED, About.RESTORED)
         seen = seen if by_other else replace(seen, archived=known.archived)

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from forge.errors import NotFoundError, UnprocessableError
+from forge.errors import ForbiddenError, NotFoundError, UnprocessableError
 from forge.graphql.connections import connection
 from forge.graphql.resolving import Input, Resolvers
 from forge.graphql.scope import Scope
 from forge.store.board import Field, FieldType, Item, Option, Project, StatusUpdate
-from forge.store.models import Issue, Pull, Repo
+from forge.store.models import Issue, Pull, Repo, UserType
 
 resolvers = Resolvers()
 
@@ -98,6 +98,8 @@ def add_draft(scope: Scope, given: Input) -> Input:
 def convert_draft(scope: Scope, given: Input) -> Input:
     item, repo = _item(scope, given), scope.node(given["repositoryId"], Repo)
     scope.require(repo, "write")
+    if scope.actor.type is UserType.BOT and not scope.store.settings.apps_convert_drafts:
+        raise ForbiddenError
     scope.store.projects.convert_draft(item, repo, actor=scope.actor)
     return {"item": item}
 

@@ -24,6 +24,7 @@ class Settings:
     # using-the-built-in-automations.
     closed_moves_to: str = "Done"
     timeline: bool = True  # issues tell who moved their cards; off: as GitHub does while it is late with that
+    apps_convert_drafts: bool = True  # off: refused to Apps, which nobody has reported either way
     token_lifetime_s: int = 3600  # docs.github.com/rest/apps/apps: one hour
     server_version: str = ""  # of a GitHub Enterprise Server, like 3.20.1; empty: github.com
     rate_limit: int = 5000  # requests an hour for one installation

@@ -153,6 +153,15 @@ def change(db: Connection, table: Table, key: Mapping[str, Any], /, **values: An
     return _update(table, _shape(key), tuple(values)).run(db, {**values, **_bound(key)})
 
 
+def rename_key(db: Connection, table: Table, column: str, before: str, after: str, **key: Any) -> None:
+    """Set `column` to `after` in the rows that have `before` there, and `key`, in place of those that have
+    `after`.
+    """
+    if value(db, table.c[column], **{column: before}, **key) is not None:
+        drop(db, table, **{column: after}, **key)
+        change(db, table, {column: before, **key}, **{column: after})
+
+
 def add(db: Connection, table: Table, key: Mapping[str, Any], /, **amounts: float) -> int:
     """Add to columns of the rows that have `key`; return how many those are."""
     return _add(table, _shape(key), tuple(amounts)).run(

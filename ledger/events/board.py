@@ -183,6 +183,18 @@ class CardConverted(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class CardReplaced(CardEvent):
+    """A new issue took the place of the draft issue `draft` on the board, where GitHub let the App convert
+    none: that card has this id from now on.
+    """
+
+    draft: CardId
+    content_id: str
+    repository: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class CardMoved(CardEvent):
     """The card stands in another column than known; `by_cardinal` tells an own move from a person's.
 

@@ -95,6 +95,7 @@ LINES: Mapping[str, Line] = {
     "CardArchived": (_C, lambda e: f"{e.by or 'someone'} took it off the board: {e.reason}"),
     "CardRestored": (_C, lambda e: f"{e.by or 'someone'} brought it back on the board"),
     "RepositoryResolved": (_C, lambda e: _resolved(e)),
+    "CardReplaced": (_A, lambda e: f"became {e.repository}#{e.number}"),
     "CardConverted": (_A, lambda e: f"became {e.repository}#{e.number}"),
     "CardStateChanged": (_A, lambda e: f"{e.before} → {e.after}: ".replace("_", " ") + e.because),
     "CardExplained": (_A, lambda e: e.because),

@@ -286,6 +286,11 @@ def open_of_card(db: Connection, card_id: CardId) -> tuple[Entry, ...]:
     return listed(db, Entry, outbox, "entry_id", card_id=card_id, state=OPEN)
 
 
+def withdraw(db: Connection, entry: Entry) -> None:
+    """Drop an open entry, whoever has claimed it: another takes its place."""
+    drop(db, outbox, entry_id=entry.entry_id)
+
+
 def _require(db: Connection, entry: Entry) -> None:
     current = value(db, outbox.c.generation, entry_id=entry.entry_id, state="claimed") or 0
     if current != entry.generation:

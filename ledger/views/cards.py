@@ -29,6 +29,7 @@ from ledger.db.rows import (
     insert,
     listed,
     pick,
+    rename_key,
     renamed_in,
     setter,
     value,
@@ -48,6 +49,7 @@ from ledger.events.board import (
     CardExplained,
     CardHeldBack,
     CardMoved,
+    CardReplaced,
     CardRestored,
     CardSeen,
     CardStateChanged,
@@ -248,6 +250,13 @@ def _converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
     if event.before:
         there = {"card_id": event.card_id, "pull_repository": event.before}
         change(db, cards, there, pull_repository=event.repository)
+
+
+@fold.on(CardReplaced)
+def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+    issue = {"content_id": event.content_id, "repository": event.repository, "number": event.number}
+    rename_key(db, cards, "card_id", event.draft, event.card_id)
+    _set(db, event, **issue)
 
 
 @fold.on(RepositoryMoved)

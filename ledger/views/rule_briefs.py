@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, drop, listed, record
+from ledger.db.rows import columns, drop, listed, record, rename_key
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.board import CardReplaced
 from ledger.events.conversation import TaskAnswered
 from ledger.fold import Fold
 from ledger.ids import CardId
@@ -39,3 +40,8 @@ def _answered(db: Connection, it: Recorded, event: TaskAnswered) -> None:
         record(db, rule_briefs, it, text=event.brief)
     else:
         drop(db, rule_briefs, card_id=event.card_id, rule=event.rule)
+
+
+@fold.on(CardReplaced)
+def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+    rename_key(db, rule_briefs, "card_id", event.draft, event.card_id)

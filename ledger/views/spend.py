@@ -7,10 +7,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Select, Table, Update, case, func, select
 
-from ledger.db.rows import add, columns, insert, listed, tally
+from ledger.db.rows import add, change, columns, insert, listed, rename_key, tally
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.board import CardReplaced
 from ledger.events.conversation import AssistantMetered
 from ledger.events.run import BY_PEOPLE, BY_PUSH, UsageMetered
 from ledger.fold import Fold
@@ -171,6 +172,12 @@ def person_of(by: str, door: str) -> str:
     """
     program = by.endswith("[bot]") or " " in by or (by in PROGRAMS and door not in BY_PEOPLE)
     return "" if program else by
+
+
+@fold.on(CardReplaced)
+def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+    change(db, spend, {"card_id": event.draft}, card_id=event.card_id)
+    rename_key(db, totals, "name", event.draft, event.card_id, shared=str(Limit.CARD))
 
 
 def _count(

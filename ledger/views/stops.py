@@ -5,10 +5,10 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import all_rows, columns, drop, find, keep, listed, pick, recorder
+from ledger.db.rows import all_rows, columns, drop, find, keep, listed, pick, recorder, rename_key
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.board import ColumnsChanged, HaltLifted, StopLifted, StopOrdered
+from ledger.events.board import CardReplaced, ColumnsChanged, HaltLifted, StopLifted, StopOrdered
 from ledger.events.run import RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId
@@ -67,6 +67,12 @@ def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
     for row in rows:
         key = {"board_id": row.board_id, "scope": row.scope, "target": now[row.target]}
         keep(db, stops, key, {"by": row.by, "at": row.at, "because": row.because})
+
+
+@fold.on(CardReplaced)
+def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+    for table in (stops, lifts):
+        rename_key(db, table, "target", event.draft, event.card_id, scope="card")
 
 
 @fold.on(StopLifted)

@@ -5,10 +5,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Delete, Table
 
-from ledger.db.rows import columns, drop, find, keep, values
+from ledger.db.rows import columns, drop, find, keep, rename_key, values
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
+from ledger.events.board import CardReplaced
 from ledger.events.run import RunQueued
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.fold import Fold
@@ -47,6 +48,11 @@ def _subscribed(db: Connection, _it: Recorded, event: CardSubscribed) -> None:
 @fold.on(CardUnsubscribed)
 def _unsubscribed(db: Connection, _it: Recorded, event: CardUnsubscribed) -> None:
     drop(db, subscriptions, card_id=event.card_id, name=event.login.casefold())
+
+
+@fold.on(CardReplaced)
+def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+    rename_key(db, subscriptions, "card_id", event.draft, event.card_id)
 
 
 @fold.on(RunQueued)

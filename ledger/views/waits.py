@@ -6,10 +6,10 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import change, columns, insert
+from ledger.db.rows import change, columns, insert, rename_key
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
-from ledger.events.board import CardArchived, CardSeen, CardStateChanged
+from ledger.events.board import CardArchived, CardReplaced, CardSeen, CardStateChanged
 from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.states import ATTENTION, CardState, Reason
@@ -61,6 +61,11 @@ def _changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
 @fold.on(CardArchived)
 def _archived(db: Connection, it: Recorded, event: CardArchived) -> None:
     _end(db, it, event.card_id)
+
+
+@fold.on(CardReplaced)
+def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+    rename_key(db, waits, "card_id", event.draft, event.card_id)
 
 
 def _begin(db: Connection, it: Recorded, card_id: CardId, state: CardState, *, claimed: bool = False) -> None:

@@ -13,6 +13,7 @@ from ledger.events.board import (
     CardDescribed,
     CardHeldBack,
     CardMoved,
+    CardReplaced,
     CardRestored,
     CardSeen,
     HaltLifted,
@@ -56,6 +57,7 @@ STEERED = (
     CardArchived,
     CardRestored,
     CardConverted,
+    CardReplaced,
     CardDescribed,
     RepositoryResolved,
 )

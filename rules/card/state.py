@@ -165,7 +165,7 @@ def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Rest | Non
             who = f" by {run.stop_by}" if run.stop_by else ""
             return Rest(CardState.BLOCKED, f"{name} is paused{who}") if run.stop_asked == "pause" else None
         case RunState.QUEUED if snapshot.goes_first:
-            return Rest(CardState.QUEUED, say_whose_turn(snapshot.goes_first))
+            return Rest(CardState.QUEUED, say_whose_turn(snapshot.goes_first), Reason.DEPENDENCY)
         case RunState.QUEUED if held := why_waiting(policy, snapshot):
             return Rest(*held, Reason.DEPENDENCY)
         case RunState.QUEUED | RunState.CLAIMED:

@@ -8,6 +8,7 @@ from ledger.events.board import (
     CardDescribed,
     CardHeldBack,
     CardMoved,
+    CardReplaced,
     CardRestored,
     CardSeen,
     MoverFound,
@@ -20,7 +21,7 @@ from rules.card.state import derive_state
 from rules.card.trigger import RuleTrigger
 from rules.columns import planning
 from rules.handlers.access import spread
-from rules.intents.outbound import Decision, Say
+from rules.intents.outbound import Decision, Say, UpdateFace
 from rules.policy.model import Policy
 from rules.runs.plan_approval import is_reworded
 from rules.snapshot import RunSeen, Snapshot
@@ -113,7 +114,9 @@ def enter_column(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     return released + policy.archetype(snapshot.column).enter(policy, snapshot, column, occasion)
 
 
-def converted(policy: Policy, snapshot: Snapshot, event: CardConverted, now: datetime) -> Decision:
+def converted(
+    policy: Policy, snapshot: Snapshot, event: CardConverted | CardReplaced, now: datetime
+) -> Decision:
     """Resume the step that needed an issue in place of the draft."""
     archetype = policy.archetype(snapshot.column)
     if archetype.HAS_ASSISTANT:
@@ -122,6 +125,11 @@ def converted(policy: Policy, snapshot: Snapshot, event: CardConverted, now: dat
         return enter_column(policy, snapshot, now)
     # It may have been blocked because its repository was not found under the name that it had.
     return spread(policy, snapshot) if snapshot.state is CardState.BLOCKED else Decision()
+
+
+def replaced(policy: Policy, snapshot: Snapshot, event: CardReplaced, now: datetime) -> Decision:
+    """Write the face anew, for the draft's went with it, and resume as after a conversion."""
+    return Decision((UpdateFace(snapshot.card_id),)) + converted(policy, snapshot, event, now)
 
 
 def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:

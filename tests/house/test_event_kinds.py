@@ -42,7 +42,8 @@ NOT_OF_A_RUN = {
     },
     "words, which the briefings hold": {"CommentChanged", "CommentReleased", "PersonSaid"},
     "the card's own state and issue": {
-        *("CardAssigned", "CardConverted", "CardExplained", "CardHeldBack", "CardStateChanged"),
+        *("CardAssigned", "CardConverted", "CardExplained", "CardHeldBack", "CardReplaced"),
+        "CardStateChanged",
         *("IssueClosed", "IssueReopened", "LabelJudged", "LinksSeen"),
     },
     "people's own matters": {"CardSubscribed", "CardUnsubscribed", "NoticesChosen"},

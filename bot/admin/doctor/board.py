@@ -79,6 +79,14 @@ def fields(context: DoctorContext) -> Iterator[CheckResult]:
         kinds = {field.name: field.kind for field in board.fields}
         missing = [name for name in FaceField if name not in kinds]
         wrong = [name for name in FaceField if kinds.get(name, KINDS[name]) != KINDS[name]]
+        hub = context.hub.at(board.owner)
+        taken = [
+            field.name
+            for field in board.fields
+            if field.name in OPTIONS
+            and field.kind == SINGLE_SELECT
+            and not project_fields.are_own_options(hub, field.field_id, OPTIONS[FaceField(field.name)])
+        ]
         if wrong and (kinds[wrong[0]], KINDS[wrong[0]]) == ("TEXT", SINGLE_SELECT):
             message = (
                 f"the board's field {wrong[0]} is a text field, so cards cannot be grouped or coloured by it"
@@ -86,6 +94,9 @@ def fields(context: DoctorContext) -> Iterator[CheckResult]:
             yield warn("fields", message, "run `cardinal init`: it turns it into a single-select field")
         elif wrong:
             message = f"the board's field {wrong[0]} is not of the kind {KINDS[wrong[0]]}"
+            yield fail("fields", message, "rename or delete it; Cardinal creates its own")
+        elif taken:
+            message = f"the board's field {taken[0]} has other options than Cardinal's, so it is left alone"
             yield fail("fields", message, "rename or delete it; Cardinal creates its own")
         elif missing:
             message = f"the board has no field {', '.join(missing)}"

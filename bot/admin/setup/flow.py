@@ -355,13 +355,7 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
         kept = f"; {count(strange, 'card')} had other text, which is kept there" if strange else ""
         texts = EARLIER.format(name)
         yield f"{name} is now a single-select field; its old texts are in {texts}, which you may delete{kept}"
-    if ready.view is board.ViewResult.MADE:
-        yield f"created the view {board.VIEW}, whose cards show these fields"
-    if ready.view is board.ViewResult.BY_HAND:
-        yield (
-            f"GitHub does not let the App create views: on the board, add a view {board.VIEW} with the layout"
-            f" Board, and tick {', '.join(FaceField)} under its menu, Fields"
-        )
+    yield from _of_view(ready)
     if ready.described:
         yield "wrote into each column's header what a drag does"
     if ready.missing:
@@ -377,6 +371,22 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
         )
         if proposed:
             yield f"to use them, add these under `board: columns:` in the policy file: {proposed}"
+
+
+def _of_view(ready: board.PreparedBoard) -> Iterator[str]:
+    match ready.view:
+        case board.ViewResult.MADE:
+            yield f"made the view {board.VIEW}, whose cards show these fields"
+        case board.ViewResult.THERE if ready.fields:
+            new = ", ".join(ready.fields)
+            yield f"to show {new} on the cards, tick them in the view {board.VIEW} under its menu, Fields"
+        case board.ViewResult.BY_HAND:
+            yield (
+                f"GitHub does not let the App make a view: on the board, add a view {board.VIEW} with the"
+                f" layout Board, and tick {', '.join(FaceField)} under its menu, Fields"
+            )
+        case _:
+            pass
 
 
 def _end(wishes: Wishes, place: Place, registration: Registration, front: LocalServer) -> None:

@@ -1,6 +1,6 @@
 """Fields of a board: made, chosen from, and turned into fields of another kind without losing values."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bot.github.api import project_queries, projects
@@ -31,11 +31,7 @@ def ensure_options(
     missing. They are kept: `fresh` reads them, for an option that was made anew has another id.
     """
 
-    def read() -> dict[str, str]:
-        return projects.options_of(hub, field_id)
-
-    name = f"options of {field_id}"
-    known: dict[str, str] = hub.remember(name, read, fresh=fresh)
+    known = _known_options(hub, field_id, fresh=fresh)
     if options.keys() <= known.keys():
         return known
     there = (hub.graphql(project_queries.OPTIONS, {"field": field_id}).get("node") or {}).get("options") or []
@@ -47,8 +43,21 @@ def ensure_options(
     ]
     if made:
         hub.graphql(project_queries.DESCRIBE_COLUMNS, {"field": field_id, "options": [*there, *made]})
-    fresh_ids: dict[str, str] = hub.remember(name, read, fresh=True)
-    return fresh_ids
+    return _known_options(hub, field_id, fresh=True)
+
+
+def are_own_options(hub: Hub, field_id: str, options: Iterable[str]) -> bool:
+    """Tell whether the field has any of these options, or none at all: else people made it for themselves."""
+    known = _known_options(hub, field_id)
+    return not known or not known.keys().isdisjoint(options)
+
+
+def _known_options(hub: Hub, field_id: str, *, fresh: bool = False) -> dict[str, str]:
+    def read() -> dict[str, str]:
+        return projects.options_of(hub, field_id)
+
+    known: dict[str, str] = hub.remember(f"options of {field_id}", read, fresh=fresh)
+    return known
 
 
 def convert_text_field(

@@ -276,6 +276,43 @@ query Titles($board: ID!, $filter: String!) {
 }
 """
 
+# Title and GitHub's own fields have values as well, and come with the kinds of these.
+VALUES = """
+query Values($card: ID!) {
+  node(id: $card) {
+    ... on ProjectV2Item {
+      fieldValues(first: 100) {
+        nodes {
+          ... on ProjectV2ItemFieldTextValue { text field { ...Kind } }
+          ... on ProjectV2ItemFieldNumberValue { number field { ...Kind } }
+          ... on ProjectV2ItemFieldDateValue { date field { ...Kind } }
+          ... on ProjectV2ItemFieldSingleSelectValue { singleSelectOptionId: optionId field { ...Kind } }
+          ... on ProjectV2ItemFieldIterationValue { iterationId field { ...Kind } }
+        }
+      }
+    }
+  }
+}
+
+fragment Kind on ProjectV2FieldConfiguration {
+  ... on ProjectV2FieldCommon { id name dataType }
+}
+"""
+
+PLACE_CARD = """
+mutation PlaceCard($board: ID!, $card: ID!, $after: ID!) {
+  updateProjectV2ItemPosition(input: {projectId: $board, itemId: $card, afterId: $after}) {
+    items(first: 1) { nodes { id } }
+  }
+}
+"""
+
+DELETE_CARD = """
+mutation DeleteCard($board: ID!, $card: ID!) {
+  deleteProjectV2Item(input: {projectId: $board, itemId: $card}) { deletedItemId }
+}
+"""
+
 CONVERT_DRAFT = """
 mutation ConvertDraft($card: ID!, $repository: ID!) {
   convertProjectV2DraftIssueItemToIssue(input: {itemId: $card, repositoryId: $repository}) {

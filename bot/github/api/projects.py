@@ -1,6 +1,7 @@
 """Reads and writes the board: cards, columns, project fields, status updates."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -14,6 +15,8 @@ from ledger.events.board import BoardSeen, Column, Field
 from ledger.ids import BoardId, CardId
 from ledger.model.column_names import column_key
 
+log = logging.getLogger(__name__)
+
 STATUS = "Status"
 GHOST = "ghost"  # GitHub's own stand-in for an account that was deleted
 MAX_PAGES = 200  # 20,000 cards; GitHub's own limit is 50,000 with the archived ones
@@ -23,6 +26,14 @@ COLORS = ("GRAY", "BLUE", "GREEN", "YELLOW", "ORANGE", "PURPLE", "PINK", "RED")
 MAY_MISS = frozenset(
     {"nodes", "nodes.content.parent", "nodes.content.blockedBy", "nodes.content.timelineItems"}
 )
+# The kinds of fields whose values can be written, each with the name of its value.
+COPIED: Mapping[str, str] = {
+    "TEXT": "text",
+    "NUMBER": "number",
+    "DATE": "date",
+    "SINGLE_SELECT": "singleSelectOptionId",
+    "ITERATION": "iterationId",
+}
 MAX_FIELDS = 20  # of one item in one request
 
 
@@ -180,7 +191,15 @@ class Choice:
     option_id: str
 
 
-Value = str | float | Choice | None  # None empties a field
+@dataclass(frozen=True, slots=True)
+class CopiedValue:
+    """A value of another card in the same field, as GitHub's ProjectV2FieldValue has it."""
+
+    kind: str
+    content: str | float
+
+
+Value = str | float | Choice | CopiedValue | None  # None empties a field
 
 
 def set_fields(hub: Hub, board_id: BoardId, card_id: CardId, values: Mapping[str, Value]) -> None:
@@ -205,9 +224,11 @@ def set_fields(hub: Hub, board_id: BoardId, card_id: CardId, values: Mapping[str
     hub.graphql(f"mutation SetFields({', '.join(declared)}) {{ {' '.join(lines)} }}", variables)
 
 
-def _as_input(value: str | float | Choice) -> dict[str, str | float]:
+def _as_input(value: str | float | Choice | CopiedValue) -> dict[str, str | float]:
     if isinstance(value, Choice):
         return {"singleSelectOptionId": value.option_id}
+    if isinstance(value, CopiedValue):
+        return {value.kind: value.content}
     return {"text": value} if isinstance(value, str) else {"number": value}
 
 
@@ -308,6 +329,41 @@ def add_card(hub: Hub, board_id: BoardId, content_id: str) -> CardId:
     """
     answer = hub.graphql(project_queries.ADD_CARD, {"board": board_id, "content": content_id})
     return CardId(answer["addProjectV2ItemById"]["item"]["id"])
+
+
+def copy_values(
+    hub: Hub, board_id: BoardId, source: CardId, target: CardId, *, without: Collection[str]
+) -> None:
+    """Give a card the column and the other values of another one, but for those of the fields `without`.
+
+    Where GitHub refuses a value, as one of an option that is gone, the column is all that is surely written.
+    """
+    item = hub.graphql(project_queries.VALUES, {"card": source}).get("node") or {}
+    values: dict[str, Value] = {}
+    column: dict[str, Value] = {}
+    for value in (item.get("fieldValues") or {}).get("nodes") or ():
+        field = (value or {}).get("field") or {}
+        kind = COPIED.get(str(field.get("dataType")))
+        if kind is not None and value.get(kind) is not None and field["name"] not in without:
+            copied = column if field["name"] == STATUS else values
+            copied[str(field["id"])] = CopiedValue(kind, value[kind])
+    set_fields(hub, board_id, target, column)
+    listed = list(values.items())
+    try:
+        for start in range(0, len(listed), MAX_FIELDS):
+            set_fields(hub, board_id, target, dict(listed[start : start + MAX_FIELDS]))
+    except RefusedError as error:
+        log.warning("values not copied from=%s to=%s reason=%s", source, target, error.because)
+
+
+def place_behind(hub: Hub, board_id: BoardId, card_id: CardId, other: CardId) -> None:
+    """Put the card right behind another one."""
+    hub.graphql(project_queries.PLACE_CARD, {"board": board_id, "card": card_id, "after": other})
+
+
+def delete_card(hub: Hub, board_id: BoardId, card_id: CardId) -> None:
+    """Take the card off the board for good; a draft's words go with it."""
+    hub.graphql(project_queries.DELETE_CARD, {"board": board_id, "card": card_id})
 
 
 def convert_draft(hub: Hub, card_id: CardId, repository: str) -> ConvertedDraft:

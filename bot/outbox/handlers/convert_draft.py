@@ -1,48 +1,142 @@
-"""Converts a draft issue into an issue, because it needs a conversation."""
+"""Makes an issue of a draft issue, because it needs a conversation."""
+
+from dataclasses import replace
+from datetime import timedelta
 
 from sqlalchemy import Connection
 
 from bot.github.api import projects as board
-from bot.github.errors import NotFoundError, RefusedError
-from bot.outbox.contract import Act, ActResult, GivenUpError
+from bot.github.api.project_models import CardLook
+from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError
+from bot.outbox import handlers
+from bot.outbox.contract import Act, ActResult, GivenUpError, TooSoonError
+from bot.outbox.new_cards import find_issue, make_issue
 from bot.outbox.targets import read_row
+from bot.render.board.card_fields import FaceField
+from bot.render.markdown.escape import COMMENT_LIMIT, cut
+from bot.render.markdown.marker import OF_DRAFT, mark
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
-from ledger.events.board import CardConverted
+from ledger.events.board import CardConverted, CardReplaced
+from ledger.ids import CardId
+from ledger.model.column_names import same_column
 from ledger.queries import cards as card_queries
+from ledger.queue import outbox, refresh_requests
 from ledger.queue.outbox import Entry
 from ledger.views import cards
 from ledger.views.cards import CardRow
 from rules.intents.outbound import ConvertDraft
 
 # A card is converted once.
-ACT = Act("convert:{card_id}", ordered=True, coalesce=True)
+ACT = Act(f"{OF_DRAFT}{{card_id}}", ordered=True, coalesce=True)
+MAX_TITLE = 256  # GitHub refuses issues with longer titles
+AGAIN_S = 2
 
 
-def carry_out(context: OutboxContext, intent: ConvertDraft, _entry: Entry) -> ActResult:
-    """Convert it; an issue or an archived card needs nothing."""
+def carry_out(context: OutboxContext, intent: ConvertDraft, entry: Entry) -> ActResult:
+    """Convert it; an issue or an archived card needs nothing.
+
+    Where GitHub lets no App convert the draft, a new issue takes its place.
+    """
     with context.reading() as db:
         card = read_row(db, intent.card_id)
         if card.number is not None or card.archived:
             return ActResult()
         repository = _repository(db, context, card)
-    content_id, number = "", 0
     try:
         made = board.convert_draft(context.hub, card.card_id, repository)
-        content_id, repository, number = made.content_id, made.repository, made.number
-    except (RefusedError, NotFoundError):
+        return _converted(card, made.content_id, made.repository, made.number)
+    except (RefusedError, NotFoundError, PermissionMissingError) as error:
         now = board.read_card(context.hub, card.card_id)
-        if now is None or now.number is None or now.repository is None:
+        if now is not None and now.number is not None and now.repository is not None:
+            return _converted(card, now.content_id, now.repository, now.number)
+        if isinstance(error, RefusedError):
             raise
-        content_id, repository, number = now.content_id, now.repository, now.number
+        return _replace(context, card, now, entry, repository)
 
+
+def _converted(card: CardRow, content_id: str, repository: str, number: int) -> ActResult:
     def events(db: Connection) -> tuple[Event, ...]:
-        fresh = cards.get(db, intent.card_id)
+        fresh = cards.get(db, card.card_id)
         if fresh is None or fresh.number is not None:
             return ()
-        return (CardConverted(intent.card_id, content_id, repository, number),)
+        return (CardConverted(card.card_id, content_id, repository, number),)
 
     return ActResult(content_id, repository, events)
+
+
+def _replace(
+    context: OutboxContext, card: CardRow, draft: CardLook | None, entry: Entry, repository: str
+) -> ActResult:
+    """Make an issue with the draft's words, put it where the draft is, and take that away.
+
+    Each step finds the traces of an attempt before this one. `draft` is None once it is away, by such an
+    attempt or by a person; then only an issue that is there already becomes the card.
+    """
+    # An entry before this one may have made it.
+    entry = replace(entry, attempts=entry.attempts + 1, created_at=card.created_at)
+    if draft is None:
+        issue = find_issue(context, entry, repository)
+        if issue is None:
+            return ActResult(events=lambda db: _gone(db, card))
+    else:
+        _require_still(context, card, draft, entry)
+        issue = make_issue(context, entry, repository, *_words(draft, entry))
+    number, content_id = issue
+    hub, board_id = context.hub, card.board_id
+    card_id = board.add_card(hub, board_id, content_id)
+    if draft is not None:
+        board.place_behind(hub, board_id, card_id, card.card_id)
+        board.copy_values(hub, board_id, card.card_id, card_id, without=tuple(FaceField))
+        board.delete_card(hub, board_id, card.card_id)
+
+    def events(db: Connection) -> tuple[Event, ...]:
+        refresh_requests.add(db, card_id, board_id)
+        there = cards.get(db, card_id)
+        if cards.get(db, card.card_id) is None or (there is not None and there.run_id is not None):
+            return _gone(db, card)  # its issue was served meanwhile, as a card of its own
+        _readdress(db, context, card.card_id, card_id)
+        return (CardReplaced(card_id, card.card_id, content_id, repository, number),)
+
+    return ActResult(content_id, repository, events)
+
+
+def _require_still(context: OutboxContext, card: CardRow, draft: CardLook, entry: Entry) -> None:
+    """Raise TooSoonError while the ledger does not know where the draft is, or something is done about it."""
+    moved = draft.archived or not same_column(draft.column, card.column)
+    with context.reading() as db:
+        held = [it for it in outbox.open_of_card(db, card.card_id) if it.holder not in ("", entry.holder)]
+    if moved or held:
+        because = "the draft was moved just now" if moved else f"{held[0].act} is being carried out for it"
+        raise TooSoonError(context.clock() + timedelta(seconds=AGAIN_S), because)
+
+
+def _words(draft: CardLook, entry: Entry) -> tuple[str, str]:
+    """Return the issue's title and text: the draft's own, as GitHub's conversion leaves them.
+
+    A title that is too long for an issue stands whole above the text.
+    """
+    title, text = draft.title, draft.body
+    if len(title) > MAX_TITLE:
+        title, text = cut(title, MAX_TITLE - 1), f"{title}\n\n{text}"
+    if len(mark(text, entry.key)) > COMMENT_LIMIT:
+        raise GivenUpError("the draft's text is too long for an issue: shorten it, then drag the card again")
+    return title, text
+
+
+def _gone(db: Connection, card: CardRow) -> tuple[Event, ...]:
+    """Have the ledger see that the draft is no longer there."""
+    refresh_requests.add(db, card.card_id, card.board_id)
+    return ()
+
+
+def _readdress(db: Connection, context: OutboxContext, draft: CardId, card_id: CardId) -> None:
+    """Have the entries that wait for the draft's conversion carried out for the card as it is now."""
+    for waiting in outbox.open_of_card(db, draft):
+        intent = handlers.intent_of(waiting)
+        outbox.withdraw(db, waiting)
+        if not isinstance(intent, ConvertDraft):
+            handlers.put_intent(db, replace(intent, card_id=card_id), context.clock())
 
 
 def _repository(db: Connection, context: OutboxContext, card: CardRow) -> str:

@@ -6,7 +6,7 @@ from bot.github.api import issues
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import issue_of, read_row
 from bot.render.markdown.escape import COMMENT_LIMIT, closed, folded, tame
-from bot.render.markdown.marker import mark, marker_of, text_digest
+from bot.render.markdown.marker import mark, marker_of, text_digest, words_of_draft
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import CardDescribed
@@ -28,7 +28,7 @@ def carry_out(context: OutboxContext, intent: ExpandBody, entry: Entry) -> ActRe
     if card.archived:
         return ActResult()
     issue, before = issue_of(card, context), card.body
-    now = issues.body_of(context.hub, issue.repository, issue.number)
+    now = words_of_draft(issues.body_of(context.hub, issue.repository, issue.number))
     marker = marker_of(now)
     if marker is None or marker.key != entry.key:  # else an attempt before this one wrote it
         own = earlier.before if earlier and earlier.written == expansions.digest(now) else now

@@ -1,6 +1,6 @@
 """Writes the card's project fields that differ from the last written ones."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from sqlalchemy import Connection
 
@@ -11,18 +11,27 @@ from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.posting import last_of, wait_for_more
 from bot.outbox.targets import read_row
-from bot.render.board.card_fields import KINDS, OPTIONS, SINGLE_SELECT, FaceField, field_values
+from bot.render.board.card_fields import (
+    EARLIER_KINDS,
+    KINDS,
+    OPTIONS,
+    SINGLE_SELECT,
+    FaceField,
+    field_values,
+)
 from bot.render.markdown.marker import text_digest
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.board import BoardSeen, Field
 from ledger.events.run import RESTORED
 from ledger.ids import BoardId, CardId
-from ledger.queries import run_queue
+from ledger.queries import attempts, run_queue
 from ledger.queue.outbox import Entry
-from ledger.states import CardState, RunState
-from ledger.views import boards, links, runs, spend
+from ledger.states import CardState, Gate, RunState
+from ledger.views import boards, checks, links, runs, spend
 from ledger.views.boards import BoardRow
+from ledger.views.cards import CardRow
+from ledger.views.runs import RunRow
 from rules.intents.outbound import UpdateFace
 
 # Each card has one face.
@@ -43,8 +52,15 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
         run = runs.get(db, card.run_id) if card.run_id else None
         place = run_queue.queue_place(db, run.run_id) if run and run.state is RunState.QUEUED else 0
         parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
-        usd = spend.of_card(db, card.card_id).usd
-        wanted = field_values(card, run, card_usd=usd, place=place, parts=parts)
+        wanted = field_values(
+            card,
+            run,
+            card_usd=spend.of_card(db, card.card_id).usd,
+            place=place,
+            parts=parts,
+            gate=_gate(db, card, run),
+            checking=any(check.ending is None for check in attempts.checking(db, card.card_id, 1)),
+        )
         known = boards.get(db, card.board_id)
     if run is not None and run.reason == RESTORED:  # GitHub has what the ledger lost
         wanted = {name: value for name, value in wanted.items() if name not in COUNTED}
@@ -52,7 +68,8 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
         return ActResult()
     last = last_of(context, entry.key)
     digests = {name: text_digest(str(value))[:DIGEST_CHARS] for name, value in wanted.items()}
-    written = _written(last.digest) if last else dict.fromkeys(FaceField, text_digest("")[:DIGEST_CHARS])
+    # A field that was never written is empty, also one that a later version of Cardinal brings.
+    written = dict.fromkeys(FaceField, text_digest("")[:DIGEST_CHARS]) | _written(last.digest if last else "")
     same_state = written.get(FaceField.AGENT) == digests[FaceField.AGENT]
     if last is not None and run is not None and same_state and card.state in FLOWING:
         wait_for_more(context, run, last)
@@ -60,10 +77,11 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
     changed = [name for name in wanted if not surely or written.get(name) != digests[name]]
     # Also for a card that shows nothing yet, so that the board is ready before its first run.
     fields = _fields(context.hub, known)
-    if changed:
-        _write_fields(
-            context.hub, known.board_id, card.card_id, fields, {name: wanted[name] for name in changed}
-        )
+    own = {field.name: field for field in fields}
+    taken = [name for name in changed if not _is_own(context.hub, own[name], name)]
+    values = {name: wanted[name] for name in changed if name not in taken}
+    if values:
+        _write_fields(context.hub, known.board_id, card.card_id, own, values)
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = boards.get(db, known.board_id)
@@ -72,19 +90,25 @@ def carry_out(context: OutboxContext, intent: UpdateFace, entry: Entry) -> ActRe
         board = (fresh.board_id, fresh.owner, fresh.number, fresh.title, fresh.status_field_id, fresh.columns)
         return (BoardSeen(*board, fields),)
 
-    shown = sorted({**written, **digests}.items())
+    shown = sorted((written | {name: it for name, it in digests.items() if name not in taken}).items())
     return ActResult(card.card_id, " ".join(f"{name.name}={digest}" for name, digest in shown), events)
+
+
+def _gate(db: Connection, card: CardRow, run: RunRow | None) -> Gate | None:
+    """Return the result on the pull request's commit; before there is one, that of the newest run."""
+    if card.pull_head:
+        return checks.standing(db, card.card_id, card.pull_head)
+    tier = checks.newest_gate(db, run.run_id) if run is not None else None
+    return None if tier is None else Gate.PASSED if tier.passed else Gate.FAILED
 
 
 def _write_fields(
     hub: Hub,
     board_id: BoardId,
     card_id: CardId,
-    fields: Sequence[Field],
+    known: Mapping[str, Field],
     values: Mapping[FaceField, str | float],
 ) -> None:
-    known = {field.name: field for field in fields}
-
     def values_by_id(*, fresh: bool) -> dict[str, Value]:
         return {
             known[name].field_id: _value_of(hub, known[name], name, values[name], fresh) for name in values
@@ -96,6 +120,13 @@ def _write_fields(
         if not any(known[name].kind == SINGLE_SELECT for name in values):
             raise
         projects.set_fields(hub, board_id, card_id, values_by_id(fresh=True))
+
+
+def _is_own(hub: Hub, field: Field, name: FaceField) -> bool:
+    """Tell whether Cardinal may write the field: people may have one of this name for something else."""
+    if field.kind != KINDS[name]:
+        return field.kind == EARLIER_KINDS.get(name)
+    return name not in OPTIONS or project_fields.are_own_options(hub, field.field_id, OPTIONS[name])
 
 
 def _value_of(hub: Hub, field: Field, name: FaceField, value: str | float, fresh: bool) -> Value:

@@ -3,29 +3,16 @@
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
+from bot.render.board import face_choices
 from bot.render.markdown.escape import cut, tame
-from ledger.states import CardState, Reason, RunState
+from ledger.states import CardState, Gate, Reason, RunState
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
-from rules.text import count, in_queue, state_word
+from rules.text import count, in_queue
 
 FIELD_LIMIT = 200  # longer text is unreadable on a card; GitHub itself takes 1,024
 MAX_PLACE = 5  # the last place in a queue that is shown: those behind change too often
 WHOLE = "more in the comments"
-MARKS: Mapping[CardState, str] = {
-    CardState.NEEDS_INPUT: "🙋",
-    CardState.FAILED: "❌",
-    CardState.BLOCKED: "⛔",
-    CardState.WORKING: "🔨",
-    CardState.REVISING: "🔨",
-    CardState.QUEUED: "⏳",
-    CardState.DISCUSSING: "💬",
-    CardState.WORK_COMPLETE: "✅",
-    CardState.IN_REVIEW: "👀",
-    CardState.CHANGES_REQUESTED: "📝",
-    CardState.APPROVED: "👍",
-    CardState.DONE: "🏁",
-}
 RUN_WORDS: Mapping[RunState, str] = {
     RunState.CLAIMED: "starting",
     RunState.AWAITING_APPROVAL: "plan ready",
@@ -37,6 +24,8 @@ class FaceField(StrEnum):
     """The project fields that Cardinal makes and writes."""
 
     AGENT = "Agent"
+    WAITS = "Waits for"
+    VALIDATION = "Validation"
     PROGRESS = "Progress"
     RUN = "Run"
     COST = "Cost $"
@@ -48,46 +37,45 @@ SINGLE_SELECT = "SINGLE_SELECT"
 # Of what people can group, slice and colour a board by, and count in a chart.
 KINDS: Mapping[FaceField, str] = {
     FaceField.AGENT: SINGLE_SELECT,
+    FaceField.WAITS: SINGLE_SELECT,
+    FaceField.VALIDATION: SINGLE_SELECT,
     FaceField.PROGRESS: "TEXT",
     FaceField.RUN: "TEXT",
     FaceField.COST: "NUMBER",
     FaceField.ELAPSED: "NUMBER",
     FaceField.PULL: "TEXT",
 }
-
-
-def _state(state: CardState) -> str:
-    return f"{MARKS.get(state, '')} {state_word(state)}".strip()
+# Of another kind on boards of an earlier version, until `cardinal init`.
+EARLIER_KINDS: Mapping[FaceField, str] = {FaceField.AGENT: "TEXT"}
 
 
 # The options of the fields that are chosen, each with its colour on GitHub, in their order there.
 OPTIONS: Mapping[FaceField, Mapping[str, str]] = {
-    FaceField.AGENT: {
-        _state(state): color
-        for color, states in {
-            "ORANGE": (CardState.NEEDS_INPUT,),
-            "RED": (CardState.FAILED, CardState.BLOCKED),
-            "BLUE": (CardState.QUEUED, CardState.WORKING, CardState.REVISING),
-            "YELLOW": (CardState.DISCUSSING, CardState.CHANGES_REQUESTED),
-            "PURPLE": (CardState.WORK_COMPLETE, CardState.IN_REVIEW),
-            "GREEN": (CardState.APPROVED, CardState.DONE),
-            "GRAY": (CardState.ARCHIVED,),
-        }.items()
-        for state in states
-    }
+    FaceField.AGENT: face_choices.STATES,
+    FaceField.VALIDATION: face_choices.VALIDATIONS,
+    FaceField.WAITS: face_choices.WAITS,
 }
 
 
 def field_values(
-    card: CardRow, run: RunRow | None, *, card_usd: float, place: int = 0, parts: Sequence[CardRow] = ()
+    card: CardRow,
+    run: RunRow | None,
+    *,
+    card_usd: float,
+    place: int = 0,
+    parts: Sequence[CardRow] = (),
+    gate: Gate | None = None,
+    checking: bool = False,
 ) -> dict[FaceField, str | float]:
-    """Return the value of each field; an empty text clears it. Without spending there is no cost. A resting
-    card has no state: "draft" is GitHub's word for an issue that is none yet.
+    """Return the value of each field; an empty text clears it. Without spending there is no cost.
 
-    `place` is the run's place in the queue; 0 for none. `parts` are the cards of its sub-issues.
+    `place` is the run's place in the queue; 0 for none. `parts` are the cards of its sub-issues. `gate`: the
+    result on the card's commit, None before there is one. `checking`: a run that only checks is alive.
     """
     fields: dict[FaceField, str | float] = {
-        FaceField.AGENT: _state(card.state),
+        FaceField.AGENT: face_choices.choose_state(card.state),
+        FaceField.WAITS: face_choices.choose_wait(card, run, checking=checking),
+        FaceField.VALIDATION: face_choices.choose_validation(run, gate, checking=checking),
         FaceField.PROGRESS: " · ".join(filter(None, (parts_done(parts), _progress(card, run)))),
         FaceField.RUN: _run(card, run, place),
         FaceField.PULL: _pull(card),

@@ -8,6 +8,7 @@ from urllib.parse import quote, unquote
 from ledger.ids import EntryKey
 
 BEGIN = "<!-- what follows is kept up to date by Cardinal, to its next hidden line -->"
+OF_DRAFT = "convert:"  # begins the keys of entries that make issues of drafts
 _MARKER = re.compile(r"<!-- cardinal:(?P<key>[^\s<>]{1,500}):(?P<digest>[0-9a-f]{64}) -->")
 
 
@@ -35,6 +36,17 @@ def marker_of(body: str) -> Marker | None:
     """Return the marker that ends `body`, or None: one that stands anywhere else is somebody's quote."""
     match = _MARKER.fullmatch(body.rstrip().rpartition("\n")[2])
     return _read(match) if match else None
+
+
+def draft_of(body: str) -> str:
+    """Return the id of the draft whose words an issue's `body` has by Cardinal's doing; else empty."""
+    marker = marker_of(body)
+    return marker.key.removeprefix(OF_DRAFT) if marker and marker.key.startswith(OF_DRAFT) else ""
+
+
+def words_of_draft(body: str) -> str:
+    """Return an issue's `body` without the marker under the words of a draft; any other as it is."""
+    return body.rstrip().rpartition("\n")[0].removesuffix("\n") if draft_of(body) else body
 
 
 def markers_in(body: str) -> tuple[Marker, ...]:

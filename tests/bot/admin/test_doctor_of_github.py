@@ -21,7 +21,7 @@ from bot.system.config import Config
 from bot.system.lock_file import Presence
 from bot.system.secret import Secret
 from bot.web.app import make_app
-from forge.store.board import FieldType
+from forge.store.board import FieldType, Option
 from ledger.events.board import BoardSeen
 from ledger.ids import DeliveryId
 from ledger.lifecycle.open import open_ledger
@@ -188,6 +188,15 @@ def test_a_board_whose_state_is_a_text_yet_is_told_how_it_gets_a_field_of_choice
         Level.WARN,
         "run `cardinal init`: it turns it into a single-select field",
     )
+
+
+def test_a_field_of_choices_that_people_made_for_themselves_is_named(cardinal: Cardinal) -> None:
+    field = cardinal.project.field_named("Waits for")
+    assert field is not None
+    field.options = [Option("o9", "the customer", "PINK", "")]
+    (found,) = checkups.fields(doctor_context(cardinal))
+    assert found.level is Level.FAIL
+    assert "field Waits for has other options than Cardinal's" in found.message
 
 
 def test_descriptions_that_cardinal_has_just_written_are_not_read_yet(cardinal: Cardinal) -> None:

@@ -2,16 +2,26 @@
 
 from dataclasses import replace
 
-from bot.render.board.card_fields import MARKS, OPTIONS, FaceField
+from bot.render.board.card_fields import OPTIONS, FaceField
+from bot.render.board.face_choices import MARKS
 from forge.store.base import Occurrence
 from forge.store.board import FieldType, Item, Option
 from forge.store.models import Issue
-from ledger.events.board import BoardSeen, CardConverted, CardExplained, CardMoved, CardSeen, CardStateChanged
+from ledger.events.board import (
+    BoardSeen,
+    CardConverted,
+    CardExplained,
+    CardMoved,
+    CardSeen,
+    CardStateChanged,
+    Column,
+)
 from ledger.events.policy import PolicyRejected
-from ledger.events.publication import EntryGivenUp
-from ledger.events.run import CHECK, Progressed, RunQueued
+from ledger.events.publication import EntryGivenUp, EntryPublished
+from ledger.events.pull import PullChanged
+from ledger.events.run import CHECK, Progressed, RunEnded, RunQueued
 from ledger.ids import CardId, RunId
-from ledger.states import CardState, RunState
+from ledger.states import CardState, Ending, RunState
 from rules.intents.outbound import (
     ConvertDraft,
     DescribeColumns,
@@ -33,6 +43,11 @@ def value_of(stage: Stage, name: str, item: Item | None = None) -> object:
     if value is None:
         return None
     return value.option.name if value.option else value.content
+
+
+def _shape(stage: Stage) -> tuple[str, tuple[Column, ...]]:
+    (seen, *_) = (event for event in stage.events(BoardSeen) if isinstance(event, BoardSeen))
+    return seen.status_field_id, seen.columns
 
 
 def column_of(item: Item) -> str | None:
@@ -77,7 +92,7 @@ def test_the_longer_a_run_works_the_rarer_its_face_changes(stage: Stage) -> None
     assert value_of(stage, "Agent") == "🙋 needs input"
 
 
-def test_the_six_fields_are_made_once_and_written_in_one_request(stage: Stage) -> None:
+def test_the_eight_fields_are_made_once_and_written_in_one_request(stage: Stage) -> None:
     stage.happen(CardExplained(stage.card_id, "no worker is free"))
     stage.do(UpdateFace(stage.card_id))
     assert value_of(stage, "Agent") == "⏳ queued"
@@ -91,7 +106,10 @@ def test_the_six_fields_are_made_once_and_written_in_one_request(stage: Stage) -
     assert len(stage.calls()) == 1
     seen = stage.events(BoardSeen)
     assert len(seen) == 2
-    assert {"Agent", "Progress", "Run", "Cost $", "Elapsed min", "PR"} <= {
+    assert value_of(stage, "Waits for") == "a free slot"
+    assert value_of(stage, "Validation") is None
+    names = ("Agent", "Waits for", "Validation", "Progress", "Run", "Cost $", "Elapsed min", "PR")
+    assert {*names} <= {
         field.name
         for field in seen[1].fields  # type: ignore[attr-defined]
     }
@@ -99,6 +117,32 @@ def test_the_six_fields_are_made_once_and_written_in_one_request(stage: Stage) -
 
 def test_a_face_that_did_not_change_costs_no_call(stage: Stage) -> None:
     stage.do(UpdateFace(stage.card_id))
+    stage.forge.gateway.calls.clear()
+    stage.clock.forward(5)
+    stage.do(UpdateFace(stage.card_id))
+    assert stage.calls() == []
+
+
+def test_validation_and_what_the_card_waits_for_are_written_with_the_other_fields(stage: Stage) -> None:
+    pull = stage.pull()
+    stage.happen(CardStateChanged(stage.card_id, CardState.QUEUED, CardState.WORK_COMPLETE, "ready"))
+    stage.happen(RunEnded(RUN, Ending.SUCCEEDED, "", "", ""))
+    stage.do(UpdateFace(stage.card_id))
+    assert (value_of(stage, "Validation"), value_of(stage, "Waits for")) == ("✅ passed", "a review")
+    stage.push("a person's")
+    stage.happen(PullChanged(stage.card_id, pull.issue.number, "open", True, pull.head_sha))
+    stage.forge.gateway.calls.clear()
+    stage.clock.forward(5)
+    stage.do(UpdateFace(stage.card_id))
+    assert value_of(stage, "Validation") == "not run"
+    assert len(stage.calls()) == 1
+
+
+def test_a_field_that_an_earlier_version_never_wrote_is_not_emptied(stage: Stage) -> None:
+    stage.do(UpdateFace(stage.card_id))
+    (written,) = (it for it in stage.events(EntryPublished) if isinstance(it, EntryPublished))
+    known = " ".join(pair for pair in written.digest.split() if not pair.startswith("VALIDATION"))
+    stage.happen(replace(written, digest=known))
     stage.forge.gateway.calls.clear()
     stage.clock.forward(5)
     stage.do(UpdateFace(stage.card_id))
@@ -282,6 +326,26 @@ def test_a_board_with_texts_for_choices_still_shows_the_state(stage: Stage) -> N
     stage.forge.store.projects.create_field(stage.item.project, "Agent", FieldType.TEXT)
     stage.do(UpdateFace(stage.card_id))
     assert value_of(stage, "Agent") == "⏳ queued"
+
+
+def test_fields_that_people_made_for_themselves_are_left_alone(stage: Stage) -> None:
+    projects, project = stage.forge.store.projects, stage.item.project
+    mine = projects.create_field(project, "Validation", FieldType.TEXT)
+    options = [Option("", "the customer", "PINK", "")]
+    ours = projects.create_field(project, "Waits for", FieldType.SINGLE_SELECT, options)
+    projects.set_value(stage.item, mine, "by hand", actor=stage.alice)
+    projects.set_value(stage.item, ours, ours.options[0].id, actor=stage.alice)
+    pull = stage.pull()
+    assert pull
+    assert stage.do(UpdateFace(stage.card_id)).given_up == 0
+    assert (value_of(stage, "Validation"), value_of(stage, "Waits for")) == ("by hand", "the customer")
+    assert [option.name for option in ours.options] == ["the customer"]
+    assert value_of(stage, "Agent") == "⏳ queued"
+    ours.name = mine.name = "Ours"
+    stage.happen(BoardSeen(stage.board_id, "acme", 1, "Board", *_shape(stage), ()))
+    stage.clock.forward(5)
+    stage.do(UpdateFace(stage.card_id))
+    assert (value_of(stage, "Validation"), value_of(stage, "Waits for")) == ("✅ passed", "a free slot")
 
 
 def test_a_state_is_chosen_again_where_somebody_made_the_options_anew(stage: Stage) -> None:

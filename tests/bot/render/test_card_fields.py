@@ -24,7 +24,8 @@ def field_values(past: Past, usd: float = 0.0, place: int = 0) -> dict[FaceField
 def test_a_card_that_never_ran_has_neither_cost_nor_time(past: Past) -> None:
     past.card(CardId("PVTI_2"), number=8, state=CardState.DRAFT, column="Tasks")
     found = card_fields.field_values(past.row(CardId("PVTI_2")), None, card_usd=0.0)
-    assert found == {FaceField.AGENT: "", FaceField.PROGRESS: "", FaceField.RUN: "", FaceField.PULL: ""}
+    silent = (FaceField.AGENT, FaceField.WAITS, FaceField.VALIDATION)
+    assert found == dict.fromkeys((*silent, FaceField.PROGRESS, FaceField.RUN, FaceField.PULL), "")
 
 
 def test_a_face_is_cut_between_words_and_says_where_the_whole_is(past: Past) -> None:
@@ -67,6 +68,8 @@ def test_a_working_card_shows_the_last_line_cost_time_and_pull_request(past: Pas
     past(PullOpened(CARD, "acme/shop", 13, "PR_1", "b", "c", True))
     assert field_values(past, 0.421) == {
         FaceField.AGENT: "🔨 working",
+        FaceField.WAITS: "",
+        FaceField.VALIDATION: "",
         FaceField.PROGRESS: "reading <\u200bb>code",
         FaceField.RUN: "r1 · working",
         FaceField.COST: 0.42,

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from ledger.events.board import CardConverted, CardMoved, CardSeen
+from ledger.events.board import CardConverted, CardMoved, CardReplaced, CardSeen
+from ledger.ids import CardId
 from ledger.states import CardState, Ending
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import ConvertDraft
@@ -84,6 +85,12 @@ def test_a_draft_is_made_an_issue_first_and_then_the_run_starts() -> None:
     converted = CardConverted(CARD, "I_1", "acme/shop", 12)
     assert kinds(asks(card(state=S.DRAFT), converted)) == ["QueueRun"]
     assert asks(card(run=scene.run()), converted) == ()
+
+
+def test_the_card_in_the_place_of_a_draft_shows_its_face_and_its_run_starts_once() -> None:
+    replaced = CardReplaced(CARD, CardId("PVTI_0"), "I_1", "acme/shop", 12)
+    assert kinds(asks(card(state=S.DRAFT), replaced)) == ["UpdateFace", "QueueRun"]
+    assert kinds(asks(card(run=scene.run()), replaced)) == ["UpdateFace"]
 
 
 def test_a_card_that_is_first_seen_in_an_execution_column_starts_too() -> None:

@@ -391,6 +391,35 @@ def test_a_board_of_an_earlier_version_gets_a_field_of_choices_with_the_same_val
     assert "single-select field" not in said
 
 
+def test_a_board_of_six_fields_gets_the_two_that_it_lacks_and_keeps_its_values(town: Town) -> None:
+    finished(town, *HOOK)
+    item = town.forge.store.projects.add_draft(town.board, "An idea", "", actor=town.alice)
+    agent = town.board.field_named("Agent")
+    assert agent is not None
+    town.forge.store.projects.set_value(item, agent, agent.options[0].id, actor=town.alice)
+    town.board.fields = [one for one in town.board.fields if one.name not in ("Validation", "Waits for")]
+    code, said = town.ends()
+    assert code == 0, said
+    assert "made the fields Waits for, Validation" in said
+    assert "tick them in the view Cardinal under its menu, Fields" in said
+    assert {*FaceField} <= {*town.fields()}
+    assert item.values[agent.node_id].option == agent.options[0]
+    code, said = town.ends()
+    assert (code, "made the fields" in said, "tick them" in said) == (0, False, False)
+
+
+@pytest.mark.parametrize("name", ["Validation", "Waits for"])
+def test_texts_of_a_field_that_is_one_of_choices_now_are_kept(town: Town, name: str) -> None:
+    projects = town.forge.store.projects
+    field = projects.create_field(town.board, name, FieldType.TEXT)
+    item = projects.add_draft(town.board, "An idea", "", actor=town.alice)
+    projects.set_value(item, field, "ask Bob", actor=town.alice)
+    said = finished(town, *HOOK)
+    assert f"{name} is a field of choices now; the texts are in {name} (text)" in said
+    assert item.values[field.node_id].content == "ask Bob"
+    assert field.name == f"{name} (text)"
+
+
 def test_lines_that_people_wrote_stay(town: Town) -> None:
     town.home.mkdir(mode=0o700)
     (town.home / "env").write_text('# ours\nCARDINAL_ANTHROPIC_KEY="k e y"\nCARDINAL_BOARD="acme/1"\n')
