@@ -92,7 +92,9 @@ def _log(check: CheckRow, site: str) -> str:
 def _whole(checks: tuple[CheckRow, ...], site: str) -> tuple[str, ...]:
     runs = dict.fromkeys(check.run_id for check in checks)
     if site:
-        return tuple(f"full logs: [files of run {run_id}]({links.files_link(site, run_id)})" for run_id in runs)
+        return tuple(
+            f"full logs: [files of run {run_id}]({links.files_link(site, run_id)})" for run_id in runs
+        )
     return tuple(f"full logs: `cardinal artifacts {run_id}` where Cardinal runs" for run_id in runs)
 
 
