@@ -56,7 +56,7 @@ class QueuePlace:
 def command(column: str | None, as_json: bool, **given: str | None) -> None:
     """Print the columns with their cards.
 
-    Each card is shown with its state and what it is waiting for. Cards that need someone come first in their
+    Each card is shown with its state and why it is waiting. Cards that need someone come first in their
     column. Below are the queues, with the reason each run is waiting.
 
     \b

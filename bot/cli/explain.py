@@ -12,7 +12,7 @@ from rules.explain import why
 @click.argument("card", metavar="OWNER/REPOSITORY#NUMBER")
 @json_option
 def command(card: str, as_json: bool) -> None:
-    """Say why a card does or does not move.
+    """Say why a card is moving or waiting.
 
     One line: the next step and who takes it.
 

@@ -46,7 +46,7 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
 
     Each host is shown with its last heartbeat, runs in use and in total, labels and version. A run that is
     waiting on a drained host continues elsewhere: from its newest checkpoint if the hosts share a store
-    (CARDINAL_STORE), otherwise from what is on GitHub.
+    (CARDINAL_STORE), otherwise from the state on GitHub.
 
     \b
     Examples:

@@ -34,7 +34,7 @@ def command(run: str, follow: bool, zoom: str | None, as_json: bool) -> None:
     """Print the events of a run, from its beginning.
 
     At the zoom activity, consecutive steps of the agent are one line, such as "ran 14 commands"; debug shows
-    each step, and what the agent said. Commands come with the end of their output. With --json, one object
+    each step, and the agent's messages. Commands come with the end of their output. With --json, one object
     per event, never summarised.
 
     \b

@@ -9,8 +9,7 @@ from bot.cli import _api
 def command() -> None:
     """Serve the API as an MCP server, on standard input and output.
 
-    For agents that start it themselves. It uses CARDINAL_URL with CARDINAL_TOKEN, and can do what that token
-    allows.
+    For agents that start it themselves. It uses CARDINAL_URL with CARDINAL_TOKEN, within that token's rights.
 
     \b
     Example:

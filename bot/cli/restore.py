@@ -28,7 +28,7 @@ def command(source: Path | None, overwrite_newer: bool, adopt: bool, as_json: bo
     Stop Cardinal first. SOURCE is the back-up file, or the name of the copy that an upgrade made in
     PostgreSQL. A file can be restored into an empty PostgreSQL database named by CARDINAL_DATABASE_URL.
 
-    Before Cardinal does anything else, it reads on GitHub what it did since the back-up.
+    Before anything else, Cardinal reads its own work since the back-up from GitHub.
 
     \b
     Examples:

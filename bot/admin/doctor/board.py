@@ -106,7 +106,7 @@ def fields(context: DoctorContext) -> Iterator[CheckResult]:
 
 
 def headers(context: DoctorContext) -> Iterator[CheckResult]:
-    """Does each column's description say what a drag into it does?"""
+    """Does each column's description state the effect of a drag into it?"""
     for board in context.boards():
         stale = [
             column.name

@@ -1,4 +1,4 @@
-"""Explain why a job moves, or what it is waiting for."""
+"""Explain why a job is moving or waiting."""
 
 from collections.abc import Mapping
 from typing import Any

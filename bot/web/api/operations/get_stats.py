@@ -1,4 +1,4 @@
-"""Get cost and flow of the last days: what runs cost, how they ended, and who waited for whom."""
+"""Get cost and flow of the last days: the cost of runs, how they ended, and who waited for whom."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

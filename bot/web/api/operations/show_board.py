@@ -1,4 +1,4 @@
-"""Show a board: its columns, what a drag there does, and how many jobs are in each state."""
+"""Show a board: its columns, the effect of a drag there, and the number of jobs in each state."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -325,8 +325,8 @@ def test_a_repository_that_has_another_name_is_seen_by_the_doctor_and_healed(
     context = DoctorContext(services.config, services.engine, services.hub, cardinal.clock())
     before, after = cardinal.run(run_id).repository, repo.full_name
     findings = tuple(repositories.names(context))
-    assert [one.message.partition(",")[0] for one in findings] == [f"{before} is {after} now"]
-    assert list(mend(context, findings)) == [f"followed: {before} to {after}"]
+    assert [one.message.partition(",")[0] for one in findings] == [f"{before} is now {after}"]
+    assert list(mend(context, findings)) == [f"renamed: {before} to {after}"]
     assert (cardinal.card(item).repository, cardinal.run(run_id).repository) == (after, after)
     assert how == "renamed" or run_id in cardinal.ready(), cardinal.card(item).because
     assert list(repositories.names(context)) == []

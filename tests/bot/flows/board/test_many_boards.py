@@ -142,7 +142,7 @@ def test_a_removed_board_keeps_its_cards_as_they_are_and_starts_nothing(cardinal
     cardinal.catch_up()
     (run_id,) = cardinal.ready()
     cardinal.begin(run_id)
-    with pytest.raises(BoardInUseError, match="1 run at work there"):
+    with pytest.raises(BoardInUseError, match="1 run still active there"):
         admin.remove_board(cardinal.services, address)
     cardinal.ask(run_id, "Which?", "this", "that")
     admin.remove_board(cardinal.services, address)
@@ -279,7 +279,7 @@ def test_deliveries_of_one_owner_are_read_while_the_app_is_gone_from_the_first(c
 def test_no_board_stands_in_for_another(cardinal: Cardinal) -> None:
     with pytest.raises(NoBoardChosenError):
         _ = cardinal.process.hub
-    with pytest.raises(UnservedBoardError, match="B_unknown is not served"):
+    with pytest.raises(UnservedBoardError, match="serve the board B_unknown"):
         cardinal.process.on_board(BoardId("B_unknown"))
 
 

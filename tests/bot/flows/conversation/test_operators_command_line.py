@@ -187,7 +187,7 @@ def test_of_columns_that_differ_in_case_alone_the_exact_name_counts() -> None:
         "Doing",
         "Done",
     ]
-    with pytest.raises(CliError, match="say Doing or DOING"):
+    with pytest.raises(CliError, match="choose Doing or DOING"):
         _operator.board_column(board, "doing")
 
 

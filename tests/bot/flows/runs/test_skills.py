@@ -313,7 +313,7 @@ def test_a_hostile_skill_is_skipped_and_what_nobody_sees_of_one_is_taken_out(car
     skills, order = ordered(cardinal, cardinal.new(title="Totals", body="Skills: sly, bomb, huge"))
     assert [skills[name].loaded for name in ("sly", "bomb", "huge")] == [True, False, False]
     assert "aliases are not allowed" in skills["bomb"].why
-    assert "at most 16000 are read" in skills["huge"].why
+    assert "the limit is 16000" in skills["huge"].why
     assert "evil.example" not in text_of(order)
     assert "Be kind.\n" in text_of(order)
     left_out = "Left out here, as GitHub does not show it: 1 HTML comment, 1 invisible character"

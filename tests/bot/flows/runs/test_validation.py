@@ -130,7 +130,7 @@ def test_repairs_that_do_not_help_are_a_question_on_the_card(cardinal: Cardinal)
         (None, Level.WARN, "acme/shop has no checks, so no agent starts there"),
         (NONE, Level.WARN, "acme/shop: `validation` is `none`, so agents' work is not checked there"),
         ("version: 2\n", Level.FAIL, "acme/shop: its .github/cardinal.yml is refused"),
-        ("version: 1\nrepository: {validation: {fast: [x]}}\n", Level.OK, "acme/shop says how"),
+        ("version: 1\nrepository: {validation: {fast: [x]}}\n", Level.OK, "acme/shop has checks"),
     ],
 )
 def test_the_doctor_finds_repositories_that_name_no_checks(
