@@ -9,9 +9,10 @@ from urllib.parse import quote
 from bot.admin.rehearsal.belief import SHAPE_ERRORS, NotTriedError
 from bot.admin.rehearsal.counting import MAX_CALLS
 from bot.admin.rehearsal.stage import BRANCHES, LABEL, MARKER, TITLE, RehearsalStage
-from bot.github.api import project_queries, pulls
+from bot.github.api import project_queries, projects, pulls
 from bot.github.client import Hub, repository_path
 from bot.github.errors import GithubError, NotFoundError
+from ledger.ids import CardId
 
 MAX_PAGES = 10  # of 100 issues or branches
 OF_AGENT = re.compile(r".+/\d+-cardinal-rehearsal(-.*)?")  # a run names its branch by the issue's title
@@ -34,8 +35,7 @@ def remove_remains(stage: RehearsalStage) -> Mapping[str, int]:
         try:
             match kind:
                 case "cards":
-                    variables = {"board": stage.board.board_id, "card": number}
-                    hub.graphql(project_queries.DELETE_CARD, variables)
+                    projects.delete_card(hub, stage.board.board_id, CardId(number))
                 case "issues":
                     body = {"state": "closed"}
                     hub.rest("PATCH", f"{root}/issues/{number}", body=body)

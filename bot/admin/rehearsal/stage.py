@@ -232,8 +232,7 @@ class RehearsalStage:
     @material
     def deleted_card(self) -> CardId:
         _ = self.converted_card
-        variables = {"board": self.board.board_id, "card": self.draft_card}
-        self.hub.graphql(project_queries.DELETE_CARD, variables)
+        projects.delete_card(self.hub, self.board.board_id, self.draft_card)
         return self.draft_card
 
     @material

@@ -307,12 +307,6 @@ mutation PlaceCard($board: ID!, $card: ID!, $after: ID!) {
 }
 """
 
-DELETE_CARD = """
-mutation DeleteCard($board: ID!, $card: ID!) {
-  deleteProjectV2Item(input: {projectId: $board, itemId: $card}) { deletedItemId }
-}
-"""
-
 CONVERT_DRAFT = """
 mutation ConvertDraft($card: ID!, $repository: ID!) {
   convertProjectV2DraftIssueItemToIssue(input: {itemId: $card, repositoryId: $repository}) {

@@ -331,12 +331,12 @@ def add_card(hub: Hub, board_id: BoardId, content_id: str) -> CardId:
     return CardId(answer["addProjectV2ItemById"]["item"]["id"])
 
 
-def copy_values(
+def put_beside(
     hub: Hub, board_id: BoardId, source: CardId, target: CardId, *, without: Collection[str]
 ) -> None:
-    """Give a card the column and the other values of another one, but for those of the fields `without`.
+    """Give a card the column, the place and the values of another one, but for those of the fields `without`.
 
-    Where GitHub refuses a value, as one of an option that is gone, the column is all that is surely written.
+    Only the column is surely written: GitHub may refuse a value, as one of an option that is gone.
     """
     item = hub.graphql(project_queries.VALUES, {"card": source}).get("node") or {}
     values: dict[str, Value] = {}
@@ -350,15 +350,11 @@ def copy_values(
     set_fields(hub, board_id, target, column)
     listed = list(values.items())
     try:
+        hub.graphql(project_queries.PLACE_CARD, {"board": board_id, "card": target, "after": source})
         for start in range(0, len(listed), MAX_FIELDS):
             set_fields(hub, board_id, target, dict(listed[start : start + MAX_FIELDS]))
     except RefusedError as error:
-        log.warning("values not copied from=%s to=%s reason=%s", source, target, error.because)
-
-
-def place_behind(hub: Hub, board_id: BoardId, card_id: CardId, other: CardId) -> None:
-    """Put the card right behind another one."""
-    hub.graphql(project_queries.PLACE_CARD, {"board": board_id, "card": card_id, "after": other})
+        log.warning("not all copied from=%s to=%s reason=%s", source, target, error.because)
 
 
 def delete_card(hub: Hub, board_id: BoardId, card_id: CardId) -> None:

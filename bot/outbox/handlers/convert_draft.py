@@ -30,7 +30,7 @@ from rules.intents.outbound import ConvertDraft
 # A card is converted once.
 ACT = Act(f"{OF_DRAFT}{{card_id}}", ordered=True, coalesce=True)
 MAX_TITLE = 256  # GitHub refuses issues with longer titles
-AGAIN_S = 2
+AGAIN_S = 5
 
 
 def carry_out(context: OutboxContext, intent: ConvertDraft, entry: Entry) -> ActResult:
@@ -86,8 +86,7 @@ def _replace(
     hub, board_id = context.hub, card.board_id
     card_id = board.add_card(hub, board_id, content_id)
     if draft is not None:
-        board.place_behind(hub, board_id, card_id, card.card_id)
-        board.copy_values(hub, board_id, card.card_id, card_id, without=tuple(FaceField))
+        board.put_beside(hub, board_id, card.card_id, card_id, without=tuple(FaceField))
         board.delete_card(hub, board_id, card.card_id)
 
     def events(db: Connection) -> tuple[Event, ...]:

@@ -13,8 +13,9 @@ from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queue import outbox
 from ledger.states import CardState
-from ledger.views import cards
+from ledger.views import cards, expansions
 from rules.intents.outbound import ConvertDraft, Say, UpdateFace
+from rules.intents.rule_results import ExpandBody
 from tests.bot.outbox.conftest import Stage
 from tests.bot.outbox.test_board_acts import column_of, draft, value_of
 
@@ -137,6 +138,37 @@ def test_an_entry_after_one_that_was_given_up_takes_the_issue_that_is_there(stag
     stage.publish()
     assert len(made(stage)) == 1
     assert len(stage.events(CardReplaced)) == 1
+
+
+def test_a_place_that_github_refuses_holds_up_nothing(stage: Stage) -> None:
+    item, card_id = refused(stage)
+    never = {"errors": [{"type": "UNPROCESSABLE", "message": "The view is sorted"}]}
+    stage.fault(path="/graphql$", body="mutation PlaceCard", status=200, answer=never)
+    assert stage.do(ConvertDraft(card_id)).given_up == 0
+    (issue,) = made(stage)
+    assert stage.forge.store.faults.api[0].count == 0
+    assert column_of(card_of(stage, issue)) == "Planning"
+    assert item not in stage.item.project.items
+
+
+def test_a_draft_waits_while_another_process_does_something_about_it(stage: Stage) -> None:
+    _, card_id = refused(stage)
+    stage.ask(UpdateFace(card_id))
+    (claimed,) = outbox.claim(stage.context.engine, "github", lease_s=60, holder="another", most=1)
+    assert claimed.card_id == card_id
+    stage.ask(ConvertDraft(card_id))
+    assert (stage.publish().settled, made(stage)) == (0, [])
+
+
+def test_a_models_description_goes_over_the_words_of_a_draft(stage: Stage) -> None:
+    _, card_id = refused(stage)
+    stage.do(ConvertDraft(card_id))
+    (issue,) = made(stage)
+    new = CardId(card_of(stage, issue).node_id)
+    written = ExpandBody(new, "rule", "All of it.", expansions.digest("More."), "1")
+    assert stage.do(written).given_up == 0
+    assert issue.body.startswith("All of it.")
+    assert "cardinal:convert" not in issue.body
 
 
 def test_a_value_that_github_refuses_holds_up_nothing(stage: Stage) -> None:

@@ -24,7 +24,7 @@ def test_an_app_is_registered_and_installed_there_and_people_sign_in_by_it(serve
     assert f"install the App on acme: {server.forge.url}/github-apps/cardinal-acme/installations/new" in said
     assert not re.search(r"github\.com|/api/v3|lacks|not subscribed", said)
     assert server.settings["CARDINAL_BOARD"] == "acme/1"
-    assert "add a view Cardinal with the layout Board, and tick Agent, Progress, Run, Cost $" in said
+    assert "add a view Cardinal with the layout Board, and tick Agent, Waits for, Validation" in said
     found = server.does("doctor")[1]
     assert "GitHub Enterprise Server 3.20.1" in found
     assert "lacks" not in found

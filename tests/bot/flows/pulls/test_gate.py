@@ -34,7 +34,7 @@ def checks_on(cardinal: Cardinal, head: str) -> CheckRun:
     return mine
 
 
-def shown(cardinal: Cardinal, item: Item) -> tuple[str | None, str | None]:
+def checks_on_face(cardinal: Cardinal, item: Item) -> tuple[str | None, str | None]:
     face = cardinal.face(item)
     return face.get("Validation"), face.get("Waits for")
 
@@ -105,7 +105,7 @@ def test_a_commit_that_nobody_checked_says_so_and_a_button_has_it_checked(cardin
     before = pull.head_sha
     head = push(cardinal, pull, SOUND)
     cardinal.catch_up(work=True)
-    assert shown(cardinal, item) == ("not run", "a review")
+    assert checks_on_face(cardinal, item) == ("not run", "a review")
     stale = checks_on(cardinal, head)
     assert (stale.conclusion, kinds(cardinal)) == ("action_required", ["first"])
     assert stale.output["title"].startswith("Not checked: Cardinal")
@@ -114,9 +114,9 @@ def test_a_commit_that_nobody_checked_says_so_and_a_button_has_it_checked(cardin
     press(cardinal, stale, "Check")
     assert (checks_on(cardinal, head).status, kinds(cardinal)[-1]) == ("in_progress", "check")
     cardinal.catch_up()
-    assert shown(cardinal, item) == ("⏳ running", "checks")
+    assert checks_on_face(cardinal, item) == ("⏳ running", "checks")
     cardinal.catch_up(work=True)
-    assert shown(cardinal, item) == ("✅ passed", "a review")
+    assert checks_on_face(cardinal, item) == ("✅ passed", "a review")
     assert checks_on(cardinal, head).conclusion == "success"
     assert buttons(checks_on(cardinal, head)) == ["Retry", "Explain"]
     cardinal.say(item, "/cardinal retry")
