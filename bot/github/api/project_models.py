@@ -54,6 +54,7 @@ class CardLook:
     assignees: tuple[str, ...] = ()  # in order
     expanded: bool = False  # GitHub shows a description that a model wrote over `body`
     last_move: StatusChange | None = None  # None for a draft, and where the timeline has none
+    from_fork: bool = False  # a pull request whose branch is in another repository, or in one that is gone
 
 
 @dataclass(frozen=True, slots=True)

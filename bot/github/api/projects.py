@@ -17,7 +17,8 @@ from ledger.model.column_names import column_key
 STATUS = "Status"
 GHOST = "ghost"  # GitHub's own stand-in for an account that was deleted
 MAX_PAGES = 200  # 20,000 cards; GitHub's own limit is 50,000 with the archived ones
-CARDS = ("Issue", "DraftIssue")
+PULL = "PullRequest"
+CARDS = ("Issue", "DraftIssue", PULL)
 # Of new columns, by their place.
 COLORS = ("GRAY", "BLUE", "GREEN", "YELLOW", "ORANGE", "PURPLE", "PINK", "RED")
 MAY_MISS = frozenset(
@@ -118,6 +119,7 @@ def _look_of(item: Mapping[str, Any]) -> CardLook:
         ),
         repo_field=(item.get("repo") or {}).get("text") or "",
         last_move=issues.last_move(content, project["id"]),
+        from_fork=content.get("isCrossRepository", False),
     )
 
 
