@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat: Callable[[], None]) -> None:
-    """Bring the result of set-up into `room`, and note its changes there. Raises SetUpError.
+    """Bring the result of set-up into `room`, and note its changes to the card's place. Raises SetUpError.
 
     A result for others is made on the base, in a place where no agent ever was.
     """
@@ -37,8 +37,10 @@ def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat
         return
     if not _bring_kept(run, room, checkout, commands, base):
         _run_commands(run, room, commands, beat)
+    if room is not run.workspace:
+        return  # nothing is committed there
     left = checkout.note_set_up(run.order.branch)
-    if left > MAX_FILES:
+    if left > MAX_FILES and not run.order.investigates:
         raise SetUpError(commands[-1], _TOO_MANY.format(left))
 
 
