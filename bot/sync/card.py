@@ -29,7 +29,7 @@ from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.model.column_names import same_column
 from ledger.queue import change_reports, leases, outbox, refresh_requests
-from ledger.states import CardState, PullCard
+from ledger.states import CardState
 from ledger.views import boards as known_boards
 from ledger.views import cards, links, runs
 from rules.snapshot import NOBODY, Mover
@@ -341,17 +341,8 @@ def _first_sight(db: Connection, seen: CardLook, by: Mover, *, dragged: bool) ->
         by=by.login,
         role=by.role,
         own=by.own,
-        pull_card=_pull_card(db, seen),
+        pull_card=seen.pull_card,
     )
-
-
-def _pull_card(db: Connection, seen: CardLook) -> PullCard:
-    """Return which pull request the card is; NONE for an issue or a draft."""
-    if seen.kind != github_board.PULL or seen.repository is None or seen.number is None:
-        return PullCard.NONE
-    if cards.of_pull(db, seen.repository, seen.number):
-        return PullCard.OWN
-    return PullCard.FORK if seen.from_fork else PullCard.OTHER
 
 
 def card_changes(

@@ -64,7 +64,7 @@ exchange() ( # side tree old new: prints the tree with that side of all rows tha
   GIT_INDEX_FILE=$GIT_DIR/cardinal-index
   export GIT_INDEX_FILE
   trap 'rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE".?' EXIT
-  rm -f "$GIT_INDEX_FILE" && g read-tree "$2" || exit
+  rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE".? && g read-tree "$2" || exit
   rows > "$GIT_INDEX_FILE.r" && compare "$3" "$4" > "$GIT_INDEX_FILE.c" || exit
   for each in r c; do sort -u "$GIT_INDEX_FILE.$each" -o "$GIT_INDEX_FILE.$each" || exit; done
   comm -12 "$GIT_INDEX_FILE.r" "$GIT_INDEX_FILE.c" |

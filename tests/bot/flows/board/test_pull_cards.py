@@ -99,7 +99,7 @@ def test_a_persons_own_pull_request_is_not_called_a_fork(cardinal: Cardinal) -> 
     assert "Cardinal did not open this pull request" in cardinal.face(item)["Progress"]
 
 
-def test_cardinals_own_pull_request_names_no_other_card_as_its_own(cardinal: Cardinal) -> None:
+def test_cardinals_own_pull_request_points_to_the_card_that_it_is_for(cardinal: Cardinal) -> None:
     item = delivered(cardinal)
     pull = cardinal.pull_of(item)
     card = on_board(cardinal, pull, "In Progress")
