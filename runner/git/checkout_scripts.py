@@ -262,7 +262,7 @@ fi
 UNCOMMIT = f"""
 must {_FETCH} "$1" "+$2:refs/cardinal/files"
 {left_files.SET_UP}
-bring_back refs/cardinal/files
+join_rows && bring_back refs/cardinal/files
 """
 # folder with the archive: it was made anew on the host, of plain files alone
 UNPACK = """

@@ -74,6 +74,13 @@ exchange() ( # side tree old new: prints the tree with that side of all rows tha
 own_work() { # head tree
   if [ -z "$set_up$there" ]; then echo "$2"; else exchange '\1 \3' "$2" "$1" "$2"; fi
 }
+join_rows() { # set-up here found what an agent had committed of set-up there: neither is the agent's
+  [ -n "$set_up" ] && fork=$(g merge-base HEAD refs/remotes/origin/HEAD) || return 0
+  found=$(exchange '\1 \3' HEAD "$fork" HEAD) &&
+    found=$(g commit-tree -m 'What set-up found' -p HEAD "$found") &&
+    set_up=$(g commit-tree -m 'What set-up left' -p "$found" "$set_up^{tree}") &&
+    g update-ref refs/cardinal/set-up "$set_up"
+}
 bring_back() { # commit: the work tree has its files, and what set-up made of those; they are not committed
   tree=$1
   [ -z "$set_up" ] || tree=$(exchange '\2 \4' "$1" "$1" "$set_up") || return

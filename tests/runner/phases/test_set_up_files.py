@@ -139,7 +139,7 @@ def test_a_person_who_pushes_a_file_as_set_up_makes_it_is_not_undone(world: Worl
 def test_a_run_that_goes_on_on_another_host_publishes_what_set_up_left_on_neither(
     world: World, commits: list[Mapping[str, Any]]
 ) -> None:
-    leaves = "echo set-up > a.txt; mkdir -p gen; echo gen > gen/out.txt; rm -f gone.txt"
+    leaves = "echo set-up > a.txt; mkdir -p gen; echo gen > gen/out.txt; rm -f gone.txt; date +%N > stamp"
     world.commit(TRACKED)
     world.scenario(plan=[PLAN], work=[MINE, *commits, ASK, ADD_ALL, FINISH])
     order = world.order(validation=checks(setup=[leaves]))
