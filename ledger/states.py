@@ -45,6 +45,15 @@ class Reason(StrEnum):
     REPOSITORY_UNCLEAR = "repository_unclear"
 
 
+class PullCard(StrEnum):
+    """Which pull request a card is itself, in place of an issue. OWN: Cardinal opened it for another card."""
+
+    NONE = ""
+    OWN = "own"
+    FORK = "fork"
+    OTHER = "other"
+
+
 # Cards that wait for a person, in this order: who is stopped, what failed, what may be looked at or go on.
 ATTENTION = (
     CardState.NEEDS_INPUT,

@@ -22,7 +22,7 @@ from ledger.events import (
 from ledger.events import job as jobs
 from ledger.events import policy as policies
 from ledger.events import run as runs
-from rules.card import merge_lane, sibling_rebase, state
+from rules.card import merge_lane, pull_cards, sibling_rebase, state
 from rules.card.move_rights import STEERED, guard_move, labelled
 from rules.handlers import board as boarding
 from rules.handlers import (
@@ -122,6 +122,9 @@ CARD_RULES: Mapping[type[Event], _OfCard] = {
     findings.FollowUpMade: run.follow_up_made,
 }
 
+# A card that is a pull request: a command is answered there, and the board's moves are explained.
+ANSWERED = (conversation.CommandGiven, conversation.CommandRefused)
+ENTERED = (board.CardMoved, board.CardArrived)
 # After these nobody may want a pending merge any more.
 UNSETTLING = (
     *(board.CardMoved, board.MoverFound, board.CardArchived, board.IssueClosed),
@@ -145,6 +148,11 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
         return Decision((), (f"{kind.__name__} is about a card that is not known",))
     if snapshot.foreign and not snapshot.archived:
         return _possible(snapshot, foreign(policy, snapshot))
+    if snapshot.pull_card and not snapshot.archived and kind not in ANSWERED:
+        came = isinstance(event, board.CardSeen) and event.arrived
+        return _possible(
+            snapshot, pull_cards.explain_pull_card(policy, snapshot, entered=came or kind in ENTERED)
+        )
     if snapshot.only_checks and isinstance(event, runs.RunEvent):
         checked = sibling_rebase.happened(policy, snapshot, event, now) + check_buttons.rewrite_check(
             snapshot, event

@@ -9,7 +9,7 @@ from ledger.events.related import CardProposed
 from ledger.events.run import RESTORED, QuestionAnswered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.limit_answers import Code, question_answered
-from ledger.states import CardState, Ending, Gate, Reason, RunState
+from ledger.states import CardState, Ending, Gate, PullCard, Reason, RunState
 from rules.card.loss import Loss, is_outside, outside_owner
 from rules.card.shared_files import SharedFiles
 
@@ -378,6 +378,7 @@ class Snapshot:
     mover: Mover = NOBODY
     expanded: bool = False  # GitHub shows a model's description over `body`
     job: JobSeen | None = None  # the program's request that made it; read when it is seen first
+    pull_card: PullCard = PullCard.NONE
     unopened: bool = False  # its newest run's pull request waits to be opened, or was given up; for commands
 
     @property
@@ -392,6 +393,11 @@ class Snapshot:
         if not place or not self._is_elsewhere(place):
             return ""
         return outside_owner(place, self.board_owner)
+
+    @property
+    def only_shown(self) -> bool:
+        """Nothing is done for it, whatever happens to it: it is other people's, or a pull request."""
+        return self.foreign or bool(self.pull_card)
 
     @property
     def foreign(self) -> bool:

@@ -194,6 +194,8 @@ def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, 
     match fact:
         case facts.CommentWritten():
             result.makers.append(comments.comment_written(services, fact, card))
+        case _ if card.pull_card:
+            pass  # a pull request on the board: its reviews and pushes are no run's
         case facts.BoxTicked():
             result.makers += comments.resolve_ticks(services, fact, card)
         case facts.LinksChanged():  # in any order: the sync reads the current state

@@ -219,7 +219,7 @@ def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: date
     legal = {name: policy.archetype(name).STATES for name in served}
 
     def rule(policy: Policy, snapshot: Snapshot) -> Decision:
-        return Decision() if snapshot.foreign else derive_state(policy, snapshot)
+        return Decision() if snapshot.only_shown else derive_state(policy, snapshot)
 
     _apply_to(db, card_queries.out_of_place(db, board_id, legal, MAX_CARDS), rule, now)
 

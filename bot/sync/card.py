@@ -355,6 +355,7 @@ def _first_sight(db: Connection, seen: CardLook, by: Mover, *, dragged: bool) ->
         by=by.login,
         role=by.role,
         own=by.own,
+        pull_card=seen.pull_card,
     )
 
 

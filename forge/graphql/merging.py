@@ -10,7 +10,7 @@ from forge.store.models import Pull, Role
 from forge.store.pulls import MergeMethod
 
 resolvers = Resolvers()
-resolvers.presences("PullRequest", isInMergeQueue="queued_at")
+resolvers.presences("PullRequest", isCrossRepository="fork", isInMergeQueue="queued_at")
 
 
 @resolvers.field("PullRequest.isMergeQueueEnabled")

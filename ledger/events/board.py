@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ledger.event import Event
 from ledger.ids import BoardId, CardId
-from ledger.states import CardState, Reason
+from ledger.states import CardState, PullCard, Reason
 
 # The reasons that give the work up. Source: docs.github.com/rest/issues/issues (state_reason).
 ABANDONED = ("not_planned", "duplicate")
@@ -134,6 +134,7 @@ class CardSeen(CardEvent):
     by: str = ""
     role: str = ""
     own: bool = False
+    pull_card: PullCard = PullCard.NONE
 
 
 @dataclass(frozen=True, slots=True)

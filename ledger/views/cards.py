@@ -66,7 +66,7 @@ from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
-from ledger.states import ATTENTION, CardState, Reason
+from ledger.states import ATTENTION, CardState, PullCard, Reason
 
 UNRANKED = 1_000_000  # a card whose place in its column was not read yet stands below all others
 _WANTED = f"state IN ({', '.join(repr(state.value) for state in ATTENTION)})"
@@ -83,7 +83,7 @@ class CardRow:
     chosen, for whoever set them may not.
     `assistant_waits`: the planning assistant replied without a brief, and nobody wrote since.
     `early_start` is where the unfinished work on the branch began; empty where a run finished it.
-    `expanded`: GitHub shows a model's description over `body`.
+    `expanded`: GitHub shows a model's description over `body`. `pull_card`: it is one itself.
     """
 
     card_id: CardId
@@ -130,6 +130,7 @@ class CardRow:
     early_start: str = ""
     expanded: bool = False
     assignees: tuple[str, ...] = ()
+    pull_card: PullCard = PullCard.NONE
 
     @property
     def choosing_labels(self) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ class CommandOffer:
 
 def fitting(policy: Policy, snapshot: Snapshot) -> tuple[CommandOffer, ...]:
     """Return the commands that fit the card and its board now, whoever asks, the most urgent first."""
-    if snapshot.is_draft or snapshot.foreign:
+    if snapshot.is_draft or snapshot.only_shown:
         return ()
     parts = [COMMANDS.load("unarchive")] if snapshot.archived else [part for _, part in COMMANDS.all()]
     made = (offer for part in parts if part.offers for offer in part.offers(policy, snapshot))
@@ -66,7 +66,7 @@ def others(
     policy: Policy, snapshot: Snapshot, offered: Iterable[CommandOffer], *, role: str, login: str
 ) -> CommandOffer | None:
     """Return one offer, without a name, of all other commands that the person may give: choices by name."""
-    if snapshot.archived or snapshot.is_draft or snapshot.foreign:
+    if snapshot.archived or snapshot.is_draft or snapshot.only_shown:
         return None
     made = {offer.command for offer in offered if not offer.of_board}
     choices = tuple(

@@ -2,6 +2,7 @@
 
 from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.states import RUN_HELD, CardState, Reason
+from rules.card.pull_cards import explain_pull_card
 from rules.card.state import change_state, derive_state
 from rules.card.stops import stopped_by
 from rules.intents.outbound import Decision
@@ -27,6 +28,8 @@ def spread(policy: Policy, snapshot: Snapshot) -> Decision:
     if snapshot.foreign:
         moved = foreign(policy, snapshot)
         return _paused(snapshot, "; ".join(moved.because)) + moved
+    if snapshot.pull_card:
+        return explain_pull_card(policy, snapshot, entered=False)
     if policy.archetype(snapshot.column).IS_FINAL:
         return Decision()  # nothing is to be done there any more
     if snapshot.lost:

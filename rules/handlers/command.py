@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, CommandRefused
+from rules.card.pull_cards import SENTENCES
 from rules.card.trigger import was_before
 from rules.chatops.parser import APART, API, BOX, BOXES, BUTTON, CLI, door_of
 from rules.chatops.replies import say, talk_of
@@ -14,10 +15,12 @@ from rules.policy.model import Policy
 from rules.policy.roles import Role, role_of
 from rules.registry import COMMANDS
 from rules.snapshot import Snapshot
-from rules.text import code, plain
+from rules.text import code, plain, sentence
 
 ALWAYS = frozenset({"cancel", "pause", "stop-all"})  # what stops something is decided however fast it comes
 ANSWERS = frozenset({"explain", "help", "status"})  # what they say is about each card of the issue
+# What is obeyed on a card that is a pull request: it is about no card's work.
+OF_BOARD = ANSWERS | {"pause", "resume", "stop-all", "subscribe", "unsubscribe"}
 MAX_SHOWN = 2000  # characters of a form's text, in the comment that reports it
 
 
@@ -44,6 +47,8 @@ def _handled(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datet
     unbound = event.source.removeprefix("box:") in BOXES  # it names no run: it is about the newest one then
     if unbound and snapshot.begun and was_before(event.said_at, snapshot.begun[0]):
         return say(snapshot, event, "That box was ticked before the newest run, so it changed nothing.")
+    if snapshot.pull_card and event.command not in OF_BOARD:
+        return say(snapshot, event, sentence(SENTENCES[snapshot.pull_card]))
     decided = COMMANDS.load(event.command).handle(policy, snapshot, event, now)
     return with_the_first(snapshot, event, decided, now)
 

@@ -18,7 +18,7 @@ def linked(policy: Policy, snapshot: Snapshot, event: LinksSeen, now: datetime) 
 
 def update_whole(policy: Policy, snapshot: Snapshot) -> Decision:
     """Show on the card's face how many of its parts are done, and update the blockers of its queued run."""
-    if snapshot.archived or snapshot.foreign:
+    if snapshot.archived or snapshot.only_shown:
         return Decision()
     return Decision((UpdateFace(snapshot.card_id),)) + update_waiting(policy, snapshot)
 

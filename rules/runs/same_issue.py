@@ -14,7 +14,7 @@ def follow_other(policy: Policy, snapshot: Snapshot) -> Decision:
     Its own run ends where it waited for just that work; else it starts by itself.
     """
     run, done = snapshot.live_run, snapshot.done_elsewhere
-    if snapshot.archived or snapshot.foreign or not policy.archetype(snapshot.column).STARTS_RUNS:
+    if snapshot.archived or snapshot.only_shown or not policy.archetype(snapshot.column).STARTS_RUNS:
         return Decision()
     if run is None:
         return derive_state(policy, snapshot) if done else Decision()

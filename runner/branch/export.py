@@ -5,15 +5,16 @@ rewritten to the same ones, also by the next claim after a crash.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from runner.branch.rebase import note_head, seen
+from runner.branch.position import note_head, seen
 from runner.errors import LongHistoryError
 from runner.git.commits import Commit, git_time, own_commit
+from runner.git.left_files import without_set_up
 from runner.run.run_spec import Committer
 from runner.session.context import RunContext
 
@@ -30,13 +31,13 @@ def export_commit(run: RunContext, head: str) -> str:
     mirror = run.mirror
     if not head == mirror.recall(head_name(run)) == mirror.recall(_stamped(run)):
         with _pack(run) as pack:
-            run.checkout.export(pack, head, mirror.head(run.order.base_branch), _PACK_CAP_BYTES)
+            rows = run.checkout.export(pack, head, mirror.head(run.order.base_branch), _PACK_CAP_BYTES)
             mirror.take_pack(pack, head, head_name(run))
         ended = run.history.turn_ended_at or run.history.began_at
-        brought, (head, made) = head, stamp_commits(run, head, ended)
+        brought, head = head, stamp_commits(run, head, ended, rows)
         if head != brought:
             mirror.remember(head_name(run), head)
-            run.checkout.adopt(head, made)
+            run.checkout.adopt(head)
     note_head(run)
     return head
 
@@ -49,11 +50,11 @@ def export_apart(run: RunContext, unwanted: Sequence[str]) -> tuple[str, str]:
     """
     base = run.mirror.head(run.order.base_branch)
     with _pack(run) as pack:
-        head = run.checkout.export_apart(pack, base, unwanted, _PACK_CAP_BYTES)
+        head, rows = run.checkout.export_apart(pack, base, unwanted, _PACK_CAP_BYTES)
         if not head:
             return "", ""
         run.mirror.take_pack(pack, head, f"{run.order.run_id}-apart")
-    return head, stamp_commits(run, head, run.clock.now())[0]
+    return head, stamp_commits(run, head, run.clock.now(), rows)
 
 
 @contextmanager
@@ -74,10 +75,11 @@ def head_name(run: RunContext) -> str:
     return f"{run.order.run_id}-head"
 
 
-def stamp_commits(run: RunContext, head: str, at: datetime) -> tuple[str, tuple[str, ...]]:
-    """Return `head` with all new commits made Cardinal's own, of that time, and these commits of the mirror.
+def stamp_commits(run: RunContext, head: str, at: datetime, rows: Collection[str] = ()) -> str:
+    """Return `head` with all new commits made Cardinal's own, of that time.
 
     People's stay theirs, also when rebased. Those of which the same was made already become the same again.
+    `rows`, set-up's changes, are in none of them, and a commit of nothing else is dropped.
 
     Raises LongHistoryError, SigningError or GitError.
     """
@@ -95,13 +97,21 @@ def stamp_commits(run: RunContext, head: str, at: datetime) -> tuple[str, tuple[
             theirs[likeness] -= 1  # once: a second of the kind is the agent's
             kept = replace(kept, committed=when)
         else:
+            kept = replace(kept, tree=without_set_up(mirror, commit, kept.parents, rows))
+            if kept.tree != commit.tree and [kept.tree] == _trees(run, kept.parents):
+                made[commit.commit] = kept.parents[0]
+                continue
             kept = own_commit(kept, order.authorship.author, order.run_id, order.full_reference, when)
         # GitHub verifies a signature by the committer's address; who wrote it is the author.
         kept = replace(kept, committer=_name(order.authorship.committer))
         made[commit.commit] = before.get(_content(kept)) or mirror.make_commit(kept, order.authorship.key)
     stamped = made.get(head, head)
     remember_stamped(run, stamped)
-    return stamped, tuple(made.values())
+    return stamped
+
+
+def _trees(run: RunContext, commits: Sequence[str]) -> list[str]:
+    return [commit.tree for commit in run.mirror.read_commits(commits)]
 
 
 def _made_before(run: RunContext, head: str) -> tuple[Commit, ...]:

@@ -27,7 +27,7 @@ def sign_on_github(run: RunContext, head: str, *, apart: bool = False) -> str:
     made = _made_anew(run, head, fresh)
     run.log.append(CommitsSigned(run.order.run_id, head, made, mirror.tree(made)))
     if not apart:
-        run.checkout.adopt(made, tuple(each.commit for each in mirror.commits(made, *published(run))))
+        run.checkout.adopt(made)
         mirror.remember(head_name(run), made)
     remember_stamped(run, made)
     return made

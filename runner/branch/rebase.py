@@ -2,6 +2,8 @@
 
 from ledger.events.run import Progressed
 from ledger.model.limit_answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Subject
+from runner.branch.export import export_commit
+from runner.branch.position import seen, stand_on
 from runner.git.commits import made_by
 from runner.session.context import RunContext
 from runner.text.plain import one_line
@@ -38,19 +40,6 @@ def take_in_pushes(run: RunContext, known: str) -> bool:
     return True
 
 
-def note_head(run: RunContext) -> None:
-    """Remember the pushes on which the newest export is based."""
-    base = run.mirror.head(run.order.base_branch)
-    run.mirror.remember(_seen_by_head(run), seen(run) or base)
-
-
-def go_back_to_head(run: RunContext) -> None:
-    """Forget the pushes since the newest export: the checkout is that one again."""
-    then = run.mirror.recall(_seen_by_head(run))
-    if then and seen(run):
-        stand_on(run, then)
-
-
 def take_in_base(run: RunContext, head: str) -> None:
     """Rebase the branch on `head` of its base, unless people said to go on without. Raises Park."""
     question = run.history.newest(Subject.REBASE)
@@ -64,25 +53,6 @@ def take_in_base(run: RunContext, head: str) -> None:
             f"{branch} cannot be rebased on {base}: both change {conflicts}. What now?",
             (WITHOUT_REBASE, TRY_AGAIN, STOP),
         )
-
-
-def seen(run: RunContext) -> str:
-    """Return GitHub's newest head of the branch that the work is based on; empty without one."""
-    return run.mirror.recall(_seen(run))
-
-
-def stand_on(run: RunContext, commit: str) -> None:
-    """Remember the base of the work, for this run and for the next one in its workspace."""
-    run.workspace.stand_on(commit)  # first: a seen commit is not looked at again
-    run.mirror.remember(_seen(run), commit)
-
-
-def _seen(run: RunContext) -> str:
-    return f"{run.order.run_id}-seen"
-
-
-def _seen_by_head(run: RunContext) -> str:
-    return f"{run.order.run_id}-brought"
 
 
 def _written_anew(run: RunContext, known: str) -> str:
@@ -111,5 +81,8 @@ def _makers(run: RunContext, known: str) -> str:
 
 def _put_on(run: RunContext, commit: str, *dropped: str) -> str:
     """Rebase on `commit`; return the conflicting paths for people, empty without any."""
-    conflicts = run.checkout.put_on(commit, f"Unfinished work before run {run.order.run_id}", *dropped)
+    message = f"Unfinished work before run {run.order.run_id}"
+    conflicts = run.checkout.put_on(commit, message, *dropped)
+    if conflicts and export_commit(run, head := run.checkout.commit_leftovers(message)) != head:
+        conflicts = run.checkout.put_on(commit, message, *dropped)  # what set-up left was in its way
     return ", ".join(conflicts[:_SHOWN]) + (" …" if len(conflicts) > _SHOWN else "")

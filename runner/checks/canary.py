@@ -45,7 +45,7 @@ _LOADED = re.compile(r"(?:\bfrom|\brequire\(|\bimport\(?)\s{0,4}[\"'](\.{1,2}/[^
 _FROM = re.compile(
     r"^from[ \t]+([\w.]{1,200})[ \t]+import[ \t]+(\([^()]{1,5000}\)|[^\n#(]{1,1000})", re.MULTILINE
 )
-_IMPORT = re.compile(r"^import[ \t]+([\w., \t]{1,1000}+)$", re.MULTILINE)
+_IMPORT = re.compile(r"^import[ \t]++([\w.][\w., \t]{0,999}+)$", re.MULTILINE)
 _NAMED = re.compile(r"\s*([\w.]{1,200})(?:\s+as\s+(\w{1,200}))?\s*")
 Choose = Callable[[list[str]], str]
 

@@ -12,6 +12,7 @@ from runner.checks.places import SERVERS, SET_UP, check_out, clean_room, note_ho
 from runner.errors import RunnerError, SetUpError, WorkspaceError
 from runner.exec.child import finish
 from runner.git.checkout import Checkout
+from runner.git.left_files import MAX_FILES
 from runner.session.context import RunContext, Scales
 from runner.text.plain import redact
 from runner.workspaces.contract import CleanWorkspace, Workspace
@@ -19,11 +20,12 @@ from runner.workspaces.contract import CleanWorkspace, Workspace
 _SETUP_S = 900.0
 _KEEP_S = 420.0  # to pack or unpack the result of set-up: nothing can renew the claim meanwhile
 _OUTPUT_BYTES = 20_000_000
+_TOO_MANY = "it left {:,} new or changed files that git sees: name their folders in .gitignore"
 log = logging.getLogger(__name__)
 
 
 def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat: Callable[[], None]) -> None:
-    """Bring the result of set-up into `room`. Raises SetUpError.
+    """Bring the result of set-up into `room`, and note its changes to the card's place. Raises SetUpError.
 
     A result for others is made on the base, in a place where no agent ever was.
     """
@@ -33,15 +35,27 @@ def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat
         commands = set_up_of(run.mirror, validation, checkout.commit())
     if not commands:
         return
+    if not _bring_kept(run, room, checkout, commands, base):
+        _run_commands(run, room, commands, beat)
+    if room is not run.workspace:
+        return  # nothing is committed there
+    left = checkout.note_set_up(run.order.branch)
+    if left > MAX_FILES and not run.order.investigates:
+        raise SetUpError(commands[-1], _TOO_MANY.format(left))
+
+
+def _bring_kept(
+    run: RunContext, room: Workspace, checkout: Checkout, commands: tuple[str, ...], base: str
+) -> bool:
+    """Bring the kept result, made now where there is none; return whether there is one."""
     locks = checkout.lock_files()
-    if workspaces.load(run.order.workspace).runs_images and not locks.more:
-        key = setup_key(run.order.repository, commands, locks.names)
-        if _restored(run, room, key):
-            return
-        # Also where the kept one is damaged: it is made anew, and takes the other's name.
-        if checkout.commit() == base and _make_kept(run, commands, key, base) and _restored(run, room, key):
-            return
-    _run_commands(run, room, commands, beat)
+    if not workspaces.load(run.order.workspace).runs_images or locks.more:
+        return False
+    key = setup_key(run.order.repository, commands, locks.names)
+    if _restored(run, room, key):
+        return True
+    # Also where the kept one is damaged: it is made anew, and takes the other's name.
+    return checkout.commit() == base and _make_kept(run, commands, key, base) and _restored(run, room, key)
 
 
 def setup_key(repository: str, commands: tuple[str, ...], locks: tuple[str, ...]) -> str:

@@ -22,6 +22,7 @@ _NAMES_DEPENDENCIES = re.compile(
 )
 _COMMIT = re.compile(r"[0-9a-f]{40,64}")
 _COMMITS = re.compile(r"[0-9a-f]{40,64} [0-9a-f]{40,64}")
+_ROW = re.compile(r":\d{6} \d{6} [0-9a-f]{40,64} [0-9a-f]{40,64} [A-Z]\t.+")
 _GIT_S = 600.0  # for commands that share a start
 _OUTPUT_BYTES = 16_000_000
 _NAME_CHARS = 100_000  # of one line; no file system has such a path, only an object that git made
@@ -136,31 +137,39 @@ class Checkout:
         listed = self._listed("diff", *words, "--ignore-submodules=none", ref, "HEAD", "--")
         return PathList(tuple(map(unquoted, listed.names)), listed.more)
 
-    def adopt(self, head: str, commits: Sequence[str]) -> None:
-        """Take these commits out of the mirror, and move HEAD to one of them, which has the same files."""
-        given = (self._workspace.mirror_at(self._mirror), head, *commits)
+    def adopt(self, head: str) -> None:
+        """Take a commit out of the mirror, and move HEAD to it: it has the same work. No file is touched."""
+        given = (self._workspace.mirror_at(self._mirror), head)
         self._must("reset", self._script("reset", scripts.ADOPT, *given, mirrored=True))
         self._stand(head)
 
     def restore(self, commit: str) -> None:
-        """Go back to `commit`: files and commits of validation commands are not the agent's work."""
+        """Go back to `commit` and the leftovers of set-up: changes of validation commands are nobody's."""
         self._must("reset", self._script("reset", scripts.RESTORE, commit))
         self._stand(commit)
 
-    def export(self, target: Path, head: str, base: str, cap_bytes: int) -> None:
+    def note_set_up(self, branch: str) -> int:
+        """Note all files as set-up left them, with HEAD where it found that; return how many it changed."""
+        ran = self._script("add", scripts.NOTE_SET_UP, branch)
+        self._must("add", ran)
+        return int(ran.out.strip() or 0)
+
+    def export(self, target: Path, head: str, base: str, cap_bytes: int) -> frozenset[str]:
         """Write a pack of `head` without the history of `base` to `target` on the host.
 
-        Raises OversizedRepositoryError too.
+        Return set-up's changes, as rows of `git diff-tree --raw`. Raises OversizedRepositoryError too.
         """
         out, stands = f"{self._workspace.layout.out}/{_PACK}", self._stands()
-        self._must(
-            "pack-objects", self._script("pack-objects", scripts.EXPORT, out, head, base, exporting=True)
-        )
+        ran = self._script("pack-objects", scripts.EXPORT, out, head, base, exporting=True)
+        self._must("pack-objects", ran)
         self._stand(stands)
         self._workspace.collect(_PACK, target, cap_bytes)
+        return frozenset(filter(_ROW.fullmatch, ran.out.splitlines()))
 
-    def export_apart(self, target: Path, base: str, unwanted: Sequence[str], cap_bytes: int) -> str:
-        """Write a pack of HEAD as `export` does, while an agent may be at work; return the commit.
+    def export_apart(
+        self, target: Path, base: str, unwanted: Sequence[str], cap_bytes: int
+    ) -> tuple[str, frozenset[str]]:
+        """Write a pack of HEAD as `export` does, while an agent may be at work; return its id and those rows.
 
         Empty, and nothing is written, where HEAD is unwanted, on no branch, or cannot be read.
         """
@@ -169,11 +178,11 @@ class Checkout:
             "pack-objects", scripts.command(scripts.EXPORT_APART, *given, prologue=""), exporting=True
         )
         self._must("pack-objects", ran)
-        head = ran.out.strip()
+        head, *rows = ran.out.splitlines() or [""]
         if not _COMMIT.fullmatch(head):
-            return ""
+            return "", frozenset()
         self._workspace.collect(_PACK, target, cap_bytes)
-        return head
+        return head, frozenset(filter(_ROW.fullmatch, rows))
 
     def set_aside(self, commit: str, target: Path, cap_bytes: int) -> None:
         """Write the difference of these files to `commit` as a patch to `target` on the host.

@@ -1,6 +1,7 @@
 """Shell scripts of Cardinal's own git commands; commands that belong together share one start."""
 
 from runner.exec.launch import ProcessLimits
+from runner.git import left_files
 from runner.git.mirror import MAX_TAGS
 
 _SETTINGS = (
@@ -27,7 +28,7 @@ _BOUND = "; ".join(BOUNDS.steps()) + "\n"
 _FETCH = "fetch --quiet --no-tags --no-recurse-submodules"
 _WORDS = (
     *("init", "fetch", "checkout", "status", "add", "commit", "rebase", "reset", "clean", "pack-objects"),
-    "symbolic-ref",
+    *("symbolic-ref", "read-tree"),
 )
 _CODES = {word: code for code, word in enumerate(_WORDS, 101)}  # neither git's own nor a shell's
 CONFLICT = 121
@@ -60,21 +61,22 @@ _LEFT = "left=$(must status --porcelain --ignore-submodules=all) || exit"
 # A commit that fails while nothing is left any more had nothing to commit.
 _LEFTOVERS = f"""
 message=$1
+{left_files.PASS_OVER}
+{left_files.SET_UP}
 {_LEFT}
 if [ -n "$left" ]; then
+  pass_over_caches
   must add --all
-  g commit --quiet --no-verify -m "$message" >&2 || {{
+  if [ -n "$set_up$there" ] && head=$(g rev-parse --verify --quiet HEAD); then
+    tree=$(g write-tree) && tree=$(own_work "$head" "$tree") || exit {_CODES["commit"]}
+    must read-tree -m "$tree"
+  fi
+  [ ! -e .git/MERGE_HEAD ] && g diff-index --cached --quiet HEAD -- 2> /dev/null ||
+    g commit --quiet --no-verify -m "$message" >&2 || {{
     {_LEFT}
     [ -z "$left" ] || exit {_CODES["commit"]}
   }}
 fi
-"""
-
-# Nobody means these to be committed, and a repository may have forgotten to say so.
-_NOISE = ("__pycache__/", "*.py[co]", "node_modules/", ".DS_Store", ".pytest_cache/", ".mypy_cache/", "*.swp")
-_PASS_OVER = f"""
-mkdir -p .git/info || exit
-printf '%s\\n' {" ".join(f"'{pattern}'" for pattern in _NOISE)} > .git/info/exclude || exit
 """
 
 # mirror branch base, and what is to be fetched beside the tags. The tags become those of GitHub, whatever an
@@ -95,6 +97,10 @@ _INIT = f"""
 must init --quiet --initial-branch="$base" .
 own_config || exit {_UNUSABLE}
 """
+_BEGIN = f"""
+{left_files.PASS_OVER}
+pass_over && g update-ref refs/cardinal/began HEAD || exit
+"""
 # mirror branch base, and the commits of both; that of the branch is empty where it is not there
 FETCH = f"""
 {_TAKE}
@@ -103,9 +109,9 @@ take "$1" "$2" "$3" "+$5:refs/remotes/origin/$3" ${{4:+"+$4:refs/remotes/origin/
 CLONE = f"""
 base=$3
 {_INIT}
-{_PASS_OVER}
 {FETCH}
 must checkout --quiet --force --no-track -B "$2" "${{4:-$5}}"
+{_BEGIN}
 """
 # mirror ref branch base
 CLONE_FROM = f"""
@@ -114,6 +120,7 @@ base=$4
 {_TAKE}
 take "$1" "$3" "$4" "+$2:refs/cardinal/head" "+refs/heads/$4:refs/remotes/origin/$4"
 must checkout --quiet --force --no-track -B "$3" refs/cardinal/head
+{_BEGIN}
 """
 # message; prints the commit of HEAD
 LEFTOVERS = f"""
@@ -131,32 +138,47 @@ if [ -n "$3" ] && g cat-file -e "$3^{{commit}}"; then
 elif g merge-base --is-ancestor "$2" HEAD; then
   exit 0
 fi
-! g rebase --quiet --no-autostash --onto "$2" "$upstream" >&2 || exit 0
-g diff --name-only --diff-filter=U --no-ext-diff
-g rebase --abort >&2
-exit {CONFLICT}
+if [ -n "$set_up" ]; then  # what it left is in nobody's way meanwhile
+  must add --all
+  must reset --quiet --hard
+fi
+if g rebase --quiet --no-autostash --onto "$2" "$upstream" >&2; then
+  code=0
+else
+  code={CONFLICT}
+  g diff --name-only --diff-filter=U --no-ext-diff
+  g rebase --abort >&2
+fi
+[ -z "$set_up" ] || bring_back HEAD || exit {_CODES["read-tree"]}
+exit "$code"
 """
-# mirror commit, and the commits that are to come from there
+# mirror commit: that comes from there, with whatever it has that HEAD does not
 ADOPT = f"""
-objects=$1/objects head=$2
-shift 2
-printf '%s\\n' "$@" | GIT_ALTERNATE_OBJECT_DIRECTORIES=$objects g pack-objects --quiet --stdout |
+printf '%s\\n' "$2" ^HEAD |
+  GIT_ALTERNATE_OBJECT_DIRECTORIES=$1/objects g pack-objects --quiet --revs --stdout |
   g unpack-objects -q || exit {_CODES["fetch"]}
-must reset --quiet --soft "$head"
+must reset --quiet --soft "$2"
+must read-tree -m "$2"
 """
 # commit
-RESTORE = """
+RESTORE = f"""
+{left_files.SET_UP}
 must reset --quiet --hard "$1"
 must clean --quiet -f -d
+[ -z "$set_up" ] || bring_back HEAD || exit {_CODES["read-tree"]}
 """
+# branch
+NOTE_SET_UP = left_files.SET_UP + left_files.NOTE_SET_UP
 # file commit base; without `base` when the agent rewrote history so that it is not in it
 _PACK = f"""
 pack() {{ printf '%s\\n' "$@" | g pack-objects --quiet --revs --stdout --delta-base-offset > "$file"; }}
 pack "$head" "^$base" || pack "$head" || exit {_CODES["pack-objects"]}
 """
 EXPORT = f"""
+{left_files.SET_UP}
 file=$1 head=$2 base=$3
 {_PACK}
+rows
 """
 # folder of the way out, name of the patch, mirror, commit: the difference between the commit and the files
 # that lie here, without `.git`, which may be broken
@@ -166,14 +188,15 @@ GIT_DIR=$(mktemp -d "$1/aside.XXXXXX") || exit
 export GIT_DIR GIT_ALTERNATE_OBJECT_DIRECTORIES="$3/objects"
 trap 'rm -rf "$GIT_DIR"' EXIT
 must init --quiet
-printf '%s\\n' {" ".join(f"'{pattern}'" for pattern in _NOISE)} > "$GIT_DIR/info/exclude"
-g read-tree "$4" || exit
+{left_files.PASS_OVER}
+g read-tree "$4" && pass_over || exit
 g add --all --ignore-errors || :  # what git cannot take, a pipe say, keeps nothing else from being kept
 g diff --cached --no-color --no-ext-diff --no-textconv "$4" -- > "$1/$2"
 """
 
 # What runs while an agent may be at work changes nothing of `.git`, and reads no config of it.
 _APART = f"""
+{left_files.SET_UP}
 both=$(g rev-parse 'HEAD^{{commit}}' 'HEAD^{{tree}}' 2> /dev/null) || exit 0
 head=${{both%%[!0-9a-f]*}} committed=${{both##*[!0-9a-f]}}
 GIT_ALTERNATE_OBJECT_DIRECTORIES="$PWD/.git/objects" GIT_DIR="$place/git"
@@ -196,6 +219,7 @@ trap 'rm -rf "$place"' EXIT
 case " $4 " in *" $head "*) exit 0;; esac
 {_PACK}
 echo "$head"
+rows
 """
 # folder of the way out, base, commits known already, patterns of session files in the home, blocks of a file
 KEEP = f"""
@@ -213,15 +237,16 @@ grep -qv '\\.jsonl$' "$place/names" && tries='1 2 3' || tries=''
   [ "$try" != 3 ] || rm -f "$1/kept.tar"
 done
 {_APART}
-printf '%s\\n' {" ".join(f"'{pattern}'" for pattern in _NOISE)} > "$GIT_DIR/info/exclude"
+{left_files.PASS_OVER}
 files=$head
 add() {{ g add --all --ignore-errors; }}
-g read-tree "$head" || exit 0
+g read-tree "$head" && pass_over || exit 0
 # Again for a file that was there a moment ago. What git cannot take keeps nothing else from being kept.
 add || add || echo incomplete
-if tree=$(g write-tree); then
-  [ "$tree" = "$committed" ] || files=$(GIT_AUTHOR_DATE='@0 +0000' \\
-    GIT_COMMITTER_DATE='@0 +0000' g commit-tree -m 'Uncommitted files' -p "$head" "$tree") || files=$head
+if tree=$(g write-tree) && tree=$(own_work "$head" "$tree") && rows > "$place/rows"; then
+  [ "$tree" = "$committed" ] && [ ! -s "$place/rows" ] ||
+    files=$( (echo 'Uncommitted files'; echo; cat "$place/rows") | GIT_AUTHOR_DATE='@0 +0000' \\
+      GIT_COMMITTER_DATE='@0 +0000' g commit-tree -F - -p "$head" "$tree") || files=$head
 else
   echo incomplete
 fi
@@ -236,7 +261,8 @@ fi
 # mirror, ref of the files: as they were, and not committed
 UNCOMMIT = f"""
 must {_FETCH} "$1" "+$2:refs/cardinal/files"
-g read-tree --reset -u refs/cardinal/files && g read-tree HEAD
+{left_files.SET_UP}
+join_rows && bring_back refs/cardinal/files
 """
 # folder with the archive: it was made anew on the host, of plain files alone
 UNPACK = """

@@ -29,10 +29,12 @@ def list_ignored(mirror: Mirror, commit: str, files: frozenset[str], paths: froz
         folder = Path(name, "files")
         folder.mkdir()
         # Links are left out: git reads no rules behind one.
-        _ask(mirror, folder, "update-index", "--index-info", given="".join(rules))
-        _ask(mirror, folder, "checkout-index", "--all", "--force")
+        ask_with_index(mirror, folder, "update-index", "--index-info", given="".join(rules))
+        ask_with_index(mirror, folder, "checkout-index", "--all", "--force")
         given = "".join(f"{_quoted(f'./{path}')}\n" for path in paths)  # `./`: nothing begins like an order
-        said = _ask(mirror, folder, "check-ignore", "--no-index", "--stdin", given=given, fine=(0, 1))
+        said = ask_with_index(
+            mirror, folder, "check-ignore", "--no-index", "--stdin", given=given, fine=(0, 1)
+        )
     return frozenset(unquoted(row).removeprefix("./") for row in said.splitlines())
 
 
@@ -66,8 +68,13 @@ def _entries(mirror: Mirror, commit: str, files: list[str]) -> Iterator[str]:
         raise GitError("read the .gitignore files", problem)
 
 
-def _ask(mirror: Mirror, folder: Path, *words: str, given: str = "", fine: tuple[int, ...] = (0,)) -> str:
-    """Return git's answer about the folder, with an index beside it and the mirror's objects."""
+def ask_with_index(
+    mirror: Mirror, folder: Path, *words: str, given: str = "", fine: tuple[int, ...] = (0,)
+) -> str:
+    """Return git's answer about the folder, with an index beside it and the mirror's objects.
+
+    Raises GitError.
+    """
     env = {"GIT_DIR": str(mirror.path.resolve()), "GIT_WORK_TREE": ".", "GIT_INDEX_FILE": f"{folder}.index"}
     ran = run_git(
         words, folder=folder, beat=mirror.beat, timeout_s=_QUERY_S, more_env=env, given=given.encode()

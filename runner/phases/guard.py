@@ -10,7 +10,7 @@ from ledger.events.witness import CheckWitnessed
 from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP, Subject
 from ledger.model.witness_text import Witnessed, is_fewer
 from runner.branch.export import export_commit, peoples, published
-from runner.branch.rebase import seen
+from runner.branch.position import seen
 from runner.checks.by_path import all_lines
 from runner.checks.repair_limits import bound_refusals
 from runner.guards import builtin
@@ -41,7 +41,10 @@ def enforce_guards(run: RunContext, start: str) -> bool:
         head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
         if not head or head == start:
             return worked
-        judged = judge_change(run, export_commit(run, head))
+        head = export_commit(run, head)
+        if head == start:  # it had only what set-up left
+            return worked
+        judged = judge_change(run, head)
         if not run.history.guards.denied:
             return worked
         if run.history.guards.stands:

@@ -10,7 +10,8 @@ from ledger.events.workspace import WorkspaceTaken
 from ledger.states import RunState
 from runner import errors, workspaces
 from runner.branch.export import export_commit, head_name
-from runner.branch.rebase import go_back_to_head, take_in_base, take_in_pushes
+from runner.branch.position import go_back_to_head
+from runner.branch.rebase import take_in_base, take_in_pushes
 from runner.checks.by_path import all_lines
 from runner.checks.places import clear_away, tenancy
 from runner.checks.set_up import set_up

@@ -9,7 +9,7 @@ from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject
 from ledger.states import Ending, RunState
 from runner.branch.export import export_commit, lost_commits, published, rebased
 from runner.branch.github_signed import sign_on_github
-from runner.branch.rebase import seen, stand_on
+from runner.branch.position import seen, stand_on
 from runner.checks.repair_limits import oversize
 from runner.errors import MovedBranchError
 from runner.git.commits import Commit

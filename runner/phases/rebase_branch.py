@@ -2,7 +2,7 @@
 
 from ledger.events.branch import BranchRebased
 from runner.branch.export import export_commit, head_name, lost_commits
-from runner.branch.rebase import stand_on
+from runner.branch.position import stand_on
 from runner.errors import MovedBranchError
 from runner.git.mirror import Heads
 from runner.phases.publish import push

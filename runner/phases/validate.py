@@ -15,6 +15,12 @@ from runner.run.exits import failed
 from runner.run.run_spec import RunSpec, ValidationSpec
 from runner.session.context import RunContext
 
+_NO_COMMIT = "the agent reported that it is done, but the branch has no new commit"
+_OF_SET_UP = (
+    ". Files are not published as `setup` made them: if the repository should have those, take the command"
+    " that makes them out of `setup`"
+)
+
 
 def validate_work(run: RunContext, start: str) -> None:
     """Return once HEAD passes; the agent repairs failures, within limits.
@@ -27,6 +33,8 @@ def validate_work(run: RunContext, start: str) -> None:
         if not has_changes(run, head, start):
             return
         head = export_commit(run, publish_early(run) or head)
+        if not has_changes(run, head, start):  # it had only what set-up left
+            return
         run.step(RunState.VALIDATING)
         checks = checks_of(run.mirror, run.order.validation, run.mirror.head(run.order.base_branch), head)
         if checks.waived:
@@ -58,7 +66,8 @@ def has_changes(run: RunContext, head: str, start: str) -> bool:
     finish_said = run.history.finish or {}
     if finish_said.get("nothing_to_do") or run.history.threads:
         return False
-    raise failed("no_changes", "the agent reported that it is done, but the branch has no new commit")
+    of_set_up = _OF_SET_UP if run.order.validation.setup else ""
+    raise failed("no_changes", f"{_NO_COMMIT}{of_set_up}")
 
 
 def _waive(run: RunContext, head: str) -> None:

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.events.related import Blocker
 from ledger.ids import BoardId, CardId
+from ledger.states import PullCard
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class CardLook:
     assignees: tuple[str, ...] = ()  # in order
     expanded: bool = False  # GitHub shows a description that a model wrote over `body`
     last_move: StatusChange | None = None  # None for a draft, and where the timeline has none
+    pull_card: PullCard = PullCard.NONE
 
 
 @dataclass(frozen=True, slots=True)

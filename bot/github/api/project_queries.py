@@ -115,7 +115,7 @@ query Card($cards: [ID!]!) {
           }
         }
         ... on PullRequest {
-          id number title body pullState: state
+          id number title body pullState: state isCrossRepository
           author { login }
           repository { nameWithOwner defaultBranchRef { name } }
         }

@@ -14,13 +14,14 @@ from bot.github.errors import NotFoundError, RefusedError, StatusMissingError
 from ledger.events.board import BoardSeen, Column, Field
 from ledger.ids import BoardId, CardId
 from ledger.model.column_names import column_key
+from ledger.states import PullCard
 
 log = logging.getLogger(__name__)
 
 STATUS = "Status"
 GHOST = "ghost"  # GitHub's own stand-in for an account that was deleted
 MAX_PAGES = 200  # 20,000 cards; GitHub's own limit is 50,000 with the archived ones
-CARDS = ("Issue", "DraftIssue")
+CARDS = ("Issue", "DraftIssue", "PullRequest")
 # Of new columns, by their place.
 COLORS = ("GRAY", "BLUE", "GREEN", "YELLOW", "ORANGE", "PURPLE", "PINK", "RED")
 MAY_MISS = frozenset(
@@ -91,10 +92,12 @@ def read_cards(hub: Hub, card_ids: Sequence[CardId]) -> dict[CardId, CardLook | 
     Source: docs.github.com/graphql/reference/queries#nodes; its limit of 100 ids is that of connections.
     """
     nodes = hub.graphql(project_queries.CARD, {"cards": list(card_ids)}, may_miss=MAY_MISS)["nodes"]
-    return {card_id: _look_of(item) if item else None for card_id, item in zip(card_ids, nodes, strict=True)}
+    return {
+        card_id: _look_of(hub, item) if item else None for card_id, item in zip(card_ids, nodes, strict=True)
+    }
 
 
-def _look_of(item: Mapping[str, Any]) -> CardLook:
+def _look_of(hub: Hub, item: Mapping[str, Any]) -> CardLook:
     content, project = item.get("content") or {}, item["project"]
     repository = content.get("repository") or {}
     return CardLook(
@@ -129,7 +132,18 @@ def _look_of(item: Mapping[str, Any]) -> CardLook:
         ),
         repo_field=(item.get("repo") or {}).get("text") or "",
         last_move=issues.last_move(content, project["id"]),
+        pull_card=_pull_card(hub, content),
     )
+
+
+def _pull_card(hub: Hub, content: Mapping[str, Any]) -> PullCard:
+    """Return which pull request the content is. A fork that is deleted leaves it a fork's."""
+    if "isCrossRepository" not in content:
+        return PullCard.NONE
+    if content["isCrossRepository"]:
+        return PullCard.FORK
+    author = str((content.get("author") or {}).get("login", GHOST)).removesuffix("[bot]")
+    return PullCard.OWN if author == hub.bot_login.removesuffix("[bot]") else PullCard.OTHER
 
 
 def read_column(hub: Hub, board_id: BoardId, column: str) -> tuple[CardId, ...]:

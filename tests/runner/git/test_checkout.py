@@ -192,7 +192,7 @@ def test_what_is_left_is_looked_for_only_after_a_command_that_could_leave_it(
     checkout.export(tmp_path / "x.pack", head, mirror.head("main"), 1_000_000)
     mirror.take_pack(tmp_path / "x.pack", head, "r1-head")
     checkout.restore(mirror.head("main"))
-    checkout.adopt(head, (head,))
+    checkout.adopt(head)
     started = room.changes
     assert checkout.commit_leftovers("Mine") == head == checkout.commit()
     assert room.changes == started + 1  # `commit` looks for itself

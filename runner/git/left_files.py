@@ -1,0 +1,129 @@
+"""Files in a workspace that are nobody's work: leftovers of tools, and all that set-up made or changed.
+
+Shell functions of Cardinal's own git commands, and the same rule for commits on the host.
+"""
+
+import tempfile
+from collections.abc import Collection
+from pathlib import Path
+
+from runner.git.commits import Commit
+from runner.git.ignore_rules import ask_with_index
+from runner.git.mirror import Mirror
+
+MAX_FILES = 20_000  # as many as a change may have, whoever made it
+# What interpreters, package managers, test runners and editors write by themselves: nobody means it to be
+# committed, and a repository may have forgotten to say so. Source: the templates of github/gitignore.
+TOOLS_LEAVE = (
+    *("__pycache__/", "*.py[co]", ".pytest_cache/", ".mypy_cache/", ".ruff_cache/", ".hypothesis/", ".tox/"),
+    *(".nox/", ".venv/", "venv/", "*.egg-info/", ".eggs/", ".ipynb_checkpoints/", ".coverage", ".coverage.*"),
+    *("htmlcov/", "node_modules/", ".nyc_output/", "*.tsbuildinfo", ".eslintcache", ".stylelintcache"),
+    *(".parcel-cache/", ".turbo/", ".next/", ".nuxt/", ".svelte-kit/", ".angular/", ".gradle/"),
+    *("**/coverage/lcov-report/", "**/coverage/lcov.info", "**/coverage/clover.xml"),
+    *("**/coverage/coverage-final.json", ".phpunit.result.cache", ".phpunit.cache/", ".terraform/"),
+    *("npm-debug.log*", "yarn-error.log", ".DS_Store", "Thumbs.db", "*.swp", "*.swo", "*~"),
+)
+_TAG = (
+    "Signature: 8a477f597d28d172789f06886806bc55"  # bford.info/cachedir: caches of cargo, uv, pip and others
+)
+
+# The patterns count where the repository keeps no such file: asked of the index, which is the commit's.
+PASS_OVER = rf"""
+pass_over() {{
+  names=$GIT_DIR/info/exclude
+  set -- {" ".join(f"'{pattern}'" for pattern in TOOLS_LEAVE)}
+  mkdir -p "$GIT_DIR/info" && rm -rf "$names" && printf '%s\n' "$@" > "$names" || return
+  [ -n "$(g ls-files --cached --ignored --exclude-from="$names" | head -c 1)" ] || return 0
+  for each; do
+    [ -n "$(g ls-files --cached --ignored --exclude="$each" | head -c 1)" ] || printf '%s\n' "$each"
+  done > "$names"
+}}
+pass_over_caches() {{
+  g ls-files --others --exclude-standard -- ':(glob)**/CACHEDIR.TAG' | while IFS= read -r tag; do
+    folder=${{tag%/CACHEDIR.TAG}}
+    case $tag in '"'*) continue;; esac
+    [ -f "$tag" ] && [ "$(head -c {len(_TAG)} "$tag")" = '{_TAG}' ] || continue
+    [ -n "$(g ls-files --cached -- ":(literal)$folder" | head -c 1)" ] ||
+      printf '/%s/\n' "$folder" | sed 's/[][*?\\]/\\&/g'
+  done >> "$GIT_DIR/info/exclude"
+}}
+"""
+
+# `set_up` is a commit with all files as set-up left them, on the one that it found. `there` has the same of
+# another host, as rows: from where files were kept. A row is one of `git diff-tree --raw`. A change with such
+# a row, from the same content to the same, is not the agent's.
+SET_UP = r"""
+set_up=$(g rev-parse --verify --quiet refs/cardinal/set-up)
+there=$(g rev-parse --verify --quiet refs/cardinal/files)
+compare() { g diff-tree -r --raw --no-renames --no-abbrev --ignore-submodules=none "$1" "$2"; }
+rows() {
+  [ -z "$set_up" ] || compare "$set_up^" "$set_up" || return
+  [ -z "$there" ] || g log -1 --format=%b "$there" | sed -n '/^:/p'
+}
+exchange() ( # side tree old new: prints the tree with that side of all rows that lead from old to new
+  GIT_INDEX_FILE=$GIT_DIR/cardinal-index
+  export GIT_INDEX_FILE
+  trap 'rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE".?' EXIT
+  rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE".? && g read-tree "$2" || exit
+  rows > "$GIT_INDEX_FILE.r" && compare "$3" "$4" > "$GIT_INDEX_FILE.c" || exit
+  for each in r c; do sort -u "$GIT_INDEX_FILE.$each" -o "$GIT_INDEX_FILE.$each" || exit; done
+  comm -12 "$GIT_INDEX_FILE.r" "$GIT_INDEX_FILE.c" |
+    sed "s/^:\([0-7]*\) \([0-7]*\) \([0-9a-f]*\) \([0-9a-f]*\) [A-Z]/$1/" | sort |
+    g update-index --index-info && g write-tree
+)
+own_work() { # head tree
+  if [ -z "$set_up$there" ]; then echo "$2"; else exchange '\1 \3' "$2" "$1" "$2"; fi
+}
+join_rows() { # set-up here found what an agent had committed of set-up there: neither is the agent's
+  [ -n "$set_up" ] && fork=$(g merge-base HEAD refs/remotes/origin/HEAD) || return 0
+  found=$(exchange '\1 \3' HEAD "$fork" HEAD) &&
+    found=$(g commit-tree -m 'What set-up found' -p HEAD "$found") &&
+    set_up=$(g commit-tree -m 'What set-up left' -p "$found" "$set_up^{tree}") &&
+    g update-ref refs/cardinal/set-up "$set_up"
+}
+bring_back() { # commit: the work tree has its files, and what set-up made of those; they are not committed
+  tree=$1
+  [ -z "$set_up" ] || tree=$(exchange '\2 \4' "$1" "$1" "$set_up") || return
+  g read-tree --reset -u "$tree" && g read-tree HEAD
+}
+"""
+# branch: what is here becomes `set_up`, and HEAD is again where set-up found it; says how many files differ
+NOTE_SET_UP = r"""
+began=$(g rev-parse --verify refs/cardinal/began) || exit
+must symbolic-ref HEAD "refs/heads/$1"
+must reset --quiet "$began"
+must add --all
+left=$(g write-tree) && g read-tree "$began" || exit
+g update-ref -d refs/cardinal/set-up
+[ "$left" != "$(g rev-parse "$began^{tree}")" ] || exit 0
+set_up=$(g commit-tree -m 'What set-up left' -p "$began" "$left") || exit
+g update-ref refs/cardinal/set-up "$set_up" && rows | wc -l
+"""
+
+
+def without_set_up(mirror: Mirror, commit: Commit, parents: tuple[str, ...], rows: Collection[str]) -> str:
+    """Return the tree of an agent's commit, on these parents, without the leftovers of set-up.
+
+    `rows` are set-up's changes, as `git diff-tree --raw` has them. Raises GitError.
+    """
+    if not rows:
+        return commit.tree
+    known, words = set(rows), ("-r", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
+    for parent in parents:
+        known &= {*mirror.query("diff-tree", *words, parent, commit.tree).splitlines()}
+    if not known:
+        return commit.tree
+    entries = sorted(_before(row) for row in known)  # removals first: a folder may stand where a file was
+    with tempfile.TemporaryDirectory(prefix="cardinal-set-up.") as name:
+        folder = Path(name, "files")
+        folder.mkdir()
+        ask_with_index(mirror, folder, "read-tree", commit.tree)
+        ask_with_index(mirror, folder, "update-index", "--index-info", given="".join(entries))
+        return ask_with_index(mirror, folder, "write-tree").strip()
+
+
+def _before(row: str) -> str:
+    """Return the old side of a row, as a row of an index."""
+    modes, path = row.split("\t", 1)
+    before, _, object_id, _, _ = modes.removeprefix(":").split(" ")
+    return f"{before} {object_id}\t{path}\n"
