@@ -32,9 +32,9 @@ def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
         archived_at = remotes.done_at(db, seen.card_id, "archive_card")
         recorded_at = refresh_requests.recorded_at(db, seen.card_id)
     ids = {name: option_id for option_id, name in seen.status}
-    as_known = {"column": known.column, "option_id": ids.get(known.column or "", "")}
+    as_known = replace(seen, column=known.column, option_id=ids.get(known.column or "", ""))
     if recorded_at is not None and seen.updated_at < recorded_at:
-        return replace(seen, archived=known.archived, **as_known)
+        return replace(as_known, archived=known.archived)
     others = tuple(it for it in reports if it.sender != services.hub.bot_login)
     since = services.now() - FRESH
     for at, move in moves:
@@ -42,7 +42,7 @@ def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
         mover = on_timeline(seen.last_move, seen.column, at) if own else ""
         by_other = mover not in ("", services.hub.bot_login) or _is_told(others, at, About.COLUMN)
         if own and seen.column == move.before and not by_other:
-            seen = replace(seen, **as_known)
+            seen = as_known
     if archived_at is not None and archived_at >= since:
         by_other = _is_told(others, archived_at, About.ARCHIVED, About.RESTORED)
         seen = seen if by_other else replace(seen, archived=known.archived)
