@@ -2,14 +2,17 @@
 
 from contextlib import suppress
 
+import pytest
+
 from bot.github.errors import UnavailableError
 from ledger.events.board import CardMoved
 from ledger.events.publication import EntryGivenUp
+from ledger.events.pull import ReviewSubmitted
 from ledger.events.related import CardMade
 from ledger.events.run import RunQueued
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
-from tests.bot.flows.pulls.test_review import review
+from tests.bot.flows.pulls.test_review import delivered, review
 from tests.bot.flows.runs.test_new_cards import WORKS
 from tests.bot.flows.settings import with_column
 
@@ -57,6 +60,34 @@ def test_a_card_goes_all_the_way_while_github_is_behind(cardinal: Cardinal) -> N
     met = cardinal.forge.store.faults.delays.met
     assert all(met[name] for name in ("tokens", "heads", "reads")), met
     cardinal.assert_nothing_is_stuck()
+
+
+@pytest.mark.after(scene=delivered)
+@pytest.mark.parametrize("seed", [2, 4])
+def test_no_remark_of_a_review_is_lost_to_a_listing_of_before_it(cardinal: Cardinal, seed: int) -> None:
+    pull = cardinal.pull_of(cardinal.newest)
+    cardinal.forge.store.faults.load({"delays": {"seed": seed, "reads_s": 60}})
+    cardinal.sweep()  # GitHub's copy is of now
+    review(cardinal, pull, "REQUEST_CHANGES", "Name it", "Test it")
+    settle(cardinal)
+    settle(cardinal)
+    (submitted,) = cardinal.events(ReviewSubmitted)
+    assert [thread.text for thread in submitted.threads] == ["Name it", "Test it"]
+
+
+@pytest.mark.after(scene=delivered)
+@pytest.mark.parametrize("seed", [2, 4])
+def test_no_push_is_lost_to_a_read_of_before_it(cardinal: Cardinal, seed: int) -> None:
+    pull = cardinal.pull_of(cardinal.newest)
+    cardinal.clock.forward(2)  # GitHub's times have whole seconds
+    cardinal.forge.store.faults.load({"delays": {"seed": seed, "reads_s": 60}})
+    cardinal.sweep()
+    files: dict[str, bytes | None] = {"late.txt": b"late"}
+    repos = cardinal.forge.store.repos
+    head = repos.write_files(cardinal.repo, pull.head_ref, files, "Late", actor=cardinal.person("bob"))
+    settle(cardinal)
+    settle(cardinal)
+    assert cardinal.card(cardinal.newest).pull_head == head
 
 
 def test_a_new_issue_that_graphql_does_not_find_yet_still_gets_its_card(cardinal: Cardinal) -> None:
