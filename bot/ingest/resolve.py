@@ -5,7 +5,6 @@ fact that is delivered twice becomes one event.
 """
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from typing import assert_never
 
 from sqlalchemy import Connection
@@ -14,7 +13,7 @@ from bot.bootstrap import Services
 from bot.github.api import merge_queue as github_merges
 from bot.github.api import projects as github_board
 from bot.github.api import pulls, reviews, roles
-from bot.github.errors import NotFoundError, NotYetError
+from bot.github.errors import NotFoundError, expect_newer
 from bot.ingest import comments, facts
 from bot.state import served_boards
 from bot.sync import access, board, checks, policy_proposal
@@ -29,7 +28,6 @@ from ledger.queue.refresh_requests import Move
 from ledger.states import RunState
 from ledger.views import cards, links, merges, placements, remotes, runs, verdicts
 
-BEHIND = timedelta(minutes=1)  # GitHub's answers can be older than what a delivery tells of
 MAX_DEPENDENTS = 500  # cards refreshed for one changed issue; the sweep finds the others
 
 
@@ -233,7 +231,7 @@ def _pull(services: Services, fact: facts.PullRequestRead, card: cards.CardRow) 
     except NotFoundError:
         return no_events  # it is gone, and a sync of the card finds the rest
     if now.updated_at is not None and now.updated_at < fact.at:
-        _expect_again(services, fact.at, f"pull request {fact.number}")
+        expect_newer(f"pull request {fact.number}", fact.at, services.now())
 
     def make(db: Connection) -> tuple[Event, ...]:
         known = cards.get(db, card.card_id)
@@ -274,12 +272,6 @@ def _unmerged(services: Services, fact: facts.MergeLeft, card: cards.CardRow) ->
     return make
 
 
-def _expect_again(services: Services, since: datetime, what: str) -> None:
-    """Raise NotYetError while GitHub may show what was before that moment: the delivery is read again."""
-    if services.now() < since + BEHIND:
-        raise NotYetError(what, 200, "GitHub shows it as it was before", "Cardinal reads it again by itself")
-
-
 def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> EventFactory:
     trusted = roles.writes(services.hub, fact.repository, fact.author)
     where = fact.repository, fact.number, fact.review_id
@@ -293,7 +285,7 @@ def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> Ev
         except NotFoundError:
             is_behind = True
         if is_behind:
-            _expect_again(services, fact.submitted_at, f"review {fact.review_id}")
+            expect_newer(f"review {fact.review_id}", fact.submitted_at, services.now())
 
     def make(db: Connection) -> tuple[Event, ...]:
         if verdicts.knows_review(db, card.card_id, fact.review_id):

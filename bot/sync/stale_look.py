@@ -1,18 +1,17 @@
 """Looks that GitHub answers as of before a change that is known: they are nobody's change back."""
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bot.bootstrap import Services
 from bot.github.api.project_models import CardLook
+from bot.github.errors import BEHIND
 from bot.sync.movers import on_timeline
 from ledger.events.board import CardMoved
 from ledger.log import event_store
 from ledger.queue import change_reports, refresh_requests
 from ledger.queue.change_reports import About, Report
 from ledger.views import cards, remotes
-
-FRESH = timedelta(minutes=1)  # after Cardinal's own change GitHub's answers can be older than it
 
 
 def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
@@ -36,7 +35,7 @@ def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
     if recorded_at is not None and seen.updated_at < recorded_at:
         return replace(as_known, archived=known.archived)
     others = tuple(it for it in reports if it.sender != services.hub.bot_login)
-    since = services.now() - FRESH
+    since = services.now() - BEHIND
     for at, move in moves:
         own = move.by_cardinal and at >= since and known.column == move.after
         mover = on_timeline(seen.last_move, seen.column, at) if own else ""
