@@ -26,13 +26,12 @@ from bot.github.locked_cache import LockedCache
 from bot.github.rate_limit import ApiBudget
 from bot.github.shared_records import SharedRecords, home_records, shared_records
 from bot.github.token_cache import TokenCache
-from bot.github.tokens import NEW, Tokens
+from bot.github.tokens import Tokens
 from bot.github.transport import CREATE, READ, WRITE, Answer, ApiCall, CallCost, CallSlots, Wire
 from bot.system.clock import Clock
 from bot.system.config import Config
 
 READ_S = 30.0
-NEW_POLL_S = 0.5
 PAGE = 100
 # Source: the names that GitHub accepts for a new repository; `.` and `..` would leave the path.
 REPOSITORY = re.compile(r"[A-Za-z0-9_-]{1,100}/(?!\.{1,2}$)[A-Za-z0-9._-]{1,100}")
@@ -304,15 +303,14 @@ class Hub:
 
         It refuses a narrowed one with 403, any other one with 401.
         """
-        until_s = time.monotonic() + NEW.total_seconds()
+        began_s = time.monotonic()
         while True:
             try:
                 return self._installed.send(call)
             except (TokenError, PermissionMissingError) as error:
                 may_be_new = isinstance(error, TokenError) or call.reach is not None
-                if not may_be_new or not self._tokens.is_new(call.reach) or time.monotonic() >= until_s:
+                if not may_be_new or not self._tokens.await_known(call.reach, began_s):
                     raise
-            time.sleep(NEW_POLL_S)
 
     def _name_of(self, repository: str) -> str:
         """Return the current name of a renamed repository; raises NotFoundError without one.

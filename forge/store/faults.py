@@ -51,7 +51,7 @@ class Delays:
 
     def is_behind(self, name: str, thing: str, made_at: datetime, now: datetime) -> bool:
         """Return whether GitHub does not know yet what was made then; one of the delays' names."""
-        most_s = float(getattr(self, f"{name}_s"))
+        most_s = {"tokens": self.tokens_s, "heads": self.heads_s, "nodes": self.nodes_s}[name]
         if most_s <= 0:
             return False
         wait_s = self._drawn.setdefault((name, thing), self._random.uniform(0, most_s))

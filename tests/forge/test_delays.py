@@ -10,7 +10,7 @@ from github import GithubException
 from forge.clock import Clock
 from tests.forge.conftest import Town
 
-MOST_S = 8.0
+MAX_WAIT_S = 8.0
 
 
 @pytest.fixture
@@ -34,19 +34,19 @@ def be_behind(town: Town, **delays: float) -> None:
 def test_a_new_token_is_refused_for_a_while(
     town: Town, pass_by: Callable[[float], None], permissions: dict[str, str] | None, status: int
 ) -> None:
-    be_behind(town, tokens_s=MOST_S)
+    be_behind(town, tokens_s=MAX_WAIT_S)
     app = town.app(permissions)
     with pytest.raises(GithubException) as refused:
         app.get_repo("acme/shop")
     assert refused.value.status == status
-    pass_by(MOST_S)
+    pass_by(MAX_WAIT_S)
     assert app.get_repo("acme/shop").name == "shop"
 
 
 def test_a_pushed_branch_is_no_head_for_a_while_but_for_people(
     town: Town, pass_by: Callable[[float], None], branch: Callable[..., str]
 ) -> None:
-    be_behind(town, heads_s=MOST_S)
+    be_behind(town, heads_s=MAX_WAIT_S)
     branch("new")
     branch("other")
     shop = town.app().get_repo("acme/shop")
@@ -55,19 +55,19 @@ def test_a_pushed_branch_is_no_head_for_a_while_but_for_people(
     assert refused.value.status == 422
     assert refused.value.data["errors"] == [{"resource": "PullRequest", "field": "head", "code": "invalid"}]
     assert town.person("bob").get_repo("acme/shop").create_pull(base="main", head="other", title="Other")
-    pass_by(MOST_S)
+    pass_by(MAX_WAIT_S)
     assert shop.create_pull(base="main", head="new", title="New", body="").number
 
 
 def test_a_new_issue_is_no_node_for_a_while(town: Town, pass_by: Callable[[float], None]) -> None:
-    be_behind(town, nodes_s=MOST_S)
+    be_behind(town, nodes_s=MAX_WAIT_S)
     app = town.app()
     issue = app.get_repo("acme/shop").create_issue("New")
     ask = {"query": "query A($id: ID!) { node(id: $id) { id } }", "variables": {"id": issue.node_id}}
     answers = []
     for _ in range(2):
         answers.append(app.requester.requestJsonAndCheck("POST", "/graphql", input=ask)[1])
-        pass_by(MOST_S)
+        pass_by(MAX_WAIT_S)
     assert [it["data"]["node"] for it in answers] == [None, {"id": issue.node_id}]
     assert [it.get("errors", [{}])[0].get("type") for it in answers] == ["NOT_FOUND", None]
 
@@ -75,12 +75,12 @@ def test_a_new_issue_is_no_node_for_a_while(town: Town, pass_by: Callable[[float
 def test_reads_may_show_what_was_before_a_write_until_the_copy_is_too_old(
     town: Town, pass_by: Callable[[float], None]
 ) -> None:
-    be_behind(town, reads_s=MOST_S)
+    be_behind(town, reads_s=MAX_WAIT_S)
     issue = town.app().get_repo("acme/shop").get_issue(1)
     assert issue.create_comment("new").id
     counts = {issue.get_comments().totalCount for _ in range(20)}
     assert counts == {0, 1}
-    pass_by(MOST_S)
+    pass_by(MAX_WAIT_S)
     assert {issue.get_comments().totalCount for _ in range(20)} == {1}
 
 

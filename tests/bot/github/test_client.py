@@ -17,7 +17,7 @@ import requests
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-from bot.github import client
+from bot.github import tokens
 from bot.github.client import Hub, repository_path
 from bot.github.errors import (
     ConflictError,
@@ -113,7 +113,7 @@ def test_git_gets_no_token_that_github_does_not_know_yet(hub: Hub, scripted: Scr
 def test_a_fresh_token_that_is_refused_too_is_an_error(
     hub: Hub, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(client, "NEW", timedelta())
+    monkeypatch.setattr(tokens, "NEW", timedelta())
     scripted.tokens(times=2)
     scripted.answer("GET", "/x", {"message": "Bad credentials"}, status=401)
     with pytest.raises(TokenError, match="CARDINAL_PRIVATE_KEY"):

@@ -19,7 +19,7 @@ from tests.bot.flows.settings import with_column
 TOKENS_S = 2 * 3600  # longer than any token of the kept world lasts
 
 
-def settle(cardinal: Cardinal) -> None:
+def pass_by(cardinal: Cardinal) -> None:
     """Let a minute and a half go by, with the reads, sweeps and acts of that time."""
     for act in (cardinal.catch_up, *(cardinal.sweep, cardinal.catch_up) * 3):
         with suppress(UnavailableError):  # as a tick does: what is due stays due
@@ -33,23 +33,23 @@ def test_a_card_goes_all_the_way_while_github_is_behind(cardinal: Cardinal) -> N
     delays = {"seed": 3, "tokens_s": 0.5, "heads_s": 10, "nodes_s": 10, "reads_s": 20}
     cardinal.forge.store.faults.load({"delays": delays})
     item = cardinal.new(column="In Progress")
-    settle(cardinal)
+    pass_by(cardinal)
     run_id = cardinal.run_of(item).run_id
     cardinal.begin(run_id)
     cardinal.ask(run_id, "Round up?", "Yes", "No")
-    settle(cardinal)
+    pass_by(cardinal)
     cardinal.say(item, "1", who="bob")
-    settle(cardinal)
+    pass_by(cardinal)
     cardinal.begin(run_id)
     cardinal.finish(run_id, files={"a.txt": b"1"})
-    settle(cardinal)
+    pass_by(cardinal)
     pull = cardinal.pull_of(item)
     cardinal.drag(item, "Review")
-    settle(cardinal)
+    pass_by(cardinal)
     review(cardinal, pull, "APPROVE")
-    settle(cardinal)
+    pass_by(cardinal)
     cardinal.drag(item, "Done")
-    settle(cardinal)
+    pass_by(cardinal)
     assert pull.merged_at is not None, cardinal.card(item).because
     assert issue_of(item).state == "closed"
     assert [(it.after, it.by) for it in cardinal.events(CardMoved)] == [
@@ -69,8 +69,8 @@ def test_no_remark_of_a_review_is_lost_to_a_listing_of_before_it(cardinal: Cardi
     cardinal.forge.store.faults.load({"delays": {"seed": seed, "reads_s": 60}})
     cardinal.sweep()  # GitHub's copy is of now
     review(cardinal, pull, "REQUEST_CHANGES", "Name it", "Test it")
-    settle(cardinal)
-    settle(cardinal)
+    pass_by(cardinal)
+    pass_by(cardinal)
     (submitted,) = cardinal.events(ReviewSubmitted)
     assert [thread.text for thread in submitted.threads] == ["Name it", "Test it"]
 
@@ -85,8 +85,8 @@ def test_no_push_is_lost_to_a_read_of_before_it(cardinal: Cardinal, seed: int) -
     files: dict[str, bytes | None] = {"late.txt": b"late"}
     repos = cardinal.forge.store.repos
     head = repos.write_files(cardinal.repo, pull.head_ref, files, "Late", actor=cardinal.person("bob"))
-    settle(cardinal)
-    settle(cardinal)
+    pass_by(cardinal)
+    pass_by(cardinal)
     assert cardinal.card(cardinal.newest).pull_head == head
 
 
