@@ -13,14 +13,6 @@ class Difference:
 
 
 DIFFERENCES = (
-    Difference("reads after a write", "may come from a copy that is behind for a moment", "see every write"),
-    Difference(
-        "a new installation token",
-        "may be refused for some seconds, with 401, or with 403 where it is narrowed",
-        "works at once",
-    ),
-    Difference("a pushed branch", "may not be a head for a new pull request yet", "is one at once"),
-    Difference("a new issue's node id", "may not be found by GraphQL yet", "is found at once"),
     Difference(
         "converting a draft by an App",
         "may be refused; nobody has reported it either way",
@@ -33,7 +25,6 @@ DIFFERENCES = (
     Difference(
         "the cards on a board's page", "show the fields of the chosen view", "show all fields, in any view"
     ),
-    Difference("a new board", "has the columns of a template", "has the columns that its maker names"),
     Difference(
         "a file of Actions in a push",
         "may be one that another branch has in the same words",

@@ -3,6 +3,7 @@
 import base64
 import json
 import re
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
@@ -253,12 +254,18 @@ class Hub:
         """Return the variables that let git read and push `repository` for up to an hour without a prompt.
 
         With `workflows` a push may change files of CI; without `writes` git can only read. The token can do
-        nothing else, goes to that repository's address only and shows in no command line.
+        nothing else, goes to that repository's address only and shows in no command line. A new one is tried
+        first: git would take a refusal for a repository that is gone.
         """
+        name = _checked(repository)
         try:
-            token = self._tokens.for_pushing(_checked(repository), workflows=workflows, writes=writes)
+            token = self._tokens.for_pushing(name, workflows=workflows, writes=writes)
         except UnknownNameError:
-            token = self._tokens.for_pushing(self._name_of(repository), workflows=workflows, writes=writes)
+            name = self._name_of(repository)
+            token = self._tokens.for_pushing(name, workflows=workflows, writes=writes)
+        reach = token_scope.pushing(name, workflows=workflows, writes=writes)
+        if self._tokens.is_new(reach):
+            self._send_patiently(ApiCall("GET", f"/repos/{name}", READ, reach=reach))
         return self.credentials(repository, token)
 
     def credentials(self, repository: str, token: str) -> Mapping[str, str]:
@@ -277,7 +284,7 @@ class Hub:
         self._config.require_installation()
         call = self._within(call)
         try:
-            return self._installed.send(call)
+            return self._send_patiently(call)
         except TokenError:
             self._tokens.forget()
         except PermissionMissingError:
@@ -289,7 +296,21 @@ class Hub:
             now = self._name_of(call.reach.repository)
             path = call.path.replace(f"/repos/{call.reach.repository}", f"/repos/{now}", 1)
             call = self._within(replace(call, path=path, reach=replace(call.reach, repository=now)))
-        return self._installed.send(call)
+        return self._send_patiently(call)
+
+    def _send_patiently(self, call: ApiCall) -> Answer:
+        """Send the call, and again while GitHub may refuse it only because its token is new.
+
+        It refuses a narrowed one with 403, any other one with 401.
+        """
+        began_s = time.monotonic()
+        while True:
+            try:
+                return self._installed.send(call)
+            except (TokenError, PermissionMissingError) as error:
+                may_be_new = isinstance(error, TokenError) or call.reach is not None
+                if not may_be_new or not self._tokens.await_known(call.reach, began_s):
+                    raise
 
     def _name_of(self, repository: str) -> str:
         """Return the current name of a renamed repository; raises NotFoundError without one.

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any
 
@@ -14,6 +15,7 @@ MIN_WAIT_S = 1.0
 SECONDARY_WAIT_S = 60.0
 MAX_WAIT_S = 3600.0  # the primary window is an hour; a longer one is a wrong clock
 MESSAGE_CHARS = 500
+BEHIND = timedelta(minutes=1)  # GitHub's answers are not older than that
 
 
 class GithubError(CardinalError):
@@ -104,6 +106,12 @@ class NotYetError(UnavailableError):
     def __init__(self, call: str, status: int, because: str, advice: str, *, held: bool = False) -> None:
         self.held = held
         super().__init__(call, status, because, advice)
+
+
+def expect_newer(what: str, since: datetime, now: datetime) -> None:
+    """Raise NotYetError while an answer about `what` may still be of before `since`."""
+    if now < since + BEHIND:
+        raise NotYetError(what, 200, "GitHub shows it as it was before", "Cardinal reads it again by itself")
 
 
 class TokenError(GithubError):

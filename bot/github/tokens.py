@@ -26,6 +26,8 @@ VALID_S = 540
 EARLY = timedelta(minutes=5)  # a token is renewed this long before it expires
 MAX_NARROWED = 100
 MINTING_S, POLL_S = 45.0, 0.05  # how long others wait for a process that requests a token: one call and more
+# GitHub may not know a new token everywhere yet. Source: github.com/octokit/auth-app.js, which waits as long.
+NEW, NEW_POLL_S = timedelta(seconds=5), 0.5
 YOUNG = timedelta(minutes=1)  # a new token would have no other permissions than such a one
 
 Ask = Callable[
@@ -93,6 +95,21 @@ class Tokens:
     def covers(self, reach: TokenScope) -> bool:
         """Tell whether the installation is at the repository's owner."""
         return reach.owner.casefold() == self._owner.casefold()
+
+    def is_new(self, reach: TokenScope | None) -> bool:
+        """Tell whether GitHub may refuse the token of this scope only because it is so new."""
+        kept = self._kept.get(reach.name if reach else "")
+        return kept is not None and self._clock() < kept.asked_at + NEW
+
+    def await_known(self, reach: TokenScope | None, began_s: float) -> bool:
+        """Wait a moment for GitHub to know the token; False when it should have, or was asked for that long.
+
+        `began_s`: the first call with it, by the monotonic clock.
+        """
+        if not self.is_new(reach) or time.monotonic() >= began_s + NEW.total_seconds():
+            return False
+        time.sleep(NEW_POLL_S)
+        return True
 
     def forget(self) -> None:
         """Drop every cached token: GitHub refused one. Newer ones of other processes stay."""

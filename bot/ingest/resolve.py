@@ -13,7 +13,7 @@ from bot.bootstrap import Services
 from bot.github.api import merge_queue as github_merges
 from bot.github.api import projects as github_board
 from bot.github.api import pulls, reviews, roles
-from bot.github.errors import NotFoundError
+from bot.github.errors import NotFoundError, expect_newer
 from bot.ingest import comments, facts
 from bot.state import served_boards
 from bot.sync import access, board, checks, policy_proposal
@@ -232,6 +232,8 @@ def _pull(services: Services, fact: facts.PullRequestRead, card: cards.CardRow) 
         now = pulls.read(services.hub, fact.repository, fact.number)
     except NotFoundError:
         return no_events  # it is gone, and a sync of the card finds the rest
+    if now.updated_at is not None and now.updated_at < fact.at:
+        expect_newer(f"pull request {fact.number}", fact.at, services.now())
 
     def make(db: Connection) -> tuple[Event, ...]:
         known = cards.get(db, card.card_id)
@@ -274,10 +276,18 @@ def _unmerged(services: Services, fact: facts.MergeLeft, card: cards.CardRow) ->
 
 def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> EventFactory:
     trusted = roles.writes(services.hub, fact.repository, fact.author)
+    where = fact.repository, fact.number, fact.review_id
     try:
-        threads = reviews.threads_of_review(services.hub, fact.repository, fact.number, fact.review_id)
+        threads = reviews.threads_of_review(services.hub, *where)
     except NotFoundError:
         return no_events  # it is gone, and a sync of the card finds the rest
+    if not threads and fact.submitted_at is not None:
+        try:
+            is_behind = reviews.has_comments(services.hub, *where)
+        except NotFoundError:
+            is_behind = True
+        if is_behind:
+            expect_newer(f"review {fact.review_id}", fact.submitted_at, services.now())
 
     def make(db: Connection) -> tuple[Event, ...]:
         if verdicts.knows_review(db, card.card_id, fact.review_id):

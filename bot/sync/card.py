@@ -278,7 +278,7 @@ def _events(
     if moved.late and not known.mover and not news:
         news = (on_board.MoverFound(card_id, seen.column or "", by.login, by.role),)
     events = (*facts, *news)  # first: a card that enters a column shows what it waits for
-    if known.column != seen.column:
+    if (known.column, known.archived) != (seen.column, seen.archived):
         return events, seen.updated_at
     if came_at is None or seen.column is None or seen.archived:
         return events, None

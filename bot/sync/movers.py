@@ -8,7 +8,7 @@ from bot.bootstrap import Services
 from bot.github.api import issues as github_issues
 from bot.github.api import repositories, roles
 from bot.github.api.project_models import CardLook, StatusChange
-from bot.github.errors import NotFoundError
+from bot.github.errors import BEHIND, NotFoundError
 from ledger.events.board import LabelJudged
 from ledger.ids import CardId
 from ledger.log import event_store
@@ -21,7 +21,7 @@ from rules.card.workflow_moves import PROJECT_BOT
 from rules.policy.model import Policy
 from rules.snapshot import NOBODY, UNTOLD, Mover
 
-KEPT = timedelta(minutes=1)  # of reports without a seen change: GitHub's answers can be older
+KEPT = BEHIND  # of reports without a seen change
 LATE = timedelta(minutes=10)  # of a move's delivery
 CLOCKS_APART = timedelta(seconds=5)  # GitHub's and ours
 

@@ -33,9 +33,16 @@ class Scope:
     def node(self, node_id: str, kind: type[T]) -> T:
         """Return the node with this id; raises NotFoundError when there is none of this kind."""
         node = self.store.nodes.get(node_id)
-        if node is None or not isinstance(node, kind):
+        if node is None or not isinstance(node, kind) or self._is_behind(node):
             raise NotFoundError(f"Could not resolve to a node with the global id of '{node_id}'")
         return node
+
+    def _is_behind(self, node: object) -> bool:
+        """Return whether an App's GraphQL does not find this new issue yet."""
+        if self.caller.token is None or not isinstance(node, Issue):
+            return False
+        now = self.store.clock.now()
+        return self.store.faults.delays.is_behind("nodes", node.node_id, node.created_at, now)
 
     def as_user(self, account: User) -> dict[str, Any]:
         """Return an account as a User, whatever it is."""

@@ -62,11 +62,20 @@ def identify(store: Store, authorization: str) -> Caller:
     if token is not None:
         if token.installation.suspended_at is not None:
             raise ForbiddenError("This installation has been suspended")
+        _check_known(store, token)
         return Caller(token=token)
     user, by_app = store.authorizations.by_token(secret) or (store.users.by_token(secret), None)
     if user is None:
         raise UnauthorizedError()
     return Caller(user=user, by_app=by_app)
+
+
+def _check_known(store: Store, token: Token) -> None:
+    """Refuse a new token that GitHub does not know everywhere yet; a narrowed one has its own refusal."""
+    delays = store.faults.delays
+    if delays.tokens_s and delays.is_behind("tokens", token.value, token.created_at, store.clock.now()):
+        narrowed = token.repo_ids is not None or token.permissions != token.installation.permissions
+        raise ForbiddenError() if narrowed else UnauthorizedError()
 
 
 def _basic_password(encoded: str) -> str:

@@ -47,6 +47,10 @@ def create_pull(repo: Repo) -> ResponseReturnValue:
     wanted = body()
     head, base, title = needed_texts(wanted, "PullRequest", "head", "base", "title")
     text, draft = text_of(wanted, "body", "PullRequest"), bool(wanted.get("draft"))
+    sha = store().repos.git(repo).refs().get(f"refs/heads/{head}", "")
+    known = store().faults.delays, repo.pushed_at, store().clock.now()
+    if caller().token is not None and known[0].is_behind("heads", sha, *known[1:]):
+        raise UnprocessableError.on_field("PullRequest", "head", "invalid")
     made = store().pulls.create(repo, title, text, head, base, actor=actor(), draft=draft)
     return pull.pull(view(), made), 201
 

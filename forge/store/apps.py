@@ -188,8 +188,9 @@ class Apps(Part):
             if granted is None or level not in LEVELS or LEVELS.index(level) > LEVELS.index(granted):
                 raise UnprocessableError("The permissions requested are not granted to this installation.")
         wanted.setdefault("metadata", "read")
-        expires_at = self.store.clock.now() + timedelta(seconds=self.store.settings.token_lifetime_s)
-        token = Token(self._new_value(installation), installation, wanted, repo_ids, expires_at)
+        now = self.store.clock.now()
+        expires_at = now + timedelta(seconds=self.store.settings.token_lifetime_s)
+        token = Token(self._new_value(installation), installation, wanted, repo_ids, now, expires_at)
         self._forget_expired()
         self._tokens[token.value] = token
         return token

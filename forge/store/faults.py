@@ -2,6 +2,8 @@
 
 import re
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from random import Random
 from threading import Event, Lock
 from typing import Any
 
@@ -18,6 +20,54 @@ class DeliveryFaults:
     lose: int = 0
     reverse: int = 0
     delay_s: float = 0.0
+
+
+@dataclass(slots=True)
+class Delays:
+    """How long Apps meet a GitHub that is behind, in seconds at most; each wait is drawn from `seed`.
+
+    `tokens_s`: a new installation token is refused. `heads_s`: a pushed commit is no head for a pull request.
+    `nodes_s`: GraphQL does not find a new issue. `reads_s`: every other read may come from a copy that old.
+    Sources: github.com/octokit/auth-app.js (README, on replication), and those of `refusals.toml`.
+    """
+
+    seed: int = 0
+    tokens_s: float = 0.0
+    heads_s: float = 0.0
+    nodes_s: float = 0.0
+    reads_s: float = 0.0
+    met: dict[str, int] = field(default_factory=dict)  # how often each was met
+    _random: Random = field(default_factory=Random)
+    _drawn: dict[tuple[str, str], float] = field(default_factory=dict)
+
+    def load(self, wanted: dict[str, Any]) -> None:
+        """Take other delays and begin the draws of their seed; raises ValueError for an unknown one."""
+        unknown = sorted(set(wanted) - {"seed", "tokens_s", "heads_s", "nodes_s", "reads_s"})
+        if unknown:
+            raise ValueError(f"unknown delays: {', '.join(unknown)}")
+        for name, value in wanted.items():
+            setattr(self, name, type(getattr(self, name))(value))
+        self._random, self._drawn = Random(self.seed), {}  # noqa: S311  no secret
+
+    def is_behind(self, name: str, thing: str, made_at: datetime, now: datetime) -> bool:
+        """Return whether GitHub does not know yet what was made then; one of the delays' names."""
+        most_s = {"tokens": self.tokens_s, "heads": self.heads_s, "nodes": self.nodes_s}[name]
+        if most_s <= 0:
+            return False
+        wait_s = self._drawn.setdefault((name, thing), self._random.uniform(0, most_s))
+        behind = now < made_at + timedelta(seconds=wait_s)
+        self.met[name] = self.met.get(name, 0) + behind
+        return behind
+
+    def draw_age_s(self) -> float:
+        """Return how long the next copy answers reads."""
+        return self._random.uniform(0, self.reads_s)
+
+    def chooses_copy(self) -> bool:
+        """Return whether the next read comes from the copy."""
+        chosen = self._random.random() < 1 / 2
+        self.met["reads"] = self.met.get("reads", 0) + chosen
+        return chosen
 
 
 @dataclass(slots=True)
@@ -60,6 +110,7 @@ class Faults:
         self._released.set()
         self._released = Event()
         self.deliveries = DeliveryFaults()
+        self.delays = Delays()
         self.api: list[ApiFault] = []
         self.graphql_rate_limited = 0
         self.secondary = 0
@@ -67,7 +118,7 @@ class Faults:
 
     def load(self, wanted: dict[str, Any]) -> None:
         """Add the faults of a control request; raises UnprocessableError for a key or value that is wrong."""
-        known = {"deliveries", "api", "graphql_rate_limited", "secondary", "latency_s"}
+        known = {"deliveries", "delays", "api", "graphql_rate_limited", "secondary", "latency_s"}
         unknown = sorted(set(wanted) - known)
         if unknown:
             raise UnprocessableError(f"Unknown faults: {', '.join(unknown)}")
@@ -76,6 +127,7 @@ class Faults:
                 for name, value in wanted.get("deliveries", {}).items():
                     kept = getattr(self.deliveries, name)
                     setattr(self.deliveries, name, type(kept)(value))
+                self.delays.load(wanted.get("delays", {}))
                 for entry in wanted.get("api", []):
                     patterns = [name for name in ("path", "body") if name in entry]
                     made: dict[str, Any] = {name: re.compile(entry[name]) for name in patterns}

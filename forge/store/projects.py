@@ -24,6 +24,11 @@ from forge.store.settings import DragShape
 
 MAX_OPTIONS = 50
 LAYOUTS = ("table", "board", "roadmap")
+# The columns of GitHub's templates, as they are spelled there; a board without a template has the first's.
+TEMPLATES = {
+    "Board": ("Todo", "In Progress", "Done"),
+    "Kanban": ("Backlog", "Ready", "In progress", "In review", "Done"),
+}
 BUILT_IN = (("Title", FieldType.TITLE), ("Assignees", FieldType.ASSIGNEES), ("Labels", FieldType.LABELS))
 COLORS = ("GRAY", "BLUE", "GREEN", "YELLOW", "ORANGE", "RED", "PINK", "PURPLE")
 
@@ -39,7 +44,9 @@ class Projects(Part):
         """Return every project, oldest first."""
         return list(self._projects)
 
-    def create(self, owner: User, title: str, columns: Sequence[str], *, actor: User) -> Project:
+    def create(
+        self, owner: User, title: str, columns: Sequence[str] = TEMPLATES["Board"], *, actor: User
+    ) -> Project:
         """Return a new project with the built-in fields and a Status field with these columns."""
         now = self.store.clock.now()
         number = 1 + sum(project.owner is owner for project in self._projects)

@@ -49,6 +49,7 @@ class Token:
     installation: Installation
     permissions: dict[str, str]
     repo_ids: frozenset[int] | None
+    created_at: datetime
     expires_at: datetime
 
 

@@ -23,6 +23,7 @@ from forge.seed import load
 from forge.snapshot import snapshot
 from forge.store.board import Item
 from forge.store.models import Repo, Role, User
+from forge.store.projects import TEMPLATES
 from forge.store.registration import App
 from forge.store.settings import DragShape
 
@@ -78,7 +79,13 @@ def show_faults() -> Json:
         for fault in faults.api
         if fault.count or fault.holding
     ]
-    return {"deliveries": asdict(faults.deliveries), "api": api, "secondary": faults.secondary}
+    waits = attributes(faults.delays, "seed", "tokens_s", "heads_s", "nodes_s", "reads_s", "met")
+    return {
+        "deliveries": asdict(faults.deliveries),
+        "delays": waits,
+        "api": api,
+        "secondary": faults.secondary,
+    }
 
 
 @blueprint.post("/faults")
@@ -143,10 +150,16 @@ def seed() -> ResponseReturnValue:
 
 @blueprint.post("/board")
 def make_board() -> ResponseReturnValue:
-    """Make a board with these columns and no cards, as its owner's page does; answer with its number."""
+    """Make a board without cards, as its owner's page does; answer with its number.
+
+    It has the named `columns`, or those of the `template`, by default of GitHub's Board.
+    """
     wanted = body()
     owner = store().users.get(needed_text(wanted, "owner", "Board"))
-    title, columns = needed_text(wanted, "title", "Board"), [str(name) for name in wanted["columns"]]
+    title, template = needed_text(wanted, "title", "Board"), str(wanted.get("template", "Board"))
+    if template not in TEMPLATES:
+        raise UnprocessableError(f"Unknown template: {template}; known are {', '.join(TEMPLATES)}")
+    columns = [str(name) for name in wanted.get("columns", TEMPLATES[template])]
     return {"number": store().projects.create(owner, title, columns, actor=_actor(wanted)).number}, 201
 
 

@@ -1,11 +1,13 @@
 """Around every API request: the caller, the budget, the call log, the faults."""
 
+import pickle
 import re
 import socket
 import time
 from collections import deque
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from threading import Lock
 
 from flask import Response, g, jsonify, request
@@ -20,6 +22,7 @@ from forge.store.faults import ApiFault
 
 MAX_CALLS = 10_000
 WINDOW_S = 3600
+READING = ("query", "{")  # how documents of GraphQL begin that change nothing
 SERVER_API_VERSION = "2022-11-28"
 REPOSITORY = re.compile(r"/repos/(?P<owner>[^/]+)/(?P<name>[^/]+)(?P<rest>/.*)?")
 LIMITED = "API rate limit exceeded for installation."
@@ -49,6 +52,7 @@ class Gateway:
         self._judge = judge
         self.calls: deque[Call] = deque(maxlen=MAX_CALLS)
         self._used: dict[str, tuple[int, int]] = {}
+        self._copy: tuple[Store, datetime] | None = None  # what reads that are behind see, and until when
         self._lock = Lock()
 
     def before(self) -> Response | None:
@@ -71,7 +75,29 @@ class Gateway:
         g.budget = self._spend(g.caller, resource, cost=_cost(path))
         if g.caller == Caller(user=g.caller.user):
             return self._fault(path, people=True)  # limits are for Apps: a test's people must be able to act
-        return self._limited(path) or self._fault(path) or self._moved(path)
+        answer = self._limited(path) or self._fault(path) or self._moved(path)
+        if answer is None and g.caller.token is not None and self.store.faults.delays.reads_s:
+            self._fall_behind(path)
+        return answer
+
+    def _fall_behind(self, path: str) -> None:
+        """Let this call be answered from a copy of the state if it reads, and its turn has come."""
+        wanted = request.get_json(silent=True) if path == "/graphql" else None
+        document = str(wanted.get("query", "")).lstrip() if isinstance(wanted, dict) else ""
+        if request.method != "GET" and not document.startswith(READING):
+            return
+        delays, now = self.store.faults.delays, self.store.clock.now()
+        with self._lock, self.store.lock:
+            if self._copy is None or self._copy[1] <= now:
+                kept = pickle.dumps(self.store, pickle.HIGHEST_PROTOCOL)
+                copy: Store = pickle.loads(kept)  # noqa: S301  its own bytes
+                copy.root, copy.clock = self.store.root, self.store.clock
+                self._copy = copy, now + timedelta(seconds=delays.draw_age_s())
+                return
+            copy = self._copy[0]
+        if delays.chooses_copy():
+            with suppress(UnauthorizedError):  # a token that is newer than the copy
+                g.caller, g.behind = identify(copy, request.headers.get("Authorization", "")), copy
 
     def _not_served(self) -> Response | None:
         """Refuse what an Enterprise Server does not serve: github.com's paths, and a newer API's version."""

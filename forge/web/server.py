@@ -24,7 +24,7 @@ from forge.rest import blueprints
 from forge.rest.context import FORGE, forge, store
 from forge.store import Store
 from forge.web.control import blueprint as control_blueprint
-from forge.web.gateway import Gateway, message_response
+from forge.web.gateway import READING, Gateway, message_response
 from forge.web.git_http import blueprint as git_blueprint
 from forge.web.login import blueprint as login_blueprint
 from forge.web.sender import Sender
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 MAX_BODY_BYTES = 512 * 1024 * 1024  # a push may be large; the limits of the API are checked elsewhere
 STOP_TIMEOUT_S = 10
-READING = ("query", "{")  # how documents of GraphQL begin that change nothing
 LINK = re.compile(r'(href="http://127\.0\.0\.1:)([0-9]+)')
 POLL_S = 0.02  # the longest wait of a stop for the loop that accepts connections
 

@@ -83,6 +83,12 @@ def came_to(db: Connection, card_id: CardId, option_id: str) -> datetime | None:
     return last if any(move.at == last and move.to == option_id for move in moves) else None
 
 
+def recorded_at(db: Connection, card_id: CardId) -> datetime | None:
+    """Return up to when the card's moves are events, by GitHub's clock; None before the first."""
+    at: datetime | None = value(db, refresh_requests.c.recorded_at, card_id=card_id)
+    return at
+
+
 def mark_recorded(db: Connection, card_id: CardId, board_id: BoardId, upto: datetime) -> None:
     """Remember that the card's moves up to that time are events: later deliveries of them are no news."""
     row = _reported.first(db, {"card_id": card_id})

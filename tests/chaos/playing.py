@@ -46,6 +46,7 @@ def play_through(root: Path, plot: Plot) -> Played:
         stage = Stage(it.team)
         watcher = Watcher(it, plot.blows)
         following = watcher.follow()
+        it.faults(delays=plot.delays)
         began = time.monotonic()
         for step in plot.steps:
             watcher.calm()

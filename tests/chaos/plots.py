@@ -15,10 +15,11 @@ Faults = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """One story: the blows that fall in it, and the faults of deliveries from each named step on."""
+    """One story: its blows, the faults of deliveries from each named step on, and GitHub's delays in it."""
 
     blows: tuple[Blow, ...] = ()
     deliveries: Mapping[str, Faults] = field(default_factory=dict)
+    delays: Faults = field(default_factory=dict)
     steps: tuple[Step, ...] = STEPS
 
 
@@ -75,6 +76,7 @@ KILLS: Mapping[str, Plot] = {
     "cardinal up": Plot(_kills("cardinal up", victims.up, "planning", "working", "second run")),
     "stopped run process": Plot(_kills("run process, asleep", victims.sleeping_run_child, "working")),
 }
+BEHIND: Faults = {"seed": 1, "tokens_s": 1, "heads_s": 3, "nodes_s": 3, "reads_s": 3}
 DELIVERIES: Mapping[str, Plot] = {
     EACH_FAULT: Plot(
         deliveries={
@@ -84,8 +86,10 @@ DELIVERIES: Mapping[str, Plot] = {
             "approved by a tick": {"delay_s": 0.1},
             "dragged to Review": {"reverse": 4},
             "Done: merged, branch deleted": {"lose": 2},
-        }
+        },
+        delays=BEHIND,
     ),
+    "while GitHub is behind": Plot(delays={**BEHIND, "seed": 2, "tokens_s": 4, "reads_s": 10}),
     "twice": Plot(deliveries={AT_FIRST: {"duplicate": EVERY}}),
     "late": Plot(deliveries={AT_FIRST: {"delay_s": 0.1}}),
     "in reverse": Plot(

@@ -28,6 +28,7 @@ PICTURE_BYTES = 450_000  # of two pixels for each of the page
 FENCE = re.compile(r"^ *```(?P<kind>\w*)\n(?P<text>.*?)^ *```$", re.DOTALL | re.MULTILINE)
 LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 OUTSIDE = re.compile(r"[a-z]+:")
+AS_USER = re.compile(r"^(sudo -iu [a-z]+ |ExecStart=/[a-z./]+/)")
 PLACEHOLDER = re.compile(r"[<…]")
 FILLED = re.compile(r"…|[0-9.]*[0-9]|make prepare| of \$|'x'|\b[xy]\b|anthropic|CARDINAL_ANTHROPIC_KEY")
 
@@ -63,11 +64,12 @@ def dead_links(path: str, text: str) -> Iterator[str]:
 
 
 def command_lines(text: str) -> Iterator[list[str]]:
-    """Yield the shell commands of a page, in words: from its `sh` blocks and from its running text."""
-    blocks = (line for block in fenced(text, "sh") for line in block.splitlines())
+    """Yield the shell commands of a page, in words: from its `sh` blocks, its units and its running text."""
+    blocks = (line for kind in ("sh", "ini") for block in fenced(text, kind) for line in block.splitlines())
     for line in (*blocks, *prose(text)):
-        if line.strip().startswith(("cardinal ", "scripts/")):
-            yield shlex.split(line, comments=True)
+        command = AS_USER.sub("", line.strip())
+        if command.startswith(("cardinal ", "scripts/")):
+            yield shlex.split(command, comments=True)
 
 
 def unknown_commands(path: str, text: str) -> Iterator[str]:
@@ -236,6 +238,8 @@ def test_the_documentation_tests_bite() -> None:
     ]
     bad = "`cardinal fly`, `cardinal --fly`, `cardinal up --high`, `scripts/nothing`, `scripts/demo --loud`"
     assert len(list(unknown_commands("a.md", bad))) == 5
+    unit = "```ini\nExecStart=/home/x/.local/bin/cardinal fly\n```\n`sudo -iu x cardinal rehearse --high`"
+    assert len(list(unknown_commands("a.md", unit))) == 2
     assert list(unknown_commands("a.md", "`cardinal audit verify --json`, `scripts/demo --auto`")) == []
     assert list(
         missing_files("a.md", "`bot/nothing.py`, `bot/web/app.py`, `rules/columns/<archetype>.py`")

@@ -28,7 +28,7 @@ MAY_SLEEP: dict[str, str] = {
     "bot/cli/_bulk.py": "while the API is busy, for WAITS times WAIT_S for a job at most",
     "bot/github/personal.py": "until a limit of GitHub allows the call, for at most MAX_WAIT_S",
     "bot/admin/rehearsal/stage.py": "between two readings of GitHub in a rehearsal, for its patience at most",
-    "bot/github/tokens.py": "while another process requests the token, for at most MINTING_S",
+    "bot/github/tokens.py": "while a token is requested elsewhere, or new to GitHub, for at most MINTING_S",
     "bot/github/transport.py": "between two looks for a free place, for at most MAX_WAIT_S",
     "ledger/lifecycle/open.py": "while another process writes to a ledger that is new, for at most WAIT_S",
     "runner/git/credentials.py": "while nobody gives credentials, for at most AWAY_S; the claim is renewed",

@@ -92,7 +92,8 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
     """Are the policy's agents known, paid for, and in the image at the right version?"""
     paid = model_keys.providers(context.config, context.config.board.owner)
     wanted = _wanted(context)
-    on_images = parts.load(policy_fields.workspace(context.config)).runs_images
+    backend = policy_fields.workspace(context.config)
+    on_images = parts.load(backend).runs_images
     for name in sorted(wanted):
         if name not in known_agents.names():
             yield fail("agents", f"the policy asks for {name}", "correct .github/cardinal.yml")
@@ -102,6 +103,10 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
         known = f"{name} {agent.version}{said}"
         if problem:
             yield fail("agents", f"{problem} {known}", step)
+        elif backend not in parts.backends_of(agent):
+            chosen = "" if context.config.workspace == "auto" else "set CARDINAL_WORKSPACE=docker, then "
+            step = f"{chosen}start a Docker engine and run `cardinal images agent`"
+            yield fail("agents", f"{known}: works in containers only, and there are none here", step)
         elif agent.in_image and on_images and not _has(agent):
             yield fail("agents", f"{IMAGE} has no {known}", "rebuild it: cardinal images agent")
         else:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote, urlencode
+from urllib.parse import quote, urlencode, urlsplit
 
 from bot.admin import boards
 from bot.admin.setup import board, progress, settings
@@ -156,6 +156,8 @@ def _register(
     state = urlencode({"state": registration.state})
     registration.action = f"{config.git_url}/organizations/{quote(wishes.owner)}/settings/apps/new?{state}"
     place.say(f"open {front.address} in a browser on this machine, and register the App there")
+    port = urlsplit(front.address).port
+    place.say(f"is your browser on another machine? type there first: ssh -N -L {port}:127.0.0.1:{port} HOST")
     if wishes.opens:
         webbrowser.open(front.address)
     if not front.serve_until(lambda: bool(registration.app or registration.problem), wishes.wait_s):

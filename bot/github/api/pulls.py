@@ -31,6 +31,7 @@ class PullLook:
     merge_commit: str
     title: str = ""
     body: str = ""
+    updated_at: datetime | None = None
 
 
 def read(hub: Hub, repository: str, number: int) -> PullLook:
@@ -183,4 +184,5 @@ def _pull_of(pull: Any) -> PullLook:
         merge_commit=str(pull.get("merge_commit_sha") or ""),
         title=str(pull.get("title") or ""),
         body=str(pull.get("body") or ""),
+        updated_at=datetime.fromisoformat(at) if (at := pull.get("updated_at")) else None,
     )

@@ -33,6 +33,12 @@ def threads_of_review(hub: Hub, repository: str, number: int, review_id: int) ->
     return tuple(threads.values())
 
 
+def has_comments(hub: Hub, repository: str, number: int, review_id: int) -> bool:
+    """Tell whether the review has comments on files; raises NotFoundError where GitHub knows none such."""
+    path = f"{repository_path(repository)}/pulls/{number}/reviews/{review_id}/comments"
+    return bool(hub.rest("GET", path, params={"per_page": 1}).body)
+
+
 def _line(comment: dict[str, Any]) -> int:
     """Return the line, of the reviewed commit if the thread is outdated; 0 for a whole file."""
     if comment.get("subject_type") == "file":

@@ -5,13 +5,14 @@ from dataclasses import replace
 from sqlalchemy import Connection
 
 from bot.github.api import pulls, reviews
-from bot.github.errors import RefusedError
+from bot.github.errors import RefusedError, expect_newer
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import Talk, pull_of, read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import PullChanged
+from ledger.log import event_store
 from ledger.queue.outbox import Entry
 from ledger.views import cards, checks
 from ledger.views.cards import CardRow
@@ -39,6 +40,8 @@ def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> ActRe
     if (now.state, now.draft, now.head) == ("open", True, card.pull_head):
         ready = _mark(context, card, pull)
         now = replace(now, draft=False) if ready else pulls.read(context.hub, pull.repository, pull.number)
+    if (now.state, now.head) != ("open", card.pull_head):
+        _check_is_news(context, card, now)
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh, seen = cards.get(db, intent.card_id), (now.state, now.draft, now.head)
@@ -49,6 +52,15 @@ def carry_out(context: OutboxContext, intent: MarkReady, _entry: Entry) -> ActRe
         return (PullChanged(intent.card_id, pull.number, *seen),)
 
     return ActResult(str(pull.number), "ready" if not now.draft else now.head, events)
+
+
+def _check_is_news(context: OutboxContext, card: CardRow, now: pulls.PullLook) -> None:
+    """Raise NotYetError while GitHub may show the pull request as it was before its last known change."""
+    with context.reading() as db:
+        changes = event_store.newest_of(db, f"card:{card.card_id}", PullChanged, 1)
+    for at, _ in changes:
+        if now.updated_at is not None and now.updated_at < at.replace(microsecond=0):
+            expect_newer(f"pull request {now.number}", at, context.clock())
 
 
 def _mark(context: OutboxContext, card: CardRow, pull: Talk) -> bool:

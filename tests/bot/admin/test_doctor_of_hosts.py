@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
 from threading import Thread
 from typing import Any
 
@@ -109,6 +110,19 @@ def test_only_agents_of_the_image_are_missed_in_it(context: DoctorContext) -> No
     assert (claude.level, claude.next_step) == (Level.FAIL, "rebuild it: cardinal images agent")
     assert claude.message.startswith(f"{IMAGE} has no claude ")
     assert (scripted.level, scripted.message) == (Level.OK, "scripted 1: can work")
+
+
+@pytest.mark.parametrize(
+    ("workspace", "step"),
+    [("auto", "start a Docker engine"), ("local", "set CARDINAL_WORKSPACE=docker, then start")],
+)
+def test_an_agent_that_works_in_containers_only_cannot_work_without_them(
+    context: DoctorContext, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, workspace: str, step: str
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path / 'no engine'}")
+    claude, scripted = runner.agents(replace(context, config=replace(context.config, workspace=workspace)))
+    assert (claude.level, scripted.level) == (Level.FAIL, Level.OK)
+    assert claude.next_step.startswith(step)
 
 
 @pytest.mark.usefixtures("bare_engine")

@@ -91,7 +91,7 @@ def _beside(
 
 
 def _hand_over(cardinal: Cardinal, notes: dict[str, Any]) -> None:
-    """Let Cardinal know what it knew of a kept world: the bot, and tokens as if just given.
+    """Let Cardinal know what it knew of a kept world: the bot, and tokens as if given half a minute ago.
 
     What was played there has just happened: its clock goes on from then.
     """
@@ -99,9 +99,9 @@ def _hand_over(cardinal: Cardinal, notes: dict[str, Any]) -> None:
         cardinal.clock.ahead = notes["instant"] - datetime.now(UTC)
         cardinal.forge.store.clock = ForgeClock(cardinal.clock)  # the one before never goes back
         cardinal.leases.update(notes["leases"])
-    now, known = cardinal.clock().isoformat(), {}
+    then, known = (cardinal.clock() - timedelta(seconds=30)).isoformat(), {}
     for name, text in notes.get("answers", {}).items():
-        known[name] = json.dumps([*json.loads(text)[:2], now]) if name.startswith("token: ") else text
+        known[name] = json.dumps([*json.loads(text)[:2], then]) if name.startswith("token: ") else text
     cardinal.services.hub._kept._change(known, without=None)
 
 

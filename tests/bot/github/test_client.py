@@ -5,6 +5,7 @@ import logging
 import os
 import socket
 from dataclasses import replace
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -16,6 +17,7 @@ import requests
 from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
+from bot.github import tokens
 from bot.github.client import Hub, repository_path
 from bot.github.errors import (
     ConflictError,
@@ -77,15 +79,41 @@ def test_a_token_is_kept_until_five_minutes_before_it_expires(
     assert len(scripted.asked("/orgs/acme/installation")) == 1
 
 
-def test_a_refused_token_is_renewed_once(hub: Hub, scripted: Scripted) -> None:
+def test_a_refused_token_is_renewed_once(hub: Hub, scripted: Scripted, clock: Clock) -> None:
     scripted.tokens(times=2)
+    scripted.answer("GET", "/x", {})
+    hub.rest("GET", "/x")
+    clock.forward(60)
     scripted.answer("GET", "/x", {"message": "Bad credentials"}, status=401)
     scripted.answer("GET", "/x", {"fine": True})
     assert hub.rest("GET", "/x").body["fine"]
     assert [request.headers["Authorization"] for request in scripted.asked("/x")][-1] == "Bearer token2"
 
 
-def test_a_fresh_token_that_is_refused_too_is_an_error(hub: Hub, scripted: Scripted) -> None:
+@pytest.mark.parametrize(("path", "status"), [("/x", 401), ("/repos/acme/shop/issues", 403)])
+def test_a_token_that_github_does_not_know_yet_is_sent_again(
+    hub: Hub, scripted: Scripted, path: str, status: int
+) -> None:
+    scripted.tokens()
+    said = {"message": "Bad credentials" if status == 401 else "Resource not accessible by integration"}
+    scripted.answer("GET", path, said, status=status)
+    scripted.answer("GET", path, {"fine": True})
+    assert hub.rest("GET", path).body["fine"]
+    assert [it.headers["Authorization"] for it in scripted.asked(path)] == ["Bearer token1"] * 2
+
+
+def test_git_gets_no_token_that_github_does_not_know_yet(hub: Hub, scripted: Scripted) -> None:
+    scripted.tokens()
+    scripted.answer("GET", "/repos/acme/shop", {"message": "Bad credentials"}, status=403)
+    scripted.answer("GET", "/repos/acme/shop", {})
+    hub.git_environment("acme/shop")
+    assert len(scripted.asked("/repos/acme/shop")) == 2
+
+
+def test_a_fresh_token_that_is_refused_too_is_an_error(
+    hub: Hub, scripted: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tokens, "NEW", timedelta())
     scripted.tokens(times=2)
     scripted.answer("GET", "/x", {"message": "Bad credentials"}, status=401)
     with pytest.raises(TokenError, match="CARDINAL_PRIVATE_KEY"):
@@ -277,6 +305,7 @@ def test_a_listing_is_read_page_by_page_and_no_further_than_told(hub: Hub, scrip
 
 def test_git_gets_a_token_for_one_repository_out_of_sight(hub: Hub, scripted: Scripted) -> None:
     scripted.tokens()
+    scripted.answer("GET", "/repos/acme/shop", {})
     environment = hub.git_environment("acme/shop")
     asked = json.loads(scripted.asked("/app/installations/7/access_tokens")[0].body)
     assert asked == {"repositories": ["shop"], "permissions": {"contents": "write"}}

@@ -107,6 +107,7 @@ def test_a_refused_token_does_not_take_its_successor_with_it(
     scripted.answer("GET", "/x", {})
     for one in (hub, other, hub, other):  # both hold token1; then each of them is refused it once
         one.rest("GET", "/x")
+        clock.forward(30)
     assert len(scripted.asked("/app/installations/7/access_tokens")) == 2
 
 

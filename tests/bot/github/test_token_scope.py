@@ -110,6 +110,7 @@ def test_a_run_of_many_hours_always_has_a_fresh_token_and_asks_once_an_hour(
 
     scripted.answer("GET", "/orgs/acme/installation", {"id": 7})
     scripted.mock.add_callback("POST", f"https://api.github.com:443{TOKENS}", give)
+    scripted.answer("GET", "/repos/acme/shop", {})
     for _minute in range(HOURS * 60):
         hub.git_environment("acme/shop")
         assert clock().timestamp() - given[-1] < 3600 - 5 * 60, "it would expire within five minutes"

@@ -135,6 +135,20 @@ def test_a_draft_stays_one_where_a_person_has_pushed_and_nobody_has_told_yet(sta
     assert stage.events(PullChanged) == [told], "so that this commit is checked next"
 
 
+def test_a_read_of_before_the_last_known_push_takes_nothing_back(stage: Stage) -> None:
+    pull = stage.pull()
+    stage.clock.forward(2)  # GitHub's times have whole seconds
+    head = "c" * 40  # it is known, and GitHub's answer does not show it yet
+    known = PullChanged(stage.card_id, pull.issue.number, "open", True, head)
+    passed = ValidationEnded(RUN, 1, "full", True, head, "b" * 40, "local", clean=True)
+    stage.happen(known, replace(passed, iteration=2))
+    assert stage.do(MarkReady(stage.card_id, "r1")).postponed == 1
+    assert stage.events(PullChanged) == [known]
+    stage.clock.forward(60)  # no answer is that old
+    stage.publish()
+    assert [it.head for it in stage.events(PullChanged)] == [head, pull.head_sha]
+
+
 def test_one_that_a_person_made_ready_first_is_no_failure(stage: Stage) -> None:
     pull = stage.pull()
     stage.forge.store.pulls.set_draft(pull, False, actor=stage.alice)

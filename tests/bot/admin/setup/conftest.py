@@ -176,7 +176,7 @@ def town(tmp_path: Path) -> Iterator[Town]:
     acme = store.users.add_organization("acme", [alice])
     shop = store.repos.create(acme, "shop")
     store.repos.set_role(shop, alice, Role.ADMIN)
-    board = store.projects.create(acme, "Shop board", ["Todo", "In Progress", "Done"], actor=alice)
+    board = store.projects.create(acme, "Shop board", actor=alice)
     root = tmp_path / "work"
     root.mkdir()
     found = Town(forge, root, alice, acme, board)

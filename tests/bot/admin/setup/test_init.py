@@ -5,6 +5,7 @@ import re
 import stat
 from datetime import timedelta
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 import requests
@@ -113,6 +114,13 @@ def test_the_columns_of_githubs_kanban_template_are_taken_as_they_are_spelled(to
     assert list(town.columns()) == kept
     assert "An agent" in town.columns()["🏗 In progress"]
     assert "Ready: {archetype: inbox}, In review: {archetype: review}" in said
+
+
+def test_it_says_how_a_browser_on_another_machine_reaches_the_page(town: Town) -> None:
+    running = town.init(*HOOK)
+    port = urlsplit(running.page).port
+    assert running.until(f"ssh -N -L {port}:127.0.0.1:{port} ")
+    running.kill()
 
 
 def test_killed_before_github_answers_the_open_page_still_counts(town: Town) -> None:

@@ -1,13 +1,15 @@
-"""GitHub may answer a read as of before Cardinal's own change: that is nobody's change back."""
+"""GitHub may answer a read as of before a change that is known: that is nobody's change back."""
 
 from typing import Any
 
 import pytest
 
 from bot.github.api import project_queries
+from bot.sync import card
 from forge.store.board import Item
 from ledger.events.board import CardArchived, CardMoved, CardRestored
 from ledger.events.run import RunQueued
+from ledger.ids import CardId
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 
@@ -51,6 +53,31 @@ def test_a_read_that_is_late_is_no_move_back(cardinal: Cardinal) -> None:
     read_again(cardinal, 90)
     assert len(cardinal.events(CardMoved)) == 1
     assert len(cardinal.events(RunQueued)) == 1
+
+
+@pytest.mark.parametrize("how", ["drag", "archive"])
+def test_a_read_that_is_late_takes_no_persons_change_back(cardinal: Cardinal, how: str) -> None:
+    item = cardinal.new(column="Planning")
+    cardinal.catch_up()
+    before = read_card(cardinal, item)
+    cardinal.clock.forward(2)  # GitHub's times have whole seconds
+    if how == "drag":
+        cardinal.drag(item, "In Progress", who="bob")
+    else:
+        cardinal.forge.store.projects.set_archived(item, True, actor=cardinal.person("bob"))
+    cardinal.catch_up()
+    changes = (CardMoved, CardArchived, CardRestored)
+    counts = [len(cardinal.events(kind)) for kind in changes]
+    stay(cardinal, before)
+    for _ in range(2):
+        card.sync_card(cardinal.services, CardId(item.node_id))
+        cardinal.clock.forward(90)
+    assert [len(cardinal.events(kind)) for kind in changes] == counts
+    cardinal.forge.store.faults.clear()
+    if how == "drag":
+        cardinal.drag(item, "Planning", who="alice")
+        cardinal.catch_up()
+        assert [(it.after, it.by) for it in cardinal.events(CardMoved)][-1] == ("Planning", "alice")
 
 
 def test_a_person_who_drags_the_card_back_at_once_is_believed(cardinal: Cardinal) -> None:
