@@ -18,7 +18,7 @@ ACT = Act("thread:{run_id}:{thread_id}", ordered=True)
 
 
 def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> ActResult:
-    """Reply, then resolve what is addressed; a deleted thread or pull request needs neither."""
+    """Reply, then resolve an addressed thread; a deleted thread or pull request needs neither."""
     with context.reading() as db:
         run = run_of(db, intent.run_id)
         pull = pull_of(read_row(db, run.card_id))

@@ -82,7 +82,7 @@ def _remarks(story: Story) -> str:
 
 
 def _standing(thread: ThreadRow) -> str:
-    """Return a remark that is still open, with what the agent replied if it did."""
+    """Return a remark that is still open, with the reply of the agent if there is one."""
     remark = line(thread.text, 200)
     if not thread.answer:
         return f"has no answer: {remark}"

@@ -139,15 +139,15 @@ class Player:
 
     def replies(self) -> dict[str, dict[str, Any]]:
         """Return by review thread the `thread` step that answers it in this turn."""
-        found: dict[str, dict[str, Any]] = {}
+        by_thread: dict[str, dict[str, Any]] = {}
         given = [step["thread"] for step in self.steps(self.opening["turn"]) if "thread" in step]
         for reply in sorted(given, key=lambda reply: bool(reply.get("others"))):
             threads, index = self.threads_with(reply.get("match", "")), reply.get("index")
             chosen = threads if index is None else threads[index : index + 1]
             for thread in chosen:
-                if not reply.get("others") or thread["thread_id"] not in found:
-                    found[thread["thread_id"]] = reply
-        return found
+                if not reply.get("others") or thread["thread_id"] not in by_thread:
+                    by_thread[thread["thread_id"]] = reply
+        return by_thread
 
     def addressed(self) -> str:
         """Return how many of the turn's review threads are addressed in it, as a clause."""

@@ -209,12 +209,11 @@ def find_scenario(folder: Path, name: str) -> Mapping[str, Any]:
     Raises ScenarioError.
     """
     scenario = dict(_find(folder, name))
-    scenes = scenario.pop("cards", [])
-    found = [
+    scenes = [
         {"title": scene["title"], "scenario": {**scenario, **_find(folder, scene["scenario"])}}
-        for scene in scenes
+        for scene in scenario.pop("cards", [])
     ]
-    return {**scenario, "cards": found} if found else scenario
+    return {**scenario, "cards": scenes} if scenes else scenario
 
 
 def _find(folder: Path, name: str) -> Mapping[str, Any]:
