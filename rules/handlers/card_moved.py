@@ -20,7 +20,7 @@ from rules.card.state import derive_state
 from rules.card.trigger import RuleTrigger
 from rules.columns import planning
 from rules.handlers.access import spread
-from rules.intents.outbound import Decision, Say
+from rules.intents.outbound import Decision, Say, UpdateFace
 from rules.policy.model import Policy
 from rules.runs.plan_approval import is_reworded
 from rules.snapshot import RunSeen, Snapshot
@@ -35,7 +35,10 @@ def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> 
     if event.column != snapshot.column:
         return Decision((), ("the card has moved on since",))
     if not event.arrived:  # it stood there before Cardinal came: nobody dragged it for an agent
-        return derive_state(policy, snapshot)
+        known = derive_state(policy, snapshot)
+        is_done = policy.archetype(snapshot.column).IS_FINAL  # its face on GitHub stays as people left it
+        shown = (it for it in known.intents if not (is_done and isinstance(it, UpdateFace)))
+        return Decision(tuple(shown), known.because)
     if _nobody_dragged(policy, snapshot):
         return derive_state(policy, snapshot, UNDRAGGED)
     return enter_column(policy, snapshot, now)
