@@ -106,14 +106,14 @@ def _what_it_checks(folder: Path, places: tuple[HookPlace, ...]) -> str:
     if all(place.name != "pre-push" for place in places):
         return "A push is judged by the guards. No check runs on a server."
     try:
-        found = in_force.find(folder, "HEAD")
+        judged = in_force.find(folder, "HEAD")
     except CardinalError as error:
         return f"A push is not checked here, the gate will: {error}"
-    checks = found.policy.repository.validation
+    checks = judged.policy.repository.validation
     if checks is None or not checks.fast:
-        return f"A push is judged by the guards alone: {found.source} names no `fast` checks, so {PROPOSE}"
+        return f"A push is judged by the guards alone: {judged.source} names no `fast` checks, so {PROPOSE}"
     lines = ", ".join(map(code, checks.fast))
-    return f"A push is checked with {lines}, then by the guards, by {found.source}"
+    return f"A push is checked with {lines}, then by the guards, by {judged.source}"
 
 
 def _print(places: tuple[HookPlace, ...], folder: Path, *, as_json: bool) -> None:

@@ -337,8 +337,11 @@ def _found_again(db: Connection, card_id: CardId, now: datetime) -> None:
 
 def _first_sight(db: Connection, seen: CardLook, by: Mover, *, dragged: bool) -> on_board.CardSeen:
     board = known_boards.get(db, seen.board_id)
-    # GitHub's times have whole seconds; a card unchanged since Cardinal was installed was there before.
-    arrived = dragged or (board is not None and seen.updated_at >= board.since.replace(microsecond=0))
+    # GitHub's times have whole seconds; a card unchanged since Cardinal was installed was there before. One
+    # that is done may have been for years, whatever was changed of it since.
+    is_new = board is not None and seen.updated_at >= board.since.replace(microsecond=0)
+    is_done = policies.in_force(db, seen.board_id).archetype(seen.column).IS_FINAL
+    arrived = dragged or (is_new and not is_done)
     return on_board.CardSeen(
         card_id=seen.card_id,
         board_id=seen.board_id,

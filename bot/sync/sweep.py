@@ -1,6 +1,6 @@
 """The sweep: finds changes without a delivery, and has GitHub send failed deliveries again."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 
 from bot.bootstrap import Services
@@ -18,6 +18,7 @@ from ledger.queue import inbox, lost_deliveries, refresh_requests
 SPARING = 2  # the priority of its further requests: faces and reports go first
 LOOK_AGAIN_S = 600  # between refreshes of a waiting card, in case a delivery was lost
 UNMERGED_S = 60  # the same of a card in a last column, which no sweep reads, while its pull request is open
+MAX_PAST = 50  # cards of one request that were done before Cardinal came: the next sweep learns of more
 MAX_WAITING = 20  # cards of those in one sweep
 
 
@@ -57,11 +58,14 @@ def _compare(services: Services) -> tuple[CardId, ...]:
     requested: dict[CardId, None] = {}
     try:
         while True:
-            sight = survey(services.hub, address, services.board.home_repository, quiet, turn.starts())
+            left_out = quiet if memory.past else ()
+            sight = survey(services.hub, address, services.board.home_repository, left_out, turn.starts())
             board.note(services, sight.board)
             board.follow_policy(services, sight.board.board_id, newest=sight.home, last=memory.home)
             memory.home = sight.home
-            requested |= dict.fromkeys(_request_refreshes(services, sight, turn.take(sight), quiet))
+            later = _unlearned(services, sight, quiet)[MAX_PAST:]
+            memory.unlearned += len(later)
+            requested |= dict.fromkeys(_request_refreshes(services, sight, turn.take(sight), quiet, later))
             if not turn.goes_on() or (memory.whole and services.hub.budget.spare(SPARING) > 0):
                 return tuple(requested)
     except StatusMissingError as error:
@@ -83,10 +87,26 @@ def _quiet(services: Services, board_id: BoardId) -> tuple[str, ...]:
     return tuple(name for name in policy.board.columns if policy.archetype(name).IS_FINAL)
 
 
+def _unlearned(services: Services, sight: Sight, quiet: tuple[str, ...]) -> tuple[CardId, ...]:
+    """Return the cards in sight that were done before Cardinal knew them."""
+    with event_store.reading(services.engine) as db:
+        known = cards.columns_of(db, sight.board.board_id)
+    stubs = (stub for page in sight.pages for stub in page.stubs)
+    return tuple(
+        it.card_id for it in stubs if it.column in quiet and it.card_id not in known and not it.archived
+    )
+
+
 def _request_refreshes(
-    services: Services, sight: Sight, all_seen: frozenset[CardId] | None, quiet: tuple[str, ...]
+    services: Services,
+    sight: Sight,
+    all_seen: frozenset[CardId] | None,
+    quiet: tuple[str, ...],
+    later: Collection[CardId] = (),
 ) -> tuple[CardId, ...]:
-    """Request a refresh of every card that differs; at a pass's end also of those on no page."""
+    """Request a refresh of every card that differs, without those `later`; at a pass's end also of those that
+    are on no page.
+    """
     board_id = sight.board.board_id
     with event_store.reading(services.engine) as db:
         known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)
@@ -94,7 +114,8 @@ def _request_refreshes(
         late = run_queue.unrefreshed_dependents(db, board_id, LOOK_AGAIN_S, MAX_WAITING)
         late += cards.unmerged_in(db, board_id, quiet, UNMERGED_S, MAX_WAITING)
     stubs = [stub for page in sight.pages for stub in page.stubs]
-    requested = [stub.card_id for stub in stubs if _differs(stub, known, closed, issues)]
+    differing = (stub.card_id for stub in stubs if _differs(stub, known, closed, issues))
+    requested = [card_id for card_id in differing if card_id not in later]
     if all_seen is not None:
         requested += [
             card_id for card_id, column in known.items() if card_id not in all_seen and column not in quiet

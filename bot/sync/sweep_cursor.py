@@ -29,7 +29,9 @@ class SweepState:
     """The state of earlier sweeps; `scope` names the board and the columns that are left out.
 
     `starts`: cursor and card before the second, third … page. `seen`: this pass's cards with their cursors.
-    `whole`: all pages were read once. `owed`: pages to read since the last change.
+    `whole`: all pages were read once. `owed`: pages to read since the last change. `past`: the columns that
+    are left out were read, too, and all cards there requested. Until then `unlearned` counts the cards that
+    this pass has left for a later one, `left` those of the last pass.
     """
 
     scope: str = ""
@@ -37,6 +39,9 @@ class SweepState:
     place: int = 0
     seen: dict[str, str] = field(default_factory=dict)
     whole: bool = False
+    past: bool = False
+    unlearned: int = 0
+    left: int = 0
     owed: int = 0
     touched_at: str = ""
     home: str | None = None
@@ -58,6 +63,7 @@ class BoardPass:
         memory.credit = min(BURST, memory.credit + elapsed_s * POINTS_PER_HOUR / 3600)
         memory.counted_s = now_s
         self._requests = 0
+        self._closed = False
 
     def starts(self) -> tuple[str | None, ...]:
         """Return the cursors that the next request starts behind."""
@@ -83,6 +89,8 @@ class BoardPass:
         """Tell whether another request should follow in this sweep."""
         if self._requests >= MAX_REQUESTS:
             return False
+        if not self.memory.past and self._closed:
+            return False  # the next sweep learns more of the past
         if not self.memory.whole:
             return True  # read to the end once, at any cost
         return self.memory.owed > 0 and self.memory.credit >= 1
@@ -114,6 +122,12 @@ class BoardPass:
     def _close(self) -> frozenset[CardId]:
         memory = self.memory
         cards = list(memory.seen.items())
+        if not memory.past:  # other items follow: no cursor of this pass is of use
+            # Fewer each time, or it is given up: some may be out of sight.
+            memory.past = not memory.unlearned or memory.unlearned == memory.left
+            memory.left, memory.unlearned, self._closed = memory.unlearned, 0, True
+            memory.starts, memory.place, memory.seen = [], 0, {}
+            return frozenset(CardId(card_id) for card_id, _ in cards)
         cuts = range(STRIDE - 1, max(len(cards) - (PAGE - STRIDE) - 1, 0), STRIDE)
         memory.starts = [(cards[n][1], cards[n][0]) for n in cuts]
         memory.place, memory.seen, memory.whole = 0, {}, True
@@ -134,7 +148,8 @@ def load_memory(records: SharedRecords, board: str, scope: Sequence[object]) -> 
         sound = 0 <= memory.place <= len(memory.starts) and 1 <= memory.at_once <= MAX_PAGES
     except ValueError:
         return SweepState(scope=wanted)
-    if not sound or memory.scope != wanted:
+    outdated = memory.whole and not memory.past  # an earlier version never read the past
+    if not sound or outdated or memory.scope != wanted:
         return SweepState(scope=wanted, credit=min(BURST, max(0.0, float(memory.credit))))
     return memory
 

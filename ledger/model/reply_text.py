@@ -103,7 +103,7 @@ def own_words(text: str) -> str:
 
 
 def says_more(text: str) -> bool:
-    """Tell whether the lines below a command say more than thanks, a yes, a name, or what mail adds."""
+    """Tell whether the lines below a command say more than thanks, a yes, a name, or the lines of mail."""
     if len(text.strip()) > MAX_CHARS - 3:
         return True
     own = own_words(f"1\n\n{text.strip()}").split("\n")  # as below the number of a choice

@@ -36,7 +36,10 @@ def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> 
     if event.column != snapshot.column:
         return Decision((), ("the card has moved on since",))
     if not event.arrived:  # it stood there before Cardinal came: nobody dragged it for an agent
-        return derive_state(policy, snapshot)
+        known = derive_state(policy, snapshot)
+        is_done = policy.archetype(snapshot.column).IS_FINAL  # its face on GitHub stays as people left it
+        shown = (it for it in known.intents if not (is_done and isinstance(it, UpdateFace)))
+        return Decision(tuple(shown), known.because)
     if _nobody_dragged(policy, snapshot):
         return derive_state(policy, snapshot, UNDRAGGED)
     return enter_column(policy, snapshot, now)

@@ -60,12 +60,12 @@ def _distinct(names: Iterable[str]) -> list[str]:
 
 def _co_authors(authors: Iterable[tuple[str, str]]) -> list[str]:
     """Return each author once, by address; one whose address is none is left out."""
-    found: dict[str, str] = {}
+    by_address: dict[str, str] = {}
     for name, address in authors:
         if _ADDRESS.fullmatch(address) and len(address) <= _ADDRESS_CHARS:
             shown = _one_line(name) or address.partition("@")[0]
-            found.setdefault(address.casefold(), f"{shown} <{address}>")
-    return list(found.values())[:MAX_NAMED]
+            by_address.setdefault(address.casefold(), f"{shown} <{address}>")
+    return list(by_address.values())[:MAX_NAMED]
 
 
 def _one_line(name: str) -> str:

@@ -25,7 +25,7 @@ from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries import stats
 from ledger.queries.stats import ASSISTANT, CardWait, DayShare, DayWaits, SpendShare
-from ledger.states import ATTENTION, CardState, Ending
+from ledger.states import ATTENTION, CardState, Ending, Reason
 from ledger.views.waits import waits
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, later, run_queued
 
@@ -84,6 +84,17 @@ def test_no_program_is_a_person_in_money(ledger: Engine) -> None:
     with event_store.reading(ledger) as db:
         shares = {share.name: share.usd for share in stats.of_boards(db, SINCE, UNTIL).usd_by["person"]}
     assert shares == {"alice": 1.25, "bob": 1.25, "Cardinal": 1.0, stats.NO_PERSON: 5.5}
+
+
+@pytest.mark.parametrize(("reason", "waited_s"), [(Reason.OTHER, 100.0), (Reason.BLOCKED, 0.0)])
+def test_a_card_that_somebody_claimed_waits_for_no_agent(
+    ledger: Engine, reason: Reason, waited_s: float
+) -> None:
+    write(ledger, board_seen(), card_seen())
+    write(ledger, CardStateChanged(CARD, CardState.BLOCKED, CardState.WORKING, "", reason), after_s=0)
+    write(ledger, CardStateChanged(CARD, CardState.WORKING, CardState.BLOCKED, ""), after_s=100)
+    with event_store.reading(ledger) as db:
+        assert stats.of_boards(db, SINCE, UNTIL).agents_s == waited_s
 
 
 def test_a_run_whose_plan_waits_for_a_person_needs_one_and_one_that_the_policy_approves_does_not(
