@@ -14,9 +14,9 @@ from runner import workspaces as parts
 from runner.agents.contract import AgentAdapter
 from runner.errors import RunnerError
 from runner.exec.launch import launch_problem
-from runner.gateway.models.limits import SETTINGS
 from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.routes import missing_extra, payer_of
+from runner.run.key_names import how_to_pay, setting_of
 from runner.run.provider import BedrockProvider, Provider
 from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.docker import engine as docker
@@ -110,7 +110,8 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
         yield warn(
             "models",
             f"no provider's key is set: {_only(_is_free)} can work",
-            "set CARDINAL_ANTHROPIC_KEY, CARDINAL_OPENAI_KEY or CARDINAL_COMPATIBLE_KEY with its _URL",
+            f"{how_to_pay('anthropic', subscription=True)}; {how_to_pay('openai')}; or set CARDINAL_COMPATIBLE_KEY "
+            "with its _URL",
         )
 
 
@@ -136,7 +137,8 @@ def _payment(agent: AgentAdapter, models: list[str], paid: Mapping[str, Provider
             continue
         payer = payer_of(protocol, allowed)
         if payer is None:
-            return f", model {wanted}", "nobody pays for", f"set {SETTINGS[protocol]}"
+            step = how_to_pay(protocol, subscription="subscription" in agent.secrets)
+            return f", model {wanted}", "nobody pays for", step
         said[f", {_pays(payer)}"] = None
         if missing := missing_extra(payer):
             return "".join(said), "nobody can pay for", missing
@@ -152,7 +154,7 @@ def _pays(payer: Provider) -> str:
     """Return in words who pays for an agent; never a key."""
     if isinstance(payer, BedrockProvider) and not payer.access_key:
         return "this machine's own credentials of AWS pay"
-    return f"{SETTINGS[payer.name]} pays"
+    return f"{setting_of(payer)} pays"
 
 
 def _has(agent: AgentAdapter) -> bool:
