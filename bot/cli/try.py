@@ -2,30 +2,34 @@
 
 import os
 import sys
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import click
 
 from bot.admin.clone import carried, trial
+from bot.admin.clone.agent_switch import plan_switch
+from bot.admin.clone.container_place import container_needs
 from bot.admin.clone.move import carry, destination, local_board
 from bot.admin.clone.own_git import CloneError
+from bot.admin.clone.payment import check_payment, keys_in
 from bot.admin.clone.proposal import lacking_programs
 from bot.cli import CliError, _forge
 from bot.cli._show import clean, clone_option
 from bot.github.client import REPOSITORY
 from bot.github.personal import PersonalHub
-from bot.system import config, model_keys
+from bot.state.policy_agents import agents_of
+from bot.system import config
 from bot.system.clock import utc_now
 from bot.system.secret import Secret
 from bot.system.setting_types import board_address
+from rules.policy.model import Policy
 from runner.agents import AGENTS
 from runner.checks.missing_program import LOCAL
+from runner.run.key_names import SETTINGS, USUAL
 
-# Variables in which people have their keys already, by provider.
-USUAL = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-# Settings by which somebody else than a key of Anthropic pays for its models.
-INSTEAD = ("CARDINAL_SUBSCRIPTION_TOKEN", "CARDINAL_VERTEX_PROJECT", "CARDINAL_BEDROCK_REGION")
-THERE = "the board is there already: in {} change `agent:`, and `model:`, which is `default` for a real agent"
+SCRIPTED = "scripted"
+NOT_INSTALLED = "--yes installs no packages of the system: run `{}`, then start it again"
 TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")  # cli.github.com/manual/gh_help_environment
 ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
 
@@ -37,7 +41,7 @@ ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
 @click.option(
     "--agent", type=click.Choice(AGENTS.names()), help="Who works on the cards.  [default: scripted]"
 )
-@click.option("--yes", is_flag=True, help="Take the proposed checks unasked.")
+@click.option("--yes", is_flag=True, help="Ask nothing, and install no packages of the system.")
 @click.option("--no-browser", is_flag=True, help="Open no browser.")
 @click.option(
     "--move-to", default="", metavar="OWNER/REPO", help="Carry cards and open branches over to GitHub."
@@ -58,7 +62,8 @@ def command(
     branches cardinal/..., and Done merges into your branch. Nothing else of your repository is changed.
 
     The scripted agent needs no key, and does the same small thing on every card. A real one works in a
-    container and needs your key, as ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment.
+    container and needs your key, as ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment. On a board that
+    is there, --agent switches the agent of its columns.
 
     --move-to acts as you, with the token in GH_TOKEN. Stopped at any time, it goes on when it is started
     again.
@@ -76,23 +81,66 @@ def command(
     if board or dry_run:
         raise CliError("--board and --dry-run belong to --move-to: add it, or leave them out")
     if place.is_new:
-        pay(agent or "scripted", place)
-        _begin(place, agent or "scripted", yes=yes)
-    elif agent is not None:
-        raise CliError(THERE.format(place.folder / trial.POLICY))
-    elif not place.is_from_here():
-        click.echo(
-            f"{clean(str(place.folder))} was imported, or made by somebody else or on another machine."
-        )
-        click.confirm("Its settings say what is run, and who gets your key. Go on with it?", abort=True)
-    policy = trial.policy_of(place)
-    trial.remember(place, {**place.answers(), "columns": [*policy.board.columns]})
-    working = {column.agent for column in policy.board.columns.values() if column.archetype == "execution"}
-    for name in working:
-        pay(name, place)
-    workspace = "local" if working <= {"scripted"} else "docker"
+        chosen = agent or SCRIPTED
+        _prepare({chosen: trial.models_for(chosen)}, place, yes=yes)
+        _begin(place, chosen, yes=yes)
+        policy = trial.policy_of(place)
+    else:
+        if not place.is_from_here():
+            click.echo(
+                f"{clean(str(place.folder))} was imported, or made by somebody else or on another machine."
+            )
+            click.confirm("Its settings say what is run, and who gets your key. Go on with it?", abort=True)
+        policy = trial.policy_of(place)
+        trial.remember(place, {**place.answers(), "columns": [*policy.board.columns]})
+        if agent:
+            policy = _switch(place, agent, yes=yes)
+        else:
+            _prepare(agents_of(policy), place, yes=yes)
+    workspace = _workspace(agents_of(policy))
     words = [str(place.folder), f"--workspace={workspace}", *([] if no_browser else ["--browser"])]
     _forge.exec_program("forge.portable", *words, workspace=workspace)
+
+
+def _workspace(agents: Collection[str]) -> str:
+    """Return where they work: only the scripted agent needs no container."""
+    return "local" if set(agents) <= {SCRIPTED} else "docker"
+
+
+def _switch(place: trial.Trial, agent: str, *, yes: bool) -> Policy:
+    """Give the board's columns that agent, once its key is tried and the person agrees; return the policy."""
+    with carried.stopped(place.folder):
+        switch = plan_switch(place, agent)
+        _prepare(agents_of(switch.policy), place, yes=yes)
+        if switch.changes:
+            for each in switch.changes:
+                click.echo(clean(each))
+            click.echo("Runs that are under way keep the agent that they have.")
+            if not yes:
+                click.confirm(f"Write this into {clean(str(place.folder / trial.POLICY))}?", abort=True)
+            trial.write_policy(place, switch.text)
+    return switch.policy
+
+
+def _prepare(wanted: Mapping[str, Iterable[str]], place: trial.Trial, *, yes: bool) -> None:
+    """Try the keys of these agents, and say what has to be fetched before they can work, with its size.
+
+    Raises CloneError and CliError where they cannot work.
+    """
+    config = keys_in(place, os.environ)
+    check_payment(wanted, config, lambda text: click.echo(clean(text)))
+    for provider, setting in SETTINGS.items():
+        if setting in USUAL and (key := getattr(config, f"{provider}_key")).variable:
+            os.environ[setting] = key.reveal()  # the board gets settings alone
+    if _workspace(wanted.keys()) == "local":
+        return
+    needs = container_needs()
+    for sentence in needs.sentences():
+        click.echo(sentence)
+    if needs.packages and yes:
+        raise CliError(NOT_INSTALLED.format(needs.command))
+    if needs.packages:
+        click.confirm("Install these packages on this machine?", abort=True)
 
 
 def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
@@ -110,26 +158,12 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
             click.echo("These need the network, so the scripted agent skips them for now.")
         elif checks.needs_setup():
             click.echo("The set-up fetches only from hosts that you name: `tools: {network: [HOST]}`.")
-        for sentence in lacking_programs(checks, image=LOCAL if agent == "scripted" else ""):
+        for sentence in lacking_programs(checks, image=LOCAL if agent == SCRIPTED else ""):
             click.echo(clean(sentence))
     click.echo(f"All of it can be changed later, in {trial.FOLDER}/{trial.POLICY}.")
     if not yes and not click.confirm("Begin? (--yes begins unasked)", default=True):
         raise click.Abort
     trial.write(place, agent, checks, os.environ)
-
-
-def pay(agent: str, place: trial.Trial) -> None:
-    """Put the person's keys where Cardinal reads them. Raises CliError without any that the agent can use."""
-    secrets = AGENTS.load(agent).secrets
-    if "anthropic" in secrets and any(os.environ.get(name) or place.has_setting(name) for name in INSTEAD):
-        return
-    needed = {f"CARDINAL_{name.upper()}_KEY": name for name in secrets if name in model_keys.NAMES}
-    usual = {name: USUAL.get(provider, name) for name, provider in needed.items()}
-    for name, other in usual.items():
-        if key := os.environ.get(name) or os.environ.get(other):
-            os.environ[name] = key
-    if needed and not any(os.environ.get(name) or place.has_setting(name) for name in needed):
-        raise CliError(f"{agent} needs a key: set {' or '.join(usual.values())}, or use the scripted agent")
 
 
 def move(place: trial.Trial, repository: str, board: str, *, yes: bool, dry_run: bool) -> None:

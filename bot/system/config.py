@@ -377,7 +377,10 @@ def _take_usual(values: dict[str, Any], *sources: Mapping[str, str]) -> dict[str
 
 
 def _checked(values: Mapping[str, Any], problems: list[str], usual: Mapping[str, str]) -> Config:
-    """Return the settings; `usual` are the variables of keys that no setting gave. Raises ConfigError with these problems and all others; none repeats a value."""
+    """Return the settings; `usual` are the variables of keys that no setting gave.
+
+    Raises ConfigError with these problems and all others; none repeats a value.
+    """
     problems += problems_of_payment(values)
     try:
         config = TypeAdapter(Config).validate_python(values)

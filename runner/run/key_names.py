@@ -1,4 +1,4 @@
-"""Variables that keys of model providers are read from: Cardinal's settings, and the names people have already."""
+"""Variables that providers' keys are read from: Cardinal's settings, and the names people have already."""
 
 from collections.abc import Mapping
 
@@ -18,7 +18,10 @@ USUAL: Mapping[str, str] = {
     "CARDINAL_ANTHROPIC_KEY": "ANTHROPIC_API_KEY",
     "CARDINAL_OPENAI_KEY": "OPENAI_API_KEY",
 }
-_SUBSCRIPTION = "or CARDINAL_SUBSCRIPTION_TOKEN and CARDINAL_ALLOW_SUBSCRIPTION=true for a Claude subscription of your own"
+_SUBSCRIPTION = (
+    "or CARDINAL_SUBSCRIPTION_TOKEN (from `claude setup-token`) and CARDINAL_ALLOW_SUBSCRIPTION=true for a "
+    "Claude subscription of your own"
+)
 
 
 def setting_of(provider: Provider) -> str:
@@ -27,7 +30,7 @@ def setting_of(provider: Provider) -> str:
 
 
 def how_to_pay(protocol: str, *, subscription: bool = False) -> str:
-    """Return which variables to set for models of the protocol; a `subscription` is named where it would pay."""
+    """Return which variables pay for models of the protocol; a `subscription` is named where it can pay."""
     setting = SETTINGS[protocol]
     names = f"set {setting} or {USUAL[setting]}" if setting in USUAL else f"set {setting}"
     return f"{names}, {_SUBSCRIPTION}" if subscription and protocol == "anthropic" else names

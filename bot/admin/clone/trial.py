@@ -209,7 +209,7 @@ def write(place: Trial, agent: str, checks: Proposal | None, environ: Mapping[st
     place.folder.mkdir(mode=0o700, exist_ok=True)
     place.folder.chmod(0o700)
     (place.folder / GITIGNORE).write_text("*\n")
-    model, small = ("hello", "hello") if agent == "scripted" else ("default", "small")
+    model, small = models_for(agent)
     text = _POLICY_TEXT.replace("AGENT", agent).replace("MODEL", model).replace("SMALL", small)
     if checks is not None:
         offline = is_offline(agent, checks)
@@ -237,13 +237,35 @@ def remember(place: Trial, answers: Mapping[str, object]) -> None:
     os.replace(fresh, place.folder / ANSWERS)
 
 
+def models_for(agent: str) -> tuple[str, str]:
+    """Return the names of the model that works for that agent, and of the one that answers in Planning."""
+    return ("hello", "hello") if agent == "scripted" else ("default", "small")
+
+
 def policy_of(place: Trial) -> Policy:
     """Return the policy in the folder. Raises PolicyError, and CloneError where it is gone."""
+    return read_policy(place)[1]
+
+
+def read_policy(place: Trial) -> tuple[str, Policy]:
+    """Return the policy in the folder with its text. Raises PolicyError, and CloneError where it is gone."""
     file = place.folder / POLICY
     if not file.exists():
-        raise CloneError(f"{file} is gone: put it back, or remove {FOLDER} and begin anew")
-    text = file.read_text(encoding="utf-8")
+        raise CloneError(f"{file} is gone: put it back, or remove {FOLDER} and start over")
+    text = file.read_bytes().decode("utf-8")  # as it is: a file with other ends of lines keeps them
+    return text, parse_policy(text)
+
+
+def parse_policy(text: str) -> Policy:
+    """Return the policy that a board would have by this text. Raises PolicyError."""
     return parse(text, home=f"local/{_HOME}", installed=installed(), profiles=())
+
+
+def write_policy(place: Trial, text: str) -> None:
+    """Replace the policy file at once: a killed switch leaves the old one."""
+    fresh = place.folder / f"{POLICY}.new"
+    fresh.write_bytes(text.encode())
+    os.replace(fresh, place.folder / POLICY)
 
 
 def _identity(top: Path, environ: Mapping[str, str]) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.runspec import policy_fields
+from bot.state.policy_agents import agents_of
 from bot.system import model_keys
 from bot.system.config import ConfigError
 from rules.policy.images import BROWSER_IMAGE, IMAGE
@@ -110,8 +111,8 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
         yield warn(
             "models",
             f"no provider's key is set: {_only(_is_free)} can work",
-            f"{how_to_pay('anthropic', subscription=True)}; {how_to_pay('openai')}; or set CARDINAL_COMPATIBLE_KEY "
-            "with its _URL",
+            f"{how_to_pay('anthropic', subscription=True)}; {how_to_pay('openai')}; or set "
+            "CARDINAL_COMPATIBLE_KEY with its _URL",
         )
 
 
@@ -119,12 +120,8 @@ def _wanted(context: DoctorContext) -> dict[str, set[str]]:
     """Return the agents that columns name, each with the models that they ask it for."""
     wanted: dict[str, set[str]] = {}
     for _, policy in context.policies():
-        for name, column in policy.board.columns.items():
-            kind = policy.archetype(name)
-            if kind.STARTS_RUNS or kind.HAS_ASSISTANT:
-                for choice in ("", *column.agents):
-                    played = column.played_by(choice, policy.board.specialists)
-                    wanted.setdefault(played.agent, set()).add(played.model)
+        for name, models in agents_of(policy).items():
+            wanted.setdefault(name, set()).update(models)
     return wanted
 
 

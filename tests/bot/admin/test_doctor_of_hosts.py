@@ -13,8 +13,8 @@ from sqlalchemy import Engine
 
 from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, hosts, ok, runner
 from bot.github.errors import UnavailableError
-from bot.system.program import TRIAL
 from bot.system import config as configuration
+from bot.system.program import TRIAL
 from bot.system.secret import Secret
 from bot.system.setting_types import BoardAddress
 from ledger.events.policy import PolicyLoaded
@@ -247,7 +247,7 @@ def test_files_of_owners_that_pay_for_nothing_are_said(
 
 @pytest.mark.usefixtures("bare_engine")
 def test_the_variable_that_a_key_was_read_from_is_named(context: DoctorContext) -> None:
-    given = {"CARDINAL_HOME": str(context.config.home), "CARDINAL_BOARD": str(context.config.board)}
+    given = {"CARDINAL_HOME": str(context.config.home), "CARDINAL_BOARD": "acme/1"}
     config = configuration.read({**given, "ANTHROPIC_API_KEY": "sesame"}, context.config.home)
     claude, _ = runner.agents(replace(context, config=config))
     assert "ANTHROPIC_API_KEY pays" in claude.message

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from click.testing import CliRunner
 
 from bot.admin.clone import trial
 from bot.admin.clone.own_git import CloneError
+from bot.admin.clone.payment import check_payment, keys_in
 from bot.cli import main
 from tests.bot.admin.clone.conftest import commit, every_byte
 from tests.bot.admin.clone.shapes import (
@@ -25,6 +25,8 @@ from tests.bot.admin.clone.shapes import (
     worktree,
 )
 from tests.runner.world import git
+
+NOBODY = "http://127.0.0.1:9"  # the port of a service that no machine offers any more
 
 
 def broken_line(clone: Path) -> Path:
@@ -173,6 +175,7 @@ def test_a_program_that_is_missing_is_said_when_its_check_is_proposed(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
     monkeypatch.setenv("CARDINAL_ANTHROPIC_KEY", "")  # empty is none
+    monkeypatch.setenv("CARDINAL_ANTHROPIC_URL", NOBODY)
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **{"mix.exs": "", "tests/test_a.py": ""})
     assert (
@@ -213,34 +216,44 @@ def test_whoever_says_no_has_nothing_in_their_repository(clone: Path) -> None:
     assert every_byte(clone) == before
 
 
-def test_a_real_agent_without_a_key_says_which(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ANTHROPIC_API_KEY", "CARDINAL_ANTHROPIC_KEY"):
+def test_a_real_agent_without_a_key_says_which_and_that_a_subscription_can_pay(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "CARDINAL_ANTHROPIC_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, "")
     code, said = invoke(clone, "--yes", "--agent", "claude")
     assert (code, said.splitlines()[-1]) == (
         2,
-        "Error: claude needs a key: set ANTHROPIC_API_KEY, or use the scripted agent",
+        "Error: claude needs a key: set CARDINAL_ANTHROPIC_KEY or ANTHROPIC_API_KEY, or "
+        "CARDINAL_SUBSCRIPTION_TOKEN (from `claude setup-token`) and CARDINAL_ALLOW_SUBSCRIPTION=true for a "
+        "Claude subscription of your own. The scripted agent needs none",
+    )
+    assert (
+        "codex needs a key: set CARDINAL_OPENAI_KEY or OPENAI_API_KEY. The"
+        in invoke(clone, "--yes", "--agent", "codex")[1]
     )
     assert not (clone / ".cardinal").exists()  # else `--agent scripted` would come too late
 
 
-@pytest.mark.parametrize("name", ["SUBSCRIPTION_TOKEN", "VERTEX_PROJECT", "BEDROCK_REGION"])
-def test_whoever_pays_in_another_way_needs_no_key_and_gets_none_beside_it(
-    clone: Path, monkeypatch: pytest.MonkeyPatch, name: str
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"SUBSCRIPTION_TOKEN": "sk-ant-oat01-x", "ALLOW_SUBSCRIPTION": "true"},
+        {"VERTEX_PROJECT": "p", "VERTEX_CREDENTIALS": '{"type": "service_account"}'},
+        {"BEDROCK_REGION": "eu-west-1", "BEDROCK_PROFILE": "eu"},
+    ],
+)
+def test_people_who_pay_in_another_way_need_no_key_and_get_none_beside_it(
+    clone: Path, given: dict[str, str]
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-beside")
-    monkeypatch.delenv("CARDINAL_ANTHROPIC_KEY", raising=False)
-    monkeypatch.setenv(f"CARDINAL_{name}", "x")
-    import_module("bot.cli.try").pay("claude", trial.find(clone, "main"))
-    assert "CARDINAL_ANTHROPIC_KEY" not in os.environ  # both would be an error
+    settings = {f"CARDINAL_{name}": text for name, text in given.items()}
+    config = keys_in(trial.find(clone, "main"), {"ANTHROPIC_API_KEY": "sk-beside", **settings})
+    assert not config.anthropic_key  # both would be an error
+    check_payment({"claude": ["default"]}, config, pytest.fail)
 
 
 def test_what_was_answered_once_is_changed_in_its_file(clone: Path) -> None:
     trial.write(trial.find(clone, "main"), "scripted", None, {})
-    assert (
-        "change `agent:`, and `model:`, which is `default` for a real agent"
-        in invoke(clone, "--agent", "claude")[1]
-    )
     assert "this board's Done merges into main: leave --into out" in invoke(clone, "--into", "work")[1]
     (clone / ".cardinal/policy.yml").write_text("version: 2\n")
     code, said = invoke(clone)
