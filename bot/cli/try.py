@@ -2,13 +2,13 @@
 
 import os
 import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
 
 from bot.admin.clone import carried, trial
-from bot.admin.clone.agent_switch import plan_switch
+from bot.admin.clone.agent_switch import agents_under_way, plan_switch
 from bot.admin.clone.container_place import container_needs
 from bot.admin.clone.move import carry, destination, local_board
 from bot.admin.clone.own_git import CloneError
@@ -23,7 +23,6 @@ from bot.system import config
 from bot.system.clock import utc_now
 from bot.system.secret import Secret
 from bot.system.setting_types import board_address
-from rules.policy.model import Policy
 from runner.agents import AGENTS
 from runner.checks.missing_program import LOCAL
 from runner.run.key_names import SETTINGS, USUAL
@@ -82,9 +81,8 @@ def command(
         raise CliError("--board and --dry-run belong to --move-to: add it, or leave them out")
     if place.is_new:
         chosen = agent or SCRIPTED
-        _prepare({chosen: trial.models_for(chosen)}, place, yes=yes)
+        workspace = _prepare({chosen: trial.models_for(chosen)}, place, yes=yes)
         _begin(place, chosen, yes=yes)
-        policy = trial.policy_of(place)
     else:
         if not place.is_from_here():
             click.echo(
@@ -93,25 +91,16 @@ def command(
             click.confirm("Its settings say what is run, and who gets your key. Go on with it?", abort=True)
         policy = trial.policy_of(place)
         trial.remember(place, {**place.answers(), "columns": [*policy.board.columns]})
-        if agent:
-            policy = _switch(place, agent, yes=yes)
-        else:
-            _prepare(agents_of(policy), place, yes=yes)
-    workspace = _workspace(agents_of(policy))
+        workspace = _switch(place, agent, yes=yes) if agent else _prepare(agents_of(policy), place, yes=yes)
     words = [str(place.folder), f"--workspace={workspace}", *([] if no_browser else ["--browser"])]
     _forge.exec_program("forge.portable", *words, workspace=workspace)
 
 
-def _workspace(agents: Collection[str]) -> str:
-    """Return where they work: only the scripted agent needs no container."""
-    return "local" if set(agents) <= {SCRIPTED} else "docker"
-
-
-def _switch(place: trial.Trial, agent: str, *, yes: bool) -> Policy:
-    """Give the board's columns that agent, once its key is tried and the person agrees; return the policy."""
+def _switch(place: trial.Trial, agent: str, *, yes: bool) -> str:
+    """Give the columns that agent, once its key is tried and the person agrees; return where agents work."""
     with carried.stopped(place.folder):
         switch = plan_switch(place, agent)
-        _prepare(agents_of(switch.policy), place, yes=yes)
+        workspace = _prepare(agents_of(switch.policy), place, yes=yes)
         if switch.changes:
             for each in switch.changes:
                 click.echo(clean(each))
@@ -119,21 +108,21 @@ def _switch(place: trial.Trial, agent: str, *, yes: bool) -> Policy:
             if not yes:
                 click.confirm(f"Write this into {clean(str(place.folder / trial.POLICY))}?", abort=True)
             trial.write_policy(place, switch.text)
-    return switch.policy
+    return workspace
 
 
-def _prepare(wanted: Mapping[str, Iterable[str]], place: trial.Trial, *, yes: bool) -> None:
-    """Try the keys of these agents, and say what has to be fetched before they can work, with its size.
+def _prepare(wanted: Mapping[str, Iterable[str]], place: trial.Trial, *, yes: bool) -> str:
+    """Try the keys of these agents, say what has to be fetched, with its size, and return where they work.
 
-    Raises CloneError and CliError where they cannot work.
+    Only the scripted agent needs no container. Raises CloneError and CliError where they cannot work.
     """
     config = keys_in(place, os.environ)
     check_payment(wanted, config, lambda text: click.echo(clean(text)))
     for provider, setting in SETTINGS.items():
         if setting in USUAL and (key := getattr(config, f"{provider}_key")).variable:
             os.environ[setting] = key.reveal()  # the board gets settings alone
-    if _workspace(wanted.keys()) == "local":
-        return
+    if {*wanted, *agents_under_way(place)} <= {SCRIPTED}:
+        return "local"
     needs = container_needs()
     for sentence in needs.sentences():
         click.echo(sentence)
@@ -141,6 +130,7 @@ def _prepare(wanted: Mapping[str, Iterable[str]], place: trial.Trial, *, yes: bo
         raise CliError(NOT_INSTALLED.format(needs.command))
     if needs.packages:
         click.confirm("Install these packages on this machine?", abort=True)
+    return "docker"
 
 
 def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:

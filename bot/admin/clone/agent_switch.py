@@ -8,8 +8,13 @@ import yaml
 from bot.admin.clone import trial
 from bot.admin.clone.own_git import CloneError
 from bot.state.policy_agents import working_columns
+from ledger.errors import OlderLedgerError
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.views import runs
 from rules.policy.model import Policy
 
+_LEDGER, _MAX_RUNS = "data/ledger.db", 1000
 _BY_HAND = "{file} cannot be rewritten safely: in {column} set `agent: {agent}, model: {model}` yourself"
 
 
@@ -44,6 +49,21 @@ def plan_switch(place: trial.Trial, agent: str) -> AgentSwitch:
         if made.board.columns[name].agent != agent:
             raise CloneError(_BY_HAND.format(file=file, column=name, agent=agent, model=model))
     return AgentSwitch(text, made, tuple(changes))
+
+
+def agents_under_way(place: trial.Trial) -> frozenset[str]:
+    """Return the agents of runs that have not ended: each run keeps its own, whatever its column says now."""
+    if not (place.folder / _LEDGER).exists():
+        return frozenset()
+    try:
+        engine = open_ledger(f"sqlite:///{place.folder / _LEDGER}", migrate=False)
+    except OlderLedgerError:  # of another release: the board brings it up to date when it starts
+        return frozenset()
+    try:
+        with event_store.reading(engine) as db:
+            return frozenset(run.agent for run in runs.newest(db, _MAX_RUNS) if run.ended_at is None)
+    finally:
+        engine.dispose()
 
 
 def _columns_in(text: str) -> dict[str, Any]:

@@ -3,16 +3,22 @@
 import fcntl
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from bot.admin.clone import trial
-from bot.admin.clone.agent_switch import plan_switch
+from bot.admin.clone.agent_switch import agents_under_way, plan_switch
 from bot.cli import _forge, main
 from forge.demo.launch import SCENARIOS
 from forge.model.server import ScriptedModel
+from ledger.events.run import RunEnded
+from ledger.lifecycle.open import open_ledger
+from ledger.log import event_store
+from ledger.states import Ending
+from tests.ledger.samples import NOW, board_seen, card_seen, run_queued
 
 KEY = "sk-tested-0123456789"
 
@@ -158,3 +164,23 @@ def test_yes_installs_no_packages_and_names_the_command(
     assert "it is built first: about 7 minutes and 1.2 GB." in said
     code, said = invoke(place, "--agent=claude", given="n\n")
     assert (code, started, "Install these packages on this machine? [y/N]" in said) == (1, [], True)
+
+
+@pytest.mark.usefixtures("model")
+def test_a_run_under_way_keeps_its_containers_after_a_switch_to_the_scripted_agent(
+    place: trial.Trial, monkeypatch: pytest.MonkeyPatch, started: list[tuple[str, ...]]
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    trial.write_policy(place, plan_switch(place, "claude").text)
+    engine = open_ledger(f"sqlite:///{place.folder}/data/ledger.db", durable=False)
+    with event_store.writing(engine) as db:
+        event_store.append(db, board_seen(), card_seen(), replace(run_queued(), agent="claude"), at=NOW)
+    assert agents_under_way(place) == {"claude"}
+    assert invoke(place, "--agent=scripted", "--yes")[0] == 0
+    assert "--workspace=docker" in started[-1]
+    assert trial.policy_of(place).board.columns["In Progress"].agent == "scripted"
+    with event_store.writing(engine) as db:
+        ended = RunEnded(run_queued().run_id, Ending.CANCELLED, "stopped", "", "working")
+        event_store.append(db, ended, at=NOW)
+    assert invoke(place)[0] == 0
+    assert "--workspace=local" in started[-1]
