@@ -25,7 +25,6 @@ from bot.system.secret import Secret
 from bot.system.setting_types import board_address
 from runner.agents import AGENTS
 from runner.checks.missing_program import LOCAL
-from runner.run.key_names import SETTINGS, USUAL
 
 SCRIPTED = "scripted"
 NOT_INSTALLED = "--yes installs no packages of the system: run `{}`, then start it again"
@@ -116,11 +115,7 @@ def _prepare(wanted: Mapping[str, Iterable[str]], place: trial.Trial, *, yes: bo
 
     Only the scripted agent needs no container. Raises CloneError and CliError where they cannot work.
     """
-    config = keys_in(place, os.environ)
-    check_payment(wanted, config, lambda text: click.echo(clean(text)))
-    for provider, setting in SETTINGS.items():
-        if setting in USUAL and (key := getattr(config, f"{provider}_key")).variable:
-            os.environ[setting] = key.reveal()  # the board gets settings alone
+    check_payment(wanted, keys_in(place, os.environ), lambda text: click.echo(clean(text)))
     if {*wanted, *agents_under_way(place)} <= {SCRIPTED}:
         return "local"
     needs = container_needs()
