@@ -13,7 +13,7 @@ from bot.admin.clone.container_place import container_needs
 from bot.admin.clone.move import carry, destination, local_board
 from bot.admin.clone.own_git import CloneError
 from bot.admin.clone.payment import check_payment, keys_in
-from bot.admin.clone.proposal import lacking_programs
+from bot.admin.clone.trial_checks import SCRIPTED, look_at_checks, store_packages, take_up
 from bot.cli import CliError, _forge
 from bot.cli._show import clean, clone_option
 from bot.github.client import REPOSITORY
@@ -24,9 +24,7 @@ from bot.system.clock import utc_now
 from bot.system.secret import Secret
 from bot.system.setting_types import board_address
 from runner.agents import AGENTS
-from runner.checks.missing_program import LOCAL
 
-SCRIPTED = "scripted"
 NOT_INSTALLED = "--yes installs no packages of the system: run `{}`, then start it again"
 TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")  # cli.github.com/manual/gh_help_environment
 ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
@@ -91,6 +89,8 @@ def command(
         policy = trial.policy_of(place)
         trial.remember(place, {**place.answers(), "columns": [*policy.board.columns]})
         workspace = _switch(place, agent, yes=yes) if agent else _prepare(agents_of(policy), place, yes=yes)
+        if workspace == "local":
+            _take_up_checks(place, yes=yes)
     words = [str(place.folder), f"--workspace={workspace}", *([] if no_browser else ["--browser"])]
     _forge.exec_program("forge.portable", *words, workspace=workspace)
 
@@ -130,7 +130,8 @@ def _prepare(wanted: Mapping[str, Iterable[str]], place: trial.Trial, *, yes: bo
 
 def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
     """Propose how work is checked, and make the folder once the person agrees."""
-    checks = trial.propose_checks(place)
+    found = look_at_checks(place, agent)
+    checks = found.proposal
     click.echo(f"repository: {clean(str(place.top))}\nDone merges into: {clean(place.into)}")
     if checks is None:
         click.echo("checks: those of its .github/cardinal.yml")
@@ -139,16 +140,26 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
         click.echo(f"checks, taken from {because}:" if because else "checks: none were seen, so none are run")
         for each in checks.rules():
             click.echo(f"  {clean(each)}")
-        if trial.is_offline(agent, checks):
-            click.echo("These need the network, so the scripted agent skips them for now.")
-        elif checks.needs_setup():
-            click.echo("The set-up fetches only from hosts that you name: `tools: {network: [HOST]}`.")
-        for sentence in lacking_programs(checks, image=LOCAL if agent == SCRIPTED else ""):
-            click.echo(clean(sentence))
+    for sentence in found.notes:
+        click.echo(clean(sentence))
     click.echo(f"All of it can be changed later, in {trial.FOLDER}/{trial.POLICY}.")
     if not yes and not click.confirm("Begin? (--yes begins unasked)", default=True):
         raise click.Abort
-    trial.write(place, agent, checks, os.environ)
+    trial.write(place, agent, checks, os.environ, offline=found.offline)
+    store_packages(place, found)
+
+
+def _take_up_checks(place: trial.Trial, *, yes: bool) -> None:
+    """Offer the checks that were left out for want of packages, once those are installed in the clone."""
+    found = look_at_checks(place, SCRIPTED)
+    store_packages(place, found)
+    if not (text := take_up(place, found)):
+        return
+    for sentence in found.notes:
+        click.echo(clean(sentence))
+    if yes or click.confirm("The checks that were left out can run now. Run them from now on?", default=True):
+        with carried.stopped(place.folder):
+            trial.write_policy(place, text)
 
 
 def move(place: trial.Trial, repository: str, board: str, *, yes: bool, dry_run: bool) -> None:

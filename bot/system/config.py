@@ -197,6 +197,11 @@ class Config:
     private_hosts: Annotated[tuple[str, ...], BeforeValidator(as_words)] = Field(
         (), description="Hosts that may have private addresses, where a policy lists them; commas between."
     )
+    packages: Path | None = Field(
+        None,
+        description="The file that says what is installed in a clone on this machine, for checks without "
+        "containers; `cardinal try` writes it.",
+    )
     allow_unsandboxed: bool = Field(
         False, description="Let agents run without a sandbox where bubblewrap is missing. Dangerous."
     )

@@ -137,7 +137,7 @@ def resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]])
 
     Paths of the env file start in the home; those of the environment, in the current folder first.
     """
-    for name in ("scenarios", "skills", "signing_key"):
+    for name in ("scenarios", "skills", "packages", "signing_key"):
         if values.get(name):
             values[name] = bases.get(name, (Path(),))[0] / values[name]
     if values.get("store") and not values["store"].startswith("s3:"):

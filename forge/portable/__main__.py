@@ -162,6 +162,7 @@ def _serving(
     keep()
     forge.sender.resume()
     settings = {"CARDINAL_WORKSPACE": workspace, "CARDINAL_SCENARIOS": str(folder / "scenarios")}
+    settings["CARDINAL_PACKAGES"] = str(folder / "packages.json")
     launch.write_settings(folder, forge.url, addresses.cardinal, world.registration(), settings)
     over = threading.Event()  # not `stopped`: a board that ends for want of Cardinal was not stopped
     following = threading.Thread(

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from bot.admin.clone import trial
 from bot.admin.clone.agent_switch import agents_under_way, plan_switch
+from bot.admin.clone.trial_checks import look_at_checks
 from bot.cli import _forge, main
 from forge.demo.launch import SCENARIOS
 from forge.model.server import ScriptedModel
@@ -26,7 +27,7 @@ KEY = "sk-tested-0123456789"
 @pytest.fixture
 def place(clone: Path) -> trial.Trial:
     place = trial.find(clone, "main")
-    trial.write(place, "scripted", trial.propose_checks(place), {})
+    trial.write(place, "scripted", look_at_checks(place, "scripted").proposal, {})
     return place
 
 

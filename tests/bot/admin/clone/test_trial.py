@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from bot.admin.clone import trial
 from bot.admin.clone.own_git import CloneError
 from bot.admin.clone.payment import check_payment, keys_in
+from bot.admin.clone.trial_checks import look_at_checks
 from bot.cli import main
 from tests.bot.admin.clone.conftest import commit, every_byte
 from tests.bot.admin.clone.shapes import (
@@ -88,7 +89,7 @@ def test_a_board_is_possible_and_nothing_outside_its_folder_is_changed(
     git(clone, "branch", "cardinal/works-of-my-own")
     before = every_byte(clone)
     place = trial.find(folder, "main" if shape is worktree else "")
-    trial.write(place, "scripted", trial.propose_checks(place), {})
+    trial.write(place, "scripted", look_at_checks(place, "scripted").proposal, {})
     assert trial.find(folder, "").into == place.into
     kept = {path.name for path in place.folder.iterdir()}
     assert (kept, place.folder.stat().st_mode & 0o777) == ({".gitignore", "policy.yml", "try.json"}, 0o700)
@@ -139,7 +140,7 @@ def test_the_checks_that_are_there_are_proposed_and_are_a_policy(clone: Path, na
     check = PROJECTS[name][2]
     before = every_byte(clone)
     place = trial.find(clone, "")
-    trial.write(place, "claude", trial.propose_checks(place), {})
+    trial.write(place, "claude", look_at_checks(place, "claude").proposal, {})
     rules = trial.policy_of(place).board.repositories.without_policy
     assert (rules.validation.full if rules.validation else ()) == ((check,) if check else ())
     assert rules.waived is not bool(check)
@@ -154,7 +155,7 @@ def test_the_parts_of_a_monorepo_are_proposed_as_well(clone: Path) -> None:
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **{"web/package.json": PROJECTS["npm"][1]})
     place = trial.find(clone, "")
-    trial.write(place, "claude", trial.propose_checks(place), {})
+    trial.write(place, "claude", look_at_checks(place, "claude").proposal, {})
     rules = trial.policy_of(place).board.repositories.without_policy
     assert [*rules.paths] == ["web"]
 
@@ -163,9 +164,14 @@ def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(clone
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **{"web/package.json": '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'})
     code, said = invoke(clone, given="n\n")
-    assert (code, "the scripted agent skips them for now" in said) == (1, True)
+    assert code == 1
+    assert (
+        "The scripted agent skips them for now: it cannot fetch packages. Install them in this clone" in said
+    )
+    assert "with `npm install`, and start it again" in said
     place = trial.find(clone, "")
-    trial.write(place, "scripted", trial.propose_checks(place), {})
+    found = look_at_checks(place, "scripted")
+    trial.write(place, "scripted", found.proposal, {}, offline=found.offline)
     assert trial.policy_of(place).board.repositories.without_policy.waived
     assert '#   "web": {setup: ["npm install"]' in (place.folder / trial.POLICY).read_text()
 
@@ -188,7 +194,7 @@ def test_a_program_that_is_missing_is_said_when_its_check_is_proposed(
 
 
 def test_a_repository_with_a_policy_goes_by_it(clone: Path) -> None:
-    assert trial.propose_checks(trial.find(clone, "main")) is None
+    assert look_at_checks(trial.find(clone, "main"), "scripted").proposal is None
 
 
 def test_the_person_is_who_git_says_by_whichever_file(clone: Path, tmp_path: Path) -> None:
