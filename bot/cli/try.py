@@ -2,30 +2,30 @@
 
 import os
 import sys
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import click
 
 from bot.admin.clone import carried, trial
+from bot.admin.clone.agent_switch import agents_under_way, plan_switch
+from bot.admin.clone.container_place import container_needs
 from bot.admin.clone.move import carry, destination, local_board
 from bot.admin.clone.own_git import CloneError
-from bot.admin.clone.proposal import lacking_programs
+from bot.admin.clone.payment import check_payment, keys_in
+from bot.admin.clone.trial_checks import SCRIPTED, look_at_checks, store_packages, take_up
 from bot.cli import CliError, _forge
 from bot.cli._show import clean, clone_option
 from bot.github.client import REPOSITORY
 from bot.github.personal import PersonalHub
-from bot.system import config, model_keys
+from bot.state.policy_agents import agents_of
+from bot.system import config
 from bot.system.clock import utc_now
 from bot.system.secret import Secret
 from bot.system.setting_types import board_address
 from runner.agents import AGENTS
-from runner.checks.missing_program import LOCAL
 
-# Variables in which people have their keys already, by provider.
-USUAL = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY"}
-# Settings by which somebody else than a key of Anthropic pays for its models.
-INSTEAD = ("CARDINAL_SUBSCRIPTION_TOKEN", "CARDINAL_VERTEX_PROJECT", "CARDINAL_BEDROCK_REGION")
-THERE = "this board exists already: change `agent:` in {}, and `model:`, which is `default` for a real agent"
+NOT_INSTALLED = "--yes installs no system packages: run `{}`, then start again"
 TOKENS = ("GH_TOKEN", "GITHUB_TOKEN")  # cli.github.com/manual/gh_help_environment
 ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
 
@@ -37,7 +37,7 @@ ADDRESSES = ("CARDINAL_GITHUB_URL", "CARDINAL_GIT_URL")
 @click.option(
     "--agent", type=click.Choice(AGENTS.names()), help="Who works on the cards.  [default: scripted]"
 )
-@click.option("--yes", is_flag=True, help="Accept the proposed checks without asking.")
+@click.option("--yes", is_flag=True, help="Ask nothing, and install no system packages.")
 @click.option("--no-browser", is_flag=True, help="Do not open a browser.")
 @click.option("--move-to", default="", metavar="OWNER/REPO", help="Move cards and open branches to GitHub.")
 @click.option(
@@ -56,7 +56,8 @@ def command(
     cardinal/..., and Done merges into your branch. Nothing else in your repository changes.
 
     The scripted agent needs no key, and does the same small thing on every card. A real one works in a
-    container and needs your key, as ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment.
+    container and needs your key, as ANTHROPIC_API_KEY or OPENAI_API_KEY in the environment. On a board that
+    is there, --agent switches the agent of its columns.
 
     --move-to acts as you, with the token in GH_TOKEN. If it is interrupted, run it again to continue.
 
@@ -73,28 +74,61 @@ def command(
     if board or dry_run:
         raise CliError("--board and --dry-run need --move-to: add it, or drop them")
     if place.is_new:
-        pay(agent or "scripted", place)
-        _begin(place, agent or "scripted", yes=yes)
-    elif agent is not None:
-        raise CliError(THERE.format(place.folder / trial.POLICY))
-    elif not place.is_from_here():
-        click.echo(
-            f"{clean(str(place.folder))} was imported, or created by another user or on another machine."
-        )
-        click.confirm("Its settings decide what runs here, and who gets your key. Use it?", abort=True)
-    policy = trial.policy_of(place)
-    trial.remember(place, {**place.answers(), "columns": [*policy.board.columns]})
-    working = {column.agent for column in policy.board.columns.values() if column.archetype == "execution"}
-    for name in working:
-        pay(name, place)
-    workspace = "local" if working <= {"scripted"} else "docker"
+        chosen = agent or SCRIPTED
+        workspace = _prepare({chosen: trial.models_for(chosen)}, place, yes=yes)
+        _begin(place, chosen, yes=yes)
+    else:
+        if not place.is_from_here():
+            click.echo(
+                f"{clean(str(place.folder))} was imported, or created by another user or on another machine."
+            )
+            click.confirm("Its settings decide what runs here, and who gets your key. Use it?", abort=True)
+        policy = trial.policy_of(place)
+        trial.remember(place, {**place.answers(), "columns": [*policy.board.columns]})
+        workspace = _switch(place, agent, yes=yes) if agent else _prepare(agents_of(policy), place, yes=yes)
+        if workspace == "local":
+            _take_up_checks(place, yes=yes)
     words = [str(place.folder), f"--workspace={workspace}", *([] if no_browser else ["--browser"])]
     _forge.exec_program("forge.portable", *words, workspace=workspace)
 
 
+def _switch(place: trial.Trial, agent: str, *, yes: bool) -> str:
+    """Give the columns that agent, once its key is tried and the person agrees; return where agents work."""
+    with carried.stopped(place.folder):
+        switch = plan_switch(place, agent)
+        workspace = _prepare(agents_of(switch.policy), place, yes=yes)
+        if switch.changes:
+            for each in switch.changes:
+                click.echo(clean(each))
+            click.echo("Runs that are under way keep the agent that they have.")
+            if not yes:
+                click.confirm(f"Write this into {clean(str(place.folder / trial.POLICY))}?", abort=True)
+            trial.write_policy(place, switch.text)
+    return workspace
+
+
+def _prepare(wanted: Mapping[str, Iterable[str]], place: trial.Trial, *, yes: bool) -> str:
+    """Try the keys of these agents, say what has to be fetched, with its size, and return where they work.
+
+    Only the scripted agent needs no container. Raises CloneError and CliError where they cannot work.
+    """
+    check_payment(wanted, keys_in(place, os.environ), lambda text: click.echo(clean(text)))
+    if {*wanted, *agents_under_way(place)} <= {SCRIPTED}:
+        return "local"
+    needs = container_needs()
+    for sentence in needs.sentences():
+        click.echo(sentence)
+    if needs.packages and yes:
+        raise CliError(NOT_INSTALLED.format(needs.command))
+    if needs.packages:
+        click.confirm("Install these packages on this machine?", abort=True)
+    return "docker"
+
+
 def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
     """Propose how work is checked, and make the folder once the person agrees."""
-    checks = trial.propose_checks(place)
+    found = look_at_checks(place, agent)
+    checks = found.proposal
     click.echo(f"repository: {clean(str(place.top))}\nDone merges into: {clean(place.into)}")
     if checks is None:
         click.echo("checks: those of its .github/cardinal.yml")
@@ -103,30 +137,26 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
         click.echo(f"checks, taken from {because}:" if because else "checks: none found, so none will run")
         for each in checks.rules():
             click.echo(f"  {clean(each)}")
-        if trial.is_offline(agent, checks):
-            click.echo("These need the network, so the scripted agent skips them for now.")
-        elif checks.needs_setup():
-            click.echo("The set-up can fetch only from hosts you name: `tools: {network: [HOST]}`.")
-        for sentence in lacking_programs(checks, image=LOCAL if agent == "scripted" else ""):
-            click.echo(clean(sentence))
+    for sentence in found.notes:
+        click.echo(clean(sentence))
     click.echo(f"You can change all of this later in {trial.FOLDER}/{trial.POLICY}.")
     if not yes and not click.confirm("Start? (--yes skips this question)", default=True):
         raise click.Abort
-    trial.write(place, agent, checks, os.environ)
+    trial.write(place, agent, checks, os.environ, offline=found.offline)
+    store_packages(place, found)
 
 
-def pay(agent: str, place: trial.Trial) -> None:
-    """Put the person's keys where Cardinal reads them. Raises CliError without any that the agent can use."""
-    secrets = AGENTS.load(agent).secrets
-    if "anthropic" in secrets and any(os.environ.get(name) or place.has_setting(name) for name in INSTEAD):
+def _take_up_checks(place: trial.Trial, *, yes: bool) -> None:
+    """Offer the checks that were left out for want of packages, once those are installed in the clone."""
+    found = look_at_checks(place, SCRIPTED)
+    store_packages(place, found)
+    if not (text := take_up(place, found)):
         return
-    needed = {f"CARDINAL_{name.upper()}_KEY": name for name in secrets if name in model_keys.NAMES}
-    usual = {name: USUAL.get(provider, name) for name, provider in needed.items()}
-    for name, other in usual.items():
-        if key := os.environ.get(name) or os.environ.get(other):
-            os.environ[name] = key
-    if needed and not any(os.environ.get(name) or place.has_setting(name) for name in needed):
-        raise CliError(f"{agent} needs a key: set {' or '.join(usual.values())}, or use the scripted agent")
+    for sentence in found.notes:
+        click.echo(clean(sentence))
+    if yes or click.confirm("The checks that were left out can run now. Run them from now on?", default=True):
+        with carried.stopped(place.folder):
+            trial.write_policy(place, text)
 
 
 def move(place: trial.Trial, repository: str, board: str, *, yes: bool, dry_run: bool) -> None:

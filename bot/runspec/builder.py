@@ -126,7 +126,14 @@ def artifact_places(config: Config) -> HostPaths:
         config.store_secret_key.reveal(),
         config.store_encryption_key.reveal(),
     )
-    return HostPaths(root / "mirrors", root / "workspaces", root / "logs", config.scenarios, store=store)
+    return HostPaths(
+        root / "mirrors",
+        root / "workspaces",
+        root / "logs",
+        config.scenarios,
+        store=store,
+        packages=config.packages,
+    )
 
 
 IN_THE_WAY = "rename or delete the branch `cardinal`, because git keeps no `cardinal/…` beside it"

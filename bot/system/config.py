@@ -19,6 +19,7 @@ from bot.system.github_address import GITHUB_API, api_root, web_root
 from bot.system.secret import Secret
 from bot.system.setting_types import (
     PREFIX,
+    WAYS,
     Address,
     BoardAddress,
     LabelName,
@@ -35,6 +36,7 @@ from bot.system.setting_types import (
 )
 from ledger.errors import CardinalError
 from runner.artifacts import sealing
+from runner.run.key_names import USUAL
 from runner.run.provider import TokenPrice
 
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
@@ -197,6 +199,11 @@ class Config:
     private_hosts: Annotated[tuple[str, ...], BeforeValidator(as_words)] = Field(
         (), description="Hosts that may have private addresses, if a policy lists them; separated by commas."
     )
+    packages: Path | None = Field(
+        None,
+        description="The file that says what is installed in a clone on this machine, for checks without "
+        "containers; `cardinal try` writes it.",
+    )
     allow_unsandboxed: bool = Field(
         False, description="Let agents run without a sandbox if bubblewrap is missing. Dangerous."
     )
@@ -294,24 +301,29 @@ INHERITED = ("home", "database_url", "scenarios", "anthropic_url", "openai_url",
 def read(environ: Mapping[str, str], cwd: Path) -> Config:
     """Return the settings of `environ` over those of the env file; empty values count as unset.
 
-    Raises ConfigError with one sentence for each wrong or unknown setting; no sentence repeats a value.
+    A key that no setting gives is taken from its usual name, here or there. Raises ConfigError with one
+    sentence for each wrong or unknown setting; no sentence repeats a value.
     """
     named = environ.get(PREFIX + "HOME")
     home = cwd / (named or ".cardinal")
     if not named and (foreign := why_foreign(home)):
         raise ConfigError((foreign,))
     lines, problems = read_lines(home / ENV_FILE)
-    given = lines | {name: text for name, text in environ.items() if name.startswith(PREFIX)}
+    own = {name: text for name, text in environ.items() if name.startswith(PREFIX)}
     known = {PREFIX + name.upper(): name for name in FIELDS}
     problems += [
-        _unknown(name, known) for name in given if name not in known and not name.startswith(TEST_PREFIX)
+        _unknown(name, known)
+        for name in lines | own
+        if name not in known and name not in USUAL.values() and not name.startswith(TEST_PREFIX)
     ]
     if PREFIX + "HOME" in lines:
         problems.append(f"{PREFIX}HOME cannot be set in a file inside the home: set it in the environment")
+    given = lines | {name: text for name, text in own.items() if text}
     values: dict[str, Any] = {known[name]: text for name, text in given.items() if name in known and text}
     values["home"] = home
+    usual = _take_usual(values, environ, lines)
     _fill_in(values, home)
-    from_file = {known[name] for name in lines if name in known and name not in environ}
+    from_file = {known[name] for name in lines if name in known and not environ.get(name)}
     problems += resolve_paths(
         values, {name: (home,) if name in from_file else (cwd, home) for name in values}
     )
@@ -329,7 +341,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
         sealing.key_of(values.get("store_encryption_key", ""))
     except ValueError as error:
         problems.append(f"{PREFIX}STORE_ENCRYPTION_KEY: {error}, as `openssl rand -base64 32` makes it")
-    return _checked(values, problems)
+    return _checked(values, problems, usual)
 
 
 def read_owners(config: Config, path: Path) -> Config:
@@ -342,9 +354,11 @@ def read_owners(config: Config, path: Path) -> Config:
         raise ConfigError(tuple(mistakes))
     known = {PREFIX + name.upper(): name for name in OF_OWNERS}
     kind = "a setting that pays for models"
-    problems = [_unknown(name, known, kind) for name in lines if name not in known]
+    unknown = [name for name in lines if name not in known and name not in USUAL.values()]
+    problems = [_unknown(name, known, kind) for name in unknown]
     values: dict[str, Any] = {name: getattr(config, name) for name in INHERITED}
     values |= {known[name]: text for name, text in lines.items() if name in known and text}
+    usual = _take_usual(values, lines)
     if leads_out(config.home, values.get("vertex_credentials", "")):
         del values["vertex_credentials"]
         problems.append(
@@ -352,13 +366,31 @@ def read_owners(config: Config, path: Path) -> Config:
         )
     problems += resolve_paths(values, {name: (config.home,) for name in values})
     try:
-        return _checked(values, problems)
+        return _checked(values, problems, usual)
     except ConfigError as error:
         raise ConfigError(tuple(f"{path}: {problem}" for problem in error.problems)) from None
 
 
-def _checked(values: Mapping[str, Any], problems: list[str]) -> Config:
-    """Return the settings. Raises ConfigError with these problems and all others; none repeats a value."""
+def _take_usual(values: dict[str, Any], *sources: Mapping[str, str]) -> dict[str, str]:
+    """Take keys that no setting gives from their usual names; return these names by setting.
+
+    Where Anthropic's models are paid in another way, its key is not taken: people have it for other programs.
+    """
+    taken = {}
+    for setting, variable in USUAL.items():
+        name = setting.removeprefix(PREFIX).lower()
+        key = next(filter(None, (source.get(variable) for source in sources)), "")
+        is_paid = values.get(name) or (name in WAYS and any(values.get(way) for way in WAYS))
+        if key and not is_paid:
+            taken[name], values[name] = variable, key
+    return taken
+
+
+def _checked(values: Mapping[str, Any], problems: list[str], usual: Mapping[str, str]) -> Config:
+    """Return the settings; `usual` are the variables of keys that no setting gave.
+
+    Raises ConfigError with these problems and all others; none repeats a value.
+    """
     problems += problems_of_payment(values)
     try:
         config = TypeAdapter(Config).validate_python(values)
@@ -371,6 +403,8 @@ def _checked(values: Mapping[str, Any], problems: list[str]) -> Config:
     problems += _unconfirmed(config)
     if problems:
         raise ConfigError(tuple(problems))
+    for name, variable in usual.items():
+        getattr(config, name).variable = variable
     return config
 
 

@@ -46,7 +46,11 @@ def _paid(config: Config) -> dict[str, Provider]:
         ("openai", config.openai_key, config.openai_url),
         ("compatible", config.compatible_key, config.compatible_url),
     )
-    made = {name: Provider(name, url, key.reveal(), config.prices) for name, key, url in known if key and url}
+    made = {
+        name: Provider(name, url, key.reveal(), config.prices, key.variable)
+        for name, key, url in known
+        if key and url
+    }
     if config.vertex_project:
         key = config.vertex_credentials.reveal()
         place = {"project": config.vertex_project, "region": config.vertex_region}

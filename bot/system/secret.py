@@ -8,7 +8,12 @@ from pydantic import SecretStr
 
 
 class Secret(SecretStr):
-    """Wraps a secret; `str`, `repr`, f-strings and tracebacks that show locals get stars only."""
+    """Wraps a secret; `str`, `repr`, f-strings and tracebacks that show locals get stars only.
+
+    `variable` is the name that it was read from, where that is not the setting's own.
+    """
+
+    variable = ""
 
     def __init__(self, text: str = "") -> None:
         super().__init__(text)

@@ -22,7 +22,7 @@ _TOGETHER = (
     ("bedrock_region", "bedrock_profile"),
     ("bedrock_access_key", "bedrock_secret_key"),
 )
-_WAYS = (
+WAYS = (
     "anthropic_key",
     "subscription_token",
     "vertex_project",
@@ -109,7 +109,7 @@ def problems_of_payment(values: Mapping[str, Any]) -> list[str]:
         )
     if values.get("bedrock_access_key") and not values.get("bedrock_region"):
         problems.append("CARDINAL_BEDROCK_ACCESS_KEY is set without CARDINAL_BEDROCK_REGION: set both")
-    ways = [name for name in _WAYS if values.get(name)]
+    ways = [name for name in WAYS if values.get(name)]
     if len(ways) > 1:
         problems.append(f"{_listed(ways)} would each pay for Anthropic's models: set only one of them")
     if (given := values.get("vertex_credentials")) and _kind_of(given) not in _GOOGLE_KINDS:
@@ -137,7 +137,7 @@ def resolve_paths(values: dict[str, Any], bases: Mapping[str, tuple[Path, ...]])
 
     Paths of the env file start in the home; those of the environment, in the current folder first.
     """
-    for name in ("scenarios", "skills", "signing_key"):
+    for name in ("scenarios", "skills", "packages", "signing_key"):
         if values.get(name):
             values[name] = bases.get(name, (Path(),))[0] / values[name]
     if values.get("store") and not values["store"].startswith("s3:"):

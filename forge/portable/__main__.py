@@ -39,9 +39,12 @@ Then drag it to Review, approve its pull request, and drag it to Done."""
 ROOM_BYTES = 1 << 20  # with less, a ledger cannot be written
 POLL_S = 1.0  # between two looks at the person's branches
 # How Cardinal's settings begin by which models are paid; `cardinal try` takes them from the environment.
-PAYMENT = tuple(
-    f"CARDINAL_{name}"
-    for name in (*launch.PROVIDERS, "SUBSCRIPTION", "ALLOW_SUBSCRIPTION", "VERTEX", "BEDROCK", "PRICES")
+PAYMENT = (
+    *("ANTHROPIC_API_KEY", "OPENAI_API_KEY"),
+    *(
+        f"CARDINAL_{name}"
+        for name in (*launch.PROVIDERS, "SUBSCRIPTION", "ALLOW_SUBSCRIPTION", "VERTEX", "BEDROCK", "PRICES")
+    ),
 )
 
 
@@ -159,6 +162,7 @@ def _serving(
     keep()
     forge.sender.resume()
     settings = {"CARDINAL_WORKSPACE": workspace, "CARDINAL_SCENARIOS": str(folder / "scenarios")}
+    settings["CARDINAL_PACKAGES"] = str(folder / "packages.json")
     launch.write_settings(folder, forge.url, addresses.cardinal, world.registration(), settings)
     over = threading.Event()  # not `stopped`: a board that ends for want of Cardinal was not stopped
     following = threading.Thread(

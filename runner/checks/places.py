@@ -93,6 +93,7 @@ def start_command(
         writable=True,
         cap_bytes=cap_bytes,
         gateway=run.gateway.folder if run.gateway is not None and network else None,
+        packages=True,
     )
 
 

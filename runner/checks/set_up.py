@@ -16,6 +16,7 @@ from runner.git.left_files import MAX_FILES
 from runner.session.context import RunContext, Scales
 from runner.text.plain import redact
 from runner.workspaces.contract import CleanWorkspace, Workspace
+from runner.workspaces.local.packages import read_packages
 
 _SETUP_S = 900.0
 _KEEP_S = 420.0  # to pack or unpack the result of set-up: nothing can renew the claim meanwhile
@@ -33,6 +34,9 @@ def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat
     commands = validation.setup
     if validation.paths:
         commands = set_up_of(run.mirror, validation, checkout.commit())
+    runs_images = workspaces.load(run.order.workspace).runs_images
+    if not runs_images and not room.locked and (installed := read_packages(run.order.places.packages)):
+        commands = tuple(command for command in commands if command not in installed.setup)
     if not commands:
         return
     if not _bring_kept(run, room, checkout, commands, base):

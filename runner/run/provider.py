@@ -16,13 +16,15 @@ class TokenPrice:
 class Provider:
     """A model provider: the root URL of its API, and the key that only the gateway knows.
 
-    `prices` are the operator's own, for models of any provider.
+    `prices` are the operator's own, for models of any provider. `variable` is the name that the key was read
+    from, where that is not the setting's own.
     """
 
     name: str
     url: str
     key: str = field(repr=False)
     prices: tuple[TokenPrice, ...] = ()
+    variable: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -205,13 +205,17 @@ class StoreSpec:
 
 @dataclass(frozen=True, slots=True)
 class HostPaths:
-    """Folders of the runner on the host, and the store of all hosts."""
+    """Folders of the runner on the host, and the store of all hosts.
+
+    `packages` is a file that says what a person has installed in a clone, for checks without containers.
+    """
 
     mirrors: Path
     workspaces: Path
     logs: Path
     scenarios: Path
     store: StoreSpec = field(default=StoreSpec(), kw_only=True)
+    packages: Path | None = field(default=None, kw_only=True)
 
     @property
     def artifacts(self) -> Path:

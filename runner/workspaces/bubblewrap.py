@@ -8,12 +8,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
+from types import MappingProxyType
 
 from runner.agents.contract import Layout
 from runner.errors import KilledError
@@ -109,10 +110,14 @@ def compiled_player() -> bytes:
 
 
 def locked_in(
-    argv: Sequence[str], binds: Sequence[Bind], identity: Path
+    argv: Sequence[str],
+    binds: Sequence[Bind],
+    identity: Path,
+    links: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[tuple[str, ...], tuple[int, int]]:
     """Return the command that locks `argv` in, and the descriptors that it must inherit.
 
+    `links` are paths inside, each with where it leads.
     Mounts go through a descriptor: as arguments the host's paths would be readable in /proc inside. The
     caller closes the descriptors.
     """
@@ -121,6 +126,8 @@ def locked_in(
         shown += ["--ro-bind", str(identity / name), f"/etc/{name}"]
     for bind in binds:
         shown += ["--bind" if bind.writable else "--ro-bind", str(bind.outside), bind.inside]
+    for path, target in links.items():
+        shown += ["--symlink", target, path]
     limits = ("prlimit", f"--fsize={_FILE_BYTES}", f"--nproc={_PROCESSES}", "--core=0", "--")
     arguments = "\0".join(
         (*_shell()[1:], *_interpreter(), *shown, "--remount-ro", "/", "--chdir", INSIDE.repo)

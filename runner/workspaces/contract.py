@@ -111,6 +111,7 @@ class Workspace(Protocol):
         gateway: Path | None = None,
         hides: Sequence[str] = (),
         side_channel: int | None = None,
+        packages: bool = False,
     ) -> Child:
         """Start a command in the repository's folder, without network.
 
@@ -118,7 +119,8 @@ class Workspace(Protocol):
         read-only. `export`: may it write to `layout.out`. `commits`: may it write to `.git`. `gateway`: the
         folder with the sockets of the run's gateway. `hides`: folders and files of the repository that look
         empty.
-        `side_channel`: a descriptor whose messages are heard together with the command's output.
+        `side_channel`: a descriptor whose messages are heard together with the command's output. `packages`:
+        may it see what a person has installed in a clone, where there are no containers.
 
         Raises SpawnError, and WorkspaceError when there is no plain `.git` to protect.
         """

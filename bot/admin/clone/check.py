@@ -165,7 +165,7 @@ def _order(cloned: ClonedCommit, config: Config, column: ColumnPolicy, root: Pat
         session_id="",
         plan_required=False,
         briefing=Briefing(""),
-        places=places_of(root),
+        places=replace(places_of(root), packages=config.packages),
         authorship=Authorship(Committer("Cardinal", "cardinal@localhost")),  # no commit of it leaves
         validation=_validation(cloned, fast=fast),
         **from_policy(config, column, rules),

@@ -15,10 +15,16 @@ OWN_IMAGE = frozenset(
 
 def proposed_checks(folder: Path, commit: str) -> Proposal:
     """Return the proposal for the repository around `folder`, as it is at the commit."""
+    return propose(*read_tree(folder, commit))
+
+
+def read_tree(folder: Path, commit: str) -> tuple[frozenset[str], dict[str, str]]:
+    """Return the names of the commit's files, and the texts of those that proposals read."""
     words = ("ls-tree", "-r", "-z", "--name-only", "--full-tree", commit)
     names = frozenset(git_output(folder, *words).split("\0"))
-    texts = {name: git_output(folder, "cat-file", "blob", f"{commit}:{name}") for name in markers(names)}
-    return propose(names, texts)
+    return names, {
+        name: git_output(folder, "cat-file", "blob", f"{commit}:{name}") for name in markers(names)
+    }
 
 
 def lacking_programs(proposal: Proposal, *, image: str) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, commit_of, git, git_output, personal_settings
-from bot.admin.clone.proposal import proposed_checks
 from bot.state.policy_names import installed
 from bot.system.env_file import parse_env as settings_of
 from bot.system.program import TRIAL
@@ -44,7 +43,8 @@ _CHECKS = """\
 """
 _OFFLINE = """\
       validation: none
-      # The scripted agent has no network, so it skips the set-up. For a real agent, in a container:
+      # The place of the scripted agent has no network for a set-up. Once the packages are installed in the
+      # clone, `cardinal try` offers these; in a container, with a real agent, they run as they are:
 """
 MACHINE = "/etc/machine-id", "/proc/sys/kernel/random/boot_id"
 
@@ -189,32 +189,24 @@ def _branch(top: Path, into: str) -> str:
     return into
 
 
-def propose_checks(place: Trial) -> Proposal | None:
-    """Return the checks that the branch seems to have; None where it has a policy file of its own."""
-    tree = f"refs/heads/{place.into}"
-    if git(place.top, "cat-file", "-e", f"{tree}:{PATH}").exit_code == 0:
-        return None
-    return proposed_checks(place.top, tree)
+def has_own_policy(place: Trial) -> bool:
+    """Tell whether the branch has a policy file of its own."""
+    return git(place.top, "cat-file", "-e", f"refs/heads/{place.into}:{PATH}").exit_code == 0
 
 
-def is_offline(agent: str, checks: Proposal) -> bool:
-    """Tell whether the checks cannot run where that agent works: nothing can be fetched there."""
-    return agent == "scripted" and checks.needs_setup()
-
-
-def write(place: Trial, agent: str, checks: Proposal | None, environ: Mapping[str, str]) -> None:
+def write(
+    place: Trial, agent: str, checks: Proposal | None, environ: Mapping[str, str], *, offline: bool = False
+) -> None:
     """Make the folder, hidden from git by a file of its own; the answers come last, so that a killed
-    beginning is none.
+    beginning is none. `offline`: the checks are written for later, and none is run.
     """
     place.folder.mkdir(mode=0o700, exist_ok=True)
     place.folder.chmod(0o700)
     (place.folder / GITIGNORE).write_text("*\n")
-    model, small = ("hello", "hello") if agent == "scripted" else ("default", "small")
+    model, small = models_for(agent)
     text = _POLICY_TEXT.replace("AGENT", agent).replace("MODEL", model).replace("SMALL", small)
     if checks is not None:
-        offline = is_offline(agent, checks)
-        text += _CHECKS + (_OFFLINE if offline else "")
-        text += "".join(f"      {'# ' if offline else ''}{line}\n" for line in checks.rules())
+        text += _CHECKS + checks_text(checks, offline=offline)
     (place.folder / POLICY).write_text(text)
     name = re.sub(r"[^A-Za-z0-9._-]+", "-", place.top.name).strip("-.")[:80] or "repository"
     person, email = _identity(place.top, environ)
@@ -230,6 +222,12 @@ def write(place: Trial, agent: str, checks: Proposal | None, environ: Mapping[st
     remember(place, answers)
 
 
+def checks_text(checks: Proposal, *, offline: bool) -> str:
+    """Return the lines of the policy below `without_policy:`."""
+    begins = _OFFLINE if offline else ""
+    return begins + "".join(f"      {'# ' if offline else ''}{line}\n" for line in checks.rules())
+
+
 def remember(place: Trial, answers: Mapping[str, object]) -> None:
     """Write the answers, with where the repository is now: people move their folders."""
     fresh = place.folder / f"{ANSWERS}.new"
@@ -237,13 +235,35 @@ def remember(place: Trial, answers: Mapping[str, object]) -> None:
     os.replace(fresh, place.folder / ANSWERS)
 
 
+def models_for(agent: str) -> tuple[str, str]:
+    """Return the names of the model that works for that agent, and of the one that answers in Planning."""
+    return ("hello", "hello") if agent == "scripted" else ("default", "small")
+
+
 def policy_of(place: Trial) -> Policy:
     """Return the policy in the folder. Raises PolicyError, and CloneError where it is gone."""
+    return read_policy(place)[1]
+
+
+def read_policy(place: Trial) -> tuple[str, Policy]:
+    """Return the policy in the folder with its text. Raises PolicyError, and CloneError where it is gone."""
     file = place.folder / POLICY
     if not file.exists():
         raise CloneError(f"{file} is missing: restore it, or delete {FOLDER} and start over")
-    text = file.read_text(encoding="utf-8")
+    text = file.read_bytes().decode("utf-8")  # as it is: a file with other ends of lines keeps them
+    return text, parse_policy(text)
+
+
+def parse_policy(text: str) -> Policy:
+    """Return the policy that a board would have by this text. Raises PolicyError."""
     return parse(text, home=f"local/{_HOME}", installed=installed(), profiles=())
+
+
+def write_policy(place: Trial, text: str) -> None:
+    """Replace the policy file at once: a killed switch leaves the old one."""
+    fresh = place.folder / f"{POLICY}.new"
+    fresh.write_bytes(text.encode())
+    os.replace(fresh, place.folder / POLICY)
 
 
 def _identity(top: Path, environ: Mapping[str, str]) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.runspec import policy_fields
+from bot.state.policy_agents import agents_of
 from bot.system import model_keys
 from bot.system.config import ConfigError
 from rules.policy.images import BROWSER_IMAGE, IMAGE
@@ -14,9 +15,9 @@ from runner import workspaces as parts
 from runner.agents.contract import AgentAdapter
 from runner.errors import RunnerError
 from runner.exec.launch import launch_problem
-from runner.gateway.models.limits import SETTINGS
 from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.routes import missing_extra, payer_of
+from runner.run.key_names import how_to_pay, setting_of
 from runner.run.provider import BedrockProvider, Provider
 from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.docker import engine as docker
@@ -115,7 +116,8 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
         yield warn(
             "models",
             f"no provider's key is set: {_only(_is_free)} can work",
-            "set CARDINAL_ANTHROPIC_KEY, CARDINAL_OPENAI_KEY or CARDINAL_COMPATIBLE_KEY with its _URL",
+            f"{how_to_pay('anthropic', subscription=True)}; {how_to_pay('openai')}; or set "
+            "CARDINAL_COMPATIBLE_KEY with its _URL",
         )
 
 
@@ -123,12 +125,8 @@ def _wanted(context: DoctorContext) -> dict[str, set[str]]:
     """Return the agents that columns name, each with the models that they ask it for."""
     wanted: dict[str, set[str]] = {}
     for _, policy in context.policies():
-        for name, column in policy.board.columns.items():
-            kind = policy.archetype(name)
-            if kind.STARTS_RUNS or kind.HAS_ASSISTANT:
-                for choice in ("", *column.agents):
-                    played = column.played_by(choice, policy.board.specialists)
-                    wanted.setdefault(played.agent, set()).add(played.model)
+        for name, models in agents_of(policy).items():
+            wanted.setdefault(name, set()).update(models)
     return wanted
 
 
@@ -141,7 +139,8 @@ def _payment(agent: AgentAdapter, models: list[str], paid: Mapping[str, Provider
             continue
         payer = payer_of(protocol, allowed)
         if payer is None:
-            return f", model {wanted}", "nobody pays for", f"set {SETTINGS[protocol]}"
+            step = how_to_pay(protocol, subscription="subscription" in agent.secrets)
+            return f", model {wanted}", "nobody pays for", step
         said[f", {_pays(payer)}"] = None
         if missing := missing_extra(payer):
             return "".join(said), "nobody can pay for", missing
@@ -157,7 +156,7 @@ def _pays(payer: Provider) -> str:
     """Return in words who pays for an agent; never a key."""
     if isinstance(payer, BedrockProvider) and not payer.access_key:
         return "this machine's own credentials of AWS pay"
-    return f"{SETTINGS[payer.name]} pays"
+    return f"{setting_of(payer)} pays"
 
 
 def _has(agent: AgentAdapter) -> bool:

@@ -44,6 +44,8 @@ _TOX = f"python3 -m venv {VENV} && {VENV}/bin/pip install -q tox && {VENV}/bin/t
 _NOX = f"python3 -m venv {VENV} && {VENV}/bin/pip install -q nox && {VENV}/bin/nox -s {{}} --install-only"
 
 _PYTEST = ("{run}python -m pytest -q",)
+# In place of programs that make environments of their own, where a person has installed the packages.
+INSTALLED = {"python": ProjectCheck("python", FULL, (), _PYTEST, "pytest")}
 _CTEST = (
     "cmake -S . -B ~/build && cmake --build ~/build",
     "ctest --test-dir ~/build --output-on-failure",

@@ -35,10 +35,14 @@ _REQUIREMENT = re.compile(r"^\s*([A-Za-z0-9][\w.-]*)")
 
 @dataclass(frozen=True)
 class Project:
-    """One folder's files, by their names from there on, and the texts of its manifests."""
+    """One folder's files, by their names from there on, and the texts of its manifests.
+
+    `installed` are languages whose packages a person has installed already.
+    """
 
     names: Collection[str]
     texts: Mapping[str, str]
+    installed: frozenset[str] = frozenset()
 
     @cached_property
     def _trees(self) -> dict[str, Tree]:

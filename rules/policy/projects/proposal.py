@@ -5,6 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
+from typing import Any
 
 from rules.policy.paths import folder_problem
 from rules.policy.projects import checks as known
@@ -26,7 +27,8 @@ _REQUIREMENTS = (
 class Proposal:
     """Shell lines to set up and to check a repository, and the files that they were taken from.
 
-    `needs` are programs that the lines start, and do not name.
+    `needs` are programs that the lines start, and do not name. `installs` are the lines of `setup` that
+    install a language's packages, each after that language.
     """
 
     setup: tuple[str, ...] = ()
@@ -35,6 +37,7 @@ class Proposal:
     paths: Mapping[str, "Proposal"] = field(default_factory=dict)
     fast: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
+    installs: tuple[tuple[str, str], ...] = ()
 
     def text(self) -> str:
         """Return the policy file."""
@@ -72,12 +75,15 @@ def markers(names: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(manifests, key=lambda name: (name.count("/"), name))[:MAX_MARKERS])
 
 
-def propose(names: Collection[str], texts: Mapping[str, str]) -> Proposal:
+def propose(
+    names: Collection[str], texts: Mapping[str, str], installed: frozenset[str] = frozenset()
+) -> Proposal:
     """Return the checks to run in a repository with these files; `texts` are those of `markers`.
 
-    Where the root has no tests, each outermost folder that has checks becomes a path.
+    Where the root has no tests, each outermost folder that has checks becomes a path. Checks of `installed`
+    languages start what pip would have installed, and make no environment of their own.
     """
-    root = Project(names, texts)
+    root = Project(names, texts, installed)
     own = _propose_in(root, {})
     if own.full:
         return own
@@ -90,14 +96,19 @@ def propose(names: Collection[str], texts: Mapping[str, str]) -> Proposal:
             continue
         below = {name.removeprefix(f"{folder}/") for name in names if name.startswith(f"{folder}/")}
         read = {name: texts[f"{folder}/{name}"] for name in below if f"{folder}/{name}" in texts}
-        part = _propose_in(Project(below, read), shared)
+        part = _propose_in(Project(below, read, installed), shared)
         if part.full or part.fast:
             paths[folder] = part
     because = (f"{path}/{file}" for path, part in paths.items() for file in part.because)
-    common = [line for it in shared.values() for line in _setup(it, root, frozenset())] if paths else []
+    common = [
+        (language, line)
+        for language, it in (shared.items() if paths else ())
+        for line in _setup(it, root, frozenset())
+    ]
     return replace(
         own,
-        setup=tuple(dict.fromkeys((*own.setup, *common))),
+        setup=tuple(dict.fromkeys((*own.setup, *(line for _, line in common)))),
+        installs=tuple(dict.fromkeys((*own.installs, *common))),
         because=(*own.because, *because),
         paths=paths,
     )
@@ -115,7 +126,9 @@ def _propose_in(project: Project, shared: Mapping[str, Installer]) -> Proposal:
         parts = tuple(part for part in by_language.values() if part.full or part.fast)
         return _merged(parts or (targets,))
     parts = tuple(
-        part if part.fast and not targets.fast else Proposal(setup=part.setup, needs=part.needs)
+        part
+        if part.fast and not targets.fast
+        else Proposal(setup=part.setup, needs=part.needs, installs=part.installs)
         for language, part in by_language.items()
         if (part.fast and not targets.fast) or not _is_pip(_installer(language, project))
     )
@@ -125,7 +138,7 @@ def _propose_in(project: Project, shared: Mapping[str, Installer]) -> Proposal:
 def _merged(parts: Iterable[Proposal]) -> Proposal:
     parts = tuple(parts)
 
-    def all_of(name: str) -> tuple[str, ...]:
+    def all_of(name: str) -> tuple[Any, ...]:
         return tuple(dict.fromkeys(line for part in parts for line in getattr(part, name)))
 
     return Proposal(
@@ -134,12 +147,15 @@ def _merged(parts: Iterable[Proposal]) -> Proposal:
         because=all_of("because"),
         fast=all_of("fast"),
         needs=all_of("needs"),
+        installs=all_of("installs"),
     )
 
 
 def _installer(language: str, project: Project) -> Installer | None:
     """Return the installer of the packages of that language here; None where it is not used."""
     rows = [row for row in INSTALLERS if row.language == language]
+    if language in project.installed:
+        rows = [row for row in rows if _is_pip(row)] or rows
     here = [row for row in rows if all(map(project.has, row.here))]
     ways = (
         (row for row in rows if any(map(project.has, row.named))),
@@ -183,6 +199,7 @@ def _of_language(language: str, project: Project, shared: Mapping[str, Installer
         because=tuple(filter(None, because)),
         fast=tuple(line for each in lines.values() for line in each),
         needs=installer.needs if setup or full else (),
+        installs=tuple((language, line) for line in setup),
     )
 
 
@@ -196,7 +213,8 @@ def _choose(language: str, project: Project, *, every_package: bool) -> dict[str
             continue
         installed = every_package or check.kind == FULL or not check.package or check.package in declared
         if installed and all(map(project.has, check.when)) and not any(map(project.has, check.unless)):
-            chosen[check.kind] = check
+            is_own = check.prepare and check.kind == FULL and language in project.installed
+            chosen[check.kind] = known.INSTALLED.get(language, check) if is_own else check
     return chosen
 
 

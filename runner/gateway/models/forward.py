@@ -14,11 +14,12 @@ from runner.gateway.control.asgi import Headers, Send, respond
 from runner.gateway.control.messages import Answering, CallRefusal, GatewayMessage, Warned
 from runner.gateway.control.terms import Waits
 from runner.gateway.models import routes, sse
-from runner.gateway.models.limits import SETTINGS, Streaks
+from runner.gateway.models.limits import Streaks
 from runner.gateway.models.meter import Meter
 from runner.gateway.models.protocol import ModelRequest, loaded
 from runner.gateway.models.routes import Route, upstream_of
 from runner.gateway.models.upstream import AgentRequest, CredentialsError, Upstream, returned_headers
+from runner.run.key_names import setting_of
 from runner.run.provider import Provider
 from runner.text.plain import one_line, redact
 
@@ -133,7 +134,7 @@ class Forward:
                 raise CutError("the client stopped reading") from error
             raise _FailedError(0, f"{provider.name} was silent for too long") from error
         except httpx2.LocalProtocolError as error:  # its text would hold the key
-            setting = SETTINGS[provider.name]
+            setting = setting_of(provider)
             raise _FailedError(401, f"{setting} holds what no HTTP header may hold") from error
         except httpx2.TransportError as error:
             why = f"{type(error).__name__}: {error}"
@@ -214,7 +215,7 @@ class Forward:
         detail = one_line(redact(detail, [call.provider.key]), 300)
         if call.abandoned:
             return detail
-        failure = self._streaks.failed(call.provider.name, status, detail)
+        failure = self._streaks.failed(call.provider.name, status, detail, setting_of(call.provider))
         self._say(failure)
         return failure.detail
 

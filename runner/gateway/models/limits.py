@@ -5,14 +5,6 @@ from dataclasses import dataclass, field
 
 from runner.gateway.control.messages import ProviderFailure
 
-SETTINGS = {
-    "anthropic": "CARDINAL_ANTHROPIC_KEY",
-    "openai": "CARDINAL_OPENAI_KEY",
-    "compatible": "CARDINAL_COMPATIBLE_KEY",
-    "subscription": "CARDINAL_SUBSCRIPTION_TOKEN",
-    "vertex": "CARDINAL_VERTEX_CREDENTIALS",
-    "bedrock": "CARDINAL_BEDROCK_SECRET_KEY",
-}
 _FORBIDDEN = 403
 _BAD_KEY = (401, _FORBIDDEN)
 _MAY = ", and that it may use the model"
@@ -137,13 +129,12 @@ class Streaks:
         """A call was answered to its end."""
         self._in_a_row[provider] = 0
 
-    def failed(self, provider: str, status: int, detail: str) -> ProviderFailure:
-        """Count a failure and return its event. A refused key is final at once."""
+    def failed(self, provider: str, status: int, detail: str, setting: str) -> ProviderFailure:
+        """Count a failure and return its event. A refused key, that of `setting`, is final at once."""
         count = self._in_a_row[provider] = self._in_a_row.get(provider, 0) + 1
         if status in _BAD_KEY:
             may = _MAY if status == _FORBIDDEN else ""
-            name = SETTINGS[provider]
-            said = f"{provider} refuses the key ({status}): check {name}{may}, then retry. {detail}"
+            said = f"{provider} refuses the key ({status}): check {setting}{may}, then retry. {detail}"
         elif count >= self.most:
             said = f"{provider} failed {count} times in a row, last: {detail}"
         else:

@@ -11,7 +11,7 @@ from runner.gateway.control.messages import CallRefusal, Drained, Warned
 from runner.gateway.control.terms import Terms
 from runner.gateway.control.uplink import Order, Uplink
 from runner.gateway.models.forward import CutError, Forward, ModelCall
-from runner.gateway.models.limits import SETTINGS, RateLimiter, RunBudget, Streaks
+from runner.gateway.models.limits import RateLimiter, RunBudget, Streaks
 from runner.gateway.models.meter import Experience, Meter
 from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.protocol import ModelRequest, UnreadableCallError, Wire, parsed
@@ -19,6 +19,7 @@ from runner.gateway.models.protocol import parse_request as read_call
 from runner.gateway.models.request_contents import UnknownCostError, outreach, weights
 from runner.gateway.models.routes import LISTS, ROUTES, Route, missing_extra, models_listed, payer_of, wire_of
 from runner.gateway.network.addresses import NetworkAccess
+from runner.run.key_names import how_to_pay
 from runner.run.provider import BedrockProvider, Provider
 
 _RATE_REPORT_S = 5.0
@@ -133,7 +134,7 @@ class Models:
         provider = payer_of(name, self._providers)
         if provider is None:
             raise CallRefusedError(
-                "key", f"there is no key for {name}: set {SETTINGS[name]}, restart Cardinal, then retry"
+                "key", f"there is no key for {name}: {how_to_pay(name)}, restart Cardinal, then retry"
             )
         if self._streaks.over(provider.name):
             raise CallRefusedError("closed", self._streaks.over(provider.name))

@@ -88,6 +88,7 @@ class DockerWorkspace(Folder):
         gateway: Path | None = None,
         hides: Sequence[str] = (),
         side_channel: int | None = None,
+        packages: bool = False,  # noqa: ARG002 - an image has its own
     ) -> Child:
         """Start `argv` in a new container; see the contract. Raises the errors of this folder too."""
         self.changes += writable

@@ -19,6 +19,7 @@ from runner.run.run_spec import HostPaths, ToolServerSpec
 from runner.workspaces import bubblewrap
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
+from runner.workspaces.local.packages import Packages, binds_of, read_packages
 
 
 class LocalWorkspace(Folder):
@@ -27,8 +28,8 @@ class LocalWorkspace(Folder):
     networks = ("none",)  # nothing here could tell one host from another
     image = "local"  # commands see this machine's own system, read-only
 
-    def __init__(self, root: Path, card_id: CardId, problem: str) -> None:
-        self._problem = problem
+    def __init__(self, root: Path, card_id: CardId, problem: str, packages: Packages | None = None) -> None:
+        self._problem, self._packages = problem, packages
         super().__init__(root, card_id, os.geteuid(), os.getegid())
         (root / "empty").mkdir(exist_ok=True)
         (root / "blank").touch()
@@ -65,6 +66,7 @@ class LocalWorkspace(Folder):
         gateway: Path | None = None,  # noqa: ARG002 - there is none here
         hides: Sequence[str] = (),
         side_channel: int | None = None,
+        packages: bool = False,
     ) -> Child:
         """Start `argv` with no environment but `env`; see the contract. Without a sandbox all is seen."""
         self.changes += writable or bool(self._problem)
@@ -81,7 +83,11 @@ class LocalWorkspace(Folder):
             inside["PATH"] = os.pathsep.join((str(Path(sys.executable).parent), bubblewrap.PATH))
         else:
             binds = self._binds(writable=writable, commits=commits, export=export, mirror=mirror, hides=hides)
-            command, inherited = bubblewrap.locked_in(argv, binds, self.root / "identity")
+            links = {}
+            if packages and self._packages is not None:
+                binds += binds_of(self._packages, self.root, layout)
+                links = {self._packages.clone: layout.repo}
+            command, inherited = bubblewrap.locked_in(argv, binds, self.root / "identity", links)
             cwd = self.root
         try:  # bwrap is found on the PATH that it is given, and passes this environment on
             return Child(
@@ -157,13 +163,13 @@ class Local:
     def open(self, places: HostPaths, tenancy: Tenancy) -> LocalWorkspace:
         """Return the card's folder as a workspace."""
         root = places.workspaces / folder_name(tenancy.card_id)
-        return LocalWorkspace(root, tenancy.card_id, self._problem())
+        return LocalWorkspace(root, tenancy.card_id, self._problem(), read_packages(places.packages))
 
     def open_clean(self, places: HostPaths, tenancy: Tenancy) -> CleanLocalWorkspace:
         """Return the folder, empty."""
         self.open(places, tenancy).destroy()
         root = places.workspaces / folder_name(tenancy.card_id)
-        return CleanLocalWorkspace(root, tenancy.card_id, self._problem())
+        return CleanLocalWorkspace(root, tenancy.card_id, self._problem(), read_packages(places.packages))
 
     def leftovers(
         self,

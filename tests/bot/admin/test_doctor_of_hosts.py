@@ -14,6 +14,7 @@ from sqlalchemy import Engine
 
 from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, hosts, ok, runner
 from bot.github.errors import UnavailableError
+from bot.system import config as configuration
 from bot.system.program import TRIAL
 from bot.system.secret import Secret
 from bot.system.setting_types import BoardAddress
@@ -184,7 +185,7 @@ def test_the_assistant_of_a_planning_column_needs_a_payer_as_well(
     with event_store.writing(engine) as db:
         event_store.append(db, PolicyLoaded(BOARD, "d", policy, ""), at=NOW)
     codex = next(found for found in runner.agents(context) if "codex" in found.message)
-    assert (codex.level, codex.next_step) == (Level.FAIL, "set CARDINAL_OPENAI_KEY")
+    assert (codex.level, codex.next_step) == (Level.FAIL, "set CARDINAL_OPENAI_KEY or OPENAI_API_KEY")
 
 
 @pytest.mark.usefixtures("bare_engine")
@@ -256,3 +257,12 @@ def test_files_of_owners_that_pay_for_nothing_are_said(
     (of_first,) = runner.owners(first)
     assert (of_first.level, of_first.next_step) == (Level.FAIL, "correct the file")
     assert "sesame" not in of_first.message
+
+
+@pytest.mark.usefixtures("bare_engine")
+def test_the_variable_that_a_key_was_read_from_is_named(context: DoctorContext) -> None:
+    given = {"CARDINAL_HOME": str(context.config.home), "CARDINAL_BOARD": "acme/1"}
+    config = configuration.read({**given, "ANTHROPIC_API_KEY": "sesame"}, context.config.home)
+    claude, _ = runner.agents(replace(context, config=config))
+    assert "ANTHROPIC_API_KEY pays" in claude.message
+    assert "CARDINAL_ANTHROPIC_KEY" not in claude.message

@@ -295,3 +295,33 @@ def test_a_subscription_is_handed_over_knowingly(tmp_path: Path) -> None:
     assert "an API key belongs in CARDINAL_ANTHROPIC_KEY" in problem
     assert "sesame" not in problem
     assert read(allowed, tmp_path).allow_subscription
+
+
+BEDROCK = {"CARDINAL_BEDROCK_REGION": "eu-west-1", "CARDINAL_BEDROCK_PROFILE": "eu"}
+
+
+@pytest.mark.parametrize(
+    ("environ", "lines", "key", "variable"),
+    [
+        ({"ANTHROPIC_API_KEY": "usual"}, "", "usual", "ANTHROPIC_API_KEY"),
+        ({"ANTHROPIC_API_KEY": "usual", "CARDINAL_ANTHROPIC_KEY": ""}, "", "usual", "ANTHROPIC_API_KEY"),
+        ({"ANTHROPIC_API_KEY": "usual", "CARDINAL_ANTHROPIC_KEY": "own"}, "", "own", ""),
+        ({"ANTHROPIC_API_KEY": "usual"}, "CARDINAL_ANTHROPIC_KEY=own\n", "own", ""),
+        ({"CARDINAL_ANTHROPIC_KEY": ""}, "CARDINAL_ANTHROPIC_KEY=own\n", "own", ""),
+        ({"ANTHROPIC_API_KEY": ""}, "ANTHROPIC_API_KEY=filed\n", "filed", "ANTHROPIC_API_KEY"),
+        ({"ANTHROPIC_API_KEY": "usual"}, "ANTHROPIC_API_KEY=filed\n", "usual", "ANTHROPIC_API_KEY"),
+        ({"ANTHROPIC_API_KEY": "usual", **BEDROCK}, "", "", ""),
+        ({}, "", "", ""),
+    ],
+)
+def test_a_key_is_known_by_the_name_that_people_have_it_under(
+    tmp_path: Path, environ: dict[str, str], lines: str, key: str, variable: str
+) -> None:
+    write_file(tmp_path, lines)
+    config = read(environ, tmp_path)
+    assert (config.anthropic_key.reveal(), config.anthropic_key.variable) == (key, variable)
+
+
+def test_the_other_providers_key_has_its_usual_name_too(tmp_path: Path) -> None:
+    config = read({"OPENAI_API_KEY": "sk", **BEDROCK}, tmp_path)
+    assert (config.openai_key.reveal(), config.openai_key.variable) == ("sk", "OPENAI_API_KEY")

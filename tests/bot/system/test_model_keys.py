@@ -202,3 +202,10 @@ def test_nothing_but_payment_stands_in_an_owners_file() -> None:
     payers = ("anthropic", "subscription", "vertex", "bedrock", "openai", "compatible")
     others = {name for name in configuration.OF_OWNERS if name.partition("_")[0] not in payers}
     assert others == {"allow_subscription", "prices"}
+
+
+def test_an_owners_file_knows_the_usual_names_and_none_of_the_operators(tmp_path: Path) -> None:
+    write(tmp_path, "beta", "ANTHROPIC_API_KEY=sk-beta\n")
+    config = config_of(tmp_path, OPENAI_API_KEY="sk-of-acme")
+    assert keys(config, "beta") == {"anthropic": "sk-beta"}
+    assert model_keys.providers(config, "beta")["anthropic"].variable == "ANTHROPIC_API_KEY"

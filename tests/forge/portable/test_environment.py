@@ -7,6 +7,7 @@ import pytest
 from bot.system.env_file import parse_env
 from forge.demo import launch
 from forge.portable.__main__ import environment_of
+from runner.run.key_names import USUAL
 
 PAID = {
     "CARDINAL_ANTHROPIC_KEY": "sk-1",
@@ -17,12 +18,20 @@ PAID = {
     "CARDINAL_BEDROCK_REGION": "eu",
     "CARDINAL_PRICES": "m=1/2",
 }
-OTHERS = {"CARDINAL_HOME": "/elsewhere", "CARDINAL_PORT": "1", "CARDINAL_OPENAI_KEY": ""}
+OTHERS = {
+    "ANTHROPIC_AUTH_TOKEN": "t",
+    "GITHUB_TOKEN": "t",
+    "CARDINAL_HOME": "/elsewhere",
+    "CARDINAL_PORT": "1",
+    "CARDINAL_OPENAI_KEY": "",
+}
 
 
 def test_ways_to_pay_come_along_and_settings_of_another_cardinal_do_not() -> None:
-    given = environment_of({**PAID, **OTHERS})
-    assert {name: text for name, text in given.items() if name.startswith("CARDINAL_")} == PAID
+    usual = dict.fromkeys(USUAL.values(), "sk-usual")
+    given = environment_of({**PAID, **OTHERS, **usual})
+    keys = ("CARDINAL_", "ANTHROPIC_", "OPENAI_", "GITHUB_")
+    assert {name: text for name, text in given.items() if name.startswith(keys)} == PAID | usual
 
 
 @pytest.mark.parametrize("text", ["a b", "it's #1 $HOME", 'a"b\\', "é\r\n", "/tmp/shop"])

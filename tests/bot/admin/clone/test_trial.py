@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,8 @@ from click.testing import CliRunner
 
 from bot.admin.clone import trial
 from bot.admin.clone.own_git import CloneError
+from bot.admin.clone.payment import check_payment, keys_in
+from bot.admin.clone.trial_checks import look_at_checks
 from bot.cli import main
 from tests.bot.admin.clone.conftest import commit, every_byte
 from tests.bot.admin.clone.shapes import (
@@ -25,6 +26,8 @@ from tests.bot.admin.clone.shapes import (
     worktree,
 )
 from tests.runner.world import git
+
+NOBODY = "http://127.0.0.1:9"  # the port of a service that no machine offers any more
 
 
 def broken_line(clone: Path) -> Path:
@@ -86,7 +89,7 @@ def test_a_board_is_possible_and_nothing_outside_its_folder_is_changed(
     git(clone, "branch", "cardinal/works-of-my-own")
     before = every_byte(clone)
     place = trial.find(folder, "main" if shape is worktree else "")
-    trial.write(place, "scripted", trial.propose_checks(place), {})
+    trial.write(place, "scripted", look_at_checks(place, "scripted").proposal, {})
     assert trial.find(folder, "").into == place.into
     kept = {path.name for path in place.folder.iterdir()}
     assert (kept, place.folder.stat().st_mode & 0o777) == ({".gitignore", "policy.yml", "try.json"}, 0o700)
@@ -137,7 +140,7 @@ def test_the_checks_that_are_there_are_proposed_and_are_a_policy(clone: Path, na
     check = PROJECTS[name][2]
     before = every_byte(clone)
     place = trial.find(clone, "")
-    trial.write(place, "claude", trial.propose_checks(place), {})
+    trial.write(place, "claude", look_at_checks(place, "claude").proposal, {})
     rules = trial.policy_of(place).board.repositories.without_policy
     assert (rules.validation.full if rules.validation else ()) == ((check,) if check else ())
     assert rules.waived is not bool(check)
@@ -152,7 +155,7 @@ def test_the_parts_of_a_monorepo_are_proposed_as_well(clone: Path) -> None:
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **{"web/package.json": PROJECTS["npm"][1]})
     place = trial.find(clone, "")
-    trial.write(place, "claude", trial.propose_checks(place), {})
+    trial.write(place, "claude", look_at_checks(place, "claude").proposal, {})
     rules = trial.policy_of(place).board.repositories.without_policy
     assert [*rules.paths] == ["web"]
 
@@ -161,9 +164,14 @@ def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(clone
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **{"web/package.json": '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'})
     code, said = invoke(clone, given="n\n")
-    assert (code, "the scripted agent skips them for now" in said) == (1, True)
+    assert code == 1
+    assert (
+        "The scripted agent skips them for now: it cannot fetch packages. Install them in this clone" in said
+    )
+    assert "with `npm install`, and start it again" in said
     place = trial.find(clone, "")
-    trial.write(place, "scripted", trial.propose_checks(place), {})
+    found = look_at_checks(place, "scripted")
+    trial.write(place, "scripted", found.proposal, {}, offline=found.offline)
     assert trial.policy_of(place).board.repositories.without_policy.waived
     assert '#   "web": {setup: ["npm install"]' in (place.folder / trial.POLICY).read_text()
 
@@ -173,6 +181,7 @@ def test_a_program_that_is_missing_is_said_when_its_check_is_proposed(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "key")
     monkeypatch.setenv("CARDINAL_ANTHROPIC_KEY", "")  # empty is none
+    monkeypatch.setenv("CARDINAL_ANTHROPIC_URL", NOBODY)
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **{"mix.exs": "", "tests/test_a.py": ""})
     assert (
@@ -185,7 +194,7 @@ def test_a_program_that_is_missing_is_said_when_its_check_is_proposed(
 
 
 def test_a_repository_with_a_policy_goes_by_it(clone: Path) -> None:
-    assert trial.propose_checks(trial.find(clone, "main")) is None
+    assert look_at_checks(trial.find(clone, "main"), "scripted").proposal is None
 
 
 def test_the_person_is_who_git_says_by_whichever_file(clone: Path, tmp_path: Path) -> None:
@@ -213,31 +222,44 @@ def test_whoever_says_no_has_nothing_in_their_repository(clone: Path) -> None:
     assert every_byte(clone) == before
 
 
-def test_a_real_agent_without_a_key_says_which(clone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("ANTHROPIC_API_KEY", "CARDINAL_ANTHROPIC_KEY"):
+def test_a_real_agent_without_a_key_says_which_and_that_a_subscription_can_pay(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ANTHROPIC_API_KEY", "CARDINAL_ANTHROPIC_KEY", "OPENAI_API_KEY"):
         monkeypatch.setenv(name, "")
     code, said = invoke(clone, "--yes", "--agent", "claude")
     assert (code, said.splitlines()[-1]) == (
         2,
-        "Error: claude needs a key: set ANTHROPIC_API_KEY, or use the scripted agent",
+        "Error: claude needs a key: set CARDINAL_ANTHROPIC_KEY or ANTHROPIC_API_KEY, or "
+        "CARDINAL_SUBSCRIPTION_TOKEN (from `claude setup-token`) and CARDINAL_ALLOW_SUBSCRIPTION=true for a "
+        "Claude subscription of your own. The scripted agent needs none",
+    )
+    assert (
+        "codex needs a key: set CARDINAL_OPENAI_KEY or OPENAI_API_KEY. The"
+        in invoke(clone, "--yes", "--agent", "codex")[1]
     )
     assert not (clone / ".cardinal").exists()  # else `--agent scripted` would come too late
 
 
-@pytest.mark.parametrize("name", ["SUBSCRIPTION_TOKEN", "VERTEX_PROJECT", "BEDROCK_REGION"])
-def test_whoever_pays_in_another_way_needs_no_key_and_gets_none_beside_it(
-    clone: Path, monkeypatch: pytest.MonkeyPatch, name: str
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"SUBSCRIPTION_TOKEN": "sk-ant-oat01-x", "ALLOW_SUBSCRIPTION": "true"},
+        {"VERTEX_PROJECT": "p", "VERTEX_CREDENTIALS": '{"type": "service_account"}'},
+        {"BEDROCK_REGION": "eu-west-1", "BEDROCK_PROFILE": "eu"},
+    ],
+)
+def test_people_who_pay_in_another_way_need_no_key_and_get_none_beside_it(
+    clone: Path, given: dict[str, str]
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-beside")
-    monkeypatch.delenv("CARDINAL_ANTHROPIC_KEY", raising=False)
-    monkeypatch.setenv(f"CARDINAL_{name}", "x")
-    import_module("bot.cli.try").pay("claude", trial.find(clone, "main"))
-    assert "CARDINAL_ANTHROPIC_KEY" not in os.environ  # both would be an error
+    settings = {f"CARDINAL_{name}": text for name, text in given.items()}
+    config = keys_in(trial.find(clone, "main"), {"ANTHROPIC_API_KEY": "sk-beside", **settings})
+    assert not config.anthropic_key  # both would be an error
+    check_payment({"claude": ["default"]}, config, pytest.fail)
 
 
 def test_what_was_answered_once_is_changed_in_its_file(clone: Path) -> None:
     trial.write(trial.find(clone, "main"), "scripted", None, {})
-    assert "and `model:`, which is `default` for a real agent" in invoke(clone, "--agent", "claude")[1]
     assert "this board's Done merges into main: drop --into" in invoke(clone, "--into", "work")[1]
     (clone / ".cardinal/policy.yml").write_text("version: 2\n")
     code, said = invoke(clone)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from bot.admin.clone import trial
+from bot.admin.clone.trial_checks import look_at_checks
 from forge.portable.branches import Branches
 from forge.portable.world import Wanted, build
 from forge.store import Store
@@ -52,7 +53,7 @@ def test_work_is_delivered_and_done_and_nothing_else_is_changed(
     folder = history(clone, 1024) if name == "1 GB" else SHAPES[name](clone)
     before = files(tmp_path, but=MAY_CHANGE)
     place = trial.find(folder, "main" if name in ("detached", "worktree") else "")
-    trial.write(place, "scripted", trial.propose_checks(place), {})
+    trial.write(place, "scripted", look_at_checks(place, "scripted").proposal, {})
     wanted = replace(Wanted.of((place.folder / trial.ANSWERS).read_text()), name="shop")
     root = place.folder / "forge"
     root.mkdir()

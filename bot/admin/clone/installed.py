@@ -1,0 +1,252 @@
+"""Packages that a person has installed in a clone, and whether checks of other commits may use them.
+
+Checks get them read-only. They must not hold a copy of the repository's own packages: it would be tested in
+place of the files of the commit.
+"""
+
+import json
+import os
+import re
+import stat
+import tomllib
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from urllib.parse import unquote, urlsplit
+
+from rules.policy.projects.proposal import Proposal
+from runner.workspaces.local.packages import Packages
+
+ENVIRONMENTS = (".venv", "venv")
+_AT = "home/venv"  # where the set-up of a proposal makes its own: `~/venv`
+_CONFIGURATION = ("pip.conf",)  # addresses of package indexes, often with a password
+_SYSTEM = (
+    "usr",
+    "bin",
+    "sbin",
+    "lib",
+    "lib64",
+    "etc",
+    "proc",
+    "dev",
+    "tools",
+    "python",
+    "workspace",
+    "mirror",
+)
+_COPY = "{0} has a copy of {1}, which would be tested in place of the agent's files: `{2}` there"
+_ELSEWHERE = "{0} uses {1}, which lies outside of this repository, and checks do not see it"
+_MODULE = re.compile(r"~/venv/bin/(?:python -m )?(?P<name>[A-Za-z0-9][\w.-]*)")
+_MAX_FOLDERS, _MAX_LINES = 50, 200
+
+
+@dataclass(frozen=True, slots=True)
+class Installed:
+    """The folders by where checks see them, and their languages; `problems` say why others are not used."""
+
+    binds: dict[str, str]
+    languages: frozenset[str] = frozenset()
+    shown: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    def packages(self, top: Path, proposal: Proposal | None) -> Packages:
+        """Return what the workspaces of this machine are told; the proposal's set-up is not run there."""
+        lines = stood_for(self, proposal) if proposal else ()
+        names = dict.fromkeys(self.binds.values())
+        covered = tuple(f"{name}/{file}" for name in names for file in _CONFIGURATION)
+        return Packages(str(top), self.binds, lines, self.shown, covered)
+
+
+def stood_for(installed: Installed, proposal: Proposal) -> tuple[str, ...]:
+    """Return the set-up lines that need not be run, since their packages are there."""
+    parts = (proposal, *proposal.paths.values())
+    lines = (line for part in parts for language, line in part.installs if language in installed.languages)
+    return tuple(dict.fromkeys(lines))
+
+
+def needs_more(installed: Installed, proposal: Proposal) -> bool:
+    """Tell whether a line of the set-up is left that nothing stands for."""
+    known = {*stood_for(installed, proposal)}
+    return any(line not in known for part in (proposal, *proposal.paths.values()) for line in part.setup)
+
+
+def find_installed(top: Path, tracked: Collection[str], manifests: dict[str, str]) -> Installed:
+    """Return what is installed in the clone at `top`, of whose commit these are the files.
+
+    A folder that the commit has, or that is a link, counts for nothing: it may be anybody's.
+    """
+    if top.parts[1:2] and top.parts[1] in _SYSTEM:
+        return Installed({})
+    own = {name for file, text in manifests.items() for name in _names_in(file, text)}
+    binds: dict[str, str] = {}
+    problems: list[str] = []
+    languages, shown = set[str](), dict[str, None]()
+    for name in ENVIRONMENTS:
+        if not (_is_own(top, name, tracked) and (top / name / "pyvenv.cfg").is_file()):
+            continue
+        faults = [*_faults_of_environment(top, name, own)]
+        problems += faults
+        if not faults:
+            binds |= {f"repo/{name}": name, _AT: name}
+            shown |= dict.fromkeys(_interpreters(top / name))
+            languages.add("python")
+        break
+    folders = [
+        str(PurePosixPath(each).parent) for each in manifests if PurePosixPath(each).name == "package.json"
+    ]
+    found = [folder for folder in sorted(folders)[:_MAX_FOLDERS] if _is_own(top, _below(folder), tracked)]
+    faults = [fault for folder in found for fault in _faults_of_modules(top, _below(folder), own)]
+    problems += faults
+    if found and not faults:
+        binds |= {f"repo/{_below(folder)}": _below(folder) for folder in found}
+        if "." in found or {*folders} <= {*found}:
+            languages.add("node")
+    return Installed(binds, frozenset(languages), tuple(shown), tuple(problems))
+
+
+def lacking_modules(top: Path, installed: Installed, proposal: Proposal) -> dict[str, str]:
+    """Return the lines that start a Python program which the environment does not have, with its name."""
+    if _AT not in installed.binds:
+        return {}
+    folder = top / installed.binds[_AT]
+    lacking = {}
+    for line in proposal.commands():
+        named = _MODULE.match(line)
+        if named and line not in proposal.setup:
+            name = named["name"]
+            there = (folder / "bin" / name).exists() or any(
+                (each / name).is_dir() or (each / f"{name}.py").is_file() for each in _sites(folder)
+            )
+            if not there and name not in ("python", "unittest"):
+                lacking[line] = name
+    return lacking
+
+
+def _below(folder: str) -> str:
+    return str(PurePosixPath(folder) / "node_modules")
+
+
+def _is_own(top: Path, name: str, tracked: Collection[str]) -> bool:
+    """Tell whether it is a real folder of this user, at each step, and no commit has brought it."""
+    at = top
+    with suppress(OSError):
+        for part in PurePosixPath(name).parts:
+            at /= part
+            known = at.lstat()
+            if not stat.S_ISDIR(known.st_mode) or known.st_uid != os.geteuid():
+                return False
+        return not any(each == name or each.startswith(f"{name}/") for each in tracked)
+    return False
+
+
+def _sites(folder: Path) -> list[Path]:
+    return [each for each in sorted(folder.glob("lib/python3*/site-packages")) if each.is_dir()]
+
+
+def _faults_of_environment(top: Path, name: str, own: Collection[str]) -> Iterator[str]:
+    folder = top / name
+    if not (folder / "bin" / "python").exists() or not _sites(folder):
+        yield f"{name} has no Python that starts: make it again"
+        return
+    if any(_is_wide(Path(each)) for each in _interpreters(folder)):
+        yield f"the Python of {name} is in a folder with other things: make {name} with another Python"
+    for site in _sites(folder):
+        for metadata in sorted(site.glob("*.dist-info")):
+            package = metadata.name.partition("-")[0]
+            source, is_link = _source_of(metadata / "direct_url.json")
+            inside = source is not None and source.is_relative_to(top)
+            if is_link and not inside:
+                yield _ELSEWHERE.format(name, source)
+            elif not is_link and (inside or _plain(package) in own) and _holds_code(metadata):
+                yield _COPY.format(name, package, f"{name}/bin/pip install -e .")
+        for line in _linked(site):
+            if not line.is_relative_to(top) and not line.is_relative_to(folder.resolve()):
+                yield _ELSEWHERE.format(name, line)
+
+
+def _linked(site: Path) -> Iterator[Path]:
+    """Yield other folders that Python takes modules from. Source: docs.python.org/3/library/site.html"""
+    for file in sorted((*site.glob("*.pth"), *site.glob("*.egg-link"))):
+        lines = file.read_text(encoding="utf-8", errors="replace").splitlines()[:_MAX_LINES]
+        folders = (Path(line.strip()) for line in lines if line.startswith("/"))
+        yield from (folder for folder in folders if folder.is_dir())
+
+
+def _plain(name: str) -> str:
+    """Return a package's name as all spellings of it. Source: PEP 503."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def _source_of(record: Path) -> tuple[Path | None, bool]:
+    """Return the folder that a package was installed from, and whether it is linked there.
+
+    Source: packaging.python.org/en/latest/specifications/direct-url
+    """
+    try:
+        given = json.loads(record.read_bytes())
+        url, info = urlsplit(str(given["url"])), given.get("dir_info")
+    except (ValueError, KeyError, TypeError, AttributeError, OSError):  # most packages have none
+        return None, False
+    if url.scheme != "file" or not isinstance(info, dict):
+        return None, False
+    return Path(unquote(url.path)), info.get("editable") is True
+
+
+def _holds_code(metadata: Path) -> bool:
+    """Tell whether the package has files of its own beside its metadata."""
+    with suppress(OSError):
+        rows = (metadata / "RECORD").read_text(encoding="utf-8", errors="replace").splitlines()
+        names = (row.partition(",")[0] for row in rows)
+        return any(
+            name.endswith((".py", ".so")) and not name.startswith(("__editable__", "..")) for name in names
+        )
+    return False
+
+
+def _interpreters(folder: Path) -> Iterator[str]:
+    """Yield the folders of the environment's Python, where commands do not see it anyway."""
+    at = folder / "bin" / "python"
+    for _ in range(10):
+        if not at.is_symlink():
+            break
+        at = at.parent / os.readlink(at)
+        base = Path(os.path.normpath(at)).parent.parent
+        if not base.is_relative_to("/usr") and not base.is_relative_to(folder) and base != Path("/"):
+            yield str(base)
+
+
+def _is_wide(base: Path) -> bool:
+    """Tell whether the folder is more than a Python: a home, say."""
+    home = Path.home()
+    return home.is_relative_to(base) or not any(base.glob("lib/python3*/os.py"))
+
+
+def _names_in(file: str, text: str) -> Iterator[str]:
+    """Yield the names that a manifest gives its package."""
+    name = PurePosixPath(file).name
+    with suppress(ValueError, RecursionError, AttributeError):
+        if name == "package.json":
+            given = [json.loads(text.removeprefix("\ufeff")).get("name")]
+        elif name == "pyproject.toml":
+            tree = tomllib.loads(text)
+            given = [tree.get("project", {}).get("name"), tree.get("tool", {}).get("poetry", {}).get("name")]
+        else:
+            given = []
+        yield from (
+            _plain(each) if name == "pyproject.toml" else each for each in given if isinstance(each, str)
+        )
+
+
+def _faults_of_modules(top: Path, name: str, own: Collection[str]) -> Iterator[str]:
+    folder = top / name
+    entries = [each for each in sorted(folder.iterdir()) if not each.name.startswith(".")]
+    for entry in entries:
+        for package in sorted(entry.iterdir()) if entry.name.startswith("@") and entry.is_dir() else [entry]:
+            known = str(package.relative_to(folder))
+            if package.is_symlink():
+                target = package.resolve()
+                if target != top and not target.is_relative_to(top):
+                    yield _ELSEWHERE.format(name, target)
+            elif known in own:
+                yield _COPY.format(name, known, f"npm install {known}")

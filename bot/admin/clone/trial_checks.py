@@ -1,0 +1,120 @@
+"""Checks of a board of `cardinal try`: those that the repository names, as far as they can run here."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+
+from bot.admin.clone import installed as packages_here
+from bot.admin.clone.installed import Installed
+from bot.admin.clone.proposal import lacking_programs, read_tree
+from bot.admin.clone.trial import Trial, checks_text, has_own_policy, read_policy
+from rules.policy.projects.proposal import Proposal, propose
+from runner.checks.missing_program import LOCAL
+from runner.workspaces.bubblewrap import sandbox_problem
+from runner.workspaces.local.packages import Packages, write_packages
+
+SCRIPTED = "scripted"
+FILE = "packages.json"
+_SEEN = "Instead of the set-up, checks see {0} of this clone, read-only."
+_INSTALL = (
+    "The scripted agent skips them for now: it cannot fetch packages. Install them in this clone with `{0}`, "
+    "and start it again: checks use them from there, read-only."
+)
+_NO_SANDBOX = "The scripted agent skips them for now: without a sandbox, checks see no installed packages."
+_REAL = "The set-up fetches only from hosts that you name: `tools: {network: [HOST]}`."
+_NO_MODULE = "`{0}` is not installed in {1}, so `{2}` is left out: `{1}/bin/pip install {0}`."
+
+
+@dataclass(frozen=True, slots=True)
+class TrialChecks:
+    """The proposed checks, None where the repository has a policy file. `offline`: they are not run for now.
+
+    `packages` are those that checks see here; `notes` say what a person should know.
+    """
+
+    proposal: Proposal | None
+    offline: bool = False
+    packages: Packages | None = None
+    notes: tuple[str, ...] = ()
+
+
+def look_at_checks(place: Trial, agent: str) -> TrialChecks:
+    """Return the checks of the branch that the board merges into, for that agent."""
+    names, texts = read_tree(place.top, f"refs/heads/{place.into}")
+    plain = propose(names, texts)
+    own = has_own_policy(place)
+    if agent != SCRIPTED:
+        notes = (*((_REAL,) if plain.needs_setup() else ()), *lacking_programs(plain, image=""))
+        return TrialChecks(None if own else plain, notes=() if own else notes)
+    problem = sandbox_problem()
+    found = Installed({}) if problem else packages_here.find_installed(place.top, names, texts)
+    proposal = propose(names, texts, found.languages)
+    lacking = packages_here.lacking_modules(place.top, found, proposal)
+    proposal = _without(proposal, lacking)
+    packages = _packages(place, found, (plain, proposal)) if found.binds else None
+    notes = found.problems
+    if own:
+        return TrialChecks(None, packages=packages, notes=notes)
+    environment = found.binds.get("home/venv", "")
+    notes += tuple(_NO_MODULE.format(name, environment, line) for line, name in lacking.items())
+    offline = packages_here.needs_more(found, proposal) or bool(lacking and not _has_checks(proposal))
+    if offline and problem:
+        return TrialChecks(plain, True, None, (_NO_SANDBOX, *lacking_programs(plain, image=LOCAL)))
+    if offline:
+        missing = [line for part in _parts(plain) for line in part.setup if line not in _stood(packages)]
+        steps = " && ".join(line.replace("~/venv", ".venv") for line in dict.fromkeys(missing))
+        notes = (*((_INSTALL.format(steps),) if steps else ()), *notes)
+    elif packages is not None and packages.setup:
+        notes = (_SEEN.format(" and ".join(sorted({*found.binds.values()}))), *notes)
+    shown = plain if offline else proposal
+    return TrialChecks(shown, offline, packages, (*notes, *lacking_programs(shown, image=LOCAL)))
+
+
+def _packages(place: Trial, found: Installed, proposals: Iterable[Proposal]) -> Packages:
+    """Return the packages for lines of set-up that are written in either way."""
+    made = [found.packages(place.top, proposal) for proposal in proposals]
+    return replace(made[-1], setup=tuple(dict.fromkeys(line for each in made for line in each.setup)))
+
+
+def _stood(packages: Packages | None) -> Collection[str]:
+    return packages.setup if packages is not None else ()
+
+
+def _parts(proposal: Proposal) -> tuple[Proposal, ...]:
+    return (proposal, *proposal.paths.values())
+
+
+def _has_checks(proposal: Proposal) -> bool:
+    return any(part.full or part.fast for part in _parts(proposal))
+
+
+def _without(proposal: Proposal, lines: Collection[str]) -> Proposal:
+    if not lines:
+        return proposal
+
+    def kept(given: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(line for line in given if line not in lines)
+
+    paths = {name: _without(part, lines) for name, part in proposal.paths.items()}
+    return replace(proposal, full=kept(proposal.full), fast=kept(proposal.fast), paths=paths)
+
+
+def store_packages(place: Trial, checks: TrialChecks) -> None:
+    """Tell the workspaces of this machine what checks see; the person may have removed some since."""
+    file = place.folder / FILE
+    if checks.packages is None:
+        file.unlink(missing_ok=True)
+    else:
+        write_packages(file, checks.packages)
+
+
+def take_up(place: Trial, checks: TrialChecks) -> str:
+    """Return the policy with the checks that were left out, where they can run by now; else nothing.
+
+    A file that somebody has changed there since is theirs.
+    """
+    if checks.proposal is None or checks.offline:
+        return ""
+    plain = propose(*read_tree(place.top, f"refs/heads/{place.into}"))
+    text, _ = read_policy(place)
+    left_out = checks_text(plain, offline=True)
+    return text.replace(left_out, checks_text(checks.proposal, offline=False)) if left_out in text else ""

@@ -1,0 +1,81 @@
+"""Packages that a person has installed in a clone: checks see them, read-only, in place of a set-up."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePosixPath
+
+from runner.agents.contract import Layout
+from runner.errors import WorkspaceError
+from runner.workspaces.bubblewrap import Bind
+
+
+@dataclass(frozen=True, slots=True)
+class Packages:
+    """Folders of a clone that stand for the lines `setup` of a policy.
+
+    `binds` are folders of the clone by where commands see them, below the workspace: `repo/node_modules`.
+    `shown` are folders of the machine at their own paths, `covered` files that may hold passwords. Commands
+    find the checkout at the clone's own path as well: packages name it, and mean the files that are checked.
+    """
+
+    clone: str
+    binds: Mapping[str, str]
+    setup: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    covered: tuple[str, ...] = field(default=())
+
+
+def write_packages(file: Path, packages: Packages) -> None:
+    """Write them for the workspaces of this machine."""
+    fresh = file.with_suffix(".new")
+    fresh.write_text(json.dumps(asdict(packages), indent=1), encoding="utf-8")
+    fresh.replace(file)
+
+
+def read_packages(file: Path | None) -> Packages | None:
+    """Return what was written there; None without a file."""
+    try:
+        given = json.loads(file.read_text(encoding="utf-8")) if file else None
+    except FileNotFoundError:
+        return None
+    if given is None:
+        return None
+    lists = {name: tuple(given[name]) for name in ("setup", "shown", "covered")}
+    return Packages(given["clone"], given["binds"], **lists)
+
+
+def binds_of(packages: Packages, root: Path, layout: Layout) -> Iterator[Bind]:
+    """Yield the mounts for a workspace at `root`, where their places are made.
+
+    Raises WorkspaceError where a folder is none any more: it was looked at when the board started.
+    """
+    tops = {"repo": layout.repo, "home": layout.home}
+    for folder in packages.shown:
+        yield Bind(Path(folder), folder)
+    for place, name in packages.binds.items():
+        source = Path(packages.clone, name)
+        if source.is_symlink() or not source.is_dir():
+            raise WorkspaceError("showing installed packages", f"{source} is gone: start the board again")
+        if _make_place(root, place):
+            top, _, rest = place.partition("/")
+            yield Bind(source, f"{tops[top]}/{rest}")
+            for covered in packages.covered:
+                if covered.startswith(f"{name}/") and Path(packages.clone, covered).is_file():
+                    yield Bind(root / "blank", f"{tops[top]}/{rest}{covered.removeprefix(name)}")
+
+
+def _make_place(root: Path, place: str) -> bool:
+    """Make the folder to mount on; False where the checkout has no such place. No link is followed: files
+    there are an agent's.
+    """
+    at, parts = root, PurePosixPath(place).parts
+    for part in parts[:-1]:
+        at /= part
+        if at.is_symlink() or not at.is_dir():
+            return False
+    at /= parts[-1]
+    if at.is_symlink() or (at.exists() and not at.is_dir()):
+        return False
+    at.mkdir(exist_ok=True)
+    return True
