@@ -3,10 +3,13 @@
 import errno
 import gc as collector  # a command has that name
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from bot.cli import _described
+from bot.cli._described import CommandGroup
 from ledger.errors import CardinalError
 from ledger.parts import Registry
 
@@ -22,17 +25,6 @@ class CliError(click.ClickException):
     def format_message(self) -> str:
         """Return the sentence."""
         return self.message
-
-
-class CommandGroup(click.Group):
-    """A group of commands that shows its help when it is called without one."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words; without any, print the help and end well."""
-        if not args and not ctx.resilient_parsing:
-            click.echo(ctx.get_help())
-            ctx.exit()
-        return super().parse_args(ctx, args)
 
 
 def _database_errors() -> "tuple[type[DBAPIError], ...]":
@@ -51,7 +43,7 @@ COMMANDS = Registry[CliCommand]("command-line command", __name__, CliCommand, da
 
 
 class FolderGroup(CommandGroup):
-    """The group whose commands are the files of this folder."""
+    """The group whose commands are the files of this folder; a file is imported once its command is to run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's
         """Return the names of all commands, in order."""
@@ -61,11 +53,9 @@ class FolderGroup(CommandGroup):
         """Return the command; None when no file has its name."""
         if cmd_name not in COMMANDS.names():
             return None
-        collector.disable()  # imports leave little garbage, and searching for it slows the start
-        try:
-            return COMMANDS.load(cmd_name).command
-        finally:
-            collector.enable()
+        about = _described.descriptions().get(cmd_name)
+        load = partial(_load, cmd_name)
+        return _described.describe(about, load) if about else load()
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; an error that Cardinal raised on purpose becomes one sentence, no traceback."""
@@ -84,6 +74,14 @@ class FolderGroup(CommandGroup):
             if error.filename is None:
                 raise
             raise CliError(f"{error.filename}: {error.strerror}; look who may write there") from error
+
+
+def _load(name: str) -> click.Command:
+    collector.disable()  # imports leave little garbage, and searching for it slows the start
+    try:
+        return COMMANDS.load(name).command
+    finally:
+        collector.enable()
 
 
 def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:

@@ -1,5 +1,6 @@
 """The operations of the API: each with its address, its scope and its example."""
 
+import json
 from urllib.parse import urlencode
 
 from bot.web.api.operation import OPERATIONS, Operation
@@ -15,6 +16,25 @@ def operations() -> str:
         for name, part in OPERATIONS.all()
     )
     return wording.table(heads, rows)
+
+
+def requests() -> str:
+    """Return `bot/web/api/operations.json`: what a client has to know of each operation."""
+    return json.dumps({name: _request(part) for name, part in OPERATIONS.all()}, indent=1) + "\n"
+
+
+def _request(part: Operation) -> dict[str, object]:
+    schema = part.Input.model_json_schema()
+    return {
+        "about": charter(part),
+        "method": part.METHOD,
+        "path": part.PATH,
+        "scope": part.SCOPE,
+        "streams": part.stream is not None,
+        "fields": schema.get("properties", {}),
+        "required": schema.get("required", []),
+        "example": part.EXAMPLE,
+    }
 
 
 def example(operation: Operation) -> str:

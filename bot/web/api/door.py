@@ -23,12 +23,12 @@ from bot.sync.card import CardBusyError
 from bot.web.api import description
 from bot.web.api.operation import (
     OPERATIONS,
-    ROOT,
     ApiError,
     ApiRequest,
     Operation,
     faults_of,
 )
+from bot.web.api.sending import ROOT
 from bot.web.authorization import BusyError
 from bot.web.site.layout import FAULTS, Site
 from bot.web.wsgi import COUNTED

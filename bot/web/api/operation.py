@@ -18,7 +18,6 @@ from ledger.queue.api_tokens import Scope, TokenRow
 from ledger.queue.sign_ins import SignIn
 from rules.text import plain
 
-ROOT = "/api/v1"
 MAX_FAULTS, MAX_FAULT = 5, 300  # so many, of so many characters
 M = TypeVar("M", bound=BaseModel)
 

@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import CliError, _bulk, _operations, main
-from bot.web.api.client import ApiProblemError
 from bot.web.api.operation import OPERATIONS
+from bot.web.api.sending import ApiProblemError
 from ledger.events.conversation import CommandGiven
 from tests.bot.flows.board.test_many_boards import second
 from tests.bot.flows.people import issue_of
