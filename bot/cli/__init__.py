@@ -11,7 +11,7 @@ import click
 from bot.cli import _described
 from bot.cli._described import CommandGroup
 from ledger.errors import CardinalError
-from ledger.parts import Registry
+from ledger.parts import Registry, part_names
 
 if TYPE_CHECKING:
     from sqlalchemy.exc import DBAPIError
@@ -42,20 +42,34 @@ class CliCommand(Protocol):
 COMMANDS = Registry[CliCommand]("command-line command", __name__, CliCommand, dashes=True)
 
 
+ALSO = {"logs": "log"}  # names that other programs have for a command
+
+
 class FolderGroup(CommandGroup):
-    """The group whose commands are the files of this folder; a file is imported once its command is to run."""
+    """The commands are the files of this folder, and each slash command without a file of its name.
+
+    A file is imported once its command is to run.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's
         """Return the names of all commands, in order."""
-        return list(COMMANDS.names())
+        return [*COMMANDS.names(), *verbs()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's
-        """Return the command; None when no file has its name."""
-        if cmd_name not in COMMANDS.names():
+        """Return the command; None when nothing has its name."""
+        name = ALSO.get(cmd_name, cmd_name)
+        if name not in COMMANDS.names() and name not in verbs():
             return None
-        about = _described.descriptions().get(cmd_name)
-        load = partial(_load, cmd_name)
-        return _described.describe(about, load) if about else load()
+        about = _described.descriptions().get(name)
+        return _described.describe(about, partial(load_command, name)) if about else load_command(name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the rows of files and, apart, those of slash commands."""
+        for title, names in (("Commands", COMMANDS.names()), ("Commands on a card or a run", verbs())):
+            known = ((name, self.get_command(ctx, name)) for name in names)
+            width = formatter.width - 6 - max(map(len, names))
+            with formatter.section(title):
+                formatter.write_dl([(name, it.get_short_help_str(width)) for name, it in known if it])
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; an error that Cardinal raised on purpose becomes one sentence, no traceback."""
@@ -76,10 +90,21 @@ class FolderGroup(CommandGroup):
             raise CliError(f"{error.filename}: {error.strerror}; look who may write there") from error
 
 
-def _load(name: str) -> click.Command:
+def verbs() -> tuple[str, ...]:
+    """Return the slash commands that no file of this folder is named after."""
+    names = (name.replace("_", "-") for name in part_names("rules.commands"))
+    return tuple(name for name in names if name not in COMMANDS.names())
+
+
+def load_command(name: str) -> click.Command:
+    """Return the command as it runs, with all that it imports."""
     collector.disable()  # imports leave little garbage, and searching for it slows the start
     try:
-        return COMMANDS.load(name).command
+        if name in COMMANDS.names():
+            return COMMANDS.load(name).command
+        from bot.cli import _verbs
+
+        return _verbs.verb(name)
     finally:
         collector.enable()
 

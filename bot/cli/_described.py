@@ -1,8 +1,8 @@
-"""Commands as `commands.json` describes them: help and completion without importing what the command needs."""
+"""Commands as `commands.json` describes them: help and completion import nothing of what a command needs."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ class DescribedGroup(_Described, CommandGroup):
         super().__init__(**_words(about))
         self.usage, self.load = about["usage"], load
         for name, inner in about["commands"].items():
-            self.add_command(describe(inner, lambda name=name: _inside(load, name)), name)
+            self.add_command(describe(inner, partial(_inside, load, name)), name)
 
 
 def describe(about: Mapping[str, Any], load: Load) -> click.Command:
@@ -101,7 +101,7 @@ def descriptions() -> Mapping[str, Any]:
 
 def description(command: click.Command, context: click.Context) -> dict[str, Any]:
     """Return what `describe` reads, of a command that can run."""
-    about = {
+    about: dict[str, Any] = {
         "name": command.name,
         "help": command.help,
         "hidden": command.hidden,

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import click
 
-from bot.cli import CommandGroup, _home
+from bot.cli import _home
+from bot.cli._described import CommandGroup
 from bot.cli._show import ago, clean, json_option, local_time, show, table
 from bot.github.api import roles
 from bot.github.client import Hub

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import StringConstraints
 
+from bot.system.env_file import PREFIX
 from ledger.parts import part_names
 from runner.run.provider import TokenPrice
 

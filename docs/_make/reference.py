@@ -87,7 +87,7 @@ def _helps(command: click.Command, context: click.Context) -> Iterator[tuple[str
 def described_commands() -> str:
     """Return `bot/cli/commands.json`: what help and completion have of each command."""
     top = _context(command_line.main, "cardinal", None)
-    found = {name: part.command for name, part in command_line.COMMANDS.all()}
+    found = {name: command_line.load_command(name) for name in command_line.main.list_commands(top)}
     about = {name: _described.description(it, _context(it, name, top)) for name, it in found.items()}
     return json.dumps(about, ensure_ascii=False, indent=1) + "\n"
 
@@ -95,7 +95,7 @@ def described_commands() -> str:
 def _whole(group: click.Group, context: click.Context, name: str) -> click.Command:
     """Return a command of a group, not as it is described but as it runs."""
     if group is command_line.main:
-        return command_line.COMMANDS.load(name).command
+        return command_line.load_command(name)
     found = group.get_command(context, name)
     assert found is not None, name
     return found

@@ -20,6 +20,7 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTo
 from bot.github.errors import GithubError
 from bot.state.card_filters import FilterError
 from bot.sync.card import CardBusyError
+from bot.web.acting.record import MistypedCommandError
 from bot.web.api import description
 from bot.web.api.operation import (
     OPERATIONS,
@@ -217,7 +218,7 @@ def _as_problem(error: CardinalError) -> ApiError:
             because = "the card is being read just now"
         case GithubError():
             because = "GitHub did not tell the account's rights"
-        case FilterError():
+        case FilterError() | MistypedCommandError():
             return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", str(error), f"see {ROOT}/openapi.json")
         case ReusedKeyError():
             return ApiError(HTTPStatus.CONFLICT, "reused_key", str(error), "nothing was done")

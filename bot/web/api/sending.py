@@ -1,4 +1,4 @@
-"""One call of the API over a connection of its own: `operations.json` says how, nothing of the server is needed."""
+"""One call of the API over a connection of its own, as `operations.json` describes it."""
 
 import json
 import re

@@ -9,7 +9,7 @@ from click import Command, Context, Group
 from click.shell_completion import ShellComplete
 from click.testing import CliRunner
 
-from bot.cli import COMMANDS, main
+from bot.cli import load_command, main
 from tests.house.source import ROOT
 
 HELP_NAMES = ["-h", "--help"]
@@ -22,8 +22,8 @@ THIN = HEAVY | {"pydantic", "httpx2", "anyio", "asyncio", "mcp", "ledger.events.
 def real(group: Group | None = None, context: Context | None = None) -> Iterator[tuple[Command, Context]]:
     """Yield every command as it runs, with its context."""
     top = context or Context(main, info_name="cardinal", help_option_names=HELP_NAMES, terminal_width=80)
-    for name in group.list_commands(top) if group else COMMANDS.names():
-        found = group.get_command(top, name) if group else COMMANDS.load(name).command
+    for name in (group or main).list_commands(top):
+        found = group.get_command(top, name) if group else load_command(name)
         assert found is not None
         own = Context(found, parent=top, info_name=name)
         yield found, own
