@@ -92,13 +92,13 @@ def mount(site: Site) -> None:
     """Mount every operation, and the description of them all."""
     use, room = TokenUse(site), BoundedSemaphore(ACTS_AT_ONCE)
     for name, operation in OPERATIONS.all():
-        path = re.sub(r"\{(\w+)\}", r"<\1>", operation.PATH)
-        site.blueprint.add_url_rule(
-            f"{ROOT}{path}",
-            f"api_{name}",
-            partial(_answer, site, use, room, operation),
-            methods=[operation.METHOD],
-        )
+        for number, path in enumerate((operation.PATH, *operation.ALSO)):
+            site.blueprint.add_url_rule(
+                ROOT + re.sub(r"\{(\w+)\}", r"<\1>", path),
+                f"api_{name}{number or ''}",
+                partial(_answer, site, use, room, operation),
+                methods=[operation.METHOD],
+            )
     site.blueprint.add_url_rule(f"{ROOT}/openapi.json", "api_description", _description)
     site.blueprint.add_url_rule(f"{ROOT}/<path:path>", "api_unknown", _unknown, methods=METHODS)
     for code, lines in FAULTS.items():

@@ -102,12 +102,14 @@ class Operation(Protocol):
     people.
 
     `PATH` holds fields of `Input` in braces; a GET has the others in its query, a POST in its JSON body.
+    `ALSO` are more paths, where people look for it.
     `stream` answers who accepts server-sent events. `EXAMPLE` is an input by the names of a card
     `acme/shop#1` and a run `r1`.
     """
 
     METHOD: str = "GET"
     PATH: str
+    ALSO: tuple[str, ...] = ()
     SCOPE: Scope = Scope.READ
     Input: type[ApiModel]
     Output: type[ApiModel]
