@@ -1,8 +1,10 @@
 """Operations of the API as commands: arguments and options from their input, output as lines or JSON."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -11,7 +13,7 @@ from bot.cli import CliError, _api, _bulk, _following
 from bot.cli._bulk import JobPlace
 from bot.cli._following import NOT_DONE, NotDoneError
 from bot.cli._names import ISSUE, UnlistedNameError
-from bot.cli._show import clean, json_option, table
+from bot.cli._show import ago, clean, json_option, table
 from bot.web.api.sending import ApiProblemError, call_once, operations
 
 SHORT: Mapping[str, str] = {
@@ -28,6 +30,7 @@ WAIT = "Follow new events for so many seconds at most; of a run to its end, whic
 JOB = ("owner", "repository", "number")
 READ = "read"  # the scope of operations that change nothing
 Operation = Mapping[str, Any]
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")  # RFC 3339
 NOT_YET = "it would be done here"
 
 
@@ -160,6 +163,13 @@ def _option(name: str, schema: Mapping[str, Any]) -> click.Option:
     return click.Option([f"--{name}"], type=of, multiple=kind == "array", help=about)
 
 
+def _cell(value: object) -> object:
+    """Return a time as one: the API has them as text."""
+    if isinstance(value, str) and TIME.fullmatch(value):
+        return datetime.fromisoformat(value.replace("Z", "+00:00"))
+    return value
+
+
 def _print(document: Mapping[str, Any], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(document, indent=2))
@@ -169,10 +179,11 @@ def _print(document: Mapping[str, Any], *, as_json: bool) -> None:
     for name, value in document.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             heads = [head for head, cell in value[0].items() if not isinstance(cell, list | dict)]
-            for row in table(heads, [[it[head] for head in heads] for it in value], empty=""):
+            for row in table(heads, [[_cell(it[head]) for head in heads] for it in value], empty=""):
                 click.echo(row)
         elif value not in (None, "", [], {}) and (name, value) != ("number", 0):
-            click.echo(f"{name}: {clean(value if isinstance(value, str) else json.dumps(value))}")
+            shown = ago(at, datetime.now(UTC)) if isinstance(at := _cell(value), datetime) else value
+            click.echo(f"{name}: {clean(shown if isinstance(shown, str) else json.dumps(shown))}")
     if document.get("request") and not document["number"] and not document["problem"]:
         key = clean(str(document["request"]))
         click.echo(f"its card is made soon: `cardinal job get-request {key}` has its number then")
