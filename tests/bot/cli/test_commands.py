@@ -57,7 +57,8 @@ def test_every_command_has_help_with_examples_that_it_understands(
         examples = re.findall(rf"cardinal {' '.join(path)}\b(.*)", page.partition("Example")[2])
         assert examples, path
         for example in examples:
-            command.make_context(path[-1], shlex.split(re.sub(r"( #|\)|>|<|\|).*", "", example)))
+            words = shlex.split(re.sub(r"( #|\)|>|<|\|).*", "", example))
+            command.make_context(path[-1], words, help_option_names=["-h", "--help"])
 
 
 def test_help_of_no_command_is_refused_in_one_sentence(cardinal: Cardinal) -> None:
