@@ -37,6 +37,7 @@ class CliCommand(Protocol):
     """A file of this folder; its name is the word after `cardinal`."""
 
     command: click.Command
+    READS: bool = False  # it changes nothing and asks nothing: the running Cardinal carries it out
 
 
 COMMANDS = Registry[CliCommand]("command-line command", __name__, CliCommand, dashes=True)

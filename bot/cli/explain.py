@@ -8,6 +8,8 @@ from bot.cli._show import clean, json_option, show
 from bot.state import policies, snapshots
 from rules.explain import why
 
+READS = True
+
 
 @click.command("explain")
 @click.argument("card", metavar="OWNER/REPOSITORY#NUMBER")

@@ -36,6 +36,9 @@ class LivingHostError(CardinalError):
         )
 
 
+READS = True
+
+
 @click.command("hosts")
 @click.option("--drain", metavar="HOST", help="Let this host take no more runs; those at work there go on.")
 @click.option("--undrain", metavar="HOST", help="Let this host take runs again.")

@@ -87,6 +87,9 @@ class CardStory:
     placement: PlacementRow | None = None
 
 
+READS = True
+
+
 @click.command("show")
 @click.argument("name", metavar="RUN|OWNER/REPOSITORY#NUMBER")
 @click.option("--briefing", is_flag=True, help="Print all that the run's agent is told, layer by layer.")

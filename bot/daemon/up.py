@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from types import FrameType
 
 from bot.bootstrap import Services, current
-from bot.daemon import web_server, workers
+from bot.daemon import reads, web_server, workers
 from bot.daemon.child import ALIVE_S, RESTS, ProcessRole, Ready
 from bot.daemon.group import ProcessGroup
 from bot.daemon.standby import Post, Roster
@@ -22,8 +22,8 @@ from bot.github.app_manifest import WEBHOOK_PATH
 from bot.scheduler import ticker
 from bot.scheduler.queues import QueueName
 from bot.state import served_boards
+from bot.system import command_socket, git_exclude, lock_file, model_keys, program
 from bot.system import config as configuration
-from bot.system import git_exclude, lock_file, model_keys, program
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from bot.system.current_work import CurrentWork
@@ -72,7 +72,12 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
     """Run everything until SIGTERM or SIGINT. Raises AlreadyUpError, ConfigError, AddressTakenError."""
     config = _prepared(environ, cwd, Config.require_github, say)
     web_server.import_pages(config)
-    with lock_file.hold_lock(config.home), web_server.bind(config) as listener:
+    reads.warm_up()
+    with (
+        lock_file.hold_lock(config.home),
+        web_server.bind(config) as listener,
+        command_socket.listening(config.home) as visitors,
+    ):
         address = web_server.listen_address(listener)
         roster = _roster(config, tuple(QueueName))
         roles = (
@@ -86,7 +91,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 
         say(f"{program.of_home(config.home)} pid={os.getpid()} home={config.home}")
         say(_way_in(config, address))
-        ProcessGroup(roles, say, changed, roster.requests).run()
+        ProcessGroup(roles, say, changed, roster.requests, visitors, reads.answer).run()
     say("cardinal is down")
 
 
