@@ -49,7 +49,7 @@ def listening(home: Path) -> Iterator[socket.socket]:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     (folder / NAME).unlink(missing_ok=True)
     with socket.socket(socket.AF_UNIX) as listener:
-        with _short(folder) as place:
+        with short_address(folder) as place:
             listener.bind(place)
         listener.listen(8)
         try:
@@ -63,7 +63,7 @@ def ask(home: Path, words: Sequence[str]) -> int | None:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(READY_S)
         try:
-            with _short(home / "run") as place:
+            with short_address(home / "run") as place:
                 connection.connect(place)
             if not is_same_user(connection) or connection.recv(1) != READY:
                 return None
@@ -123,7 +123,7 @@ def _code(connection: socket.socket) -> int | None:
 
 
 @contextmanager
-def _short(folder: Path) -> Iterator[str]:
+def short_address(folder: Path) -> Iterator[str]:
     """Yield the socket's address, which may be no longer than 107 bytes however deep the folder is."""
     opened = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
