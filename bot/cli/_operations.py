@@ -123,7 +123,7 @@ def _place(place: JobPlace) -> dict[str, str]:
 
 def _is_job(part: Operation) -> bool:
     """Tell whether the operation is about one job."""
-    return set(JOB) <= part["fields"].keys()
+    return all(field in part["fields"] for field in JOB)
 
 
 def _example(name: str, part: Operation) -> str:

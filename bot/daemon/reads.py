@@ -5,12 +5,14 @@ import os
 import signal
 import socket
 import sys
+from contextlib import suppress
 from threading import Thread
 
 from bot.cli import COMMANDS, load_command, main
 from bot.system import command_socket
 
 NOT_HERE = b"no"
+INTERRUPTED = 130  # as a shell says it
 
 
 def warm_up() -> None:
@@ -41,7 +43,11 @@ def answer(connection: socket.socket) -> None:
     os.environ.update(sent.environ)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     Thread(target=_interrupt_when_left, args=(connection,), daemon=True).start()
-    connection.sendall(b"%d" % _carry_out(list(sent.words)))
+    code = _carry_out(list(sent.words))
+    sys.stdout.flush()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # nothing is left to interrupt
+    with suppress(BrokenPipeError):  # nobody waits for it any more
+        connection.sendall(b"%d" % code)
 
 
 def _carry_out(words: list[str]) -> int:
@@ -49,9 +55,8 @@ def _carry_out(words: list[str]) -> int:
         main(words, prog_name="cardinal")
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else int(bool(end.code))
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
+    except KeyboardInterrupt:  # between two steps of click
+        return INTERRUPTED
     return 0
 
 

@@ -4,6 +4,7 @@ import json
 from urllib.parse import urlencode
 
 from bot.web.api.operation import OPERATIONS, Operation
+from bot.web.api.sending import ROOT
 from docs._make import wording
 from ledger.parts import charter
 
@@ -39,7 +40,7 @@ def _request(part: Operation) -> dict[str, object]:
 
 def example(operation: Operation) -> str:
     """Return the example's request in one line."""
-    path = operation.PATH.format(**operation.EXAMPLE)
+    path = ROOT + operation.PATH.format(**operation.EXAMPLE)
     others = {name: it for name, it in operation.EXAMPLE.items() if f"{{{name}}}" not in operation.PATH}
     if operation.METHOD == "GET":
         return f"GET {path}{'?' if others else ''}{urlencode(others)}"
