@@ -103,8 +103,8 @@ class Registry(Generic[Part]):
 
 def part_names(folder: str, *, folders: bool = False) -> tuple[str, ...]:
     """Return the names of the files in a package, or of the folders, sorted; none of them is imported."""
-    found = find_spec(folder)
-    modules = pkgutil.iter_modules(found.submodule_search_locations if found else ())
+    package = find_spec(folder)
+    modules = pkgutil.iter_modules(package.submodule_search_locations if package else ())
     return tuple(sorted(it.name for it in modules if it.ispkg == folders and not it.name.startswith("_")))
 
 

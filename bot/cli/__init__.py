@@ -62,7 +62,7 @@ class FolderGroup(CommandGroup):
         if name not in COMMANDS.names() and name not in verbs():
             return None
         about = _described.descriptions().get(name)
-        return _described.describe(about, partial(load_command, name)) if about else load_command(name)
+        return _described.as_described(about, partial(load_command, name)) if about else load_command(name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the rows of files and, apart, those of slash commands."""

@@ -26,9 +26,13 @@ def _have_read(words: list[str]) -> int | None:
     home = Path(os.environ.get("CARDINAL_HOME") or ".cardinal")
     if not (home / "run").is_dir():
         return None
-    from bot.system import command_socket
+    from bot.cli import _socket
 
-    return command_socket.ask(home, words)
+    try:
+        return _socket.hand_over(home, words)
+    except _socket.LostCommandError as error:
+        sys.stderr.write(f"Error: {error}\n")
+        return 2
 
 
 if __name__ == "__main__":

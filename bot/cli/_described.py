@@ -1,4 +1,4 @@
-"""Commands as `commands.json` describes them: help and completion import nothing of what a command needs."""
+"""Commands as `commands.json` describes them: help and completion import nothing else."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +27,7 @@ class DescribedOption(click.Option):
 
 
 class _Described:
-    """What described commands and groups share."""
+    """The part that described commands and groups share."""
 
     load: Load
     usage: Sequence[str]
@@ -84,10 +84,10 @@ class DescribedGroup(_Described, CommandGroup):
         super().__init__(**_words(about))
         self.usage, self.load = about["usage"], load
         for name, inner in about["commands"].items():
-            self.add_command(describe(inner, partial(_inside, load, name)), name)
+            self.add_command(as_described(inner, partial(_inside, load, name)), name)
 
 
-def describe(about: Mapping[str, Any], load: Load) -> click.Command:
+def as_described(about: Mapping[str, Any], load: Load) -> click.Command:
     """Return the command of a description; `load` returns the one that can run."""
     return DescribedGroup(about, load) if "commands" in about else DescribedCommand(about, load)
 
@@ -99,8 +99,8 @@ def descriptions() -> Mapping[str, Any]:
     return read
 
 
-def description(command: click.Command, context: click.Context) -> dict[str, Any]:
-    """Return what `describe` reads, of a command that can run."""
+def saved_form(command: click.Command, context: click.Context) -> dict[str, Any]:
+    """Return the text for `as_described`, of a command that can run."""
     about: dict[str, Any] = {
         "name": command.name,
         "help": command.help,
@@ -109,10 +109,10 @@ def description(command: click.Command, context: click.Context) -> dict[str, Any
         "params": [_param(it, context) for it in command.params],
     }
     if isinstance(command, click.Group):
-        found = {name: command.get_command(context, name) for name in command.list_commands(context)}
+        inside = {name: command.get_command(context, name) for name in command.list_commands(context)}
         about["commands"] = {
-            name: description(inner, click.Context(inner, parent=context, info_name=name))
-            for name, inner in found.items()
+            name: saved_form(inner, click.Context(inner, parent=context, info_name=name))
+            for name, inner in inside.items()
             if inner is not None
         }
     return about
@@ -121,9 +121,9 @@ def description(command: click.Command, context: click.Context) -> dict[str, Any
 def _inside(load: Load, name: str) -> click.Command:
     group = load()
     assert isinstance(group, click.Group)
-    found = group.get_command(click.Context(group), name)
-    assert found is not None, name
-    return found
+    command = group.get_command(click.Context(group), name)
+    assert command is not None, name
+    return command
 
 
 def _words(about: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Settings and ledger of this home for commands; cards and runs by the names that people use.
 
-Reads wait for every import: what few of them need is imported where it is used.
+Reads wait for every import: the rarer ones are where they are used.
 """
 
 import os

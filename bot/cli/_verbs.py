@@ -1,7 +1,5 @@
 """Slash commands as verbs: `cardinal approve r4` is `cardinal command r4 approve`."""
 
-import re
-
 import click
 
 from bot.cli._show import json_option
@@ -40,6 +38,6 @@ def verb(name: str) -> click.Command:
 
 def example(name: str, usage: str) -> str:
     """Return the usage with the shortest of its texts, in capitals, for a card."""
-    text = re.sub(r" \[.*", "", usage.removeprefix(f"/cardinal {name}")).partition("|")[0].strip()
-    words = re.sub(r"\[.*?\]", "", text).replace(" ", "-").upper()
-    return f"{name} acme/shop#4 {words.replace('<', '').replace('>', '')}".rstrip()
+    text = usage.removeprefix(f"/cardinal {name}").partition("[")[0].partition("|")[0].strip()
+    words = text.replace(" ", "-").replace("<", "").replace(">", "").upper()
+    return f"{name} acme/shop#4 {words}".rstrip()

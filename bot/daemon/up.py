@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from socket import socket
@@ -14,7 +15,7 @@ from tempfile import TemporaryFile
 from types import FrameType
 
 from bot.bootstrap import Services, current
-from bot.daemon import reads, web_server, workers
+from bot.daemon import web_server, workers
 from bot.daemon.child import ALIVE_S, RESTS, ProcessRole, Ready
 from bot.daemon.group import ProcessGroup
 from bot.daemon.standby import Post, Roster
@@ -22,8 +23,8 @@ from bot.github.app_manifest import WEBHOOK_PATH
 from bot.scheduler import ticker
 from bot.scheduler.queues import QueueName
 from bot.state import served_boards
-from bot.system import command_socket, git_exclude, lock_file, model_keys, program
 from bot.system import config as configuration
+from bot.system import git_exclude, lock_file, model_keys, program
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from bot.system.current_work import CurrentWork
@@ -46,6 +47,8 @@ PATIENCE_S = 0.05  # that a wake-up waits for the first worker before another on
 PROBE_BYTES = 64 * 1024  # that a start has to find room for
 
 Say = Callable[[str], None]
+Listen = Callable[[Path], AbstractContextManager[socket]]
+Receive = Callable[[socket], None]
 
 
 class NoRedisError(CardinalError):
@@ -68,15 +71,17 @@ class UnwritableHomeError(CardinalError):
         super().__init__(f"the home {home} cannot be written: {error.strerror or error}; {step}")
 
 
-def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
-    """Run everything until SIGTERM or SIGINT. Raises AlreadyUpError, ConfigError, AddressTakenError."""
+def up(environ: Mapping[str, str], cwd: Path, say: Say, listen: Listen, receive: Receive) -> None:
+    """Run everything until SIGTERM or SIGINT; each connection to the socket of `listen` is for `receive`.
+
+    Raises AlreadyUpError, ConfigError, AddressTakenError.
+    """
     config = _prepared(environ, cwd, Config.require_github, say)
     web_server.import_pages(config)
-    reads.warm_up()
     with (
         lock_file.hold_lock(config.home),
         web_server.bind(config) as listener,
-        command_socket.listening(config.home) as visitors,
+        listen(config.home) as visitors,
     ):
         address = web_server.listen_address(listener)
         roster = _roster(config, tuple(QueueName))
@@ -91,7 +96,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 
         say(f"{program.of_home(config.home)} pid={os.getpid()} home={config.home}")
         say(_way_in(config, address))
-        ProcessGroup(roles, say, changed, roster.requests, visitors, reads.answer).run()
+        ProcessGroup(roles, say, changed, roster.requests, visitors, receive).run()
     say("cardinal is down")
 
 

@@ -17,9 +17,9 @@ from bot.web.api.sending import (
     TIMEOUT_S,
     ApiProblemError,
     ApiUnreachableError,
+    address_of,
     document_of,
-    placed,
-    problem,
+    refusal_of,
 )
 
 SILENT_S = 40.0  # a stream says every 15 s that it lives
@@ -60,7 +60,7 @@ class ApiClient:
             if answer.status_code != HTTPStatus.OK:
                 is_problem = answer.headers.get("Content-Type", "").startswith("application/problem+json")
                 await answer.aread()
-                raise problem(answer.status_code, answer.json() if is_problem else {})
+                raise refusal_of(answer.status_code, answer.json() if is_problem else {})
             yield source
 
     def unreachable(self, because: str) -> ApiUnreachableError:
@@ -70,7 +70,7 @@ class ApiClient:
 
 def _placed(operation: Operation, fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the operation's path, and the fields that it does not hold. Raises ApiProblemError."""
-    return placed(
+    return address_of(
         operation.PATH, checked(operation.Input, fields).model_dump(mode="json", exclude_unset=True)
     )
 

@@ -21,7 +21,7 @@ MAX_LOOKED_AT = 200  # requests of a board
 
 
 class RequestState(StrEnum):
-    """What became of a request."""
+    """The outcome of a request."""
 
     PENDING = "pending"
     MADE = "made"
@@ -83,8 +83,8 @@ def require_known(call: ApiRequest, repository: str, number: int) -> None:
             raise PendingJobError(row)
 
 
-def title_of(call: ApiRequest, row: JobRow) -> str:
+def wanted_title(call: ApiRequest, row: JobRow) -> str:
     """Return the title that was asked for; empty where many requests came since."""
     with event_store.reading(call.site.engine) as db:
-        asked = event_store.newest_of(db, BoardEvent(row.board_id).stream, JobRequested, MAX_LOOKED_AT)
-    return next((event.title for _, event in asked if event.key == row.key), "")
+        newest = event_store.newest_of(db, BoardEvent(row.board_id).stream, JobRequested, MAX_LOOKED_AT)
+    return next((event.title for _, event in newest if event.key == row.key), "")

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from bot.state import policies, snapshots
 from bot.web.acting import offered
-from bot.web.api.job_requests import require_known, title_of
+from bot.web.api.job_requests import require_known, wanted_title
 from bot.web.api.operation import ApiError, ApiModel, ApiRequest, not_found
 from bot.web.site.layout import VisibleBoard, may_see
 from ledger.log import event_store
@@ -225,7 +225,7 @@ def pending_job(call: ApiRequest, row: JobRow) -> Job:
     return Job(
         repository=row.repository,
         number=row.number,
-        title=clean(title_of(call, row)),
+        title=clean(wanted_title(call, row)),
         board=next((f"{it.owner}/{it.number}" for it in call.boards if it.board_id == row.board_id), ""),
         column=clean(row.column),
         state=CardState.DRAFT,

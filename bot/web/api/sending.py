@@ -42,12 +42,12 @@ class ApiUnreachableError(CardinalError):
 
 @cache
 def operations() -> Mapping[str, Mapping[str, Any]]:
-    """Return every operation by name: its method, path, scope, fields, example and what it does."""
+    """Return every operation by name: its method, path, scope, fields, example and description."""
     read: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
     return read
 
 
-def placed(path: str, fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def address_of(path: str, fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the path with its fields, and the fields that it does not hold. Raises ApiProblemError."""
     sent = dict(fields)
     places = {it: str(sent.pop(it)) for it in re.findall(r"\{(\w+)\}", path)}
@@ -58,7 +58,7 @@ def placed(path: str, fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     return ROOT + path.format(**{it: quote(text, safe="") for it, text in places.items()}), sent
 
 
-def problem(status: int, document: Mapping[str, Any]) -> ApiProblemError:
+def refusal_of(status: int, document: Mapping[str, Any]) -> ApiProblemError:
     """Return the error for a problem document."""
     because, remedy = (plain(str(document.get(name, "")), 1000) for name in ("detail", "remedy"))
     return ApiProblemError(
@@ -69,7 +69,7 @@ def problem(status: int, document: Mapping[str, Any]) -> ApiProblemError:
 def call_once(url: str, token: str, name: str, fields: Mapping[str, Any], key: str = "") -> dict[str, Any]:
     """Return an operation's output; with a key it acts once. Raises ApiProblemError, ApiUnreachableError."""
     operation = operations()[name]
-    path, sent = placed(operation["path"], fields)
+    path, sent = address_of(operation["path"], fields)
     headers = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
     body = None
     if operation["method"] == "GET":
@@ -95,7 +95,7 @@ def document_of(url: str, status: int, raw: bytes) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ApiUnreachableError(url, f"its answer {status} is no JSON object")
     if status != HTTPStatus.OK:
-        raise problem(status, document)
+        raise refusal_of(status, document)
     return document
 
 
@@ -109,9 +109,9 @@ def _answer(
     address = urlsplit(url)
     if address.scheme not in ("http", "https"):
         raise ValueError("it is no http or https address")
-    asked = Request(url.rstrip("/") + path, body, dict(headers), method=method)  # noqa: S310 -- seen above
+    request = Request(url.rstrip("/") + path, body, dict(headers), method=method)  # noqa: S310 -- seen above
     try:
-        answer = build_opener(_NoRedirect).open(asked, timeout=TIMEOUT_S)
+        answer = build_opener(_NoRedirect).open(request, timeout=TIMEOUT_S)
     except HTTPError as error:  # an answer as well
         answer = error
     with answer:

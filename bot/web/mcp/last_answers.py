@@ -1,4 +1,4 @@
-"""An input that ends: what was asked before it did is answered first, within a bounded time."""
+"""An input that ends: requests from before are answered first, within a bounded time."""
 
 from typing import Any
 

@@ -14,9 +14,8 @@ import psutil
 import pytest
 from sqlalchemy import Engine
 
-from bot.daemon import reads
+from bot.cli import _reads, _socket
 from bot.daemon.group import MAX_VISITS, ProcessGroup
-from bot.system import command_socket
 from bot.system.config import Config
 from tests.bot.cli.conftest import story
 from tests.house.source import ROOT
@@ -38,15 +37,15 @@ READS = ("runs --json", "board --json", "show acme/shop#99", "watch --once", "ru
 
 def serve(home: str) -> None:
     """Be the group of a home, without roles."""
-    reads.warm_up()
-    with command_socket.listening(Path(home)) as visitors:
-        ProcessGroup((), print, visitors=visitors, receive=reads.answer).run()
+    _reads.warm_up()
+    with _socket.listening(Path(home)) as visitors:
+        ProcessGroup((), print, visitors=visitors, receive=_reads.carry_out_for).run()
 
 
 @pytest.fixture
 def group(config: Config, story: Engine) -> Iterator[Warm]:
     process = Warm(serve, str(config.home))
-    until(lambda: (config.home / "run" / command_socket.NAME).exists(), "the socket is there")
+    until(lambda: (config.home / "run" / _socket.NAME).exists(), "the socket is there")
     yield process
     process.kill()
     process.close()
@@ -72,8 +71,8 @@ def test_a_read_is_the_same_and_imports_nothing(config: Config, group: Warm) -> 
     carried_out = [result(config, *words.split(), program=("-c", SHOWS)) for words in READS]
     imported = {name for _, _, errors in carried_out for name in errors.partition(MARK)[2].split()}
     assert not {"sqlalchemy", "pydantic", "redis", "ledger.db"} & imported
-    assert "bot.system.command_socket" in imported
-    (config.home / "run" / command_socket.NAME).unlink()
+    assert "bot.cli._socket" in imported
+    (config.home / "run" / _socket.NAME).unlink()
     for words, (code, out, errors) in zip(READS, carried_out, strict=True):
         assert result(config, *words.split()) == (code, out, errors.partition(MARK)[0])
 
@@ -88,9 +87,9 @@ def test_a_socket_that_nobody_answers_holds_nobody_up(config: Config, group: War
 def test_another_version_and_a_command_that_acts_are_not_carried_out(
     config: Config, group: Warm, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert command_socket.ask(config.home, ["backup"]) is None
-    monkeypatch.setattr(command_socket, "running_code", lambda: "another")
-    assert command_socket.ask(config.home, ["runs"]) is None
+    assert _socket.hand_over(config.home, ["backup"]) is None
+    monkeypatch.setattr(_socket, "running_code", lambda: "another")
+    assert _socket.hand_over(config.home, ["runs"]) is None
     assert not (config.home / "backups").exists()
 
 
@@ -108,10 +107,19 @@ def test_a_command_ends_with_the_one_who_typed_it(config: Config, group: Warm) -
         until(lambda: not visits(), "nothing of it is left")
 
 
+def test_a_command_whose_cardinal_is_gone_says_so(config: Config, group: Warm) -> None:
+    with typed(config, "watch", "--from", "0") as follows:
+        assert follows.stdout is not None
+        assert follows.stdout.readline()
+        group.kill()
+        _, errors = follows.communicate(timeout=60)
+        assert (follows.returncode, "type it again" in errors) == (2, True)
+
+
 def test_silent_connections_are_few_and_hold_no_other_up(config: Config, group: Warm) -> None:
     silent = [socket.socket(socket.AF_UNIX) for _ in range(MAX_VISITS + 3)]
     for each in silent:
-        with command_socket.short_address(config.home / "run") as place:
+        with _socket.short_address(config.home / "run") as place:
             each.connect(place)
     until(lambda: len(psutil.Process(group.pid).children()) == MAX_VISITS, "as many as may be")
     code, out, _ = result(config, "runs", "--json")

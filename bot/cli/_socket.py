@@ -1,5 +1,4 @@
-"""The socket of a home where the running Cardinal carries out commands that only read: its processes have
-imported everything.
+"""The socket of a home where the running Cardinal carries out commands that only read, with its imports.
 
 One connection is one command. Both ends are of one user. The server says `READY`; the client sends its words,
 folder, environment and standard files; the server answers with the exit code.
@@ -16,19 +15,29 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from ledger.errors import CardinalError
+
 READY = b"+"
 NAME = "commands.sock"
 READY_S = 1.0  # later the command is carried out by its own process
 SLOW_S = 5.0  # for words that are on their way, and for a command that is told to stop
 MAX_BYTES = 4 * 1024 * 1024
+INTERRUPTED = 130  # as a shell says it
 STANDARD = 3  # files
 _LENGTH = struct.Struct("!I")
 _CREDENTIALS = struct.Struct("3i")  # source: unix(7), SO_PEERCRED
 
 
+class LostCommandError(CardinalError):
+    """Nobody knows how the command ended."""
+
+    def __init__(self) -> None:
+        super().__init__("Cardinal stopped before the command had ended: type it again")
+
+
 @dataclass(frozen=True, slots=True)
 class SentWords:
-    """A command; `code` tells whether both ends run the same program."""
+    """A command; `code` is equal where both ends run the same program."""
 
     words: Sequence[str]
     folder: str
@@ -37,8 +46,8 @@ class SentWords:
 
 
 def running_code() -> str:
-    """Return what differs between two installations, or two versions of one."""
-    file = Path(__file__).parents[1] / "cli" / "commands.json"
+    """Return a text of this installation and version, which no other has."""
+    file = Path(__file__).with_name("commands.json")
     return f"{file} {file.stat().st_mtime_ns}"
 
 
@@ -58,8 +67,11 @@ def listening(home: Path) -> Iterator[socket.socket]:
             (folder / NAME).unlink(missing_ok=True)
 
 
-def ask(home: Path, words: Sequence[str]) -> int | None:
-    """Have the command carried out; return its exit code. None: the caller has to do it itself."""
+def hand_over(home: Path, words: Sequence[str]) -> int | None:
+    """Have the command carried out; return its exit code. None: the caller has to do it itself.
+
+    Raises LostCommandError.
+    """
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(READY_S)
         try:
@@ -104,7 +116,7 @@ def _send(connection: socket.socket, text: bytes) -> None:
 
 
 def _code(connection: socket.socket) -> int | None:
-    """Wait for the exit code. Ctrl-C is passed on, as the end of what is sent."""
+    """Wait for the exit code. Ctrl-C ends the sending, which tells the other end."""
     connection.settimeout(None)
     until = 0.0
     while not until or time.monotonic() < until:
@@ -118,8 +130,10 @@ def _code(connection: socket.socket) -> int | None:
             continue
         except OSError:
             break
-        return int(said) if said.isdigit() else None if said else 1
-    return 130
+        if not said:
+            raise LostCommandError
+        return int(said) if said.isdigit() else None
+    return INTERRUPTED
 
 
 @contextmanager
