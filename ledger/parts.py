@@ -4,6 +4,7 @@ import pkgutil
 from collections.abc import Iterator
 from functools import cached_property
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, Generic, TypeVar, cast
 
 from ledger.errors import CardinalError
@@ -53,12 +54,7 @@ class Registry(Generic[Part]):
 
     @cached_property
     def _listing(self) -> tuple[str, ...]:
-        modules = pkgutil.iter_modules(import_module(self.folder).__path__)
-        names = (
-            module.name
-            for module in modules
-            if module.ispkg == bool(self.entry) and not module.name.startswith("_")
-        )
+        names = part_names(self.folder, folders=bool(self.entry))
         return tuple(sorted(name.replace("_", "-") if self._dashes else name for name in names))
 
     def names(self) -> tuple[str, ...]:
@@ -103,6 +99,13 @@ class Registry(Generic[Part]):
                 raise IncompletePartError(file, self.kind, member)
             setattr(part, member, vars(self.contract)[member])
         return cast("Part", part)
+
+
+def part_names(folder: str, *, folders: bool = False) -> tuple[str, ...]:
+    """Return the names of the files in a package, or of the folders, sorted; none of them is imported."""
+    package = find_spec(folder)
+    modules = pkgutil.iter_modules(package.submodule_search_locations if package else ())
+    return tuple(sorted(it.name for it in modules if it.ispkg == folders and not it.name.startswith("_")))
 
 
 def charter(part: object) -> str:

@@ -4,7 +4,6 @@ import difflib
 from collections.abc import Iterable
 from datetime import timedelta
 
-from ledger.events.run import CHECK
 from ledger.states import CardState
 
 
@@ -38,6 +37,8 @@ def state_word(state: str) -> str:
 
 def kind_of_run(attempt: int, kind: str) -> str:
     """Return the kind of run for its card: an attempt, or no attempt but the checks alone."""
+    from ledger.events.run import CHECK  # its module is slow to import, and every command needs this one
+
     return "checks only" if kind == CHECK else f"attempt {attempt} ({kind})"
 
 

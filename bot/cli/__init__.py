@@ -3,12 +3,15 @@
 import errno
 import gc as collector  # a command has that name
 import sys
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import click
 
+from bot.cli import _described
+from bot.cli._described import CommandGroup
 from ledger.errors import CardinalError
-from ledger.parts import Registry
+from ledger.parts import Registry, part_names
 
 if TYPE_CHECKING:
     from sqlalchemy.exc import DBAPIError
@@ -24,17 +27,6 @@ class CliError(click.ClickException):
         return self.message
 
 
-class CommandGroup(click.Group):
-    """A group of commands that shows its help when it is called without one."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the words; without any, print the help and end well."""
-        if not args and not ctx.resilient_parsing:
-            click.echo(ctx.get_help())
-            ctx.exit()
-        return super().parse_args(ctx, args)
-
-
 def _database_errors() -> "tuple[type[DBAPIError], ...]":
     """Return SQLAlchemy's errors, none where it was not imported: git's hooks do not wait for that."""
     loaded = sys.modules.get("sqlalchemy.exc")
@@ -45,27 +37,40 @@ class CliCommand(Protocol):
     """A file of this folder; its name is the word after `cardinal`."""
 
     command: click.Command
+    READS: bool = False  # it changes nothing and asks nothing: the running Cardinal carries it out
 
 
 COMMANDS = Registry[CliCommand]("command-line command", __name__, CliCommand, dashes=True)
 
 
+ALSO = {"logs": "log"}  # names that other programs have for a command
+
+
 class FolderGroup(CommandGroup):
-    """The group whose commands are the files of this folder."""
+    """The commands are the files of this folder, and each slash command without a file of its name.
+
+    A file is imported once its command is to run.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 -- click's
         """Return the names of all commands, in order."""
-        return list(COMMANDS.names())
+        return [*COMMANDS.names(), *verbs()]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 -- click's
-        """Return the command; None when no file has its name."""
-        if cmd_name not in COMMANDS.names():
+        """Return the command; None when nothing has its name."""
+        name = ALSO.get(cmd_name, cmd_name)
+        if name not in COMMANDS.names() and name not in verbs():
             return None
-        collector.disable()  # imports leave little garbage, and searching for it slows the start
-        try:
-            return COMMANDS.load(cmd_name).command
-        finally:
-            collector.enable()
+        about = _described.descriptions().get(name)
+        return _described.as_described(about, partial(load_command, name)) if about else load_command(name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the rows of files and, apart, those of slash commands."""
+        for title, names in (("Commands", COMMANDS.names()), ("Commands on a card or a run", verbs())):
+            known = ((name, self.get_command(ctx, name)) for name in names)
+            width = formatter.width - 6 - max(map(len, names))
+            with formatter.section(title):
+                formatter.write_dl([(name, it.get_short_help_str(width)) for name, it in known if it])
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; an error that Cardinal raised on purpose becomes one sentence, no traceback."""
@@ -84,6 +89,25 @@ class FolderGroup(CommandGroup):
             if error.filename is None:
                 raise
             raise CliError(f"{error.filename}: {error.strerror}; check who may write there") from error
+
+
+def verbs() -> tuple[str, ...]:
+    """Return the slash commands that no file of this folder is named after."""
+    names = (name.replace("_", "-") for name in part_names("rules.commands"))
+    return tuple(name for name in names if name not in COMMANDS.names())
+
+
+def load_command(name: str) -> click.Command:
+    """Return the command as it runs, with all that it imports."""
+    collector.disable()  # imports leave little garbage, and searching for it slows the start
+    try:
+        if name in COMMANDS.names():
+            return COMMANDS.load(name).command
+        from bot.cli import _verbs
+
+        return _verbs.verb(name)
+    finally:
+        collector.enable()
 
 
 def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:

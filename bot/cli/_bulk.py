@@ -14,9 +14,7 @@ import click
 from bot.cli import CliError
 from bot.cli._following import NOT_DONE
 from bot.cli._show import clean
-from bot.web.api.client import ApiProblemError
-from bot.web.api.following import BUSY
-from bot.web.api.operations.list_jobs import MAX_LISTED
+from bot.web.api.sending import BUSY, ApiProblemError, operations
 from ledger.errors import CardinalError
 from rules.text import alternatives
 
@@ -68,7 +66,8 @@ def _once(given: Iterable[JobPlace]) -> Iterator[JobPlace]:
 
 
 def _filtered(call: Call, filters: Sequence[str]) -> Iterator[JobPlace]:
-    fields: dict[str, Any] = {"limit": MAX_LISTED}
+    page_size = operations()["list_jobs"]["fields"]["limit"]["maximum"]
+    fields: dict[str, Any] = {"limit": page_size}
     for given in filters:
         name, _, value = given.partition("=")
         if name not in FILTERS or not value or name in fields:
@@ -76,7 +75,7 @@ def _filtered(call: Call, filters: Sequence[str]) -> Iterator[JobPlace]:
                 f"--filter {clean(given)}: write NAME=VALUE, each NAME once: {alternatives(FILTERS)}"
             )
         fields[name] = value
-    for _ in range(MAX_MOST // MAX_LISTED + 1):
+    for _ in range(MAX_MOST // page_size + 1):
         page = call("list_jobs", fields, "")
         for it in page["jobs"]:
             if it["number"]:

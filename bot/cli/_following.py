@@ -8,8 +8,7 @@ import click
 
 from bot.cli import CliError, _api
 from bot.cli._show import clean, text_block
-from bot.web.api.client import call_once
-from bot.web.api.following import follow_once
+from bot.web.api.sending import call_once
 from ledger.states import Ending
 
 NOT_DONE = frozenset({403, 404, 409, 410, 415})  # of the API: it is refused, or not there
@@ -23,8 +22,10 @@ class NotDoneError(CliError):
 
 def follow(operation: str, fields: Mapping[str, Any], wait_s: int, *, as_json: bool) -> None:
     """Print each event. Raises ApiProblemError, ApiUnreachableError, CliError."""
+    from bot.web.api.following import follow_once  # streams take more than a call
+
     url, token = _api.api_address()
-    is_over = follow_once(url, token.reveal(), operation, fields, printer(as_json), wait_s)
+    is_over = follow_once(url, token, operation, fields, printer(as_json), wait_s)
     if "run" not in fields:
         return
     run = str(fields["run"])
@@ -32,7 +33,7 @@ def follow(operation: str, fields: Mapping[str, Any], wait_s: int, *, as_json: b
         raise CliError(
             f"{run} has not ended after {wait_s} s: follow it again, or run `cardinal job get-run {run}`"
         )
-    document = call_once(url, token.reveal(), "get_run", {"run": run})
+    document = call_once(url, token, "get_run", {"run": run})
     ending, reason = str(document["ending"]), str(document["reason"])
     if ending != Ending.SUCCEEDED:
         raise NotDoneError(clean(": ".join(filter(None, (f"{run} {ending}", reason)))))

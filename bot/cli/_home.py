@@ -1,18 +1,18 @@
-"""Settings and ledger of this home for commands; cards and runs by the names that people use."""
+"""Settings and ledger of this home for commands; cards and runs by the names that people use.
+
+Reads wait for every import: the rarer ones are where they are used.
+"""
 
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, make_url
 
-from bot.runspec.builder import artifact_places
-from bot.runspec.store_mark import marked
+from bot.cli._names import ISSUE, UnlistedNameError
 from bot.system import config as configuration
 from bot.system import lock_file, program
-from bot.system import redis as embedded_redis
 from bot.system.config import Config
 from ledger.errors import CardinalError, OlderLedgerError
 from ledger.ids import CardId, RunId
@@ -24,9 +24,6 @@ from ledger.views import boards, cards, runs
 from ledger.views.boards import BoardRow
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
-from runner.artifacts.store import store_of
-
-ISSUE = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)#(?P<number>[0-9]{1,10})")
 
 
 class NoLedgerError(CardinalError):
@@ -48,21 +45,6 @@ class SharedNameError(CardinalError):
         super().__init__(f"{name} is on several boards: give the card's id instead, one of {cards_there}")
 
 
-class UnlistedNameError(CardinalError):
-    """No card, board or run has that name."""
-
-    def __init__(self, kind: str, name: str) -> None:
-        self.kind, self.name = kind, name
-        listing = "`cardinal runs` lists them"
-        if kind == "run" and ISSUE.fullmatch(name):
-            listing = f"`cardinal show {name}` prints that card with its runs"
-        if kind == "card":
-            listing = "`cardinal board` lists them as owner/repository#number"
-        if kind == "board":
-            listing = "`cardinal boards list` lists them as owner/number"
-        super().__init__(f"no {kind} named {name!r}: {listing}")
-
-
 def settings() -> Config:
     """Return this home's settings. Raises ConfigError."""
     return configuration.read(os.environ, Path.cwd())
@@ -73,6 +55,8 @@ def absence() -> str:
     config = settings()
     if lock_file.read_presence(config.home) is not None:
         return ""
+    from bot.system import redis as embedded_redis
+
     client = embedded_redis.connect_redis(config)
     try:
         works = embedded_redis.has_workers(client)
@@ -125,6 +109,10 @@ def open_for_writing() -> Iterator[Connection]:
 
 def read_blob(digest: str) -> bytes | None:
     """Return a file of the store; None for a missing or damaged one. Raises StoreError."""
+    from bot.runspec.builder import artifact_places
+    from bot.runspec.store_mark import marked
+    from runner.artifacts.store import store_of
+
     config = settings()
     with ledger_opened() as engine:
         return store_of(marked(artifact_places(config), engine)).read(digest)

@@ -1,22 +1,20 @@
 """Operations of the API as commands: arguments and options from their input, output as lines or JSON."""
 
 import json
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 import click
-from pydantic.fields import FieldInfo
 
-from bot.cli import CliError, _api, _bulk, _following, _home
+from bot.cli import CliError, _api, _bulk, _following
 from bot.cli._bulk import JobPlace
 from bot.cli._following import NOT_DONE, NotDoneError
-from bot.cli._show import clean, json_option, table
-from bot.web.api.client import ApiProblemError, call_once, checked
-from bot.web.api.jobs import JobName
-from bot.web.api.operation import OPERATIONS, Operation
-from ledger.parts import charter
-from ledger.queue.api_tokens import Scope
+from bot.cli._names import ISSUE, UnlistedNameError
+from bot.cli._show import ago, clean, json_option, table
+from bot.web.api.sending import ApiProblemError, call_once, operations
 
 SHORT: Mapping[str, str] = {
     "create_job": "create",
@@ -30,19 +28,22 @@ SHORT: Mapping[str, str] = {
 MAX_WAIT_S = 7 * 24 * 3600
 WAIT = "Follow new events for up to this many seconds. For a run, until it ends: the exit code is its result."
 JOB = ("owner", "repository", "number")
+READ = "read"  # the scope of operations that change nothing
+Operation = Mapping[str, Any]
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")  # RFC 3339
 NOT_YET = "would be done"
 
 
 def operations_by_name() -> dict[str, str]:
     """Return the operation of each command."""
-    return {SHORT.get(name, name.replace("_", "-")): name for name in OPERATIONS.names()}
+    return {SHORT.get(name, name.replace("_", "-")): name for name in operations()}
 
 
 def command_of(name: str, operation: str) -> click.Command:
     """Return the command for an operation."""
-    part = OPERATIONS.load(operation)
+    part = operations()[operation]
 
-    help_text = f"{charter(part)}\n\n\b\nExample:\n  {_example(name, part)}"
+    help_text = f"{part['about']}\n\n\b\nExample:\n  {_example(name, part)}"
 
     @click.command(name, help=help_text, params=list(_params(part)))
     @json_option
@@ -95,6 +96,9 @@ def _many(
         given = {**fields, **_place(job)}
         if not dry_run:
             return _call(operation, given, own)
+        from bot.web.api.client import checked  # as the server would check it
+        from bot.web.api.operation import OPERATIONS
+
         checked(OPERATIONS.load(operation).Input, given)
         return {"answer": NOT_YET}
 
@@ -105,46 +109,49 @@ def _many(
 
 def _call(operation: str, fields: Mapping[str, Any], key: str) -> dict[str, Any]:
     url, token = _api.api_address()
-    return call_once(url, token.reveal(), operation, fields, key)
+    return call_once(url, token, operation, fields, key)
 
 
 def _place(place: JobPlace) -> dict[str, str]:
-    match = _home.ISSUE.fullmatch(place.job)
+    match = ISSUE.fullmatch(place.job)
     if match is None:
-        raise _home.UnlistedNameError("card", place.job)
+        raise UnlistedNameError("card", place.job)
     owner, _, repository = match["repository"].partition("/")
     board = {"board": place.board} if place.board else {}
     return {"owner": owner, "repository": repository, "number": match["number"], **board}
 
 
+def _is_job(part: Operation) -> bool:
+    """Tell whether the operation is about one job."""
+    return all(field in part["fields"] for field in JOB)
+
+
 def _example(name: str, part: Operation) -> str:
     """Return the operation's example as a command."""
-    given = dict(part.EXAMPLE)
-    is_job = issubclass(part.Input, JobName)
-    job = "{owner}/{repository}#{number}".format(**{it: given.pop(it) for it in JOB}) if is_job else ""
-    required = {field for field, it in part.Input.model_fields.items() if it.is_required()}
-    places = [given.pop(field) for field in part.Input.model_fields if field in required & given.keys()]
+    given = dict(part["example"])
+    job = "{owner}/{repository}#{number}".format(**{it: given.pop(it) for it in JOB}) if _is_job(part) else ""
+    places = [given.pop(field) for field in part["fields"] if field in part["required"] and field in given]
     options = (f"--{field} {shlex.quote(str(value))}" for field, value in given.items())
     words = [shlex.quote(str(value)) for value in (*places, *([job] if job else []))]
     return " ".join(("cardinal job", name, *words, *options))
 
 
 def _params(part: Operation) -> Iterator[click.Parameter]:
-    is_job = issubclass(part.Input, JobName)
-    fields = {name: it for name, it in part.Input.model_fields.items() if not (is_job and name in JOB)}
-    for name, field in fields.items():
-        if field.is_required():
+    is_job = _is_job(part)
+    fields = {name: it for name, it in part["fields"].items() if not (is_job and name in JOB)}
+    for name in fields:
+        if name in part["required"]:
             yield click.Argument([name])
     if is_job:
         yield click.Argument(["job"], required=False)
-    for name, field in fields.items():
-        if not field.is_required():
-            yield _option(name, field)
+    for name, schema in fields.items():
+        if name not in part["required"]:
+            yield _option(name, schema)
     if is_job:
         yield from _bulk.OPTIONS
-    if part.stream is not None:
+    if part["streams"]:
         yield click.Option(["--wait"], type=click.IntRange(1, MAX_WAIT_S), help=WAIT)
-    if part.SCOPE is not Scope.READ:
+    if part["scope"] != READ:
         yield click.Option(
             ["--key"],
             default="",
@@ -152,12 +159,19 @@ def _params(part: Operation) -> Iterator[click.Parameter]:
         )
 
 
-def _option(name: str, field: FieldInfo) -> click.Option:
-    if field.annotation is bool:
-        return click.Option([f"--{name}"], is_flag=True, default=None, help=field.description)
-    kind = click.INT if field.annotation is int else click.STRING
-    is_list = str(field.annotation).startswith("list")
-    return click.Option([f"--{name}"], type=kind, multiple=is_list, help=field.description)
+def _option(name: str, schema: Mapping[str, Any]) -> click.Option:
+    kind, about = schema.get("type", ""), schema.get("description")
+    if kind == "boolean":
+        return click.Option([f"--{name}"], is_flag=True, default=None, help=about)
+    of = click.INT if kind == "integer" else click.STRING
+    return click.Option([f"--{name}"], type=of, multiple=kind == "array", help=about)
+
+
+def _cell(value: object) -> object:
+    """Return a time as one: the API has them as text."""
+    if isinstance(value, str) and TIME.fullmatch(value):
+        return datetime.fromisoformat(value.replace("Z", "+00:00"))
+    return value
 
 
 def _print(document: Mapping[str, Any], *, as_json: bool) -> None:
@@ -169,10 +183,11 @@ def _print(document: Mapping[str, Any], *, as_json: bool) -> None:
     for name, value in document.items():
         if isinstance(value, list) and value and isinstance(value[0], dict):
             heads = [head for head, cell in value[0].items() if not isinstance(cell, list | dict)]
-            for row in table(heads, [[it[head] for head in heads] for it in value], empty=""):
+            for row in table(heads, [[_cell(it[head]) for head in heads] for it in value], empty=""):
                 click.echo(row)
         elif value not in (None, "", [], {}) and (name, value) != ("number", 0):
-            click.echo(f"{name}: {clean(value if isinstance(value, str) else json.dumps(value))}")
+            shown = ago(at, datetime.now(UTC)) if isinstance(at := _cell(value), datetime) else value
+            click.echo(f"{name}: {clean(shown if isinstance(shown, str) else json.dumps(shown))}")
     if document.get("request") and not document["number"] and not document["problem"]:
         key = clean(str(document["request"]))
         click.echo(f"the card will be created shortly: `cardinal job get-request {key}` will show its number")

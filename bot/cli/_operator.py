@@ -60,6 +60,7 @@ def give(
     Exits with 1 when it is refused, or there is no card for it; with `of_living` also when no run is alive
     that it could be for.
     """
+    record.well_formed(word, text)  # a wrong one is told to nobody on the card
     with _home.ledger_opened(), open_services(os.environ, Path.cwd()) as services:
         if column is None and ("/" not in target or "#" in target):
             with event_store.reading(services.engine) as db:

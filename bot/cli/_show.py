@@ -5,7 +5,7 @@ import json
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -133,11 +133,13 @@ def local_time(at: datetime | None) -> str:
 
 
 def ago(at: datetime | None, now: datetime) -> str:
-    """Return how long ago that was, with the time in UTC behind; the day where it is long ago."""
+    """Return how long ago that was, or until then, with the time in UTC behind; the day where it is far."""
     if at is None:
         return ""
     past = now - at
-    clock = f"{at:%H:%M} UTC" if past < timedelta(hours=20) else f"{at:%Y-%m-%d} UTC"
+    clock = f"{at:%H:%M} UTC" if abs(past) < timedelta(hours=20) else f"{at:%Y-%m-%d} UTC"
+    if past <= -timedelta(seconds=1):
+        return f"in {brief(-past)} ({clock})"
     return f"{brief(past)} ago ({clock})" if past >= timedelta(seconds=1) else f"just now ({clock})"
 
 
@@ -153,7 +155,7 @@ def gone(dropped: str) -> str:
 
 def _word(cell: object) -> str:
     if isinstance(cell, datetime):
-        return local_time(cell)
+        return ago(cell, datetime.now(UTC))
     return "" if cell is None else str(cell)
 
 

@@ -24,6 +24,9 @@ class NoArtifactError(CardinalError):
         super().__init__(f"{run} has no artifact {digest[:80]}: {because}")
 
 
+READS = True
+
+
 @click.command("artifacts")
 @click.argument("run", metavar="RUN")
 @click.option("--get", "digest", metavar="DIGEST", help="Print one file, given the start of its digest.")

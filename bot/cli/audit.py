@@ -10,7 +10,8 @@ from bot.admin.audit import published_heads
 from bot.admin.audit import trail as audit_trail
 from bot.admin.audit import verify as audit_proof
 from bot.admin.support_bundle import secrets_of
-from bot.cli import CommandGroup, _home
+from bot.cli import _home
+from bot.cli._described import CommandGroup
 from bot.cli._show import json_option, show
 from bot.github.client import Hub
 from bot.github.errors import GithubError

@@ -49,6 +49,9 @@ class QueuePlace:
     because: str
 
 
+READS = True
+
+
 @click.command("board")
 @click.option("--column", help="Only this column.")
 @_filters.filter_options

@@ -8,7 +8,8 @@ import click
 from bot.admin import boards as served
 from bot.admin.setup.errors import MissingWishError
 from bot.bootstrap import Services, open_services
-from bot.cli import CommandGroup, _home
+from bot.cli import _home
+from bot.cli._described import CommandGroup
 from bot.cli._show import clean, json_option, show, table
 from bot.cli.init import REPOSITORY
 from bot.state import served_boards

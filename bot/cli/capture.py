@@ -5,7 +5,7 @@ from datetime import timedelta
 import click
 
 from bot.cli import _home
-from bot.cli._show import json_option, local_time, show, table
+from bot.cli._show import ago, json_option, show, table
 from bot.system.clock import utc_now
 from bot.web import capture
 
@@ -41,7 +41,7 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
     order = capture.current_capture(config.home, now)
     files = capture.kept_deliveries(config.home)
     state = (
-        "off" if order is None else f"on until {local_time(order.until)} UTC, at most {order.most} deliveries"
+        "off" if order is None else f"on, ends {ago(order.until, utc_now())}, at most {order.most} deliveries"
     )
     rows = [(file.name, file.stat().st_size) for file in files]
     show(

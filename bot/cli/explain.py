@@ -3,9 +3,12 @@
 import click
 
 from bot.cli import _home
+from bot.cli._names import UnlistedNameError
 from bot.cli._show import clean, json_option, show
 from bot.state import policies, snapshots
 from rules.explain import why
+
+READS = True
 
 
 @click.command("explain")
@@ -24,7 +27,7 @@ def command(card: str, as_json: bool) -> None:
         row = _home.find_card(db, card)
         snapshot = snapshots.of_card(db, row.card_id)
         if snapshot is None:
-            raise _home.UnlistedNameError("card", card)
+            raise UnlistedNameError("card", card)
         policy = policies.in_force(db, row.board_id)
         because = why(policy, snapshots.with_place(db, snapshot))
     result = {"card": card, "column": row.column, "state": row.state, "because": because}

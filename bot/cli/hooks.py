@@ -9,7 +9,7 @@ import click
 
 from bot.admin.clone import hooks
 from bot.admin.clone.hooks import HookPlace, HookState
-from bot.cli import CommandGroup
+from bot.cli._described import CommandGroup
 from bot.cli._show import clean, clone_option, json_option, show, table
 from ledger.errors import CardinalError
 from rules.text import code

@@ -17,6 +17,8 @@ from rules.text import count, state_word
 
 HEADS = ("lane", "card", "state", "since", "for", "run", "title", "why")
 
+READS = True
+
 
 @click.command("inbox")
 @_filters.filter_options

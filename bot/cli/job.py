@@ -2,7 +2,7 @@
 
 import click
 
-from bot.cli import CommandGroup
+from bot.cli._described import CommandGroup
 
 
 class OperationGroup(CommandGroup):

@@ -20,6 +20,8 @@ PAGE = 500
 WHOLE = 2**62  # events: however long the run is
 MAX_HELD = 1000  # steps in a row whose sum is awaited
 
+READS = True
+
 
 @click.command("log")
 @click.argument("run", metavar="RUN")

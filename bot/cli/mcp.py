@@ -18,4 +18,4 @@ def command() -> None:
     url, token = _api.api_address()
     from bot.web.mcp import server
 
-    server.serve_stdio(url, token.reveal())
+    server.serve_stdio(url, token)

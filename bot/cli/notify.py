@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 from pydantic import ValidationError
 
-from bot.cli import CommandGroup, _home
+from bot.cli import _home
+from bot.cli._described import CommandGroup
 from bot.cli._show import clean, json_option, show, table
 from bot.outbox import subscribers
 from bot.outbox.contract import GivenUpError

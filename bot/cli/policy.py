@@ -8,7 +8,7 @@ import click
 
 from bot.admin.clone import own_git
 from bot.admin.clone import proposal as proposals
-from bot.cli import CommandGroup
+from bot.cli._described import CommandGroup
 from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.render import missing_checks
 from bot.repo_config import paths, personas, skills

@@ -17,6 +17,8 @@ from rules.text import brief, state_word, usd
 
 HEADS = ("run", "state", "card", "title", "by", "queued", "took", "cost", "why")
 
+READS = True
+
 
 @click.command("runs")
 @click.option("--card", "name", help="Only runs of this card, owner/repository#number.")

@@ -9,7 +9,7 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _home
-from bot.cli._show import ago, clean, gone, json_option, local_time, show, text_block
+from bot.cli._show import ago, clean, gone, json_option, show, text_block
 from bot.render.run import observations as texts
 from bot.render.run.folded_steps import fold_rows, without_echoes
 from bot.render.run.stages import used
@@ -85,6 +85,9 @@ class CardStory:
     runs: tuple[RunRow, ...]
     timeline: tuple[TimelineRow, ...]
     placement: PlacementRow | None = None
+
+
+READS = True
 
 
 @click.command("show")
@@ -233,7 +236,7 @@ def _observations(story: RunStory) -> Iterable[str]:
 
 def _stage(stage: StageRow) -> Iterable[str]:
     on = f" → {clean(stage.target)}" if stage.target else ""
-    went = "" if stage.left_at is None else f"{on} at {local_time(stage.left_at)}"
+    went = "" if stage.left_at is None else f"{on}, {ago(stage.left_at, utc_now())}"
     who = f"persona {clean(stage.persona)} ({clean(stage.persona_source)}, {stage.persona_digest[:12]})"
     yield f"stage {stage.entry}, {clean(stage.stage)}{went}: {who}, {used((stage,))}"
     if stage.summary:
@@ -241,7 +244,7 @@ def _stage(stage: StageRow) -> Iterable[str]:
 
 
 def _card_text(story: CardStory) -> Iterable[str]:
-    card = story.card
+    card, now = story.card, utc_now()
     yield (f"{card.repository}#{card.number}  {clean(card.title)}" if card.number else clean(card.title))
     yield f"{f'{state_word(card.state)} in {clean(card.column or NOWHERE)}'.strip()}: {clean(card.because)}"
     if story.placement is not None:
@@ -253,7 +256,7 @@ def _card_text(story: CardStory) -> Iterable[str]:
     for run in story.runs:
         yield f"{run.run_id}  {state_word(run.ending or run.state)}  ${run.usd:.2f}  {clean(run.last_line)}"
     for row in story.timeline:
-        yield f"{local_time(row.at)}  {row.run_id or '':5}  {clean(row.text, WORDS_CHARS)}"
+        yield f"{ago(row.at, now)}  {row.run_id or '':5}  {clean(row.text, WORDS_CHARS)}"
 
 
 def describe_stack(db: Connection, run: RunRow) -> tuple[dict[str, object], list[str]]:

@@ -16,6 +16,8 @@ from ledger.queries.stats import SpendShare, Stats
 from ledger.views import boards
 from rules.text import brief, count, state_word, usd
 
+READS = True
+
 
 @click.command("stats")
 @click.option(

@@ -5,8 +5,9 @@ from datetime import timedelta
 
 import click
 
-from bot.cli import CommandGroup, _home
-from bot.cli._show import ago, clean, json_option, local_time, show, table
+from bot.cli import _home
+from bot.cli._described import CommandGroup
+from bot.cli._show import ago, clean, json_option, show, table
 from bot.github.api import roles
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError
@@ -104,7 +105,7 @@ def _list(as_json: bool) -> None:
             row.name,
             row.login,
             " ".join(row.scopes),
-            local_time(row.until),
+            ago(row.until, now),
             row.uses,
             ago(row.used_at, now),
         )

@@ -23,6 +23,8 @@ from ledger.views import cards, runs
 POLL_S = 0.5
 KINDS = click.Choice([name for name, kind in codec.kinds().items() if issubclass(kind, CardEvent | RunEvent)])
 
+READS = True
+
 
 @click.command("watch")
 @click.argument("card", metavar="[OWNER/REPOSITORY#NUMBER]", required=False)

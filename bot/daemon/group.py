@@ -10,11 +10,15 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from bot.daemon.child import OUTDATED, RESTS, ProcessRole, become, next_dead, reap_child
 from ledger.errors import CardinalError
 from runner.exec.launch import with_parent
 from runner.exec.processes import is_stopped
+
+if TYPE_CHECKING:
+    from socket import socket
 
 GROUND_READY_S = 60.0
 STOP_S = 8.0  # between SIGTERM and SIGKILL
@@ -23,6 +27,7 @@ FIRST_WAIT_S, MAX_WAIT_S = 0.2, 10.0
 LATE_S = 1.0  # that this process may be late without having been stopped
 SETTLED_S = 30.0  # who lives this long starts again without a wait
 POLL_S = 0.02
+MAX_VISITS = 16  # at once
 SIGNALS = (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT)
 
 
@@ -65,14 +70,18 @@ class OutdatedGroupError(CardinalError):
 class ProcessGroup:
     """Runs the roles until a stop. `say` prints a line; `changed` gets the pids when they change.
 
-    From `requests`, a descriptor, come the names of roles that rest and are needed now.
+    From `requests`, a descriptor, come the names of roles that rest and are needed now. Each connection to
+    `visitors` is for a child of its own, which calls `receive` and ends.
     """
 
     roles: Sequence[ProcessRole]
     say: Callable[[str], None]
     changed: Callable[[Mapping[str, int]], None] = lambda _pids: None
     requests: int = -1
+    visitors: "socket | None" = None
+    receive: Callable[["socket"], None] = lambda _connection: None
     _children: list[_Child] = field(default_factory=list)
+    _visits: set[int] = field(default_factory=set)
     _stops: int = 0  # signals that asked for a stop
     _outdated: str = ""  # the child that a newer version ended
     _pipe: tuple[int, int] = (-1, -1)
@@ -128,6 +137,8 @@ class ProcessGroup:
         """Return after a signal, a word of a child, or `most_s` seconds."""
         with selectors.DefaultSelector() as selector:
             selector.register(self._pipe[0], selectors.EVENT_READ)
+            if self.visitors is not None and len(self._visits) < MAX_VISITS:
+                selector.register(self.visitors, selectors.EVENT_READ)
             if self.requests >= 0:
                 selector.register(self.requests, selectors.EVENT_READ)
             for child in self._children:
@@ -136,6 +147,8 @@ class ProcessGroup:
             readable = {key.fd for key, _ in selector.select(most_s)}
         if self._pipe[0] in readable:
             os.read(self._pipe[0], 4096)
+        if self.visitors is not None and self.visitors.fileno() in readable:
+            self._receive(self.visitors)
         if self.requests in readable:
             self._start_requested(os.read(self.requests, 4096).decode().split())
         self._hear_children(readable, most_s)
@@ -226,10 +239,29 @@ class ProcessGroup:
         child.requested = False
         self._report()
 
+    def _receive(self, visitors: "socket") -> None:
+        """Fork a child for a connection; nobody waits for it."""
+        visitors.setblocking(False)
+        try:
+            connection, _ = visitors.accept()
+        except BlockingIOError:  # it has left
+            return
+        connection.setblocking(True)
+        visit = ProcessRole("visit", lambda _ready: self.receive(connection))
+        follow = with_parent()
+        was = signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        with connection:
+            pid = os.fork()
+            if pid == 0:
+                become(visit, follow, -1, closing=(*self._pipe, visitors.fileno()), mask=was)
+        signal.pthread_sigmask(signal.SIG_SETMASK, was)
+        self._visits.add(pid)
+
     def _reap(self) -> None:
         """Reap every child that died, with all that it left in its own group of processes."""
         while (dead := next_dead()) is not None:
             status = reap_child(dead)
+            self._visits.discard(dead)
             for child in self._children:
                 if child.pid == dead:
                     self._plan_restart(child, status)

@@ -7,6 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 from socket import socket
@@ -46,6 +47,8 @@ PATIENCE_S = 0.05  # that a wake-up waits for the first worker before another on
 PROBE_BYTES = 64 * 1024  # that a start has to find room for
 
 Say = Callable[[str], None]
+Listen = Callable[[Path], AbstractContextManager[socket]]
+Receive = Callable[[socket], None]
 
 
 class NoRedisError(CardinalError):
@@ -68,11 +71,18 @@ class UnwritableHomeError(CardinalError):
         super().__init__(f"cannot write to the home {home}: {error.strerror or error}; {step}")
 
 
-def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
-    """Run everything until SIGTERM or SIGINT. Raises AlreadyUpError, ConfigError, AddressTakenError."""
+def up(environ: Mapping[str, str], cwd: Path, say: Say, listen: Listen, receive: Receive) -> None:
+    """Run everything until SIGTERM or SIGINT; each connection to the socket of `listen` is for `receive`.
+
+    Raises AlreadyUpError, ConfigError, AddressTakenError.
+    """
     config = _prepared(environ, cwd, Config.require_github, say)
     web_server.import_pages(config)
-    with lock_file.hold_lock(config.home), web_server.bind(config) as listener:
+    with (
+        lock_file.hold_lock(config.home),
+        web_server.bind(config) as listener,
+        listen(config.home) as visitors,
+    ):
         address = web_server.listen_address(listener)
         roster = _roster(config, tuple(QueueName))
         roles = (
@@ -86,7 +96,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 
         say(f"{program.of_home(config.home)} pid={os.getpid()} home={config.home}")
         say(_way_in(config, address))
-        ProcessGroup(roles, say, changed, roster.requests).run()
+        ProcessGroup(roles, say, changed, roster.requests, visitors, receive).run()
     say("cardinal is down")
 
 

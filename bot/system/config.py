@@ -14,11 +14,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from bot.system.env_file import read_lines, why_foreign
+from bot.system.env_file import ENV_FILE, PREFIX, ForeignHomeError, given_settings, read_lines
 from bot.system.github_address import GITHUB_API, api_root, web_root
 from bot.system.secret import Secret
 from bot.system.setting_types import (
-    PREFIX,
     WAYS,
     Address,
     BoardAddress,
@@ -35,12 +34,10 @@ from bot.system.setting_types import (
     resolve_paths,
 )
 from ledger.errors import CardinalError
-from runner.artifacts import sealing
 from runner.run.key_names import USUAL
 from runner.run.provider import TokenPrice
 
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
-ENV_FILE = "env"
 
 
 class ConfigError(CardinalError):
@@ -298,27 +295,29 @@ OF_OWNERS = FIELDS[FIELDS.index("anthropic_key") : FIELDS.index("prices") + 1]
 INHERITED = ("home", "database_url", "scenarios", "anthropic_url", "openai_url", "compatible_url", "prices")
 
 
+def _is_own(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
 def read(environ: Mapping[str, str], cwd: Path) -> Config:
     """Return the settings of `environ` over those of the env file; empty values count as unset.
 
     A key that no setting gives is taken from its usual name, here or there. Raises ConfigError with one
     sentence for each wrong or unknown setting; no sentence repeats a value.
     """
-    named = environ.get(PREFIX + "HOME")
-    home = cwd / (named or ".cardinal")
-    if not named and (foreign := why_foreign(home)):
-        raise ConfigError((foreign,))
-    lines, problems = read_lines(home / ENV_FILE)
-    own = {name: text for name, text in environ.items() if name.startswith(PREFIX)}
+    try:
+        home, lines, given, mistakes = given_settings(environ, cwd)
+    except ForeignHomeError as error:
+        raise ConfigError((str(error),)) from error
+    problems = list(mistakes)
     known = {PREFIX + name.upper(): name for name in FIELDS}
     problems += [
         _unknown(name, known)
-        for name in lines | own
+        for name in dict.fromkeys((*lines, *filter(_is_own, environ)))
         if name not in known and name not in USUAL.values() and not name.startswith(TEST_PREFIX)
     ]
     if PREFIX + "HOME" in lines:
         problems.append(f"{PREFIX}HOME cannot be set in a file inside the home: set it in the environment")
-    given = lines | {name: text for name, text in own.items() if text}
     values: dict[str, Any] = {known[name]: text for name, text in given.items() if name in known and text}
     values["home"] = home
     usual = _take_usual(values, environ, lines)
@@ -338,7 +337,10 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
             f"{PREFIX}STORE_ACCESS_KEY and {PREFIX}STORE_SECRET_KEY belong together: set both or none"
         )
     try:
-        sealing.key_of(values.get("store_encryption_key", ""))
+        if "store_encryption_key" in values:
+            from runner.artifacts import sealing  # few have one, and all would wait for it
+
+            sealing.key_of(values["store_encryption_key"])
     except ValueError as error:
         problems.append(f"{PREFIX}STORE_ENCRYPTION_KEY: {error}, as `openssl rand -base64 32` makes it")
     return _checked(values, problems, usual)

@@ -6,11 +6,14 @@ import re
 import stat
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from dotenv.parser import Binding, parse_stream
 
 from ledger.errors import CardinalError
 
+PREFIX = "CARDINAL_"
+ENV_FILE = "env"
 _QUOTED = re.compile(r"\s*(?:export\s+)?(?P<name>[^=\s]+)\s*=\s*(?P<quote>['\"])(?P<rest>.*)", re.DOTALL)
 
 
@@ -93,6 +96,30 @@ def why_foreign(home: Path) -> str:
         f"{home} belongs to another user or is open to others, so it is not used: it may have come with this "
         f"folder. If it is yours, run `chmod 700 {home}`, or name it in CARDINAL_HOME"
     )
+
+
+class ForeignHomeError(CardinalError):
+    """A home that nobody named is somebody else's, or open to others."""
+
+
+def given_settings(environ: Mapping[str, str], cwd: Path) -> "GivenSettings":
+    """Return the settings as texts: `environ` over the env file, but for what is empty. Raises ForeignHomeError."""
+    named = environ.get(PREFIX + "HOME")
+    home = cwd / (named or ".cardinal")
+    if not named and (foreign := why_foreign(home)):
+        raise ForeignHomeError(foreign)
+    lines, mistakes = read_lines(home / ENV_FILE)
+    from_environ = {name: text for name, text in environ.items() if text and name.startswith(PREFIX)}
+    return GivenSettings(home, lines, lines | from_environ, tuple(mistakes))
+
+
+class GivenSettings(NamedTuple):
+    """Settings by their variables' names, as nobody checked them yet; `lines` are those of the env file."""
+
+    home: Path
+    lines: Mapping[str, str]
+    texts: Mapping[str, str]
+    mistakes: tuple[str, ...]
 
 
 def read_lines(path: Path) -> tuple[dict[str, str], list[str]]:

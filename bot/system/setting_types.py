@@ -9,10 +9,10 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import StringConstraints
 
-from runner import workspaces
+from bot.system.env_file import PREFIX
+from ledger.parts import part_names
 from runner.run.provider import TokenPrice
 
-PREFIX = "CARDINAL_"
 Address = Annotated[str, StringConstraints(pattern=r"^https?://[^\s/]+(/[^\s]*)?$")]
 OptionalAddress = Annotated[str, StringConstraints(pattern=r"^(https?://[^\s/]+(/[^\s]*)?)?$")]
 RepositoryName = Annotated[str, StringConstraints(pattern=r"^([A-Za-z0-9_-]{1,39}/[A-Za-z0-9._-]{1,100})?$")]
@@ -74,8 +74,9 @@ def as_words(given: object) -> object:
 
 def as_workspace(given: object) -> object:
     """Return the name of a workspace backend, or auto."""
-    if given not in ("auto", *workspaces.names()):
-        raise ValueError(f"must be one of auto, {', '.join(workspaces.names())}")
+    names = part_names("runner.workspaces", folders=True)
+    if given not in ("auto", *names):
+        raise ValueError(f"must be one of auto, {', '.join(names)}")
     return given
 
 

@@ -48,6 +48,10 @@ BLOCKS: Mapping[str, Callable[[], str]] = {
     "forge differences": forge.differences,
     "tables": tables.bounds,
 }
+FILES: Mapping[Path, Callable[[], str]] = {  # made whole, for programs
+    ROOT / "bot/web/api/operations.json": api.requests,
+    ROOT / "bot/cli/commands.json": reference.described_commands,
+}
 _BLOCK = re.compile(
     r"(?P<start><!-- made by scripts/docs: (?P<name>[a-z ]+) -->\n).*?(?P<end><!-- end of (?P=name) -->)",
     re.DOTALL,
@@ -86,6 +90,10 @@ def block_names(text: str) -> tuple[str, ...]:
 
 def stale() -> Iterator[tuple[Path, str, str]]:
     """Yield the pages that are not as they should be, each with its text and the one that it should have."""
+    for file, make in FILES.items():
+        text, fresh = file.read_text(encoding="utf-8") if file.exists() else "", make()
+        if fresh != text:
+            yield file, text, fresh
     for page in pages():
         text = page.read_text(encoding="utf-8")
         fresh = filled(text)

@@ -11,6 +11,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from bot import cli as command_line
+from bot.cli import _described
 from bot.system.config import PREFIX, Config
 from docs._make import wording
 from ledger import codec
@@ -78,9 +79,27 @@ def _helps(command: click.Command, context: click.Context) -> Iterator[tuple[str
     yield context.command_path, re.sub(r"[ \t]+$", "", command.get_help(context), flags=re.MULTILINE)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
-            found = command.get_command(context, name)
-            assert found is not None, name
+            found = _whole(command, context, name)
             yield from _helps(found, _context(found, name, context))
+
+
+def described_commands() -> str:
+    """Return `bot/cli/commands.json`: what help and completion have of each command."""
+    top = _context(command_line.main, "cardinal", None)
+    found = {name: command_line.load_command(name) for name in command_line.main.list_commands(top)}
+    about = {name: _described.saved_form(it, _context(it, name, top)) for name, it in found.items()}
+    for name, part in command_line.COMMANDS.all():
+        about[name]["reads"] = part.READS
+    return wording.json_lines(about)
+
+
+def _whole(group: click.Group, context: click.Context, name: str) -> click.Command:
+    """Return a command of a group, not as it is described but as it runs."""
+    if group is command_line.main:
+        return command_line.load_command(name)
+    found = group.get_command(context, name)
+    assert found is not None, name
+    return found
 
 
 def _context(command: click.Command, name: str, parent: click.Context | None) -> click.Context:
@@ -139,6 +158,5 @@ def names_of_cli() -> Iterable[tuple[str, tuple[str, ...]]]:
         yield context.command_path, ("-h", "--help", *options)
         if isinstance(command, click.Group):
             for name in command.list_commands(context):
-                found = command.get_command(context, name)
-                if found is not None:
-                    waiting.append((found, click.Context(found, parent=context, info_name=name)))
+                found = _whole(command, context, name)
+                waiting.append((found, click.Context(found, parent=context, info_name=name)))

@@ -1,8 +1,9 @@
 """How types, limits and defaults are said in words, and tables in Markdown."""
 
 import inspect
+import json
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import EnumType
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
@@ -100,3 +101,11 @@ def kind(annotation: Any) -> str:
 def _many(annotation: Any) -> str:
     said = kind(annotation)
     return {"text": "texts", "name → mapping": "actions"}.get(said, said)
+
+
+def json_lines(entries: Mapping[str, object]) -> str:
+    """Return a JSON object with a line for each of its entries."""
+    lines = (
+        f"{json.dumps(name)}: {json.dumps(entry, ensure_ascii=False)}" for name, entry in entries.items()
+    )
+    return "{\n" + ",\n".join(lines) + "\n}\n"

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import change, columns, find, keep, setter
+from ledger.db.rows import change, columns, find, keep, listed, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -60,6 +60,11 @@ def count_since(db: Connection, user_id: int, since: datetime) -> int:
     """Return the count of an account's requests since then."""
     mine = (jobs.c.user_id == user_id) & (jobs.c.at > since)
     return db.scalar(select(func.count()).select_from(jobs).where(mine)) or 0
+
+
+def requested_since(db: Connection, user_id: int, since: datetime) -> tuple[JobRow, ...]:
+    """Return an account's requests since then."""
+    return tuple(row for row in listed(db, JobRow, jobs, "at", user_id=user_id) if row.at > since)
 
 
 @fold.on(JobRequested)

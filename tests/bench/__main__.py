@@ -21,6 +21,7 @@ from tests.bench import (
     burst,
     clients,
     clone,
+    commands,
     containers,
     deliveries,
     drags,
@@ -61,6 +62,7 @@ PARTS = {
     "idle": idle.measure,
     "clone": clone.measure,
     "hooks": hooks.measure,
+    "commands": commands.measure,
 }
 
 

@@ -38,6 +38,7 @@ from bot.system import config as configuration
 from bot.system import git_exclude, github_address, program
 from bot.system.clock import Clock
 from bot.system.config import Config
+from bot.system.env_file import ENV_FILE
 from bot.system.secret import Secret
 from bot.system.setting_types import BoardAddress
 from ledger.lifecycle.open import open_ledger
@@ -131,7 +132,7 @@ def _app(
     progress.write(
         config.home, dataclasses.replace(known, owner=wishes.owner, port=front.port, state="", app=None)
     )
-    place.say(f"the App's id, key and secret are in {config.home / configuration.ENV_FILE}")
+    place.say(f"the App's id, key and secret are in {config.home / ENV_FILE}")
     if wishes.public_url and app.client_secret:
         place.say(f"{wishes.public_url} will show files of runs to people who may read their repository")
     return app.app_id

@@ -6,8 +6,8 @@ from pathlib import Path
 from bot.admin.setup.errors import AnotherAppError, InitError, OverriddenError
 from bot.admin.setup.progress import Registered
 from bot.system import env_file, private_file
-from bot.system.config import ENV_FILE, Config
-from bot.system.setting_types import PREFIX
+from bot.system.config import Config
+from bot.system.env_file import ENV_FILE, PREFIX
 
 WRITTEN = ("APP_ID", "PRIVATE_KEY", "WEBHOOK_SECRET", "WEBHOOKS", "BOARD")
 SIGN_IN = ("CLIENT_ID", "CLIENT_SECRET", "PUBLIC_URL")

@@ -16,6 +16,7 @@ from bot.scheduler.wakeups import wake
 from bot.sync.card import CardBusyError
 from bot.system.clock import ledger_clock
 from bot.web.acting.form import NUMBER_BITS
+from ledger.errors import CardinalError
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.ids import CardId
 from ledger.log import event_store
@@ -33,6 +34,14 @@ OPERATOR = "the operator"  # no account at GitHub has a space in its name
 OF_ARCHIVED = ("archive", "unarchive")  # the first again, from whoever missed the answer
 PATIENCE_S, POLL_S = 5.0, 0.1  # two who act at once read one card: the second goes on when the first has
 RECORDED = "/cardinal {command} is recorded. The card shows the outcome."
+
+
+class MistypedCommandError(CardinalError):
+    """The command cannot be given like that, so it is not recorded; `because` names a right one."""
+
+    def __init__(self, because: str) -> None:
+        self.because = because
+        super().__init__(because.replace("`", ""))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +66,14 @@ class CommandOutcome:
 
     text: str
     refused: bool
+
+
+def well_formed(name: str, text: str) -> parser.Parsed:
+    """Return the command. Raises MistypedCommandError."""
+    parsed = parser.of_form(name, text)
+    if isinstance(parsed, parser.Mistyped):
+        raise MistypedCommandError(parsed.because)
+    return parsed
 
 
 def readable_card(services: Services, card_id: CardId, command: str) -> tuple[Services, CardRow] | None:
@@ -107,7 +124,7 @@ def record_command(
     """Record the command, as given or refused, and let the rules answer. GitHub says the `role` unless given.
 
     Returns the number of its event, and whether this request made it: one that comes again gets the same.
-    Raises CardBusyError, GithubError, ReusedKeyError.
+    Raises CardBusyError, GithubError, MistypedCommandError, ReusedKeyError.
     """
     # Other requests of this process may read the card, too; and its hosts share the ledger's clock.
     clock = ledger_clock(services.engine, services.clock)
@@ -115,6 +132,7 @@ def record_command(
     before = find_recorded(services, card, sent)
     if before is not None:
         return before, False
+    parsed = well_formed(sent.name, sent.text)
     role = role or roles.role_of_account(services.hub, card.repository or "", visit.login, visit.user_id)
     now = services.now()
     author = CommandAuthor(
@@ -127,7 +145,7 @@ def record_command(
         user_id=visit.user_id,
         via=sent.via,
     )
-    make = _give(services, card, parser.of_form(sent.name, sent.text), author)
+    make = _give(services, card, parsed, author)
     with event_store.writing(services.engine) as db:
         before = acted_requests.find(db, sent.key, _sent_text(card, sent), now)
         if before is not None:
@@ -145,9 +163,7 @@ def _sent_text(card: CardRow, sent: SentCommand) -> str:
     return json.dumps((card.card_id, sent.name, sent.text))
 
 
-def _give(
-    services: Services, card: CardRow, parsed: parser.Parsed | parser.Mistyped, author: CommandAuthor
-) -> EventFactory:
+def _give(services: Services, card: CardRow, parsed: parser.Parsed, author: CommandAuthor) -> EventFactory:
     """Do as `commands.prepare_command`, but wait a little while somebody else's command has the card read.
 
     Raises CardBusyError, GithubError.

@@ -20,15 +20,16 @@ from werkzeug.exceptions import HTTPException, MethodNotAllowed, RequestEntityTo
 from bot.github.errors import GithubError
 from bot.state.card_filters import FilterError
 from bot.sync.card import CardBusyError
+from bot.web.acting.record import MistypedCommandError
 from bot.web.api import description
 from bot.web.api.operation import (
     OPERATIONS,
-    ROOT,
     ApiError,
     ApiRequest,
     Operation,
     faults_of,
 )
+from bot.web.api.sending import ROOT
 from bot.web.authorization import BusyError
 from bot.web.site.layout import FAULTS, Site
 from bot.web.wsgi import COUNTED
@@ -91,13 +92,13 @@ def mount(site: Site) -> None:
     """Mount every operation, and the description of them all."""
     use, room = TokenUse(site), BoundedSemaphore(ACTS_AT_ONCE)
     for name, operation in OPERATIONS.all():
-        path = re.sub(r"\{(\w+)\}", r"<\1>", operation.PATH)
-        site.blueprint.add_url_rule(
-            f"{ROOT}{path}",
-            f"api_{name}",
-            partial(_answer, site, use, room, operation),
-            methods=[operation.METHOD],
-        )
+        for number, path in enumerate((operation.PATH, *operation.ALSO)):
+            site.blueprint.add_url_rule(
+                ROOT + re.sub(r"\{(\w+)\}", r"<\1>", path),
+                f"api_{name}{number or ''}",
+                partial(_answer, site, use, room, operation),
+                methods=[operation.METHOD],
+            )
     site.blueprint.add_url_rule(f"{ROOT}/openapi.json", "api_description", _description)
     site.blueprint.add_url_rule(f"{ROOT}/<path:path>", "api_unknown", _unknown, methods=METHODS)
     for code, lines in FAULTS.items():
@@ -217,7 +218,7 @@ def _as_problem(error: CardinalError) -> ApiError:
             because = "Cardinal is reading the card right now"
         case GithubError():
             because = "GitHub did not say what the account may do"
-        case FilterError():
+        case FilterError() | MistypedCommandError():
             return ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", str(error), f"see {ROOT}/openapi.json")
         case ReusedKeyError():
             return ApiError(HTTPStatus.CONFLICT, "reused_key", str(error), "nothing was done")

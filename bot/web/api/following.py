@@ -2,18 +2,17 @@
 
 import json
 from collections.abc import Callable, Mapping
-from http import HTTPStatus
 from typing import Any
 
 import anyio
 import httpx2
 
-from bot.web.api.client import ApiClient, ApiProblemError, connect_api
+from bot.web.api.client import ApiClient, connect_api
+from bot.web.api.sending import BUSY, ApiProblemError
 
 AGAIN_S = 0.5  # as the stream's `retry` says; doubled for each break in a row
 MAX_BREAKS = 5  # in a row, without a message between them
 OVER = "over"  # as `bot/web/live/response.py` names the last message
-BUSY = frozenset({HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE})
 
 Take = Callable[[dict[str, Any]], None]
 

@@ -5,11 +5,13 @@ from datetime import datetime
 from http import HTTPStatus
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, field_validator
+from pydantic_core import PydanticCustomError
 from sqlalchemy import Connection
 
 from bot.state import policies, snapshots
 from bot.web.acting import offered
+from bot.web.api.job_requests import require_known, wanted_title
 from bot.web.api.operation import ApiError, ApiModel, ApiRequest, not_found
 from bot.web.site.layout import VisibleBoard, may_see
 from ledger.log import event_store
@@ -17,10 +19,13 @@ from ledger.queries.lanes import ListedCard
 from ledger.states import CardState
 from ledger.views import boards, cards, checks, plans, questions, runs
 from ledger.views.cards import CardRow
+from ledger.views.jobs import JobRow
 from ledger.views.runs import RunRow
 from rules.explain import why
 from runner.text.untrusted import without_invisible as clean
 
+NOT_MADE = "its issue is not made yet: GET /api/v1/requests/<request> has its number then"
+PENDING = "pending: its card is being made"
 MAX_BODY, MAX_TEXT = 20_000, 4_000
 NAME = r"\.{0,9}[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}"  # never `.` or `..`, which are steps of a path
 
@@ -32,6 +37,13 @@ class JobName(ApiModel):
     repository: str = Field(pattern=f"^{NAME}$", description="The repository's name")
     number: int = Field(ge=1, le=999_999_999, description="The issue's number")
     board: str = Field("", max_length=200, description="owner/number of its board, for an issue on several")
+
+    @field_validator("number", mode="before")
+    @classmethod
+    def _made(cls, number: object) -> object:
+        if number in (0, "0"):
+            raise PydanticCustomError("not_made", NOT_MADE)
+        return number
 
 
 class RunName(ApiModel):
@@ -151,7 +163,7 @@ def card_of(call: ApiRequest, name: JobName, *, acts: bool = False) -> CardRow:
     """Return the card of an issue, on whichever board unless one is named; where it is on none, one that left
     its board.
 
-    Raises ApiError, BusyError; also where somebody who `acts` names none of several boards.
+    Raises ApiError, PendingJobError, BusyError; also where somebody who `acts` names none of several boards.
     """
     with event_store.reading(call.site.engine) as db:
         repository = cards.spelt(db, f"{name.owner}/{name.repository}")
@@ -161,6 +173,7 @@ def card_of(call: ApiRequest, name: JobName, *, acts: bool = False) -> CardRow:
     seen = [it for it in named if may_see(call.site, call.visit, it[1])]
     if not seen:
         call.site.readers.must_be_able_to_ask(call.visit)
+        require_known(call, f"{name.owner}/{name.repository}", name.number)
         raise not_found()
     live = [board for board, card in seen if not card.archived]
     if acts and len(live) > 1:
@@ -204,6 +217,30 @@ def whole_job(call: ApiRequest, card: CardRow) -> Job:
         plan=plan,
         question=next((_question(it) for it in waiting), None),
         offers=list(_offers(call, card)),
+    )
+
+
+def pending_job(call: ApiRequest, row: JobRow) -> Job:
+    """Return a job whose card is being made: no text and no labels yet. Raises BusyError."""
+    return Job(
+        repository=row.repository,
+        number=row.number,
+        title=clean(wanted_title(call, row)),
+        board=next((f"{it.owner}/{it.number}" for it in call.boards if it.board_id == row.board_id), ""),
+        column=clean(row.column),
+        state=CardState.DRAFT,
+        since=row.at,
+        why=PENDING,
+        run="",
+        usd=0.0,
+        body="",
+        labels=[],
+        assignees=[],
+        pull=None,
+        runs=[],
+        plan=None,
+        question=None,
+        offers=[],
     )
 
 

@@ -18,7 +18,6 @@ from ledger.queue.api_tokens import Scope, TokenRow
 from ledger.queue.sign_ins import SignIn
 from rules.text import plain
 
-ROOT = "/api/v1"
 MAX_FAULTS, MAX_FAULT = 5, 300  # so many, of so many characters
 M = TypeVar("M", bound=BaseModel)
 
@@ -103,12 +102,14 @@ class Operation(Protocol):
     people.
 
     `PATH` holds fields of `Input` in braces; a GET has the others in its query, a POST in its JSON body.
+    `ALSO` are more paths, where people look for it.
     `stream` answers who accepts server-sent events. `EXAMPLE` is an input by the names of a card
     `acme/shop#1` and a run `r1`.
     """
 
     METHOD: str = "GET"
     PATH: str
+    ALSO: tuple[str, ...] = ()
     SCOPE: Scope = Scope.READ
     Input: type[ApiModel]
     Output: type[ApiModel]

@@ -11,7 +11,8 @@ from itertools import count
 import httpx2
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
-from bot.web.api.client import ApiClient, ApiProblemError
+from bot.web.api.client import ApiClient
+from bot.web.api.sending import ApiProblemError
 from bot.web.mcp.server import make_server
 from bot.web.wsgi import COUNTED
 from runner.gateway.control.asgi import App, Message, Receive, Scope, Send, replay_strict_json

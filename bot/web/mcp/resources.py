@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, ReadResourceResult, ResourceTemplate, TextResourceContents
 
-from bot.web.api.client import ApiClient, ApiProblemError, ApiUnreachableError
+from bot.web.api.client import ApiClient
 from bot.web.api.operation import OPERATIONS
+from bot.web.api.sending import ApiProblemError, ApiUnreachableError
 from ledger.parts import charter
 
 SCHEME = "cardinal:/"

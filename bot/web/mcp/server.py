@@ -30,6 +30,7 @@ from mcp_types import (
 from bot.system import release
 from bot.web.api.client import ApiClient, connect_api
 from bot.web.mcp import resources, tools
+from bot.web.mcp.last_answers import serve_to_the_last_answer
 from bot.web.mcp.subscriptions import Subscriptions
 
 Context = ServerRequestContext[Any, Any]
@@ -89,12 +90,12 @@ async def _serve_stdio(url: str, token: str) -> None:
     server = make_server(client, secrets.token_hex(16), subscriptions)
     async with client.http, stdio_server() as (read, write), anyio.create_task_group() as tasks:
         tasks.start_soon(subscriptions.serve)
-        await server.run(read, write, server.create_initialization_options())
+        await serve_to_the_last_answer(server, read, write)
         tasks.cancel_scope.cancel()
 
 
 def serve_stdio(url: str, token: str) -> None:
-    """Serve the Cardinal at that address on standard input and output, until the input ends."""
+    """Serve the Cardinal at that address on standard input and output, until the last answer to the input."""
     anyio.run(_serve_stdio, url, token)
 
 

@@ -23,8 +23,9 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from bot.web.api.client import ApiClient, ApiProblemError, ApiUnreachableError
+from bot.web.api.client import ApiClient
 from bot.web.api.following import follow_stream
+from bot.web.api.sending import ApiProblemError, ApiUnreachableError
 from bot.web.mcp import resources
 from ledger.errors import CardinalError
 

@@ -8,7 +8,7 @@ from bot.github.errors import GithubError
 from bot.sync.card import CardBusyError
 from bot.web.acting import form, offered, record
 from bot.web.acting.form import ActForm, UnfitFormError
-from bot.web.acting.record import SentCommand
+from bot.web.acting.record import MistypedCommandError, SentCommand
 from bot.web.authorization import RequestLimiter
 from bot.web.pages.sign_in import own_path
 from bot.web.site.layout import Site
@@ -73,6 +73,9 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
         seq, first = record.record_command(*about, visit, command)
     except ReusedKeyError:  # with other words now
         seq, first = 0, False
+    except MistypedCommandError as error:  # no role would help
+        ways = [(own_path(sent.back), "Back", "to the page with the form")]
+        return site.page("Nothing was done", str(error), status=400, visit=visit, links=ways)
     except CardBusyError:
         return try_later(site, "Cardinal is reading the card right now")
     except GithubError:
@@ -82,8 +85,6 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
     if outcome is not None and outcome.refused:
         because = outcome.text.replace("`", "")
         ways = [(back, "Back", "to the page with the form")]
-        if isinstance(parser.of_form(sent.name, sent.text), parser.Mistyped):  # no role would help
-            return site.page("Nothing was done", because, status=400, visit=visit, links=ways)
         return site.page("You may not do that", because, ASK, status=403, visit=visit, links=ways)
     return make_response(
         redirect(f"{back}{'&' if '?' in back else '?'}{ACTED}={seq if first else 'before'}", 303)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.web.api import jobs
+from bot.web.api.job_requests import PendingJobError
 from bot.web.api.jobs import Job, JobName
 from bot.web.api.operation import ApiRequest
 
@@ -14,4 +15,8 @@ Input, Output = JobName, Job
 
 def run(call: ApiRequest, given: JobName) -> Job:
     """Return it. Raises ApiError, BusyError."""
-    return jobs.whole_job(call, jobs.card_of(call, given))
+    try:
+        card = jobs.card_of(call, given)
+    except PendingJobError as error:
+        return jobs.pending_job(call, error.row)
+    return jobs.whole_job(call, card)

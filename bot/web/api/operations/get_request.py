@@ -6,6 +6,7 @@ from bot.web.api.job_requests import JobRequest, request_of
 from bot.web.api.operation import ApiModel, ApiRequest
 
 PATH = "/requests/{request}"
+ALSO = ("/jobs/{request}",)  # before it has a number, a job has no other name
 EXAMPLE = {"request": "0123456789abcdef01234567"}
 
 

@@ -81,9 +81,9 @@ def test_a_command_about_a_run_reaches_no_later_one(cardinal: Cardinal, item: It
     assert cardinal.run(later).ending is None
 
 
-@pytest.mark.parametrize("word", ["approve", "answer"])
+@pytest.mark.parametrize("words", [("approve",), ("answer", "1")])
 def test_a_word_that_names_no_run_reaches_no_later_one_either(
-    cardinal: Cardinal, item: Item, word: str
+    cardinal: Cardinal, item: Item, words: tuple[str, ...]
 ) -> None:
     first = cardinal.run_of(item).run_id
     assert typed(cardinal, "stop", first, "--cancel").exit_code == 0
@@ -91,7 +91,7 @@ def test_a_word_that_names_no_run_reaches_no_later_one_either(
     cardinal.say(item, "/cardinal retry")
     cardinal.catch_up()
     given, later = len(cardinal.events(CommandGiven)), cardinal.run_of(item).run_id
-    late = typed(cardinal, "command", first, word, "1")
+    late = typed(cardinal, "command", first, *words)
     assert (late.exit_code, f"give the command to {later}" in late.output) == (1, True)
     assert len(cardinal.events(CommandGiven)) == given
 
@@ -215,3 +215,31 @@ def test_a_run_that_only_checks_is_ended_by_its_card(cardinal: Cardinal) -> None
     assert typed(cardinal, "stop", f"{card.repository}#{card.number}", "--cancel").exit_code == 0
     cardinal.catch_up()
     assert cardinal.run(run_id).ending is Ending.CANCELLED
+
+
+def test_a_slash_command_is_a_verb_and_a_wrong_one_is_told_to_nobody(cardinal: Cardinal, item: Item) -> None:
+    card, run_id = cardinal.card(item), cardinal.run_of(item).run_id
+    name = f"{card.repository}#{card.number}"
+    before = cardinal.told(item)
+    wrong = (
+        (("aprove", run_id), "Did you mean one of: 'approve'"),
+        (("command", name, "aprove"), "Did you mean /cardinal approve?"),
+        (("command", name, "approve", "it"), "/cardinal approve takes no text"),
+        (("command", run_id, "answer"), "/cardinal answer needs a text"),
+        (("answer", run_id), "Missing argument 'TEXT...'"),
+        (("approve", name, "now"), "unexpected extra argument"),
+        (("approve",), "Missing argument 'TARGET'"),
+    )
+    for words, said in wrong:
+        refused = typed(cardinal, *words)
+        assert (refused.exit_code, said in refused.stderr) == (2, True), refused.output
+    cardinal.catch_up()
+    assert cardinal.told(item) == before
+    assert cardinal.events(CommandGiven) == cardinal.events(CommandRefused) == []
+    for words in (("pause", run_id), ("redirect", name, "Use", "the old port"), ("approve", run_id)):
+        done = typed(cardinal, *words, "--json")
+        assert done.exit_code == 0, done.output
+        assert json.loads(done.stdout)["command"] == words[0]
+    given = [(event.command, event.argument) for event in cardinal.events(CommandGiven)]
+    assert given == [("pause", ""), ("redirect", "Use the old port"), ("approve", "")]
+    assert typed(cardinal, "logs", run_id).stdout == typed(cardinal, "log", run_id).stdout != ""

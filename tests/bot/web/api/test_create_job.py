@@ -195,3 +195,28 @@ def test_a_program_in_a_loop_ends_at_a_limit_and_a_key_is_free_again_after_a_day
     assert bob.send("POST", "/jobs", WISH, Idempotency_Key="k1").get_json()["request"] not in requests
     pages.cardinal.catch_up()
     assert len(pages.cardinal.events(JobMade)) == 3
+
+
+def test_a_job_that_was_asked_for_is_pending_until_its_card_is_known(pages: Pages) -> None:
+    cardinal, bob, carol = pages.cardinal, Program(pages, "bob"), Program(pages, "carol")
+    made = bob.send("POST", "/jobs", WISH).get_json()
+    assert (made["state"], made["number"]) == ("pending", 0)
+    assert bob.get(f"/jobs/{made['request']}") == bob.get(f"/requests/{made['request']}") == made
+    early = bob.send("GET", "/jobs/acme/shop/0")
+    assert (early.status_code, "/requests/" in early.get_json()["detail"]) == (422, True), early.text
+    cardinal.publish()
+    made = bob.get(f"/requests/{made['request']}")
+    assert (made["state"], made["number"] > 0) == ("made", True)
+    path = f"/jobs/acme/shop/{made['number']}"
+    job = bob.get(path.replace("acme/shop", "ACME/Shop"))
+    assert (job["title"], job["why"]) == ("Say @hello", "pending: its card is being made")
+    assert (job["board"], job["runs"], job["offers"]) == ("acme/1", [], [])
+    for early in (bob.send("GET", f"{path}/explanation"), bob.command(path, "status")):
+        assert (early.status_code, early.get_json()["code"]) == (503, "pending"), early.text
+        assert "spelling" not in early.text
+        assert early.headers["Retry-After"] == "2"
+    assert carol.send("GET", path).status_code == 404
+    assert bob.send("GET", f"{path}0").status_code == 404
+    cardinal.catch_up()
+    assert "pending" not in bob.get(path)["why"]
+    assert bob.command(path, "status").status_code == 200

@@ -1,0 +1,146 @@
+"""The socket of a home where the running Cardinal carries out commands that only read, with its imports.
+
+One connection is one command. Both ends are of one user. The server says `READY`; the client sends its words,
+folder, environment and standard files; the server answers with the exit code.
+"""
+
+import array
+import json
+import os
+import socket
+import struct
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from ledger.errors import CardinalError
+
+READY = b"+"
+NAME = "commands.sock"
+READY_S = 1.0  # later the command is carried out by its own process
+SLOW_S = 5.0  # for words that are on their way, and for a command that is told to stop
+MAX_BYTES = 4 * 1024 * 1024
+INTERRUPTED = 130  # as a shell says it
+STANDARD = 3  # files
+_LENGTH = struct.Struct("!I")
+_CREDENTIALS = struct.Struct("3i")  # source: unix(7), SO_PEERCRED
+
+
+class LostCommandError(CardinalError):
+    """Nobody knows how the command ended."""
+
+    def __init__(self) -> None:
+        super().__init__("Cardinal stopped before the command had ended: type it again")
+
+
+@dataclass(frozen=True, slots=True)
+class SentWords:
+    """A command; `code` is equal where both ends run the same program."""
+
+    words: Sequence[str]
+    folder: str
+    environ: dict[str, str]
+    code: str
+
+
+def running_code() -> str:
+    """Return a text of this installation and version, which no other has."""
+    file = Path(__file__).with_name("commands.json")
+    return f"{file} {file.stat().st_mtime_ns}"
+
+
+@contextmanager
+def listening(home: Path) -> Iterator[socket.socket]:
+    """Yield the home's socket; it is gone in the end."""
+    folder = home / "run"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (folder / NAME).unlink(missing_ok=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        with short_address(folder) as place:
+            listener.bind(place)
+        listener.listen(8)
+        try:
+            yield listener
+        finally:
+            (folder / NAME).unlink(missing_ok=True)
+
+
+def hand_over(home: Path, words: Sequence[str]) -> int | None:
+    """Have the command carried out; return its exit code. None: the caller has to do it itself.
+
+    Raises LostCommandError.
+    """
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(READY_S)
+        try:
+            with short_address(home / "run") as place:
+                connection.connect(place)
+            if not is_same_user(connection) or connection.recv(1) != READY:
+                return None
+            sent = SentWords(words, os.getcwd(), dict(os.environ), running_code())
+            _send(connection, json.dumps(asdict(sent)).encode())
+        except OSError:  # none runs, or it is busy: nothing was done
+            return None
+        return _code(connection)
+
+
+def is_same_user(connection: socket.socket) -> bool:
+    """Tell whether the other end belongs to this user."""
+    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    return bool(_CREDENTIALS.unpack(raw)[1] == os.geteuid())
+
+
+def receive(connection: socket.socket) -> tuple[SentWords, list[int]] | None:
+    """Return a command and its standard files; None where the other end left."""
+    connection.settimeout(SLOW_S)
+    first, ancillary, _, _ = connection.recvmsg(_LENGTH.size, socket.CMSG_SPACE(STANDARD * 4))
+    files = array.array("i")
+    for _, _, part in ancillary:
+        files.frombytes(part)
+    if len(first) < _LENGTH.size or len(files) != STANDARD:
+        return None
+    left, parts = min(_LENGTH.unpack(first)[0], MAX_BYTES), list[bytes]()
+    while left > 0 and (part := connection.recv(left)):
+        parts.append(part)
+        left -= len(part)
+    connection.settimeout(None)
+    return (SentWords(**json.loads(b"".join(parts))), list(files)) if not left else None
+
+
+def _send(connection: socket.socket, text: bytes) -> None:
+    files = array.array("i", range(STANDARD))
+    connection.sendmsg([_LENGTH.pack(len(text))], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, files)])
+    connection.sendall(text)
+
+
+def _code(connection: socket.socket) -> int | None:
+    """Wait for the exit code. Ctrl-C ends the sending, which tells the other end."""
+    connection.settimeout(None)
+    until = 0.0
+    while not until or time.monotonic() < until:
+        try:
+            said = connection.recv(16)
+        except KeyboardInterrupt:
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_WR)
+            until = time.monotonic() + SLOW_S
+            connection.settimeout(SLOW_S)
+            continue
+        except OSError:
+            break
+        if not said:
+            raise LostCommandError
+        return int(said) if said.isdigit() else None
+    return INTERRUPTED
+
+
+@contextmanager
+def short_address(folder: Path) -> Iterator[str]:
+    """Yield the socket's address, which may be no longer than 107 bytes however deep the folder is."""
+    opened = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{opened}/{NAME}"
+    finally:
+        os.close(opened)

@@ -1,0 +1,129 @@
+"""Commands that only read are carried out by the running Cardinal, and are as they are without it."""
+
+import json
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from subprocess import PIPE, Popen
+
+import psutil
+import pytest
+from sqlalchemy import Engine
+
+from bot.cli import _reads, _socket
+from bot.daemon.group import MAX_VISITS, ProcessGroup
+from bot.system.config import Config
+from tests.bot.cli.conftest import story
+from tests.house.source import ROOT
+from tests.waiting import until
+from tests.warm import Warm
+
+__all__ = ["story"]
+MARK = "imported:"
+SHOWS = f"""
+import sys
+from bot.cli.__main__ import run
+try:
+    run()
+finally:
+    print({MARK!r}, *sys.modules, file=sys.stderr)
+"""
+READS = ("runs --json", "board --json", "show acme/shop#99", "watch --once", "runs --bogus")
+
+
+def serve(home: str) -> None:
+    """Be the group of a home, without roles."""
+    _reads.warm_up()
+    with _socket.listening(Path(home)) as visitors:
+        ProcessGroup((), print, visitors=visitors, receive=_reads.carry_out_for).run()
+
+
+@pytest.fixture
+def group(config: Config, story: Engine) -> Iterator[Warm]:
+    process = Warm(serve, str(config.home))
+    until(lambda: (config.home / "run" / _socket.NAME).exists(), "the socket is there")
+    yield process
+    process.kill()
+    process.close()
+
+
+@contextmanager
+def typed(config: Config, *words: str, program: Sequence[str] = ("-m", "bot.cli")) -> Iterator["Popen[str]"]:
+    """Have somebody type a command."""
+    command = (sys.executable, "-P", *program, *words)
+    environ = {"CARDINAL_HOME": str(config.home), "PATH": os.environ["PATH"]}
+    with Popen(command, cwd=ROOT, env=environ, stdout=PIPE, stderr=PIPE, text=True) as process:
+        yield process
+
+
+def result(config: Config, *words: str, program: Sequence[str] = ("-m", "bot.cli")) -> tuple[int, str, str]:
+    """Return the exit code and what is printed, on both."""
+    with typed(config, *words, program=program) as process:
+        out, errors = process.communicate(timeout=60)
+        return process.returncode, out, errors
+
+
+def test_a_read_is_the_same_and_imports_nothing(config: Config, group: Warm) -> None:
+    carried_out = [result(config, *words.split(), program=("-c", SHOWS)) for words in READS]
+    imported = {name for _, _, errors in carried_out for name in errors.partition(MARK)[2].split()}
+    assert not {"sqlalchemy", "pydantic", "redis", "ledger.db"} & imported
+    assert "bot.cli._socket" in imported
+    (config.home / "run" / _socket.NAME).unlink()
+    for words, (code, out, errors) in zip(READS, carried_out, strict=True):
+        assert result(config, *words.split()) == (code, out, errors.partition(MARK)[0])
+
+
+def test_a_socket_that_nobody_answers_holds_nobody_up(config: Config, group: Warm) -> None:
+    os.kill(group.pid, signal.SIGSTOP)
+    code, out, _ = result(config, "runs", "--json")
+    assert (code, [run["run_id"] for run in json.loads(out)]) == (0, ["r1"])
+    os.kill(group.pid, signal.SIGCONT)
+
+
+def test_another_version_and_a_command_that_acts_are_not_carried_out(
+    config: Config, group: Warm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _socket.hand_over(config.home, ["backup"]) is None
+    monkeypatch.setattr(_socket, "running_code", lambda: "another")
+    assert _socket.hand_over(config.home, ["runs"]) is None
+    assert not (config.home / "backups").exists()
+
+
+def test_a_command_ends_with_the_one_who_typed_it(config: Config, group: Warm) -> None:
+    def visits() -> list[psutil.Process]:
+        return psutil.Process(group.pid).children()
+
+    for kind, code in ((signal.SIGINT, 0), (signal.SIGKILL, -signal.SIGKILL)):
+        with typed(config, "watch", "--from", "0") as follows:
+            assert follows.stdout is not None
+            assert follows.stdout.readline()
+            assert len(visits()) == 1
+            follows.send_signal(kind)
+            assert follows.wait(60) == code
+        until(lambda: not visits(), "nothing of it is left")
+
+
+def test_a_command_whose_cardinal_is_gone_says_so(config: Config, group: Warm) -> None:
+    with typed(config, "watch", "--from", "0") as follows:
+        assert follows.stdout is not None
+        assert follows.stdout.readline()
+        group.kill()
+        _, errors = follows.communicate(timeout=60)
+        assert (follows.returncode, "type it again" in errors) == (2, True)
+
+
+def test_silent_connections_are_few_and_hold_no_other_up(config: Config, group: Warm) -> None:
+    silent = [socket.socket(socket.AF_UNIX) for _ in range(MAX_VISITS + 3)]
+    for each in silent:
+        with _socket.short_address(config.home / "run") as place:
+            each.connect(place)
+    until(lambda: len(psutil.Process(group.pid).children()) == MAX_VISITS, "as many as may be")
+    code, out, _ = result(config, "runs", "--json")
+    assert (code, len(json.loads(out))) == (0, 1)
+    for each in silent:
+        each.close()
+    until(lambda: not psutil.Process(group.pid).children(), "all have left")
