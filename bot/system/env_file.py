@@ -103,14 +103,14 @@ class ForeignHomeError(CardinalError):
 
 
 def given_settings(environ: Mapping[str, str], cwd: Path) -> "GivenSettings":
-    """Return the settings as texts: `environ` over the env file, but for what is empty. Raises ForeignHomeError."""
+    """Return the settings as texts: what is not empty in `environ`, over the env file. Raises ForeignHomeError."""
     named = environ.get(PREFIX + "HOME")
     home = cwd / (named or ".cardinal")
     if not named and (foreign := why_foreign(home)):
         raise ForeignHomeError(foreign)
     lines, mistakes = read_lines(home / ENV_FILE)
-    from_environ = {name: text for name, text in environ.items() if text and name.startswith(PREFIX)}
-    return GivenSettings(home, lines, lines | from_environ, tuple(mistakes))
+    own = {name: text for name, text in environ.items() if text and name.startswith(PREFIX)}
+    return GivenSettings(home, lines, lines | own, tuple(mistakes))
 
 
 class GivenSettings(NamedTuple):

@@ -68,7 +68,7 @@ def agents_under_way(place: trial.Trial) -> frozenset[str]:
 
 def _columns_in(text: str) -> dict[str, Any]:
     """Return the nodes of the columns by name; the text is that of a policy which was read."""
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    node: Any = yaml.compose(text, Loader=yaml.SafeLoader)
     for key in ("board", "columns"):
         node = _members(node)[key][1]
     return {name: value for name, (_, value) in _members(node).items()}

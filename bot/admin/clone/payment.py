@@ -6,7 +6,7 @@ from bot.admin.clone.own_git import CloneError
 from bot.admin.clone.trial import Trial
 from bot.system import config as configuration
 from bot.system import model_keys
-from bot.system.setting_types import PREFIX
+from bot.system.env_file import PREFIX
 from runner.agents import AGENTS
 from runner.gateway.models import key_trial
 from runner.gateway.models.routes import missing_extra, payer_of

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, commit_of, git, git_output, personal_settings
 from bot.state.policy_names import installed
-from bot.system.env_file import parse_env as settings_of
 from bot.system.program import TRIAL
 from rules.policy.locations import PATH
 from rules.policy.model import Policy, parse
@@ -64,11 +63,6 @@ class Trial:
     @property
     def is_new(self) -> bool:
         return not (self.folder / ANSWERS).exists()
-
-    def has_setting(self, name: str) -> bool:
-        """Tell whether the person has written this setting into the folder's settings."""
-        file = self.folder / "env"
-        return file.exists() and bool(settings_of(file.read_text(encoding="utf-8")).get(name))
 
     def answers(self) -> dict[str, object]:
         """Return the answers given when the board was made. Raises CloneError."""
