@@ -103,7 +103,10 @@ class ForeignHomeError(CardinalError):
 
 
 def given_settings(environ: Mapping[str, str], cwd: Path) -> "GivenSettings":
-    """Return the settings as texts: what is not empty in `environ`, over the env file. Raises ForeignHomeError."""
+    """Return the settings as texts: `environ`, without empty ones, over the env file.
+
+    Raises ForeignHomeError.
+    """
     named = environ.get(PREFIX + "HOME")
     home = cwd / (named or ".cardinal")
     if not named and (foreign := why_foreign(home)):
