@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from bot.admin.clone import trial
 from bot.admin.clone.agent_switch import agents_under_way, plan_switch
+from bot.admin.clone.own_git import CloneError
 from bot.admin.clone.trial_checks import look_at_checks
 from bot.cli import _forge, main
 from forge.demo.launch import SCENARIOS
@@ -93,6 +94,19 @@ def test_a_policy_is_rewritten_as_people_write_it(place: trial.Trial, column: st
     assert (vote.agent, vote.model) == ("codex", "default")
     for kept in ("# ä first\r\n", "# why", "# who", "budget_usd: 9", "# é", "Ideas: {archetype: inbox}\r\n"):
         assert (kept in switch.text) is (kept in text)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        "Vote:\n      ? archetype\n      : execution\n      ? agent\n      : scripted\n",
+        "Vote:\n      ? archetype\n      : execution\n",
+    ],
+)
+def test_a_policy_that_cannot_be_rewritten_is_left_to_its_writer(place: trial.Trial, column: str) -> None:
+    (place.folder / trial.POLICY).write_text(f"version: 1\nboard:\n  columns:\n    {column}")
+    with pytest.raises(CloneError, match=r"yourself: in Vote set `agent: codex` and `model: default`$"):
+        plan_switch(place, "codex")
 
 
 @pytest.mark.usefixtures("model")
