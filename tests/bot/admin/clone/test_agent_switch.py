@@ -150,7 +150,11 @@ def test_a_board_that_runs_is_stopped_first(place: trial.Trial) -> None:
     with (place.folder / "try.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         code, said = invoke(place, "--agent=claude", "--yes")
-    assert (code, "the board runs: stop it with Ctrl-C first" in said, text_of(place)) == (2, True, before)
+    assert (code, "the board is running: stop it with Ctrl-C first" in said, text_of(place)) == (
+        2,
+        True,
+        before,
+    )
 
 
 def programs(folder: Path) -> str:
@@ -174,7 +178,7 @@ def test_yes_installs_no_packages_and_names_the_command(
     before = text_of(place)
     code, said = invoke(place, "--agent=claude", "--yes")
     assert (code, started, text_of(place)) == (2, [], before), said
-    assert "--yes installs no packages of the system: run `apt-get install" in said
+    assert "--yes installs no system packages: run `apt-get install" in said
     assert "about 2 minutes and 500 MB: docker.io" in said
     assert "it is built first: about 7 minutes and 1.2 GB." in said
     code, said = invoke(place, "--agent=claude", given="n\n")
