@@ -155,6 +155,18 @@ def test_a_base_that_changed_the_same_files_meanwhile_is_in_nobodys_way(world: W
     assert (repo(world) / "x/y").exists()
 
 
+def test_an_unfinished_merge_of_a_base_that_has_a_file_as_set_up_makes_it_undoes_nothing(world: World) -> None:
+    world.commit(TRACKED)
+    merge = "git checkout -q -- . && git add mine.txt && git commit -qm mine; git merge origin/main"
+    world.scenario(plan=[PLAN], work=[MINE, ASK, {"run": f"{merge}; echo both > mine.txt"}, FINISH])
+    order = world.order(validation=checks(setup=("echo set-up >> a.txt; echo gen > gen.txt",)))
+    assert world.run(order).why == "question"
+    world.commit({"a.txt": "a\nset-up\n", "mine.txt": "theirs\n"})
+    world.answer(order, "Moin")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert git(world.origin, "diff", "--name-only", "main", BRANCH).split() == ["mine.txt"]
+
+
 def test_a_person_who_pushes_a_file_as_set_up_makes_it_is_not_undone(world: World) -> None:
     world.commit(TRACKED)
     world.scenario(plan=[PLAN], work=[MINE, ADD_ALL, FINISH])
