@@ -47,7 +47,7 @@ def ensure_options(
 
 
 def are_own_options(hub: Hub, field_id: str, options: Iterable[str]) -> bool:
-    """Tell whether the field has most of these options, or none at all: else people made it for themselves."""
+    """Tell whether the field has most of these options, or none at all: else it is people's own."""
     known, own = _known_options(hub, field_id), {*options}
     return not known or 2 * len(own & known.keys()) > len(own)
 
