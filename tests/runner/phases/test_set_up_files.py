@@ -155,7 +155,7 @@ def test_a_base_that_changed_the_same_files_meanwhile_is_in_nobodys_way(world: W
     assert (repo(world) / "x/y").exists()
 
 
-def test_an_unfinished_merge_of_a_base_that_has_a_file_as_set_up_makes_it_undoes_nothing(world: World) -> None:
+def test_an_unfinished_merge_of_a_base_with_a_file_as_set_up_makes_it_undoes_nothing(world: World) -> None:
     world.commit(TRACKED)
     merge = "git checkout -q -- . && git add mine.txt && git commit -qm mine; git merge origin/main"
     world.scenario(plan=[PLAN], work=[MINE, ASK, {"run": f"{merge}; echo both > mine.txt"}, FINISH])
