@@ -115,7 +115,7 @@ def choose_validation(run: RunRow | None, gate: Gate | None, *, checking: bool) 
 
 def choose_wait(card: CardRow, run: RunRow | None, *, checking: bool) -> WaitingOn:
     """Return the act that the card waits for, by its newest run while that is alive, else by its state."""
-    if card.archived:
+    if card.archived or card.pull_card:  # nobody is asked for anything there
         return WaitingOn.NOTHING
     if run is not None and run.ending is None:
         return _of_live_run(card, run)
