@@ -312,7 +312,8 @@ def _resolved(event: RepositoryResolved) -> str:
 
 def _checks(event: ChecksSettled) -> str:
     red = ", ".join(failure.name for failure in event.failures)
-    return f"checks of {event.head[:12]} are {f'red: {red}' if red else 'not red'}"
+    head = event.head[:12]
+    return f"checks failed on {head}: {red}" if red else f"no failing checks on {head}"
 
 
 def _held(event: EntryHeld) -> str:
