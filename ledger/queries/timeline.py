@@ -101,7 +101,7 @@ LINES: Mapping[str, Line] = {
     "CardExplained": (_A, lambda e: e.because),
     "CardHeldBack": (
         _C,
-        lambda e: f"{_person(e.by)} dragged it to {e.wanted}; held back" if e.wanted else f"{e.by} chose",
+        lambda e: f"{_person(e.by)} dragged it to {e.wanted}; held back" if e.wanted else "not held back now",
     ),
     "IssueClosed": (_C, lambda e: f"{e.by or 'someone'} closed the issue: {e.reason}"),
     "IssueReopened": (_C, lambda e: f"{e.by or 'someone'} reopened the issue"),
