@@ -20,7 +20,7 @@ from rules.registry import ARCHETYPES, COMMANDS
 from runner import agents
 from runner.agents.board_tools import TOOLS
 from runner.agents.scripted.scenario import Scenario, ScenarioStep, parse_scenario
-from runner.gateway.models.limits import SETTINGS
+from runner.run.key_names import SETTINGS
 from tests.house.source import PACKAGES, ROOT
 from tests.rules.scene import NOW, POLICY, card, given
 

@@ -14,7 +14,7 @@ from runner.workspaces.local.packages import Packages, write_packages
 
 SCRIPTED = "scripted"
 FILE = "packages.json"
-_SEEN = "Instead of the set-up, checks see {0} of this clone, read-only."
+_SEEN = "The set-up is skipped: checks use {0} of this clone, read-only."
 _INSTALL = (
     "The scripted agent skips them for now: it cannot fetch packages. Install them in this clone with `{0}`, "
     "and start it again: checks use them from there, read-only."
