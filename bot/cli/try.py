@@ -18,11 +18,11 @@ from bot.cli import CliError, _forge
 from bot.cli._show import clean, clone_option
 from bot.github.client import REPOSITORY
 from bot.github.personal import PersonalHub
-from bot.state.policy_agents import agents_of
 from bot.system import config
 from bot.system.clock import utc_now
 from bot.system.secret import Secret
 from bot.system.setting_types import board_address
+from rules.policy.working_agents import agents_of
 from runner.agents import AGENTS
 
 NOT_INSTALLED = "--yes installs no system packages: run `{}`, then start again"

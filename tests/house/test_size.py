@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from tests.house.source import ROOT, Source, sources, tracked
 
 MODULE_LINES = 800  # advice is 250: nothing is cut only to fit
-FUNCTION_LINES = 50
-SCRIPT_LINES = 80
+FUNCTION_LINES = 60  # advice is 50
+SCRIPT_LINES = 100  # advice is 80: nothing is folded only to fit
 
 
 def long_modules(files: Iterable[Source]) -> Iterator[str]:

@@ -9,7 +9,6 @@ import yaml
 
 from bot.admin.clone import trial
 from bot.admin.clone.own_git import CloneError
-from bot.state.policy_agents import working_columns
 from ledger.errors import OlderLedgerError
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
@@ -17,6 +16,7 @@ from ledger.views import runs
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
+from rules.policy.working_agents import working_columns
 
 _LEDGER, _MAX_RUNS = "data/ledger.db", 1000
 _BY_HAND = "{file} cannot be rewritten safely, change it yourself: {steps}"

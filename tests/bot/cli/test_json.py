@@ -10,5 +10,5 @@ NO_JSON = {
 
 
 def test_programs_read_the_output_of_every_command_that_has_a_result() -> None:
-    plain = {path for path, command in leaves() if "as_json" not in {it.name for it in command.params}}
+    plain = {path for path, command in leaves() if "--json" not in {word for it in command.params for word in it.opts}}
     assert plain == NO_JSON
