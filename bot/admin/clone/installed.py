@@ -184,14 +184,14 @@ def _faults_of_environment(top: Path, name: str, own: Collection[str]) -> Iterat
 
 
 def _modules_in(tracked: Collection[str]) -> tuple[str, ...]:
-    """Return what Python imports from the repository, as `find_copies` wants it: the outermost packages, and
-    modules outside of packages.
+    """Return the modules that Python imports from the repository, for `find_copies`: the outermost packages,
+    and modules outside of packages.
     """
     paths = [PurePosixPath(name) for name in tracked]
     homes = {PurePosixPath("."), *(path.parent for path in paths if path.name in _PROJECTS)}
     roots = homes | {home / name for home in homes for name in _SOURCES}
     packages = {path.parent for path in paths if path.name == "__init__.py"}
-    found = set[str]()
+    modules = set[str]()
     for path in paths:
         is_package = path.name == "__init__.py"
         if path.suffix != ".py" or (path.parent.parent if is_package else path.parent) in packages:
@@ -201,8 +201,8 @@ def _modules_in(tracked: Collection[str]) -> tuple[str, ...]:
         ):
             module = path.relative_to(root).with_suffix("")
             if module.parts[0] not in _NOT_IMPORTED:
-                found.add(str(module))
-    return tuple(sorted(found))
+                modules.add(str(module))
+    return tuple(sorted(modules))
 
 
 def _copies(top: Path, folders: Collection[str], own: Collection[str]) -> Iterator[tuple[str, str]]:

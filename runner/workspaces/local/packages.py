@@ -22,9 +22,9 @@ class Packages:
     """Folders of a clone that stand for the lines `setup` of a policy.
 
     `binds` are folders of the clone by where commands see them, below the workspace: `repo/node_modules`.
-    `shown` are folders of the machine at their own paths, `covered` files that may hold passwords, `own` what
-    `find_copies` looks for. Commands find the checkout at the clone's own path as well: packages name it, and
-    mean the files that are checked.
+    `shown` are folders of the machine at their own paths, `covered` files that may hold passwords, `own` the
+    modules for `find_copies`. Commands find the checkout at the clone's own path as well: packages name it,
+    and mean the files that are checked.
     """
 
     clone: str
@@ -67,10 +67,10 @@ def find_copies(clone: Path, folders: Collection[str], own: Collection[str]) -> 
             for module in own:
                 if module.partition("/")[0].partition(".")[0] in there:
                     at = site / module
-                    found = (
+                    files = (
                         each for each in at.parent.glob(f"{escape(at.name)}.*") if each.suffix in _ENDINGS
                     )
-                    for each in found:
+                    for each in files:
                         real = each.resolve()
                         if any(real.is_relative_to(top) for top in tops):
                             yield str(each.relative_to(clone))

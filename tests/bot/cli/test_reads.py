@@ -15,7 +15,7 @@ import psutil
 import pytest
 from sqlalchemy import Engine
 
-from bot.cli import _reads, _socket
+from bot.cli import COMMANDS, _reads, _socket
 from bot.daemon.group import MAX_VISITS, ProcessGroup
 from bot.system.config import Config
 from tests.bot.cli.conftest import story
@@ -123,6 +123,12 @@ def test_another_version_and_a_command_that_acts_are_not_carried_out(
     monkeypatch.setattr(_socket, "running_code", lambda: "another")
     assert _socket.hand_over(config.home, ["runs"]) is None
     assert not (config.home / "backups").exists()
+
+
+def test_no_command_that_reads_can_write_to_the_ledger() -> None:
+    files = {name: Path(str(vars(part)["__file__"])) for name, part in COMMANDS.all() if part.READS}
+    assert {"runs", "watch"} <= {*files}
+    assert [name for name, file in files.items() if "writing(" in file.read_text()] == []
 
 
 def test_a_command_ends_with_the_one_who_typed_it(config: Config, group: Warm) -> None:
