@@ -112,8 +112,8 @@ def without_set_up(
 ) -> str:
     """Return the tree of an agent's commit, on these parents, without the leftovers of set-up.
 
-    `rows` are set-up's changes, as `git diff-tree --raw` has them. Of a commit that is not the agent's
-    own, what it changed itself stays. Raises GitError.
+    `rows` are set-up's changes, as `git diff-tree --raw` has them. The own changes of another's commit
+    stay. Raises GitError.
     """
     if not rows:
         return commit.tree
