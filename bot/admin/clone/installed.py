@@ -50,7 +50,7 @@ _NOT_IMPORTED = ("benchmarks", "conftest", "docs", "examples", "scripts", "setup
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstalledPackages:
     """The folders by where checks see them, and their languages; `problems` say why others are not used."""
 
     binds: dict[str, str]
@@ -67,26 +67,26 @@ class Installed:
         return Packages(str(top), self.binds, lines, self.shown, covered, self.own)
 
 
-def stood_for(installed: Installed, proposal: Proposal) -> tuple[str, ...]:
+def stood_for(installed: InstalledPackages, proposal: Proposal) -> tuple[str, ...]:
     """Return the set-up lines that need not be run, since their packages are there."""
     parts = (proposal, *proposal.paths.values())
     lines = (line for part in parts for language, line in part.installs if language in installed.languages)
     return tuple(dict.fromkeys(lines))
 
 
-def needs_more(installed: Installed, proposal: Proposal) -> bool:
+def needs_more(installed: InstalledPackages, proposal: Proposal) -> bool:
     """Tell whether a line of the set-up is left that nothing stands for."""
     known = {*stood_for(installed, proposal)}
     return any(line not in known for part in (proposal, *proposal.paths.values()) for line in part.setup)
 
 
-def find_installed(top: Path, tracked: Collection[str], manifests: dict[str, str]) -> Installed:
+def find_installed(top: Path, tracked: Collection[str], manifests: dict[str, str]) -> InstalledPackages:
     """Return what is installed in the clone at `top`, of whose commit these are the files.
 
     A folder that the commit has, or that is a link, counts for nothing: it may be anybody's.
     """
     if top.parts[1:2] and top.parts[1] in _SYSTEM:
-        return Installed({})
+        return InstalledPackages({})
     own = {name for file, text in manifests.items() for name in _names_in(file, text)}
     modules = _modules_in(tracked)
     binds: dict[str, str] = {}
@@ -108,20 +108,24 @@ def find_installed(top: Path, tracked: Collection[str], manifests: dict[str, str
     folders = [
         str(PurePosixPath(each).parent) for each in manifests if PurePosixPath(each).name == "package.json"
     ]
-    found = [folder for folder in sorted(folders)[:_MAX_FOLDERS] if _is_own(top, _below(folder), tracked)]
-    shared = [_below(folder) for folder in found]
+    with_packages = [
+        folder for folder in sorted(folders)[:_MAX_FOLDERS] if _is_own(top, _below(folder), tracked)
+    ]
+    shared = [_below(folder) for folder in with_packages]
     packages = tuple(f"{name}/package" for name in sorted(own))
     faults = [fault for name in shared for fault in _faults_of_modules(top, name)]
     faults += (_COPY.format(*each, f"npm install {each[1]}") for each in _copies(top, shared, packages))
     problems += faults
-    if found and not faults:
-        binds |= {f"repo/{_below(folder)}": _below(folder) for folder in found}
-        if "." in found or {*folders} <= {*found}:
+    if with_packages and not faults:
+        binds |= {f"repo/{_below(folder)}": _below(folder) for folder in with_packages}
+        if "." in with_packages or {*folders} <= {*with_packages}:
             languages.add("node")
-    return Installed(binds, frozenset(languages), tuple(shown), tuple(problems), (*modules, *packages))
+    return InstalledPackages(
+        binds, frozenset(languages), tuple(shown), tuple(problems), (*modules, *packages)
+    )
 
 
-def lacking_modules(top: Path, installed: Installed, proposal: Proposal) -> dict[str, str]:
+def lacking_modules(top: Path, installed: InstalledPackages, proposal: Proposal) -> dict[str, str]:
     """Return the lines that start a Python program which the environment does not have, with its name."""
     if _AT not in installed.binds:
         return {}

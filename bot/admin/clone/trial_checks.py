@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from bot.admin.clone import installed as packages_here
-from bot.admin.clone.installed import Installed
+from bot.admin.clone.installed import InstalledPackages
 from bot.admin.clone.proposal import lacking_programs, read_tree
 from bot.admin.clone.trial import Trial, checks_text, has_own_policy, read_policy
 from rules.policy.projects.proposal import Proposal, propose
@@ -46,17 +46,17 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
         notes = (*((_REAL,) if plain.needs_setup() else ()), *lacking_programs(plain, image=""))
         return TrialChecks(None if own else plain, notes=() if own else notes)
     problem = sandbox_problem()
-    found = Installed({}) if problem else packages_here.find_installed(place.top, names, texts)
-    proposal = propose(names, texts, found.languages)
-    lacking = packages_here.lacking_modules(place.top, found, proposal)
+    installed = InstalledPackages({}) if problem else packages_here.find_installed(place.top, names, texts)
+    proposal = propose(names, texts, installed.languages)
+    lacking = packages_here.lacking_modules(place.top, installed, proposal)
     proposal = _without(proposal, lacking)
-    packages = _packages(place, found, (plain, proposal)) if found.binds else None
-    notes = found.problems
+    packages = _packages(place, installed, (plain, proposal)) if installed.binds else None
+    notes = installed.problems
     if own:
         return TrialChecks(None, packages=packages, notes=notes)
-    environment = found.binds.get("home/venv", "")
+    environment = installed.binds.get("home/venv", "")
     notes += tuple(_NO_MODULE.format(name, environment, line) for line, name in lacking.items())
-    offline = packages_here.needs_more(found, proposal) or bool(lacking and not _has_checks(proposal))
+    offline = packages_here.needs_more(installed, proposal) or bool(lacking and not _has_checks(proposal))
     if offline and problem:
         return TrialChecks(plain, True, None, (_NO_SANDBOX, *lacking_programs(plain, image=LOCAL)))
     if offline:
@@ -64,14 +64,14 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
         steps = " && ".join(line.replace("~/venv", ".venv") for line in dict.fromkeys(missing))
         notes = (*((_INSTALL.format(steps),) if steps else ()), *notes)
     elif packages is not None and packages.setup:
-        notes = (_SEEN.format(" and ".join(sorted({*found.binds.values()}))), *notes)
+        notes = (_SEEN.format(" and ".join(sorted({*installed.binds.values()}))), *notes)
     shown = plain if offline else proposal
     return TrialChecks(shown, offline, packages, (*notes, *lacking_programs(shown, image=LOCAL)))
 
 
-def _packages(place: Trial, found: Installed, proposals: Iterable[Proposal]) -> Packages:
+def _packages(place: Trial, installed: InstalledPackages, proposals: Iterable[Proposal]) -> Packages:
     """Return the packages for lines of set-up that are written in either way."""
-    made = [found.packages(place.top, proposal) for proposal in proposals]
+    made = [installed.packages(place.top, proposal) for proposal in proposals]
     return replace(made[-1], setup=tuple(dict.fromkeys(line for each in made for line in each.setup)))
 
 

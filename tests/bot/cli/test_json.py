@@ -10,5 +10,9 @@ NO_JSON = {
 
 
 def test_programs_read_the_output_of_every_command_that_has_a_result() -> None:
-    plain = {path for path, command in leaves() if "--json" not in {word for it in command.params for word in it.opts}}
+    plain = {
+        path
+        for path, command in leaves()
+        if "--json" not in {word for it in command.params for word in it.opts}
+    }
     assert plain == NO_JSON

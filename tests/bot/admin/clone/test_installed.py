@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.admin.clone.installed import Installed, find_installed
+from bot.admin.clone.installed import InstalledPackages, find_installed
 from runner.agents.contract import Layout
 from runner.errors import WorkspaceError
 from runner.workspaces.local.packages import binds_of
@@ -29,7 +29,7 @@ def environment(top: Path, *names: str) -> None:
     (at / "bin" / "python").symlink_to(os.path.realpath(sys.executable))
 
 
-def found(top: Path, files: Mapping[str, str]) -> Installed:
+def found(top: Path, files: Mapping[str, str]) -> InstalledPackages:
     """Return what is found in the clone whose commit has these files."""
     for name, text in files.items():
         (top / name).parent.mkdir(parents=True, exist_ok=True)
