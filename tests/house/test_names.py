@@ -180,7 +180,6 @@ def test_the_name_tests_bite() -> None:
     assert list(banned_functions([Source("ledger/queue/a.py", verbs)])) == ["ledger/queue/a.py:1 look"]
     limits = "MOST_ROWS, _LEAST_MS = 1, 2\nMOSTLY = 3\nMAX_MOST_S = 4"
     assert list(other_bounds([Source("bot/a.py", limits)])) == ["bot/a.py: MOST_ROWS", "bot/a.py: _LEAST_MS"]
-    docs = '"""What it is."""\ndef f():\n    """Ends `what`; whatever."""\ndef g():\n    """Say\n    what."""'
     twice = [Source("bot/a.py", "class Told: ...\nclass _Own: ..."), Source("rules/a.py", "class Told: ...")]
     assert homonyms(twice) == {"Told"}
     twice = [

@@ -17,13 +17,13 @@ from bot.render.markdown.escape import COMMENT_LIMIT, cut
 from bot.render.markdown.marker import OF_DRAFT, mark
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
-from ledger.events.board import CardConverted, CardReplaced
+from ledger.events.board import CardConverted, CardReplaced, StopLifted, StopOrdered
 from ledger.ids import CardId
 from ledger.model.column_names import same_column
 from ledger.queries import cards as card_queries
 from ledger.queue import outbox, refresh_requests
 from ledger.queue.outbox import Entry
-from ledger.views import cards
+from ledger.views import cards, stops
 from ledger.views.cards import CardRow
 from rules.intents.outbound import ConvertDraft
 
@@ -97,7 +97,12 @@ def _replace(
         if cards.get(db, card.card_id) is None or served or not in_place:
             return _gone(db, card)  # its issue is a card of its own
         _readdress(db, context, card.card_id, card_id)
-        return (CardReplaced(card_id, card.card_id, content_id, repository, number),)
+        replaced = CardReplaced(card_id, card.card_id, content_id, repository, number)
+        stop = stops.stop_of_card(db, board_id, card.card_id)
+        if stop is None:
+            return (replaced,)
+        held = StopOrdered(board_id, "card", card_id, stop.by, stop.because, stop.claims)
+        return (held, replaced, StopLifted(board_id, "card", card.card_id, stop.by))
 
     return ActResult(content_id, repository, events)
 
