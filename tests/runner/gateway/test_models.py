@@ -140,7 +140,7 @@ def test_a_model_that_the_policy_does_not_name_is_refused_in_the_providers_words
         (b'{"model":"gpt-5","model":"gpt-5-pro"}', "twice"),
         (b'{"model":"gpt-5","Model":"gpt-5-pro"}', "case"),
         (b'{"model":["gpt-5"]}', "no name"),
-        (b'["gpt-5"]', "not JSON object"),
+        (b'["gpt-5"]', "not a JSON object"),
         (b"\x1f\x8b\x08", "not JSON"),
         (b"[" * 200_000, "nested"),
         (b'{"model":"gpt-5","background":true}', "background"),
