@@ -3,8 +3,9 @@
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -17,6 +18,13 @@ SITE = "lib/python3.12/site-packages"
 LAYOUT = Layout(repo="/repo", home="/home", out="/out", python="python", player="/player", skills="/skills")
 PYTHON = {"setup.py": "", "src/shop/__init__.py": "", "src/shop/cart.py": "", "src/till.py": ""}
 NODE = {"package.json": '{"name": "shop"}', "packages/cart/package.json": '{"name": "@acme/cart"}'}
+
+
+@pytest.fixture
+def tmp_path() -> Iterator[Path]:
+    """Yield a folder on the disk: of /dev, where the suite keeps its own, checks see nothing."""
+    with TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
 
 
 def environment(top: Path, *names: str) -> None:
