@@ -61,10 +61,14 @@ def typed(
     more: Mapping[str, str] = MappingProxyType({}),
 ) -> Iterator["Popen[str]"]:
     """Have somebody type a command, with `more` variables."""
-    command = (sys.executable, "-P", *program, *words)
+    # A suite that was started in the background has Ctrl-C ignored, and so would all that it starts.
+    command = ("env", "--default-signal=INT", sys.executable, "-P", *program, *words)
     environ = {"CARDINAL_HOME": str(config.home), "PATH": os.environ["PATH"], **more}
     with Popen(command, cwd=ROOT, env=environ, stdout=stdout, stderr=PIPE, text=True) as process:
-        yield process
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def result(config: Config, *words: str, program: Sequence[str] = ("-m", "bot.cli")) -> tuple[int, str, str]:
