@@ -20,8 +20,8 @@ from ledger.views import boards, cards, links
 log = logging.getLogger(__name__)
 
 MISSING = (
-    "This card was to wait for {}, and GitHub has no such dependency. It goes on to no column by itself: "
-    "add the dependency to this issue, or go on without it by dragging the card."
+    "This card was to wait for {}, and GitHub has no such dependency. It moves to no column on its own: "
+    "add the dependency to this issue, or drag the card to continue without it."
 )
 MAX_PAGES = 3  # of 100 issues each, that were changed since the entry was made
 

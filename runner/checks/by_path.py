@@ -97,8 +97,8 @@ def _gone(path: PathSpec, folders: Collection[str]) -> str:
 def _refusal(path: PathSpec, folders: Collection[str]) -> str:
     """Return a shell line that fails, and says why."""
     said = (
-        f"{_gone(path, folders)} is no folder at this commit, so the checks of {path.path} cannot run: put it"
-        " back, or ask people to change `paths` in the policy on the default branch first"
+        f"{_gone(path, folders)} is not a folder at this commit, so the checks of {path.path} cannot run:"
+        " put it back, or ask people to change `paths` in the policy on the default branch first"
     )
     return f"echo {shlex.quote(said)} >&2; exit 1"
 

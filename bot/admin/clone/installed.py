@@ -21,22 +21,13 @@ from runner.workspaces.local.packages import Packages, find_copies
 ENVIRONMENTS = (".venv", "venv")
 _AT = "home/venv"  # where the set-up of a proposal makes its own: `~/venv`
 _CONFIGURATION = ("pip.conf",)  # addresses of package indexes, often with a password
+# Commands have other folders of these names.
 _SYSTEM = (
-    "usr",
-    "bin",
-    "sbin",
-    "lib",
-    "lib64",
-    "etc",
-    "proc",
-    "dev",
-    "tools",
-    "python",
-    "workspace",
-    "mirror",
+    *("usr", "bin", "sbin", "lib", "lib64", "etc", "proc", "dev", "tools", "python", "workspace", "mirror"),
 )
+_HIDDEN = "Checks cannot see packages below /{0}, where they have a folder of their own: move this clone"
 _COPY = "{0} has a copy of {1}, which would be tested in place of the agent's files: `{2}` there"
-_ELSEWHERE = "{0} uses {1}, which lies outside of this repository, and checks do not see it"
+_ELSEWHERE = "{0} uses {1}, which is outside this repository, so checks do not see it"
 _COMPILED = (
     "{0} has {1} as it was compiled here, which would be tested in place of the agent's files: choose an "
     "agent that works in a container, where the set-up compiles them"
@@ -86,7 +77,7 @@ def find_installed(top: Path, tracked: Collection[str], manifests: dict[str, str
     A folder that the commit has, or that is a link, counts for nothing: it may be anybody's.
     """
     if top.parts[1:2] and top.parts[1] in _SYSTEM:
-        return InstalledPackages({})
+        return InstalledPackages({}, problems=(_HIDDEN.format(top.parts[1]),))
     own = {name for file, text in manifests.items() for name in _names_in(file, text)}
     modules = _modules_in(tracked)
     binds: dict[str, str] = {}

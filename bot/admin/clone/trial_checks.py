@@ -51,7 +51,7 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
     lacking = packages_here.lacking_modules(place.top, installed, proposal)
     proposal = _without(proposal, lacking)
     packages = _packages(place, installed, (plain, proposal)) if installed.binds else None
-    notes = installed.problems
+    notes = installed.problems if plain.needs_setup() else ()
     if own:
         return TrialChecks(None, packages=packages, notes=notes)
     environment = installed.binds.get("home/venv", "")
@@ -62,7 +62,8 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
     if offline:
         missing = [line for part in _parts(plain) for line in part.setup if line not in _stood(packages)]
         steps = " && ".join(line.replace("~/venv", ".venv") for line in dict.fromkeys(missing))
-        notes = (*((_INSTALL.format(steps),) if steps else ()), *notes)
+        # Where packages that are there cannot be used, the problem says what to do.
+        notes = (*((_INSTALL.format(steps),) if steps and not installed.problems else ()), *notes)
     elif packages is not None and packages.setup:
         notes = (_SEEN.format(" and ".join(sorted({*installed.binds.values()}))), *notes)
     shown = plain if offline else proposal

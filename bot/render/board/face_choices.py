@@ -64,9 +64,18 @@ _OF_PEOPLE = (
     *(*_REVIEWED, CardState.NEEDS_INPUT, CardState.BLOCKED, CardState.FAILED),
     *(CardState.CHANGES_REQUESTED, CardState.APPROVED),
 )
+
+
+def choose_state(state: CardState) -> str:
+    """Return the option of a state; empty for a card that rests: "draft" is GitHub's word for an issue that
+    is not one yet.
+    """
+    return f"{MARKS.get(state, '')} {state_word(state)}".strip()
+
+
 # The options of each field with their colours on GitHub, in their order there.
 STATES: Mapping[str, str] = {
-    f"{MARKS.get(state, '')} {state_word(state)}".strip(): color
+    choose_state(state): color
     for color, states in {
         "ORANGE": (CardState.NEEDS_INPUT,),
         "RED": (CardState.FAILED, CardState.BLOCKED),
@@ -94,13 +103,6 @@ WAITS: Mapping[str, str] = {
     WaitingOn.SLOT: "GRAY",
     WaitingOn.CARD: "GRAY",
 }
-
-
-def choose_state(state: CardState) -> str:
-    """Return the option of a state; empty for a card that rests: "draft" is GitHub's word for an issue that
-    is not one yet.
-    """
-    return f"{MARKS.get(state, '')} {state_word(state)}".strip()
 
 
 def choose_validation(run: RunRow | None, gate: Gate | None, *, checking: bool) -> ValidationResult:

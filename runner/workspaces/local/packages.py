@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from glob import escape
 from itertools import chain
 from pathlib import Path, PurePosixPath
@@ -31,7 +31,7 @@ class Packages:
     binds: Mapping[str, str]
     setup: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
-    covered: tuple[str, ...] = field(default=())
+    covered: tuple[str, ...] = ()
     own: tuple[str, ...] = ()
 
 

@@ -236,7 +236,7 @@ def test_somebody_whose_commanded_move_came_too_late_is_told(stage: Stage) -> No
     stage.do(replace(late, column="In Progress", about="command:2"))  # an earlier try, or somebody, did it
     (given_up,) = stage.events(EntryGivenUp)
     assert isinstance(given_up, EntryGivenUp)
-    assert given_up.because == "somebody moved it to In Progress meanwhile, so it did not go to Review"
+    assert given_up.because == "someone moved it to In Progress meanwhile, so it did not go to Review"
     assert column_of(stage.item) == "In Progress"
 
 

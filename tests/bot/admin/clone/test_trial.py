@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from bot.admin.clone import installed as packages_here
 from bot.admin.clone import trial
 from bot.admin.clone.own_git import CloneError
 from bot.admin.clone.payment import check_payment, keys_in
@@ -160,7 +161,21 @@ def test_the_parts_of_a_monorepo_are_proposed_as_well(clone: Path) -> None:
     assert [*rules.paths] == ["web"]
 
 
-def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(clone: Path) -> None:
+def test_a_clone_where_checks_have_a_folder_of_their_own_is_to_be_moved(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(clone, "rm", "--quiet", ".github/cardinal.yml")
+    commit(clone, **{"web/package.json": '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'})
+    monkeypatch.setattr(packages_here, "_SYSTEM", (clone.parts[1],))
+    said = invoke(clone, given="n\n")[1]
+    assert f"packages below /{clone.parts[1]}, where they have a folder of their own: move" in said
+    assert "Install them in this clone" not in said
+
+
+def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages_here, "_SYSTEM", ())  # the suite keeps its folders below /dev
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **{"web/package.json": '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'})
     code, said = invoke(clone, given="n\n")
