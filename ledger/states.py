@@ -42,6 +42,7 @@ class Reason(StrEnum):
     MERGE_TURN = "merge_turn"
     MOVER_UNKNOWN = "mover_unknown"
     OUT_OF_REACH = "out_of_reach"
+    PERSON = "person"
     REPOSITORY_UNCLEAR = "repository_unclear"
 
 

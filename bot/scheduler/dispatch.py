@@ -23,7 +23,7 @@ from ledger.log import event_store
 from ledger.queries import run_queue
 from ledger.queue import hosts, leases, restored
 from ledger.queue.leases import Lease
-from ledger.states import RUN_HELD, Ending, RunState
+from ledger.states import RUN_HELD, Ending, Reason, RunState
 from ledger.views import boards, budgets, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
@@ -232,10 +232,11 @@ def _news(db: Connection, choices: tuple[RunSelection, ...]) -> tuple[CardExplai
     reasons = {run_id: reason for choice in choices for run_id, reason in choice.reasons.items()}
     if not reasons:
         return ()
+    need_person = frozenset().union(*(choice.need_person for choice in choices))
     cards_of = run_queue.cards_of_runs(db, reasons)
     known = run_queue.reasons_of(db, cards_of.values())
     return tuple(
-        CardExplained(cards_of[run_id], reason)
+        CardExplained(cards_of[run_id], reason, Reason.PERSON if run_id in need_person else Reason.OTHER)
         for run_id, reason in reasons.items()
         if run_id in cards_of and known.get(cards_of[run_id], reason) != reason
     )

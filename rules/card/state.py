@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.events.board import CardExplained
 from ledger.ids import CardId
+from ledger.model.column_names import same_column
 from ledger.states import ATTENTION, CARD_STEPS, CardState, Reason, RunState
 from rules.card.dependencies import why_waiting
 from rules.card.stops import blocked_by
@@ -17,7 +18,6 @@ from rules.text import code, plain
 
 # Loud on the board, so never a stop on the way to something else when there is another way.
 _LOUD = (CardState.BLOCKED, CardState.FAILED)
-CLOSED = "the issue is closed as completed: drag the card on, or reopen it to continue"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,22 @@ class Rest:
     state: CardState
     because: str
     reason: Reason = Reason.OTHER
+
+
+def drag_on(policy: Policy, column: str | None, *archetypes: str) -> str:
+    """Return the next drag as words: to the first column of `archetypes` after `column`, else before it."""
+    names = list(policy.board.columns)
+    here = next((at for at, name in enumerate(names) if column and same_column(name, column)), -1)
+    further = [*names[here + 1 :], *names[: max(here, 0)]]
+    kinds = {name: policy.board.columns[name].archetype for name in further}
+    target = next((name for kind in archetypes for name in further if kinds[name] == kind), "")
+    return f"drag the card to {plain(target, 60)}" if target else "drag the card on"
+
+
+def closed_as_completed(policy: Policy, snapshot: Snapshot) -> str:
+    """Return the sentence of a card whose issue is closed and whose work nobody has merged."""
+    drag = drag_on(policy, snapshot.column, "terminal")
+    return f"the issue is closed as completed: {drag}, or reopen it to continue"
 
 
 def legal_states(archetype: Archetype, after: CardState, *, live: bool) -> tuple[CardState, ...]:

@@ -3,7 +3,7 @@
 from ledger.events.board import ABANDONED
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, has_action, headlines
-from rules.card.state import CLOSED, Rest, derive_state, feedback_waits
+from rules.card.state import Rest, closed_as_completed, derive_state, drag_on, feedback_waits
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy
@@ -36,14 +36,15 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
     """Say how the card stands by its pull request's verdict and its newest run's ending."""
     run, pull = snapshot.run, snapshot.pull
     if pull and pull.state == "merged":
-        return Rest(CardState.WORK_COMPLETE, f"pull request #{pull.number} is merged: drag the card on")
+        drag = drag_on(policy, snapshot.column, "terminal")
+        return Rest(CardState.WORK_COMPLETE, f"pull request #{pull.number} is merged: {drag}")
     if snapshot.closed in ABANDONED:
         return Rest(
             CardState.BLOCKED,
             f"the issue is closed ({snapshot.closed.replace('_', ' ')}): reopen it to continue",
         )
     if snapshot.closed:
-        return Rest(CardState.WORK_COMPLETE, CLOSED)
+        return Rest(CardState.WORK_COMPLETE, closed_as_completed(policy, snapshot))
     if snapshot.done_elsewhere:
         done = snapshot.done_elsewhere
         return _of_success(policy, snapshot, f"{done.run_id} on board {plain(done.board, 80)}")
@@ -77,7 +78,8 @@ def _of_success(policy: Policy, snapshot: Snapshot, run: str, *, reads: bool = F
         feedback = count(number, "open review comment") if number else "a review asks for changes"
         them = "it" if number == 1 else "them"
         return Rest(CardState.CHANGES_REQUESTED, f"{feedback}: /cardinal retry has an agent address {them}")
-    return Rest(CardState.WORK_COMPLETE, f"{run} is ready for review: read its report, then drag the card on")
+    drag = drag_on(policy, snapshot.column, "review", "terminal")
+    return Rest(CardState.WORK_COMPLETE, f"{run} is ready for review: read its report, then {drag}")
 
 
 def headline(column: ColumnPolicy) -> str:

@@ -2,7 +2,7 @@
 
 from ledger.states import CardState
 from rules.card.column_actions import derive_and_act, headlines
-from rules.card.state import Rest
+from rules.card.state import Rest, drag_on
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -14,7 +14,8 @@ enter = derive_and_act
 
 def rest(policy: Policy, snapshot: Snapshot) -> Rest:
     """A card here is a draft, whatever it was."""
-    return Rest(CardState.DRAFT, "nothing runs in this column: drag the card on when it is worth doing")
+    drag = drag_on(policy, snapshot.column, "planning", "execution")
+    return Rest(CardState.DRAFT, f"nothing runs in this column: {drag} when it is worth doing")
 
 
 def headline(column: ColumnPolicy) -> str:

@@ -2,7 +2,7 @@
 
 from ledger.states import CardState
 from rules.card.column_actions import act, headlines
-from rules.card.state import Rest, derive_state
+from rules.card.state import Rest, derive_state, drag_on
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import AskAssistant, ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy
@@ -36,7 +36,8 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
     if snapshot.assistant_waits:
         return Rest(CardState.NEEDS_INPUT, "the assistant has a question for you: answer it on the issue")
     if snapshot.brief:
-        return Rest(CardState.DISCUSSING, "ready for execution: drag the card on, or write what is missing")
+        drag = drag_on(policy, snapshot.column, "execution")
+        return Rest(CardState.DISCUSSING, f"ready for execution: {drag}, or write what is missing")
     return Rest(CardState.DISCUSSING, "write on the issue: the planning assistant answers")
 
 

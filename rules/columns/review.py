@@ -3,7 +3,7 @@
 from ledger.events.board import ABANDONED
 from ledger.states import CardState
 from rules.card.column_actions import derive_and_act, headlines
-from rules.card.state import CLOSED, Rest, feedback_waits
+from rules.card.state import Rest, closed_as_completed, drag_on, feedback_waits
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.gate import of_approved
@@ -26,13 +26,13 @@ def rest(policy: Policy, snapshot: Snapshot) -> Rest:
         return Rest(CardState.IN_REVIEW, "there is no pull request to review")
     number = f"pull request #{pull.number}"
     if pull.state == "closed" and snapshot.closed and snapshot.closed not in ABANDONED:
-        return Rest(CardState.IN_REVIEW, CLOSED)
+        return Rest(CardState.IN_REVIEW, closed_as_completed(policy, snapshot))
     if pull.state == "closed":
         return Rest(
             CardState.BLOCKED, f"{number} was closed without merging: reopen it, or drag the card back"
         )
     if pull.state == "merged":
-        return Rest(CardState.APPROVED, f"{number} is merged: drag the card on")
+        return Rest(CardState.APPROVED, f"{number} is merged: {drag_on(policy, snapshot.column, 'terminal')}")
     if snapshot.verdict == "approved":
         return of_approved(policy, snapshot, pull, CardState.IN_REVIEW)
     if feedback_waits(snapshot):

@@ -1,5 +1,6 @@
 """Whether a pull request may leave draft and be merged: one set of conditions for face, reasons and merge."""
 
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
 from ledger.states import CardState, Gate
@@ -62,8 +63,13 @@ def _is_unfinished(snapshot: Snapshot, pull: PullSeen) -> bool:
 
 def merge_of(policy: Policy) -> str:
     """Return the review that the merging column requires; `approved` where no column merges."""
-    steps = (step for column in policy.board.columns.values() for step in column.entry_actions)
-    return next((step.get("requires", "approved") for step in steps if step["action"] == "merge"), "approved")
+    return next((step.get("requires", "approved") for _, step in _merges(policy)), "approved")
+
+
+def _merges(policy: Policy) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Yield the columns that merge, each with its step."""
+    for name, column in policy.board.columns.items():
+        yield from ((name, step) for step in column.entry_actions if step["action"] == "merge")
 
 
 def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: CardState) -> Rest:
@@ -77,7 +83,8 @@ def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: C
     if because and (hopeless or not _is_checked_first(policy, snapshot, pull)):
         return Rest(CardState.BLOCKED, f"{number} is approved and cannot be merged: {because}")
     first = " (its commit is checked first)" if because else ""
-    return Rest(CardState.APPROVED, f"{number} is approved: drag the card on{first}")
+    merging = next((f"to {plain(name, 60)} to merge it" for name, _ in _merges(policy)), "on")
+    return Rest(CardState.APPROVED, f"{number} is approved: drag the card {merging}{first}")
 
 
 def begun_lately(checking: CheckingSeen | None, now: datetime) -> int:

@@ -81,6 +81,7 @@ class RunSelection:
     """The runs to start, in order, with their grants; the obstacle of each other one.
 
     `hosts` are those that some of them must start on; the others start anywhere. `free` is the rest.
+    `need_person` are those whose obstacle goes away only by what a person does.
     """
 
     starts: tuple[RunId, ...]
@@ -88,6 +89,7 @@ class RunSelection:
     grants: Mapping[RunId, BudgetReserved] = field(default_factory=dict)
     hosts: Mapping[RunId, str] = field(default_factory=dict)
     free: tuple[Station, ...] = field(default=(), compare=False)
+    need_person: frozenset[RunId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +135,19 @@ def choose_runs(
     gate = _Gate(policy, load, stops, Workers(stations, host), losses, owner)
     starts: list[RunId] = []
     reasons: dict[RunId, str] = {}
+    need_person: set[RunId] = set()
     for run in sorted(waiting, key=lambda run: (run.rank, run.queued_at, run.run_id)):
-        obstacle = gate.obstacle(run) or (_OTHERS_TURN if len(starts) == most else None)
+        by_person = gate.person_obstacle(run)
+        obstacle = by_person or gate.capacity_obstacle(run) or (_OTHERS_TURN if len(starts) == most else None)
         if obstacle is None:
             gate.admit(run)
             starts.append(run.run_id)
             continue
         reasons[run.run_id] = obstacle
-    return RunSelection(tuple(starts), reasons, gate.grants, gate.hosts, gate.workers.stations)
+        if by_person:
+            need_person.add(run.run_id)
+    left = gate.workers.stations
+    return RunSelection(tuple(starts), reasons, gate.grants, gate.hosts, left, frozenset(need_person))
 
 
 def limit_sentence(until: datetime) -> str:
@@ -232,23 +239,38 @@ class _Gate:
         self._by_repository[run.repository] += 1
         self._by_column[run.column] += 1
 
-    def obstacle(self, run: Waiting) -> str | None:
-        """Return the run's obstacle; None without one."""
-        return next(self._obstacles(run), None)
+    def person_obstacle(self, run: Waiting) -> str | None:
+        """Return the obstacle that only a person removes; None without one."""
+        return next(self._person_obstacles(run), None)
 
-    def _obstacles(self, run: Waiting) -> Iterator[str]:
+    def capacity_obstacle(self, run: Waiting) -> str | None:
+        """Return the obstacle that goes away as other runs end or time passes; None without one."""
+        return next(self._capacity_obstacles(run), None)
+
+    def _person_obstacles(self, run: Waiting) -> Iterator[str]:
         if lost := lost_by(self._losses, run.repository):
             yield lost
         if self._owner and is_outside(run.repository, self._owner):
             yield outside_owner(run.repository, self._owner)
         if stopped := stopped_by(self._stops, run.card_id, run.column):
             yield stopped
+        if not run.models:
+            return
+        if run.leaving:
+            yield "its card was dragged away: answer the question about that first"
+        if run.stands is None:
+            yield "its card is not in a column: drag it to an execution column"
+        elif not self._policy.archetype(run.stands).STARTS_RUNS:
+            where = f"{code(run.stands)}, which is not an execution column of the policy"
+            yield f"its card is in {where}: drag it to one, or correct the policy"
+
+    def _capacity_obstacles(self, run: Waiting) -> Iterator[str]:
         if run.same_issue:
             yield run.same_issue
         if self._github_at is not None:
             yield limit_sentence(self._github_at)
         if run.models:
-            yield from self._no_place(run)
+            yield from self._limits(run)
         elif self._checks >= MAX_CHECKS:
             yield f"{count(self._checks, 'check')} run already"
         if busy := self.workers.obstacle(run, self._labels(run)):
@@ -258,18 +280,11 @@ class _Gate:
         column = self._policy.column(run.column)
         return column.runs_on if column is not None else ()
 
-    def _no_place(self, run: Waiting) -> Iterator[str]:
-        """Yield the obstacles of an agent: its card, or the policy's limits."""
+    def _limits(self, run: Waiting) -> Iterator[str]:
+        """Yield the limits of the policy that are in the way of an agent."""
         limits, column = self._policy.limits, self._policy.column(run.column)
         if self._halt and not self._may_probe:
             yield halted(self._halt)
-        if run.leaving:
-            yield "its card was dragged away: answer the question about that first"
-        if run.stands is None:
-            yield "its card is not in a column: drag it to an execution column"
-        elif not self._policy.archetype(run.stands).STARTS_RUNS:
-            where = f"{code(run.stands)}, which is not an execution column of the policy"
-            yield f"its card is in {where}: drag it to one, or correct the policy"
         if run.overlap:
             yield run.overlap
         if column is not None and self._by_column[run.column] >= column.concurrency:

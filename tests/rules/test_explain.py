@@ -13,10 +13,10 @@ S = CardState
 @pytest.mark.parametrize(
     ("snapshot", "said"),
     [
-        (card("Tasks", S.DRAFT), "nothing runs in this column"),
+        (card("Tasks", S.DRAFT), "nothing runs in this column: drag the card to Planning when"),
         (card("Parking", S.DRAFT), "the policy names no column `Parking`: nothing runs there"),
         (card("Planning", S.DISCUSSING), "the planning assistant answers"),
-        (card("Planning", S.DISCUSSING, brief="Do it"), "ready for execution"),
+        (card("Planning", S.DISCUSSING, brief="Do it"), "execution: drag the card to In Progress, or write"),
         (
             card(run=run(RunState.QUEUED, wait="In Progress is full with 3 runs", place=2)),
             "r1 is queued, 2nd in the queue: In Progress is full with 3 runs",
@@ -33,13 +33,14 @@ S = CardState
         (card(run=run(stop_asked="cancel", stop_by="bob")), "r1 is being cancelled by bob"),
         (card(run=run(), held_back="Review"), "r1 is working: reading; then the card goes to Review"),
         (card(run=run(RunState.QUEUED), stops=(Stop("board", BOARD, "al"),)), "the board is stopped by al"),
-        (card(state=S.WORK_COMPLETE, run=ended()), "r1 is ready for review: read its report"),
+        (card(state=S.WORK_COMPLETE, run=ended()), "read its report, then drag the card to Review"),
         (card(state=S.FAILED, run=ended(Ending.FAILED, detail="no disk")), "r1 failed: no disk"),
         (card(state=S.FAILED, run=ended(Ending.LOST, reason="gave_up")), "r1 was lost: gave_up"),
         (card("Review", S.IN_REVIEW, pull=pull()), "pull request #5 waits for a review"),
+        (card("Review", S.IN_REVIEW, pull=pull("merged")), "#5 is merged: drag the card to Done"),
         (
             card("Review", S.APPROVED, pull=pull(), verdict="approved", approved_head="abc123"),
-            "is approved: drag the card on",
+            "is approved: drag the card to Done to merge it",
         ),
         (card("Done", S.BLOCKED, pull=pull(), because="merge refused: conflict"), "merge refused: conflict"),
         (card("Done", S.APPROVED, pull=pull()), "its pull request is being merged"),

@@ -59,6 +59,10 @@ _OF_REASON: Mapping[Reason, WaitingOn] = {
     Reason.MERGE_QUEUE: WaitingOn.CHECKS,  # GitHub merges the pull request once its checks have passed
     Reason.MERGE_TURN: WaitingOn.NOTHING,  # it is being merged
 }
+_OF_QUEUED: Mapping[Reason, WaitingOn] = {
+    Reason.DEPENDENCY: WaitingOn.CARD,
+    Reason.PERSON: WaitingOn.PERSON,
+}
 _REVIEWED = (CardState.WORK_COMPLETE, CardState.IN_REVIEW)
 _OF_PEOPLE = (
     *(*_REVIEWED, CardState.NEEDS_INPUT, CardState.BLOCKED, CardState.FAILED),
@@ -143,7 +147,7 @@ def _of_live_run(card: CardRow, run: RunRow) -> WaitingOn:
         case RunState.QUEUED if card.state is not CardState.QUEUED:  # blocked, or its dependency was given up
             return WaitingOn.PERSON
         case RunState.QUEUED:
-            return WaitingOn.CARD if card.reason is Reason.DEPENDENCY else WaitingOn.SLOT
+            return _OF_QUEUED.get(card.reason, WaitingOn.SLOT)
         case RunState.PARKED:
             return WaitingOn.PERSON
         case RunState.VALIDATING:

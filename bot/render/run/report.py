@@ -96,7 +96,8 @@ def _success(story: Story) -> str:
     commits = count(run.commits, "commit") if run.commits else ""
     facts = (size if run.head else "", commits, run_story.spent(story))
     ask = f"Next: review {pull}. To have something changed, request changes there and drag the card back."
-    ready = f": {pull} is ready for your review" if pull else ""
+    still = f"{count(len(story.threads), 'review comment')} still open on {pull}"
+    ready = f": {still if story.threads else f'{pull} is ready for your review'}" if pull else ""
     return fit(
         (
             _headline(story, ready),

@@ -145,6 +145,7 @@ def test_a_report_names_the_remarks_of_reviewers_that_are_still_open(past: Past)
     past(ThreadAnswered(RUN, "12", "Done."))
     past(RunEnded(RUN, Ending.SUCCEEDED, "", "", "publishing"))
     text = report.write(past.story())
+    assert text.startswith("### ✅ Run r1 is done: 1 review comment still open on #13")
     remark = "- `price.py:3`, by bob, has no answer: Name it @\u200bbob\n"
     assert f"**Still open in the review**\n\n{remark}" in text
     assert "- bob requested changes and has not reviewed again\n" in text

@@ -108,7 +108,7 @@ def test_a_kill_switch_cancels_a_run_that_only_checks() -> None:
 
 
 APPROVABLE = [
-    ({}, CardState.APPROVED, "drag the card on"),
+    ({}, CardState.APPROVED, "drag the card to Done to merge it"),
     ({"gate": Gate.UNSEEN}, CardState.BLOCKED, "cannot be merged: its commit abc123 is not checked"),
     ({"gate": Gate.FAILED}, CardState.BLOCKED, "cannot be merged: the checks failed"),
     ({"draft": True}, CardState.BLOCKED, "its work is not finished"),
@@ -133,4 +133,4 @@ def test_a_card_says_drag_me_on_only_where_done_would_merge_it(
     assert seldom is not None
     assert ("checked first" in seldom.because) == (stands == {"gate": Gate.UNSEEN})
     merged = "MergePull" in kinds(asks(replace(found, column="Done", state=CardState.APPROVED), DONE))
-    assert merged == (rest.because.endswith("drag the card on"))
+    assert merged == (rest.because.endswith("drag the card to Done to merge it"))

@@ -44,6 +44,7 @@ def test_a_column_runs_no_more_than_its_limit() -> None:
     assert found.starts == ("r1", "r2")
     assert found.reasons["r3"] == "In Progress is full with 3 runs"
     assert found.reasons["r5"] == "In Progress is full with 3 runs"
+    assert not found.need_person
 
 
 def test_a_repository_runs_no_more_than_its_limit_and_others_pass_by() -> None:
@@ -87,7 +88,9 @@ def test_each_limit_holds_and_says_so(load: Load, slots: int, said: str) -> None
     ],
 )
 def test_a_stop_holds_what_it_covers(stop: Stop, said: str) -> None:
-    assert said in chosen(waits(1), stops=(stop,)).reasons[RunId("r1")]
+    found = chosen(waits(1), stops=(stop,))
+    assert said in found.reasons[RunId("r1")]
+    assert found.need_person == {"r1"}
 
 
 def test_a_stop_holds_nothing_else() -> None:
