@@ -1,4 +1,4 @@
-"""The tests that a change reaches, for `scripts/test --changed`: `python -m tests.changed SUITE...`.
+"""The tests that a change reaches, nearest first; for `scripts/test --changed`: `-m tests.changed SUITE...`.
 
 A module reaches whoever imports it, names it in a string, or loads the folder that it is a part of. Any other
 file reaches whole suites. What a process reads at run time is not seen: CI leaves nothing out.
@@ -8,7 +8,7 @@ import ast
 import re
 import subprocess
 import sys
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -16,6 +16,7 @@ PACKAGES = ("bot", "rules", "runner", "ledger", "forge", "tests")
 DOTTED = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)+")
 LOADERS = ("import_module", "iter_modules", "Registry[")  # whoever has these loads the folders that it names
 ALWAYS = "house"  # it reads the whole tree
+MOST = 60  # files of tests that are played: each process of the suite imports what all of them want
 READERS = {"bot": ("bot", "browser"), "forge": ("forge", "bot", "browser"), "docs": ()}  # of a folder's data
 
 
@@ -32,15 +33,17 @@ def changed(root: Path) -> list[str]:
     return (names + git("ls-files", "-zo", "--exclude-standard")).split("\0")[:-1]
 
 
-def reached(root: Path, files: Iterable[str], suites: Iterable[str]) -> set[str]:
-    """Return the test files of these suites, and whole suites, that a change of the files reaches."""
+def reached(root: Path, files: Iterable[str], suites: Iterable[str]) -> list[str]:
+    """Return the test files of these suites that a change of the files reaches, those with the fewest imports
+    between them first, and then whole suites.
+    """
     paths = (path.relative_to(root) for package in PACKAGES for path in root.glob(f"{package}/**/*.py"))
     modules = {_name(path): path for path in paths}
     users: dict[str, set[str]] = defaultdict(set)
     for name, path in modules.items():
         for used in _used(name, path, (root / path).read_text(encoding="utf-8"), modules):
             users[used].add(name)
-    whole, due, seen = {ALWAYS}, list[str](), set[str]()
+    whole, due, seen = {ALWAYS}, deque[str](), dict[str, None]()
     for file in map(Path, files):
         top, *below = file.parts
         if file.suffix == ".py" and top in PACKAGES and file.name != "conftest.py":
@@ -49,12 +52,14 @@ def reached(root: Path, files: Iterable[str], suites: Iterable[str]) -> set[str]
         else:
             whole |= {below[0]} if top == "tests" and len(below) > 1 else set(READERS.get(top, suites))
     while due:
-        if (name := due.pop()) not in seen:
-            seen.add(name)
-            due += users[name]
-    tests = {str(path) for name, path in modules.items() if name in seen and path.name.startswith("test_")}
-    tests |= {f"tests/{suite}" for suite in whole}
-    return {path for path in tests if path.split("/")[1] in suites}
+        if (name := due.popleft()) not in seen:
+            seen[name] = None
+            due += sorted(users[name])
+    tests = [
+        str(modules[name]) for name in seen if name in modules and modules[name].name.startswith("test_")
+    ]
+    tests += [f"tests/{suite}" for suite in sorted(whole)]
+    return [path for path in tests if path.split("/")[1] in suites]
 
 
 def _name(path: Path) -> str:
@@ -79,4 +84,8 @@ def _used(name: str, path: Path, text: str, modules: Iterable[str]) -> Iterator[
 
 if __name__ == "__main__":
     here = Path(__file__).parents[1]
-    print(*sorted(reached(here, changed(here), sys.argv[1:])), sep="\n")
+    found = reached(here, changed(here), sys.argv[1:])
+    files = [path for path in found if path.endswith(".py")]
+    if left := len(files[MOST:]):
+        print(f"scripts/test --changed: {left} files of tests further away are left to CI", file=sys.stderr)
+    print(*files[:MOST], *(path for path in found if not path.endswith(".py")), sep="\n")

@@ -27,6 +27,7 @@ from tests.handing_out import (  # noqa: F401 - hooks
     pytest_itemcollected,
     pytest_make_collect_report,
     pytest_runtest_makereport,
+    pytest_runtest_setup,
     pytest_xdist_make_scheduler,
 )
 from tests.postgresql import Databases

@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 import zlib
 from collections.abc import Generator
 from functools import cache
@@ -15,6 +16,10 @@ SHARED = re.compile(r'scope="module"|\.after\(scene=[a-z]')  # a scene of Cardin
 # Suites, from scripts/test: those whose files, and those that as a whole, go to one process.
 WHOLE_FILES = set(os.environ.get("CARDINAL_TEST_WHOLE_FILES", "").split())
 WHOLE_SUITES = set(os.environ.get("CARDINAL_TEST_WHOLE_SUITES", "").split())
+# For `scripts/test --changed`: files in the order in which they are played, and for how long tests begin.
+NEAREST = {path: place for place, path in enumerate(os.environ.get("CARDINAL_TEST_NEAREST", "").split())}
+BEGIN_WITHIN_S = float(os.environ.get("CARDINAL_TEST_BEGIN_WITHIN_S", "inf"))
+_began = list[float]()
 
 
 class WholeFiles(LoadScopeScheduling):
@@ -42,14 +47,16 @@ def _has_shared(file: Path) -> bool:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mix the groups, always alike: in the order of folders all processes would wait at once, and then all
-    want the processor at once. What lasts begins early; within a group the order stays.
+    want the processor at once. What lasts begins early; within a group the order stays. What is nearest to
+    a change comes first.
     """
 
-    def place(item: pytest.Item) -> tuple[bool, int]:
+    def place(item: pytest.Item) -> tuple[int, bool, int]:
         group = group_of(config.rootpath, item.nodeid)
         suite = item.nodeid.split("/")[1]
         mixed = zlib.crc32(group.encode())
-        return suite not in WHOLE_SUITES | WHOLE_FILES, mixed if group == item.nodeid else mixed // 2
+        near = NEAREST.get(item.nodeid.split("::")[0], len(NEAREST))
+        return near, suite not in WHOLE_SUITES | WHOLE_FILES, mixed if group == item.nodeid else mixed // 2
 
     if hasattr(config, "workerinput"):
         items.sort(key=place)
@@ -59,6 +66,16 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFi
     """Take this scheduler whatever `--dist` says, and leave the groups in their order."""
     config.option.loadscopereorder = False
     return WholeFiles(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """Leave out what would begin too late for `scripts/test --changed`; CI plays it."""
+    now = time.monotonic()
+    if not _began:
+        _began.append(now)
+    if now - _began[0] > BEGIN_WITHIN_S:
+        pytest.skip("left to CI: the answer to a change comes within a minute")
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:

@@ -55,8 +55,12 @@ def tree(tmp_path: Path) -> Path:
 def test_a_change_reaches_who_imports_names_or_loads_it_and_whole_suites_else(
     tree: Path, file: str, tests: set[str]
 ) -> None:
-    assert reached(tree, [file], SUITES) - {"tests/house"} == tests
-    assert "tests/house" in reached(tree, [file], SUITES)
+    assert {*reached(tree, [file], SUITES)} == tests | {"tests/house"}
+
+
+def test_the_tests_with_the_fewest_imports_between_come_first_and_whole_suites_last(tree: Path) -> None:
+    found = reached(tree, ["rules/queue.py"], SUITES)
+    assert found == ["tests/rules/test_queue.py", "tests/bot/test_process.py", "tests/house"]
 
 
 def test_changes_are_those_since_the_branch_left_main_and_what_is_not_committed(tree: Path) -> None:
