@@ -1,35 +1,29 @@
 """The table of cheats, from the catalogue beside their tests."""
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 
 from docs._make import wording
 
-CATALOGUE = Path(__file__).parents[2] / "tests/cheats/catalogue.toml"
+_CATALOGUE = Path(__file__).parents[2] / "tests/cheats/catalogue.toml"
+Cheat = Mapping[str, str | list[str]]  # `what`, `stopped_by`, and `tests`, each as FILE::FUNCTION
+
+
+def catalogue() -> Mapping[str, list[Cheat]]:
+    """Return the cheats by family."""
+    return tomllib.loads(_CATALOGUE.read_text(encoding="utf-8"))
 
 
 def table() -> str:
     """Return each family of cheats with what stops them and the tests that try them."""
-    cheats = tomllib.loads(CATALOGUE.read_text(encoding="utf-8"))["cheat"]
-    families = dict.fromkeys(cheat["family"] for cheat in cheats)
+    heads = ("cheat", "what stops it", "the test")
     return "\n\n".join(
-        f"## {family}\n\n" + wording.table(("cheat", "what stops it", "the test"), _rows(family, cheats))
-        for family in families
+        f"## {family}\n\n{wording.table(heads, map(_row, cheats))}" for family, cheats in catalogue().items()
     )
 
 
-def _rows(family: str, cheats: list[dict[str, str | list[str]]]) -> list[tuple[str, ...]]:
-    return [
-        (
-            wording.cell(str(cheat["what"])),
-            wording.cell(str(cheat["stopped_by"])),
-            ", ".join(_link(test) for test in cheat["tests"]),
-        )
-        for cheat in cheats
-        if cheat["family"] == family
-    ]
-
-
-def _link(test: str) -> str:
-    path, _, name = test.partition("::")
-    return f"[{name}](../../{path})"
+def _row(cheat: Cheat) -> tuple[str, ...]:
+    tests = (test.partition("::") for test in cheat["tests"])
+    links = (f"[{name}](../../{path})" for path, _, name in tests)
+    return wording.cell(str(cheat["what"])), wording.cell(str(cheat["stopped_by"])), ", ".join(links)

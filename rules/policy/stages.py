@@ -44,7 +44,7 @@ class StageTools(PolicyModel):
     run: Permission | None = setting(None, "Run commands; by default as in the column.")
     commit: Permission | None = setting(None, "Commit to the card's branch; by default as in the column.")
     network: Network | None = setting(
-        None, "`none`, or a list of host names within the column's; by default the column's."
+        None, "`none`, or a list of host names within the column's; by default as in the column."
     )
     ask: Lines = setting((), "More patterns of tool calls that a person must approve first.")
     mcp: McpChoice = setting(
