@@ -1,4 +1,4 @@
-"""Where the forge still does otherwise than GitHub; docs/peer.md is made of it."""
+"""Where the forge still does otherwise than GitHub; docs/reference/github.md is made of it."""
 
 from dataclasses import dataclass
 

@@ -59,7 +59,7 @@ def command(
 ) -> None:
     """Follow the timeline of a card, a board or all, until Ctrl-C.
 
-    docs/events.md lists the kinds of events; --kind can be given several times.
+    docs/reference/events.md lists the kinds of events; --kind can be given several times.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""`python -m docs._make`: bring the generated blocks up to date, check them, or make the pictures."""
+"""`python -m docs._make`: write what is made from the code, check it, or make the pictures."""
 
 import sys
 
@@ -15,7 +15,7 @@ def main(words: list[str]) -> int:
             code = 0
         case ["--check"]:
             lines = [*pages.differences()]
-            lines += ["these pages are stale: run scripts/docs"] if lines else []
+            lines += ["these files are stale: run scripts/docs"] if lines else []
             code = 1 if lines else 0
         case ["--pictures"]:
             from docs._make import pictures  # needs a browser, which the pages do not

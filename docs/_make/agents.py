@@ -3,10 +3,14 @@
 import inspect
 import re
 from collections.abc import Iterator
+from typing import get_args
+
+from pydantic import BaseModel
 
 from docs._make import wording
 from runner import agents, errors, workspaces
 from runner.agents import board_tools
+from runner.agents.scripted.scenario import STEP_KINDS, ScenarioStep
 from runner.workspaces.docker import errors as engine
 
 _SOCKET = "unix:///var/run/docker.sock"
@@ -34,6 +38,20 @@ def table() -> str:
 def tools() -> str:
     """Return the board tools with their inputs, and whether a turn for the plan has them."""
     return wording.table(("tool", "in a plan", "inputs", "what the agent is told"), _tools())
+
+
+def steps() -> str:
+    """Return the steps of a scenario, each with its keys."""
+    rows = ((f"`{name}`", wording.cell(_keys(name))) for name in STEP_KINDS)
+    return wording.table(("step", "keys"), rows)
+
+
+def _keys(step: str) -> str:
+    """Return the keys of a step, or the kind of its one value."""
+    kind = next(it for it in get_args(ScenarioStep.model_fields[step].annotation) if it is not type(None))
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return ", ".join(f"`{field.alias or name}`" for name, field in kind.model_fields.items())
+    return wording.kind(kind)
 
 
 def troubles() -> str:

@@ -1,7 +1,7 @@
-"""The pages and their generated blocks: whatever stands between two markers is written here, not by hand."""
+"""What is made from the code: the reference pages, each whole, and two files for programs."""
 
-import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from difflib import unified_diff
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from docs._make import (
     agents,
     api,
     benchmark,
+    cheats,
     doctor,
     forge,
     mcp,
@@ -22,48 +23,128 @@ from docs._make import (
 )
 
 ROOT = Path(__file__).parents[2]
-BLOCKS: Mapping[str, Callable[[], str]] = {
-    "settings": reference.settings,
-    "commands": reference.commands,
-    "cli": reference.cli,
-    "events": reference.events,
-    "policy keys": policy.keys,
-    "policy actions": policy.actions,
-    "policy default": policy.default,
-    "parts": parts.table,
-    "profiles": policy.profiles,
-    "rooms": rooms.tree,
-    "run states": states.run,
-    "card states": states.card,
-    "personas": policy.personas,
-    "agents": agents.table,
-    "api operations": api.operations,
-    "mcp tools": mcp.tools,
-    "benchmark": benchmark.table,
-    "boards at rest": benchmark.boards,
-    "board tools": agents.tools,
-    "engine troubles": agents.troubles,
-    "doctor checks": doctor.table,
-    "peer divergences": peer.divergences,
-    "forge differences": forge.differences,
-    "tables": tables.bounds,
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of a reference page: its heading, empty if it is the only one, and what makes its text."""
+
+    heading: str
+    make: Callable[[], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ReferencePage:
+    """A page of `docs/reference/`: its title, a sentence for the reader, and its sections."""
+
+    title: str
+    about: str
+    sections: tuple[Section, ...]
+
+    def text(self) -> str:
+        """Return the whole page."""
+        parts = [NOTE, f"# {self.title}", self.about]
+        for section in self.sections:
+            parts += [*filter(None, (section.heading and f"## {section.heading}",)), section.make().strip()]
+        return "\n\n".join(parts) + "\n"
+
+
+NOTE = "<!-- made by scripts/docs from the code: do not edit -->"
+REFERENCE: Mapping[str, ReferencePage] = {
+    "agents": ReferencePage(
+        "Agents, board tools, personas and profiles",
+        "[Agents](../agents.md), [the sandbox](../sandbox.md) and [instructions](../instructions.md) explain "
+        "them.",
+        (
+            Section("Agents", agents.table),
+            Section("Board tools", agents.tools),
+            Section("Personas", policy.personas),
+            Section("Profiles", policy.profiles),
+            Section("Steps of a scenario", agents.steps),
+        ),
+    ),
+    "api": ReferencePage(
+        "Operations of the API, and tools of the MCP server",
+        "[The API](../api.md) and [the MCP server](../mcp.md) explain how to call them.",
+        (Section("Operations", api.operations), Section("Tools", mcp.tools)),
+    ),
+    "benchmark": ReferencePage(
+        "Figures of the benchmark",
+        "[The benchmark](../benchmark.md) says what is measured and how to read it.",
+        (Section("Figures", benchmark.table), Section("Boards at rest", benchmark.boards)),
+    ),
+    "cheats": ReferencePage(
+        "Cheats and what stops them",
+        "Each has a test, with the built-in policy unless it says otherwise. "
+        "[Security](../security.md#what-nothing-stops) says what nothing stops.",
+        (Section("", cheats.table),),
+    ),
+    "cli": ReferencePage(
+        "The command line",
+        "The help of every command, as `cardinal help COMMAND` prints it. "
+        "[Operating](../operating.md#the-command-line) says what all of them share.",
+        (Section("", reference.cli),),
+    ),
+    "commands": ReferencePage(
+        "Slash commands",
+        "[How to write them](../commands.md).",
+        (Section("", reference.commands),),
+    ),
+    "doctor": ReferencePage(
+        "What the doctor asks, and what the engine says",
+        "[Troubleshooting](../troubleshooting.md) says what to do.",
+        (Section("Questions", doctor.table), Section("Engine", agents.troubles)),
+    ),
+    "events": ReferencePage(
+        "Events",
+        "Every kind of event by family, with its fields. "
+        "[Runs and cards](../runs.md#the-event-log) says how the log works.",
+        (Section("", reference.events),),
+    ),
+    "github": ReferencePage(
+        "Where a peer and the forge differ from GitHub",
+        "[A second opinion on GitHub](../peer.md) says how this is tested.",
+        (
+            Section("The peer `emulate`", peer.divergences),
+            Section("The forge", forge.differences),
+        ),
+    ),
+    "parts": ReferencePage(
+        "Parts, rooms and tables",
+        "[Where a new thing goes](../adding-a-part.md) and [the architecture](../architecture.md) explain "
+        "them.",
+        (
+            Section("Parts", parts.table),
+            Section("Rooms", rooms.tree),
+            Section("Tables that are not folded from events", tables.bounds),
+        ),
+    ),
+    "policy-keys": ReferencePage(
+        "Keys and actions of the policy",
+        "[The policy file](../policy.md) explains what the keys are for.",
+        (
+            Section("Keys", policy.keys),
+            Section("Actions", policy.actions),
+            Section("The built-in board", policy.default),
+        ),
+    ),
+    "settings": ReferencePage(
+        "Settings",
+        "Settings come from the environment, and from the file `env` in the home; the environment wins. An "
+        "unknown `CARDINAL_*` name is an error. Secrets are never printed.",
+        (Section("", reference.settings),),
+    ),
+    "states": ReferencePage(
+        "States of runs and cards",
+        "[Runs and cards](../runs.md) says what they mean.",
+        (Section("Runs", states.run), Section("Cards", states.card)),
+    ),
 }
-FILES: Mapping[Path, Callable[[], str]] = {  # made whole, for programs
+FILES: Mapping[Path, Callable[[], str]] = {
+    **{ROOT / f"docs/reference/{name}.md": page.text for name, page in REFERENCE.items()},
     ROOT / "bot/web/api/operations.json": api.requests,
     ROOT / "bot/cli/commands.json": reference.described_commands,
 }
-_BLOCK = re.compile(
-    r"(?P<start><!-- made by scripts/docs: (?P<name>[a-z ]+) -->\n).*?(?P<end><!-- end of (?P=name) -->)",
-    re.DOTALL,
-)
-
-
-class UnknownBlockError(Exception):
-    """A page asks for a block that nobody makes."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        super().__init__(f"no block is called {name!r}: there are {', '.join(sorted(BLOCKS))}")
 
 
 def pages() -> tuple[Path, ...]:
@@ -71,47 +152,31 @@ def pages() -> tuple[Path, ...]:
     return (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md")))
 
 
-def filled(text: str) -> str:
-    """Return the page with every block as it should be. Raises UnknownBlockError."""
-
-    def fresh(found: re.Match[str]) -> str:
-        make = BLOCKS.get(found["name"])
-        if make is None:
-            raise UnknownBlockError(found["name"])
-        return f"{found['start']}\n{make().strip()}\n\n{found['end']}"
-
-    return _BLOCK.sub(fresh, text)
-
-
-def block_names(text: str) -> tuple[str, ...]:
-    """Return the names of the blocks in a page."""
-    return tuple(found["name"] for found in _BLOCK.finditer(text))
-
-
 def stale() -> Iterator[tuple[Path, str, str]]:
-    """Yield the pages that are not as they should be, each with its text and the one that it should have."""
+    """Yield the files that differ from what the code makes, each with its text and the one it should have."""
     for file, make in FILES.items():
         text, fresh = file.read_text(encoding="utf-8") if file.exists() else "", make()
         if fresh != text:
             yield file, text, fresh
-    for page in pages():
-        text = page.read_text(encoding="utf-8")
-        fresh = filled(text)
-        if fresh != text:
-            yield page, text, fresh
 
 
 def differences() -> Iterator[str]:
-    """Yield the lines by which stale pages differ from what they should be, as a unified diff."""
-    for page, text, fresh in stale():
+    """Yield the lines by which stale files differ from what they should be, as a unified diff."""
+    for file, text, fresh in stale():
         yield from unified_diff(
-            text.splitlines(), fresh.splitlines(), str(page.relative_to(ROOT)), "made anew", lineterm="", n=0
+            text.splitlines(),
+            fresh.splitlines(),
+            str(file.relative_to(ROOT)),
+            "from the code",
+            lineterm="",
+            n=0,
         )
 
 
 def write() -> tuple[Path, ...]:
-    """Bring every stale page up to date; return which."""
+    """Bring every stale file up to date; return which."""
     changed = tuple(stale())
-    for page, _, fresh in changed:
-        page.write_text(fresh, encoding="utf-8")
-    return tuple(page for page, _, _ in changed)
+    for file, _, fresh in changed:
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(fresh, encoding="utf-8")
+    return tuple(file for file, _, _ in changed)

@@ -18,8 +18,8 @@ from rules.registry import ACTIONS, ARCHETYPES, PROFILES
 from runner.guards.builtin import GUARDS
 
 DOCS = Path(__file__).parents[1]
-PAGES = ("policy.md", "checks.md", "stages.md", "cards.md")
-_LINK = re.compile(r"\]\(#([a-z-]+)\)")
+PAGES = ("policy.md", "checks.md", "instructions.md", "boards.md")
+_LINK = re.compile(r"\]\((?P<page>[a-z-]+\.md)?(?:#(?P<anchor>[a-z-]+))?\)")
 
 
 def keys() -> str:
@@ -42,7 +42,10 @@ def actions() -> str:
 
 def _of_page(parts: Set[str], link: re.Match[str]) -> str:
     """Return the link to a part of this reference, or to the section of a page that explains it."""
-    return link[0] if link[1] in parts else f"]({_page_of(link[1])}#{link[1]})"
+    page, anchor = link["page"], link["anchor"]
+    if not page and anchor in parts:
+        return link[0]
+    return f"](../{page or _page_of(anchor)}{f'#{anchor}' if anchor else ''})"
 
 
 @cache

@@ -53,7 +53,7 @@ def commands() -> str:
 
 def _command(name: str, part: SlashCommand) -> str:
     lines = [
-        f"### /cardinal {name}",
+        f"## /cardinal {name}",
         f"{charter(part)} {wording.doc(part.handle)}",
         f"    {part.USAGE}",
     ]
@@ -72,7 +72,7 @@ def _command(name: str, part: SlashCommand) -> str:
 def cli() -> str:
     """Return the help of every command of the command line."""
     top = _context(command_line.main, "cardinal", None)
-    return "\n\n".join(f"### {path}\n\n```text\n{text}\n```" for path, text in _helps(command_line.main, top))
+    return "\n\n".join(f"## {path}\n\n```text\n{text}\n```" for path, text in _helps(command_line.main, top))
 
 
 def _helps(command: click.Command, context: click.Context) -> Iterator[tuple[str, str]]:

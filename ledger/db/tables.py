@@ -24,7 +24,7 @@ class EditionState(StrEnum):
 
 CORE = MetaData()  # made by ledger/migrations
 VIEWS = MetaData()  # made by ledger.lifecycle.beside; its keys are their names without digests
-BOUND = "bound"  # what keeps a table from growing for ever, for `docs/operating.md`
+BOUND = "bound"  # what keeps a table from growing for ever, for `docs/reference/parts.md`
 VIEW_PREFIX = "view_"  # what carries it can be dropped at any time: it is folded from the events again
 
 events = Table(

@@ -49,8 +49,8 @@ class Tools(PolicyModel):
     ask: Lines = setting((), "Patterns of tool calls that a person must approve first.")
     mcp: McpChoice = setting(
         None,
-        "[Tool servers](tool-servers.md), or single tools (`server__tool`); by default all of the "
-        "repository's.",
+        "[Tool servers](instructions.md#tool-servers), or single tools (`server__tool`); by default all of "
+        "the repository's.",
     )
 
 
@@ -95,7 +95,7 @@ class Pipelines(PolicyModel):
         "column that starts a run, as a drag would. All other cards go to the inbox.",
     )
     start: bool = setting(False, "Whether they may start a run on a new card in their own column.")
-    skills: Names = setting((), "[Skills](skills.md) they may pin to new cards.")
+    skills: Names = setting((), "[Skills](instructions.md#skills) they may pin to new cards.")
 
 
 class ColumnPolicy(PolicyModel):
@@ -118,7 +118,7 @@ class ColumnPolicy(PolicyModel):
     instructions: Annotated[str, Field(max_length=8000)] = setting(
         "", "Instructions for every agent here, in addition to the card."
     )
-    skills: Names = setting((), "[Skills](skills.md) for each of its runs.")
+    skills: Names = setting((), "[Skills](instructions.md#skills) for each of its runs.")
     reviewers: Annotated[tuple[Reviewer, ...], Field(max_length=10)] = setting(
         (),
         "People (`login`) and teams (`owner/team`) to mention when a run that no person requested "
@@ -155,7 +155,7 @@ class ColumnPolicy(PolicyModel):
     tools: Tools = setting(Tools(), "The agent's permissions.")
     secrets: Annotated[tuple[HostSecret, ...], Field(max_length=20)] = setting(
         (),
-        "[Secrets](permissions.md#secrets-for-hosts) that the proxy adds to requests; agents never see them.",
+        "[Secrets](sandbox.md#secrets-for-hosts) that the proxy adds to requests; agents never see them.",
     )
     resources: Resources = setting(Resources(), "How much of the machine one run may use.")
     stages: Annotated[tuple[Stage, ...], Field(max_length=MAX)] = setting(

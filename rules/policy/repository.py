@@ -177,7 +177,7 @@ class Reproduction(PolicyModel):
 
 
 class McpServer(PolicyModel):
-    """A [tool server](tool-servers.md) for the agent, in a container of its own."""
+    """A [tool server](instructions.md#tool-servers) for the agent, in a container of its own."""
 
     command: Annotated[Lines, Field(min_length=1)] = Field(
         description="Its program and arguments; it speaks MCP on standard input and output."
@@ -196,7 +196,7 @@ class McpServer(PolicyModel):
         "`read` starts it in the default branch, with read access to the agent's files on another path.",
     )
     secrets: Annotated[tuple[SecretName, ...], Field(max_length=20)] = setting(
-        (), "Names of [secrets](tool-servers.md#secrets) that the operator provides, in its environment."
+        (), "Names of [secrets](instructions.md#secrets) that the operator provides, in its environment."
     )
 
 
@@ -247,7 +247,7 @@ class RepositoryRules(PolicyModel):
         "default only when a run is asked to, with `--repro`.",
     )
     mcp: Annotated[dict[ServerName, McpServer], Field(max_length=10)] = setting(
-        {}, "[Tool servers](tool-servers.md) by name."
+        {}, "[Tool servers](instructions.md#tool-servers) by name."
     )
 
     @property

@@ -49,7 +49,8 @@ class StageTools(PolicyModel):
     ask: Lines = setting((), "More patterns of tool calls that a person must approve first.")
     mcp: McpChoice = setting(
         None,
-        "[Tool servers](tool-servers.md) or their tools, within the column's; by default as in the column.",
+        "[Tool servers](instructions.md#tool-servers) or their tools, within the column's; by default the "
+        "column's.",
     )
 
 

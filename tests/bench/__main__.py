@@ -68,7 +68,7 @@ PARTS = {
 
 def main() -> int:
     """Measure; return 1 when a goal is missed, or, at the smallest size, where a goal means nothing, when
-    `docs/benchmark.md` does not know a figure with its goal.
+    `docs/reference/benchmark.md` does not know a figure with its goal.
     """
     words = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     words.add_argument("--only", choices=sorted(PARTS), action="append", help="measure this part alone")
@@ -96,7 +96,7 @@ def main() -> int:
         record.keep(machine(), entries)
     if choice.quick:
         strangers = record.strangers(figures)
-        say("".join(f"{line}\n" for line in strangers) or "docs/benchmark.md knows every figure and goal")
+        say("".join(f"{line}\n" for line in strangers) or "the benchmark's page has every figure and goal")
         return 1 if strangers else 0
     return 1 if missed else 0
 

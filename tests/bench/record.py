@@ -1,4 +1,4 @@
-"""The record of the last full measurement: `docs/benchmark.json`, from which `docs/benchmark.md` is made."""
+"""The record of the last full measurement: `docs/benchmark.json`, from which a reference page is made."""
 
 import json
 import re
@@ -39,7 +39,7 @@ def strangers(figures: Iterable[Figure]) -> list[str]:
     known = read()["figures"]
     kinds = {SIZE.sub("", name) for name in known}
     return [
-        f"docs/benchmark.md lacks {figure.name} ({figure.goal or 'no goal'}): run scripts/bench --record"
+        f"the benchmark's page lacks {figure.name} ({figure.goal or 'no goal'}): run scripts/bench --record"
         for figure in figures
         if SIZE.sub("", figure.name) not in kinds
         or (figure.name in known and known[figure.name].get("goal", "") != figure.goal)

@@ -1,14 +1,12 @@
-"""Every cheat has a test that is there, and every test of the suite of cheats is in the table."""
+"""Every cheat of the catalogue has tests that are there, and every test of the suite of cheats is in it."""
 
 import ast
-import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from docs._make.cheats import catalogue
 from tests.house.source import ROOT
 
-PAGE = ROOT / "docs/cheats.md"
-NAMED = re.compile(r"\[(?P<test>test_\w+)\]\(\.\./(?P<path>tests/[\w/]+\.py)\)")
 # They say that honest work passes: no cheats.
 HONEST = {
     "test_honest_work_on_tests_is_not_asked_about",
@@ -20,9 +18,9 @@ HONEST = {
 }
 
 
-def named(text: str) -> set[tuple[str, str]]:
-    """Return the tests that a page names, each with its file."""
-    return {(found["path"], found["test"]) for found in NAMED.finditer(text)}
+def tried() -> list[str]:
+    """Return the tests that the catalogue names, each as FILE::FUNCTION."""
+    return [test for family in catalogue().values() for cheat in family for test in cheat["tests"]]
 
 
 def functions_of(path: Path) -> set[str]:
@@ -35,29 +33,26 @@ def functions_of(path: Path) -> set[str]:
     }
 
 
-def absent(found: set[tuple[str, str]]) -> Iterator[str]:
-    """Yield the tests that are not in the file where the page says they are."""
-    yield from sorted(f"{path}: {test}" for path, test in found if test not in functions_of(ROOT / path))
+def absent(tests: Iterable[str]) -> Iterator[str]:
+    """Yield the tests that are not in the file where the catalogue says they are."""
+    for test in tests:
+        path, _, name = test.partition("::")
+        if name not in functions_of(ROOT / path):
+            yield test
 
 
 def test_every_cheat_names_tests_that_are_there() -> None:
-    text = PAGE.read_text(encoding="utf-8")
-    assert list(absent(named(text))) == []
-    rows = [
-        row for row in text.splitlines() if row.startswith("| ") and not row.startswith(("| cheat", "| ---"))
-    ]
-    assert len(rows) > 30
-    assert [row for row in rows if not NAMED.search(row)] == []
+    cheats = [cheat for family in catalogue().values() for cheat in family]
+    assert len(cheats) > 30
+    assert [cheat for cheat in cheats if not cheat["tests"]] == []
+    assert list(absent(tried())) == []
 
 
-def test_every_test_of_the_suite_is_in_the_table() -> None:
+def test_every_test_of_the_suite_is_in_the_catalogue() -> None:
     there = {test for path in (ROOT / "tests/cheats").glob("test_*.py") for test in functions_of(path)}
-    assert there - {test for _, test in named(PAGE.read_text(encoding="utf-8"))} == HONEST
+    assert there - {test.partition("::")[2] for test in tried()} == HONEST
 
 
 def test_the_tests_of_cheats_bite() -> None:
-    page = "| a | b | [test_gone](../tests/house/test_cheats.py), [test_a](../tests/house/none.py) |"
-    assert list(absent(named(page))) == [
-        "tests/house/none.py: test_a",
-        "tests/house/test_cheats.py: test_gone",
-    ]
+    wrong = ["tests/house/test_cheats.py::test_gone", "tests/house/none.py::test_a"]
+    assert list(absent(wrong)) == wrong

@@ -4,7 +4,7 @@ import json
 import os
 import re
 import subprocess
-from importlib import resources
+from importlib import metadata, resources
 from pathlib import Path
 
 import jsonschema
@@ -113,6 +113,32 @@ def test_a_tag_that_is_not_the_version_publishes_nothing(stand_in: dict[str, str
         assert "make them agree" in refused.stderr
     assert run("scripts/release", "wheels", "v9.9.9", environment=stand_in).returncode == 2
     assert not (tmp_path / "notes").exists()
+
+
+def test_the_version_is_the_same_in_the_project_the_package_and_the_changelog() -> None:
+    headings = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    assert re.fullmatch(rf"\[{re.escape(VERSION)}\] - \d{{4}}-\d\d-\d\d", headings[1])
+    assert metadata.version("cardinal-board") == VERSION
+
+
+def test_the_notes_of_a_release_are_its_section_of_the_changelog(
+    stand_in: dict[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/release").write_bytes((ROOT / "scripts/release").read_bytes())
+    (tmp_path / "pyproject.toml").write_text('version = "1.2.0"\n')
+    changelog, command = tmp_path / "CHANGELOG.md", ("bash", tmp_path / "scripts/release", "notes", "v1.2.0")
+    old = "## [1.1.0] - 2025-01-31\n\n* old\n"
+    changelog.write_text(f"## Unreleased\n\n* new\n\n## [1.2.0] - 2026-01-31\n\n* this\n\n{old}")
+    assert run(*command, environment=stand_in).stdout.strip() == "* this"
+    for text in (
+        "## [1.2.0]\n\n* undated\n",
+        "## [1.2.0] - 2026-01-31\n\n## [1.1.0] - 2025-01-31\n\n* old\n",
+    ):
+        changelog.write_text(text)
+        refused = run(*command, environment=stand_in)
+        assert (refused.returncode, "no dated section for 1.2.0" in refused.stderr) == (1, True)
 
 
 def test_images_of_a_release_are_fetched_by_their_digests_alone(

@@ -8,7 +8,7 @@ import pytest
 from rules.errors import PolicyError
 from rules.policy.model import parse
 
-PAGE = Path(__file__).parents[3] / "docs/permissions.md"
+PAGE = Path(__file__).parents[3] / "docs/sandbox.md"
 TEXT = """version: 1
 board:
   columns:

@@ -56,7 +56,7 @@ def test_the_next_time_is_later_and_the_same_from_whenever_before_it_is_asked(
 
 
 def test_the_example_of_the_page_is_valid() -> None:
-    page = (Path(__file__).parents[3] / "docs/cards.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/boards.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```yaml\n(schedule:\n.*?)```", page, re.DOTALL)
     policy = parse(DEFAULT_TEXT + indent(example, "  "), home="acme/board")
     assert [*policy.board.schedule] == ["dependencies", "look-around", "red", "advisory"]

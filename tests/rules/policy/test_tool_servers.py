@@ -9,7 +9,7 @@ from rules.errors import PolicyError
 from rules.policy.model import parse, parse_repository
 from rules.policy.stages import McpChoice, chosen_tools
 
-PAGE = Path(__file__).parents[3] / "docs/tool-servers.md"
+PAGE = Path(__file__).parents[3] / "docs/instructions.md"
 NAMES = ("docs__find", "docs__read", "schema__show")
 
 
@@ -82,7 +82,8 @@ def test_a_name_that_is_no_tool_is_an_error_as_far_as_the_file_says(
 
 
 def test_the_examples_of_the_page_are_policies() -> None:
-    lent, chosen, secret = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    section = PAGE.read_text(encoding="utf-8").partition("## Tool servers")[2]
+    lent, chosen, secret = re.findall(r"```yaml\n(.*?)```", section, re.DOTALL)
     servers = parse_repository(lent).mcp
     assert [servers[name].repository for name in servers] == ["read", "none"]
     assert parse_repository(secret).mcp["tickets"].secrets == ("TICKETS_KEY",)

@@ -94,7 +94,7 @@ def _kinds(given: EventsPlace) -> frozenset[str]:
     wanted = frozenset(filter(None, map(str.strip, given.kinds.split(","))))
     if unknown := sorted(wanted - KINDS):
         because = f"`kinds` has {plain(', '.join(unknown), 300)}, which cannot be followed"
-        remedy = "leave `kinds` out to see them all; docs/events.md explains each"
+        remedy = "leave `kinds` out to see them all; docs/reference/events.md explains each"
         raise ApiError(HTTPStatus.UNPROCESSABLE_ENTITY, "unfit", because, remedy)
     return wanted or KINDS
 

@@ -86,7 +86,7 @@ def test_the_example_of_every_command_works(pages: Pages, tmp_path: Path) -> Non
         "0" * 64: pages.keep(run_id, "full 1: pytest", "log"),
         "r1": run_id,
     }
-    examples = COMMAND.findall((ROOT / "docs" / "cli.md").read_text(encoding="utf-8"))
+    examples = COMMAND.findall((ROOT / "docs/reference/cli.md").read_text(encoding="utf-8"))
     assert {shlex.split(it)[1] for it in examples} == set(operations_by_name())
     with served(pages) as address:
         environ = {"CARDINAL_HOME": str(tmp_path), "CARDINAL_URL": address, "CARDINAL_TOKEN": bob.token}

@@ -67,7 +67,7 @@ def test_every_operation_is_a_tool_and_the_job_and_its_run_are_resources(pages: 
 
 @pytest.mark.after(scene=Cardinal.at_work)
 def test_the_example_of_every_tool_on_the_page_works(pages: Pages) -> None:
-    page = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/reference/api.md").read_text(encoding="utf-8")
     examples = re.findall(r"^\| `(\w+)` \|.*\| `(\{.*\})` \|$", page, re.MULTILINE)
     assert {name for name, _ in examples} == {*OPERATIONS.names(), *JOB_TOOLS}
     items = [asked(pages, "8080", "8081") for _ in JOB_TOOLS]
