@@ -20,8 +20,6 @@ from ledger.events.board import (
     BoardSeen,
     CardArchived,
     CardEvent,
-    CardExplained,
-    CardMoved,
     CardStateChanged,
     DecisionFailed,
     IssueClosed,
@@ -54,8 +52,6 @@ from rules.snapshot import Snapshot
 log = logging.getLogger(__name__)
 Decide = Callable[[Policy, Snapshot | None, Event, datetime], Decision]
 AccessChange = AccessLost | AccessRegained | RepositoryMoved
-# After these somebody may have left a merge lane.
-MOVES_LANE = (CardArchived, CardExplained, CardMoved, CardStateChanged, PullChanged)
 CardRule = Callable[[Policy, Snapshot], Decision]
 
 READER = "react"
@@ -153,7 +149,7 @@ def _spread(db: Connection, policy: Policy, card: cards.CardRow | None, event: E
     if card is not None:
         _update_linked(db, card.card_id, event, now)
         _update_same_issue(db, card.card_id, event, now)
-    if card is not None and isinstance(event, MOVES_LANE):
+    if card is not None and event.changes_lane:
         _advance_lane(db, card.pull_repository, now)
     if isinstance(event, BoardRemoved):
         for repository in siblings.lane_repositories(db, event.board_id):

@@ -13,6 +13,9 @@ class CardSubscribed(CardEvent):
     login: str
     run_id: RunId
 
+    def describe(self) -> str:
+        return f"{self.login} follows {self.run_id or 'the card'}"
+
 
 @dataclass(frozen=True, slots=True)
 class CardUnsubscribed(CardEvent):
@@ -20,3 +23,6 @@ class CardUnsubscribed(CardEvent):
 
     login: str
     because: str
+
+    def describe(self) -> str:
+        return f"{self.login} follows no more{self.because and ': '}{self.because}"

@@ -47,7 +47,6 @@ from rules.runs.mode import INVESTIGATE
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import plain
 
-_RELATIONS = {"blocks": "blocks", "blocked_by": "is blocked by", "relates": "is related to"}
 # No worker holds it, so nobody but the rules can end it.
 WAITING = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
 
@@ -202,7 +201,7 @@ def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardPropose
 
 def card_linked(policy: Policy, snapshot: Snapshot, event: related.CardLinked, now: datetime) -> Decision:
     """Say on the card how the agent relates it to another one, and make it a dependency in its repository."""
-    relation = _RELATIONS.get(event.relation, "is related to")
+    relation = related.RELATIONS.get(event.relation, "is related to")
     said = f"{event.run_id} says: this {relation} {plain(event.target, 150)} — {plain(event.reason, 300)}"
     about = f"link:{event.run_id}:{event.relation}:{event.target}"
     notice = Say(snapshot.card_id, about, said)
