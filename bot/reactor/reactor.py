@@ -39,9 +39,10 @@ from ledger.queries import cards as card_queries
 from ledger.queue import restored
 from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
+from rules.answers import rule_about
 from rules.card import merge_lane, sibling_rebase
 from rules.card.state import derive_state
-from rules.decide import decide, has_rule
+from rules.decide import decide
 from rules.handlers import access, failed_run, issue_links
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -111,7 +112,7 @@ def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide
         or _frees(recorded.event)
         or _fails(recorded.event)
     )
-    if not has_rule(type(recorded.event)) and not spreads:
+    if rule_about(type(recorded.event)) is None and not spreads:
         return
     card, board_id = _about(db, recorded.event)
     if board_id is None:

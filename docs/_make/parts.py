@@ -11,13 +11,13 @@ from bot.web.pages import PAGES
 from docs._make import wording
 from ledger.parts import Registry
 from ledger.views import VIEWS
-from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, PROFILES
+from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, HANDLERS, PROFILES
 from runner.agents import AGENTS
 from runner.guards.builtin import GUARDS
 from runner.workspaces import BACKENDS
 
 KINDS: tuple[Registry[Any], ...] = (
-    *(COMMANDS, ARCHETYPES, ACTIONS, PROFILES),
+    *(COMMANDS, ARCHETYPES, ACTIONS, HANDLERS, PROFILES),
     *(AGENTS, BACKENDS, GUARDS, VIEWS),
     *(EVENTS, ACTS, THEMES, PAGES, OPERATIONS, cli.COMMANDS),
 )
