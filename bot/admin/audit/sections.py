@@ -44,6 +44,27 @@ class AuditEvent:
     event: Event
 
 
+# In the order in which people ask for them.
+SECTIONS = (
+    *("asked", "card", "repository", "policy", "agent", "instructions", "skills", "briefings", "plans"),
+    *(
+        "questions",
+        "commands",
+        "leave",
+        "stages",
+        "refused",
+        "hosts",
+        "secrets",
+        "tools",
+        "iterations",
+        "rounds",
+    ),
+    *("checks", "witnesses", "validation", "waived", "reproductions", "guards", "violations", "findings"),
+    "related",
+    "changes",
+    *("signed", "pushed", "reviews", "threads", "pull", "ci", "artifacts", "report", "cost", "faults"),
+    "outcome",
+)
 # Sections of facts, where the newest event counts; the others have rows.
 FACTS = frozenset(
     {

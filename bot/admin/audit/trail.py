@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from bot.admin.audit.sections import FACTS, AuditEvent, Summary, fill_section
+from bot.admin.audit.sections import FACTS, SECTIONS, AuditEvent, Summary, fill_section
 from ledger.codec import canonical, decode, kinds
 from ledger.events.run import RunEvent
 from ledger.ids import RunId
@@ -22,27 +22,6 @@ from runner.text.plain import each_text, redact
 
 FORMAT = "cardinal-audit/1"
 MAX_OF_CARD = 2_000  # the newest events of the card that go with the run
-# In the order in which people ask for them.
-SECTIONS = (
-    *("asked", "card", "repository", "policy", "agent", "instructions", "skills", "briefings", "plans"),
-    *(
-        "questions",
-        "commands",
-        "leave",
-        "stages",
-        "refused",
-        "hosts",
-        "secrets",
-        "tools",
-        "iterations",
-        "rounds",
-    ),
-    *("checks", "witnesses", "validation", "waived", "reproductions", "guards", "violations", "findings"),
-    "related",
-    "changes",
-    *("signed", "pushed", "reviews", "threads", "pull", "ci", "artifacts", "report", "cost", "faults"),
-    "outcome",
-)
 Document = dict[str, Any]
 
 
