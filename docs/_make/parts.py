@@ -26,7 +26,7 @@ KINDS: tuple[Registry[Any], ...] = (
 def table() -> str:
     """Return each kind of part with its file, and the members that it must and may have."""
     heads = ("to add", "write", "it has", "it may have")
-    family = ("event family", "`ledger/events/<name>.py`", "frozen dataclasses derived from `Event`", "")
+    family = ("event family", "`ledger/events/<name>.py`", "frozen dataclasses derived from `Event`, with what is known of each", "")
     return wording.table(heads, (*(_row(kind) for kind in KINDS), family))
 
 
@@ -41,5 +41,5 @@ def _row(kind: Registry[Any]) -> tuple[str, ...]:
         ", ".join(f"`{name}`" for name, required in kind.members().items() if required is wanted)
         for wanted in (True, False)
     )
-    held = f"`{kind.holds}`, with {has}" if kind.holds else has
+    held = f"`{kind.holds}`, with {has}" if kind.holds else has or "functions marked `@answers(Kind)`"
     return kind.kind, f"`{file_of(kind)}`", held, may
