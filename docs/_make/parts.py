@@ -26,7 +26,8 @@ KINDS: tuple[Registry[Any], ...] = (
 def table() -> str:
     """Return each kind of part with its file, and the members that it must and may have."""
     heads = ("to add", "write", "it has", "it may have")
-    family = ("event family", "`ledger/events/<name>.py`", "frozen dataclasses derived from `Event`, with what is known of each", "")
+    held = "frozen dataclasses derived from `Event`, with what is known of each"
+    family = ("event family", "`ledger/events/<name>.py`", held, "")
     return wording.table(heads, (*(_row(kind) for kind in KINDS), family))
 
 
