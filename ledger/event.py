@@ -28,6 +28,7 @@ class KindFacts(TypedDict, total=False):
     section_omits: tuple[str, ...]
     affects_dispatch: bool
     changes_lane: bool
+    only_shows: bool
 
 
 class Event:
@@ -66,6 +67,16 @@ class Event:
         """Return what people read of it in one line; the name of its kind, where that says nothing else."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return self.line.format_map(values) if self.line else type(self).__name__
+
+
+class RuleEvent(Event):
+    """The base of events that the rules decide themselves; others follow from an intent and the ledger.
+
+    One that `only_shows` what is needs nobody's right, as with an intent.
+    """
+
+    __slots__ = ()
+    only_shows: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ledger.event import Zoom
+from ledger.event import RuleEvent, Zoom
 from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
 from ledger.ids import QuestionId
@@ -64,7 +64,11 @@ class ToolAllowed(
 
 @dataclass(frozen=True, slots=True)
 class CardToolAllowed(
-    CardEvent, zoom=Zoom.CONVERSATION, line="{by} allowed for this card: {pattern}", is_audited=True
+    CardEvent,
+    RuleEvent,
+    zoom=Zoom.CONVERSATION,
+    line="{by} allowed for this card: {pattern}",
+    is_audited=True,
 ):
     """A person allowed the agents of a card all uses that match `pattern`, unasked."""
 

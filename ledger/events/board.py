@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.event import Event, Zoom
+from ledger.event import Event, RuleEvent, Zoom
 from ledger.ids import BoardId, CardId
 from ledger.states import CardState, PullCard, Reason
 
@@ -229,7 +229,14 @@ class CardMoved(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True, changes_lane
 
 
 @dataclass(frozen=True, slots=True)
-class MoverFound(CardEvent, zoom=Zoom.CONVERSATION, line="{by} had moved it to {column}", is_audited=True):
+class MoverFound(
+    CardEvent,
+    RuleEvent,
+    only_shows=True,
+    zoom=Zoom.CONVERSATION,
+    line="{by} had moved it to {column}",
+    is_audited=True,
+):
     """It became known who put the card into the column where it was seen already: a delivery came late, or
     somebody stood up for it by a command.
     """
@@ -303,7 +310,9 @@ class CardStateChanged(CardEvent, zoom=Zoom.ACTIVITY, changes_lane=True):
 
 
 @dataclass(frozen=True, slots=True)
-class CardExplained(CardEvent, zoom=Zoom.ACTIVITY, line="{because}", changes_lane=True):
+class CardExplained(
+    CardEvent, RuleEvent, only_shows=True, zoom=Zoom.ACTIVITY, line="{because}", changes_lane=True
+):
     """Why the card waits or does not move, in one line, changed; `reason` is its code.
 
     `queue_place` is 0 but in old events: there the line begins with the place of the card's run in the queue.
@@ -315,7 +324,7 @@ class CardExplained(CardEvent, zoom=Zoom.ACTIVITY, line="{because}", changes_lan
 
 
 @dataclass(frozen=True, slots=True)
-class CardHeldBack(CardEvent, zoom=Zoom.CONVERSATION):
+class CardHeldBack(CardEvent, RuleEvent, zoom=Zoom.CONVERSATION):
     """Somebody dragged the card out mid-run; it is put back until they choose. Empty `wanted`: chosen."""
 
     wanted: str
@@ -367,7 +376,7 @@ class DecisionFailed(
 
 
 @dataclass(frozen=True, slots=True)
-class StopOrdered(BoardEvent):
+class StopOrdered(BoardEvent, RuleEvent):
     """No run starts in the scope, and those there were told to stop. `scope`: board, column or card.
 
     `because` is why somebody blocked a card, for people; empty for a pause. `claims`: `by` took the card.
@@ -381,7 +390,7 @@ class StopOrdered(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class StopLifted(BoardEvent):
+class StopLifted(BoardEvent, RuleEvent):
     """Runs may start in the scope again."""
 
     scope: str
@@ -390,7 +399,7 @@ class StopLifted(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class BoardHalted(BoardEvent):
+class BoardHalted(BoardEvent, RuleEvent):
     """Runs of several cards failed for one cause, so none starts until `until`; then one may try.
 
     `because` is the text for people; `tries` counts the runs that tried in vain.
@@ -410,7 +419,7 @@ class BoardProbed(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class HaltLifted(BoardEvent):
+class HaltLifted(BoardEvent, RuleEvent):
     """Runs may start again; `by` is Cardinal when a run showed that the cause is gone."""
 
     cause: str

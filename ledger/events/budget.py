@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ledger.event import Zoom
+from ledger.event import RuleEvent, Zoom
 from ledger.events.run import RunEvent
 
 
@@ -20,7 +20,7 @@ class BudgetReserved(RunEvent, line="may spend ${usd:.2f} {by_rule}"):
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetRaised(RunEvent, zoom=Zoom.CONVERSATION, line="{by} added ${usd:.2f} to the budget"):
+class BudgetRaised(RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, line="{by} added ${usd:.2f} to the budget"):
     """Somebody added `usd` to the run's own budget."""
 
     usd: float

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.event import Zoom
+from ledger.event import RuleEvent, Zoom
 from ledger.events.board import CardEvent
 
 
@@ -85,7 +85,11 @@ class CommandRefused(
 
 @dataclass(frozen=True, slots=True)
 class CommentReleased(
-    CardEvent, zoom=Zoom.CONVERSATION, line="{by} let comment {comment_id} through", affects_dispatch=False
+    CardEvent,
+    RuleEvent,
+    zoom=Zoom.CONVERSATION,
+    line="{by} let comment {comment_id} through",
+    affects_dispatch=False,
 ):
     """Somebody with write access let the words of somebody without through. `place` is the comment's."""
 

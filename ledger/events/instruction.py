@@ -5,7 +5,7 @@ The text of a private skill is in no event: its name, version and digest say whi
 
 from dataclasses import dataclass
 
-from ledger.event import Zoom
+from ledger.event import RuleEvent, Zoom
 from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
 
@@ -72,7 +72,7 @@ class InstructionsStacked(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class SkillsPinned(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True):
+class SkillsPinned(CardEvent, RuleEvent, zoom=Zoom.CONVERSATION, is_audited=True):
     """A person chose skills for the card's next runs, in place of those chosen so before; none: no more."""
 
     names: tuple[str, ...]
@@ -83,7 +83,7 @@ class SkillsPinned(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True):
 
 
 @dataclass(frozen=True, slots=True)
-class AgentPinned(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True):
+class AgentPinned(CardEvent, RuleEvent, zoom=Zoom.CONVERSATION, is_audited=True):
     """A person chose who works in the card's next runs: `agent`, `agent/model` or `@specialist`; empty: the
     column's own.
     """

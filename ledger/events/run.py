@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ledger.event import Event, Zoom
+from ledger.event import Event, RuleEvent, Zoom
 from ledger.events.board import name_person
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.states import Ending, RunState
@@ -137,7 +137,7 @@ class PlanProposed(
 
 
 @dataclass(frozen=True, slots=True)
-class PlanRebound(RunEvent, zoom=Zoom.ACTIVITY, line="plan {revision} is about {base:.12} now"):
+class PlanRebound(RunEvent, RuleEvent, zoom=Zoom.ACTIVITY, line="plan {revision} is about {base:.12} now"):
     """Somebody was told that base or policy moved on since the plan; an approval is about these now."""
 
     revision: int
@@ -147,7 +147,7 @@ class PlanRebound(RunEvent, zoom=Zoom.ACTIVITY, line="plan {revision} is about {
 
 @dataclass(frozen=True, slots=True)
 class PlanApproved(
-    RunEvent, zoom=Zoom.CONVERSATION, line="plan {revision} approved by {by}", shows_payload=True
+    RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, line="plan {revision} approved by {by}", shows_payload=True
 ):
     """Somebody approved the plan; `by` is `policy` where no approval is demanded.
 
@@ -162,6 +162,7 @@ class PlanApproved(
 @dataclass(frozen=True, slots=True)
 class PlanRedirected(
     RunEvent,
+    RuleEvent,
     zoom=Zoom.CONVERSATION,
     line="{by} redirected plan {revision}: {text}",
     has_words=True,
@@ -172,9 +173,6 @@ class PlanRedirected(
     revision: int
     by: str
     text: str
-
-
-PlanDecision = PlanApproved | PlanRebound | PlanRedirected
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +224,7 @@ class ToolUsed(RunEvent, shows_payload=True, is_work=True):
 @dataclass(frozen=True, slots=True)
 class QuestionAsked(
     RunEvent,
+    RuleEvent,
     zoom=Zoom.CONVERSATION,
     line="question: {text}",
     has_words=True,
@@ -256,6 +255,7 @@ class QuestionAsked(
 @dataclass(frozen=True, slots=True)
 class QuestionAnswered(
     RunEvent,
+    RuleEvent,
     zoom=Zoom.CONVERSATION,
     line="{by} answered: {text}",
     has_words=True,
@@ -277,7 +277,12 @@ class QuestionAnswered(
 
 @dataclass(frozen=True, slots=True)
 class RunSteered(
-    RunEvent, zoom=Zoom.CONVERSATION, line="{by} to the agent: {text}", has_words=True, in_full="text"
+    RunEvent,
+    RuleEvent,
+    zoom=Zoom.CONVERSATION,
+    line="{by} to the agent: {text}",
+    has_words=True,
+    in_full="text",
 ):
     """A person's message that the agent gets at its next step. `comment_id` makes it unique."""
 
@@ -297,7 +302,7 @@ class RunParked(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
 
 
 @dataclass(frozen=True, slots=True)
-class RunRequeued(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
+class RunRequeued(RunEvent, RuleEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
     """The run may go on. `why`: answered, approved, redirected, resumed, reclaimed or handed_back; `detail`
     says more about it. `by` let it go on, where it was paused.
     """
@@ -323,7 +328,7 @@ class RunHung(
 
 
 @dataclass(frozen=True, slots=True)
-class RunStopAsked(RunEvent, zoom=Zoom.CONVERSATION, line="{by} asked to {how}: {why}"):
+class RunStopAsked(RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, line="{by} asked to {how}: {why}"):
     """The run was told to stop. `how`: cancel, or pause; the supervisor obeys at its next look."""
 
     how: str
@@ -454,7 +459,7 @@ class FinalReported(RunEvent, zoom=Zoom.CONVERSATION, line="report: {done}", sec
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnded(RunEvent, zoom=Zoom.CONVERSATION, shows_payload=True):
+class RunEnded(RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, shows_payload=True):
     """The run's one ending. `last_known` is the state that it ended in, with the last line it said.
 
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from ledger.event import RuleEvent
 from ledger.events.board import CardEvent
 from ledger.ids import RunId
 
 
 @dataclass(frozen=True, slots=True)
-class CardSubscribed(CardEvent):
+class CardSubscribed(CardEvent, RuleEvent, only_shows=True):
     """Somebody wants every notice about the card; with a `run_id` only until the next run is queued."""
 
     login: str
@@ -18,7 +19,7 @@ class CardSubscribed(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CardUnsubscribed(CardEvent):
+class CardUnsubscribed(CardEvent, RuleEvent, only_shows=True):
     """Somebody no longer follows the card; `because` is empty where they said so themselves."""
 
     login: str

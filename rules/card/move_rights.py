@@ -2,87 +2,20 @@
 
 from datetime import datetime
 
-from ledger.event import Event
-from ledger.events.agent import CardToolAllowed
+from ledger.event import Event, RuleEvent
 from ledger.events.board import (
     ABANDONED,
-    BoardHalted,
     CardArchived,
-    CardHeldBack,
-    HaltLifted,
-    StopLifted,
-    StopOrdered,
-)
-from ledger.events.budget import BudgetRaised
-from ledger.events.conversation import CommentReleased
-from ledger.events.instruction import AgentPinned, SkillsPinned
-from ledger.events.run import (
-    PlanApproved,
-    PlanRebound,
-    PlanRedirected,
-    QuestionAnswered,
-    QuestionAsked,
-    RunEnded,
-    RunRequeued,
-    RunSteered,
-    RunStopAsked,
 )
 from ledger.states import CardState, Reason
 from rules.card.state import change_state, explain
 from rules.card.workflow_moves import is_by_workflow, merges
-from rules.intents import by_command, internal, outbound, rule_results
-from rules.intents.outbound import Decision, Intent, RuleEvent, Say
+from rules.intents import outbound
+from rules.intents.outbound import Decision, Intent, Say
 from rules.policy.model import Policy
 from rules.policy.roles import Role, covered, role_of
 from rules.snapshot import UNTOLD, Mover, Snapshot
 from rules.text import alternatives, code, sentence
-
-# What costs money, changes or takes back what people made or asked for, or decides for them. An intent that
-# is not here only shows what is: tests/rules/card/test_move_rights.py has the reason for each.
-ACTS: tuple[type[Intent | RuleEvent], ...] = (
-    internal.QueueRun,
-    PlanApproved,
-    PlanRebound,
-    PlanRedirected,
-    BudgetRaised,
-    CardToolAllowed,
-    SkillsPinned,
-    AgentPinned,
-    RunRequeued,
-    RunSteered,
-    CommentReleased,
-    StopOrdered,
-    StopLifted,
-    RunStopAsked,
-    RunEnded,
-    CardHeldBack,
-    QuestionAsked,
-    QuestionAnswered,
-    BoardHalted,
-    HaltLifted,
-    outbound.MoveCard,
-    outbound.ConvertDraft,
-    outbound.CreateCard,
-    outbound.CreateScheduledCard,
-    outbound.CreateJob,
-    outbound.LinkCard,
-    outbound.AskAssistant,
-    outbound.RunTask,
-    rule_results.AddLabels,
-    rule_results.FillField,
-    rule_results.ExpandBody,
-    rule_results.RestoreBody,
-    by_command.ArchiveCard,
-    by_command.ChangeAssignees,
-    by_command.UnlinkCard,
-    outbound.MarkReady,
-    outbound.MergePull,
-    outbound.CancelMerge,
-    outbound.OpenPull,
-    outbound.ClosePull,
-    outbound.DeleteBranch,
-)
-
 
 TAKEN_OFF = ("archived", "deleted")
 
@@ -160,7 +93,7 @@ def _rest_given_up(policy: Policy, snapshot: Snapshot) -> Decision:
 def _acts(snapshot: Snapshot, intent: Intent | RuleEvent) -> bool:
     """Tell whether the intent needs the right; deleting a merged branch does not."""
     merged = snapshot.pull is not None and snapshot.pull.state == "merged"
-    return isinstance(intent, ACTS) and not (merged and isinstance(intent, outbound.DeleteBranch))
+    return not intent.only_shows and not (merged and isinstance(intent, outbound.DeleteBranch))
 
 
 def refusal(policy: Policy, snapshot: Snapshot) -> str:
