@@ -5,6 +5,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import ClassVar, TypedDict, Unpack
 
+from ledger.states import RunState
+
 
 class Zoom(StrEnum):
     """The depth of a timeline; each shows the lines of those before it, too."""
@@ -28,6 +30,8 @@ class KindFacts(TypedDict, total=False):
     section_omits: tuple[str, ...]
     affects_dispatch: bool
     changes_lane: bool
+    changes_workspace: bool
+    leads_to: RunState
     only_shows: bool
 
 
@@ -52,6 +56,8 @@ class Event:
     # Dispatch chooses again after it, if a view that dispatch reads takes it.
     affects_dispatch: ClassVar[bool] = True
     changes_lane: ClassVar[bool] = False  # after it a card may have left a merge lane
+    changes_workspace: ClassVar[bool] = False  # after it the workspace differs from its checkpoint
+    leads_to: ClassVar[RunState | None] = None  # the state of its run after it; None: as before
 
     def __init_subclass__(cls, **facts: Unpack[KindFacts]) -> None:
         super().__init_subclass__()

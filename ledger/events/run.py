@@ -30,7 +30,7 @@ BY_PEOPLE = frozenset({"board", "parent", "comment", "box", "button", "page", "a
 
 
 @dataclass(frozen=True, slots=True)
-class RunQueued(RunEvent, zoom=Zoom.CONVERSATION):
+class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     """A run was asked for. `attempt` counts on the card from 1; `kind`: first, revision, retry, repair, or
     check, which is no attempt of its own.
 
@@ -79,7 +79,13 @@ class RunQueued(RunEvent, zoom=Zoom.CONVERSATION):
 
 
 @dataclass(frozen=True, slots=True)
-class RunClaimed(RunEvent, zoom=Zoom.ACTIVITY, line="run {run_id} got a worker", shows_payload=True):
+class RunClaimed(
+    RunEvent,
+    zoom=Zoom.ACTIVITY,
+    line="run {run_id} got a worker",
+    shows_payload=True,
+    leads_to=RunState.CLAIMED,
+):
     """A worker of `host` holds the run; every later write of it carries this generation.
 
     `host` is empty in events of an older Cardinal.
@@ -292,7 +298,7 @@ class RunSteered(
 
 
 @dataclass(frozen=True, slots=True)
-class RunParked(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
+class RunParked(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True, leads_to=RunState.PARKED):
     """The process ended, the session is kept. `why`: question, limit or pause."""
 
     why: str
@@ -302,7 +308,7 @@ class RunParked(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
 
 
 @dataclass(frozen=True, slots=True)
-class RunRequeued(RunEvent, RuleEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
+class RunRequeued(RunEvent, RuleEvent, zoom=Zoom.ACTIVITY, shows_payload=True, leads_to=RunState.QUEUED):
     """The run may go on. `why`: answered, approved, redirected, resumed, reclaimed or handed_back; `detail`
     says more about it. `by` let it go on, where it was paused.
     """
@@ -344,6 +350,7 @@ class CommandChecked(
     shows_payload=True,
     section="checks",
     section_omits=("tail",),
+    changes_workspace=True,
 ):
     """One validation command ran. `tier`: fast or full. `log_digest` is the SHA-256 of the log that is kept.
 
@@ -459,7 +466,7 @@ class FinalReported(RunEvent, zoom=Zoom.CONVERSATION, line="report: {done}", sec
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnded(RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, shows_payload=True):
+class RunEnded(RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, shows_payload=True, leads_to=RunState.ENDED):
     """The run's one ending. `last_known` is the state that it ended in, with the last line it said.
 
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,

@@ -8,7 +8,7 @@ from ledger.ids import QuestionId
 
 
 @dataclass(frozen=True, slots=True)
-class StageEntered(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
+class StageEntered(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True, changes_workspace=True):
     """A stage began, as the run's `entry`-th and this stage's `number`-th, both counted from 1, at the commit
     `head`.
 
