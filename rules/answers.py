@@ -1,7 +1,7 @@
 """Which rule answers an event: every rule in `rules/handlers/` says so on itself; no list names it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
@@ -17,7 +17,7 @@ Decide = TypeVar("Decide", bound=Callable[..., Decision])
 class Rule:
     """The one rule about events of a kind; `answers` explains the rest."""
 
-    decide: Callable[..., Decision] = field(repr=False)
+    decide: Callable[..., Decision]
     by_mover: bool
     unsettles_merge: bool
     answers_pulls: bool
@@ -44,8 +44,9 @@ def answers(
 
     def register(decide: Decide) -> Decide:
         for kind in kinds:
-            if kind in _RULES:
-                raise TwoRulesError(kind.__name__, _RULES[kind].decide.__module__, decide.__module__)
+            first = _RULES[kind].decide if kind in _RULES else decide
+            if (first.__module__, first.__qualname__) != (decide.__module__, decide.__qualname__):
+                raise TwoRulesError(kind.__name__, first.__module__, decide.__module__)
             _RULES[kind] = Rule(decide, by_mover, unsettles_merge, answers_pulls, changes_check)
         return decide
 
