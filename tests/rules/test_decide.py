@@ -49,6 +49,7 @@ def test_every_rule_takes_the_events_that_it_answers() -> None:
 
 
 def test_a_second_rule_about_the_same_events_is_refused_with_both_files() -> None:
+    assert Progressed in all_rules()
     with pytest.raises(TwoRulesError, match=r"rules\.handlers\.run and \S+ both answer"):
         answers(Progressed)(lambda *_: Decision())
 
