@@ -31,3 +31,11 @@ class BranchRulesError(RulesError):
     def __init__(self, refusals: tuple[str, ...]) -> None:
         self.refusals = refusals
         super().__init__(f"its push would be refused: {'; '.join(refusals)}. No agent was started")
+
+
+class TwoRulesError(RulesError):
+    """Two functions claim to be the rule about the same kind of event."""
+
+    def __init__(self, kind: str, first: str, second: str) -> None:
+        self.kind, self.first, self.second = kind, first, second
+        super().__init__(f"{first} and {second} both answer {kind}: take it out of the `@answers` of one")

@@ -105,8 +105,13 @@ class BuiltInProfile(Protocol):
     SKILLS: tuple[str, ...] = ()
 
 
+class EventHandlers(Protocol):
+    """A file of `rules/handlers/`: its functions say by `@answers(Kind)` about which events they decide."""
+
+
 COMMANDS = Registry[SlashCommand]("slash command", "rules.commands", SlashCommand, dashes=True)
 ARCHETYPES = Registry[Archetype]("kind of column", "rules.columns", Archetype)
 ACTIONS = Registry[Action]("action", "rules.actions", Action)
 PROFILES = Registry[BuiltInProfile]("profile", "rules.profiles", BuiltInProfile)
+HANDLERS = Registry[EventHandlers]("rule", "rules.handlers", EventHandlers)
 UNNAMED = "inbox"  # the archetype of a column that no policy names

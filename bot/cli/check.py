@@ -15,7 +15,7 @@ from bot.admin.clone.guards import fewer_tests_than_base, guard_violations
 from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.system import config as configuration
 from ledger.events.guard import Violation
-from ledger.model.witness_text import witness_text
+from ledger.events.witness import witness_text
 from ledger.views.checks import CheckRow
 from runner.guards.report import violation_sentence
 

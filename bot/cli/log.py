@@ -10,10 +10,10 @@ import click
 from bot.cli import _home
 from bot.cli._show import clean, json_option, local_time, text_block
 from bot.render.run.folded_steps import fold_rows
+from ledger.event import Zoom
 from ledger.log import event_store
 from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
-from ledger.queries.timeline import Zoom
 
 POLL_S = 0.5
 PAGE = 500

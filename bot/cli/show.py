@@ -17,10 +17,11 @@ from bot.state import instructions, patches
 from bot.state.instructions import InstructionStack
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
+from ledger.event import Zoom
 from ledger.events.findings import FindingsReported
 from ledger.ids import CardId
 from ledger.queries import timeline
-from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow, Zoom
+from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow
 from ledger.views import (
     artifacts,
     budgets,

@@ -11,13 +11,13 @@ from sqlalchemy import Connection
 from bot.cli import _home
 from bot.cli._show import clean, json_option, local_time
 from ledger import codec
-from ledger.event import Recorded
+from ledger.event import Recorded, Zoom
 from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queries import timeline
-from ledger.queries.timeline import WORDS_CHARS, TimelineRow, Zoom
+from ledger.queries.timeline import WORDS_CHARS, TimelineRow
 from ledger.views import cards, runs
 
 POLL_S = 0.5

@@ -119,7 +119,7 @@ def work(
     config = _prepared(environ, cwd, Config.require_github, say)
     with lock_file.hold_part(config.home):
         client = embedded_redis.connect_redis(config)
-        if not embedded_redis.answers(client):
+        if not embedded_redis.is_reachable(client):
             raise NoRedisError(config.home)
         client.close()
         roster = _roster(config, names)
@@ -182,7 +182,7 @@ def _redis(config: Config) -> tuple[ProcessRole, ...]:
     def become(_ready: Ready) -> None:
         os.execv(command[0], command)  # noqa: S606 -- no shell is the point
 
-    return (ProcessRole("redis", become, ground=True, check=lambda: embedded_redis.answers(client)),)
+    return (ProcessRole("redis", become, ground=True, check=lambda: embedded_redis.is_reachable(client)),)
 
 
 def web_roles(config: Config, listener: socket) -> tuple[ProcessRole, ...]:
@@ -243,7 +243,7 @@ def _workers(config: Config, roster: Roster) -> tuple[ProcessRole, ...]:
             roster.works(name)
             workers.take_over(work, lambda: current().engine)
             with embedded_redis.connect_redis(config) as redis:
-                if embedded_redis.answers(redis):  # else there is nothing to take
+                if embedded_redis.is_reachable(redis):  # else there is nothing to take
                     workers.work_queue(
                         embedded_redis.connect_redis(config), kind, ready, host=host, idle_s=IDLE_S
                     )

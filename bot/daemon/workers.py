@@ -47,7 +47,7 @@ from bot.system.current_work import CurrentWork, keep_in
 from ledger.errors import CardinalError
 from ledger.log import event_store
 from ledger.queue import hangs
-from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, PROFILES
+from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, HANDLERS, PROFILES
 from runner import workspaces
 from runner.errors import KilledError
 from runner.exec.launch import with_parent
@@ -284,7 +284,7 @@ def take_over(current: CurrentWork, engine: Callable[[], Engine]) -> None:
 def warm_up() -> None:
     """Import and try everything that jobs need, so that children share it and start at once."""
     importlib.import_module(JOBS)
-    for registry in (EVENTS, ACTS, THEMES, COMMANDS, ARCHETYPES, ACTIONS, PROFILES):
+    for registry in (EVENTS, ACTS, THEMES, COMMANDS, ARCHETYPES, ACTIONS, HANDLERS, PROFILES):
         dict(registry.all())
     for name in workspaces.names():
         workspaces.load(name)

@@ -9,9 +9,9 @@ from bot.outbox import handlers
 from bot.outbox.contract import GivenUpError, TooSoonError
 from bot.render.run.story import Story
 from bot.state.outbox_context import OutboxContext
+from ledger.event import Zoom
 from ledger.ids import CardId, RunId
 from ledger.queries import timeline
-from ledger.queries.timeline import Zoom
 from ledger.queue import outbox
 from ledger.states import Ending
 from ledger.views import (

@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 from bot.outbox import handlers
 from bot.reactor import run_requests
 from bot.state import budgets
-from ledger.event import Event
+from ledger.event import Event, RuleEvent
 from ledger.events import board as on_board
 from ledger.events import run as on_run
 from ledger.events.agent import CardToolAllowed
@@ -51,7 +51,7 @@ def apply(db: Connection, policy: Policy, decision: outbound.Decision, *, now: d
             event_store.append(db, *events, at=now)
 
 
-def _is_news(db: Connection, event: outbound.RuleEvent) -> bool:
+def _is_news(db: Connection, event: RuleEvent) -> bool:
     """Tell whether the event changes anything in the ledger."""
     match event:
         case on_board.CardExplained():
@@ -127,9 +127,7 @@ def _change_state(db: Connection, policy: Policy, intent: internal.ChangeCardSta
     return (on_board.CardStateChanged(card.card_id, card.state, intent.after, intent.because, intent.reason),)
 
 
-def _with_effects(
-    db: Connection, policy: Policy, event: outbound.RuleEvent, now: datetime
-) -> tuple[Event, ...]:
+def _with_effects(db: Connection, policy: Policy, event: RuleEvent, now: datetime) -> tuple[Event, ...]:
     """Return the event with its effects on the run: a raise is reserved at once within the limits, where a
     worker holds it; a stop takes effect at once where none does.
     """

@@ -20,8 +20,6 @@ from ledger.events.board import (
     BoardSeen,
     CardArchived,
     CardEvent,
-    CardExplained,
-    CardMoved,
     CardStateChanged,
     DecisionFailed,
     IssueClosed,
@@ -41,9 +39,10 @@ from ledger.queries import cards as card_queries
 from ledger.queue import restored
 from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
+from rules.answers import rule_about
 from rules.card import merge_lane, sibling_rebase
 from rules.card.state import derive_state
-from rules.decide import decide, has_rule
+from rules.decide import decide
 from rules.handlers import access, failed_run, issue_links
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -54,8 +53,6 @@ from rules.snapshot import Snapshot
 log = logging.getLogger(__name__)
 Decide = Callable[[Policy, Snapshot | None, Event, datetime], Decision]
 AccessChange = AccessLost | AccessRegained | RepositoryMoved
-# After these somebody may have left a merge lane.
-MOVES_LANE = (CardArchived, CardExplained, CardMoved, CardStateChanged, PullChanged)
 CardRule = Callable[[Policy, Snapshot], Decision]
 
 READER = "react"
@@ -115,7 +112,7 @@ def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide
         or _frees(recorded.event)
         or _fails(recorded.event)
     )
-    if not has_rule(type(recorded.event)) and not spreads:
+    if rule_about(type(recorded.event)) is None and not spreads:
         return
     card, board_id = _about(db, recorded.event)
     if board_id is None:
@@ -153,7 +150,7 @@ def _spread(db: Connection, policy: Policy, card: cards.CardRow | None, event: E
     if card is not None:
         _update_linked(db, card.card_id, event, now)
         _update_same_issue(db, card.card_id, event, now)
-    if card is not None and isinstance(event, MOVES_LANE):
+    if card is not None and event.changes_lane:
         _advance_lane(db, card.pull_repository, now)
     if isinstance(event, BoardRemoved):
         for repository in siblings.lane_repositories(db, event.board_id):

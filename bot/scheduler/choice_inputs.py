@@ -5,19 +5,6 @@ from functools import cache
 from sqlalchemy import Connection
 
 from ledger import codec
-from ledger.events.board import CardDescribed, LabelJudged
-from ledger.events.branch import CommitsSigned
-from ledger.events.conversation import AssistantReplied, CommentReleased, PersonSaid
-from ledger.events.run import (
-    BranchPushed,
-    Noted,
-    PlanTicked,
-    Progressed,
-    SessionStarted,
-    ValidationEnded,
-)
-from ledger.events.turn import TurnStarted
-from ledger.events.witness import CheckWitnessed
 from ledger.fold import step_of
 from ledger.log import event_store
 from ledger.views import (
@@ -41,22 +28,6 @@ SOURCES = (
     *(boards, budgets, cards, changed_files, halts, links, losses, policies, questions, runs, spend, stops),
     workspaces,
 )
-# Kinds that change there only what the choice does not read.
-ASIDE = frozenset(
-    {
-        *(AssistantReplied, CardDescribed, CommentReleased, LabelJudged, PersonSaid, BranchPushed),
-        *(
-            CheckWitnessed,
-            CommitsSigned,
-            Noted,
-            PlanTicked,
-            Progressed,
-            SessionStarted,
-            TurnStarted,
-            ValidationEnded,
-        ),
-    }
-)
 MAX_EVENTS = 500  # after more of them, to choose anew costs no more than to read what they are
 
 
@@ -72,4 +43,4 @@ def matters(name: str) -> bool:
     kind = codec.kinds().get(name)
     if kind is None:
         return True
-    return kind not in ASIDE and any(step_of(view.fold, kind) is not None for view in SOURCES)
+    return kind.affects_dispatch and any(step_of(view.fold, kind) is not None for view in SOURCES)

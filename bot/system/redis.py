@@ -79,7 +79,7 @@ def connect_redis(config: Config) -> Redis:
     return Redis(unix_socket_path=str(socket_path(config.home)), **limits)
 
 
-def answers(client: Redis) -> bool:
+def is_reachable(client: Redis) -> bool:
     """Return whether Redis answers now."""
     try:
         return bool(client.ping())

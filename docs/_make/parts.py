@@ -11,13 +11,13 @@ from bot.web.pages import PAGES
 from docs._make import wording
 from ledger.parts import Registry
 from ledger.views import VIEWS
-from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, PROFILES
+from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, HANDLERS, PROFILES
 from runner.agents import AGENTS
 from runner.guards.builtin import GUARDS
 from runner.workspaces import BACKENDS
 
 KINDS: tuple[Registry[Any], ...] = (
-    *(COMMANDS, ARCHETYPES, ACTIONS, PROFILES),
+    *(COMMANDS, ARCHETYPES, ACTIONS, HANDLERS, PROFILES),
     *(AGENTS, BACKENDS, GUARDS, VIEWS),
     *(EVENTS, ACTS, THEMES, PAGES, OPERATIONS, cli.COMMANDS),
 )
@@ -26,7 +26,8 @@ KINDS: tuple[Registry[Any], ...] = (
 def table() -> str:
     """Return each kind of part with its file, and the members that it must and may have."""
     heads = ("to add", "write", "it has", "it may have")
-    family = ("event family", "`ledger/events/<name>.py`", "frozen dataclasses derived from `Event`", "")
+    held = "frozen dataclasses derived from `Event`, with what is known of each"
+    family = ("event family", "`ledger/events/<name>.py`", held, "")
     return wording.table(heads, (*(_row(kind) for kind in KINDS), family))
 
 
@@ -41,5 +42,5 @@ def _row(kind: Registry[Any]) -> tuple[str, ...]:
         ", ".join(f"`{name}`" for name, required in kind.members().items() if required is wanted)
         for wanted in (True, False)
     )
-    held = f"`{kind.holds}`, with {has}" if kind.holds else has
+    held = f"`{kind.holds}`, with {has}" if kind.holds else has or "functions marked `@answers(Kind)`"
     return kind.kind, f"`{file_of(kind)}`", held, may

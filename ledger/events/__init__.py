@@ -1,1 +1,1 @@
-"""Event kinds by family, one file each; found by file name."""
+"""Event kinds by family, with all that is known of each; found by file name."""

@@ -2,28 +2,32 @@
 
 from dataclasses import dataclass
 
+from ledger.event import RuleEvent, Zoom
 from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
 from ledger.ids import QuestionId
 
 
 @dataclass(frozen=True, slots=True)
-class TodoListed(RunEvent):
+class TodoListed(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
     """The agent's own to-do list, as it stands now; `done` has one entry for each item."""
 
     items: tuple[str, ...]
     done: tuple[bool, ...]
 
+    def describe(self) -> str:
+        return f"its own list: {sum(self.done)} of {len(self.items)} done"
+
 
 @dataclass(frozen=True, slots=True)
-class SessionLost(RunEvent):
+class SessionLost(RunEvent, shows_payload=True, section="faults"):
     """The session cannot go on: the workspace that held it is gone. The agent begins anew."""
 
     session_id: str
 
 
 @dataclass(frozen=True, slots=True)
-class PermissionAwaited(RunEvent):
+class PermissionAwaited(RunEvent, shows_payload=True):
     """The question of that id asks whether the agent may use a tool; `command` is the command to run, or the
     path to edit.
     """
@@ -34,7 +38,13 @@ class PermissionAwaited(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class PermissionRefused(RunEvent):
+class PermissionRefused(
+    RunEvent,
+    zoom=Zoom.ACTIVITY,
+    line="may not use {tool}: {command} ({why})",
+    shows_payload=True,
+    section="refused",
+):
     """The policy refused the agent a tool at once; `why` names the rule."""
 
     tool: str
@@ -43,7 +53,9 @@ class PermissionRefused(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolAllowed(RunEvent):
+class ToolAllowed(
+    RunEvent, zoom=Zoom.CONVERSATION, line="{by} allowed for this card: {pattern}", shows_payload=True
+):
     """A person allowed the agent a command for the whole card, not only once."""
 
     pattern: str
@@ -51,7 +63,13 @@ class ToolAllowed(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CardToolAllowed(CardEvent):
+class CardToolAllowed(
+    CardEvent,
+    RuleEvent,
+    zoom=Zoom.CONVERSATION,
+    line="{by} allowed for this card: {pattern}",
+    is_audited=True,
+):
     """A person allowed the agents of a card all uses that match `pattern`, unasked."""
 
     pattern: str
@@ -59,7 +77,7 @@ class CardToolAllowed(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class ProviderFailed(RunEvent):
+class ProviderFailed(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True, section="faults"):
     """A model call failed at its provider; `status` is HTTP's, 0 when no answer came. `in_a_row` counts
     without a success between.
     """
@@ -69,9 +87,20 @@ class ProviderFailed(RunEvent):
     detail: str
     in_a_row: int
 
+    def describe(self) -> str:
+        what = f"answered {self.status}" if self.status else "did not answer"
+        again = f", {self.in_a_row} times in a row" if self.in_a_row > 1 else ""
+        return f"the model's provider {what}{again}: {self.detail}"
+
 
 @dataclass(frozen=True, slots=True)
-class CallRefused(RunEvent):
+class CallRefused(
+    RunEvent,
+    zoom=Zoom.ACTIVITY,
+    line="a model call was refused ({kind}): {detail}",
+    shows_payload=True,
+    section="faults",
+):
     """The gateway refused a model call. `kind`: budget, model, rate, closed or key."""
 
     kind: str
@@ -79,7 +108,7 @@ class CallRefused(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class HostReached(RunEvent):
+class HostReached(RunEvent, shows_payload=True):
     """A command in the workspace asked for a host of the network; `why` says by which rule it was refused."""
 
     host: str
@@ -87,9 +116,12 @@ class HostReached(RunEvent):
     allowed: bool
     why: str
 
+    def describe(self) -> str:
+        return f"{'reached' if self.allowed else 'was kept from'} {self.host}:{self.port} ({self.why})"
+
 
 @dataclass(frozen=True, slots=True)
-class SecretSent(RunEvent):
+class SecretSent(RunEvent, line="{host} got the secret {name}: {times} times", shows_payload=True):
     """Requests to a host went out with the operator's secret of that name, so many times."""
 
     host: str
@@ -98,7 +130,11 @@ class SecretSent(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolServerCalled(RunEvent):
+class ToolServerCalled(
+    RunEvent,
+    line="{server}__{tool}: {outcome} after {duration_ms} ms, {output_bytes} bytes",
+    shows_payload=True,
+):
     """The agent called a tool of a tool server. `outcome`: ok, error, timeout, gone or refused.
 
     Input and output are in no event: only their sizes, as JSON and as text.
@@ -113,7 +149,9 @@ class ToolServerCalled(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class ToolServerFailed(RunEvent):
+class ToolServerFailed(
+    RunEvent, zoom=Zoom.ACTIVITY, line="tool server {server}: {detail}", shows_payload=True, section="faults"
+):
     """A tool server does not behave as the policy says; `detail` is partly in its own words."""
 
     server: str

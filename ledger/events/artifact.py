@@ -13,7 +13,7 @@ ATTACHED = (FILE, PAGE)  # the kinds of what an agent attached itself
 
 
 @dataclass(frozen=True, slots=True)
-class ArtifactKept(RunEvent):
+class ArtifactKept(RunEvent, line="kept {name} ({kind}, {size_bytes} bytes)"):
     """A file is in the store. `kind`: log, patch, report, briefing, transcript or set-aside; trace,
     screenshot, video or console of a browser; file or page for an attachment of the agent's; more may come.
     `digest` is the SHA-256 of its bytes, from which secrets were taken before where it is text.
@@ -26,7 +26,7 @@ class ArtifactKept(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class ArtifactDropped(RunEvent):
+class ArtifactDropped(RunEvent, line="does not keep {name}: {reason}"):
     """A file is not in the store, or no more. `reason`: age, space, share (the run had kept enough) or
     store (that could not be written).
 

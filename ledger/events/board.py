@@ -3,12 +3,17 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from ledger.event import Event
+from ledger.event import Event, RuleEvent, Zoom
 from ledger.ids import BoardId, CardId
 from ledger.states import CardState, PullCard, Reason
 
 # The reasons that give the work up. Source: docs.github.com/rest/issues/issues (state_reason).
 ABANDONED = ("not_planned", "duplicate")
+
+
+def name_person(by: str) -> str:
+    """Return the person; older Cardinals wrote `the board` for a drag."""
+    return "somebody" if by in ("", "the board") else by
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +117,7 @@ class StatusFound(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CardSeen(CardEvent):
+class CardSeen(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True):
     """A card was seen first. `repository` is owner/name; None with `number` for a draft issue.
 
     `arrived` is false for a card that stood on the board before Cardinal did: it starts nothing by itself.
@@ -136,9 +141,12 @@ class CardSeen(CardEvent):
     own: bool = False
     pull_card: PullCard = PullCard.NONE
 
+    def describe(self) -> str:
+        return f"appeared in {self.column or 'no column'}: {self.title}"
+
 
 @dataclass(frozen=True, slots=True)
-class CardDescribed(CardEvent):
+class CardDescribed(CardEvent, is_audited=True, affects_dispatch=False):
     """The title, description or labels of the card's issue differ from the known ones.
 
     `expanded`: GitHub shows a description that a rule's model wrote over `body`, as in BodyExpanded.
@@ -151,14 +159,17 @@ class CardDescribed(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CardAssigned(CardEvent):
+class CardAssigned(CardEvent, zoom=Zoom.ACTIVITY):
     """The people to whom the card's issue is assigned differ from those that were known."""
 
     assignees: tuple[str, ...]
 
+    def describe(self) -> str:
+        return f"is assigned to {', '.join(self.assignees) or 'no one'}"
+
 
 @dataclass(frozen=True, slots=True)
-class LabelJudged(CardEvent):
+class LabelJudged(CardEvent, zoom=Zoom.ACTIVITY, affects_dispatch=False):
     """`by`, with the role `role` in the card's repository, set a label. `counts`: they may choose by it."""
 
     label: str
@@ -166,9 +177,12 @@ class LabelJudged(CardEvent):
     role: str
     counts: bool
 
+    def describe(self) -> str:
+        return f"{self.by} set the label {self.label}{'' if self.counts else ', which chooses nothing'}"
+
 
 @dataclass(frozen=True, slots=True)
-class CardConverted(CardEvent):
+class CardConverted(CardEvent, zoom=Zoom.ACTIVITY, line="became {repository}#{number}"):
     """A draft issue became an issue, or its issue is in another place now.
 
     `before` is the earlier name of the repository where the issue is the same: that was renamed, or given to
@@ -184,7 +198,7 @@ class CardConverted(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CardReplaced(CardEvent):
+class CardReplaced(CardEvent, zoom=Zoom.ACTIVITY, line="became {repository}#{number}"):
     """A new issue took the place of the draft issue `draft` on the board, where GitHub let the App convert
     none: that card has this id from now on.
     """
@@ -196,7 +210,7 @@ class CardReplaced(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CardMoved(CardEvent):
+class CardMoved(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True, changes_lane=True):
     """The card stands in another column than known; `by_cardinal` tells an own move from a person's.
 
     `by` moved it and has the role `role` in its repository; both are empty where that is not known. Of an own
@@ -209,9 +223,20 @@ class CardMoved(CardEvent):
     by: str = ""
     role: str = ""
 
+    def describe(self) -> str:
+        way = f"from {self.before or 'no column'} to {self.after or 'no column'}"
+        return f"{'Cardinal' if self.by_cardinal else name_person(self.by)} moved it {way}"
+
 
 @dataclass(frozen=True, slots=True)
-class MoverFound(CardEvent):
+class MoverFound(
+    CardEvent,
+    RuleEvent,
+    only_shows=True,
+    zoom=Zoom.CONVERSATION,
+    line="{by} had moved it to {column}",
+    is_audited=True,
+):
     """It became known who put the card into the column where it was seen already: a delivery came late, or
     somebody stood up for it by a command.
     """
@@ -222,7 +247,7 @@ class MoverFound(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CardArrived(CardEvent):
+class CardArrived(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True):
     """A delivery told that the card came to the column where it is known to stand, at `came_at` by GitHub's
     clock: it left and came back between two looks, or was dragged there before Cardinal knew the board.
     `by` did it, with that role; both are empty where it is not known.
@@ -233,9 +258,12 @@ class CardArrived(CardEvent):
     by: str = ""
     role: str = ""
 
+    def describe(self) -> str:
+        return f"{name_person(self.by)} moved it to {self.column} again"
+
 
 @dataclass(frozen=True, slots=True)
-class CardArchived(CardEvent):
+class CardArchived(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True, changes_lane=True):
     """The card left the board: archived, or deleted for good; `reason` is the observation.
 
     `by` took it away and has the role `role` in its repository; both are empty where that is not known.
@@ -245,13 +273,19 @@ class CardArchived(CardEvent):
     by: str = ""
     role: str = ""
 
+    def describe(self) -> str:
+        return f"{self.by or 'someone'} took it off the board: {self.reason}"
+
 
 @dataclass(frozen=True, slots=True)
-class CardRestored(CardEvent):
+class CardRestored(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True):
     """An archived card is back on the board; `by` and `role` are as in CardArchived."""
 
     by: str = ""
     role: str = ""
+
+    def describe(self) -> str:
+        return f"{self.by or 'someone'} brought it back on the board"
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +297,7 @@ class ColumnRanked(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CardStateChanged(CardEvent):
+class CardStateChanged(CardEvent, zoom=Zoom.ACTIVITY, changes_lane=True):
     """The rules moved the card's state; `because` is the sentence that people read, `reason` its code."""
 
     before: CardState
@@ -271,9 +305,14 @@ class CardStateChanged(CardEvent):
     because: str
     reason: Reason = Reason.OTHER
 
+    def describe(self) -> str:
+        return f"{self.before} → {self.after}: ".replace("_", " ") + self.because
+
 
 @dataclass(frozen=True, slots=True)
-class CardExplained(CardEvent):
+class CardExplained(
+    CardEvent, RuleEvent, only_shows=True, zoom=Zoom.ACTIVITY, line="{because}", changes_lane=True
+):
     """Why the card waits or does not move, in one line, changed; `reason` is its code.
 
     `queue_place` is 0 but in old events: there the line begins with the place of the card's run in the queue.
@@ -285,15 +324,20 @@ class CardExplained(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CardHeldBack(CardEvent):
+class CardHeldBack(CardEvent, RuleEvent, zoom=Zoom.CONVERSATION):
     """Somebody dragged the card out mid-run; it is put back until they choose. Empty `wanted`: chosen."""
 
     wanted: str
     by: str
 
+    def describe(self) -> str:
+        if not self.wanted:
+            return "not held back now"
+        return f"{name_person(self.by)} dragged it to {self.wanted}; held back"
+
 
 @dataclass(frozen=True, slots=True)
-class IssueClosed(CardEvent):
+class IssueClosed(CardEvent, zoom=Zoom.CONVERSATION):
     """The card's issue was closed; `reason` is GitHub's state_reason: completed, not_planned, duplicate.
 
     `by` is empty when it is not known. `trusted`: is known to have the right to move cards.
@@ -303,16 +347,24 @@ class IssueClosed(CardEvent):
     by: str
     trusted: bool = False
 
+    def describe(self) -> str:
+        return f"{self.by or 'someone'} closed the issue: {self.reason}"
+
 
 @dataclass(frozen=True, slots=True)
-class IssueReopened(CardEvent):
+class IssueReopened(CardEvent, zoom=Zoom.CONVERSATION):
     """The card's issue was opened again."""
 
     by: str
 
+    def describe(self) -> str:
+        return f"{self.by or 'someone'} reopened the issue"
+
 
 @dataclass(frozen=True, slots=True)
-class DecisionFailed(CardEvent):
+class DecisionFailed(
+    CardEvent, zoom=Zoom.CONVERSATION, line="nothing was decided about {of} (event {seq}): {because}"
+):
     """The rules could not decide the event numbered `seq`, of the kind `of`: nothing of it was done.
 
     `because` is the error, for whoever mends Cardinal. A board's events use the board's id as `card_id`.
@@ -324,7 +376,7 @@ class DecisionFailed(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class StopOrdered(BoardEvent):
+class StopOrdered(BoardEvent, RuleEvent):
     """No run starts in the scope, and those there were told to stop. `scope`: board, column or card.
 
     `because` is why somebody blocked a card, for people; empty for a pause. `claims`: `by` took the card.
@@ -338,7 +390,7 @@ class StopOrdered(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class StopLifted(BoardEvent):
+class StopLifted(BoardEvent, RuleEvent):
     """Runs may start in the scope again."""
 
     scope: str
@@ -347,7 +399,7 @@ class StopLifted(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class BoardHalted(BoardEvent):
+class BoardHalted(BoardEvent, RuleEvent):
     """Runs of several cards failed for one cause, so none starts until `until`; then one may try.
 
     `because` is the text for people; `tries` counts the runs that tried in vain.
@@ -367,7 +419,7 @@ class BoardProbed(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class HaltLifted(BoardEvent):
+class HaltLifted(BoardEvent, RuleEvent):
     """Runs may start again; `by` is Cardinal when a run showed that the cause is gone."""
 
     cause: str

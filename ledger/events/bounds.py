@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from ledger.event import Zoom
 from ledger.events.run import RunEvent
 
 
 @dataclass(frozen=True, slots=True)
-class RoundBegan(RunEvent):
+class RoundBegan(RunEvent, shows_payload=True):
     """Checks begin in the workspace, at `head`: until a turn begins, new changes in it are theirs."""
 
     iteration: int
@@ -14,7 +15,7 @@ class RoundBegan(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class RoundFailed(RunEvent):
+class RoundFailed(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
     """A round of checks failed on the files of `tree`, at `command`; `set_up`: before any check could run;
     `clean`: on a clean checkout, where the agent never was.
 
@@ -40,9 +41,15 @@ class RoundFailed(RunEvent):
     lines_changed: int
     missing: str = ""
 
+    def describe(self) -> str:
+        names = ", ".join(self.names[:5])
+        return f"round {self.iteration} failed at {self.command}{f': {names}' if names else ''}"
+
 
 @dataclass(frozen=True, slots=True)
-class ValidationWaived(RunEvent):
+class ValidationWaived(
+    RunEvent, zoom=Zoom.CONVERSATION, line="nothing was checked on {head:.12}: validation is none"
+):
     """The policy says `validation: none`, so nothing was checked on `head`; the base stood at `base`.
 
     `definition` as in ValidationEnded.

@@ -2,12 +2,18 @@
 
 from dataclasses import dataclass
 
+from ledger.event import Zoom
 from ledger.events.run import RunEvent
 from ledger.ids import CardId
 
 
 @dataclass(frozen=True, slots=True)
-class BranchRebased(RunEvent):
+class BranchRebased(
+    RunEvent,
+    zoom=Zoom.ACTIVITY,
+    line="put {branch} on {base:.12}: {before:.12} is {after:.12} now",
+    shows_payload=True,
+):
     """The branch of a card stands on GitHub at `after`: the work of `before`, put on the commit `base`.
 
     `same`: it adds and removes the very same lines, so an approval of `before` counts for `after`.
@@ -22,7 +28,13 @@ class BranchRebased(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CommitsSigned(RunEvent):
+class CommitsSigned(
+    RunEvent,
+    zoom=Zoom.ACTIVITY,
+    line="GitHub signed {head:.12} as {signed:.12}, with the same files",
+    shows_payload=True,
+    affects_dispatch=False,
+):
     """GitHub made the commits up to `signed` in place of those up to `head`, and signed them as the App's.
 
     Both have the files of `tree`, as they were read back from GitHub: evidence of one counts for the other.

@@ -6,7 +6,7 @@ from ledger.events.run import RunEvent
 
 
 @dataclass(frozen=True, slots=True)
-class StageBriefed(RunEvent):
+class StageBriefed(RunEvent, line="the agent of stage {stage} is told who it is and what to do"):
     """The briefing of an entry into a stage: the agent's persona, the hand-over, its part of the work, how it
     leaves. `digest` is the SHA-256 of `text`, without secrets.
     """

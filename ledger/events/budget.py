@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from ledger.event import RuleEvent, Zoom
 from ledger.events.run import RunEvent
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetReserved(RunEvent):
+class BudgetReserved(RunEvent, line="may spend ${usd:.2f} {by_rule}"):
     """From here on the run may spend `usd`, which no other run may count on any more.
 
     `by_rule` is the limit that made it less than the run's own budget, as the policy calls it, with that
@@ -19,7 +20,7 @@ class BudgetReserved(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class BudgetRaised(RunEvent):
+class BudgetRaised(RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, line="{by} added ${usd:.2f} to the budget"):
     """Somebody added `usd` to the run's own budget."""
 
     usd: float

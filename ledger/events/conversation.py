@@ -3,11 +3,14 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from ledger.event import RuleEvent, Zoom
 from ledger.events.board import CardEvent
 
 
 @dataclass(frozen=True, slots=True)
-class PersonSaid(CardEvent):
+class PersonSaid(
+    CardEvent, zoom=Zoom.CONVERSATION, line="{author}: {text}", has_words=True, affects_dispatch=False
+):
     """Somebody wrote a comment. `place`: issue, pull or review. `trusted`: has write access or better.
 
     `role` is the author's in the card's repository; `said_at` is when GitHub got it, by GitHub's clock.
@@ -25,7 +28,13 @@ class PersonSaid(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandGiven(CardEvent):
+class CommandGiven(
+    CardEvent,
+    zoom=Zoom.CONVERSATION,
+    line="{by}: /cardinal {command} {argument}",
+    has_words=True,
+    is_audited=True,
+):
     """A command was accepted. `source` is the comment's id, `box:<name>` for a ticked checkbox,
     `button:<name>` for a pressed button of a check, `page:<name>` for a form of Cardinal's pages,
     `api:<name>` for a program, or `cli:<name>` for the operator.
@@ -55,7 +64,9 @@ class CommandGiven(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandRefused(CardEvent):
+class CommandRefused(
+    CardEvent, zoom=Zoom.CONVERSATION, line="refused /cardinal {command} of {by}: {because}", is_audited=True
+):
     """A command was refused; `because` says why and which role it needs, as the person reads it.
 
     `command` is the `source` of one that did not come by a comment; `user_id` is GitHub's of `by`, 0 in old
@@ -73,7 +84,13 @@ class CommandRefused(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CommentReleased(CardEvent):
+class CommentReleased(
+    CardEvent,
+    RuleEvent,
+    zoom=Zoom.CONVERSATION,
+    line="{by} let comment {comment_id} through",
+    affects_dispatch=False,
+):
     """Somebody with write access let the words of somebody without through. `place` is the comment's."""
 
     comment_id: int
@@ -82,7 +99,7 @@ class CommentReleased(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CommentChanged(CardEvent):
+class CommentChanged(CardEvent, zoom=Zoom.ACTIVITY, line="{by} changed comment {comment_id}: {how}"):
     """A comment changed after Cardinal read it. `how`: edited or deleted."""
 
     comment_id: int
@@ -92,7 +109,9 @@ class CommentChanged(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class AssistantReplied(CardEvent):
+class AssistantReplied(
+    CardEvent, zoom=Zoom.CONVERSATION, line="assistant: {text}", has_words=True, affects_dispatch=False
+):
     """The planning assistant answered the conversation; `brief` is the Ready-for-execution brief or empty."""
 
     text: str
@@ -101,7 +120,7 @@ class AssistantReplied(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class TaskAnswered(CardEvent):
+class TaskAnswered(CardEvent, zoom=Zoom.ACTIVITY):
     """An `ai_task` rule of a column ran; `rule` is its place in the policy, e.g. `Planning/on_entry/0`.
 
     The model chose `labels` and `option` of the project field `field` from the rule's lists; `brief` is for
@@ -117,9 +136,12 @@ class TaskAnswered(CardEvent):
     body: str = ""
     replaces: str = ""
 
+    def describe(self) -> str:
+        return f"{self.rule}: {' '.join((self.text, *self.labels, self.option)).strip()}"
+
 
 @dataclass(frozen=True, slots=True)
-class BodyExpanded(CardEvent):
+class BodyExpanded(CardEvent, zoom=Zoom.ACTIVITY, line="{rule} wrote the description out"):
     """A rule's model wrote the description of the card's issue out: `text` stands over the words `before`.
 
     `content_id` is the issue's, `written` the digest of the whole description as GitHub has it.
@@ -145,7 +167,7 @@ class AssistantMetered(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class AssistantFailed(CardEvent):
+class AssistantFailed(CardEvent, zoom=Zoom.CONVERSATION, line="{what} failed: {because}"):
     """A call of the assistant or of a rule failed for good; `because` is a text that a person can act on.
 
     `rule` is as in TaskAnswered; empty for the assistant.

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ledger.event import Zoom
 from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
 from ledger.ids import RunId
@@ -41,14 +42,14 @@ class FollowUp:
 
 
 @dataclass(frozen=True, slots=True)
-class InvestigationBegun(RunEvent):
+class InvestigationBegun(RunEvent, zoom=Zoom.ACTIVITY, line="investigates {base:.12}"):
     """The run reads the repository at the commit `base`, and goes on reading that one."""
 
     base: str
 
 
 @dataclass(frozen=True, slots=True)
-class FindingsReported(RunEvent):
+class FindingsReported(RunEvent, zoom=Zoom.CONVERSATION):
     """The findings at the commit `base`: the deliberate end of an investigation.
 
     `follow_ups` are counted from 1. `discarded` are paths that its place had changed nevertheless, and
@@ -62,9 +63,17 @@ class FindingsReported(RunEvent):
     discarded: tuple[str, ...]
     discarded_omitted: int = 0
 
+    def describe(self) -> str:
+        return f"findings: {'; '.join(finding.title for finding in self.findings) or 'none'}"
+
 
 @dataclass(frozen=True, slots=True)
-class FollowUpMade(CardEvent):
+class FollowUpMade(
+    CardEvent,
+    zoom=Zoom.CONVERSATION,
+    line="follow-up {proposal} of {run_id} is {repository}#{number}",
+    is_audited=True,
+):
     """The run's follow-up numbered `proposal` became the issue `repository`#`number`."""
 
     run_id: RunId

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ledger.event import Zoom
 from ledger.events.run import RunEvent
 
 
@@ -24,9 +25,14 @@ class Violation:
     advice: str
     mark: str
 
+    def describe(self) -> str:
+        """Return the finding in one line."""
+        place = f"{self.path}:{self.line}" if self.line else self.path
+        return f"{self.action}: {place} {self.what} (rule {self.rule})"
+
 
 @dataclass(frozen=True, slots=True)
-class GuardsJudged(RunEvent):
+class GuardsJudged(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
     """All guards looked at `head` and at every commit that GitHub did not have, since `base`.
 
     `rules` is the digest of the rules that they went by, `digest` that of all findings; `left_out` counts
@@ -44,3 +50,9 @@ class GuardsJudged(RunEvent):
     digest: str
     start: str = ""
     withheld: str = ""
+
+    def describe(self) -> str:
+        if self.withheld:
+            return f"early publication of {self.head[:12]} withheld: {self.withheld}"
+        listed = "; ".join(finding.describe() for finding in self.findings)
+        return f"guards on {self.head[:12]}: {listed or 'nothing found'}"

@@ -5,6 +5,7 @@ The text of a private skill is in no event: its name, version and digest say whi
 
 from dataclasses import dataclass
 
+from ledger.event import RuleEvent, Zoom
 from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
 
@@ -46,10 +47,17 @@ class SkillConsidered:
 
 
 @dataclass(frozen=True, slots=True)
-class SkillsChosen(RunEvent):
+class SkillsChosen(RunEvent, zoom=Zoom.ACTIVITY):
     """Every skill that was considered for the run, those that were loaded in the order of their loading."""
 
     considered: tuple[SkillConsidered, ...]
+
+    def describe(self) -> str:
+        loaded = [f"{it.name} ({it.why})" for it in self.considered if it.loaded]
+        skipped = [f"{it.name} ({it.why})" for it in self.considered if it.asked and not it.loaded]
+        return f"skills: {', '.join(loaded) or 'none'}" + (
+            f"; skipped: {', '.join(skipped)}" if skipped else ""
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,20 +67,29 @@ class InstructionsStacked(RunEvent):
     digest: str
     layers: tuple[LayerTold, ...]
 
+    def describe(self) -> str:
+        return f"instructed in {len(self.layers)} layers"
+
 
 @dataclass(frozen=True, slots=True)
-class SkillsPinned(CardEvent):
+class SkillsPinned(CardEvent, RuleEvent, zoom=Zoom.CONVERSATION, is_audited=True):
     """A person chose skills for the card's next runs, in place of those chosen so before; none: no more."""
 
     names: tuple[str, ...]
     by: str
 
+    def describe(self) -> str:
+        return f"{self.by} chose skills: {', '.join(self.names) or 'none'}"
+
 
 @dataclass(frozen=True, slots=True)
-class AgentPinned(CardEvent):
+class AgentPinned(CardEvent, RuleEvent, zoom=Zoom.CONVERSATION, is_audited=True):
     """A person chose who works in the card's next runs: `agent`, `agent/model` or `@specialist`; empty: the
     column's own.
     """
 
     choice: str
     by: str
+
+    def describe(self) -> str:
+        return f"{self.by} chose {self.choice or 'no other agent'} for the next runs"

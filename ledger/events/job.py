@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ledger.event import Zoom
 from ledger.events.board import BoardEvent, CardEvent
 from ledger.ids import BoardId
 
@@ -27,7 +28,7 @@ class JobRequested(BoardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class JobMade(CardEvent):
+class JobMade(CardEvent, zoom=Zoom.CONVERSATION, line="{by} asked for this card through a program"):
     """The card that was asked for is on the board; the other fields are as in JobRequested."""
 
     board_id: BoardId

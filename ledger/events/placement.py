@@ -2,11 +2,12 @@
 
 from dataclasses import dataclass
 
+from ledger.event import Zoom
 from ledger.events.board import CardEvent
 
 
 @dataclass(frozen=True, slots=True)
-class RepositoryResolved(CardEvent):
+class RepositoryResolved(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True):
     """It was decided in which repository runs of the card work. `rule`: label, line, field, own or none.
 
     `value` is the input of the rule. `problem` is the question to people where nothing could be decided; then
@@ -17,3 +18,6 @@ class RepositoryResolved(CardEvent):
     rule: str
     value: str
     problem: str
+
+    def describe(self) -> str:
+        return self.problem or f"works in {self.repository} ({self.rule}: {self.value})"

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ledger.event import Zoom
 from ledger.events.board import CardEvent
 from ledger.ids import EntryKey
 
@@ -21,7 +22,7 @@ class EntryPublished(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class EntryGivenUp(CardEvent):
+class EntryGivenUp(CardEvent, zoom=Zoom.CONVERSATION):
     """An outward act failed for good; `because` is a text that a person can act on.
 
     `payload` is the request, in JSON: `cardinal replay --acts` carries it out again.
@@ -32,9 +33,12 @@ class EntryGivenUp(CardEvent):
     because: str
     payload: str = ""
 
+    def describe(self) -> str:
+        return f"could not {self.act.replace('_', ' ')}: {self.because}"
+
 
 @dataclass(frozen=True, slots=True)
-class EntryHeld(CardEvent):
+class EntryHeld(CardEvent, zoom=Zoom.CONVERSATION):
     """GitHub still refuses an outward act for now; it is tried again, and people are told once.
 
     Without `because` it was carried out after all.
@@ -43,3 +47,7 @@ class EntryHeld(CardEvent):
     key: EntryKey
     act: str
     because: str
+
+    def describe(self) -> str:
+        act = self.act.replace("_", " ")
+        return f"could not {act} yet: {self.because}" if self.because else f"could {act} after all"

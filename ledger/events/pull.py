@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from ledger.event import Zoom
 from ledger.events.board import CardEvent
 
 
@@ -17,7 +18,7 @@ class Thread:
 
 
 @dataclass(frozen=True, slots=True)
-class PullOpened(CardEvent):
+class PullOpened(CardEvent, zoom=Zoom.CONVERSATION, line="opened pull request #{number}", is_audited=True):
     """Cardinal opened the pull request."""
 
     repository: str
@@ -29,7 +30,7 @@ class PullOpened(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class PullChanged(CardEvent):
+class PullChanged(CardEvent, zoom=Zoom.ACTIVITY, is_audited=True, changes_lane=True):
     """The pull request was seen in another shape. `state`: open, closed or merged."""
 
     number: int
@@ -37,9 +38,12 @@ class PullChanged(CardEvent):
     draft: bool
     head: str
 
+    def describe(self) -> str:
+        return f"pull request #{self.number} is {self.state}{', a draft' if self.draft else ''}"
+
 
 @dataclass(frozen=True, slots=True)
-class ReviewSubmitted(CardEvent):
+class ReviewSubmitted(CardEvent, zoom=Zoom.CONVERSATION, has_words=True, is_audited=True):
     """Somebody submitted a review. `verdict`: approved, changes_requested or commented; threads are one
     batch. `head` is the commit that was looked at. `submitted_at` is by GitHub's clock, before its delivery.
     """
@@ -53,16 +57,23 @@ class ReviewSubmitted(CardEvent):
     head: str = ""
     submitted_at: datetime | None = None
 
+    def describe(self) -> str:
+        return f"{self.author} {self.verdict.replace('_', ' ')}: {self.body}".removesuffix(": ")
+
 
 @dataclass(frozen=True, slots=True)
-class ReviewDismissed(CardEvent):
+class ReviewDismissed(
+    CardEvent, zoom=Zoom.ACTIVITY, line="review {review_id} was dismissed", is_audited=True
+):
     """A review's verdict was taken back."""
 
     review_id: int
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewRequested(CardEvent):
+class ReviewRequested(
+    CardEvent, zoom=Zoom.ACTIVITY, line="{by} asked {reviewer} for a review", is_audited=True
+):
     """Somebody asked `reviewer` to look at the pull request, for the first time or again."""
 
     number: int
@@ -72,7 +83,7 @@ class ReviewRequested(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class BranchDeleted(CardEvent):
+class BranchDeleted(CardEvent, zoom=Zoom.ACTIVITY, line="branch {branch} was deleted", is_audited=True):
     """The card's branch is gone from GitHub."""
 
     branch: str
@@ -95,9 +106,12 @@ class ChecksAwaited(CardEvent):
     head: str
     pending: tuple[str, ...]
 
+    def describe(self) -> str:
+        return f"checks of {self.head[:12]} wait for {', '.join(self.pending)}"
+
 
 @dataclass(frozen=True, slots=True)
-class ChecksSettled(CardEvent):
+class ChecksSettled(CardEvent, zoom=Zoom.CONVERSATION, is_audited=True):
     """The checks that count on the head commit are finished, but for those `pending` that took too long.
 
     `failures` are the red ones; none of them means that it is green, or that nothing can be said.
@@ -107,9 +121,14 @@ class ChecksSettled(CardEvent):
     failures: tuple[CheckFailure, ...]
     pending: tuple[str, ...]
 
+    def describe(self) -> str:
+        red = ", ".join(failure.name for failure in self.failures)
+        head = self.head[:12]
+        return f"checks failed on {head}: {red}" if red else f"no failing checks on {head}"
+
 
 @dataclass(frozen=True, slots=True)
-class GroupFormed(CardEvent):
+class GroupFormed(CardEvent, line="the merge queue wants checks on {head:.12}"):
     """The merge queue asks for the checks of the pull request on a commit of its own, `head`."""
 
     number: int
@@ -117,7 +136,7 @@ class GroupFormed(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class GroupGone(CardEvent):
+class GroupGone(CardEvent, line="the merge queue's {head:.12} is gone: {reason}"):
     """The merge queue needs the checks on its commit `head` no more.
 
     `reason`: merged, dequeued, or invalidated (another group takes its place).
@@ -129,7 +148,7 @@ class GroupGone(CardEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class MergeAwaited(CardEvent):
+class MergeAwaited(CardEvent, zoom=Zoom.ACTIVITY, is_audited=True):
     """GitHub merges the pull request by itself once it can, or does so no more.
 
     `how`: queue, auto (as soon as its checks pass) or empty: no more, and `because` says why. With a `how` it
@@ -141,9 +160,15 @@ class MergeAwaited(CardEvent):
     head: str
     because: str
 
+    def describe(self) -> str:
+        if not self.how:
+            return f"GitHub merges #{self.number} no more: {self.because}"
+        way = "through its merge queue" if self.how == "queue" else "once its checks pass"
+        return f"GitHub merges #{self.number} {way}"
+
 
 @dataclass(frozen=True, slots=True)
-class MergeOutdated(CardEvent):
+class MergeOutdated(CardEvent, zoom=Zoom.ACTIVITY, line="#{number} is not merged: not checked on {base:.12}"):
     """The pull request was not merged at `head`: its checks did not run on `base`, where the base stands."""
 
     number: int

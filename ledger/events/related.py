@@ -2,12 +2,17 @@
 
 from dataclasses import dataclass
 
+from ledger.event import Zoom
 from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
 
+RELATIONS = {"blocks": "blocks", "blocked_by": "is blocked by", "relates": "is related to"}
+
 
 @dataclass(frozen=True, slots=True)
-class CardProposed(RunEvent):
+class CardProposed(
+    RunEvent, zoom=Zoom.CONVERSATION, line="wants a new card: {title} ({reason})", section="related"
+):
     """The agent wants a new card for work that is not its own. `proposal` counts in the run from 1.
 
     `repository` is where, if it is another one than the card's: people are asked by `question_id` first. The
@@ -34,16 +39,19 @@ class CardProposed(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CardLinked(RunEvent):
+class CardLinked(RunEvent, zoom=Zoom.CONVERSATION, section="related"):
     """The card relates to `target` (owner/repository#number). `relation`: blocks, blocked_by or relates."""
 
     target: str
     relation: str
     reason: str
 
+    def describe(self) -> str:
+        return f"this card {RELATIONS.get(self.relation, self.relation)} {self.target}: {self.reason}"
+
 
 @dataclass(frozen=True, slots=True)
-class CardMade(RunEvent):
+class CardMade(RunEvent, zoom=Zoom.ACTIVITY, line="made card {repository}#{number}", section="related"):
     """The card that the run's agent proposed is an issue now: `number` in `repository`."""
 
     proposal: int
@@ -53,7 +61,12 @@ class CardMade(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class PipelineLimited(RunEvent):
+class PipelineLimited(
+    RunEvent,
+    zoom=Zoom.CONVERSATION,
+    line="reached the limit of {limit} that an agent may make ({most})",
+    section="related",
+):
     """The agent wanted more than the policy's `pipelines` allow. `limit`: cards, links or depth."""
 
     limit: str

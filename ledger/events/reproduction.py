@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from ledger.event import Zoom
 from ledger.events.run import RunEvent
 
 BEFORE, AFTER = "before", "after"
@@ -9,7 +10,7 @@ PASSED, FAILED, UNPLAYABLE, KILLED = "passed", "failed", "unplayable", "killed"
 
 
 @dataclass(frozen=True, slots=True)
-class ReproductionPlayed(RunEvent):
+class ReproductionPlayed(RunEvent, zoom=Zoom.ACTIVITY, section="reproductions"):
     """The steps were played on the commit `head`: before the agent began, or after the gate.
 
     `outcome`: passed, all steps came true; failed, `step` (from 1) did not, and `said` is how; unplayable or
@@ -30,9 +31,16 @@ class ReproductionPlayed(RunEvent):
     kept: tuple[str, ...]
     duration_s: float
 
+    def describe(self) -> str:
+        where = f" at step {self.step}" if self.step else ""
+        said = f": {self.said}" if self.said else ""
+        return f"in a browser {self.phase} the work: {self.outcome}{where} of {len(self.steps)}{said}"
+
 
 @dataclass(frozen=True, slots=True)
-class ReproductionSkipped(RunEvent):
+class ReproductionSkipped(
+    RunEvent, zoom=Zoom.ACTIVITY, line="nothing is played in a browser: {why}", section="reproductions"
+):
     """Nothing is played in this run, although it was wanted; `why` has the next step for a person, as
     Markdown.
     """

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass
 
-from ledger.event import Event
+from ledger.event import Event, RuleEvent, Zoom
+from ledger.events.board import name_person
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.states import Ending, RunState
 
@@ -14,7 +15,7 @@ MAX_FILES = 300  # that BranchExported names
 
 
 @dataclass(frozen=True, slots=True)
-class RunEvent(Event):
+class RunEvent(Event, is_audited=True):
     """The base of events of one run."""
 
     run_id: RunId
@@ -29,7 +30,7 @@ BY_PEOPLE = frozenset({"board", "parent", "comment", "box", "button", "page", "a
 
 
 @dataclass(frozen=True, slots=True)
-class RunQueued(RunEvent):
+class RunQueued(RunEvent, zoom=Zoom.CONVERSATION, leads_to=RunState.QUEUED):
     """A run was asked for. `attempt` counts on the card from 1; `kind`: first, revision, retry, repair, or
     check, which is no attempt of its own.
 
@@ -68,9 +69,23 @@ class RunQueued(RunEvent):
     waits_for_parts: bool = False
     other_agent: str = ""
 
+    def describe(self) -> str:
+        who = "a push" if (self.kind, self.by) == (CHECK, BY_PUSH) else self.by
+        of = f" for {who}" if name_person(self.by) == self.by else ""
+        if self.kind == CHECK:  # it is no attempt, and its card may stand anywhere
+            return f"run {self.run_id} queued{of} (checks only)"
+        kind = self.kind if self.mode == "fix" else f"{self.kind}, {self.mode}"
+        return f"run {self.run_id} queued in {self.column}{of} (attempt {self.attempt}, {kind})"
+
 
 @dataclass(frozen=True, slots=True)
-class RunClaimed(RunEvent):
+class RunClaimed(
+    RunEvent,
+    zoom=Zoom.ACTIVITY,
+    line="run {run_id} got a worker",
+    shows_payload=True,
+    leads_to=RunState.CLAIMED,
+):
     """A worker of `host` holds the run; every later write of it carries this generation.
 
     `host` is empty in events of an older Cardinal.
@@ -82,7 +97,7 @@ class RunClaimed(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class RunStepped(RunEvent):
+class RunStepped(RunEvent, line="{before} → {after}", shows_payload=True):
     """The run's state moved along its table of legal steps."""
 
     before: RunState
@@ -90,7 +105,7 @@ class RunStepped(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class BriefingMade(RunEvent):
+class BriefingMade(RunEvent, section="briefings", section_omits=("text",)):
     """The agent's briefing, as Markdown; `digest` is its SHA-256, `omitted` names the parts left out.
 
     `issue` is the SHA-256 of the issue's title and description as they were then.
@@ -103,7 +118,7 @@ class BriefingMade(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class SessionStarted(RunEvent):
+class SessionStarted(RunEvent, shows_payload=True, affects_dispatch=False):
     """The agent's resumable identity and its version, as the agent reported them."""
 
     session_id: str
@@ -112,7 +127,9 @@ class SessionStarted(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanProposed(RunEvent):
+class PlanProposed(
+    RunEvent, zoom=Zoom.CONVERSATION, line="plan {revision}: {summary}", has_words=True, shows_payload=True
+):
     """The agent's plan, to be approved when the policy demands it. `revision` counts from 1.
 
     `base` is the default branch's commit, `policy` the digest of the policy file, as the claim found them.
@@ -126,7 +143,7 @@ class PlanProposed(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanRebound(RunEvent):
+class PlanRebound(RunEvent, RuleEvent, zoom=Zoom.ACTIVITY, line="plan {revision} is about {base:.12} now"):
     """Somebody was told that base or policy moved on since the plan; an approval is about these now."""
 
     revision: int
@@ -135,7 +152,9 @@ class PlanRebound(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanApproved(RunEvent):
+class PlanApproved(
+    RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, line="plan {revision} approved by {by}", shows_payload=True
+):
     """Somebody approved the plan; `by` is `policy` where no approval is demanded.
 
     `bound` is the SHA-256 of the things approved: plan, issue text, base commit and policy.
@@ -147,7 +166,14 @@ class PlanApproved(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class PlanRedirected(RunEvent):
+class PlanRedirected(
+    RunEvent,
+    RuleEvent,
+    zoom=Zoom.CONVERSATION,
+    line="{by} redirected plan {revision}: {text}",
+    has_words=True,
+    in_full="text",
+):
     """Somebody asked for another plan."""
 
     revision: int
@@ -155,48 +181,62 @@ class PlanRedirected(RunEvent):
     text: str
 
 
-PlanDecision = PlanApproved | PlanRebound | PlanRedirected
-
-
 @dataclass(frozen=True, slots=True)
-class PlanTicked(RunEvent):
+class PlanTicked(
+    RunEvent,
+    zoom=Zoom.ACTIVITY,
+    line="step {done} of the plan is done",
+    shows_payload=True,
+    affects_dispatch=False,
+):
     """The first `done` steps of the plan are done."""
 
     done: int
 
 
 @dataclass(frozen=True, slots=True)
-class Progressed(RunEvent):
+class Progressed(RunEvent, zoom=Zoom.ACTIVITY, line="{text}", shows_payload=True, affects_dispatch=False):
     """The agent's latest line for people."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class AgentSaid(RunEvent):
+class AgentSaid(RunEvent, line="{text}", shows_payload=True, in_full="text", is_work=True):
     """Chatter of the agent: always collapsible."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class Noted(RunEvent):
+class Noted(RunEvent, zoom=Zoom.ACTIVITY, line="note: {text}", affects_dispatch=False):
     """A finding that must survive the session."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
-class ToolUsed(RunEvent):
+class ToolUsed(RunEvent, shows_payload=True, is_work=True):
     """The agent used a tool. `tool`: edit, run, commit, read …; `ok` is its own result."""
 
     tool: str
     summary: str
     ok: bool
 
+    def describe(self) -> str:
+        return f"{self.tool}: {self.summary}{'' if self.ok else ' (failed)'}"
+
 
 @dataclass(frozen=True, slots=True)
-class QuestionAsked(RunEvent):
+class QuestionAsked(
+    RunEvent,
+    RuleEvent,
+    zoom=Zoom.CONVERSATION,
+    line="question: {text}",
+    has_words=True,
+    shows_payload=True,
+    in_full="text",
+):
     """The run needs a person. `asker`: agent, permission, elsewhere, budget, limit, rebase, workflows,
     guard, validation, stage, leave or part.
 
@@ -219,7 +259,15 @@ class QuestionAsked(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class QuestionAnswered(RunEvent):
+class QuestionAnswered(
+    RunEvent,
+    RuleEvent,
+    zoom=Zoom.CONVERSATION,
+    line="{by} answered: {text}",
+    has_words=True,
+    shows_payload=True,
+    in_full="text",
+):
     """A person answered; `text` is the reply or the chosen choice's text, `code` its meaning.
 
     `asker` and `subject` are the question's; all three are empty where they were not kept.
@@ -234,7 +282,14 @@ class QuestionAnswered(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class RunSteered(RunEvent):
+class RunSteered(
+    RunEvent,
+    RuleEvent,
+    zoom=Zoom.CONVERSATION,
+    line="{by} to the agent: {text}",
+    has_words=True,
+    in_full="text",
+):
     """A person's message that the agent gets at its next step. `comment_id` makes it unique."""
 
     by: str
@@ -243,14 +298,17 @@ class RunSteered(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class RunParked(RunEvent):
+class RunParked(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True, leads_to=RunState.PARKED):
     """The process ended, the session is kept. `why`: question, limit or pause."""
 
     why: str
 
+    def describe(self) -> str:
+        return f"paused, waiting for: {self.why.replace('_', ' ')}"
+
 
 @dataclass(frozen=True, slots=True)
-class RunRequeued(RunEvent):
+class RunRequeued(RunEvent, RuleEvent, zoom=Zoom.ACTIVITY, shows_payload=True, leads_to=RunState.QUEUED):
     """The run may go on. `why`: answered, approved, redirected, resumed, reclaimed or handed_back; `detail`
     says more about it. `by` let it go on, where it was paused.
     """
@@ -259,16 +317,24 @@ class RunRequeued(RunEvent):
     detail: str = ""
     by: str = ""
 
+    def describe(self) -> str:
+        return f"resumed: {self.detail or self.why.replace('_', ' ')}"
+
 
 @dataclass(frozen=True, slots=True)
-class RunHung(RunEvent):
+class RunHung(
+    RunEvent,
+    zoom=Zoom.ACTIVITY,
+    line="hung its worker: no sign of life for {silent_s:.0f} s",
+    shows_payload=True,
+):
     """The run's worker gave no sign of life for `silent_s`, which is longer than it may, and was killed."""
 
     silent_s: float
 
 
 @dataclass(frozen=True, slots=True)
-class RunStopAsked(RunEvent):
+class RunStopAsked(RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, line="{by} asked to {how}: {why}"):
     """The run was told to stop. `how`: cancel, or pause; the supervisor obeys at its next look."""
 
     how: str
@@ -277,7 +343,15 @@ class RunStopAsked(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class CommandChecked(RunEvent):
+class CommandChecked(
+    RunEvent,
+    zoom=Zoom.ACTIVITY,
+    line="{tier}: {command} → exit code {exit_code}",
+    shows_payload=True,
+    section="checks",
+    section_omits=("tail",),
+    changes_workspace=True,
+):
     """One validation command ran. `tier`: fast or full. `log_digest` is the SHA-256 of the log that is kept.
 
     It ran on the commit `head`, while the default branch stood at `base`. `image` is the digest of the image
@@ -297,7 +371,7 @@ class CommandChecked(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class ValidationEnded(RunEvent):
+class ValidationEnded(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True, affects_dispatch=False):
     """A tier as a whole passed or not, on `head`; the default branch stood at `base`.
 
     `clean`: it was the gate, on a clean checkout where no agent was; `image` is that of its commands.
@@ -316,9 +390,18 @@ class ValidationEnded(RunEvent):
     definition: str = ""
     paths: tuple[str, ...] = ()
 
+    def describe(self) -> str:
+        return f"{self.tier} validation {'passed' if self.passed else 'failed'}"
+
 
 @dataclass(frozen=True, slots=True)
-class BranchExported(RunEvent):
+class BranchExported(
+    RunEvent,
+    zoom=Zoom.ACTIVITY,
+    line="files: {files_changed}, lines: {lines_changed}, commits: {commits}",
+    shows_payload=True,
+    section="changes",
+):
     """The workspace's branch reached the host's mirror; counts are against `base`.
 
     `files` are the changed ones, the first MAX_FILES; none in events of an older Cardinal.
@@ -334,7 +417,7 @@ class BranchExported(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class BranchPushed(RunEvent):
+class BranchPushed(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True, affects_dispatch=False):
     """The branch stands on GitHub at `head`.
 
     `start` is given while the work is unfinished: the commit at which it began.
@@ -344,9 +427,12 @@ class BranchPushed(RunEvent):
     head: str
     start: str = ""
 
+    def describe(self) -> str:
+        return f"pushed {self.head[:12]} to {self.branch}{', unfinished' if self.start else ''}"
+
 
 @dataclass(frozen=True, slots=True)
-class UsageMetered(RunEvent):
+class UsageMetered(RunEvent, shows_payload=True):
     """The cost of a stretch of work since the last such event."""
 
     usd: float
@@ -357,16 +443,20 @@ class UsageMetered(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class ThreadAnswered(RunEvent):
+class ThreadAnswered(RunEvent, zoom=Zoom.CONVERSATION, section="threads"):
     """The agent's words on one review thread that it was given; not `addressed`: the thread stays open."""
 
     thread_id: str
     text: str
     addressed: bool = True
 
+    def describe(self) -> str:
+        did = "answered a review thread" if self.addressed else "left a review thread open"
+        return f"{did}: {self.text}"
+
 
 @dataclass(frozen=True, slots=True)
-class FinalReported(RunEvent):
+class FinalReported(RunEvent, zoom=Zoom.CONVERSATION, line="report: {done}", section="report"):
     """The final report, with changes, points to check and open questions: the deliberate end of the work."""
 
     done: str
@@ -376,7 +466,7 @@ class FinalReported(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class RunEnded(RunEvent):
+class RunEnded(RunEvent, RuleEvent, zoom=Zoom.CONVERSATION, shows_payload=True, leads_to=RunState.ENDED):
     """The run's one ending. `last_known` is the state that it ended in, with the last line it said.
 
     `reason` is empty for succeeded, else agent_error, guardrail, validation, stalled, spawn_failed, gave_up,
@@ -393,3 +483,7 @@ class RunEnded(RunEvent):
     last_known: str
     commits: int | None = None
     cause: str = ""
+
+    def describe(self) -> str:
+        reason = "" if self.reason == self.ending else self.reason.replace("_", " ")
+        return f"run {self.run_id} {': '.join(part for part in (self.ending, reason, self.detail) if part)}"

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from ledger.event import Zoom
 from ledger.events.run import RunEvent
 from ledger.ids import QuestionId
 
 
 @dataclass(frozen=True, slots=True)
-class StageEntered(RunEvent):
+class StageEntered(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True, changes_workspace=True):
     """A stage began, as the run's `entry`-th and this stage's `number`-th, both counted from 1, at the commit
     `head`.
 
@@ -28,9 +29,14 @@ class StageEntered(RunEvent):
     model: str
     head: str
 
+    def describe(self) -> str:
+        again = f" for the time number {self.number}" if self.number > 1 else ""
+        who = "" if self.by in ("agent", "policy") else f", as {self.by} decided"
+        return f"stage {self.stage} began{again} (persona {self.persona}){who}"
+
 
 @dataclass(frozen=True, slots=True)
-class StageReopened(RunEvent):
+class StageReopened(RunEvent, zoom=Zoom.ACTIVITY, line="stage {stage} continues: {why}"):
     """An entry that was left goes on in its session, at the commit `head`. `why`: repair, when the checks
     failed, or heed, for a person's words.
     """
@@ -42,7 +48,7 @@ class StageReopened(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class SnapshotTaken(RunEvent):
+class SnapshotTaken(RunEvent, zoom=Zoom.ACTIVITY, line="stage {stage} hands over: {summary}"):
     """The hand-over of an entry at the commit `head`: the agent's `summary` and `open_points`, its notes and
     the plan's steps that are not done; `files` are the changed ones by git, `files_omitted` how many more.
     """
@@ -59,7 +65,7 @@ class SnapshotTaken(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class StageLeft(RunEvent):
+class StageLeft(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
     """A stage was left for `target`, empty when it ended the work; with the use and the changes of the whole
     entry.
 
@@ -78,9 +84,14 @@ class StageLeft(RunEvent):
     lines_changed: int
     lines_added: int = 0
 
+    def describe(self) -> str:
+        left = f"handed the work to {self.target}" if self.target else "ended"
+        lines = f"files: {self.files_changed}, lines: {self.lines_changed}, ${self.usd:.2f}"
+        return f"stage {self.stage} {left} ({lines})"
+
 
 @dataclass(frozen=True, slots=True)
-class StageAwaited(RunEvent):
+class StageAwaited(RunEvent, line="a person decides about stage {target} ({why})"):
     """The question of that id asks whether the run may go from `source` to `target`, as its `entry`-th.
 
     `why`: approval, again for the same way too often, entries for too many in all.
@@ -94,7 +105,7 @@ class StageAwaited(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class StageTidied(RunEvent):
+class StageTidied(RunEvent, zoom=Zoom.ACTIVITY, line="stage {stage}: {command} → exit code {exit_code}"):
     """One clean-up command of a stage ran when it was left; a failure is told, and stops nothing."""
 
     stage: str

@@ -8,7 +8,7 @@ SUBSCRIPTION = "subscription"  # the payer with which dollars are an estimate
 
 
 @dataclass(frozen=True, slots=True)
-class TurnStarted(RunEvent):
+class TurnStarted(RunEvent, shows_payload=True, affects_dispatch=False, changes_workspace=True):
     """The agent's program was started. `phase`: plan, redirect, work, stage, answer, repair, revise, heed
     or report.
 
@@ -24,7 +24,7 @@ class TurnStarted(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class BoardToolCalled(RunEvent):
+class BoardToolCalled(RunEvent, shows_payload=True, changes_workspace=True):
     """The agent called a board tool: written together with its effect, so the same call is never obeyed
     twice.
 
@@ -45,7 +45,7 @@ class SteeringHeard(RunEvent):
 
 
 @dataclass(frozen=True, slots=True)
-class TurnEnded(RunEvent):
+class TurnEnded(RunEvent, shows_payload=True, changes_workspace=True):
     """The agent's program ended. `outcome`: done, asked, stopped or broken; a negative code is a signal."""
 
     turn: str

@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
+from ledger.event import Zoom
 from ledger.events.run import RunEvent
 from ledger.ids import RunId
 
 
 @dataclass(frozen=True, slots=True)
-class WorkspaceTaken(RunEvent):
+class WorkspaceTaken(RunEvent, shows_payload=True):
     """The claim of that generation works in the workspace `place` of `host` from here on.
 
     `place` is the card's id, with a prefix for an investigation. `left_on` is the host with the newest files
@@ -20,9 +21,13 @@ class WorkspaceTaken(RunEvent):
     generation: int
     left_on: str = ""
 
+    def describe(self) -> str:
+        without = f", without what is on {self.left_on}" if self.left_on else ""
+        return f"works on {self.host or 'this host'}{without}"
+
 
 @dataclass(frozen=True, slots=True)
-class Checkpointed(RunEvent):
+class Checkpointed(RunEvent, shows_payload=True):
     """The work in the workspace `place` of `host` is in the store, for another host to go on with.
 
     `head` is the branch's commit, `files` a commit on top of it with uncommitted files, or `head` again.
@@ -45,9 +50,13 @@ class Checkpointed(RunEvent):
     left_out: tuple[str, ...] = ()
     files_changed: int = 0
 
+    def describe(self) -> str:
+        without = f", without {'; '.join(self.left_out)}" if self.left_out else ""
+        return f"its work is in the store{without}"
+
 
 @dataclass(frozen=True, slots=True)
-class WorkspaceRestored(RunEvent):
+class WorkspaceRestored(RunEvent, zoom=Zoom.ACTIVITY, shows_payload=True):
     """The workspace `place` was made on `host` from the checkpoint that run `source` made on `source_host`.
 
     `missing` names the parts that could not be brought; empty where everything is there.
@@ -58,3 +67,7 @@ class WorkspaceRestored(RunEvent):
     source: RunId
     source_host: str
     missing: tuple[str, ...] = ()
+
+    def describe(self) -> str:
+        without = f", without {'; '.join(self.missing)}" if self.missing else ""
+        return f"continues the work of {self.source} on {self.source_host or 'this host'}{without}"

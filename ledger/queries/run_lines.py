@@ -6,28 +6,18 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, literal, select
 
-from ledger.codec import decode
+from ledger.codec import decode, kinds
 from ledger.db.statements import statement
 from ledger.db.tables import events
-from ledger.event import Event
-from ledger.events.run import (
-    AgentSaid,
-    CommandChecked,
-    PlanRedirected,
-    QuestionAnswered,
-    QuestionAsked,
-    RunSteered,
-    ToolUsed,
-)
+from ledger.event import Event, Zoom
+from ledger.events.run import CommandChecked, ToolUsed
 from ledger.ids import RunId
-from ledger.queries.timeline import LINES, Zoom, text_line
+from ledger.queries.timeline import text_line
 
-WORDS = (AgentSaid, PlanRedirected, QuestionAnswered, QuestionAsked, RunSteered)
-# Beside the lines of the depth activity. The rest of the depth debug is the operator's.
-WORK = (AgentSaid.__name__, ToolUsed.__name__)
-KINDS = tuple(sorted({*WORK, *(kind for kind, (zoom, _) in LINES.items() if zoom is not Zoom.DEBUG)}))
 MAX_OUTPUT = 4000  # characters of words, and of a command's output
 MAX_BEHIND = 500  # events of which an open page gets the lines, however far behind it is
+# The lines of the depth activity, and the agent's work. The rest of the depth debug is the operator's.
+KINDS = tuple(name for name, kind in kinds().items() if kind.is_work or kind.zoom is not Zoom.DEBUG)
 
 _SHOWN = events.c.kind.in_([literal(kind) for kind in KINDS])
 
@@ -105,15 +95,14 @@ def stream_of(run_id: RunId) -> str:
 
 
 def _line(seq: int, at: datetime, kind: str, body: str) -> RunLine:
-    event, (zoom, tell) = decode(kind, body), LINES[kind]
+    event = decode(kind, body)
     step = event if isinstance(event, ToolUsed) else None
-    return RunLine(seq, at, text_line(tell(event)), _output(event)[-MAX_OUTPUT:], zoom, step)
+    return RunLine(seq, at, text_line(event.describe()), _output(event)[-MAX_OUTPUT:], event.zoom, step)
 
 
 def _output(event: Event) -> str:
     """Return a program's output; of an agent and people their words, where one line does not hold them."""
     if isinstance(event, CommandChecked):
         return event.tail
-    if isinstance(event, WORDS) and text_line(event.text) != event.text.strip():
-        return event.text
-    return ""
+    words: str = getattr(event, event.in_full) if event.in_full else ""
+    return words if text_line(words) != words.strip() else ""

@@ -1,6 +1,5 @@
 """Every run as it is now, folded from its stream; and the queue of those that may start."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -160,12 +159,6 @@ runs = Table(
 )
 fold = Fold()
 _STOP = ("stop_asked", "stop_by", "stop_why")
-_AFTER: Mapping[type[Event], RunState] = {
-    **dict.fromkeys((happened.RunQueued, happened.RunRequeued), RunState.QUEUED),
-    happened.RunClaimed: RunState.CLAIMED,
-    happened.RunParked: RunState.PARKED,
-    happened.RunEnded: RunState.ENDED,
-}
 _SERIAL = Statement(select(func.max(runs.c.serial)))
 _BY_HOST = Statement(select(runs.c.host, func.count()).where(_HELD).group_by(runs.c.host))
 _ALL_HELD = Statement(pick(RunRow, runs).where(_HELD).order_by(runs.c.serial))
@@ -259,7 +252,7 @@ def check(db: Connection, event: Event) -> None:
 
 def state_after(event: Event) -> RunState | None:
     """Return the state of a run after the event; None where the event leaves it as it is."""
-    return event.after if isinstance(event, happened.RunStepped) else _AFTER.get(type(event))
+    return event.after if isinstance(event, happened.RunStepped) else event.leads_to
 
 
 def _number_of(run_id: RunId) -> int:

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from ledger.event import RuleEvent
 from ledger.events.board import CardHeldBack, CardMoved
 from ledger.events.run import RunEnded, RunStopAsked
 from ledger.model.column_names import same_column
@@ -9,7 +10,7 @@ from ledger.model.limit_answers import CANCEL, FINISH, Subject, of_rules
 from ledger.states import RUN_HELD, Ending, RunState
 from rules.card.state import derive_state
 from rules.card.trigger import time_stamp
-from rules.intents.outbound import Decision, Intent, MoveCard, RuleEvent, Say
+from rules.intents.outbound import Decision, Intent, MoveCard, Say
 from rules.policy.model import Policy
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import code

@@ -2,18 +2,15 @@
 
 from datetime import datetime
 
-from ledger.events.pull import MergeOutdated
 from ledger.states import CardState, Reason
-from rules.card import sibling_rebase
 from rules.card.column_actions import act
 from rules.card.move_rights import is_dragged
-from rules.card.state import change_state, explain
+from rules.card.state import change_state
 from rules.card.trigger import RuleTrigger
-from rules.intents.internal import QueueRun
-from rules.intents.outbound import Decision, Say
+from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.snapshot import PullSeen, Snapshot
-from rules.text import ordinal, sentence
+from rules.text import ordinal
 
 
 def wait_for_turn(policy: Policy, snapshot: Snapshot) -> Decision:
@@ -37,21 +34,3 @@ def advance_lane(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
         return Decision()
     occasion = RuleTrigger(f"lane:{snapshot.open_pull.head if snapshot.open_pull else ''}", "lane", now)
     return act(policy, snapshot, column.entry_actions, occasion)
-
-
-def outdated(policy: Policy, snapshot: Snapshot, event: MergeOutdated, now: datetime) -> Decision:
-    """Rebase and check a commit that was not checked on the newest base; its merge comes after that."""
-    pull = snapshot.open_pull
-    if pull is None or pull.head != event.head or snapshot.reason is not Reason.MERGE_TURN:
-        return Decision((), ("the card has left the merge lane since",))
-    first = "1st in the merge lane: it is rebased on the newest base and checked there, then merged"
-    if snapshot.checking is not None and snapshot.checking.alive:
-        return explain(snapshot, first, Reason.MERGE_TURN)
-    begun = sibling_rebase.begin_rebase(policy, snapshot, now)
-    if any(isinstance(intent, QueueRun) for intent in begun.intents):
-        return begun + explain(snapshot, first, Reason.MERGE_TURN)
-    # The next one gets its turn; nobody looks at a card in its last column again.
-    why = "; ".join(begun.because) or "it cannot be rebased now"
-    because = f"pull request #{pull.number} left the merge lane: {why}, then say /cardinal retry"
-    said = Say(snapshot.card_id, f"lane:{event.head}:{event.base}", sentence(because), "pull")
-    return explain(snapshot, because) + Decision((said,))

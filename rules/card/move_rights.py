@@ -2,111 +2,20 @@
 
 from datetime import datetime
 
-from ledger.event import Event
-from ledger.events.agent import CardToolAllowed
+from ledger.event import Event, RuleEvent
 from ledger.events.board import (
     ABANDONED,
-    BoardHalted,
     CardArchived,
-    CardArrived,
-    CardConverted,
-    CardDescribed,
-    CardHeldBack,
-    CardMoved,
-    CardReplaced,
-    CardRestored,
-    CardSeen,
-    HaltLifted,
-    LabelJudged,
-    MoverFound,
-    StopLifted,
-    StopOrdered,
-)
-from ledger.events.budget import BudgetRaised
-from ledger.events.conversation import CommentReleased
-from ledger.events.instruction import AgentPinned, SkillsPinned
-from ledger.events.placement import RepositoryResolved
-from ledger.events.run import (
-    PlanApproved,
-    PlanRebound,
-    PlanRedirected,
-    QuestionAnswered,
-    QuestionAsked,
-    RunEnded,
-    RunRequeued,
-    RunSteered,
-    RunStopAsked,
 )
 from ledger.states import CardState, Reason
-from rules.card.agent_choice import chooses
 from rules.card.state import change_state, explain
 from rules.card.workflow_moves import is_by_workflow, merges
-from rules.intents import by_command, internal, outbound, rule_results
-from rules.intents.outbound import Decision, Intent, RuleEvent, Say
+from rules.intents import outbound
+from rules.intents.outbound import Decision, Intent, Say
 from rules.policy.model import Policy
 from rules.policy.roles import Role, covered, role_of
 from rules.snapshot import UNTOLD, Mover, Snapshot
 from rules.text import alternatives, code, sentence
-
-# The mover of the card is responsible for the effects of these events.
-STEERED = (
-    CardSeen,
-    CardMoved,
-    CardArrived,
-    MoverFound,
-    CardArchived,
-    CardRestored,
-    CardConverted,
-    CardReplaced,
-    CardDescribed,
-    RepositoryResolved,
-)
-# What costs money, changes or takes back what people made or asked for, or decides for them. An intent that
-# is not here only shows what is: tests/rules/card/test_move_rights.py has the reason for each.
-ACTS: tuple[type[Intent | RuleEvent], ...] = (
-    internal.QueueRun,
-    PlanApproved,
-    PlanRebound,
-    PlanRedirected,
-    BudgetRaised,
-    CardToolAllowed,
-    SkillsPinned,
-    AgentPinned,
-    RunRequeued,
-    RunSteered,
-    CommentReleased,
-    StopOrdered,
-    StopLifted,
-    RunStopAsked,
-    RunEnded,
-    CardHeldBack,
-    QuestionAsked,
-    QuestionAnswered,
-    BoardHalted,
-    HaltLifted,
-    outbound.MoveCard,
-    outbound.ConvertDraft,
-    outbound.CreateCard,
-    outbound.CreateScheduledCard,
-    outbound.CreateJob,
-    outbound.LinkCard,
-    outbound.AskAssistant,
-    outbound.RunTask,
-    rule_results.AddLabels,
-    rule_results.FillField,
-    rule_results.ExpandBody,
-    rule_results.RestoreBody,
-    by_command.ArchiveCard,
-    by_command.ChangeAssignees,
-    by_command.UnlinkCard,
-    outbound.MarkReady,
-    outbound.MergePull,
-    outbound.CancelMerge,
-    outbound.OpenPull,
-    outbound.ClosePull,
-    outbound.DeleteBranch,
-)
-
 
 TAKEN_OFF = ("archived", "deleted")
 
@@ -135,9 +44,7 @@ def is_abandoned(policy: Policy, snapshot: Snapshot) -> bool:
 def guard_move(
     policy: Policy, snapshot: Snapshot, event: Event, decided: Decision, now: datetime
 ) -> Decision:
-    """Return the decision about a move as `guard_entry` does; any other as it is."""
-    if not isinstance(event, STEERED):
-        return decided
+    """Return the decision about a move as `guard_entry` does."""
     if isinstance(event, CardArchived) and event.reason not in TAKEN_OFF:
         return decided  # nobody took it off: it went out of sight
     return guard_entry(policy, snapshot, decided, now)
@@ -186,7 +93,7 @@ def _rest_given_up(policy: Policy, snapshot: Snapshot) -> Decision:
 def _acts(snapshot: Snapshot, intent: Intent | RuleEvent) -> bool:
     """Tell whether the intent needs the right; deleting a merged branch does not."""
     merged = snapshot.pull is not None and snapshot.pull.state == "merged"
-    return isinstance(intent, ACTS) and not (merged and isinstance(intent, outbound.DeleteBranch))
+    return not intent.only_shows and not (merged and isinstance(intent, outbound.DeleteBranch))
 
 
 def refusal(policy: Policy, snapshot: Snapshot) -> str:
@@ -232,17 +139,3 @@ def _next_step(policy: Policy, snapshot: Snapshot) -> str:
     elif archetype.HAS_ASSISTANT:
         way = ", or writes a comment"
     return f"Someone who may move cards drags it here again{way}"
-
-
-def labelled(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: datetime) -> Decision:
-    """Say of a label that would choose repository, mode or agent that it does not, and why."""
-    board = policy.board
-    choosing = {label.casefold() for label in (*board.repositories.labels, *board.modes.labels)}
-    by_name = chooses(event.label) and any(column.agents for column in board.columns.values())
-    if event.counts or not (event.label.casefold() in choosing or by_name) or snapshot.is_draft:
-        return Decision()
-    text = f"{code(event.by, 40)} set the label {code(event.label)}, has the role {code(role_of(event.role))}"
-    text += " here, and may not move cards: it chooses nothing."
-    text += " Ask someone who may move cards to remove it and set it again"
-    about = f"label:{event.by}:{event.label}:{now:%Y%m%d%H}"
-    return Decision((Say(snapshot.card_id, about, sentence(text)),), (text,))

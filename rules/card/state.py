@@ -1,7 +1,6 @@
 """The state that a card ought to be in, and the legal way there from where it is."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from ledger.events.board import CardExplained
 from ledger.ids import CardId
@@ -101,11 +100,6 @@ def derive_state(policy: Policy, snapshot: Snapshot, because: str = "") -> Decis
     if because:
         return change_state(policy, snapshot, rest.state, because)
     return change_state(policy, snapshot, rest.state, rest.because, rest.reason)
-
-
-def explained(policy: Policy, snapshot: Snapshot, event: CardExplained, now: datetime) -> Decision:
-    """Show the reason for waiting on the card's face."""
-    return Decision((UpdateFace(snapshot.card_id),))
 
 
 def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import datetime
 
+from ledger.event import RuleEvent
 from ledger.events.board import HaltLifted, StopLifted
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunRequeued
@@ -10,7 +11,7 @@ from rules.card.stops import blocked_by, stopped_by
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import SEEN_STOP, Parsed, RefusedCommand, permit
 from rules.chatops.replies import STALE_STOP, is_stale_stop, say
-from rules.intents.outbound import Decision, Intent, RuleEvent
+from rules.intents.outbound import Decision, Intent
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.runs.kill_switch import targets

@@ -1,1 +1,1 @@
-"""Event handlers: one module per kind of event."""
+"""Rules about events; each says which."""

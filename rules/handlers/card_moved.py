@@ -6,15 +6,19 @@ from ledger.events.board import (
     CardArrived,
     CardConverted,
     CardDescribed,
+    CardExplained,
     CardHeldBack,
     CardMoved,
     CardReplaced,
     CardRestored,
     CardSeen,
+    LabelJudged,
     MoverFound,
 )
 from ledger.events.placement import RepositoryResolved
 from ledger.states import CardState, Reason, RunState
+from rules.answers import answers
+from rules.card.agent_choice import chooses
 from rules.card.column_actions import act
 from rules.card.left_column import apply_on_leave, came_back, is_leaving, let_run_go, only_waits, returned
 from rules.card.state import derive_state
@@ -23,8 +27,10 @@ from rules.columns import planning
 from rules.handlers.access import spread
 from rules.intents.outbound import Decision, Say, UpdateFace
 from rules.policy.model import Policy
+from rules.policy.roles import role_of
 from rules.runs.plan_approval import is_reworded
 from rules.snapshot import RunSeen, Snapshot
+from rules.text import code, sentence
 
 CARD_MARK = "<!-- cardinal:card:"  # ends the text of an issue that an agent asked for
 UNDRAGGED = "an agent asked for this card: /cardinal retry, or drag it out and in again, to start work on it"
@@ -45,6 +51,7 @@ def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> 
     return enter_column(policy, snapshot, now)
 
 
+@answers(CardMoved, by_mover=True, unsettles_merge=True, changes_check=True)
 def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -> Decision:
     """Serve a card that changed its column; one with a run that has begun is held back."""
     if event.after != snapshot.column or snapshot.archived:
@@ -61,6 +68,7 @@ def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -
     return exit_from(policy, snapshot, event.before, now) + enter_column(policy, snapshot, now)
 
 
+@answers(CardArrived, by_mover=True)
 def arrived(policy: Policy, snapshot: Snapshot, event: CardArrived, now: datetime) -> Decision:
     """Serve a card whose drag is known from a delivery only."""
     if event.column != snapshot.column or snapshot.archived:
@@ -80,6 +88,7 @@ def _nobody_dragged(policy: Policy, snapshot: Snapshot) -> bool:
     return made and policy.archetype(snapshot.column).STARTS_RUNS
 
 
+@answers(MoverFound, by_mover=True, unsettles_merge=True)
 def mover_found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: datetime) -> Decision:
     """Serve a card that waited since it was not known who had moved it."""
     if event.column != snapshot.column or snapshot.archived or snapshot.reason is not Reason.MOVER_UNKNOWN:
@@ -117,6 +126,7 @@ def enter_column(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     return released + policy.archetype(snapshot.column).enter(policy, snapshot, column, occasion)
 
 
+@answers(CardConverted, by_mover=True)
 def converted(
     policy: Policy, snapshot: Snapshot, event: CardConverted | CardReplaced, now: datetime
 ) -> Decision:
@@ -130,11 +140,13 @@ def converted(
     return spread(policy, snapshot) if snapshot.state is CardState.BLOCKED else Decision()
 
 
+@answers(CardReplaced, by_mover=True)
 def replaced(policy: Policy, snapshot: Snapshot, event: CardReplaced, now: datetime) -> Decision:
     """Write the face anew, for the draft's went with it, and resume as after a conversion."""
     return Decision((UpdateFace(snapshot.card_id),)) + converted(policy, snapshot, event, now)
 
 
+@answers(CardDescribed, by_mover=True)
 def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:
     """Let the assistant begin once a card in planning says something."""
     if snapshot.live_run and is_reworded(snapshot, snapshot.live_run):
@@ -155,6 +167,7 @@ def _reworded(snapshot: Snapshot, run: RunSeen) -> Decision:
     return Decision((Say(snapshot.card_id, f"edited:{run.run_id}", text),), (text,))
 
 
+@answers(RepositoryResolved, by_mover=True)
 def placed(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: datetime) -> Decision:
     """Resume a card that waited for its repository, or ask again."""
     waits = (
@@ -170,8 +183,30 @@ def placed(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: d
     )
 
 
+@answers(CardRestored, by_mover=True)
 def restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: datetime) -> Decision:
     """Show a card that is back; it starts nothing by itself."""
     if snapshot.state is not CardState.ARCHIVED:
         return Decision()
     return derive_state(policy, snapshot)
+
+
+@answers(CardExplained)
+def explained(policy: Policy, snapshot: Snapshot, event: CardExplained, now: datetime) -> Decision:
+    """Show the reason for waiting on the card's face."""
+    return Decision((UpdateFace(snapshot.card_id),))
+
+
+@answers(LabelJudged)
+def labelled(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: datetime) -> Decision:
+    """Say of a label that would choose repository, mode or agent that it does not, and why."""
+    board = policy.board
+    choosing = {label.casefold() for label in (*board.repositories.labels, *board.modes.labels)}
+    by_name = chooses(event.label) and any(column.agents for column in board.columns.values())
+    if event.counts or not (event.label.casefold() in choosing or by_name) or snapshot.is_draft:
+        return Decision()
+    text = f"{code(event.by, 40)} set the label {code(event.label)}, has the role {code(role_of(event.role))}"
+    text += " here, and may not move cards: it chooses nothing."
+    text += " Ask someone who may move cards to remove it and set it again"
+    about = f"label:{event.by}:{event.label}:{now:%Y%m%d%H}"
+    return Decision((Say(snapshot.card_id, about, sentence(text)),), (text,))

@@ -5,9 +5,7 @@ from datetime import datetime
 
 from ledger.event import Event
 from ledger.events import run as runs
-from ledger.events.board import CardMoved
 from ledger.events.conversation import CommandGiven
-from ledger.events.pull import PullChanged, PullOpened
 from ledger.ids import CardId
 from ledger.states import RunState
 from rules.card.trigger import time_stamp
@@ -36,18 +34,6 @@ class Button:
         return short and len(self.identifier) <= IDENTIFIER
 
 
-CHANGING = (
-    CardMoved,
-    PullOpened,
-    PullChanged,
-    runs.BranchPushed,
-    runs.QuestionAsked,
-    runs.QuestionAnswered,
-    runs.RunQueued,
-    runs.RunParked,
-    runs.RunRequeued,
-    runs.RunStopAsked,
-)
 EXPLAIN = Button("Explain", "explain", "Say why the card does or does not move")
 
 
@@ -70,15 +56,15 @@ def _check(card_id: CardId, pull: PullSeen | None) -> Decision:
     return Decision((WriteCheck(card_id, pull.head),) if pull and pull.head else ())
 
 
-def rewrite_check(snapshot: Snapshot, event: Event) -> Decision:
-    """Update the check after events that may change its result or its buttons.
+def rewrite_check(snapshot: Snapshot, event: Event, *, changes: bool) -> Decision:
+    """Update the check after events that may change its result or its buttons, as `changes` says of the kind.
 
     The end of a run updates it also where people closed or merged the pull request meanwhile.
     """
     if isinstance(event, runs.RunEnded):
         return _check(snapshot.card_id, snapshot.pull)
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
-    return check(snapshot) if waits or isinstance(event, CHANGING) else Decision()
+    return check(snapshot) if waits or changes else Decision()
 
 
 def superseded(snapshot: Snapshot, given: CommandGiven) -> str:

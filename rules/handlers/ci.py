@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from ledger.events.pull import ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.states import CardState, Ending, Reason
+from rules.answers import answers
 from rules.card.state import change_state, derive_state, explain, feedback_waits
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
@@ -18,6 +19,7 @@ BY = "CI"  # as whom a repair is started of what nobody is known to have asked f
 _NAMED = 5
 
 
+@answers(ChecksSettled)
 def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> Decision:
     """Start a repair of checks that only the branch breaks, or give the reason against it, once a commit."""
     pull = snapshot.open_pull

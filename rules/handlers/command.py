@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, CommandRefused
+from rules.answers import answers
 from rules.card.pull_cards import SENTENCES
 from rules.card.trigger import was_before
 from rules.chatops.parser import APART, API, BOX, BOXES, BUTTON, CLI, door_of
@@ -24,6 +25,7 @@ OF_BOARD = ANSWERS | {"pause", "resume", "stop-all", "subscribe", "unsubscribe"}
 MAX_SHOWN = 2000  # characters of a form's text, in the comment that reports it
 
 
+@answers(CommandGiven, answers_pulls=True)
 def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     """Obey the command; its comment gets a thumb, or eyes where there was nothing to do but to answer."""
     if snapshot.paced > policy.limits.commands_per_minute and event.command not in ALWAYS:
@@ -94,6 +96,7 @@ def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: date
     return Decision((*marks, Say(card, about, text, place)), (text,))
 
 
+@answers(CommandRefused, answers_pulls=True)
 def refused(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: datetime) -> Decision:
     """Say why the command was refused and which role it needs; a box that was ticked is restored."""
     card, place = snapshot.card_id, talk_of(event)

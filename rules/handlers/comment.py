@@ -4,6 +4,7 @@ from datetime import datetime
 
 from ledger.events.conversation import AssistantFailed, AssistantReplied, PersonSaid
 from ledger.states import CardState
+from rules.answers import answers
 from rules.card.state import change_state, derive_state
 from rules.card.trigger import time_stamp
 from rules.chatops import listeners
@@ -15,6 +16,7 @@ from rules.snapshot import Snapshot
 from rules.text import code, plain
 
 
+@answers(PersonSaid)
 def said(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -> Decision:
     """Take a trusted comment as an answer, a word to the assistant or to the running agent."""
     if snapshot.archived or not event.text.strip():
@@ -28,6 +30,7 @@ def said(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -
     return listeners.deliver(policy, snapshot, event)
 
 
+@answers(AssistantReplied)
 def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: datetime) -> Decision:
     """Post the assistant's answer; messages that came meanwhile are answered next."""
     card = snapshot.card_id
@@ -39,6 +42,7 @@ def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: da
     return posted + derive_state(policy, snapshot)
 
 
+@answers(AssistantFailed)
 def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed, now: datetime) -> Decision:
     """Say on the card that nobody answered, and why."""
     because = f"the assistant could not answer: {plain(event.because, 200)}"

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from ledger.events.related import LinksSeen
 from ledger.states import Reason, RunState
+from rules.answers import answers
 from rules.card.dependencies import ask_about_blockers, asks_about_part, why_waiting
 from rules.card.state import derive_state
 from rules.intents.outbound import Decision, UpdateFace
@@ -11,6 +12,7 @@ from rules.policy.model import Policy
 from rules.snapshot import Snapshot
 
 
+@answers(LinksSeen)
 def linked(policy: Policy, snapshot: Snapshot, event: LinksSeen, now: datetime) -> Decision:
     """Update the reason of a queued run after a change of its issue's links."""
     return update_waiting(policy, snapshot)

@@ -8,6 +8,7 @@ from ledger.events.instruction import SkillsPinned
 from ledger.events.job import JobMade
 from ledger.events.run import RunQueued
 from ledger.model.column_names import same_column
+from rules.answers import answers
 from rules.handlers import card_moved
 from rules.intents.outbound import Decision, MoveCard
 from rules.policy.model import Policy
@@ -15,11 +16,13 @@ from rules.snapshot import Snapshot
 from rules.text import usd
 
 
+@answers(CardSeen, by_mover=True)
 def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> Decision:
     """Serve a card that is seen for the first time, and place it where it is known already who asked."""
     return card_moved.seen(policy, snapshot, event, now) + _place(snapshot)
 
 
+@answers(JobMade)
 def made(_policy: Policy, snapshot: Snapshot, _event: JobMade, _now: datetime) -> Decision:
     """Place a card that was seen before it was known who asked."""
     return _place(snapshot)

@@ -3,11 +3,14 @@
 from datetime import datetime
 from typing import Any
 
-from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited
+from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited, MergeOutdated
 from ledger.states import CardState, Gate, Reason
+from rules.answers import answers
+from rules.card import sibling_rebase
 from rules.card.move_rights import is_abandoned, is_dragged
 from rules.card.state import change_state, explain
 from rules.card.trigger import time_stamp
+from rules.intents.internal import QueueRun
 from rules.intents.outbound import CancelMerge, CheckGroup, Decision, Say
 from rules.policy.model import Policy
 from rules.runs.gate import merge_of
@@ -20,6 +23,7 @@ WAITS = {
 }
 
 
+@answers(MergeAwaited)
 def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: datetime) -> Decision:
     """Say why the merge waits, or ask for help when GitHub does not merge it any more."""
     pull, card = snapshot.open_pull, snapshot.card_id
@@ -44,6 +48,7 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
     return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
 
 
+@answers(GroupFormed)
 def grouped(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: datetime) -> Decision:
     """Report the gate's result on the queue's commit, or it waits for ever; and on the card that it waits.
 
@@ -59,6 +64,7 @@ def grouped(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: datetim
     return checked + explain(snapshot, because, Reason.MERGE_QUEUE)
 
 
+@answers(GroupGone)
 def ungrouped(policy: Policy, snapshot: Snapshot, event: GroupGone, now: datetime) -> Decision:
     """Take back that the card waits in the queue, unless its merge or its end says more."""
     pull = snapshot.open_pull
@@ -66,6 +72,25 @@ def ungrouped(policy: Policy, snapshot: Snapshot, event: GroupGone, now: datetim
         return Decision((), ("the outcome of the merge is told apart",))
     because = f"pull request #{event.number} has left GitHub's merge queue without being merged"
     return explain(snapshot, because)
+
+
+@answers(MergeOutdated)
+def outdated(policy: Policy, snapshot: Snapshot, event: MergeOutdated, now: datetime) -> Decision:
+    """Rebase and check a commit that was not checked on the newest base; its merge comes after that."""
+    pull = snapshot.open_pull
+    if pull is None or pull.head != event.head or snapshot.reason is not Reason.MERGE_TURN:
+        return Decision((), ("the card has left the merge lane since",))
+    first = "1st in the merge lane: it is rebased on the newest base and checked there, then merged"
+    if snapshot.checking is not None and snapshot.checking.alive:
+        return explain(snapshot, first, Reason.MERGE_TURN)
+    begun = sibling_rebase.begin_rebase(policy, snapshot, now)
+    if any(isinstance(intent, QueueRun) for intent in begun.intents):
+        return begun + explain(snapshot, first, Reason.MERGE_TURN)
+    # The next one gets its turn; nobody looks at a card in its last column again.
+    why = "; ".join(begun.because) or "it cannot be rebased now"
+    because = f"pull request #{pull.number} left the merge lane: {why}, then say /cardinal retry"
+    said = Say(snapshot.card_id, f"lane:{event.head}:{event.base}", sentence(because), "pull")
+    return explain(snapshot, because) + Decision((said,))
 
 
 def astray(policy: Policy, snapshot: Snapshot, *, moved: bool = False) -> Decision:

@@ -6,6 +6,7 @@ from ledger.events.board import DecisionFailed
 from ledger.events.publication import EntryGivenUp, EntryHeld
 from ledger.ids import RunId
 from ledger.states import CardState
+from rules.answers import answers
 from rules.card.state import change_state, derive_state, explain, rest_of
 from rules.card.trigger import time_stamp
 from rules.intents.outbound import Decision, Say, WriteRunComment
@@ -58,6 +59,7 @@ _POSTED = {
 }
 
 
+@answers(EntryGivenUp)
 def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
     """Block the card where the act was needed; else leave it as it is, the act is in the log."""
     if event.act == "create_card" and not snapshot.archived:
@@ -85,6 +87,7 @@ def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datet
     return change_state(policy, snapshot, CardState.BLOCKED, because) + Decision((notice,))
 
 
+@answers(EntryHeld)
 def still_refused(policy: Policy, snapshot: Snapshot, event: EntryHeld, now: datetime) -> Decision:
     """Say on the card that people wait for the act, and why, until it is done; it is tried by itself."""
     what = _NEEDED.get(event.act.replace("_", "")) or _WANTED.get(event.act) or _POSTED.get(event.act)
@@ -163,6 +166,7 @@ def _unlinked(snapshot: Snapshot, event: EntryGivenUp) -> Decision:
     return Decision((notice,), (f"{plain(event.key, 160)} was given up",))
 
 
+@answers(DecisionFailed)
 def undecided(policy: Policy, snapshot: Snapshot, event: DecisionFailed, now: datetime) -> Decision:
     """Say on the card that something about it was passed by."""
     error = plain(event.because.partition(":")[0], 60)

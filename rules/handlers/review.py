@@ -7,6 +7,7 @@ from ledger.events.conversation import PersonSaid
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
 from ledger.events.run import RunStopAsked
 from ledger.states import CardState, Ending
+from rules.answers import answers
 from rules.card.column_actions import act, has_action
 from rules.card.left_column import end_waiting, only_waits
 from rules.card.move_rights import is_abandoned, is_dragged
@@ -32,6 +33,7 @@ from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
 
+@answers(ReviewSubmitted, unsettles_merge=True)
 def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
     """Take a trusted review's verdict; while a run is alive the next one gets its threads."""
     if not event.trusted:
@@ -65,6 +67,7 @@ def _approved(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
     return explain(snapshot, "it is approved: drag the card here again, or /cardinal retry, to merge it")
 
 
+@answers(ReviewDismissed, unsettles_merge=True)
 def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: datetime) -> Decision:
     """Forget a verdict that was taken back."""
     if snapshot.live_run:
@@ -75,6 +78,7 @@ def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: d
     return derive_state(policy, snapshot)
 
 
+@answers(PullOpened, changes_check=True)
 def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime) -> Decision:
     """Apply an earlier end of the run, or of the card, to the pull request."""
     card, run = snapshot.card_id, snapshot.run
@@ -98,6 +102,7 @@ def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime)
     return shown if snapshot.live_run or not run else shown + derive_state(policy, snapshot)
 
 
+@answers(PullChanged, unsettles_merge=True, changes_check=True)
 def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetime) -> Decision:
     """Follow the pull request: merged, closed, or only seen in another shape."""
     pull, card = snapshot.pull, snapshot.card_id
@@ -128,6 +133,7 @@ def _stays_draft(snapshot: Snapshot) -> Decision:
     return explain(snapshot, f"pull request #{pull.number} stays a draft: {because}")
 
 
+@answers(IssueClosed, unsettles_merge=True)
 def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime) -> Decision:
     """Give the card up when somebody who may closed its issue as not planned; else only say so.
 
@@ -161,11 +167,13 @@ def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime
     return derive_state(policy, snapshot)
 
 
+@answers(IssueReopened)
 def reopened(policy: Policy, snapshot: Snapshot, event: IssueReopened, now: datetime) -> Decision:
     """Show the card again as its run and pull request say; it starts nothing by itself."""
     return derive_state(policy, snapshot) if not snapshot.closed else Decision()
 
 
+@answers(CardArchived, by_mover=True, unsettles_merge=True)
 def archived(policy: Policy, snapshot: Snapshot, event: CardArchived, now: datetime) -> Decision:
     """Give up unmerged work, and let the card rest."""
     if not snapshot.archived:

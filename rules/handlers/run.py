@@ -2,13 +2,14 @@
 
 from datetime import datetime
 
-from ledger.events import findings, related, stage
+from ledger.events import agent, budget, findings, related, stage, witness
 from ledger.events import run as runs
 from ledger.events.run import RunRequeued
 from ledger.ids import CardId
 from ledger.model.column_names import column_key, same_column
 from ledger.model.limit_answers import Code, Subject, subject_of
 from ledger.states import Ending, RunState
+from rules.answers import answers
 from rules.card import overlap
 from rules.card.dependencies import ask_about_blockers
 from rules.card.left_column import end_waiting, release_card
@@ -47,17 +48,22 @@ from rules.runs.mode import INVESTIGATE
 from rules.snapshot import RunSeen, Snapshot
 from rules.text import plain
 
-_RELATIONS = {"blocks": "blocks", "blocked_by": "is blocked by", "relates": "is related to"}
 # No worker holds it, so nobody but the rules can end it.
 WAITING = (RunState.QUEUED, RunState.PARKED, RunState.AWAITING_APPROVAL)
 
 
+@answers(runs.PlanProposed, runs.PlanTicked, runs.Progressed, runs.ToolUsed, runs.CommandChecked)
+@answers(runs.ValidationEnded, runs.UsageMetered, budget.BudgetRaised, agent.TodoListed, agent.ProviderFailed)
+@answers(witness.CheckWitnessed, stage.StageEntered, stage.StageReopened, stage.StageLeft)
+@answers(runs.RunStopAsked, changes_check=True)
 def show_run(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetime) -> Decision:
     """Show progress: the sticky comment and the face are written from the ledger as it then is."""
     card = snapshot.card_id
     return Decision((WriteRunComment(card, event.run_id), UpdateFace(card)))
 
 
+@answers(runs.RunQueued, runs.RunParked, runs.RunRequeued, changes_check=True)
+@answers(runs.RunClaimed, runs.RunStepped)
 def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetime) -> Decision:
     """Show a step, and apply requests that came during it."""
     run = _newest(snapshot, event)
@@ -77,6 +83,7 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
     return seen + _meanwhile(snapshot, run, event) + circuit_breaker.came_through(snapshot, run, event)
 
 
+@answers(runs.BranchExported, stage.SnapshotTaken)
 def files_known(
     policy: Policy, snapshot: Snapshot, event: runs.BranchExported | stage.SnapshotTaken, now: datetime
 ) -> Decision:
@@ -108,6 +115,7 @@ def _posted(snapshot: Snapshot, run: RunSeen) -> Decision:
     return Decision((post,), (f"plan {run.plan_revision} of {run.run_id} waits for approval",))
 
 
+@answers(runs.PlanApproved, runs.PlanRedirected)
 def plan_settled(
     policy: Policy, snapshot: Snapshot, event: runs.PlanApproved | runs.PlanRedirected, now: datetime
 ) -> Decision:
@@ -120,6 +128,7 @@ def plan_settled(
     )
 
 
+@answers(runs.QuestionAsked, changes_check=True)
 def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked, now: datetime) -> Decision:
     """Post the question, and show the card as waiting for a person."""
     post = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
@@ -128,6 +137,7 @@ def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked
     return Decision((post,), (f"{event.run_id} asks",)) + state + seen
 
 
+@answers(runs.QuestionAnswered, changes_check=True)
 def answered(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, now: datetime) -> Decision:
     """Write the answer into the question's comment."""
     settled = SettleQuestion(snapshot.card_id, event.run_id, event.question_id)
@@ -158,6 +168,7 @@ def _agreed_card(snapshot: Snapshot, event: runs.QuestionAnswered) -> Decision:
     return Decision((made,), (f"{event.by} wants the card in {wanted.repository}",))
 
 
+@answers(runs.BranchPushed, changes_check=True)
 def pushed(policy: Policy, snapshot: Snapshot, event: runs.BranchPushed, now: datetime) -> Decision:
     """Open the draft pull request with the first push; later ones bring its body up to date."""
     card = snapshot.card_id
@@ -165,6 +176,7 @@ def pushed(policy: Policy, snapshot: Snapshot, event: runs.BranchPushed, now: da
     return Decision((pull,), (f"{event.run_id} pushed its branch",)) + show_run(policy, snapshot, event, now)
 
 
+@answers(runs.ThreadAnswered)
 def thread_answered(
     policy: Policy, snapshot: Snapshot, event: runs.ThreadAnswered, now: datetime
 ) -> Decision:
@@ -174,6 +186,7 @@ def thread_answered(
     return Decision((AnswerThread(snapshot.card_id, event.run_id, event.thread_id),))
 
 
+@answers(related.CardProposed)
 def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardProposed, now: datetime) -> Decision:
     """Make the card that the agent wants, in the inbox; it goes on only to a column that the policy allows.
 
@@ -200,9 +213,10 @@ def card_proposed(policy: Policy, snapshot: Snapshot, event: related.CardPropose
     return Decision((made,), (f"{event.run_id} wants a new card",))
 
 
+@answers(related.CardLinked)
 def card_linked(policy: Policy, snapshot: Snapshot, event: related.CardLinked, now: datetime) -> Decision:
     """Say on the card how the agent relates it to another one, and make it a dependency in its repository."""
-    relation = _RELATIONS.get(event.relation, "is related to")
+    relation = related.RELATIONS.get(event.relation, "is related to")
     said = f"{event.run_id} says: this {relation} {plain(event.target, 150)} — {plain(event.reason, 300)}"
     about = f"link:{event.run_id}:{event.relation}:{event.target}"
     notice = Say(snapshot.card_id, about, said)
@@ -213,6 +227,7 @@ def card_linked(policy: Policy, snapshot: Snapshot, event: related.CardLinked, n
     return Decision((notice, link), (f"{event.run_id} linked a card",))
 
 
+@answers(related.PipelineLimited)
 def limited(policy: Policy, snapshot: Snapshot, event: related.PipelineLimited, now: datetime) -> Decision:
     """Say once that the agent reached a limit of cards or links that it may make by itself."""
     what = {"cards": f"{event.most} cards", "links": f"{event.most} links"}.get(event.limit, "no card")
@@ -224,6 +239,7 @@ def limited(policy: Policy, snapshot: Snapshot, event: related.PipelineLimited, 
     return Decision((Say(snapshot.card_id, f"pipeline:{event.run_id}:{event.limit}", said),), (said,))
 
 
+@answers(runs.RunEnded)
 def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     """Report, show the card's new state, and let it go where the policy or a person wanted it."""
     card, run = snapshot.card_id, _newest(snapshot, event)
@@ -249,6 +265,7 @@ def _last_word(card: CardId, run: RunSeen | None, event: runs.RunEnded) -> Inten
     return WriteFindings(card, event.run_id) if investigated else PostReport(card, event.run_id)
 
 
+@answers(findings.FollowUpMade)
 def follow_up_made(
     policy: Policy, snapshot: Snapshot, event: findings.FollowUpMade, now: datetime
 ) -> Decision:

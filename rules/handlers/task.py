@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from ledger.events.conversation import TaskAnswered
+from rules.answers import answers
 from rules.card.column_actions import last_brief
 from rules.card.move_rights import is_dragged
 from rules.card.trigger import time_stamp
@@ -14,6 +15,7 @@ from rules.runs.start import start
 from rules.snapshot import Snapshot
 
 
+@answers(TaskAnswered)
 def answered(policy: Policy, snapshot: Snapshot, event: TaskAnswered, now: datetime) -> Decision:
     """Post the answer of a rule's model, and set the chosen fields."""
     card, about = snapshot.card_id, f"task:{event.rule}:{time_stamp(now)}"

@@ -7,7 +7,7 @@ from rules.intents.outbound import Intent
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeCardState(Intent):
+class ChangeCardState(Intent, only_shows=True):
     """Move the card's state; `because` is read by people, `reason` by rules."""
 
     after: CardState

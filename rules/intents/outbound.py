@@ -3,34 +3,10 @@
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar
 
-from ledger.events import agent, board, budget, conversation, instruction, run, subscription
+from ledger.event import RuleEvent
 from ledger.ids import CardId, QuestionId, RunId
-
-# Events that the rules decide themselves. All others follow from an intent and the ledger as it then is.
-RuleEvent = (
-    instruction.AgentPinned
-    | instruction.SkillsPinned
-    | budget.BudgetRaised
-    | board.BoardHalted
-    | board.CardExplained
-    | board.CardHeldBack
-    | board.HaltLifted
-    | board.MoverFound
-    | board.StopLifted
-    | board.StopOrdered
-    | subscription.CardSubscribed
-    | subscription.CardUnsubscribed
-    | agent.CardToolAllowed
-    | conversation.CommentReleased
-    | run.PlanDecision
-    | run.QuestionAnswered
-    | run.QuestionAsked
-    | run.RunEnded
-    | run.RunRequeued
-    | run.RunSteered
-    | run.RunStopAsked
-)
 
 
 class NoticeKind(StrEnum):
@@ -46,20 +22,28 @@ class NoticeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """The base of all intents: the card they are about."""
+    """The base of all intents: the card they are about.
+
+    One that `only_shows` what is needs nobody's right. Any other costs money, changes or takes back what
+    people made or asked for, or decides for them.
+    """
 
     card_id: CardId
+    only_shows: ClassVar[bool] = False
+
+    def __init_subclass__(cls, *, only_shows: bool = False) -> None:
+        cls.only_shows = cls.only_shows or only_shows
 
 
 @dataclass(frozen=True, slots=True)
-class WriteRunComment(Intent):
+class WriteRunComment(Intent, only_shows=True):
     """Write or edit the run's one sticky comment from the ledger as it then is."""
 
     run_id: RunId
 
 
 @dataclass(frozen=True, slots=True)
-class PostPlan(Intent):
+class PostPlan(Intent, only_shows=True):
     """Post a plan that waits for approval, as a comment that notifies."""
 
     run_id: RunId
@@ -67,7 +51,7 @@ class PostPlan(Intent):
 
 
 @dataclass(frozen=True, slots=True)
-class SettlePlan(Intent):
+class SettlePlan(Intent, only_shows=True):
     """Edit the plan's comment to say who approved or redirected it."""
 
     run_id: RunId
@@ -75,7 +59,7 @@ class SettlePlan(Intent):
 
 
 @dataclass(frozen=True, slots=True)
-class PostQuestion(Intent):
+class PostQuestion(Intent, only_shows=True):
     """Post a question as a comment that notifies."""
 
     run_id: RunId
@@ -83,7 +67,7 @@ class PostQuestion(Intent):
 
 
 @dataclass(frozen=True, slots=True)
-class SettleQuestion(Intent):
+class SettleQuestion(Intent, only_shows=True):
     """Edit the question's comment to show its answer."""
 
     run_id: RunId
@@ -91,21 +75,21 @@ class SettleQuestion(Intent):
 
 
 @dataclass(frozen=True, slots=True)
-class PostReport(Intent):
+class PostReport(Intent, only_shows=True):
     """Post the final report, or the failure with its last known state."""
 
     run_id: RunId
 
 
 @dataclass(frozen=True, slots=True)
-class WriteFindings(Intent):
+class WriteFindings(Intent, only_shows=True):
     """Write or edit the comment with an investigation's findings, and the follow-ups that wait for a tick."""
 
     run_id: RunId
 
 
 @dataclass(frozen=True, slots=True)
-class Say(Intent):
+class Say(Intent, only_shows=True):
     """Post a comment; `about` makes it the same comment, e.g. `command:12345`. `place`: issue or pull."""
 
     about: str
@@ -114,7 +98,7 @@ class Say(Intent):
 
 
 @dataclass(frozen=True, slots=True)
-class React(Intent):
+class React(Intent, only_shows=True):
     """Acknowledge a comment. `place`: issue, pull or review; `content`: GitHub's names, eyes, +1 …"""
 
     place: str
@@ -123,7 +107,7 @@ class React(Intent):
 
 
 @dataclass(frozen=True, slots=True)
-class UntickBoxes(Intent):
+class UntickBoxes(Intent, only_shows=True):
     """Take the ticks out of the boxes of a comment of Cardinal's own. `place`: issue, pull or review."""
 
     place: str
@@ -131,43 +115,43 @@ class UntickBoxes(Intent):
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateFace(Intent):
+class UpdateFace(Intent, only_shows=True):
     """Write the card's project fields, where they differ."""
 
 
 @dataclass(frozen=True, slots=True)
-class DescribeColumns(Intent):
+class DescribeColumns(Intent, only_shows=True):
     """Write each column's description, where it differs. `card_id` is the board's id."""
 
 
 @dataclass(frozen=True, slots=True)
-class UpdateTicker(Intent):
+class UpdateTicker(Intent, only_shows=True):
     """Post the board's status update ("3 running · 1 waiting on you"). `card_id` is the board's id."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReportPolicy(Intent):
+class ReportPolicy(Intent, only_shows=True):
     """Say on the commit, as a check run, whether the policy file is good. `card_id` is the board's id."""
 
     commit: str
 
 
 @dataclass(frozen=True, slots=True)
-class PreviewPolicy(Intent):
+class PreviewPolicy(Intent, only_shows=True):
     """Report the changes by a branch's policy on its commit, as a check run. `card_id` is the board's id."""
 
     commit: str
 
 
 @dataclass(frozen=True, slots=True)
-class WriteCheck(Intent):
+class WriteCheck(Intent, only_shows=True):
     """Write the check run on `head`, the pull request's commit: the gate's result and the buttons."""
 
     head: str
 
 
 @dataclass(frozen=True, slots=True)
-class CheckGroup(Intent):
+class CheckGroup(Intent, only_shows=True):
     """Report the gate's result of pull request `number` on `head`, a commit of the merge queue."""
 
     number: int
@@ -286,7 +270,7 @@ class NoticeLine:
 
 
 @dataclass(frozen=True, slots=True)
-class SendNotice(Intent):
+class SendNotice(Intent, only_shows=True):
     """Send these lines to a subscriber. `card_id` is the board's id; `key` makes it the same notice.
     `truncated`: there was more news than a digest keeps.
     """
@@ -306,7 +290,7 @@ class OpenPull(Intent):
 
 
 @dataclass(frozen=True, slots=True)
-class UpdatePull(Intent):
+class UpdatePull(Intent, only_shows=True):
     """Bring the pull request's body up to date."""
 
 
@@ -355,7 +339,7 @@ class ClosePull(Intent):
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerThread(Intent):
+class AnswerThread(Intent, only_shows=True):
     """Reply to a review thread, and resolve it where the run addressed it."""
 
     run_id: RunId

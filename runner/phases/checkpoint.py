@@ -11,9 +11,7 @@ from io import FileIO
 from pathlib import Path
 
 from ledger.events.artifact import TRANSCRIPT
-from ledger.events.run import CommandChecked, Progressed, RunEvent
-from ledger.events.stage import StageEntered
-from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
+from ledger.events.run import Progressed, RunEvent
 from ledger.events.workspace import Checkpointed, WorkspaceRestored
 from ledger.ids import RunId
 from ledger.states import Ending
@@ -50,8 +48,6 @@ LIVE_HOLD_S = 120.0  # the same at an interval: longer than a store may be silen
 KEPT, FILES = "kept", "files"  # the run's names in the mirror
 _WHY_CHARS = 200
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
-# After one of these the workspace is another than its checkpoint.
-_MOVES = (TurnStarted, TurnEnded, BoardToolCalled, StageEntered, CommandChecked)
 log = logging.getLogger(__name__)
 
 
@@ -258,7 +254,7 @@ def bring(run: RunContext) -> Brought | None:
         return None  # its mirror has what the stages handed over
     own = row.run_id == order.run_id
     published = not own and run.log.ending_of(row.run_id) is Ending.SUCCEEDED
-    moved = any(it.seq > row.seq and isinstance(it.event, _MOVES) for it in run.log.events())
+    moved = any(it.seq > row.seq and it.event.changes_workspace for it in run.log.events())
     brought = Brought(row, own and not moved)
     if not published:
         _bring_files(run, brought)

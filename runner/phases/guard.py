@@ -6,9 +6,8 @@ from dataclasses import asdict, replace
 from hashlib import sha256
 
 from ledger.events.guard import GuardsJudged, Violation
-from ledger.events.witness import CheckWitnessed
+from ledger.events.witness import CheckWitnessed, Witnessed, is_fewer
 from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP, Subject
-from ledger.model.witness_text import Witnessed, is_fewer
 from runner.branch.export import export_commit, peoples, published
 from runner.branch.position import seen
 from runner.checks.by_path import all_lines

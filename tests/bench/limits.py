@@ -147,7 +147,7 @@ def _jobs(folder: Path, count: int) -> Figure:
         try:
             redis = Redis(unix_socket_path=str(embedded_redis.socket_path(folder)))
             until = time.monotonic() + STOP_S
-            while not embedded_redis.answers(redis):
+            while not embedded_redis.is_reachable(redis):
                 if time.monotonic() > until:
                     raise TimeoutError("redis-server did not answer")
                 time.sleep(0.02)

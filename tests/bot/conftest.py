@@ -66,7 +66,7 @@ def start_redis(config: Config) -> subprocess.Popen[bytes]:
     command = launched(embedded_redis.server_command(config.home), env=os.environ, cwd=Path.cwd())
     server = subprocess.Popen(command)
     client = embedded_redis.connect_redis(config)
-    until(lambda: embedded_redis.answers(client), "redis-server answers")
+    until(lambda: embedded_redis.is_reachable(client), "redis-server answers")
     client.close()
     return server
 

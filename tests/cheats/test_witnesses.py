@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ledger.events.witness import witness_text
 from ledger.model.limit_answers import PUBLISH_PROTECTED
-from ledger.model.witness_text import witness_text
 from ledger.states import Ending
 from runner.run.run_spec import Guards, RunSpec
 from tests.cheats.shop import BREAK, COMMIT, FINISH, PLAN, delivered, nothing_left, run

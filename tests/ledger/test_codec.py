@@ -33,6 +33,7 @@ def test_what_was_ever_written_stays_readable_and_is_written_the_same(family: st
             one.name for one in fields(event) if one.default is not MISSING
         }
         assert event.stream == sample["stream"]
+        assert event.describe()  # its line has no field that it has not
 
 
 @given(st.data())

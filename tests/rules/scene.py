@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
+from ledger.event import RuleEvent
 from ledger.events.conversation import CommandGiven, PersonSaid
 from ledger.events.run import QuestionAnswered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
@@ -12,7 +13,7 @@ from ledger.states import CardState, Ending, Gate, Reason, RunState, check_card_
 from rules.card.state import legal_states
 from rules.decide import decide
 from rules.intents.internal import ChangeCardState
-from rules.intents.outbound import Decision, Intent, RuleEvent
+from rules.intents.outbound import Decision, Intent
 from rules.policy.model import Policy, default_policy, parse
 from rules.snapshot import Mover, OpenQuestion, PullSeen, RunSeen, Snapshot
 

@@ -1,21 +1,26 @@
 """Every event is decided, on every card, without an illegal step and without an error."""
 
+from datetime import datetime
 from itertools import product
+from typing import get_type_hints
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ledger.event import Event
-from ledger.events.board import BoardSeen, CardArchived, StopOrdered
+from ledger.events.board import BoardEvent, BoardSeen, CardArchived, StopOrdered
 from ledger.events.publication import EntryPublished
 from ledger.events.run import Progressed
 from ledger.ids import EntryKey
 from ledger.states import CardState, check_card_step
+from rules.answers import all_rules, answers
 from rules.card.state import legal_way, rest_of
-from rules.decide import BOARD_RULES, CARD_RULES, decide
+from rules.decide import decide
+from rules.errors import TwoRulesError
 from rules.explain import card_status, why
 from rules.intents.outbound import Decision
+from rules.policy.model import Policy
 from rules.registry import ARCHETYPES
 from rules.runs.kill_switch import spread_stop
 from rules.snapshot import Snapshot
@@ -34,8 +39,19 @@ MILD = scene.policy("In Progress: {archetype: execution, on_entry: [], on_leave:
 many = settings(suppress_health_check=list(HealthCheck))
 
 
-def test_every_rule_is_for_an_event_kind_that_the_ledger_knows() -> None:
-    assert {*BOARD_RULES, *CARD_RULES} - {*event_kinds()} == set()
+def test_every_rule_takes_the_events_that_it_answers() -> None:
+    assert all_rules().keys() - {*event_kinds()} == set()
+    for kind, rule in all_rules().items():
+        *before, event, now, result = get_type_hints(rule.decide).values()
+        assert before == ([Policy] if issubclass(kind, BoardEvent) else [Policy, Snapshot])
+        assert issubclass(kind, event)
+        assert (now, result) == (datetime, Decision)
+
+
+def test_a_second_rule_about_the_same_events_is_refused_with_both_files() -> None:
+    assert Progressed in all_rules()
+    with pytest.raises(TwoRulesError, match=r"rules\.handlers\.run and \S+ both answer"):
+        answers(Progressed)(lambda *_: Decision())
 
 
 @many

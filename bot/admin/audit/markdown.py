@@ -3,7 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from bot.admin.audit.sections import SECTIONS
 from bot.render.markdown.escape import block, code, line, quote
+from ledger.codec import kinds
 from rules.text import count
 
 MAX_EVENTS = 5_000  # rows of the table; the JSON has all of them
@@ -13,6 +15,7 @@ _CELL = 120
 def write(document: Mapping[str, Any]) -> str:
     """Return the document for reading; only the JSON can be verified."""
     summary = document["summary"]
+    more = {kind.section for kind in kinds().values()} - {*SECTIONS}
     parts = (
         f"# Audit trail of {line(document['run'], 40)}",
         f"Made {line(document['made_at'], 40)} from a log of {document['log']['events']} events, whose last"
@@ -56,6 +59,7 @@ def write(document: Mapping[str, Any]) -> str:
         _rows("Checks of the repository on GitHub", summary["ci"]),
         _facts("Cost", summary["cost"]),
         _rows("Faults", summary["faults"]),
+        *(_rows(section.capitalize(), rows) for section, rows in summary.items() if section in more),
         _facts("Outcome", summary["outcome"]),
         _events(document["events"]),
     )

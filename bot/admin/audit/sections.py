@@ -21,11 +21,8 @@ from ledger.events import (
     placement,
     policy,
     pull,
-    related,
-    reproduction,
     run,
     stage,
-    witness,
 )
 from ledger.model.limit_answers import Code, Subject, code_of, subject_of
 from rules.chatops.parser import door_of
@@ -47,8 +44,37 @@ class AuditEvent:
     event: Event
 
 
+# In the order in which people ask for them.
+SECTIONS = (
+    *("asked", "card", "repository", "policy", "agent", "instructions", "skills", "briefings", "plans"),
+    *(
+        "questions",
+        "commands",
+        "leave",
+        "stages",
+        "refused",
+        "hosts",
+        "secrets",
+        "tools",
+        "iterations",
+        "rounds",
+    ),
+    *("checks", "witnesses", "validation", "waived", "reproductions", "guards", "violations", "findings"),
+    "related",
+    "changes",
+    *("signed", "pushed", "reviews", "threads", "pull", "ci", "artifacts", "report", "cost", "faults"),
+    "outcome",
+)
+# Sections of facts, where the newest event counts; the others have rows.
+FACTS = frozenset(
+    {
+        *("asked", "card", "repository", "policy", "agent", "instructions", "tools", "findings"),
+        *("changes", "pull", "report", "cost", "outcome"),
+    }
+)
+NAMED = ("faults", "related")  # sections of several kinds: each row begins with its kind
 Fill = Callable[[Summary, AuditEvent], None]
-FILLERS: dict[type[Event], Fill] = {}  # by kind of event
+FILLERS: dict[type[Event], Fill] = {}  # of kinds that do more than add a row to their section
 
 
 def _takes(*kinds: type[Event]) -> Callable[[Fill], Fill]:
@@ -71,23 +97,16 @@ def row(it: AuditEvent, *without: str) -> Row:
     return {"seq": it.seq, "at": it.at, **event_fields(it.event, *without)}
 
 
-def rows(section: str, *without: str, named: bool = False, **added: str) -> Fill:
-    """Return a filler that makes each event a row of `section`; `named`: the row begins with its kind."""
-
-    def fill(summary: Summary, it: AuditEvent) -> None:
-        kind = {"what": type(it.event).__name__} if named else {}
-        summary[section].append({**kind, **row(it, *without), **added})
-
-    return fill
-
-
-def facts(section: str) -> Fill:
-    """Return a filler that makes the newest event the facts of `section`."""
-
-    def fill(summary: Summary, it: AuditEvent) -> None:
-        summary[section] = event_fields(it.event)
-
-    return fill
+def fill_section(summary: Summary, it: AuditEvent) -> None:
+    """Fill the summary by the event: with the filler of its kind, else as a row of the section it names."""
+    kind = type(it.event)
+    if kind in FILLERS:
+        FILLERS[kind](summary, it)
+    elif kind.section in FACTS:
+        summary[kind.section] = event_fields(it.event)
+    elif kind.section:
+        what = {"what": kind.__name__} if kind.section in NAMED else {}
+        summary[kind.section].append({**what, **row(it, *kind.section_omits)})
 
 
 @_takes(run.RunQueued, run.SessionStarted)
@@ -362,22 +381,7 @@ def reviews(summary: Summary, it: AuditEvent) -> None:
                 review["dismissed"] = review["dismissed"] or review["id"] == event.review_id
 
 
-_FAULTS = (agent.CallRefused, agent.ProviderFailed, agent.SessionLost, agent.ToolServerFailed)
-FILLERS |= {
-    **dict.fromkeys(_FAULTS, rows("faults", named=True)),
-    **dict.fromkeys(
-        (related.CardProposed, related.CardLinked, related.CardMade, related.PipelineLimited),
-        rows("related", named=True),
-    ),
-    **dict.fromkeys(
-        (reproduction.ReproductionPlayed, reproduction.ReproductionSkipped), rows("reproductions")
-    ),
-    run.BriefingMade: rows("briefings", "text"),
-    agent.PermissionRefused: rows("refused"),
-    run.CommandChecked: rows("checks", "tail"),
-    witness.CheckWitnessed: rows("witnesses"),
-    run.ThreadAnswered: rows("threads"),
-    bounds.ValidationWaived: rows("waived", why="the policy says validation: none"),
-    run.BranchExported: facts("changes"),
-    run.FinalReported: facts("report"),
-}
+@_takes(bounds.ValidationWaived)
+def waived(summary: Summary, it: AuditEvent) -> None:
+    """Fill `waived` with the commits that nothing was checked on."""
+    summary["waived"].append({**row(it), "why": "the policy says validation: none"})

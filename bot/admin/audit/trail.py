@@ -11,8 +11,8 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from bot.admin.audit.sections import FILLERS, AuditEvent, Summary
-from ledger.codec import canonical, decode
+from bot.admin.audit.sections import FACTS, SECTIONS, AuditEvent, Summary, fill_section
+from ledger.codec import canonical, decode, kinds
 from ledger.events.run import RunEvent
 from ledger.ids import RunId
 from ledger.log import event_store, hash_chain
@@ -22,40 +22,6 @@ from runner.text.plain import each_text, redact
 
 FORMAT = "cardinal-audit/1"
 MAX_OF_CARD = 2_000  # the newest events of the card that go with the run
-# Events of the card's own stream about its runs: people's words to them, and what became of the work.
-OF_CARD = (
-    *("CardSeen", "CardDescribed", "CardMoved", "CardArrived", "MoverFound", "CardArchived", "CardRestored"),
-    *("CardToolAllowed", "CommandGiven", "CommandRefused", "FollowUpMade", "PullOpened", "PullChanged"),
-    *("RepositoryResolved", "ReviewSubmitted", "ReviewDismissed", "ReviewRequested", "SkillsPinned"),
-    *("AgentPinned", "ChecksSettled", "MergeAwaited", "BranchDeleted"),
-)
-# In the order in which people ask for them.
-SECTIONS = (
-    *("asked", "card", "repository", "policy", "agent", "instructions", "skills", "briefings", "plans"),
-    *(
-        "questions",
-        "commands",
-        "leave",
-        "stages",
-        "refused",
-        "hosts",
-        "secrets",
-        "tools",
-        "iterations",
-        "rounds",
-    ),
-    *("checks", "witnesses", "validation", "waived", "reproductions", "guards", "violations", "findings"),
-    "related",
-    "changes",
-    *("signed", "pushed", "reviews", "threads", "pull", "ci", "artifacts", "report", "cost", "faults"),
-    "outcome",
-)
-FACTS = frozenset(
-    {
-        *("asked", "card", "repository", "policy", "agent", "instructions", "tools", "findings"),
-        *("changes", "pull", "report", "cost", "outcome"),
-    }
-)
 Document = dict[str, Any]
 
 
@@ -87,12 +53,12 @@ def read(event: Mapping[str, Any]) -> AuditEvent:
 
 def _summary(run_id: RunId, events: Iterable[AuditEvent]) -> dict[str, Any]:
     """Return the summary of a run by its events, the oldest first; a section without events is empty."""
-    summary: Summary = {name: {} if name in FACTS else [] for name in SECTIONS}
+    sections = (*SECTIONS, *(kind.section for kind in kinds().values() if kind.section))
+    summary: Summary = {name: {} if name in FACTS else [] for name in sections}
     summary |= {"run": run_id, "iterations": 0}
     for it in events:
-        fill = FILLERS.get(type(it.event))
-        if fill is not None and (not isinstance(it.event, RunEvent) or it.event.run_id == run_id):
-            fill(summary, it)
+        if not isinstance(it.event, RunEvent) or it.event.run_id == run_id:
+            fill_section(summary, it)
     del summary["run"]  # the document has it
     return summary
 
@@ -103,7 +69,8 @@ def _links(db: Connection, run_id: RunId, upto: int) -> tuple[Link, ...]:
     if run is None or not mine:
         return mine
     card = cards.get(db, run.card_id)
-    of_card = hash_chain.links_of(db, f"card:{run.card_id}", upto=upto, kinds=OF_CARD, most=MAX_OF_CARD)
+    audited = tuple(name for name, kind in kinds().items() if kind.is_audited)
+    of_card = hash_chain.links_of(db, f"card:{run.card_id}", upto=upto, kinds=audited, most=MAX_OF_CARD)
     board = f"board:{card.board_id}" if card else ""
     policy = hash_chain.links_of(db, board, upto=mine[0].seq, kinds=("PolicyLoaded",), most=1)
     return (*policy, *of_card, *mine)

@@ -9,7 +9,7 @@ from bot.admin.clone.commit import ClonedCommit, FolderRemote, borrow
 from bot.admin.clone.own_git import no_beat
 from bot.runspec.policy_fields import guards_of, validation_of
 from ledger.events.guard import Violation
-from ledger.model.witness_text import Witnessed
+from ledger.events.witness import Witnessed
 from runner.checks.by_path import all_lines
 from runner.git.mirror import Mirror
 from runner.guards.diff import Known, change_of

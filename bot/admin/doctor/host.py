@@ -106,7 +106,7 @@ def group(context: DoctorContext) -> Iterator[CheckResult]:
 def redis(context: DoctorContext) -> Iterator[CheckResult]:
     """Does Redis answer, and does it have the known security fixes?"""
     with embedded_redis.connect_redis(context.config) as client:
-        if embedded_redis.answers(client):
+        if embedded_redis.is_reachable(client):
             yield _of_server(client)
         elif context.config.redis_url is None:
             yield warn("redis", "no Redis is running here", f"`{context.program}` starts one")

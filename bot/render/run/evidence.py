@@ -4,7 +4,7 @@ from bot.render import missing_checks
 from bot.render.markdown import links
 from bot.render.markdown.escape import block, code, folded, line
 from bot.render.run.story import Story, minutes
-from ledger.model.witness_text import witness_text
+from ledger.events.witness import witness_text
 from ledger.views.checks import CheckRow
 
 MAX_CHECKS = 20

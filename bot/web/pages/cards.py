@@ -18,12 +18,13 @@ from bot.web.acting import offered
 from bot.web.site import following, parameters
 from bot.web.site.layout import Site, may_see, short_when, when
 from bot.web.site.lists import fit_rows, path_of
+from ledger.event import Zoom
 from ledger.events.board import CardArchived
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries import timeline
 from ledger.queries.card_filter import CardScope
-from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow, Zoom
+from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow
 from ledger.queue.sign_ins import SignIn
 from ledger.views import cards, links, runs, spend
 from ledger.views.cards import CardRow

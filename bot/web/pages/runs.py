@@ -22,8 +22,8 @@ from bot.web.site.layout import HEADERS, Site, run_visible, short_when, when
 from bot.web.site.lists import fit_rows, newest_fitting, path_of
 from ledger.events.run import BY_PUSH, CHECK
 from ledger.events.turn import SUBSCRIPTION
+from ledger.events.witness import witness_text
 from ledger.log import event_store
-from ledger.model.witness_text import witness_text
 from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
 from ledger.queue.sign_ins import SignIn

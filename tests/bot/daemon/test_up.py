@@ -119,7 +119,7 @@ def test_it_stops_clean_and_leaves_nothing(environ: dict[str, str], tmp_path: Pa
         assert process.wait(60) == 0
         assert not any(alive(pid) for pid in pids)
     assert lock_file.read_presence(config.home) is None
-    assert not embedded_redis.answers(embedded_redis.connect_redis(config))
+    assert not embedded_redis.is_reachable(embedded_redis.connect_redis(config))
 
 
 def test_nothing_of_it_outlives_a_kill(environ: dict[str, str], tmp_path: Path, config: Config) -> None:
@@ -144,7 +144,7 @@ def test_every_part_that_is_killed_comes_back(
             return set(now) >= PARTS and not set(now.values()) & set(before.values())
 
         until(all_new, "all have started again")
-        until(lambda: embedded_redis.answers(embedded_redis.connect_redis(config)), "Redis answers")
+        until(lambda: embedded_redis.is_reachable(embedded_redis.connect_redis(config)), "Redis answers")
         until(lambda: post(seen(config).address, "d-2") == 202, "a delivery is taken")
         process.send_signal(signal.SIGTERM)
         assert process.wait(60) == 0

@@ -10,9 +10,9 @@ workers.warm_up()
 from bot.admin.doctor import THEMES
 from bot.ingest.events import EVENTS
 from bot.outbox.handlers import ACTS
-from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, PROFILES
+from rules.registry import ACTIONS, ARCHETYPES, COMMANDS, HANDLERS, PROFILES
 before = set(sys.modules)
-for registry in (THEMES, EVENTS, ACTS, ACTIONS, ARCHETYPES, COMMANDS, PROFILES):
+for registry in (THEMES, EVENTS, ACTS, ACTIONS, ARCHETYPES, COMMANDS, HANDLERS, PROFILES):
     dict(registry.all())
 print(sorted(set(sys.modules) - before))
 """

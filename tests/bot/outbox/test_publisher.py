@@ -1,7 +1,7 @@
 """The publisher keeps order, waits when it must, gives up with a sentence, and loses or doubles nothing."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 from typing import Any, ClassVar
 
@@ -358,8 +358,7 @@ def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: typ
         "after": (1, 2),
         "lines": (outbound.NoticeLine(outbound.NoticeKind.SPEND, text="x"),),
     }
-    fields = intent_class.__dataclass_fields__.values()
-    kinds = {one.name: getattr(one.type, "__name__", one.type) for one in fields}
+    kinds = {one.name: getattr(one.type, "__name__", one.type) for one in fields(intent_class)}
     intent = intent_class(**{name: shapes.get(name, shapes[kind]) for name, kind in kinds.items()})
     draft = handlers.draft(intent, stage.clock(), None)
     assert json.loads(draft.payload)

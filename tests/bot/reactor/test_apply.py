@@ -4,6 +4,7 @@ import pytest
 from sqlalchemy import Engine
 
 from bot.reactor.apply import apply
+from ledger.event import RuleEvent
 from ledger.events.budget import BudgetRaised
 from ledger.events.run import (
     PlanApproved,
@@ -21,7 +22,7 @@ from ledger.ids import QuestionId
 from ledger.log import event_store
 from ledger.model.limit_answers import of_agent
 from ledger.states import Ending, RunState
-from rules.intents.outbound import Decision, RuleEvent
+from rules.intents.outbound import Decision
 from rules.policy.model import default_policy
 from tests.ledger.samples import NOW, RUN, board_seen, card_seen, run_queued
 

@@ -5,9 +5,10 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.render.run import folded_steps
+from ledger.event import Zoom
 from ledger.events.run import ToolUsed
 from ledger.ids import CardId, RunId
-from ledger.queries.timeline import TimelineRow, Zoom
+from ledger.queries.timeline import TimelineRow
 
 NO_STEP = None  # a question, a check's result, a comment, a failure: the timeline gives steps alone
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -74,13 +74,13 @@ def test_a_folder_that_is_a_link_to_elsewhere_is_refused(tmp_path: Path) -> None
 
 
 def test_no_redis_is_no_answer(config: Config) -> None:
-    assert not embedded_redis.answers(embedded_redis.connect_redis(config))
+    assert not embedded_redis.is_reachable(embedded_redis.connect_redis(config))
 
 
 def test_the_operators_own_redis_is_used_when_one_is_set(config: Config) -> None:
     client = embedded_redis.connect_redis(replace(config, redis_url="redis://127.0.0.1:1/3"))
     assert client.connection_pool.connection_kwargs["db"] == 3
-    assert not embedded_redis.answers(client)
+    assert not embedded_redis.is_reachable(client)
 
 
 def test_who_waits_for_a_job_notices_that_the_other_machine_is_gone(
@@ -96,10 +96,10 @@ def test_who_waits_for_a_job_notices_that_the_other_machine_is_gone(
             client.blpop(["queue"], timeout=60)
         assert time.monotonic() - began < 60  # as long as it would have waited
         wire.mend()
-        assert embedded_redis.answers(client)
+        assert embedded_redis.is_reachable(client)
         client.close()
 
 
 @pytest.mark.parametrize("url", ["unix:///nowhere/redis.sock", "redis://127.0.0.1:1"])
 def test_a_redis_of_the_operator_may_have_any_kind_of_address(config: Config, url: str) -> None:
-    assert not embedded_redis.answers(embedded_redis.connect_redis(replace(config, redis_url=url)))
+    assert not embedded_redis.is_reachable(embedded_redis.connect_redis(replace(config, redis_url=url)))

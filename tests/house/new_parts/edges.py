@@ -158,23 +158,36 @@ SAMPLES = {
         '''
         """What the weather is like."""
         from dataclasses import dataclass
-        from ledger.events.board import BoardEvent
+        from ledger.event import Zoom
+        from ledger.events.board import CardEvent
 
         @dataclass(frozen=True, slots=True)
-        class RainBegan(BoardEvent):
-            millimetres: int
+        class RainBegan(
+            CardEvent, zoom=Zoom.CONVERSATION, line="{mm} mm of rain", is_audited=True, section="weather"
+        ):
+            mm: int
         ''',
         """
         from datetime import UTC, datetime
+        from bot.admin.audit import markdown, trail
+        from bot.cli.watch import KINDS
+        from bot.web.api.operations import follow_events
         from ledger import codec
+        from ledger.event import Zoom
         from ledger.lifecycle.open import open_ledger
         from ledger.log import event_store
+        from ledger.queries import run_lines, timeline
+        from tests.ledger.samples import board_seen, card_seen, run_queued
 
-        event = codec.kinds()["RainBegan"]("b1", 7)
+        rain, now = codec.kinds()["RainBegan"]("PVTI_1", 7), datetime.now(UTC)
         with event_store.writing(open_ledger("sqlite:///{home}/ledger.db")) as db:
-            event_store.append(db, event, at=datetime.now(UTC))
-            print(codec.decode(*codec.encode(event)), event_store.last_seq(db))
+            event_store.append(db, board_seen(), card_seen(), run_queued(), rain, at=now)
+            print(codec.decode(*codec.encode(rain)), event_store.last_seq(db))
+            print(timeline.of_card(db, "PVTI_1", Zoom.CONVERSATION)[-1].text)
+            document = trail.make_trail(db, "r1", at=now)
+        print(document["summary"]["weather"][0]["mm"], "## Weather" in markdown.write(document))
+        print(*("RainBegan" in kinds for kinds in (KINDS.choices, follow_events.KINDS, run_lines.KINDS)))
         """,
-        "RainBegan(board_id='b1', millimetres=7) 1",
+        "RainBegan(card_id='PVTI_1', mm=7) 4\n7 mm of rain\n7 True\nTrue True True",
     ),
 }

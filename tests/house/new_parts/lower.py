@@ -270,44 +270,66 @@ SAMPLES = {
         """,
         "('swearing', 'ask')\n('swearing', 'deny')",
     ),
-    "view": Sample(
-        "ledger/views/greetings.py",
+    "rule": Sample(
+        "rules/handlers/weather.py",
         '''
-        """How often each agent greeted."""
+        """Rain: its effect on a card."""
+        from ledger.events.weather import RainBegan
+        from rules.answers import answers
+        from rules.intents.outbound import Decision, Say
+
+        @answers(RainBegan, changes_check=True)
+        def take_umbrella(policy, snapshot, event, now):
+            return Decision((Say(snapshot.card_id, "rain", f"Take an umbrella for {event.mm} mm."),))
+        ''',
+        """
+        from ledger.events.weather import RainBegan
+        from rules.decide import decide
+        from tests.rules.scene import CARD, NOW, POLICY, card, pull
+
+        decided = decide(POLICY, card(pull=pull()), RainBegan(CARD, 7), NOW)
+        print(decided.intents[0].text, *(type(it).__name__ for it in decided.intents))
+        """,
+        "Take an umbrella for 7 mm. Say WriteCheck",
+    ),
+    "view": Sample(
+        "ledger/views/rains.py",
+        '''
+        """The newest rain on each card."""
         from dataclasses import dataclass
         from sqlalchemy import Table
         from ledger.db.rows import columns, keep
         from ledger.db.tables import VIEWS
-        from ledger.events.board import BoardSeen
+        from ledger.events.weather import RainBegan
         from ledger.fold import Fold
 
         @dataclass(frozen=True, slots=True)
-        class GreetingRow:
-            board_id: str
-            title: str
+        class RainRow:
+            card_id: str
+            mm: int
 
-        greetings = Table("view_greetings", VIEWS, *columns(GreetingRow, "board_id"))
+        rains = Table("view_rains", VIEWS, *columns(RainRow, "card_id"))
         fold = Fold()
 
-        @fold.on(BoardSeen)
-        def _seen(db, it, event):
-            keep(db, greetings, {"board_id": event.board_id}, {"title": event.title})
+        @fold.on(RainBegan)
+        def _began(db, it, event):
+            keep(db, rains, {"card_id": event.card_id}, {"mm": event.mm})
         ''',
         """
         from datetime import UTC, datetime
-        from ledger.events.board import BoardSeen
+        from ledger.events.weather import RainBegan
         from ledger.lifecycle.open import open_ledger
         from ledger.lifecycle.rebuild import rebuild
         from ledger.log import event_store
-        from ledger.views.greetings import greetings
+        from ledger.views.rains import rains
 
         engine = open_ledger("sqlite:///{home}/ledger.db")
         with event_store.writing(engine) as db:
-            event_store.append(db, BoardSeen("b1", "acme", 1, "Hello", "f", (), ()), at=datetime.now(UTC))
+            event_store.append(db, RainBegan("c1", 7), at=datetime.now(UTC))
         print(rebuild(engine))
         with event_store.reading(engine) as db:
-            print(*db.execute(greetings.select()).all())
+            print(*db.execute(rains.select()).all())
         """,
-        "1\n('b1', 'Hello')",
+        "1\n('c1', 7)",
     ),
 }

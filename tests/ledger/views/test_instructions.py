@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from sqlalchemy import Engine
 
-from ledger.event import Event
+from ledger.event import Event, Zoom
 from ledger.events.instruction import (
     InstructionsStacked,
     LayerTold,
@@ -15,7 +15,6 @@ from ledger.events.instruction import (
 )
 from ledger.log import event_store
 from ledger.queries import timeline
-from ledger.queries.timeline import Zoom
 from ledger.views import instructions
 from tests.ledger.samples import CARD, NOW, RUN, run_queued
 

@@ -2,6 +2,7 @@
 
 from sqlalchemy import Engine
 
+from ledger.event import Zoom
 from ledger.events.reproduction import (
     AFTER,
     BEFORE,
@@ -13,7 +14,6 @@ from ledger.events.reproduction import (
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queries import timeline
-from ledger.queries.timeline import Zoom
 from ledger.views import reproductions, runs
 from tests.ledger.samples import CARD, NOW, RUN, board_seen, card_seen, run_queued
 

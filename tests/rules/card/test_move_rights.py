@@ -1,7 +1,6 @@
 """Who may move cards: whatever somebody without the right drags, archives or puts there does nothing."""
 
-from dataclasses import replace
-from typing import get_args
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -17,16 +16,14 @@ from ledger.events.board import (
 )
 from ledger.events.pull import MergeAwaited, PullChanged, PullOpened, ReviewDismissed
 from ledger.events.run import RunEnded
-from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Reason, RunState
-from rules.card.move_rights import ACTS, may_move
+from rules.card.move_rights import guard_entry, may_move
 from rules.explain import why
-from rules.intents import by_command, internal, outbound, rule_results
 from rules.intents.internal import ChangeCardState
-from rules.intents.outbound import CancelMerge, Intent, MergePull, RuleEvent, Say
+from rules.intents.outbound import CancelMerge, Decision, Intent, MergePull, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
-from tests.rules.scene import CARD, POLICY, R1, asks, card, ended, kinds, only, policy, pull, run
+from tests.rules.scene import CARD, NOW, POLICY, R1, asks, card, ended, kinds, only, policy, pull, run
 
 EVE, BOB, AUTOMATION = Mover("eve", "triage"), Mover("bob", "write"), "github-project-automation[bot]"
 
@@ -91,14 +88,14 @@ STEERED: list[tuple[Snapshot, Event]] = [
 
 @pytest.mark.parametrize(("snapshot", "event"), STEERED)
 def test_what_needs_the_right_is_said_and_not_done(snapshot: Snapshot, event: Event) -> None:
-    assert any(isinstance(one, ACTS) for one in asks(snapshot, event)), "nothing to refuse"
+    assert any(not one.only_shows for one in asks(snapshot, event)), "nothing to refuse"
     found = asks(replace(snapshot, mover=EVE), event)
-    assert not any(isinstance(one, ACTS) for one in found), kinds(found)
+    assert not any(not one.only_shows for one in found), kinds(found)
     if not snapshot.is_draft:
         assert "`eve`" in only(found, Say).text
         assert "has the role `triage` here, and that needs the role `write`" in only(found, Say).text
     unknown = asks(replace(snapshot, mover=NOBODY), event)
-    assert not any(isinstance(one, ACTS) for one in unknown)
+    assert not any(not one.only_shows for one in unknown)
 
 
 def test_a_merge_that_waits_outlives_a_drag_without_the_right_and_all_that_follows() -> None:
@@ -131,53 +128,19 @@ def test_a_run_that_ends_merges_nothing_that_was_put_there_without_the_right() -
     assert "`eve` moved the card to `Done`" in only(told, Say).text
 
 
-# What only shows what is, so that nobody's right is needed for it.
-SHOWS: dict[type[Intent | RuleEvent], str] = {
-    CardSubscribed: "somebody's own notices: it costs nothing and changes no card",
-    CardUnsubscribed: "somebody's own notices",
-    **dict.fromkeys(
-        (
-            outbound.WriteRunComment,
-            outbound.PostPlan,
-            outbound.SettlePlan,
-            outbound.PostQuestion,
-            outbound.SettleQuestion,
-            outbound.PostReport,
-            outbound.WriteFindings,
-            outbound.Say,
-            outbound.AnswerThread,
-        ),
-        "a comment about what happened",
-    ),
-    **dict.fromkeys((outbound.React, outbound.UntickBoxes), "the mark of a command, which has its own role"),
-    **dict.fromkeys(
-        (outbound.UpdateFace, outbound.DescribeColumns, outbound.UpdateTicker),
-        "what the board shows of the log",
-    ),
-    **dict.fromkeys(
-        (outbound.ReportPolicy, outbound.PreviewPolicy, outbound.WriteCheck, outbound.CheckGroup),
-        "a check that says what was seen",
-    ),
-    outbound.SendNotice: "what a subscriber hears of the log",
-    outbound.UpdatePull: "the description of a pull request, from the log",
-    internal.ChangeCardState: "the state follows the column where the card was put",
-    CardExplained: "why the card waits",
-    MoverFound: "who stood up for the card, by a command that has its own role",
-}
+def test_an_intent_needs_the_right_unless_its_class_says_that_it_only_shows() -> None:
+    @dataclass(frozen=True, slots=True)
+    class Teleport(Intent):
+        """A new act, of which nobody has said anything."""
 
+    @dataclass(frozen=True, slots=True)
+    class Whisper(Intent, only_shows=True):
+        """A new way to show something."""
 
-def test_every_intent_needs_the_right_or_says_why_not() -> None:
-    known = [
-        *get_args(outbound.RuleEvent),
-        *(
-            one
-            for module in (outbound, internal, rule_results, by_command)
-            for one in vars(module).values()
-            if isinstance(one, type) and issubclass(one, Intent) and one is not Intent
-        ),
-    ]
-    unsorted = {one.__name__ for one in known if (one in ACTS) == (one in SHOWS)}
-    assert unsorted == set(), "put it into ACTS, or here with the reason why a drag by anybody may do it"
+    teleport, whisper = Decision((Teleport(CARD),)), Decision((Whisper(CARD),))
+    assert guard_entry(POLICY, card("Done"), teleport, NOW) == teleport
+    assert guard_entry(POLICY, card("Done", mover=EVE), whisper, NOW) == whisper
+    assert "Teleport" not in kinds(guard_entry(POLICY, card("Done", mover=EVE), teleport, NOW).intents)
 
 
 def test_a_card_that_is_moved_where_nothing_would_be_done_says_nothing() -> None:

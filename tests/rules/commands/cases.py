@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from rules.intents.outbound import Intent, React, RuleEvent, Say
+from ledger.event import RuleEvent
+from rules.intents.outbound import Intent, React, Say
 from rules.snapshot import Snapshot
 from tests.rules.scene import CARD, asks, given
 

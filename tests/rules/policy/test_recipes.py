@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from ledger.event import RuleEvent
 from ledger.events.board import CardMoved
 from ledger.events.instruction import AgentPinned
 from ledger.events.run import PlanApproved, QuestionAnswered, RunEnded, RunSteered
@@ -16,7 +17,7 @@ from rules.card.dependencies import why_waiting
 from rules.card.target_repository import Hints, resolve_target
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.intents.internal import QueueRun
-from rules.intents.outbound import CreateCard, Intent, MoveCard, RuleEvent, RunTask, Say
+from rules.intents.outbound import CreateCard, Intent, MoveCard, RunTask, Say
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
 from rules.policy.schedule import coming

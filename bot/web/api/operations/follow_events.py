@@ -11,11 +11,12 @@ from pydantic import Field
 
 from bot.web.api.operation import ApiError, ApiModel, ApiRequest
 from bot.web.live.response import PageUpdate, StreamResponse, last_event_id, message
+from ledger import codec
+from ledger.event import Zoom
 from ledger.log import event_store
 from ledger.queries import card_news, timeline
 from ledger.queries.card_filter import CardScope
 from ledger.queries.card_news import CardNews
-from ledger.queries.timeline import Zoom
 from rules.text import plain
 from runner.text.untrusted import without_invisible as clean
 
@@ -23,7 +24,7 @@ PATH = "/events"
 EXAMPLE: Mapping[str, Any] = {"board": "acme/1", "kinds": "QuestionAsked,RunEnded"}
 PAUSE_S = 1.0  # between two looks: what comes together costs one
 # What every job says on GitHub, too: the depth debug is for operators.
-KINDS = frozenset(name for name, (zoom, _) in timeline.LINES.items() if zoom is not Zoom.DEBUG)
+KINDS = frozenset(name for name, kind in codec.kinds().items() if kind.zoom is not Zoom.DEBUG)
 
 
 class EventsPlace(ApiModel):

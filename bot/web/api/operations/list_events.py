@@ -9,9 +9,9 @@ from pydantic import Field
 from bot.web.api import jobs
 from bot.web.api.jobs import JobName
 from bot.web.api.operation import ApiModel, ApiRequest
+from ledger.event import Zoom
 from ledger.log import event_store
 from ledger.queries import timeline
-from ledger.queries.timeline import Zoom
 from runner.text.untrusted import without_invisible as clean
 
 PATH = "/jobs/{owner}/{repository}/{number}/events"

@@ -11,7 +11,7 @@ from bot.web.live.streams import StreamLimits
 from bot.web.pages.runs import MAX_BYTES
 from bot.web.site.layout import HEADERS
 from forge.store.models import Role
-from ledger.event import Event
+from ledger.event import Event, Zoom
 from ledger.events.board import CardSeen
 from ledger.events.related import Blocker, LinksSeen
 from ledger.events.run import (
@@ -32,7 +32,6 @@ from ledger.events.workspace import Checkpointed
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries.run_lines import MAX_BEHIND
-from ledger.queries.timeline import Zoom
 from ledger.states import CardState, Ending
 from ledger.views import cards
 from tests.bot.flows.settings import with_column

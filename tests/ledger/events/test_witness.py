@@ -2,9 +2,8 @@
 
 from dataclasses import replace
 
-from ledger.events.witness import Canary, CheckWitnessed
+from ledger.events.witness import Canary, CheckWitnessed, witness_text
 from ledger.ids import RunId
-from ledger.model.witness_text import witness_text
 
 SAID = CheckWitnessed(
     RunId("r1"),

@@ -1,0 +1,1 @@
+"""What event kinds say for people."""
