@@ -34,9 +34,7 @@ def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat
     commands = validation.setup
     if validation.paths:
         commands = set_up_of(run.mirror, validation, checkout.commit())
-    runs_images = workspaces.load(run.order.workspace).runs_images
-    if not runs_images and not room.locked and (installed := read_packages(run.order.places.packages)):
-        commands = tuple(command for command in commands if command not in installed.setup)
+    commands = without_installed(run, room, commands)
     if not commands:
         return
     if not _bring_kept(run, room, checkout, commands, base):
@@ -46,6 +44,14 @@ def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat
     left = checkout.note_set_up(run.order.branch)
     if left > MAX_FILES and not run.order.investigates:
         raise SetUpError(commands[-1], _TOO_MANY.format(left))
+
+
+def without_installed(run: RunContext, room: Workspace, commands: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the lines of set-up that have to run; packages that commands see in `room` stand for others."""
+    if workspaces.load(run.order.workspace).runs_images or room.locked:
+        return commands
+    installed = read_packages(run.order.places.packages)
+    return tuple(command for command in commands if installed is None or command not in installed.setup)
 
 
 def _bring_kept(

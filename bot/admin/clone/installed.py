@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from bot.admin.clone.in_folder import IN_FOLDER, folders_of, may_hold_password
 from rules.policy.projects.proposal import Proposal
 from runner.workspaces.local.packages import Packages
 
 ENVIRONMENTS = (".venv", "venv")
 _AT = "home/venv"  # where the set-up of a proposal makes its own: `~/venv`
-_CONFIGURATION = ("pip.conf",)  # addresses of package indexes, often with a password
+_CONFIGURATION = ("pip.conf", "credentials", "credentials.toml")  # of package indexes, often with a password
 _SYSTEM = (
     "usr",
     "bin",
@@ -36,6 +37,7 @@ _SYSTEM = (
     "mirror",
 )
 _COPY = "{0} has a copy of {1}, which would be tested in place of the agent's files: `{2}` there"
+_PASSWORD = "{0} may hold a password, so checks do not see {1}: put it into the settings of your home"
 _ELSEWHERE = "{0} uses {1}, which lies outside of this repository, and checks do not see it"
 _MODULE = re.compile(r"~/venv/bin/(?:python -m )?(?P<name>[A-Za-z0-9][\w.-]*)")
 _MAX_FOLDERS, _MAX_LINES = 50, 200
@@ -71,8 +73,10 @@ def needs_more(installed: Installed, proposal: Proposal) -> bool:
     return any(line not in known for part in (proposal, *proposal.paths.values()) for line in part.setup)
 
 
-def find_installed(top: Path, tracked: Collection[str], manifests: dict[str, str]) -> Installed:
-    """Return what is installed in the clone at `top`, of whose commit these are the files.
+def find_installed(
+    top: Path, tracked: Collection[str], manifests: dict[str, str], proposal: Proposal
+) -> Installed:
+    """Return what is installed in the clone at `top`, of whose commit these are the files and the proposal.
 
     A folder that the commit has, or that is a link, counts for nothing: it may be anybody's.
     """
@@ -102,6 +106,21 @@ def find_installed(top: Path, tracked: Collection[str], manifests: dict[str, str
         binds |= {f"repo/{_below(folder)}": _below(folder) for folder in found}
         if "." in found or {*folders} <= {*found}:
             languages.add("node")
+    for row in IN_FOLDER:
+        wanted = [*folders_of(row, proposal)]
+        if not wanted or not all(
+            _is_own(top, name, tracked) and (top / name / row.made).exists() for name in wanted
+        ):
+            continue
+        faults = [
+            _PASSWORD.format(f"{name}/{file}", name)
+            for name in wanted
+            if (file := may_hold_password(top / name))
+        ]
+        problems += faults
+        if not faults:
+            binds |= {f"repo/{name}": name for name in wanted}
+            languages.add(row.language)
     return Installed(binds, frozenset(languages), tuple(shown), tuple(problems))
 
 

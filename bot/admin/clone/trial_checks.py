@@ -4,21 +4,22 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from bot.admin.clone import installed as packages_here
+from bot.admin.clone.in_folder import line_in_clone
 from bot.admin.clone.installed import Installed
 from bot.admin.clone.proposal import lacking_programs, read_tree
-from bot.admin.clone.trial import Trial, checks_text, has_own_policy, read_policy
+from bot.admin.clone.trial import PACKAGES, Trial, checks_text, has_own_policy, read_policy
 from rules.policy.projects.proposal import Proposal, propose
 from runner.checks.missing_program import LOCAL
 from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.local.packages import Packages, write_packages
 
 SCRIPTED = "scripted"
-FILE = "packages.json"
 _SEEN = "Instead of the set-up, checks see {0} of this clone, read-only."
 _INSTALL = (
     "The scripted agent skips them for now: it cannot fetch packages. Install them in this clone with `{0}`, "
     "and start it again: checks use them from there, read-only."
 )
+_NO_WAY = "The scripted agent skips them for now: it cannot fetch packages. A real agent's container can."
 _NO_SANDBOX = "The scripted agent skips them for now: without a sandbox, checks see no installed packages."
 _REAL = "The set-up fetches only from hosts that you name: `tools: {network: [HOST]}`."
 _NO_MODULE = "`{0}` is not installed in {1}, so `{2}` is left out: `{1}/bin/pip install {0}`."
@@ -46,7 +47,7 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
         notes = (*((_REAL,) if plain.needs_setup() else ()), *lacking_programs(plain, image=""))
         return TrialChecks(None if own else plain, notes=() if own else notes)
     problem = sandbox_problem()
-    found = Installed({}) if problem else packages_here.find_installed(place.top, names, texts)
+    found = Installed({}) if problem else packages_here.find_installed(place.top, names, texts, plain)
     proposal = propose(names, texts, found.languages)
     lacking = packages_here.lacking_modules(place.top, found, proposal)
     proposal = _without(proposal, lacking)
@@ -60,9 +61,10 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
     if offline and problem:
         return TrialChecks(plain, True, None, (_NO_SANDBOX, *lacking_programs(plain, image=LOCAL)))
     if offline:
-        missing = [line for part in _parts(plain) for line in part.setup if line not in _stood(packages)]
-        steps = " && ".join(line.replace("~/venv", ".venv") for line in dict.fromkeys(missing))
-        notes = (*((_INSTALL.format(steps),) if steps else ()), *notes)
+        missing = [each for part in _parts(plain) for each in part.installs if each[1] not in _stood(packages)]
+        steps = [line_in_clone(*each, plain, names) for each in dict.fromkeys(missing)]
+        way = (_INSTALL.format(" && ".join(steps)) if all(steps) else _NO_WAY,) if steps else ()
+        notes = (*way, *notes)
     elif packages is not None and packages.setup:
         notes = (_SEEN.format(" and ".join(sorted({*found.binds.values()}))), *notes)
     shown = plain if offline else proposal
@@ -100,7 +102,7 @@ def _without(proposal: Proposal, lines: Collection[str]) -> Proposal:
 
 def store_packages(place: Trial, checks: TrialChecks) -> None:
     """Tell the workspaces of this machine what checks see; the person may have removed some since."""
-    file = place.folder / FILE
+    file = place.folder / PACKAGES
     if checks.packages is None:
         file.unlink(missing_ok=True)
     else:

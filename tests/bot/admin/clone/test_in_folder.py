@@ -1,0 +1,106 @@
+"""Packages that a person has put into a folder of the clone: checks use them there, and offers are true."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from bot.admin.clone import trial
+from bot.admin.clone.in_folder import IN_FOLDER
+from bot.admin.clone.trial_checks import look_at_checks, store_packages
+from bot.cli import main
+from tests.bot.admin.clone.conftest import commit
+from tests.runner.world import git
+
+PROJECTS = {
+    "go": ({"go.mod": "module a\n", "go.sum": "a v1.0.0\n"}, "go mod download"),
+    "rust": ({"Cargo.toml": '[package]\nname = "a"\n[dependencies]\nb = "1"\n'}, "cargo fetch"),
+    "ruby": (
+        {"Gemfile": 'gem "rspec"\n', ".rspec": ""},
+        "bundle config set --global path ~/bundle && bundle install",
+    ),
+    "php": ({"composer.json": "{}", "phpunit.xml": ""}, "composer install"),
+}
+ROWS = {row.language: row for row in IN_FOLDER}
+CANNOT = "The scripted agent skips them for now: it cannot fetch packages. A real agent's container can."
+
+
+def without_policy(clone: Path, **files: str) -> trial.Trial:
+    git(clone, "rm", "--quiet", ".github/cardinal.yml")
+    commit(clone, **files)
+    git(clone, "branch", "--force", "main", "work")
+    git(clone, "switch", "--quiet", "main")
+    return trial.find(clone, "main")
+
+
+@pytest.mark.parametrize("language", PROJECTS)
+@pytest.mark.parametrize("below", ["", "part/"])
+def test_the_offered_line_makes_the_folder_that_checks_use(clone: Path, language: str, below: str) -> None:
+    files, set_up = PROJECTS[language]
+    row = ROWS[language]
+    place = without_policy(clone, **{f"{below}{name}": text for name, text in files.items()})
+    found = look_at_checks(place, "scripted")
+    assert found.offline
+    assert f"Install them in this clone with `{row.line}`, and start it again" in found.notes[0]
+    folder = f"{below}{row.folder}"
+    (clone / folder / row.made).mkdir(parents=True)
+    found = look_at_checks(place, "scripted")
+    assert not found.offline
+    assert found.packages is not None
+    assert (found.packages.binds, found.packages.setup) == ({f"repo/{folder}": folder}, (set_up,))
+    assert found.notes[0] == f"Instead of the set-up, checks see {folder} of this clone, read-only."
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"mix.exs": ""},  # nothing of Elixir is known that would do without its home
+        {"mix.exs": "", **PROJECTS["go"][0]},
+        {**PROJECTS["rust"][0], ".cargo/config.toml": ""},  # the line would write over it
+    ],
+)
+def test_where_no_line_would_help_none_is_offered(clone: Path, files: dict[str, str]) -> None:
+    assert look_at_checks(without_policy(clone, **files), "scripted").notes[0] == CANNOT
+
+
+@pytest.mark.parametrize(
+    ("language", "file", "text"),
+    [
+        ("rust", "config.toml", '[registries.mine]\ntoken = "secret"\n'),
+        ("ruby", "config", '---\nBUNDLE_GEMS__EXAMPLE__COM: "me:secret"\n'),
+    ],
+)
+def test_settings_that_may_hold_a_password_are_not_shown(
+    clone: Path, language: str, file: str, text: str
+) -> None:
+    row = ROWS[language]
+    place = without_policy(clone, **PROJECTS[language][0])
+    (clone / row.folder / row.made).mkdir(parents=True)
+    (clone / row.folder / file).write_text(text)
+    found = look_at_checks(place, "scripted")
+    assert (found.offline, found.packages) == (True, None)
+    said = f"{row.folder}/{file} may hold a password, so checks do not see {row.folder}"
+    assert any(note.startswith(said) for note in found.notes)
+
+
+def test_check_and_hooks_see_what_the_boards_checks_see(clone: Path) -> None:
+    files, _ = PROJECTS["php"]
+    place = without_policy(clone, **files, answer="right")
+    (clone / "vendor/bin").mkdir(parents=True)
+    (clone / "vendor/autoload.php").touch()
+    (clone / "vendor/bin/phpunit").write_text("#!/bin/sh\ngrep right answer\n")
+    (clone / "vendor/bin/phpunit").chmod(0o755)
+    found = look_at_checks(place, "scripted")
+    trial.write(place, "scripted", found.proposal, {}, offline=found.offline)
+    store_packages(place, found)
+
+    def check() -> tuple[int, str]:
+        done = CliRunner().invoke(main, ("check", "-C", str(clone)))
+        return done.exit_code, done.output
+
+    code, said = check()
+    assert (code, "composer install" in said) == (0, False), said
+    (clone / "answer").write_text("wrong")
+    git(clone, "commit", "--quiet", "--all", "--message", "Break it")
+    code, said = check()
+    assert (code, "$ vendor/bin/phpunit: failed, exit code 1" in said) == (1, True), said
