@@ -103,11 +103,15 @@ def _refusal(path: PathSpec, folders: Collection[str]) -> str:
     return f"echo {shlex.quote(said)} >&2; exit 1"
 
 
-def _in(path: PathSpec, lines: Iterable[str]) -> tuple[str, ...]:
-    """Return shell lines that run in the path's directory."""
-    if path.directory == ROOT:
+def in_directory(directory: str, lines: Iterable[str]) -> tuple[str, ...]:
+    """Return shell lines that run in that directory of the checkout."""
+    if directory == ROOT:
         return tuple(lines)
-    return tuple(f"cd {shlex.quote(path.directory)} || exit; {line}" for line in lines)
+    return tuple(f"cd {shlex.quote(directory)} || exit; {line}" for line in lines)
+
+
+def _in(path: PathSpec, lines: Iterable[str]) -> tuple[str, ...]:
+    return in_directory(path.directory, lines)
 
 
 def _flat(rows: Iterable[Iterable[str]]) -> tuple[str, ...]:

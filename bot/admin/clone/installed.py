@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 
 from bot.admin.clone.in_folder import IN_FOLDER, folders_of, may_hold_password
 from rules.policy.projects.proposal import Proposal
+from runner.checks.by_path import in_directory
 from runner.workspaces.local.packages import Packages
 
 ENVIRONMENTS = (".venv", "venv")
@@ -55,6 +56,8 @@ class Installed:
     def packages(self, top: Path, proposal: Proposal | None) -> Packages:
         """Return what the workspaces of this machine are told; the proposal's set-up is not run there."""
         lines = stood_for(self, proposal) if proposal else ()
+        if proposal:
+            lines += tuple(line for path in proposal.paths for line in in_directory(path, lines))
         names = dict.fromkeys(self.binds.values())
         covered = tuple(f"{name}/{file}" for name in names for file in _CONFIGURATION)
         return Packages(str(top), self.binds, lines, self.shown, covered)

@@ -47,7 +47,7 @@ def test_the_offered_line_makes_the_folder_that_checks_use(clone: Path, language
     found = look_at_checks(place, "scripted")
     assert not found.offline
     assert found.packages is not None
-    assert (found.packages.binds, found.packages.setup) == ({f"repo/{folder}": folder}, (set_up,))
+    assert (found.packages.binds, found.packages.setup[0]) == ({f"repo/{folder}": folder}, set_up)
     assert found.notes[0] == f"Instead of the set-up, checks see {folder} of this clone, read-only."
 
 
@@ -83,24 +83,21 @@ def test_settings_that_may_hold_a_password_are_not_shown(
     assert any(note.startswith(said) for note in found.notes)
 
 
-def test_check_and_hooks_see_what_the_boards_checks_see(clone: Path) -> None:
-    files, _ = PROJECTS["php"]
-    place = without_policy(clone, **files, answer="right")
-    (clone / "vendor/bin").mkdir(parents=True)
-    (clone / "vendor/autoload.php").touch()
-    (clone / "vendor/bin/phpunit").write_text("#!/bin/sh\ngrep right answer\n")
-    (clone / "vendor/bin/phpunit").chmod(0o755)
+@pytest.mark.parametrize("below", ["", "part/"])
+def test_check_sees_what_the_boards_checks_see(clone: Path, below: str) -> None:
+    files = {**PROJECTS["php"][0], "answer": "new"}
+    place = without_policy(clone, **{f"{below}{name}": text for name, text in files.items()})
+    vendor = clone / f"{below}vendor"
+    (vendor / "bin").mkdir(parents=True)
+    (vendor / "autoload.php").touch()
+    (vendor / "bin/phpunit").write_text("#!/bin/sh\ngrep right answer\n")
+    (vendor / "bin/phpunit").chmod(0o755)
     found = look_at_checks(place, "scripted")
     trial.write(place, "scripted", found.proposal, {}, offline=found.offline)
     store_packages(place, found)
 
-    def check() -> tuple[int, str]:
-        done = CliRunner().invoke(main, ("check", "-C", str(clone)))
-        return done.exit_code, done.output
-
-    code, said = check()
-    assert (code, "composer install" in said) == (0, False), said
-    (clone / "answer").write_text("wrong")
-    git(clone, "commit", "--quiet", "--all", "--message", "Break it")
-    code, said = check()
-    assert (code, "$ vendor/bin/phpunit: failed, exit code 1" in said) == (1, True), said
+    for answer, code, said in (("right", 0, "passed in"), ("wrong", 1, "failed, exit code 1")):
+        commit(clone, **{f"{below}answer": answer, ".gitignore": "vendor\n"})
+        done = CliRunner().invoke(main, ("check", "-C", str(clone), "--base", "HEAD~1"))
+        assert (done.exit_code, "composer install" in done.output) == (code, False), done.output
+        assert f"vendor/bin/phpunit: {said}" in done.output
