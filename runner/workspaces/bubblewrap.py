@@ -31,7 +31,7 @@ INSIDE = Layout(
     skills="/workspace/skills",
 )
 MIRROR = "/mirror"
-PATH = "/tools:/usr/local/bin:/usr/bin:/bin"
+PATH = "/tools:/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin"  # the last one: go.dev/doc/install
 PLAYER = Path(__file__).parents[1] / "agents" / "scripted"
 _TMP_BYTES = 512 * 1024 * 1024
 _SHM_BYTES = 64 * 1024 * 1024

@@ -1,4 +1,4 @@
-"""Package managers that can put a repository's packages into one folder of it, for checks of other commits."""
+"""Package managers that can put a repository's packages into one folder of it, where checks find them."""
 
 import re
 from collections.abc import Collection, Iterator

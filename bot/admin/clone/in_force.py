@@ -12,7 +12,7 @@ def find(folder: Path, commit: str, base: str = "") -> ClonedCommit:
     """Return `commit` as `clone.find` does.
 
     Where no policy file is at the base and `cardinal try` serves the clone, its board's policy counts, and an
-    empty `base` is the branch that *Done* merges into. Checks see the packages that its board shows to its own.
+    empty `base` is the branch that *Done* merges into. Its packages are those of the board's own checks.
     """
     cloned = clone.find(folder, commit, base)
     place = trial.trial_around(folder)

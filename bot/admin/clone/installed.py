@@ -38,7 +38,7 @@ _SYSTEM = (
     "mirror",
 )
 _COPY = "{0} has a copy of {1}, which would be tested in place of the agent's files: `{2}` there"
-_PASSWORD = "{0} may hold a password, so checks do not see {1}: put it into the settings of your home"
+_MAY_LEAK = "{0} may hold a password, so checks do not see {1}: move it to your user settings"
 _ELSEWHERE = "{0} uses {1}, which lies outside of this repository, and checks do not see it"
 _MODULE = re.compile(r"~/venv/bin/(?:python -m )?(?P<name>[A-Za-z0-9][\w.-]*)")
 _MAX_FOLDERS, _MAX_LINES = 50, 200
@@ -116,7 +116,7 @@ def find_installed(
         ):
             continue
         faults = [
-            _PASSWORD.format(f"{name}/{file}", name)
+            _MAY_LEAK.format(f"{name}/{file}", name)
             for name in wanted
             if (file := may_hold_password(top / name))
         ]

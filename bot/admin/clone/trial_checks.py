@@ -61,8 +61,8 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
     if offline and problem:
         return TrialChecks(plain, True, None, (_NO_SANDBOX, *lacking_programs(plain, image=LOCAL)))
     if offline:
-        missing = [each for part in _parts(plain) for each in part.installs if each[1] not in _stood(packages)]
-        steps = [line_in_clone(*each, plain, names) for each in dict.fromkeys(missing)]
+        lines = dict.fromkeys(each for part in _parts(plain) for each in part.installs)
+        steps = [line_in_clone(*each, plain, names) for each in lines if each[1] not in _stood(packages)]
         way = (_INSTALL.format(" && ".join(steps)) if all(steps) else _NO_WAY,) if steps else ()
         notes = (*way, *notes)
     elif packages is not None and packages.setup:

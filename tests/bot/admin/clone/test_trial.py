@@ -188,6 +188,10 @@ def test_a_program_that_is_missing_is_said_when_its_check_is_proposed(
         "`mix` is not installed on this machine: install it, or drop the check."
         in invoke(clone, given="n\n")[1]
     )
+    (clone.parent / "mix").touch(mode=0o755)
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{clone.parent}")
+    said = invoke(clone, given="n\n")[1]
+    assert f"`mix` is {clone.parent}/mix, and checks on this machine look in /usr/bin and" in said
     code, said = invoke(clone, "--agent=claude", given="n\n")
     assert (code, said.count("is not installed in Cardinal's own image: name an image")) == (1, 1)
     assert "`mix` is not installed in Cardinal's own image" in said
