@@ -31,7 +31,7 @@ class ClonedCommit:
     """A commit, and the policy that counts; `source` says which. `repository` is the clone's git folder.
 
     `has_file`: it is the file at `base`. `objects` are the folders that may hold the commit: a push to a
-    server waits apart from the others. `packages` is the file that says what is installed in the clone.
+    server waits apart from the others. `packages` is the file about those installed in the clone.
     """
 
     name: str

@@ -56,7 +56,7 @@ def may_hold_password(folder: Path) -> str:
 
 
 def line_in_clone(language: str, line: str, proposal: Proposal, tracked: Collection[str]) -> str:
-    """Return what to type in the clone in place of a line of set-up, so that checks find the packages there.
+    """Return the line to type in the clone in place of one of set-up, so that checks find the packages there.
 
     It is empty where they would not, and where the line would change a folder that is committed.
     """

@@ -79,7 +79,7 @@ def needs_more(installed: Installed, proposal: Proposal) -> bool:
 def find_installed(
     top: Path, tracked: Collection[str], manifests: dict[str, str], proposal: Proposal
 ) -> Installed:
-    """Return what is installed in the clone at `top`, of whose commit these are the files and the proposal.
+    """Return the packages installed in the clone at `top`, of whose commit the files and proposal are given.
 
     A folder that the commit has, or that is a link, counts for nothing: it may be anybody's.
     """
