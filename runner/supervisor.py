@@ -12,7 +12,7 @@ from runner import agents, errors, workspaces
 from runner.agents.contract import AgentAdapter
 from runner.checks.browser_replay import play_after, play_before
 from runner.checks.places import tenancy
-from runner.checks.set_up import stand_for_servers
+from runner.checks.set_up import spare_set_up, stand_for_servers
 from runner.gateway.control.claim import gateway_of, payer
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
@@ -66,6 +66,7 @@ def execute_run(
         return
     try:
         log.beat()  # nothing is started before the claim has a deadline
+        order = spare_set_up(order)
         if order.kind == CHECK:
             recheck(order, log, remote, clock, tool_secrets or {}, allow_unsandboxed=allow_unsandboxed)
             return

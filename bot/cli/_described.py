@@ -104,6 +104,7 @@ def saved_form(command: click.Command, context: click.Context) -> dict[str, Any]
     about: dict[str, Any] = {
         "name": command.name,
         "help": command.help,
+        "short_help": command.short_help,
         "hidden": command.hidden,
         "usage": command.collect_usage_pieces(context),
         "params": [_param(it, context) for it in command.params],
@@ -127,7 +128,7 @@ def _inside(load: Load, name: str) -> click.Command:
 
 
 def _words(about: Mapping[str, Any]) -> dict[str, Any]:
-    kept = {name: about[name] for name in ("name", "help", "hidden")}
+    kept = {name: about.get(name) for name in ("name", "help", "short_help", "hidden")}
     return {**kept, "params": [_made(it) for it in about["params"]]}
 
 

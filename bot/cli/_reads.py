@@ -11,6 +11,7 @@ from contextlib import suppress
 from bot.cli import COMMANDS, _socket, load_command, main
 
 NOT_HERE = b"no"
+UNWRITTEN = 120  # as Python says it. Source: docs.python.org/3/library/sys.html, sys.exit
 
 
 def warm_up() -> None:
@@ -39,10 +40,16 @@ def carry_out_for(connection: socket.socket) -> None:
     os.chdir(sent.folder)
     os.environ.clear()
     os.environ.update(sent.environ)
-    _interrupt_when_left(connection)
-    code = _carry_out(list(sent.words))
-    sys.stdout.flush()
-    signal.signal(signal.SIGIO, signal.SIG_IGN)  # nothing is left to interrupt
+    try:
+        _interrupt_when_left(connection)
+        code = _carry_out(list(sent.words))
+    finally:
+        signal.signal(signal.SIGIO, signal.SIG_IGN)  # nothing is left to interrupt
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        sys.stderr.write(f"Error: {error.strerror}\n")
+        code = UNWRITTEN
     with suppress(BrokenPipeError):  # nobody waits for it any more
         connection.sendall(b"%d" % code)
 

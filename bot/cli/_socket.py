@@ -72,6 +72,8 @@ def hand_over(home: Path, words: Sequence[str]) -> int | None:
 
     Raises LostCommandError.
     """
+    if not all(map(_is_open, range(STANDARD))):
+        return None  # the connection would take a closed file's number
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(READY_S)
         try:
@@ -80,10 +82,21 @@ def hand_over(home: Path, words: Sequence[str]) -> int | None:
             if not is_same_user(connection) or connection.recv(1) != READY:
                 return None
             sent = SentWords(words, os.getcwd(), dict(os.environ), running_code())
-            _send(connection, json.dumps(asdict(sent)).encode())
+            text = json.dumps(asdict(sent)).encode()
+            if len(text) > MAX_BYTES:
+                return None
+            _send(connection, text)
         except OSError:  # none runs, or it is busy: nothing was done
             return None
         return _code(connection)
+
+
+def _is_open(descriptor: int) -> bool:
+    try:
+        os.fstat(descriptor)
+    except OSError:
+        return False
+    return True
 
 
 def is_same_user(connection: socket.socket) -> bool:

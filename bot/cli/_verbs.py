@@ -1,5 +1,7 @@
 """Slash commands as verbs: `cardinal approve r4` is `cardinal command r4 approve`."""
 
+import re
+
 import click
 
 from bot.cli._show import json_option
@@ -22,7 +24,7 @@ def verb(name: str) -> click.Command:
     about = " ".join((part.__doc__ or "").split())
     help_text = HELP.format(about=about, name=name, example=example(name, part.USAGE))
 
-    @click.command(name, help=help_text)
+    @click.command(name, help=help_text, short_help=re.split("[,:;.]", about)[0] + ".")
     @click.argument("target")
     @json_option
     def command(target: str, as_json: bool, text: tuple[str, ...] = ()) -> None:

@@ -36,9 +36,6 @@ class LivingHostError(CardinalError):
         )
 
 
-READS = True
-
-
 @click.command("hosts")
 @click.option("--drain", metavar="HOST", help="Send no more runs to this host; those already there continue.")
 @click.option("--undrain", metavar="HOST", help="Send runs to this host again.")

@@ -18,11 +18,11 @@ from bot.cli import CliError, _forge
 from bot.cli._show import clean, clone_option
 from bot.github.client import REPOSITORY
 from bot.github.personal import PersonalHub
-from bot.state.policy_agents import agents_of
 from bot.system import config
 from bot.system.clock import utc_now
 from bot.system.secret import Secret
 from bot.system.setting_types import board_address
+from rules.policy.working_agents import agents_of
 from runner.agents import AGENTS
 
 NOT_INSTALLED = "--yes installs no system packages: run `{}`, then start again"
@@ -127,8 +127,8 @@ def _prepare(wanted: Mapping[str, Iterable[str]], place: trial.Trial, *, yes: bo
 
 def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
     """Propose how work is checked, and make the folder once the person agrees."""
-    found = look_at_checks(place, agent)
-    checks = found.proposal
+    looked = look_at_checks(place, agent)
+    checks = looked.proposal
     click.echo(f"repository: {clean(str(place.top))}\nDone merges into: {clean(place.into)}")
     if checks is None:
         click.echo("checks: those of its .github/cardinal.yml")
@@ -137,22 +137,22 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
         click.echo(f"checks, taken from {because}:" if because else "checks: none found, so none will run")
         for each in checks.rules():
             click.echo(f"  {clean(each)}")
-    for sentence in found.notes:
+    for sentence in looked.notes:
         click.echo(clean(sentence))
     click.echo(f"You can change all of this later in {trial.FOLDER}/{trial.POLICY}.")
     if not yes and not click.confirm("Start? (--yes skips this question)", default=True):
         raise click.Abort
-    trial.write(place, agent, checks, os.environ, offline=found.offline)
-    store_packages(place, found)
+    trial.write(place, agent, checks, os.environ, offline=looked.offline)
+    store_packages(place, looked)
 
 
 def _take_up_checks(place: trial.Trial, *, yes: bool) -> None:
     """Offer the checks that were left out for want of packages, once those are installed in the clone."""
-    found = look_at_checks(place, SCRIPTED)
-    store_packages(place, found)
-    if not (text := take_up(place, found)):
+    looked = look_at_checks(place, SCRIPTED)
+    store_packages(place, looked)
+    if not (text := take_up(place, looked)):
         return
-    for sentence in found.notes:
+    for sentence in looked.notes:
         click.echo(clean(sentence))
     if yes or click.confirm("The checks that were left out can run now. Run them from now on?", default=True):
         with carried.stopped(place.folder):

@@ -69,9 +69,11 @@ def become(
     except BaseException:  # the top of a process: said, then ended with a status that the parent sees
         traceback.print_exc()
     finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        finally:  # a full disk must not lead back into the parent's code, which would end all its children
+            os._exit(status)
 
 
 def next_dead() -> int | None:

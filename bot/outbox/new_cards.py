@@ -1,7 +1,8 @@
 """New issues: made once, put on their board, and let wait for others."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from bot.github.api import issues, projects
 from bot.github.client import repository_path
@@ -9,7 +10,7 @@ from bot.github.errors import RefusedError
 from bot.outbox.posting import made_before, publish_comment
 from bot.outbox.targets import Talk
 from bot.render.markdown.escape import code
-from bot.render.markdown.marker import mark
+from bot.render.markdown.marker import Marker, mark, text_digest
 from bot.state.outbox_context import OutboxContext
 from ledger.ids import BoardId, CardId
 from ledger.model.column_names import same_column
@@ -19,31 +20,49 @@ from ledger.views import boards, cards, links
 log = logging.getLogger(__name__)
 
 MISSING = (
-    "This card was to wait for {}, and GitHub has no such dependency. It goes on to no column by itself: "
-    "add the dependency to this issue, or go on without it by dragging the card."
+    "This card was to wait for {}, and GitHub has no such dependency. It moves to no column on its own: "
+    "add the dependency to this issue, or drag the card to continue without it."
 )
 MAX_PAGES = 3  # of 100 issues each, that were changed since the entry was made
 
 
 def make_issue(
-    context: OutboxContext, entry: Entry, repository: str, title: str, text: str, labels: Sequence[str] = ()
+    context: OutboxContext,
+    entry: Entry,
+    repository: str,
+    title: str,
+    text: str,
+    labels: Sequence[str] = (),
+    *,
+    newest: bool = False,
 ) -> tuple[int, str]:
     """Return the number and the node id of the entry's issue.
 
-    The marker finds one that an earlier attempt made.
+    The marker finds one that an earlier attempt made. `newest`: that one gets these words, if it began with
+    others.
     """
-    if entry.attempts > 1 and (left := find_issue(context, entry, repository)):
-        return left
-    body = {"title": title, "body": mark(text, entry.key), "labels": list(labels)}
-    made = context.hub.rest("POST", f"{repository_path(repository)}/issues", body=body).body
+    path = f"{repository_path(repository)}/issues"
+    body = {"title": title, "body": mark(text, entry.key)}
+    if entry.attempts > 1 and (left := _find_left(context, entry, repository)):
+        made, marker = left
+        if newest and (made["title"], marker.digest) != (title, text_digest(text)):
+            context.hub.rest("PATCH", f"{path}/{made['number']}", body=body)
+    else:
+        made = context.hub.rest("POST", path, body={**body, "labels": list(labels)}).body
     return int(made["number"]), str(made["node_id"])
 
 
 def find_issue(context: OutboxContext, entry: Entry, repository: str) -> tuple[int, str] | None:
     """Return the number and the node id of the issue that has the entry's marker; None without one."""
+    left = _find_left(context, entry, repository)
+    return (int(left[0]["number"]), str(left[0]["node_id"])) if left else None
+
+
+def _find_left(
+    context: OutboxContext, entry: Entry, repository: str
+) -> tuple[Mapping[str, Any], Marker] | None:
     path = f"{repository_path(repository)}/issues"
-    left = made_before(context.hub, path, entry, params={"state": "all"}, most=MAX_PAGES)
-    return next(((int(made["number"]), str(made["node_id"])) for made, _ in left), None)
+    return next(made_before(context.hub, path, entry, params={"state": "all"}, most=MAX_PAGES), None)
 
 
 def put_on_board(context: OutboxContext, board_id: BoardId, issue_id: str, column: str = "") -> CardId:

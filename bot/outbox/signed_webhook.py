@@ -23,7 +23,7 @@ SCHEME, PRIVATE = "webhook+", "private+"
 SIGNATURE = "X-Cardinal-Signature-256"
 TIMEOUT_S = 10.0  # for all of a post: who reads and answers slowly holds up no other notice
 MIN_SECRET = 16  # characters
-UNFIT = "its address is no webhook+https://:SECRET@host/path: add it again"
+UNFIT = "its address is not webhook+https://:SECRET@host/path: add it again"
 
 
 def post(address: str, document: Mapping[str, Any]) -> bool:

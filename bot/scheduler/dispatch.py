@@ -355,7 +355,7 @@ def _after_leaving(run: runs.RunRow, error: CardinalError | None) -> RunRequeued
 
 
 def _after_outage(run: runs.RunRow) -> RunRequeued:
-    detail = "the ledger was away, so its worker was ended; it goes on from its last checkpoint"
+    detail = "the ledger was away, so its worker was ended; it continues from its last checkpoint"
     return RunRequeued(run.run_id, "handed_back", detail)
 
 

@@ -29,7 +29,7 @@ SLOWEST = 5.0
 FIRST = """
 The board is at {board}
 Do this first: drag “Baskets over 100 get a discount” to In Progress. Open the card when it needs input,
-and tick “Approve this plan”: an agent works."""
+and tick “Approve this plan”: an agent starts working."""
 BY_HAND = """
 Then:
 1. Answer its question with a plain comment on the card.
@@ -42,8 +42,8 @@ Then:
      git revert --no-edit HEAD && git push
 4. Approve the pull request as bob, and drag the card to Done: it is merged.
 
-Everything else can be dragged, too. In Planning an assistant answers. All of it is scripted: what the script
-does not have, it says.
+Everything else can be dragged, too. In Planning an assistant answers. All of it is scripted, and says
+so where the script has no answer.
 Ctrl-C stops the demo."""
 BEHIND = """
 Cardinal's own pages: {url}
@@ -80,7 +80,7 @@ def main() -> int:
         signal.signal(number, _stop)
     root = Path(tempfile.mkdtemp(prefix="cardinal-demo-"))
     os.environ["KF_RULE_CACHE_DIR"] = str(root / "rules")  # of the guard of secrets; else in the home folder
-    print("The demo starts: a small GitHub, and Cardinal beside it. That takes some seconds.", flush=True)
+    print("The demo starts: a small GitHub, and Cardinal beside it. That takes a few seconds.", flush=True)
     try:
         with (
             _in_use(root),

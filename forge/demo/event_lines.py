@@ -16,8 +16,8 @@ from forge.seed.demo import TEAM
 if TYPE_CHECKING:
     from forge.demo.launch import Scene
 
-# Beside what people and agents say: what an agent is doing, and how its checks ended.
-WORK = frozenset({"Progressed", "CommandChecked"})
+# Beside what people and agents say: what an agent is doing, how its checks ended, and whether it is merged.
+WORK = frozenset({"Progressed", "CommandChecked", "PullChanged"})
 WIDTH, TITLE_CHARS = 120, 40
 STOP_S = 10
 

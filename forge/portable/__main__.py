@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 GONE = "{0} was removed, so the board has ended. Finished work is in your branches cardinal/..."
 FIRST_STEPS = f"""\
-Drag the card {FIRST_CARD[0]!r} to In Progress, open it, and tick 'Approve this plan': an agent works.
+Drag the card {FIRST_CARD[0]!r} to In Progress, open it, and tick 'Approve this plan'. An agent starts.
 Then drag it to Review, approve its pull request, and drag it to Done."""
 ROOM_BYTES = 1 << 20  # with less, a ledger cannot be written
 POLL_S = 1.0  # between two looks at the person's branches
@@ -78,7 +78,7 @@ def main() -> int:
     stopped, moved = stop_event(), threading.Event()
     try:
         with _alone(options.folder), _serving(options.folder, options.workspace, stopped, moved) as address:
-            print("Ctrl-C stops it; `cardinal try` goes on where it was.", flush=True)
+            print("Ctrl-C stops it; `cardinal try` continues where it stopped.", flush=True)
             if options.browser:
                 webbrowser.open(address(once=True))
             wait_for_stop(stopped)

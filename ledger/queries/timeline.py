@@ -101,7 +101,7 @@ LINES: Mapping[str, Line] = {
     "CardExplained": (_A, lambda e: e.because),
     "CardHeldBack": (
         _C,
-        lambda e: f"{_person(e.by)} dragged it to {e.wanted}; held back" if e.wanted else f"{e.by} chose",
+        lambda e: f"{_person(e.by)} dragged it to {e.wanted}; held back" if e.wanted else "not held back now",
     ),
     "IssueClosed": (_C, lambda e: f"{e.by or 'someone'} closed the issue: {e.reason}"),
     "IssueReopened": (_C, lambda e: f"{e.by or 'someone'} reopened the issue"),
@@ -312,7 +312,8 @@ def _resolved(event: RepositoryResolved) -> str:
 
 def _checks(event: ChecksSettled) -> str:
     red = ", ".join(failure.name for failure in event.failures)
-    return f"checks of {event.head[:12]} are {f'red: {red}' if red else 'not red'}"
+    head = event.head[:12]
+    return f"checks failed on {head}: {red}" if red else f"no failing checks on {head}"
 
 
 def _held(event: EntryHeld) -> str:

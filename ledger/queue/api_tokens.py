@@ -44,7 +44,7 @@ class TooManyTokensError(CardinalError):
 
     def __init__(self, login: str) -> None:
         self.login = login
-        super().__init__(f"{login} has {MAX_OF_ONE} tokens: revoke one that nobody uses")
+        super().__init__(f"{login} has {MAX_OF_ONE} tokens: revoke one that is not used")
 
 
 @dataclass(frozen=True, slots=True)

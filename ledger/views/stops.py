@@ -50,6 +50,11 @@ def of_board(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:
     return listed(db, StopRow, stops, "at", board_id=board_id)
 
 
+def stop_of_card(db: Connection, board_id: BoardId, card_id: str) -> StopRow | None:
+    """Return the stop of one card alone; None without one."""
+    return find(db, StopRow, stops, board_id=board_id, scope="card", target=card_id)
+
+
 def lift_of(db: Connection, board_id: BoardId, scope: str, target: str) -> LiftRow | None:
     """Return the newest lift; None before the first."""
     return find(db, LiftRow, lifts, board_id=board_id, scope=scope, target=target)
@@ -71,8 +76,8 @@ def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
 
 @fold.on(CardReplaced)
 def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
-    for table in (stops, lifts):
-        rename_key(db, table, "target", event.draft, event.card_id, scope="card")
+    """Take the lift over; a stop is ordered anew, since the state of a board is known by its own events."""
+    rename_key(db, lifts, "target", event.draft, event.card_id, scope="card")
 
 
 @fold.on(StopLifted)

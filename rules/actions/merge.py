@@ -29,7 +29,7 @@ class Settings(PolicyModel):
     method: Literal["merge", "squash", "rebase"] = Field("squash", description="GitHub's merge method.")
     requires: Literal["approved", "none"] = Field(
         "approved",
-        description="`approved`: only a commit that somebody with write access has approved; `none`: any.",
+        description="`approved`: only a commit that someone with write access has approved; `none`: any.",
     )
     lane: bool = Field(
         default=False,

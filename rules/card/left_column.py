@@ -117,7 +117,7 @@ def _who(snapshot: Snapshot) -> str:
 
 
 def _named(snapshot: Snapshot) -> str:
-    return code(snapshot.mover.login, 40) if snapshot.mover.login else "Somebody"
+    return code(snapshot.mover.login, 40) if snapshot.mover.login else "Someone"
 
 
 def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision:

@@ -242,8 +242,7 @@ def labelled(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: dateti
     if event.counts or not (event.label.casefold() in choosing or by_name) or snapshot.is_draft:
         return Decision()
     text = f"{code(event.by, 40)} set the label {code(event.label)}, has the role {code(role_of(event.role))}"
-    text += (
-        " here, and may not move cards: it chooses nothing. Someone who may has to remove it and set it again"
-    )
+    text += " here, and may not move cards: it chooses nothing."
+    text += " Ask someone who may move cards to remove it and set it again"
     about = f"label:{event.by}:{event.label}:{now:%Y%m%d%H}"
     return Decision((Say(snapshot.card_id, about, sentence(text)),), (text,))

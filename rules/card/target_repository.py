@@ -100,7 +100,9 @@ def unchosen(placed: RepositoryResolved, by: str, why: str = "may not move cards
         who = f"it is not known who set the {placed.rule} to {code(placed.value)}"
     else:
         who = f"{code(by)} set the {placed.rule} to {code(placed.value)} and {why}"
-    return replace(placed, repository="", problem=f"{ASKS}{who}: someone who may has to set it again")
+    return replace(
+        placed, repository="", problem=f"{ASKS}{who}: ask someone who may move cards to set it again"
+    )
 
 
 def _unclear(card_id: CardId, problem: str) -> RepositoryResolved:

@@ -74,8 +74,9 @@ def _of_success(policy: Policy, snapshot: Snapshot, run: str, *, reads: bool = F
         return of_approved(policy, snapshot, pull, CardState.WORK_COMPLETE)
     if feedback_waits(snapshot):
         number = snapshot.pending_threads
-        feedback = f"{count(number, 'open review comment')}" if number else "a review asks for changes"
-        return Rest(CardState.CHANGES_REQUESTED, f"{feedback}: /cardinal retry has an agent address it")
+        feedback = count(number, "open review comment") if number else "a review asks for changes"
+        them = "it" if number == 1 else "them"
+        return Rest(CardState.CHANGES_REQUESTED, f"{feedback}: /cardinal retry has an agent address {them}")
     return Rest(CardState.WORK_COMPLETE, f"{run} is ready for review: read its report, then drag the card on")
 
 

@@ -1,4 +1,4 @@
-"""Give the run more dollars; one that waits because its own ran out goes on."""
+"""Give the run more dollars; one that waits because its own ran out continues."""
 
 import re
 from collections.abc import Iterator

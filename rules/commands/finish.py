@@ -1,4 +1,4 @@
-"""Let the run finish before the card goes where it was dragged."""
+"""Let the run finish, before the card goes where it was dragged."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Make GitHub's own dependency between this issue and another one of its repository."""
+"""Add a dependency on GitHub, between this issue and another one of its repository."""
 
 import re
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Let a comment or review by someone without write access through: it counts as if you had said it."""
+"""Let a comment by someone without write access through, or a review: it counts as if you had said it."""
 
 import re
 from collections.abc import Iterable

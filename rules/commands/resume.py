@@ -1,4 +1,4 @@
-"""Let a paused run or card go on; `column` or `board` lifts the stop of everything there."""
+"""Continue a paused run or card; `column` or `board` lifts the stop of everything there."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Take people from the assignees of the card's issue at GitHub; `me` is whoever says so."""
+"""Take people off the card's issue; `me` is whoever says so."""
 
 from datetime import datetime
 

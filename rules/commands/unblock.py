@@ -1,4 +1,4 @@
-"""Let a blocked card go on; `by #12` removes that dependency."""
+"""Unblock the card; `by #12` removes that dependency."""
 
 from collections.abc import Iterator
 from datetime import datetime

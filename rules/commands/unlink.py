@@ -1,4 +1,4 @@
-"""Remove GitHub's own dependency between this issue and another one of its repository."""
+"""Remove a dependency on GitHub, between this issue and another one of its repository."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Follow this card no more; your general notices still reach you."""
+"""Stop following this card; your general notices still reach you."""
 
 from datetime import datetime
 

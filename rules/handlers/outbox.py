@@ -157,7 +157,7 @@ def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
 def _unlinked(snapshot: Snapshot, event: EntryGivenUp) -> Decision:
     """Say once for a run or a command that a dependency which it wanted could not be made."""
     _, asker, _, target = event.key.split(":", 3)
-    who = "Somebody" if asker.startswith("command") else asker
+    who = "Someone" if asker.startswith("command") else asker
     said = f"{who} wanted a dependency with {plain(target, 150)}, and it was not made: "
     notice = Say(snapshot.card_id, f"unlinked:{asker}", sentence(said + plain(event.because, 300)))
     return Decision((notice,), (f"{plain(event.key, 160)} was given up",))

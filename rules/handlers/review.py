@@ -45,9 +45,9 @@ def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
         return _approved(policy, snapshot, event, now)
     request = changes_asked(policy, snapshot)
     if policy.archetype(snapshot.column).STARTS_RUNS:
-        request = request.replace("drag the card to", "say /cardinal retry here, or drag the card again to")
+        request = request.replace("drag the card to", "comment /cardinal retry, or drag the card again to")
     else:
-        request += " (or say /cardinal retry there)"
+        request += " (or comment /cardinal retry once it is there)"
     text = f"{request[0].upper()}{request[1:]}."
     notice = Decision((Say(snapshot.card_id, f"review:{event.review_id}", text, "pull"),))
     return change_state(policy, snapshot, CardState.CHANGES_REQUESTED, request) + notice

@@ -95,7 +95,8 @@ def stamp_commits(run: RunContext, head: str, at: datetime, rows: Collection[str
         likeness = _likeness(run, commit) if _signed(commit) in signed else None
         if likeness and theirs[likeness]:
             theirs[likeness] -= 1  # once: a second of the kind is the agent's
-            kept = replace(kept, committed=when)
+            tree = without_set_up(mirror, commit, kept.parents, rows, is_own=False)
+            kept = replace(kept, tree=tree, committed=when)
         else:
             kept = replace(kept, tree=without_set_up(mirror, commit, kept.parents, rows))
             if kept.tree != commit.tree and [kept.tree] == _trees(run, kept.parents):

@@ -32,7 +32,7 @@ def take_in_pushes(run: RunContext, known: str) -> bool:
         )
     if before:
         text = (
-            f"{order.branch} was written anew on GitHub (it stood at {before[:12]}): the work goes on from"
+            f"{order.branch} was rewritten on GitHub (it stood at {before[:12]}): the work goes on from"
             f" {known[:12]}, and what was dropped there stays dropped"
         )
         run.log.append(Progressed(order.run_id, text))

@@ -97,21 +97,17 @@ def _gone(path: PathSpec, folders: Collection[str]) -> str:
 def _refusal(path: PathSpec, folders: Collection[str]) -> str:
     """Return a shell line that fails, and says why."""
     said = (
-        f"{_gone(path, folders)} is no folder at this commit, so the checks of {path.path} cannot run: put it"
-        " back, or ask people to change `paths` in the policy on the default branch first"
+        f"{_gone(path, folders)} is not a folder at this commit, so the checks of {path.path} cannot run:"
+        " put it back, or ask people to change `paths` in the policy on the default branch first"
     )
     return f"echo {shlex.quote(said)} >&2; exit 1"
 
 
-def in_directory(directory: str, lines: Iterable[str]) -> tuple[str, ...]:
-    """Return shell lines that run in that directory of the checkout."""
-    if directory == ROOT:
-        return tuple(lines)
-    return tuple(f"cd {shlex.quote(directory)} || exit; {line}" for line in lines)
-
-
 def _in(path: PathSpec, lines: Iterable[str]) -> tuple[str, ...]:
-    return in_directory(path.directory, lines)
+    """Return shell lines that run in the path's directory."""
+    if path.directory == ROOT:
+        return tuple(lines)
+    return tuple(f"cd {shlex.quote(path.directory)} || exit; {line}" for line in lines)
 
 
 def _flat(rows: Iterable[Iterable[str]]) -> tuple[str, ...]:

@@ -13,8 +13,10 @@ from runner.errors import RunnerError, SetUpError, WorkspaceError
 from runner.exec.child import finish
 from runner.git.checkout import Checkout
 from runner.git.left_files import MAX_FILES
+from runner.run.run_spec import RunSpec
 from runner.session.context import RunContext, Scales
 from runner.text.plain import redact
+from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.contract import CleanWorkspace, Workspace
 from runner.workspaces.local.packages import read_packages
 
@@ -23,6 +25,20 @@ _KEEP_S = 420.0  # to pack or unpack the result of set-up: nothing can renew the
 _OUTPUT_BYTES = 20_000_000
 _TOO_MANY = "it left {:,} new or changed files that git sees: name their folders in .gitignore"
 log = logging.getLogger(__name__)
+
+
+def spare_set_up(order: RunSpec) -> RunSpec:
+    """Return the order without set-up lines that packages of a clone stand for, where checks see them."""
+    installed = read_packages(order.places.packages)
+    if installed is None or workspaces.load(order.workspace).runs_images or sandbox_problem():
+        return order
+
+    def needed(lines: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(line for line in lines if line not in installed.setup)
+
+    validation = order.validation
+    paths = tuple(replace(path, setup=needed(path.setup)) for path in validation.paths)
+    return replace(order, validation=replace(validation, setup=needed(validation.setup), paths=paths))
 
 
 def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat: Callable[[], None]) -> None:
@@ -34,7 +50,6 @@ def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat
     commands = validation.setup
     if validation.paths:
         commands = set_up_of(run.mirror, validation, checkout.commit())
-    commands = without_installed(run, room, commands)
     if not commands:
         return
     if not _bring_kept(run, room, checkout, commands, base):
@@ -44,14 +59,6 @@ def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat
     left = checkout.note_set_up(run.order.branch)
     if left > MAX_FILES and not run.order.investigates:
         raise SetUpError(commands[-1], _TOO_MANY.format(left))
-
-
-def without_installed(run: RunContext, room: Workspace, commands: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the lines of set-up that have to run; packages that commands see in `room` stand for others."""
-    if workspaces.load(run.order.workspace).runs_images or room.locked:
-        return commands
-    installed = read_packages(run.order.places.packages)
-    return tuple(command for command in commands if installed is None or command not in installed.setup)
 
 
 def _bring_kept(

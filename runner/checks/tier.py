@@ -8,7 +8,6 @@ from ledger.events.run import CommandChecked, UsageMetered, ValidationEnded
 from runner.artifacts.store import Stored, store_of
 from runner.checks import failure
 from runner.checks.command import RanCommand, run_command
-from runner.checks.set_up import without_installed
 from runner.checks.witnesses import Doubt, Passed, hear_witnesses
 from runner.git.unfetched import explain_unfetched
 from runner.run.run_spec import ValidationSpec
@@ -61,7 +60,7 @@ def run_tier(run: RunContext, tier: Tier, *, tidy: Callable[[], None] = lambda: 
     signature, to be compared with the next one.
     """
     run_id, checks = run.order.run_id, tier.checks
-    set_up = without_installed(run, tier.room, checks.setup) if tier.clean else ()
+    set_up = checks.setup if tier.clean else ()
     commands = checks.full if tier.name == "full" else checks.fast
     passed: list[Passed] = []
     for number, command in enumerate((*set_up, *commands)):
@@ -77,7 +76,7 @@ def run_tier(run: RunContext, tier: Tier, *, tidy: Callable[[], None] = lambda: 
         if number >= len(set_up):
             passed.append(Passed(checked, output))
     tidy()
-    doubts = hear_witnesses(run, tier.room, set_up, tuple(passed)) if tier.clean else ()
+    doubts = hear_witnesses(run, tier.room, tier.checks.setup, tuple(passed)) if tier.clean else ()
     rounds = [_doubted(run, tier, doubt) for doubt in doubts[:1]]
     run.log.append(_ended(run, tier, passed=not doubts), *rounds)
     return not doubts

@@ -67,7 +67,8 @@ message=$1
 if [ -n "$left" ]; then
   pass_over_caches
   must add --all
-  if [ -n "$set_up$there" ] && head=$(g rev-parse --verify --quiet HEAD); then
+  # A merge has two parents, which the host compares it with: what comes from the other one is no leftover.
+  if [ -n "$set_up$there" ] && [ ! -e .git/MERGE_HEAD ] && head=$(g rev-parse --verify --quiet HEAD); then
     tree=$(g write-tree) && tree=$(own_work "$head" "$tree") || exit {_CODES["commit"]}
     must read-tree -m "$tree"
   fi

@@ -10,6 +10,7 @@ from pathlib import Path
 from runner.git.commits import Commit
 from runner.git.ignore_rules import ask_with_index
 from runner.git.mirror import Mirror
+from runner.git.tree_entries import EMPTY_TREE
 
 MAX_FILES = 20_000  # as many as a change may have, whoever made it
 # What interpreters, package managers, test runners and editors write by themselves: nobody means it to be
@@ -53,37 +54,42 @@ pass_over_caches() {{
 # another host, as rows: from where files were kept. A row is one of `git diff-tree --raw`. A change with such
 # a row, from the same content to the same, is not the agent's.
 SET_UP = r"""
-set_up=$(g rev-parse --verify --quiet refs/cardinal/set-up)
-there=$(g rev-parse --verify --quiet refs/cardinal/files)
+set_up=$(g rev-parse --verify --quiet 'refs/cardinal/set-up^{commit}')
+there=$(g rev-parse --verify --quiet 'refs/cardinal/files^{commit}')
 compare() { g diff-tree -r --raw --no-renames --no-abbrev --ignore-submodules=none "$1" "$2"; }
 rows() {
-  [ -z "$set_up" ] || compare "$set_up^" "$set_up" || return
+  [ -z "$set_up" ] || compare --no-commit-id "$set_up" || return
   [ -z "$there" ] || g log -1 --format=%b "$there" | sed -n '/^:/p'
 }
-exchange() ( # side tree old new: prints the tree with that side of all rows that lead from old to new
+exchange() ( # side other tree old new: prints the tree with that side of all rows that lead from old to new
+  # `other` is the side that the tree has. Its other changes win: a folder of theirs may be in a file's place.
   GIT_INDEX_FILE=$GIT_DIR/cardinal-index
   export GIT_INDEX_FILE
   trap 'rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE".?' EXIT
-  rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE".? && g read-tree "$2" || exit
-  rows > "$GIT_INDEX_FILE.r" && compare "$3" "$4" > "$GIT_INDEX_FILE.c" || exit
+  rm -f "$GIT_INDEX_FILE" "$GIT_INDEX_FILE".? && g read-tree "$3" || exit
+  rows > "$GIT_INDEX_FILE.r" && compare "$4" "$5" > "$GIT_INDEX_FILE.c" || exit
   for each in r c; do sort -u "$GIT_INDEX_FILE.$each" -o "$GIT_INDEX_FILE.$each" || exit; done
-  comm -12 "$GIT_INDEX_FILE.r" "$GIT_INDEX_FILE.c" |
-    sed "s/^:\([0-7]*\) \([0-7]*\) \([0-9a-f]*\) \([0-9a-f]*\) [A-Z]/$1/" | sort |
-    g update-index --index-info && g write-tree
+  entries() { # of an index, on a side of rows; removals first
+    sed "s/^:\([0-7]*\) \([0-7]*\) \([0-9a-f]*\) \([0-9a-f]*\) [A-Z]/$1/" | sort
+  }
+  {
+    comm -12 "$GIT_INDEX_FILE.r" "$GIT_INDEX_FILE.c" | entries "$1"
+    comm -13 "$GIT_INDEX_FILE.r" "$GIT_INDEX_FILE.c" | entries "$2"
+  } | g update-index --index-info && g write-tree
 )
 own_work() { # head tree
-  if [ -z "$set_up$there" ]; then echo "$2"; else exchange '\1 \3' "$2" "$1" "$2"; fi
+  if [ -z "$set_up$there" ]; then echo "$2"; else exchange '\1 \3' '\2 \4' "$2" "$1" "$2"; fi
 }
 join_rows() { # set-up here found what an agent had committed of set-up there: neither is the agent's
   [ -n "$set_up" ] && fork=$(g merge-base HEAD refs/remotes/origin/HEAD) || return 0
-  found=$(exchange '\1 \3' HEAD "$fork" HEAD) &&
+  found=$(exchange '\1 \3' '\2 \4' HEAD "$fork" HEAD) &&
     found=$(g commit-tree -m 'What set-up found' -p HEAD "$found") &&
     set_up=$(g commit-tree -m 'What set-up left' -p "$found" "$set_up^{tree}") &&
     g update-ref refs/cardinal/set-up "$set_up"
 }
 bring_back() { # commit: the work tree has its files, and what set-up made of those; they are not committed
   tree=$1
-  [ -z "$set_up" ] || tree=$(exchange '\2 \4' "$1" "$1" "$set_up") || return
+  [ -z "$set_up" ] || tree=$(exchange '\2 \4' '\1 \3' "$1" "$1" "$set_up") || return
   g read-tree --reset -u "$tree" && g read-tree HEAD
 }
 """
@@ -101,19 +107,25 @@ g update-ref refs/cardinal/set-up "$set_up" && rows | wc -l
 """
 
 
-def without_set_up(mirror: Mirror, commit: Commit, parents: tuple[str, ...], rows: Collection[str]) -> str:
+def without_set_up(
+    mirror: Mirror, commit: Commit, parents: tuple[str, ...], rows: Collection[str], *, is_own: bool = True
+) -> str:
     """Return the tree of an agent's commit, on these parents, without the leftovers of set-up.
 
-    `rows` are set-up's changes, as `git diff-tree --raw` has them. Raises GitError.
+    `rows` are set-up's changes, as `git diff-tree --raw` has them. The own changes of another's commit
+    stay. Raises GitError.
     """
     if not rows:
         return commit.tree
-    known, words = set(rows), ("-r", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
-    for parent in parents:
-        known &= {*mirror.query("diff-tree", *words, parent, commit.tree).splitlines()}
+    changes = [_rows(mirror, parent, commit.tree) for parent in parents or (EMPTY_TREE,)]
+    known = set(rows).intersection(*changes)
+    if not is_own:
+        known = known.difference(*(_rows(mirror, parent, commit.tree) for parent in commit.parents))
     if not known:
         return commit.tree
-    entries = sorted(_before(row) for row in known)  # removals first: a folder may stand where a file was
+    # Removals first: a folder may stand where a file was. Other changes win: so may a folder of theirs.
+    others = changes[0] - known
+    entries = [*sorted(_entry(row, 0) for row in known), *sorted(_entry(row, 1) for row in others)]
     with tempfile.TemporaryDirectory(prefix="cardinal-set-up.") as name:
         folder = Path(name, "files")
         folder.mkdir()
@@ -122,8 +134,13 @@ def without_set_up(mirror: Mirror, commit: Commit, parents: tuple[str, ...], row
         return ask_with_index(mirror, folder, "write-tree").strip()
 
 
-def _before(row: str) -> str:
-    """Return the old side of a row, as a row of an index."""
+def _rows(mirror: Mirror, before: str, after: str) -> set[str]:
+    words = ("-r", "--raw", "--no-renames", "--no-abbrev", "--ignore-submodules=none")
+    return {*mirror.query("diff-tree", *words, before, after).splitlines()}
+
+
+def _entry(row: str, side: int) -> str:
+    """Return the old side (0) or the new one (1) of a row, as a row of an index."""
     modes, path = row.split("\t", 1)
-    before, _, object_id, _, _ = modes.removeprefix(":").split(" ")
-    return f"{before} {object_id}\t{path}\n"
+    fields = modes.removeprefix(":").split(" ")
+    return f"{fields[side]} {fields[2 + side]}\t{path}\n"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from runner.errors import GitLimitError
 
-_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _AT_ONCE = 2_000
 MAX_ENTRIES = 2_000_000
 MAX_LISTED = 10_000_000  # in all new trees together: each is looked at once
@@ -47,7 +47,7 @@ def _read(query: Query, names: list[str], most_listed: int) -> dict[str, _Tree]:
     """Return the entries of each tree. Raises GitLimitError when they do not fit into memory."""
     trees, same, listed = {name: _Tree() for name in names}, {name: name for name in names}, 0
     for start in range(0, len(names), _AT_ONCE):
-        given = "".join(f"{_EMPTY_TREE} {name}\n" for name in names[start : start + _AT_ONCE])
+        given = "".join(f"{EMPTY_TREE} {name}\n" for name in names[start : start + _AT_ONCE])
         tree = _Tree()
         for row in query("diff-tree", "--raw", "--no-abbrev", "--stdin", given=given.encode()).splitlines():
             if not row.startswith(":"):

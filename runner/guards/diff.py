@@ -8,10 +8,10 @@ from runner.errors import GitError
 from runner.git.commits import Commit, unquoted
 from runner.git.ignore_rules import list_ignored
 from runner.git.mirror import Mirror
+from runner.git.tree_entries import EMPTY_TREE
 from runner.guards.ci_files import has_sections
 from runner.guards.contract import LINK, Change, Message, Touched
 
-_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _RAW = re.compile(r":(\d{6}) (\d{6}) ([0-9a-f]+) ([0-9a-f]+) [A-Z]\d*\t(.*)", re.DOTALL)
 _HUNK = re.compile(r"@@ -\d+(?:,(?P<gone>\d+))? \+(?P<at>\d+)(?:,(?P<new>\d+))? @@")
 _READ_BYTES = 5_000_000  # of one file; a larger one is not searched
@@ -77,7 +77,7 @@ def _compared(mirror: Mirror, commits: Sequence[Commit], *more: tuple[str, str])
     pairs = {(parent, commit.commit) for commit in commits for parent in commit.parents or ("",)} | {*more}
     names = tuple({name for pair in pairs for name in pair} - {""})
     trees = {name: commit.tree for name, commit in zip(names, mirror.read_commits(names), strict=True)}
-    trees[""] = _EMPTY_TREE
+    trees[""] = EMPTY_TREE
     rows = _diffs(mirror, sorted({(trees[old], trees[new]) for old, new in pairs}))
     return {(old, new): rows[trees[old], trees[new]] for old, new in pairs}
 

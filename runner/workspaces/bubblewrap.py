@@ -10,7 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
@@ -32,6 +32,11 @@ INSIDE = Layout(
 )
 MIRROR = "/mirror"
 PATH = "/tools:/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin"  # the last one: go.dev/doc/install
+_SYSTEM = ("bin", "sbin", "lib", "lib64", "lib32", "libx32")
+# Folders at the top that commands have instead of the host's: it has nothing to show below them.
+OWN_FOLDERS = frozenset(("usr", "etc", "proc", "dev", "python", *_SYSTEM)).union(
+    at.split("/")[1] for at in (*astuple(INSIDE), MIRROR) if at
+)
 PLAYER = Path(__file__).parents[1] / "agents" / "scripted"
 _TMP_BYTES = 512 * 1024 * 1024
 _SHM_BYTES = 64 * 1024 * 1024
@@ -147,7 +152,7 @@ def _opened(name: str, content: bytes) -> int:
 
 def _shell() -> tuple[str, ...]:
     system: list[str] = []
-    for top in ("bin", "sbin", "lib", "lib64", "lib32", "libx32"):
+    for top in _SYSTEM:
         path = Path("/") / top
         if path.is_symlink():
             system += ["--symlink", str(path.readlink()), f"/{top}"]

@@ -1,12 +1,14 @@
 """Processor seconds of commands: help, completion, reads of the API and of the ledger, beside bare Python."""
 
 import resource
+import shutil
 import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import psutil
 
@@ -42,9 +44,9 @@ OF_LEDGER: Mapping[str, Sequence[str]] = {
     "inbox": ("inbox",),
     "runs": ("runs",),
     "stats": ("stats",),
-    "hosts": ("hosts",),
     "watch": ("watch", "--once"),
 }
+ALONE = ("board", "runs")  # read by their own process, too, where no Cardinal runs
 
 
 def measure(*, quick: bool) -> Iterator[Figure]:
@@ -75,6 +77,14 @@ def measure(*, quick: bool) -> Iterator[Figure]:
             time.sleep(REAPED_S)
             used += (_group_s(group) - before) / times
             yield _figure(name, used, READ_S, f"{note}; with those of the running Cardinal, which does it")
+        alone = f"{note}; no Cardinal runs in that home"
+        with TemporaryDirectory() as folder:
+            ledger = Path(folder, "data")
+            shutil.copytree(scene.home / ".cardinal" / "data", ledger)
+            elsewhere = {**here, "CARDINAL_HOME": folder}
+            for name in ALONE:
+                used = _cpu_s((PROGRAM, *OF_LEDGER[name]), elsewhere, times)
+                yield _figure(f"{name}_alone", used, READ_S, alone)
 
 
 def _figure(name: str, used_s: float, most_s: float, note: str) -> Figure:

@@ -201,7 +201,7 @@ def test_an_open_inbox_is_kept_up_to_date_but_for_what_somebody_writes_there(
         expect(act).to_be_focused()
         answer.fill("8080")
         town.happens(spent)
-        expect(state).to_contain_text("there is news")
+        expect(state).to_contain_text("updates available")
         expect(answer).to_have_value("8080")
         expect(listed).to_contain_text("$0.50")
         answer.fill("")

@@ -20,7 +20,7 @@ from rules.registry import ARCHETYPES, COMMANDS
 from runner import agents
 from runner.agents.board_tools import TOOLS
 from runner.agents.scripted.scenario import Scenario, ScenarioStep, parse_scenario
-from runner.gateway.models.limits import SETTINGS
+from runner.run.key_names import SETTINGS
 from tests.house.source import PACKAGES, ROOT
 from tests.rules.scene import NOW, POLICY, card, given
 
@@ -30,7 +30,10 @@ LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 OUTSIDE = re.compile(r"[a-z]+:")
 AS_USER = re.compile(r"^(sudo -iu [a-z]+ |ExecStart=/[a-z./]+/)")
 PLACEHOLDER = re.compile(r"[<…]")
-FILLED = re.compile(r"…|[0-9.]*[0-9]|make prepare| of \$|'x'|\b[xy]\b|anthropic|CARDINAL_ANTHROPIC_KEY")
+FILLED = re.compile(
+    r"…|[0-9.]*[0-9]|make prepare| of \$|'x'|\b[xy]\b|anthropic"
+    r"|CARDINAL_ANTHROPIC_KEY(?: or ANTHROPIC_API_KEY)?"
+)
 
 
 def texts() -> dict[str, str]:

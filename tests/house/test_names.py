@@ -86,15 +86,6 @@ def other_bounds(files: Iterable[Source]) -> Iterator[str]:
         yield from (f"{source.path}: {name}" for name in names if BOUND.match(name))
 
 
-def clauses_with_what(files: Iterable[Source]) -> Iterator[str]:
-    """Yield every docstring with the word; names in backticks do not count."""
-    for source in files:
-        for node in (source.tree, *(node for _, node in source.named())):
-            text = ast.get_docstring(node, clean=False) or ""
-            if re.search(r"\bwhat\b(?!`)", text, re.IGNORECASE):
-                yield f"{source.path}:{getattr(node, 'lineno', 1)}"
-
-
 def homonyms(files: Iterable[Source]) -> set[str]:
     """Return the names of public classes that more than one module defines."""
     places = defaultdict(set)
@@ -135,11 +126,6 @@ def test_no_function_has_a_word_of_several_meanings() -> None:
 
 def test_limits_begin_with_max_or_min() -> None:
     assert list(other_bounds(sources(*PACKAGES, "tests"))) == []
-
-
-def test_docstrings_have_nouns_in_place_of_clauses_with_what() -> None:
-    """A noun does, as CONTRIBUTING.md says: the cost of a run, not what a run costs."""
-    assert list(clauses_with_what(source for source in sources() if source.package in FLOORS)) == []
 
 
 def test_every_public_module_says_what_it_owns() -> None:
@@ -194,8 +180,6 @@ def test_the_name_tests_bite() -> None:
     assert list(banned_functions([Source("ledger/queue/a.py", verbs)])) == ["ledger/queue/a.py:1 look"]
     limits = "MOST_ROWS, _LEAST_MS = 1, 2\nMOSTLY = 3\nMAX_MOST_S = 4"
     assert list(other_bounds([Source("bot/a.py", limits)])) == ["bot/a.py: MOST_ROWS", "bot/a.py: _LEAST_MS"]
-    docs = '"""What it is."""\ndef f():\n    """Ends `what`; whatever."""\ndef g():\n    """Say\n    what."""'
-    assert list(clauses_with_what([Source("bot/a.py", docs)])) == ["bot/a.py:1", "bot/a.py:4"]
     twice = [Source("bot/a.py", "class Told: ...\nclass _Own: ..."), Source("rules/a.py", "class Told: ...")]
     assert homonyms(twice) == {"Told"}
     twice = [

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from tests.house.source import ROOT, Source, sources, tracked
 
 MODULE_LINES = 800  # advice is 250: nothing is cut only to fit
-FUNCTION_LINES = 50
-SCRIPT_LINES = 80
+FUNCTION_LINES = 60  # advice is 50
+SCRIPT_LINES = 100  # advice is 80: nothing is folded only to fit
 
 
 def long_modules(files: Iterable[Source]) -> Iterator[str]:
@@ -41,7 +41,9 @@ def test_every_script_is_short() -> None:
 
 def test_the_size_tests_bite() -> None:
     long = "def walk():\n" + "    x = 1\n" * FUNCTION_LINES
-    assert list(long_functions([Source("bot/a.py", long)])) == ["bot/a.py:1 walk: 51 lines"]
-    assert list(long_functions([Source("bot/a.py", "class A:\n" + "    x = 1\n" * 60)])) == []
+    assert list(long_functions([Source("bot/a.py", long)])) == [
+        f"bot/a.py:1 walk: {FUNCTION_LINES + 1} lines"
+    ]
+    assert list(long_functions([Source("bot/a.py", "class A:\n" + "    x = 1\n" * 2 * FUNCTION_LINES)])) == []
     assert list(long_modules([Source("bot/a.py", "x = 1\n" * 801)])) == ["bot/a.py: 801 lines"]
     assert list(long_modules([Source("bot/a.py", "x = 1\n" * 800)])) == []

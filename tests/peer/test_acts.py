@@ -154,7 +154,10 @@ def test_a_merge_is_squashed_and_the_branch_deleted(cardinal: Cardinal) -> None:
     assert cardinal.events(BranchDeleted) == [BranchDeleted(CARD, BRANCH)]
     path = f"/repos/{cardinal.repository}/commits/{cardinal.side.head(cardinal.repository)}"
     message = cardinal.side.person(ADMIN, "GET", path)["commit"]["message"]
-    assert message == f"Totals are wrong (#{number})\n\nCloses #{cardinal.number}"
+    card = f"{cardinal.repository}#{cardinal.number}"
+    title, closes, trailers = message.split("\n\n")
+    assert (title, closes) == (f"Totals are wrong (#{number})", f"Closes #{cardinal.number}")
+    assert trailers.startswith(f"Cardinal-Card: {card}\nCo-authored-by: ")
 
 
 def test_a_merge_of_another_head_is_given_up_with_what_to_do(cardinal: Cardinal) -> None:

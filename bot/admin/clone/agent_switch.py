@@ -1,21 +1,25 @@
 """Another agent for a board of `cardinal try`: its policy file with other names in it, and nothing else."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
 
 from bot.admin.clone import trial
 from bot.admin.clone.own_git import CloneError
-from bot.state.policy_agents import working_columns
 from ledger.errors import OlderLedgerError
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.views import runs
+from rules.errors import PolicyError
+from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
+from rules.policy.working_agents import working_columns
 
 _LEDGER, _MAX_RUNS = "data/ledger.db", 1000
-_BY_HAND = "{file} cannot be rewritten safely: in {column} set `agent: {agent}, model: {model}` yourself"
+_BY_HAND = "{file} cannot be rewritten safely, change it yourself: {steps}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +36,7 @@ def plan_switch(place: trial.Trial, agent: str) -> AgentSwitch:
     file = place.folder / trial.POLICY
     text, policy = trial.read_policy(place)
     replaced: list[tuple[int, int, str]] = []
-    changes = []
+    changes, columns = [], dict(policy.board.columns)
     nodes = _columns_in(text)
     model, small = trial.models_for(agent)
     for name in working_columns(policy):
@@ -42,13 +46,22 @@ def plan_switch(place: trial.Trial, agent: str) -> AgentSwitch:
         wanted = {"agent": agent, "model": model if policy.archetype(name).STARTS_RUNS else small}
         replaced += _edits(text, nodes[name], wanted)
         changes.append(f"{name}: {column.agent} becomes {agent}")
+        columns[name] = column.model_copy(update=wanted)
     for start, end, written in sorted(replaced, reverse=True):
         text = text[:start] + written + text[end:]
-    made = trial.parse_policy(text)
-    for name in working_columns(policy):
-        if made.board.columns[name].agent != agent:
-            raise CloneError(_BY_HAND.format(file=file, column=name, agent=agent, model=model))
+    try:
+        made = trial.parse_policy(text)
+    except PolicyError as error:  # about a text that nobody has seen
+        raise CloneError(_by_hand(file, policy, columns)) from error
+    if made != policy.model_copy(update={"board": policy.board.model_copy(update={"columns": columns})}):
+        raise CloneError(_by_hand(file, policy, columns))
     return AgentSwitch(text, made, tuple(changes))
+
+
+def _by_hand(file: Path, policy: Policy, columns: Mapping[str, ColumnPolicy]) -> str:
+    changed = ((name, it) for name, it in columns.items() if it != policy.board.columns[name])
+    steps = (f"in {name} set `agent: {it.agent}` and `model: {it.model}`" for name, it in changed)
+    return _BY_HAND.format(file=file, steps=", ".join(steps))
 
 
 def agents_under_way(place: trial.Trial) -> frozenset[str]:

@@ -12,7 +12,7 @@ from runner.workspaces.docker import engine as docker
 _LOOK_S = 60
 _INSTALLED = "about 2 minutes and 500 MB"  # docker.io with all it needs, on Debian 12
 
-_BUILD = "Agents work in the image {0}. Unless it is there already, it is built first: about {1}."
+_BUILD = "Agents work in the image {0}. If it is not there yet, it is built first: about {1}."
 
 
 @dataclass(frozen=True, slots=True)

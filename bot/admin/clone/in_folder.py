@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from shlex import quote
 
 from rules.policy.projects.installers import VENV
 from rules.policy.projects.proposal import Proposal
@@ -55,13 +56,23 @@ def may_hold_password(folder: Path) -> str:
     return ""
 
 
-def line_in_clone(language: str, line: str, proposal: Proposal, tracked: Collection[str]) -> str:
-    """Return the line to type in the clone in place of one of set-up, so that checks find the packages there.
+def lines_in_clone(proposal: Proposal, tracked: Collection[str], known: Collection[str]) -> tuple[str, ...]:
+    """Return what to type at the top of the clone in place of its set-up, so that checks find the packages.
 
-    It is empty where they would not, and where the line would change a folder that is committed.
+    `known` lines need nothing. A line is empty where no folder would do, or where the one is committed.
     """
-    if language in ("python", "node"):
-        return line.replace(VENV, ".venv")
+    steps: dict[str, None] = {}
+    for path, part in ((ROOT, proposal), *proposal.paths.items()):
+        for language, line in part.installs:
+            if line not in known:
+                step = _line_in_clone(path, language, line, tracked)
+                steps[f"(cd {quote(path)} && {step})" if step and path != ROOT else step] = None
+    return tuple(steps)
+
+
+def _line_in_clone(path: str, language: str, line: str, tracked: Collection[str]) -> str:
+    if language in ("python", "node"):  # the environment is that of the whole clone
+        return line.replace(VENV, "/".join((*(".." for _ in PurePosixPath(path).parts), ".venv")))
     row = next((row for row in IN_FOLDER if row.language == language), None)
-    folders = tuple(f"{folder}/" for folder in folders_of(row, proposal)) if row else ()
-    return row.line if row and not any(name.startswith(folders) for name in tracked) else ""
+    is_free = row and not any(name.startswith(f"{PurePosixPath(path, row.folder)}/") for name in tracked)
+    return row.line if row and is_free else ""

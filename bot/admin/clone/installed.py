@@ -15,62 +15,56 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from bot.admin.clone.in_folder import IN_FOLDER, folders_of, may_hold_password
+from bot.admin.clone.in_folder import IN_FOLDER, InFolder, folders_of, may_hold_password
 from rules.policy.projects.proposal import Proposal
-from runner.checks.by_path import in_directory
-from runner.workspaces.local.packages import Packages
+from runner.workspaces import bubblewrap
+from runner.workspaces.local.packages import Packages, find_copies
 
 ENVIRONMENTS = (".venv", "venv")
 _AT = "home/venv"  # where the set-up of a proposal makes its own: `~/venv`
 _CONFIGURATION = ("pip.conf", "credentials", "credentials.toml")  # of package indexes, often with a password
-_SYSTEM = (
-    "usr",
-    "bin",
-    "sbin",
-    "lib",
-    "lib64",
-    "etc",
-    "proc",
-    "dev",
-    "tools",
-    "python",
-    "workspace",
-    "mirror",
-)
+_HIDDEN = "Checks cannot see packages below /{0}, where they have a folder of their own: move this clone"
 _COPY = "{0} has a copy of {1}, which would be tested in place of the agent's files: `{2}` there"
 _MAY_LEAK = "{0} may hold a password, so checks do not see {1}: move it to your user settings"
-_ELSEWHERE = "{0} uses {1}, which lies outside of this repository, and checks do not see it"
+_ELSEWHERE = "{0} uses {1}, which is outside this repository, so checks do not see it"
+_COMPILED = (
+    "{0} has {1} as it was compiled here, which would be tested in place of the agent's files: choose an "
+    "agent that works in a container, where the set-up compiles them"
+)
 _MODULE = re.compile(r"~/venv/bin/(?:python -m )?(?P<name>[A-Za-z0-9][\w.-]*)")
 _MAX_FOLDERS, _MAX_LINES = 50, 200
+_PROJECTS = ("pyproject.toml", "setup.cfg", "setup.py")
+_SOURCES = ("src", "lib", "python")  # folders of modules, below a project
+# Other packages bring folders of these names by mistake, and nobody imports them.
+_NOT_IMPORTED = ("benchmarks", "conftest", "docs", "examples", "scripts", "setup", "test", "tests", "tools")
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstalledPackages:
     """The folders by where checks see them, and their languages; `problems` say why others are not used."""
 
     binds: dict[str, str]
     languages: frozenset[str] = frozenset()
     shown: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
 
     def packages(self, top: Path, proposal: Proposal | None) -> Packages:
         """Return what the workspaces of this machine are told; the proposal's set-up is not run there."""
         lines = stood_for(self, proposal) if proposal else ()
-        if proposal:
-            lines += tuple(line for path in proposal.paths for line in in_directory(path, lines))
         names = dict.fromkeys(self.binds.values())
         covered = tuple(f"{name}/{file}" for name in names for file in _CONFIGURATION)
-        return Packages(str(top), self.binds, lines, self.shown, covered)
+        return Packages(str(top), self.binds, lines, self.shown, covered, self.own)
 
 
-def stood_for(installed: Installed, proposal: Proposal) -> tuple[str, ...]:
+def stood_for(installed: InstalledPackages, proposal: Proposal) -> tuple[str, ...]:
     """Return the set-up lines that need not be run, since their packages are there."""
     parts = (proposal, *proposal.paths.values())
     lines = (line for part in parts for language, line in part.installs if language in installed.languages)
     return tuple(dict.fromkeys(lines))
 
 
-def needs_more(installed: Installed, proposal: Proposal) -> bool:
+def needs_more(installed: InstalledPackages, proposal: Proposal) -> bool:
     """Tell whether a line of the set-up is left that nothing stands for."""
     known = {*stood_for(installed, proposal)}
     return any(line not in known for part in (proposal, *proposal.paths.values()) for line in part.setup)
@@ -78,14 +72,15 @@ def needs_more(installed: Installed, proposal: Proposal) -> bool:
 
 def find_installed(
     top: Path, tracked: Collection[str], manifests: dict[str, str], proposal: Proposal
-) -> Installed:
-    """Return the packages installed in the clone at `top`, of whose commit the files and proposal are given.
+) -> InstalledPackages:
+    """Return what is installed in the clone at `top`, of whose commit these are the files and the proposal.
 
     A folder that the commit has, or that is a link, counts for nothing: it may be anybody's.
     """
-    if top.parts[1:2] and top.parts[1] in _SYSTEM:
-        return Installed({})
+    if top.parts[1:2] and top.parts[1] in bubblewrap.OWN_FOLDERS:
+        return InstalledPackages({}, problems=(_HIDDEN.format(top.parts[1]),))
     own = {name for file, text in manifests.items() for name in _names_in(file, text)}
+    modules = _modules_in(tracked)
     binds: dict[str, str] = {}
     problems: list[str] = []
     languages, shown = set[str](), dict[str, None]()
@@ -93,6 +88,9 @@ def find_installed(
         if not (_is_own(top, name, tracked) and (top / name / "pyvenv.cfg").is_file()):
             continue
         faults = [*_faults_of_environment(top, name, own)]
+        if not faults:
+            advice = f"{name}/bin/pip install -e ."
+            faults += (_COPY.format(*each, advice) for each in _copies(top, (name,), modules))
         problems += faults
         if not faults:
             binds |= {f"repo/{name}": name, _AT: name}
@@ -102,32 +100,40 @@ def find_installed(
     folders = [
         str(PurePosixPath(each).parent) for each in manifests if PurePosixPath(each).name == "package.json"
     ]
-    found = [folder for folder in sorted(folders)[:_MAX_FOLDERS] if _is_own(top, _below(folder), tracked)]
-    faults = [fault for folder in found for fault in _faults_of_modules(top, _below(folder), own)]
+    with_packages = [
+        folder for folder in sorted(folders)[:_MAX_FOLDERS] if _is_own(top, _below(folder), tracked)
+    ]
+    shared = [_below(folder) for folder in with_packages]
+    packages = tuple(f"{name}/package" for name in sorted(own))
+    faults = [fault for name in shared for fault in _faults_of_modules(top, name)]
+    faults += (_COPY.format(*each, f"npm install {each[1]}") for each in _copies(top, shared, packages))
     problems += faults
-    if found and not faults:
-        binds |= {f"repo/{_below(folder)}": _below(folder) for folder in found}
-        if "." in found or {*folders} <= {*found}:
+    if with_packages and not faults:
+        binds |= {f"repo/{_below(folder)}": _below(folder) for folder in with_packages}
+        if "." in with_packages or {*folders} <= {*with_packages}:
             languages.add("node")
-    for row in IN_FOLDER:
-        wanted = [*folders_of(row, proposal)]
-        if not wanted or not all(
-            _is_own(top, name, tracked) and (top / name / row.made).exists() for name in wanted
-        ):
-            continue
-        faults = [
-            _MAY_LEAK.format(f"{name}/{file}", name)
-            for name in wanted
-            if (file := may_hold_password(top / name))
-        ]
-        problems += faults
-        if not faults:
-            binds |= {f"repo/{name}": name for name in wanted}
+    for row, names in _find_in_folders(top, tracked, proposal):
+        leaks = [(f"{name}/{file}", name) for name in names if (file := may_hold_password(top / name))]
+        problems += (_MAY_LEAK.format(*each) for each in leaks)
+        if not leaks:
+            binds |= {f"repo/{name}": name for name in names}
             languages.add(row.language)
-    return Installed(binds, frozenset(languages), tuple(shown), tuple(problems))
+    return InstalledPackages(
+        binds, frozenset(languages), tuple(shown), tuple(problems), (*modules, *packages)
+    )
 
 
-def lacking_modules(top: Path, installed: Installed, proposal: Proposal) -> dict[str, str]:
+def _find_in_folders(
+    top: Path, tracked: Collection[str], proposal: Proposal
+) -> Iterator[tuple[InFolder, list[str]]]:
+    """Yield each manager that put packages into every folder where this set-up needs them."""
+    for row in IN_FOLDER:
+        names = [*folders_of(row, proposal)]
+        if names and all(_is_own(top, at, tracked) and (top / at / row.made).exists() for at in names):
+            yield row, names
+
+
+def lacking_modules(top: Path, installed: InstalledPackages, proposal: Proposal) -> dict[str, str]:
     """Return the lines that start a Python program which the environment does not have, with its name."""
     if _AT not in installed.binds:
         return {}
@@ -171,7 +177,7 @@ def _faults_of_environment(top: Path, name: str, own: Collection[str]) -> Iterat
     if not (folder / "bin" / "python").exists() or not _sites(folder):
         yield f"{name} has no Python that starts: make it again"
         return
-    if any(_is_wide(Path(each)) for each in _interpreters(folder)):
+    if any(_is_wide(Path(each), top) for each in _interpreters(folder)):
         yield f"the Python of {name} is in a folder with other things: make {name} with another Python"
     for site in _sites(folder):
         for metadata in sorted(site.glob("*.dist-info")):
@@ -180,11 +186,44 @@ def _faults_of_environment(top: Path, name: str, own: Collection[str]) -> Iterat
             inside = source is not None and source.is_relative_to(top)
             if is_link and not inside:
                 yield _ELSEWHERE.format(name, source)
+            elif is_link and _holds_code(metadata, (".so",)):
+                yield _COMPILED.format(name, package)
             elif not is_link and (inside or _plain(package) in own) and _holds_code(metadata):
                 yield _COPY.format(name, package, f"{name}/bin/pip install -e .")
         for line in _linked(site):
             if not line.is_relative_to(top) and not line.is_relative_to(folder.resolve()):
                 yield _ELSEWHERE.format(name, line)
+
+
+def _modules_in(tracked: Collection[str]) -> tuple[str, ...]:
+    """Return the modules that Python imports from the repository, for `find_copies`: the outermost packages,
+    and modules outside of packages.
+    """
+    paths = [PurePosixPath(name) for name in tracked]
+    homes = {PurePosixPath("."), *(path.parent for path in paths if path.name in _PROJECTS)}
+    roots = homes | {home / name for home in homes for name in _SOURCES}
+    packages = {path.parent for path in paths if path.name == "__init__.py"}
+    modules = set[str]()
+    for path in paths:
+        is_package = path.name == "__init__.py"
+        if path.suffix != ".py" or (path.parent.parent if is_package else path.parent) in packages:
+            continue
+        for root in roots.intersection(
+            (path.parent.parent if is_package else path.parent, *path.parent.parents)
+        ):
+            module = path.relative_to(root).with_suffix("")
+            if module.parts[0] not in _NOT_IMPORTED:
+                modules.add(str(module))
+    return tuple(sorted(modules))
+
+
+def _copies(top: Path, folders: Collection[str], own: Collection[str]) -> Iterator[tuple[str, str]]:
+    """Yield each folder with the package of which a copy is there, once."""
+    known = {
+        (next(name for name in folders if file.startswith(f"{name}/")), str(PurePosixPath(file).parent))
+        for file in find_copies(top, folders, own)
+    }
+    yield from sorted((name, at.removeprefix(f"{name}/")) for name, at in known)
 
 
 def _linked(site: Path) -> Iterator[Path]:
@@ -215,14 +254,12 @@ def _source_of(record: Path) -> tuple[Path | None, bool]:
     return Path(unquote(url.path)), info.get("editable") is True
 
 
-def _holds_code(metadata: Path) -> bool:
+def _holds_code(metadata: Path, endings: tuple[str, ...] = (".py", ".so")) -> bool:
     """Tell whether the package has files of its own beside its metadata."""
     with suppress(OSError):
         rows = (metadata / "RECORD").read_text(encoding="utf-8", errors="replace").splitlines()
         names = (row.partition(",")[0] for row in rows)
-        return any(
-            name.endswith((".py", ".so")) and not name.startswith(("__editable__", "..")) for name in names
-        )
+        return any(name.endswith(endings) and not name.startswith(("__editable__", "..")) for name in names)
     return False
 
 
@@ -238,10 +275,10 @@ def _interpreters(folder: Path) -> Iterator[str]:
             yield str(base)
 
 
-def _is_wide(base: Path) -> bool:
-    """Tell whether the folder is more than a Python: a home, say."""
-    home = Path.home()
-    return home.is_relative_to(base) or not any(base.glob("lib/python3*/os.py"))
+def _is_wide(base: Path, top: Path) -> bool:
+    """Tell whether the folder is more than a Python: a home, say, or one around or in the clone."""
+    holds = Path.home().is_relative_to(base) or top.is_relative_to(base)
+    return holds or base.is_relative_to(top) or not any(base.glob("lib/python3*/os.py"))
 
 
 def _names_in(file: str, text: str) -> Iterator[str]:
@@ -260,15 +297,11 @@ def _names_in(file: str, text: str) -> Iterator[str]:
         )
 
 
-def _faults_of_modules(top: Path, name: str, own: Collection[str]) -> Iterator[str]:
+def _faults_of_modules(top: Path, name: str) -> Iterator[str]:
     folder = top / name
     entries = [each for each in sorted(folder.iterdir()) if not each.name.startswith(".")]
     for entry in entries:
         for package in sorted(entry.iterdir()) if entry.name.startswith("@") and entry.is_dir() else [entry]:
-            known = str(package.relative_to(folder))
-            if package.is_symlink():
-                target = package.resolve()
-                if target != top and not target.is_relative_to(top):
-                    yield _ELSEWHERE.format(name, target)
-            elif known in own:
-                yield _COPY.format(name, known, f"npm install {known}")
+            target = package.resolve()
+            if package.is_symlink() and target != top and not target.is_relative_to(top):
+                yield _ELSEWHERE.format(name, target)

@@ -63,4 +63,4 @@ def _try(payer: Provider, model: str, say: Callable[[str], None]) -> None:
     if result.is_refused:
         raise CloneError(_STOPPED.format(result.problem))
     if result.problem:
-        say(f"{result.problem}. Agents cannot work until that is mended.")
+        say(f"{result.problem}. Agents cannot work until that is fixed.")

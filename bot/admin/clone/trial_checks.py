@@ -4,8 +4,8 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
 from bot.admin.clone import installed as packages_here
-from bot.admin.clone.in_folder import line_in_clone
-from bot.admin.clone.installed import Installed
+from bot.admin.clone.in_folder import lines_in_clone
+from bot.admin.clone.installed import InstalledPackages
 from bot.admin.clone.proposal import lacking_programs, read_tree
 from bot.admin.clone.trial import PACKAGES, Trial, checks_text, has_own_policy, read_policy
 from rules.policy.projects.proposal import Proposal, propose
@@ -14,7 +14,7 @@ from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.local.packages import Packages, write_packages
 
 SCRIPTED = "scripted"
-_SEEN = "Instead of the set-up, checks see {0} of this clone, read-only."
+_SEEN = "The set-up is skipped: checks use {0} of this clone, read-only."
 _INSTALL = (
     "The scripted agent skips them for now: it cannot fetch packages. Install them in this clone with `{0}`, "
     "and start it again: checks use them from there, read-only."
@@ -47,33 +47,35 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
         notes = (*((_REAL,) if plain.needs_setup() else ()), *lacking_programs(plain, image=""))
         return TrialChecks(None if own else plain, notes=() if own else notes)
     problem = sandbox_problem()
-    found = Installed({}) if problem else packages_here.find_installed(place.top, names, texts, plain)
-    proposal = propose(names, texts, found.languages)
-    lacking = packages_here.lacking_modules(place.top, found, proposal)
+    installed = (
+        InstalledPackages({}) if problem else packages_here.find_installed(place.top, names, texts, plain)
+    )
+    proposal = propose(names, texts, installed.languages)
+    lacking = packages_here.lacking_modules(place.top, installed, proposal)
     proposal = _without(proposal, lacking)
-    packages = _packages(place, found, (plain, proposal)) if found.binds else None
-    notes = found.problems
+    packages = _packages(place, installed, (plain, proposal)) if installed.binds else None
+    notes = installed.problems if plain.needs_setup() else ()
     if own:
         return TrialChecks(None, packages=packages, notes=notes)
-    environment = found.binds.get("home/venv", "")
+    environment = installed.binds.get("home/venv", "")
     notes += tuple(_NO_MODULE.format(name, environment, line) for line, name in lacking.items())
-    offline = packages_here.needs_more(found, proposal) or bool(lacking and not _has_checks(proposal))
+    offline = packages_here.needs_more(installed, proposal) or bool(lacking and not _has_checks(proposal))
     if offline and problem:
         return TrialChecks(plain, True, None, (_NO_SANDBOX, *lacking_programs(plain, image=LOCAL)))
     if offline:
-        lines = dict.fromkeys(each for part in _parts(plain) for each in part.installs)
-        steps = [line_in_clone(*each, plain, names) for each in lines if each[1] not in _stood(packages)]
-        way = (_INSTALL.format(" && ".join(steps)) if all(steps) else _NO_WAY,) if steps else ()
-        notes = (*way, *notes)
+        steps = lines_in_clone(plain, names, _stood(packages))
+        way = _INSTALL.format(" && ".join(steps)) if all(steps) else _NO_WAY
+        # Where packages that are there cannot be used, the problem says what to do.
+        notes = (*((way,) if steps and not installed.problems else ()), *notes)
     elif packages is not None and packages.setup:
-        notes = (_SEEN.format(" and ".join(sorted({*found.binds.values()}))), *notes)
+        notes = (_SEEN.format(" and ".join(sorted({*installed.binds.values()}))), *notes)
     shown = plain if offline else proposal
     return TrialChecks(shown, offline, packages, (*notes, *lacking_programs(shown, image=LOCAL)))
 
 
-def _packages(place: Trial, found: Installed, proposals: Iterable[Proposal]) -> Packages:
+def _packages(place: Trial, installed: InstalledPackages, proposals: Iterable[Proposal]) -> Packages:
     """Return the packages for lines of set-up that are written in either way."""
-    made = [found.packages(place.top, proposal) for proposal in proposals]
+    made = [installed.packages(place.top, proposal) for proposal in proposals]
     return replace(made[-1], setup=tuple(dict.fromkeys(line for each in made for line in each.setup)))
 
 

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Mapping
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.runspec import policy_fields
-from bot.state.policy_agents import agents_of
 from bot.system import model_keys
 from bot.system.config import ConfigError
 from rules.policy.images import BROWSER_IMAGE, IMAGE
+from rules.policy.working_agents import agents_of
 from rules.text import plain
 from runner import agents as known_agents
 from runner import workspaces as parts

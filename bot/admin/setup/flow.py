@@ -379,13 +379,13 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
 def _of_view(ready: board.PreparedBoard) -> Iterator[str]:
     match ready.view:
         case board.ViewResult.MADE:
-            yield f"made the view {board.VIEW}, whose cards show these fields"
+            yield f"created the view {board.VIEW}, whose cards show these fields"
         case board.ViewResult.THERE if ready.fields:
             new = ", ".join(ready.fields)
             yield f"to show {new} on the cards, tick them in the view {board.VIEW} under its menu, Fields"
         case board.ViewResult.BY_HAND:
             yield (
-                f"GitHub does not let the App make a view: on the board, add a view {board.VIEW} with the"
+                f"GitHub does not let the App create views: on the board, add a view {board.VIEW} with the"
                 f" layout Board, and tick {', '.join(FaceField)} under its menu, Fields"
             )
         case _:

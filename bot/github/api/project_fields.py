@@ -47,9 +47,9 @@ def ensure_options(
 
 
 def are_own_options(hub: Hub, field_id: str, options: Iterable[str]) -> bool:
-    """Tell whether the field has any of these options, or none at all: else people made it for themselves."""
-    known = _known_options(hub, field_id)
-    return not known or not known.keys().isdisjoint(options)
+    """Tell whether the field has most of these options, or none at all: else it is people's own."""
+    known, own = _known_options(hub, field_id), {*options}
+    return not known or 2 * len(own & known.keys()) > len(own)
 
 
 def _known_options(hub: Hub, field_id: str, *, fresh: bool = False) -> dict[str, str]:

@@ -26,8 +26,8 @@ def carry_out(context: OutboxContext, intent: ChangeAssignees, _entry: Entry) ->
     missing = [login for login in intent.people if login.casefold() not in assigned]
     if intent.wanted and missing:
         raise GivenUpError(
-            f"GitHub lets nobody assign {', '.join(missing)} there: give them access to {issue.repository}, "
-            "or take somebody off an issue with 10 assignees"
+            f"GitHub does not let {', '.join(missing)} be assigned there: give them access to "
+            f"{issue.repository}, or remove someone from an issue with 10 assignees"
         )
 
     def events(db: Connection) -> tuple[Event, ...]:

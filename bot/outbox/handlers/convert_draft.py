@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from bot.github.api import projects as board
 from bot.github.api.project_models import CardLook
-from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError
+from bot.github.errors import BEHIND, NotFoundError, PermissionMissingError, RefusedError
 from bot.outbox import handlers
 from bot.outbox.contract import Act, ActResult, GivenUpError, TooSoonError
 from bot.outbox.new_cards import find_issue, make_issue
@@ -17,13 +17,13 @@ from bot.render.markdown.escape import COMMENT_LIMIT, cut
 from bot.render.markdown.marker import OF_DRAFT, mark
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
-from ledger.events.board import CardConverted, CardReplaced
+from ledger.events.board import CardConverted, CardReplaced, StopLifted, StopOrdered
 from ledger.ids import CardId
 from ledger.model.column_names import same_column
 from ledger.queries import cards as card_queries
 from ledger.queue import outbox, refresh_requests
 from ledger.queue.outbox import Entry
-from ledger.views import cards
+from ledger.views import cards, stops
 from ledger.views.cards import CardRow
 from rules.intents.outbound import ConvertDraft
 
@@ -71,7 +71,7 @@ def _replace(
     """Make an issue with the draft's words, put it where the draft is, and take that away.
 
     Each step finds the traces of an attempt before this one. `draft` is None once it is away, by such an
-    attempt or by a person; then only an issue that is there already becomes the card.
+    attempt or by a person; then only an issue that has its place already becomes the card.
     """
     # An entry before this one may have made it.
     entry = replace(entry, attempts=entry.attempts + 1, created_at=card.created_at)
@@ -81,23 +81,44 @@ def _replace(
             return ActResult(events=lambda db: _gone(db, card))
     else:
         _require_still(context, card, draft, entry)
-        issue = make_issue(context, entry, repository, *_words(draft, entry))
+        issue = make_issue(context, entry, repository, *_words(draft, entry), newest=True)
     number, content_id = issue
     hub, board_id = context.hub, card.board_id
     card_id = board.add_card(hub, board_id, content_id)
     if draft is not None:
         board.put_beside(hub, board_id, card.card_id, card_id, without=tuple(FaceField))
         board.delete_card(hub, board_id, card.card_id)
+    in_place = draft is not None or _is_in_place(context, card, card_id)
 
     def events(db: Connection) -> tuple[Event, ...]:
         refresh_requests.add(db, card_id, board_id)
         there = cards.get(db, card_id)
-        if cards.get(db, card.card_id) is None or (there is not None and there.run_id is not None):
-            return _gone(db, card)  # its issue was served meanwhile, as a card of its own
+        served = there is not None and there.run_id is not None
+        if cards.get(db, card.card_id) is None or served or not in_place:
+            return _gone(db, card)  # its issue is a card of its own
         _readdress(db, context, card.card_id, card_id)
-        return (CardReplaced(card_id, card.card_id, content_id, repository, number),)
+        replaced = CardReplaced(card_id, card.card_id, content_id, repository, number)
+        stop = stops.stop_of_card(db, board_id, card.card_id)
+        if stop is None:
+            return (replaced,)
+        held = StopOrdered(board_id, "card", card_id, stop.by, stop.because, stop.claims)
+        return (held, replaced, StopLifted(board_id, "card", card.card_id, stop.by))
 
     return ActResult(content_id, repository, events)
+
+
+def _is_in_place(context: OutboxContext, card: CardRow, card_id: CardId) -> bool:
+    """Tell whether the issue's card is where the draft was; else a person took the draft away, or moved this.
+
+    Raises TooSoonError while GitHub may still show it as of before.
+    """
+    seen = board.read_card(context.hub, card_id)
+    in_place = seen is not None and same_column(seen.column, card.column)
+    if seen is None or not (in_place or seen.updated_at <= context.clock() - BEHIND):
+        raise TooSoonError(
+            context.clock() + timedelta(seconds=AGAIN_S), "the issue's card was moved just now"
+        )
+    return in_place
 
 
 def _require_still(context: OutboxContext, card: CardRow, draft: CardLook, entry: Entry) -> None:

@@ -95,7 +95,7 @@ def _require_leave(context: OutboxContext, intent: CreateCard, card: CardRow) ->
         served = policies.other_repositories(db, card.board_id, context.board.owner, card.repository)
         starter = run_of(db, intent.run_id).by
     if intent.repository not in served:
-        raise GivenUpError(f"the board does not serve {intent.repository} any more: put a card of it there")
+        raise GivenUpError(f"the board no longer serves {intent.repository}: put a card of it there")
     for login in dict.fromkeys((starter, intent.by)):
         if not roles.writes(context.hub, intent.repository, login):
             who = login or "whoever started the run"

@@ -17,7 +17,7 @@ from rules.intents.rule_results import ExpandBody
 
 # Once per `about`.
 ACT = Act("expand:{card_id}:{about}", ordered=True)
-AGAIN = "drag the card here again to have it written out anew"
+AGAIN = "drag the card here again to have it written out again"
 
 
 def carry_out(context: OutboxContext, intent: ExpandBody, entry: Entry) -> ActResult:
@@ -33,7 +33,7 @@ def carry_out(context: OutboxContext, intent: ExpandBody, entry: Entry) -> ActRe
     if marker is None or marker.key != entry.key:  # else an attempt before this one wrote it
         own = earlier.before if earlier and earlier.written == expansions.digest(now) else now
         if {expansions.digest(own), expansions.digest(before)} != {intent.replaces}:
-            raise GivenUpError(f"somebody edited it meanwhile: {AGAIN}")
+            raise GivenUpError(f"someone edited it in the meantime: {AGAIN}")
         text = mark(f"{closed(tame(intent.body))}\n\n{folded('As it was before', before)}", entry.key)
         if len(text) > COMMENT_LIMIT:
             raise GivenUpError("the description is too long to be kept below: shorten it")

@@ -28,7 +28,7 @@ def carry_out(context: OutboxContext, intent: MoveCard, _entry: Entry) -> ActRes
     gone = known is None or card.archived
     if known is None or gone or (intent.source and card.column != intent.source):
         if intent.commanded and (gone or not same_column(card.column, intent.column)):
-            where = "it left the board" if gone else f"somebody moved it to {card.column or 'no column'}"
+            where = "it left the board" if gone else f"someone moved it to {card.column or 'no column'}"
             raise GivenUpError(f"{where} meanwhile, so it did not go to {intent.column}")
         return ActResult()  # a rule's wish, which somebody overtook; or an earlier try was
     same = (column for column in known.columns if same_column(column.name, intent.column))

@@ -28,7 +28,7 @@ def carry_out(context: OutboxContext, intent: RestoreBody, _entry: Entry) -> Act
     if now == expansion.written:
         issues.write_body(context.hub, issue.repository, issue.number, old)
     elif now != expansions.digest(old):  # else it is back already
-        raise GivenUpError("somebody edited it since: take the old one from GitHub's history of edits")
+        raise GivenUpError("someone has edited it since: take the old one from GitHub's history of edits")
 
     def events(db: Connection) -> tuple[Event, ...]:
         fresh = cards.get(db, intent.card_id)

@@ -42,7 +42,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     except SubscribersError as error:
         raise TryAgainError(str(error)) from error
     if subscriber is None:
-        raise GivenUpError(f"{intent.name} is no subscriber here any more: `cardinal notify list` names them")
+        raise GivenUpError(f"{intent.name} is no longer a subscriber here: `cardinal notify list` names them")
     if entry.sending and not notice_channel.knows_repeats(subscriber.address):
         raise GivenUpError(f"{MAY_BE_SENT}: `cardinal inbox` and the pages have the waiting cards")
     rights = {} if subscriber.channel else _rights(context, intent)
@@ -98,7 +98,7 @@ def _ended(db: Connection, rights: Mapping[CardId, str], name: str) -> tuple[Eve
     """End the person's subscriptions to cards that they may not read any more."""
     hidden = sorted(card_id for card_id, role in rights.items() if role == roles.NONE)
     followed = (card_id for card_id in hidden if subscriptions.get(db, card_id, name))
-    return tuple(CardUnsubscribed(card_id, name, "may not read it any more") for card_id in followed)
+    return tuple(CardUnsubscribed(card_id, name, "may no longer read it") for card_id in followed)
 
 
 def _card(context: OutboxContext, card: CardRow) -> str:

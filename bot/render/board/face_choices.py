@@ -64,9 +64,18 @@ _OF_PEOPLE = (
     *(*_REVIEWED, CardState.NEEDS_INPUT, CardState.BLOCKED, CardState.FAILED),
     *(CardState.CHANGES_REQUESTED, CardState.APPROVED),
 )
+
+
+def choose_state(state: CardState) -> str:
+    """Return the option of a state; empty for a card that rests: "draft" is GitHub's word for an issue that
+    is not one yet.
+    """
+    return f"{MARKS.get(state, '')} {state_word(state)}".strip()
+
+
 # The options of each field with their colours on GitHub, in their order there.
 STATES: Mapping[str, str] = {
-    f"{MARKS.get(state, '')} {state_word(state)}".strip(): color
+    choose_state(state): color
     for color, states in {
         "ORANGE": (CardState.NEEDS_INPUT,),
         "RED": (CardState.FAILED, CardState.BLOCKED),
@@ -96,13 +105,6 @@ WAITS: Mapping[str, str] = {
 }
 
 
-def choose_state(state: CardState) -> str:
-    """Return the option of a state; empty for a card that rests: "draft" is GitHub's word for an issue that
-    is not one yet.
-    """
-    return f"{MARKS.get(state, '')} {state_word(state)}".strip()
-
-
 def choose_validation(run: RunRow | None, gate: Gate | None, *, checking: bool) -> ValidationResult:
     """Return the option for the result `gate` on the card's commit; None before there is one.
 
@@ -115,7 +117,7 @@ def choose_validation(run: RunRow | None, gate: Gate | None, *, checking: bool) 
 
 def choose_wait(card: CardRow, run: RunRow | None, *, checking: bool) -> WaitingOn:
     """Return the act that the card waits for, by its newest run while that is alive, else by its state."""
-    if card.archived:
+    if card.archived or card.pull_card:  # nobody is asked for anything there
         return WaitingOn.NOTHING
     if run is not None and run.ending is None:
         return _of_live_run(card, run)

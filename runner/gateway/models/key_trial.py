@@ -74,7 +74,7 @@ async def _try(provider: Provider, model: str, limit_s: float) -> KeyTrial:
             status, code = await _ask(provider, model)
     except TimeoutError:
         return KeyTrial(0, f"{unknown}: no answer within {limit_s:g} s")
-    except httpx2.LocalProtocolError:  # its text would hold the key
+    except (httpx2.LocalProtocolError, UnicodeEncodeError):  # their texts would hold the key
         return KeyTrial(401, f"the key in {variable} holds what no HTTP header may hold: paste it again")
     except (httpx2.TransportError, OSError) as error:
         return KeyTrial(0, f"{unknown} ({type(error).__name__}: {one_line(str(error), _CHARS)})")
@@ -104,7 +104,9 @@ async def _ask(provider: Provider, model: str) -> tuple[int, str]:
                     break
         finally:
             await response.aclose()
-    return response.status_code, _code_in(bytes(body))
+    code = _code_in(bytes(body))
+    shows_key = code in provider.key or (provider.key and provider.key in code)
+    return response.status_code, "" if shows_key else code
 
 
 def _code_in(body: bytes) -> str:

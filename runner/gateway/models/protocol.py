@@ -155,7 +155,7 @@ def parsed(body: bytes) -> dict[str, Any]:
         because = f"it is not JSON in UTF-8 ({error.because}): send the body without content-encoding"
         raise UnreadableCallError(because) from error
     if not isinstance(given, dict):
-        raise UnreadableCallError("it is not JSON object")
+        raise UnreadableCallError("it is not a JSON object")
     if len({name.lower() for name in given}) < len(given):  # some providers ignore the case of names
         raise UnreadableCallError("two of its keys differ only in their case")
     return given

@@ -1,13 +1,20 @@
 """Packages that a person has installed in a clone: checks see them, read-only, in place of a set-up."""
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from glob import escape
+from itertools import chain
 from pathlib import Path, PurePosixPath
 
 from runner.agents.contract import Layout
 from runner.errors import WorkspaceError
 from runner.workspaces.bubblewrap import Bind
+
+# Folders that Python takes modules from, below an environment. pip checks sources out in `src`.
+_SITES = ("lib/python3*/site-packages", "lib/python3*/site-packages/*.egg", "src/*", "src/*/src")
+_COPY = "{0} would be tested in place of the agent's files: start the board again, which says what to do"
+_ENDINGS = (".py", ".pyc", ".so", ".json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,15 +22,17 @@ class Packages:
     """Folders of a clone that stand for the lines `setup` of a policy.
 
     `binds` are folders of the clone by where commands see them, below the workspace: `repo/node_modules`.
-    `shown` are folders of the machine at their own paths, `covered` files that may hold passwords. Commands
-    find the checkout at the clone's own path as well: packages name it, and mean the files that are checked.
+    `shown` are folders of the machine at their own paths, `covered` files that may hold passwords, `own` the
+    modules for `find_copies`. Commands find the checkout at the clone's own path as well: packages name it,
+    and mean the files that are checked.
     """
 
     clone: str
     binds: Mapping[str, str]
     setup: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
-    covered: tuple[str, ...] = field(default=())
+    covered: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
 
 
 def write_packages(file: Path, packages: Packages) -> None:
@@ -41,21 +50,47 @@ def read_packages(file: Path | None) -> Packages | None:
         return None
     if given is None:
         return None
-    lists = {name: tuple(given[name]) for name in ("setup", "shown", "covered")}
+    lists = {name: tuple(given[name]) for name in ("setup", "shown", "covered", "own")}
     return Packages(given["clone"], given["binds"], **lists)
+
+
+def find_copies(clone: Path, folders: Collection[str], own: Collection[str]) -> Iterator[str]:
+    """Yield copies of a repository's `own` modules in these folders of its clone.
+
+    A link that leads out of the folders is none: it leads to the checkout.
+    Modules are paths without an ending, such as `shop/__init__` in Python, and `shop/package` in Node.
+    """
+    tops = [clone / name for name in folders]
+    for top in tops:
+        for site in (top, *chain.from_iterable(top.glob(pattern) for pattern in _SITES)):
+            there = {each.name.partition(".")[0] for each in site.iterdir()} if site.is_dir() else ()
+            for module in own:
+                if module.partition("/")[0].partition(".")[0] in there:
+                    at = site / module
+                    files = (
+                        each for each in at.parent.glob(f"{escape(at.name)}.*") if each.suffix in _ENDINGS
+                    )
+                    for each in files:
+                        real = each.resolve()
+                        if any(real.is_relative_to(top) for top in tops):
+                            yield str(each.relative_to(clone))
 
 
 def binds_of(packages: Packages, root: Path, layout: Layout) -> Iterator[Bind]:
     """Yield the mounts for a workspace at `root`, where their places are made.
 
-    Raises WorkspaceError where a folder is none any more: it was looked at when the board started.
+    Raises WorkspaceError where a folder is none any more, or got a copy of the repository's own modules: they
+    were looked at when the board started.
     """
     tops = {"repo": layout.repo, "home": layout.home}
+    copy = next(find_copies(Path(packages.clone), {*packages.binds.values()}, packages.own), None)
+    if copy is not None:
+        raise WorkspaceError("showing installed packages", _COPY.format(copy))
     for folder in packages.shown:
         yield Bind(Path(folder), folder)
     for place, name in packages.binds.items():
         source = Path(packages.clone, name)
-        if source.is_symlink() or not source.is_dir():
+        if source.resolve() != Path(packages.clone).resolve() / name or not source.is_dir():
             raise WorkspaceError("showing installed packages", f"{source} is gone: start the board again")
         if _make_place(root, place):
             top, _, rest = place.partition("/")

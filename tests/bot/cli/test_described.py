@@ -26,6 +26,7 @@ def real(group: Group | None = None, context: Context | None = None) -> Iterator
         found = group.get_command(top, name) if group else load_command(name)
         assert found is not None
         own = Context(found, parent=top, info_name=name)
+        found._help_option = None  # click keeps that of a test before
         yield found, own
         if isinstance(found, Group):
             yield from real(found, own)

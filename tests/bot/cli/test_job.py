@@ -95,7 +95,7 @@ def test_a_filter_names_the_jobs_and_a_dry_run_does_nothing(pages: Pages, shell:
     nothing = shell("command", "archive", *old)
     assert (nothing.exit_code, nothing.stdout) == (0, "")
     assert nothing.stderr == "no jobs match, so nothing was done\n"
-    assert shell("list", "--column", "Done").stderr == "nothing matches\n"
+    assert shell("list", "--column", "In Progress").stderr == "nothing matches\n"
 
 
 def test_more_commands_than_a_minute_has_wait_for_the_next(

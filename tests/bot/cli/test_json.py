@@ -4,11 +4,15 @@ from tests.bot.cli.test_commands import leaves
 
 # Commands that go on, ask people, or print a text of its own form: shell, YAML, a page, the audit's JSON.
 NO_JSON = {
-    *((name,) for name in ("demo", "images", "init", "mcp", "serve", "try", "up", "upgrade", "work")),
+    *((name,) for name in ("images", "init", "mcp", "serve", "try", "up", "upgrade", "work")),
     *(("audit", "export"), ("completion",), ("export",), ("help",), ("import",), ("policy", "propose")),
 }
 
 
 def test_programs_read_the_output_of_every_command_that_has_a_result() -> None:
-    plain = {path for path, command in leaves() if "as_json" not in {it.name for it in command.params}}
+    plain = {
+        path
+        for path, command in leaves()
+        if "--json" not in {word for it in command.params for word in it.opts}
+    }
     assert plain == NO_JSON

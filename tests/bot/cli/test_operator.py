@@ -29,7 +29,7 @@ def test_a_policy_file_is_judged_as_strictly_as_cardinal_does(cardinal: Cardinal
     bad.write_text("version: 1\nboard:\n  colums: {}\n")
     binary.write_bytes(b"\xff\xfe\x00")
     assert cardinal("policy", "validate", str(good)).exit_code == 0
-    assert "ends before an agent is started" in cardinal("policy", "validate", str(good)).stdout
+    assert "end before an agent starts" in cardinal("policy", "validate", str(good)).stdout
     good.write_text("version: 1\nrepository: {validation: none}\n")
     assert json.loads(cardinal("policy", "validate", str(good), "--json").stdout)["hints"] == [
         "validation is none: nothing checks agents' work in this repository"

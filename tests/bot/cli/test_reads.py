@@ -5,16 +5,17 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from subprocess import PIPE, Popen
+from types import MappingProxyType
 
 import psutil
 import pytest
 from sqlalchemy import Engine
 
-from bot.cli import _reads, _socket
+from bot.cli import COMMANDS, _reads, _socket
 from bot.daemon.group import MAX_VISITS, ProcessGroup
 from bot.system.config import Config
 from tests.bot.cli.conftest import story
@@ -52,12 +53,22 @@ def group(config: Config, story: Engine) -> Iterator[Warm]:
 
 
 @contextmanager
-def typed(config: Config, *words: str, program: Sequence[str] = ("-m", "bot.cli")) -> Iterator["Popen[str]"]:
-    """Have somebody type a command."""
-    command = (sys.executable, "-P", *program, *words)
-    environ = {"CARDINAL_HOME": str(config.home), "PATH": os.environ["PATH"]}
-    with Popen(command, cwd=ROOT, env=environ, stdout=PIPE, stderr=PIPE, text=True) as process:
-        yield process
+def typed(
+    config: Config,
+    *words: str,
+    program: Sequence[str] = ("-m", "bot.cli"),
+    stdout: int = PIPE,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator["Popen[str]"]:
+    """Have somebody type a command, with `more` variables."""
+    # A suite that was started in the background has Ctrl-C ignored, and so would all that it starts.
+    command = ("env", "--default-signal=INT", sys.executable, "-P", *program, *words)
+    environ = {"CARDINAL_HOME": str(config.home), "PATH": os.environ["PATH"], **more}
+    with Popen(command, cwd=ROOT, env=environ, stdout=stdout, stderr=PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
 
 
 def result(config: Config, *words: str, program: Sequence[str] = ("-m", "bot.cli")) -> tuple[int, str, str]:
@@ -77,6 +88,31 @@ def test_a_read_is_the_same_and_imports_nothing(config: Config, group: Warm) -> 
         assert result(config, *words.split()) == (code, out, errors.partition(MARK)[0])
 
 
+def test_a_command_that_cannot_write_ends_alone(config: Config, group: Warm) -> None:
+    full = os.open("/dev/full", os.O_WRONLY)
+    with typed(config, "runs", stdout=full) as process:
+        _, errors = process.communicate(timeout=60)
+    os.close(full)
+    assert (process.returncode, "the disk is full" in errors, "Traceback" in errors) == (120, True, False)
+    until(lambda: not psutil.Process(group.pid).children(), "it has ended")
+    assert (config.home / "run" / _socket.NAME).exists()
+
+
+def test_a_closed_file_is_not_taken_for_the_connection(config: Config, group: Warm) -> None:
+    words = ("runs", "--bogus")
+    closed = f"import os; os.close(1); {SHOWS.replace(MARK, '')}"
+    with_group = result(config, *words, program=("-c", closed))
+    assert "sqlalchemy" in with_group[2]  # it was not carried out elsewhere
+    assert with_group[0] == 2
+
+
+def test_variables_that_are_too_many_to_send_cost_nobody_the_command(config: Config, group: Warm) -> None:
+    many = {f"V{number}": "é" * 60_000 for number in range(_socket.MAX_BYTES // 360_000 + 1)}
+    with typed(config, "runs", "--json", more=many) as process:
+        out, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors, len(json.loads(out))) == (0, "", 1)
+
+
 def test_a_socket_that_nobody_answers_holds_nobody_up(config: Config, group: Warm) -> None:
     os.kill(group.pid, signal.SIGSTOP)
     code, out, _ = result(config, "runs", "--json")
@@ -91,6 +127,12 @@ def test_another_version_and_a_command_that_acts_are_not_carried_out(
     monkeypatch.setattr(_socket, "running_code", lambda: "another")
     assert _socket.hand_over(config.home, ["runs"]) is None
     assert not (config.home / "backups").exists()
+
+
+def test_no_command_that_reads_can_write_to_the_ledger() -> None:
+    files = {name: Path(str(vars(part)["__file__"])) for name, part in COMMANDS.all() if part.READS}
+    assert {"runs", "watch"} <= {*files}
+    assert [name for name, file in files.items() if "writing(" in file.read_text()] == []
 
 
 def test_a_command_ends_with_the_one_who_typed_it(config: Config, group: Warm) -> None:

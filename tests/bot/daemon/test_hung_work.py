@@ -57,7 +57,7 @@ def test_work_that_hangs_its_worker_is_set_aside_after_three_kills_and_named(tmp
     with event_store.reading(engine) as db:
         (hang,) = hangs.all_hangs(db)
     assert (hang.name, hang.times, hang.set_aside) == ("card:C1", hangs.MAX_HANGS, True)
-    assert "card:C1 is not done: it hung its worker 3 times" in refused.read_text()
+    assert "card:C1 was not done: it hung its worker 3 times" in refused.read_text()
     engine.dispose()
 
 

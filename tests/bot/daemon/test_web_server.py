@@ -150,7 +150,7 @@ def test_small_and_large_deliveries_get_the_same_answers(server: tuple[Warm, str
     }
     text = {**good, "Content-Type": "text/plain"}
     for headers, status, answer in (
-        ({**good, "X-Hub-Signature-256": sign(body, "other")}, 401, "the signature does not fit"),
+        ({**good, "X-Hub-Signature-256": sign(body, "other")}, 401, "the signature does not match"),
         (text, 400, "set the webhook's content type"),
         ({**good, "X-GitHub-Event": "a b"}, 400, "X-GitHub-Event or"),
         (good, 202, '{"delivery": "d-1", "new": true}'),

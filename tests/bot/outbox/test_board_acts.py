@@ -236,7 +236,7 @@ def test_somebody_whose_commanded_move_came_too_late_is_told(stage: Stage) -> No
     stage.do(replace(late, column="In Progress", about="command:2"))  # an earlier try, or somebody, did it
     (given_up,) = stage.events(EntryGivenUp)
     assert isinstance(given_up, EntryGivenUp)
-    assert given_up.because == "somebody moved it to In Progress meanwhile, so it did not go to Review"
+    assert given_up.because == "someone moved it to In Progress meanwhile, so it did not go to Review"
     assert column_of(stage.item) == "In Progress"
 
 
@@ -346,6 +346,29 @@ def test_fields_that_people_made_for_themselves_are_left_alone(stage: Stage) -> 
     stage.clock.forward(5)
     stage.do(UpdateFace(stage.card_id))
     assert (value_of(stage, "Validation"), value_of(stage, "Waits for")) == ("✅ passed", "a free slot")
+
+
+def test_a_field_of_peoples_that_shares_a_few_options_with_cardinals_is_left_alone(stage: Stage) -> None:
+    projects, project = stage.forge.store.projects, stage.item.project
+    options = [Option("", name, "PINK", "") for name in ("by the customer", "not run", "waived")]
+    field = projects.create_field(project, "Validation", FieldType.SINGLE_SELECT, options)
+    projects.set_value(stage.item, field, field.options[0].id, actor=stage.alice)
+    assert stage.pull()
+    stage.do(UpdateFace(stage.card_id))
+    assert value_of(stage, "Validation") == "by the customer"
+    assert len(field.options) == 3
+
+
+def test_an_option_that_a_person_renamed_is_made_again(stage: Stage) -> None:
+    stage.do(UpdateFace(stage.card_id))
+    field = stage.item.project.field_named("Validation")
+    assert field is not None
+    kept = [replace(it, name="fine") if it.name == "✅ passed" else it for it in field.options]
+    stage.forge.store.projects.update_field(field, options=kept)
+    assert stage.pull()
+    stage.clock.forward(5)
+    stage.do(UpdateFace(stage.card_id))
+    assert value_of(stage, "Validation") == "✅ passed"
 
 
 def test_a_state_is_chosen_again_where_somebody_made_the_options_anew(stage: Stage) -> None:

@@ -37,7 +37,7 @@ def test_people_are_assigned_and_unassigned_once_however_often_it_is_tried(stage
 def test_whom_github_passes_by_is_named(stage: Stage) -> None:
     stage.do(ChangeAssignees(stage.card_id, ("bob", "mallory"), True, "c:1"))
     assert assigned(stage) == ["bob"]
-    assert "assign mallory there: give them access to acme/shop" in refused(stage)[0]
+    assert "GitHub does not let mallory be assigned there: give them access to acme/shop" in refused(stage)[0]
 
 
 def test_a_card_is_archived_and_brought_back_once_for_whoever_said_so(stage: Stage) -> None:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from bot.github import tokens
 from bot.github.client import Hub
 from bot.outbox import handlers, publisher
 from bot.outbox.publisher import MAX_ATTEMPTS
@@ -256,7 +257,8 @@ def test_a_given_up_entry_lets_the_card_go_on(stage: Stage) -> None:
     assert len(stage.events(EntryGivenUp)) == 1
 
 
-def test_a_missing_permission_names_what_to_do(stage: Stage) -> None:
+def test_a_missing_permission_names_what_to_do(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tokens, "NEW", timedelta(0))  # else a new token would be waited for
     stage.fault(method="POST", path="/comments$", status=403, count=10)
     stage.ask(*says(stage, "one"))
     waits_until_given_up(stage, each_s=5)

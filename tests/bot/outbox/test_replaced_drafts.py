@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from bot.render.markdown.marker import marker_of, words_of_draft
+from bot.state import board_state
 from forge.store.board import DraftIssue, FieldType, Item, Option
 from forge.store.models import Issue
-from ledger.events.board import CardReplaced
+from ledger.events.board import CardReplaced, StopOrdered
 from ledger.events.publication import EntryGivenUp
-from ledger.ids import CardId
+from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queue import outbox
 from ledger.states import CardState
@@ -78,6 +79,21 @@ def test_a_draft_that_no_app_may_convert_is_replaced_by_an_issue(stage: Stage) -
     stage.clock.forward(5)
     stage.publish()
     assert [comment.body.startswith("hello") for comment in issue.comments] == [True]
+
+
+def test_a_draft_that_people_stopped_is_a_card_that_is_stopped(stage: Stage) -> None:
+    _, card_id = refused(stage)
+    board_id = BoardId(stage.item.project.node_id)
+    with event_store.writing(stage.context.engine) as db:
+        event_store.append(
+            db, StopOrdered(BoardId(board_id), "card", card_id, "bob", "wait"), at=stage.clock()
+        )
+        assert len(board_state.of_board(db, BoardId(board_id)).stops) == 1
+    assert stage.do(ConvertDraft(card_id)).given_up == 0
+    new = card_of(stage, made(stage)[0])
+    with event_store.reading(stage.context.engine) as db:
+        state = board_state.of_board(db, board_id)
+    assert [(stop.target, stop.by, stop.because) for stop in state.stops] == [(new.node_id, "bob", "wait")]
 
 
 @pytest.mark.parametrize("refusal", REFUSALS, ids=lambda it: str(it.get("type", "words")))

@@ -258,7 +258,7 @@ def test_who_may_not_read_a_card_any_more_follows_it_no_more(stage: Stage, recei
     with stage.context.reading() as db:
         assert subscriptions.subscribers_of(db, stage.card_id) == {"alice"}
     (ended,) = stage.events(CardUnsubscribed)
-    assert ended == CardUnsubscribed(stage.card_id, "stranger", "may not read it any more")
+    assert ended == CardUnsubscribed(stage.card_id, "stranger", "may no longer read it")
 
 
 def test_a_channel_names_no_card_where_private_issues_are_hidden(stage: Stage, receiver: Receiver) -> None:

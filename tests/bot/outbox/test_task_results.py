@@ -84,7 +84,7 @@ def test_a_description_that_people_edited_meanwhile_stays(stage: Stage) -> None:
     assert stage.issue.body == f"{own} And VAT."
     (gone,) = stage.events(EntryGivenUp)
     assert isinstance(gone, EntryGivenUp)
-    assert "somebody edited it meanwhile" in gone.because
+    assert "someone edited it in the meantime" in gone.because
 
 
 def test_a_description_that_was_written_before_a_crash_is_known_again(stage: Stage) -> None:

@@ -10,7 +10,7 @@ from ledger.events.board import CardStateChanged
 from ledger.events.run import QuestionAsked, RunEnded, RunParked
 from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
-from ledger.states import CardState, Ending, Gate, Reason, RunState
+from ledger.states import CardState, Ending, Gate, PullCard, Reason, RunState
 from ledger.views import runs
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
@@ -100,6 +100,7 @@ def test_a_run_in_validation_waits_for_its_checks(past: Past) -> None:
         (CardState.DISCUSSING, {"body": "Words", "brief": "Done when"}, WaitingOn.PERSON),
         (CardState.DISCUSSING, {"brief": "Done when", "last_said": 5}, WaitingOn.NOTHING),
         (CardState.FAILED, {"archived": True}, WaitingOn.NOTHING),
+        *((CardState.BLOCKED, {"pull_card": kind}, WaitingOn.NOTHING) for kind in PullCard if kind),
     ],
 )
 def test_a_card_at_rest_waits_for_whoever_acts_next(

@@ -11,7 +11,7 @@ from bot.state import board_state
 from ledger import codec
 from ledger.db.transactions import undoable
 from ledger.errors import IllegalStepError
-from ledger.events.board import BoardEvent, StopLifted, StopOrdered
+from ledger.events.board import BoardEvent, CardReplaced, StopLifted, StopOrdered
 from ledger.events.run import Progressed, RunRequeued
 from ledger.fold import step_of
 from ledger.ids import BoardId
@@ -20,8 +20,8 @@ from ledger.log import event_store
 from tests.ledger.samples import BOARD, NOW, RUN, any_event, board_seen
 from tests.ledger.traced import traced
 
-# It has a step in one of the sources, but changes there only who lifted which stop, which is not read.
-ELSEWHERE = {RunRequeued}
+# They have a step in one of the sources, but change there only who lifted which stop, which is not read.
+ELSEWHERE = {CardReplaced, RunRequeued}
 
 
 @pytest.fixture

@@ -117,7 +117,7 @@ def test_a_folder_that_cannot_be_written_costs_no_delivery(
 def test_the_command_switches_it_on_and_off(config: Config, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CARDINAL_HOME", str(config.home))
     said = CliRunner().invoke(main, ["capture", "--for", "5", "--most", "3"])
-    assert "capture is on until" in said.stdout
+    assert "capture is on, ends in" in said.stdout
     assert "at most 3 deliveries" in said.stdout
     assert "capture is off" in CliRunner().invoke(main, ["capture", "--off"]).stdout
     assert json.loads(CliRunner().invoke(main, ["capture", "--json"]).stdout)["kept"] == []

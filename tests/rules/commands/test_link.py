@@ -36,4 +36,4 @@ def test_what_cannot_be_done_is_said(argument: str, words: str) -> None:
 
 def test_a_dependency_that_could_not_be_made_is_said() -> None:
     gone = EntryGivenUp(CARD, EntryKey("link:command77:blocks:acme/shop#7"), "link_card", "a circle")
-    assert "Somebody wanted a dependency with acme/shop#7" in only(asks(card(), gone), Say).text
+    assert "Someone wanted a dependency with acme/shop#7" in only(asks(card(), gone), Say).text

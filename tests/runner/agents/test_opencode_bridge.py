@@ -62,7 +62,7 @@ def test_a_session_is_continued(bridge: Callable[..., Bridge]) -> None:
 
 def test_a_session_that_is_gone_is_an_error(bridge: Callable[..., Bridge]) -> None:
     [*_, end] = bridge([], session="ses_lost").play()
-    assert end == TurnEnd("opencode does not know the session ses_lost any more", session_gone=True)
+    assert end == TurnEnd("opencode no longer knows the session ses_lost", session_gone=True)
 
 
 @pytest.mark.parametrize("broken", ["by its database", "anyway"])

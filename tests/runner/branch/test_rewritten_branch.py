@@ -45,8 +45,8 @@ def authors(world: World) -> list[str]:
 
 
 def said(world: World, run_id: str) -> list[str]:
-    """Return what the run told people about a branch that was written anew."""
-    return [one.text for one in world.of("Progressed", run_id) if "anew" in one.text]
+    """Return what the run told people about a branch that was rewritten."""
+    return [one.text for one in world.of("Progressed", run_id) if "was rewritten" in one.text]
 
 
 @pytest.fixture(scope="module")

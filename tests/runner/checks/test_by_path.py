@@ -61,7 +61,7 @@ def test_checks_that_are_waived_are_not_those_of_paths(changed: list[str], waive
 @pytest.mark.parametrize("gone", ["services", ROOT])
 def test_a_path_whose_folder_is_gone_fails_and_says_so(gone: str) -> None:
     (line,) = selected(OWN, ["services/a"], HERE - {gone}).full
-    assert line.startswith(f"echo '{gone} is no folder")
+    assert line.startswith(f"echo '{gone} is not a folder")
     assert line.endswith("exit 1")
 
 
@@ -107,5 +107,5 @@ def test_a_link_in_a_paths_place_does_not_stand_in_for_it(world: World) -> None:
     world.scenario(plan=[PLAN], work=[link, FINISH])
     own = ValidationSpec((), (), ("true",), paths=(replace(API, setup=(), fast=(), full=("true",)),))
     world.run(world.order(validation=own, limits=replace(LIMITS, iterations=1)))
-    assert "services/api is no folder at this commit" in world.of("CommandChecked")[-1].tail
+    assert "services/api is not a folder at this commit" in world.of("CommandChecked")[-1].tail
     assert world.of("BranchPushed") == []

@@ -10,7 +10,9 @@ from ledger.states import Ending
 from runner.artifacts.store import store_of
 from runner.checks.command import CheckLog
 from runner.run.log import RunLog
+from runner.run.run_spec import PathSpec
 from runner.supervisor import execute_run
+from runner.workspaces.local.packages import Packages, write_packages
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, checks, git
 
@@ -63,6 +65,23 @@ def test_set_up_runs_in_the_gate_too_and_is_evidence(world: World) -> None:
         ("echo 1 > made.txt", "full"),
         ("test -f made.txt", "full"),
     ]
+
+
+@pytest.mark.parametrize("below", ["", "hello"])
+def test_where_packages_of_a_clone_stand_for_the_set_up_the_gate_runs_without_it(
+    world: World, below: str
+) -> None:
+    (world.root / "clone" / ".venv").mkdir(parents=True)
+    (world.root / "clone" / ".venv" / "pyvenv.cfg").touch()
+    file = world.root / "packages.json"
+    write_packages(file, Packages(str(world.root / "clone"), {"home/venv": ".venv"}, ("echo > ~/venv/new",)))
+    own = checks(setup=["echo > ~/venv/new", "true"], full=["test -f ~/venv/pyvenv.cfg"])
+    path = PathSpec("hello", ".", own.setup, own.fast, own.full)
+    validation = replace(own, setup=(), paths=(path,)) if below else own
+    world.scenario(plan=[PLAN], work=[{"edit": {"path": f"{below or '.'}/x", "content": "x\n"}}, FINISH])
+    world.run(world.order(validation=validation, places=replace(world.places, packages=file)))
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert [check.command for check in world.of("CommandChecked")] == ["true", "test -f ~/venv/pyvenv.cfg"]
 
 
 def test_evidence_names_the_commits_and_its_log_can_be_looked_up(world: World) -> None:

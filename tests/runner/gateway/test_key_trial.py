@@ -59,6 +59,19 @@ def test_of_what_a_provider_says_only_its_code_is_repeated(upstream: Upstream) -
     assert "anthropic answers 403 permission_error, the key may not use the model" in result.problem
 
 
+@pytest.mark.parametrize("said", ["secretletters", "bad_secretletters_here", "letters"])
+def test_a_code_with_the_key_in_it_is_not_repeated(upstream: Upstream, said: str) -> None:
+    answer = f'{{"error":{{"type":"{said}"}}}}'.encode()
+    upstream.answers.append(Answer((answer,), status=401, kind="application/json"))
+    result = try_key(provider(upstream.url, key="secretletters"), "m")
+    assert (result.is_refused, "letters" in result.problem) == (True, False)
+
+
+def test_a_key_that_is_no_text_is_not_taken_for_a_wrong_address(upstream: Upstream) -> None:
+    result = try_key(provider(upstream.url, key="\udcffsk"), "m")
+    assert (result.is_refused, "paste it again" in result.problem) == (True, True)
+
+
 @pytest.mark.parametrize("status", [302, 400, 404, 429, 500, 529])
 def test_another_failure_is_said_and_refuses_no_key(upstream: Upstream, status: int) -> None:
     upstream.answers.append(Answer((b"x" * 500_000,), status=status, kind="text/html"))

@@ -68,6 +68,40 @@ def test_what_the_agent_changed_after_set_up_is_its_work_as_it_stands(world: Wor
     assert world.show("a.txt") == "a\nset-up\nagent"
 
 
+@pytest.mark.parametrize("commits", ["", " && git add -A && git commit -qm mine"])
+def test_work_where_set_up_has_a_folder_in_place_of_a_file_is_not_lost(world: World, commits: str) -> None:
+    done(world, {"run": f"echo mine > x/mine.txt{commits}"}, setup=("rm x; mkdir x; echo y > x/y",))
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert changed(world) == {"x", "x/mine.txt"}
+    assert (repo(world) / "x/y").exists()
+
+
+def test_a_file_of_the_agents_where_set_up_has_a_link_in_place_of_a_folder_is_not_lost(world: World) -> None:
+    world.commit({"d/a.txt": "a\n"})
+    work = {"run": "rm d; echo mine > d; git add -A; git commit -qm mine"}
+    done(world, work, setup=("rm -r d; ln -s . d",))
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert changed(world) == {"d", "d/a.txt"}
+    assert world.show("d") == "mine"
+
+
+def test_work_with_a_history_of_its_own_gets_no_file_of_set_up(world: World) -> None:
+    steps = (
+        "git checkout -q --orphan own && git rm -rfq --cached . && git add mine.txt && git commit -qm own",
+        f"git checkout -qf {BRANCH} && git merge -q --allow-unrelated-histories -m Join own",
+    )
+    done(world, MINE, {"run": " && ".join(steps)}, setup=("echo set-up >> a.txt",))
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert changed(world) == {"mine.txt"}
+
+
+def test_a_record_of_set_up_that_the_agent_made_itself_names_no_files(world: World) -> None:
+    made = "git update-ref refs/cardinal/set-up $(git commit-tree -m mine HEAD^{tree})"
+    done(world, MINE, {"run": made}, setup=("echo set-up >> a.txt",))
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert changed(world) == {"mine.txt", "a.txt"}
+
+
 def test_a_lock_file_that_the_agent_made_anew_is_published_with_its_manifest(world: World) -> None:
     """`npm install` in set-up touches the lock file; the agent adds a package, and installs again."""
     install = "(cat manifest; echo resolved) > lock"
@@ -121,6 +155,18 @@ def test_a_base_that_changed_the_same_files_meanwhile_is_in_nobodys_way(world: W
     assert (repo(world) / "x/y").exists()
 
 
+def test_an_unfinished_merge_of_a_base_with_a_file_as_set_up_makes_it_undoes_nothing(world: World) -> None:
+    world.commit(TRACKED)
+    merge = "git checkout -q -- . && git add mine.txt && git commit -qm mine; git merge origin/main"
+    world.scenario(plan=[PLAN], work=[MINE, ASK, {"run": f"{merge}; echo both > mine.txt"}, FINISH])
+    order = world.order(validation=checks(setup=("echo set-up >> a.txt; echo gen > gen.txt",)))
+    assert world.run(order).why == "question"
+    world.commit({"a.txt": "a\nset-up\n", "mine.txt": "theirs\n"})
+    world.answer(order, "Moin")
+    assert world.ended().ending is Ending.SUCCEEDED, world.ended()
+    assert git(world.origin, "diff", "--name-only", "main", BRANCH).split() == ["mine.txt"]
+
+
 def test_a_person_who_pushes_a_file_as_set_up_makes_it_is_not_undone(world: World) -> None:
     world.commit(TRACKED)
     world.scenario(plan=[PLAN], work=[MINE, ADD_ALL, FINISH])
@@ -133,6 +179,23 @@ def test_a_person_who_pushes_a_file_as_set_up_makes_it_is_not_undone(world: Worl
     assert world.ended("r2").ending is Ending.SUCCEEDED, world.ended("r2")
     assert changed(world) == {"mine.txt", "a.txt", "b.txt"}
     assert world.show("a.txt") == "a\nset-up"
+
+
+def test_a_persons_commit_carries_nothing_of_set_up_when_the_agent_rebases_it(world: World) -> None:
+    world.commit(TRACKED)
+    setup = checks(setup=("echo set-up >> a.txt",))
+    world.scenario(plan=[PLAN], work=[MINE, FINISH])
+    world.run(world.order(validation=setup))
+    world.commit({"theirs.txt": "theirs\n"}, branch=BRANCH)
+    world.lease = None
+    steps = (
+        "git checkout -qf --detach HEAD~1 && echo set-up >> a.txt && git commit -qam mine",
+        f"git cherry-pick {BRANCH} && git checkout -qB {BRANCH}",
+    )
+    world.scenario(plan=[PLAN], revise=[{"run": " && ".join(steps)}, FINISH])
+    world.run(world.order(run_id="r2", attempt=2, kind="revision", validation=setup))
+    assert world.ended("r2").ending is Ending.SUCCEEDED, world.ended("r2")
+    assert changed(world) == {"mine.txt", "theirs.txt"}
 
 
 @pytest.mark.parametrize("commits", [[], [ADD_ALL]])

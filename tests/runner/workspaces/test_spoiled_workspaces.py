@@ -70,7 +70,7 @@ def test_what_was_not_committed_is_set_aside_as_a_patch_and_the_run_says_so(worl
     kinds = {one.kind for one in world.of("ArtifactKept", NEXT) if one.name == "set-aside.patch"}
     assert kinds == {SET_ASIDE}
     said = [one.text for one in world.of("Progressed", NEXT)]
-    assert any("made anew" in text and "set-aside.patch" in text for text in said), said
+    assert any("made again" in text and "set-aside.patch" in text for text in said), said
 
 
 def test_a_place_over_its_share_is_made_anew(world: World) -> None:

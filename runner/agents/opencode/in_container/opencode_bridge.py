@@ -100,7 +100,7 @@ class OpencodeTurn:
             try:
                 self._api.call("GET", f"/session/{self._session}")
             except MissingError:
-                self.end(f"opencode does not know the session {self._session} any more", session_gone=True)
+                self.end(f"opencode no longer knows the session {self._session}", session_gone=True)
                 return
         else:
             made = self._api.call("POST", "/session", {"title": self._opening["title"]})

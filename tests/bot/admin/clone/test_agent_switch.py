@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from bot.admin.clone import trial
 from bot.admin.clone.agent_switch import agents_under_way, plan_switch
+from bot.admin.clone.own_git import CloneError
 from bot.admin.clone.trial_checks import look_at_checks
 from bot.cli import _forge, main
 from forge.demo.launch import SCENARIOS
@@ -95,6 +96,19 @@ def test_a_policy_is_rewritten_as_people_write_it(place: trial.Trial, column: st
         assert (kept in switch.text) is (kept in text)
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        "Vote:\n      ? archetype\n      : execution\n      ? agent\n      : scripted\n",
+        "Vote:\n      ? archetype\n      : execution\n",
+    ],
+)
+def test_a_policy_that_cannot_be_rewritten_is_left_to_its_writer(place: trial.Trial, column: str) -> None:
+    (place.folder / trial.POLICY).write_text(f"version: 1\nboard:\n  columns:\n    {column}")
+    with pytest.raises(CloneError, match=r"yourself: in Vote set `agent: codex` and `model: default`$"):
+        plan_switch(place, "codex")
+
+
 @pytest.mark.usefixtures("model")
 def test_a_switch_asks_once_and_a_no_changes_nothing(
     place: trial.Trial, monkeypatch: pytest.MonkeyPatch, started: list[tuple[str, ...]]
@@ -136,7 +150,11 @@ def test_a_board_that_runs_is_stopped_first(place: trial.Trial) -> None:
     with (place.folder / "try.lock").open("a") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         code, said = invoke(place, "--agent=claude", "--yes")
-    assert (code, "the board runs: stop it with Ctrl-C first" in said, text_of(place)) == (2, True, before)
+    assert (code, "the board is running: stop it with Ctrl-C first" in said, text_of(place)) == (
+        2,
+        True,
+        before,
+    )
 
 
 def programs(folder: Path) -> str:
@@ -160,7 +178,7 @@ def test_yes_installs_no_packages_and_names_the_command(
     before = text_of(place)
     code, said = invoke(place, "--agent=claude", "--yes")
     assert (code, started, text_of(place)) == (2, [], before), said
-    assert "--yes installs no packages of the system: run `apt-get install" in said
+    assert "--yes installs no system packages: run `apt-get install" in said
     assert "about 2 minutes and 500 MB: docker.io" in said
     assert "it is built first: about 7 minutes and 1.2 GB." in said
     code, said = invoke(place, "--agent=claude", given="n\n")

@@ -25,6 +25,11 @@ ROWS = {row.language: row for row in IN_FOLDER}
 CANNOT = "The scripted agent skips them for now: it cannot fetch packages. A real agent's container can."
 
 
+@pytest.fixture
+def tmp_path(on_disk: Path) -> Path:
+    return on_disk
+
+
 def without_policy(clone: Path, **files: str) -> trial.Trial:
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **files)
@@ -41,14 +46,15 @@ def test_the_offered_line_makes_the_folder_that_checks_use(clone: Path, language
     place = without_policy(clone, **{f"{below}{name}": text for name, text in files.items()})
     found = look_at_checks(place, "scripted")
     assert found.offline
-    assert f"Install them in this clone with `{row.line}`, and start it again" in found.notes[0]
+    line = f"(cd part && {row.line})" if below else row.line
+    assert f"Install them in this clone with `{line}`, and start it again" in found.notes[0]
     folder = f"{below}{row.folder}"
     (clone / folder / row.made).mkdir(parents=True)
     found = look_at_checks(place, "scripted")
     assert not found.offline
     assert found.packages is not None
     assert (found.packages.binds, found.packages.setup[0]) == ({f"repo/{folder}": folder}, set_up)
-    assert found.notes[0] == f"Instead of the set-up, checks see {folder} of this clone, read-only."
+    assert found.notes[0] == f"The set-up is skipped: checks use {folder} of this clone, read-only."
 
 
 @pytest.mark.parametrize(

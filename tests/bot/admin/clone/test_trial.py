@@ -14,6 +14,7 @@ from bot.admin.clone.own_git import CloneError
 from bot.admin.clone.payment import check_payment, keys_in
 from bot.admin.clone.trial_checks import look_at_checks
 from bot.cli import main
+from runner.workspaces import bubblewrap
 from tests.bot.admin.clone.conftest import commit, every_byte
 from tests.bot.admin.clone.shapes import (
     PROJECTS,
@@ -160,7 +161,21 @@ def test_the_parts_of_a_monorepo_are_proposed_as_well(clone: Path) -> None:
     assert [*rules.paths] == ["web"]
 
 
-def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(clone: Path) -> None:
+def test_a_clone_where_checks_have_a_folder_of_their_own_is_to_be_moved(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(clone, "rm", "--quiet", ".github/cardinal.yml")
+    commit(clone, **{"web/package.json": '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'})
+    monkeypatch.setattr(bubblewrap, "OWN_FOLDERS", (clone.parts[1],))
+    said = invoke(clone, given="n\n")[1]
+    assert f"packages below /{clone.parts[1]}, where they have a folder of their own: move" in said
+    assert "Install them in this clone" not in said
+
+
+def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(
+    clone: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bubblewrap, "OWN_FOLDERS", ())  # the suite keeps its folders below /dev
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **{"web/package.json": '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'})
     code, said = invoke(clone, given="n\n")
@@ -168,7 +183,7 @@ def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(clone
     assert (
         "The scripted agent skips them for now: it cannot fetch packages. Install them in this clone" in said
     )
-    assert "with `npm install`, and start it again" in said
+    assert "with `(cd web && npm install)`, and start it again" in said
     place = trial.find(clone, "")
     found = look_at_checks(place, "scripted")
     trial.write(place, "scripted", found.proposal, {}, offline=found.offline)

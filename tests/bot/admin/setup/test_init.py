@@ -408,12 +408,12 @@ def test_a_board_of_six_fields_gets_the_two_that_it_lacks_and_keeps_its_values(t
     town.board.fields = [one for one in town.board.fields if one.name not in ("Validation", "Waits for")]
     code, said = town.ends()
     assert code == 0, said
-    assert "made the fields Waits for, Validation" in said
+    assert "created the fields Waits for, Validation" in said
     assert "tick them in the view Cardinal under its menu, Fields" in said
     assert {*FaceField} <= {*town.fields()}
     assert item.values[agent.node_id].option == agent.options[0]
     code, said = town.ends()
-    assert (code, "made the fields" in said, "tick them" in said) == (0, False, False)
+    assert (code, "created the fields" in said, "tick them" in said) == (0, False, False)
 
 
 @pytest.mark.parametrize("name", ["Validation", "Waits for"])
@@ -423,7 +423,7 @@ def test_texts_of_a_field_that_is_one_of_choices_now_are_kept(town: Town, name: 
     item = projects.add_draft(town.board, "An idea", "", actor=town.alice)
     projects.set_value(item, field, "ask Bob", actor=town.alice)
     said = finished(town, *HOOK)
-    assert f"{name} is a field of choices now; the texts are in {name} (text)" in said
+    assert f"{name} is now a single-select field; its old texts are in {name} (text)" in said
     assert item.values[field.node_id].content == "ask Bob"
     assert field.name == f"{name} (text)"
 

@@ -201,7 +201,7 @@ def test_a_run_goes_on_behind_a_completed_issue_and_nobody_is_asked(
     assert (cardinal.events(RunStopAsked), cardinal.events(QuestionAsked)) == ([], [])
     assert cardinal.column(item) == "Done", "nobody fights over the column"
     told = cardinal.comment(item, "was closed as completed").body
-    assert f"{run_id} goes on" in told
+    assert f"{run_id} continues" in told
     assert "/cardinal cancel" in told
     cardinal.finish(run_id, files={"prices.py": b"1\n"})
     cardinal.catch_up()

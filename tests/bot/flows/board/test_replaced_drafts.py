@@ -74,16 +74,33 @@ STEPS = (
 )
 
 
-@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.get("body", "issue"))
-def test_looks_at_both_cards_between_the_steps_change_nothing(
-    cardinal: Cardinal, step: dict[str, str]
-) -> None:
+STEP_NAMES = [step.get("body", "issue") for step in STEPS]
+
+
+def interrupted(cardinal: Cardinal, step: dict[str, str]) -> Item:
+    """Return a draft in a column that works, whose replacement stopped after that step."""
     draft = cardinal.draft("Gift cards", "In Progress")
     cardinal.catch_up(publish=False)
     fault = {"count": 1, "status": 502, "after": True, "cut": True, **step}
     cardinal.forge.store.faults.load({"api": [fault]})
     cardinal.publish()
     assert cardinal.forge.store.faults.api[0].count == 0
+    return draft
+
+
+def go_on(cardinal: Cardinal) -> None:
+    for _ in range(2):
+        cardinal.clock.forward(120)
+        cardinal.sweep()
+        cardinal.catch_up()
+    cardinal.assert_nothing_is_stuck()
+
+
+@pytest.mark.parametrize("step", STEPS, ids=STEP_NAMES)
+def test_looks_at_both_cards_between_the_steps_change_nothing(
+    cardinal: Cardinal, step: dict[str, str]
+) -> None:
+    draft = interrupted(cardinal, step)
     cardinal.sweep()
     cardinal.catch_up(publish=False)
     assert not cardinal.events(CardReplaced)
@@ -102,6 +119,42 @@ def test_looks_at_both_cards_between_the_steps_change_nothing(
     cardinal.catch_up()
     assert len(cardinal.events(RunQueued)) == 1
     cardinal.assert_nothing_is_stuck()
+
+
+@pytest.mark.parametrize(
+    "words", [("Gift cards", "New."), ("Gift vouchers", "An idea."), ("Vouchers", "New.")]
+)
+def test_what_a_person_writes_into_the_draft_between_the_steps_is_in_the_issue(
+    cardinal: Cardinal, words: tuple[str, str]
+) -> None:
+    draft = interrupted(cardinal, STEPS[0])
+    assert isinstance(draft.content, DraftIssue)
+    draft.content.title, draft.content.body = words
+    go_on(cardinal)
+    (issue,) = issues_of(cardinal, words[0])
+    assert issue.body.startswith(f"{words[1]}\n")
+    assert len(cardinal.events(RunQueued)) == 1
+
+
+@pytest.mark.parametrize("step", STEPS[:2], ids=STEP_NAMES[:2])
+def test_a_draft_that_a_person_deletes_before_its_issue_has_its_place_starts_no_run(
+    cardinal: Cardinal, step: dict[str, str]
+) -> None:
+    draft = interrupted(cardinal, step)
+    cardinal.forge.store.projects.delete_item(draft, actor=cardinal.person("carol"))
+    go_on(cardinal)
+    assert cardinal.events(RunQueued) == []
+    assert [one.card_id for one in cardinal.events(CardArchived)] == [draft.node_id]
+    assert cardinal.card(item_of(cardinal, "Gift cards")).column is None
+
+
+def test_an_issue_that_a_person_takes_back_before_it_is_known_starts_no_run(cardinal: Cardinal) -> None:
+    interrupted(cardinal, STEPS[-1])
+    item = item_of(cardinal, "Gift cards")
+    cardinal.drag(item, "Tasks", who="alice")
+    go_on(cardinal)
+    assert cardinal.events(RunQueued) == []
+    assert cardinal.card(item).column == cardinal.column(item) == "Tasks"
 
 
 def test_two_drafts_of_one_title_are_two_cards_with_a_run_each(cardinal: Cardinal) -> None:

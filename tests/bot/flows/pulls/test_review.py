@@ -158,7 +158,7 @@ def test_what_a_person_drops_of_the_branch_by_force_does_not_come_back_with_the_
     assert (cardinal.run_of(item).kind, cardinal.run_of(item).ending) == ("revision", "succeeded")
     assert repos.commit_of(cardinal.repo, f"{branch}~1") == left
     assert repos.commit_of(cardinal.repo, branch) == cardinal.run_of(item).pushed_head
-    assert [one.run_id for one in cardinal.events(Progressed) if "anew" in one.text] == [
+    assert [one.run_id for one in cardinal.events(Progressed) if "was rewritten" in one.text] == [
         cardinal.run_of(item).run_id
     ]
     cardinal.assert_nothing_is_stuck()

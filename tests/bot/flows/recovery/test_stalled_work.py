@@ -40,7 +40,7 @@ def test_ready_work_that_no_worker_takes_is_said_on_card_board_and_log_once(
     assert "see that `cardinal try` runs" in cardinal.events(CardExplained)[-1].because
     cardinal.catch_up()
     assert "no worker takes it" in cardinal.face(item)["Progress"]
-    assert "1 run may start, and no worker takes them" in cardinal.project.status_updates[-1].body
+    assert "1 run ready to start, but no worker takes them" in cardinal.project.status_updates[-1].body
     assert str(cardinal.project.status_updates[-1].status) == "OFF_TRACK"
 
     cardinal.begin(cardinal.run_of(item).run_id)
