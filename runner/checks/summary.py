@@ -173,6 +173,14 @@ RUNNERS: tuple[Runner, ...] = (
             ),
         ),
     ),
+    Runner(  # metacpan.org/dist/Test-Harness/view/bin/prove: Files=11, Tests=104,  2 wallclock secs
+        "prove",
+        re.compile(r"\bprove\b|\bperl\s+Makefile\.PL\b"),
+        (
+            _shape(r"^Files=\d+, Tests=\d+, ", _WORD_FIRST, Tests=T),
+            _shape(r"\(Wstat: .{1,60}Failed: \d+\)$", _WORD_FIRST, Failed=F),
+        ),
+    ),
     Runner(  # maven.apache.org/surefire: [INFO] Tests run: 5, Failures: 0, Errors: 0, Skipped: 1
         "maven",
         re.compile(r"\bmvnw?\b"),

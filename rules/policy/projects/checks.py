@@ -209,6 +209,11 @@ CHECKS = (
     *_any("gradle", "format", ("build.gradle*#spotless",), "{run}spotlessCheck", ""),
     ProjectCheck("elixir", FULL, (), ("mix test",)),
     ProjectCheck("elixir", "format", (".formatter.exs",), ("mix format --check-formatted",)),
+    ProjectCheck("perl", FULL, ("t/*.t", "Makefile.PL", "*.xs"), ("perl Makefile.PL && {run}make test",)),
+    *(
+        ProjectCheck("perl", FULL, ("t/*.t", file), ("{run}prove -lr t",))
+        for file in ("Makefile.PL", "Build.PL", "cpanfile", "dist.ini")
+    ),
     *(
         ProjectCheck("cmake", FULL, (f"CMakeLists.txt#{word}",), _CTEST)
         for word in ("enable_testing", "ctest")
