@@ -1,7 +1,7 @@
 """Advice for a repository whose policy file names no checks."""
 
 from rules.policy.locations import PATH
-from rules.policy.repository import RepositoryRules
+from rules.policy.model import Policy
 
 LINE = '`repository: {validation: {full: ["make test"]}}`'
 WAIVED = (
@@ -30,8 +30,14 @@ def lack(repository: str, *, has_file: bool) -> str:
     return f"{repository}'s {PATH} names no checks" if has_file else f"{repository} has no {PATH}"
 
 
-def hints(rules: RepositoryRules) -> tuple[str, ...]:
-    """Return the effects of these rules on runs that may surprise somebody."""
+def hints(policy: Policy) -> tuple[str, ...]:
+    """Return the effects of a file on runs that may surprise somebody.
+
+    One that names the checks of repositories without a file is a board's, in a repository of its own.
+    """
+    rules = policy.repository
+    if rules.paths or "without_policy" in policy.board.repositories.model_fields_set:
+        return ()
     if rules.waived:
         return ("validation is none: nothing checks agents' work in this repository",)
     if not rules.checked:

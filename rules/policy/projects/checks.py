@@ -209,9 +209,9 @@ CHECKS = (
     *_any("gradle", "format", ("build.gradle*#spotless",), "{run}spotlessCheck", ""),
     ProjectCheck("elixir", FULL, (), ("mix test",)),
     ProjectCheck("elixir", "format", (".formatter.exs",), ("mix format --check-formatted",)),
-    ProjectCheck("perl", FULL, ("t/*.t", "Makefile.PL", "*.xs"), ("perl Makefile.PL && {run}make test",)),
+    ProjectCheck("perl", FULL, ("Makefile.PL", "t/*.t", "*.xs"), ("perl Makefile.PL && {run}make test",)),
     *(
-        ProjectCheck("perl", FULL, ("t/*.t", file), ("{run}prove -lr t",))
+        ProjectCheck("perl", FULL, (file, "t/*.t"), ("{run}prove -lr t",))
         for file in ("Makefile.PL", "Build.PL", "cpanfile", "dist.ini")
     ),
     *(
