@@ -22,7 +22,6 @@ from ledger.queue.inbox import Delivery
 from rules.intents.outbound import Say
 from tests.bot.cli.conftest import AT, BOARD, Cardinal, printed
 
-
 CHECKED_ELSEWHERE = (
     "repository: {validation: none, paths: {web: {validation: {full: [a]}}}}",
     "board: {repositories: {without_policy: {validation: {full: [a]}}}}",
