@@ -33,10 +33,10 @@ def lack(repository: str, *, has_file: bool) -> str:
 def hints(policy: Policy) -> tuple[str, ...]:
     """Return the effects of a file on runs that may surprise somebody.
 
-    One that names the checks of repositories without a file is a board's, in a repository of its own.
+    A board's file mostly has a repository of its own, with nothing to check.
     """
     rules = policy.repository
-    if rules.paths or "without_policy" in policy.board.repositories.model_fields_set:
+    if rules.paths or ("board" in policy.model_fields_set and "repository" not in policy.model_fields_set):
         return ()
     if rules.waived:
         return ("validation is none: nothing checks agents' work in this repository",)

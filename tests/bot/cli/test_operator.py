@@ -25,6 +25,7 @@ from tests.bot.cli.conftest import AT, BOARD, Cardinal, printed
 CHECKED_ELSEWHERE = (
     "repository: {validation: none, paths: {web: {validation: {full: [a]}}}}",
     "board: {repositories: {without_policy: {validation: {full: [a]}}}}",
+    "board: {columns: {Tasks: {archetype: inbox}}}",
 )
 
 
