@@ -1,7 +1,7 @@
 """Advice for a repository whose policy file names no checks."""
 
 from rules.policy.locations import PATH
-from rules.policy.model import Policy
+from rules.policy.model import Policy, default_policy
 
 LINE = '`repository: {validation: {full: ["make test"]}}`'
 WAIVED = (
@@ -36,7 +36,8 @@ def hints(policy: Policy) -> tuple[str, ...]:
     A board's file mostly has a repository of its own, with nothing to check.
     """
     rules = policy.repository
-    if rules.paths or ("board" in policy.model_fields_set and "repository" not in policy.model_fields_set):
+    is_boards = not rules.model_fields_set and policy.board != default_policy(policy.board.home or "").board
+    if rules.paths or is_boards:
         return ()
     if rules.waived:
         return ("validation is none: nothing checks agents' work in this repository",)
