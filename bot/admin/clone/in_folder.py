@@ -36,6 +36,7 @@ IN_FOLDER = (
     # getcomposer.org/doc/06-config.md#vendor-dir
     InFolder("php", "vendor", "autoload.php", "composer install"),
 )
+NODE = InFolder("node", "node_modules", "", "")  # each of its managers has a line
 _SETTINGS = ("config.toml", "config")  # of Cargo and Bundler, which cannot do without
 _PASSWORD = re.compile(r"token|secret|password|BUNDLE_\w+__", re.IGNORECASE)  # Bundler's name a host
 
@@ -71,8 +72,8 @@ def lines_in_clone(proposal: Proposal, tracked: Collection[str], known: Collecti
 
 
 def _line_in_clone(path: str, language: str, line: str, tracked: Collection[str]) -> str:
-    if language in ("python", "node"):  # the environment is that of the whole clone
+    if language == "python":  # the environment is that of the whole clone
         return line.replace(VENV, "/".join((*(".." for _ in PurePosixPath(path).parts), ".venv")))
-    row = next((row for row in IN_FOLDER if row.language == language), None)
+    row = next((row for row in (*IN_FOLDER, NODE) if row.language == language), None)
     is_free = row and not any(name.startswith(f"{PurePosixPath(path, row.folder)}/") for name in tracked)
-    return row.line if row and is_free else ""
+    return row.line or line if row and is_free else ""

@@ -205,6 +205,12 @@ INSTALLERS = (
     ),
     Installer(
         "rust",
+        "doc.rust-lang.org/cargo/commands/cargo-vendor.html",
+        here=("Cargo.toml",),
+        locks=("vendor/*/.cargo-checksum.json",),
+    ),
+    Installer(
+        "rust",
         "doc.rust-lang.org/cargo/commands/cargo-fetch.html",
         here=("Cargo.toml",),
         locks=("Cargo.lock",),

@@ -32,7 +32,7 @@ def commit(clone: Path, **files: str) -> str:
     """Commit these files, and return the commit."""
     for name, text in files.items():
         path = clone / (".github/cardinal.yml" if name == "policy" else name)
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     git(clone, "add", "--all")
     git(clone, "commit", "--quiet", "--message", "Work")

@@ -21,6 +21,7 @@ PROJECTS = {
     ),
     "php": ({"composer.json": "{}", "phpunit.xml": ""}, "composer install"),
 }
+NODE = {"package.json": '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'}
 ROWS = {row.language: row for row in IN_FOLDER}
 CANNOT = "The scripted agent skips them for now: it cannot fetch packages. A real agent's container can."
 
@@ -63,6 +64,7 @@ def test_the_offered_line_makes_the_folder_that_checks_use(clone: Path, language
         {"mix.exs": ""},  # nothing of Elixir is known that would do without its home
         {"mix.exs": "", **PROJECTS["go"][0]},
         {**PROJECTS["rust"][0], ".cargo/config.toml": ""},  # the line would write over it
+        {**NODE, "node_modules/a/package.json": ""},  # checks use what the commit has
     ],
 )
 def test_where_no_line_would_help_none_is_offered(clone: Path, files: dict[str, str]) -> None:

@@ -87,6 +87,7 @@ def engine(manager: str) -> str:
         ({"build.gradle.kts": "", "gradlew": ""}, "./gradlew -q testClasses", "./gradlew test"),
         ({"settings.gradle": ""}, "gradle -q testClasses", "gradle test"),
         ({"mix.exs": ""}, "mix local.hex --force && mix local.rebar --force && mix deps.get", "mix test"),
+        ({"Cargo.toml": CRATE, "Cargo.lock": "", "vendor/b/.cargo-checksum.json": ""}, "", "cargo test"),
         ({"Makefile.PL": "", "t/a.t": ""}, "", "prove -lr t"),
         ({"dist.ini": "", "lib/A.xs": "", "t/a/b.t": ""}, "", "prove -lr t"),
         ({"Makefile.PL": "", "A.xs": "", "t/a.t": ""}, "", "perl Makefile.PL && make test"),
