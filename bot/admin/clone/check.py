@@ -83,7 +83,7 @@ def _validation(cloned: ClonedCommit, *, fast: bool) -> ValidationSpec:
     rules = cloned.policy.repository
     known = validation_of(cloned.name, cloned.base, rules, has_file=cloned.has_file)
     paths = tuple(replace(path, full=() if fast else (*path.fast, *path.full)) for path in known.paths)
-    return replace(known, full=() if fast else (*known.fast, *known.full), paths=paths)
+    return replace(known, full=() if fast else (*known.fast, *known.full), paths=paths, quick=fast)
 
 
 def run_checks(
