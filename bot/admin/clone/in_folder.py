@@ -37,6 +37,13 @@ IN_FOLDER = (
     InFolder("php", "vendor", "autoload.php", "composer install"),
 )
 NODE = InFolder("node", "node_modules", "", "")  # each of its managers has a line
+# Programs that make `.venv` at the top of a project, and what that takes.
+_MAKES_VENV = {
+    "uv": "",
+    "pdm": "",
+    "poetry": "POETRY_VIRTUALENVS_IN_PROJECT=1 ",  # python-poetry.org/docs/configuration
+    "pipenv": "PIPENV_VENV_IN_PROJECT=1 ",  # pipenv.pypa.io/en/latest/configuration.html
+}
 _SETTINGS = ("config.toml", "config")  # of Cargo and Bundler, which cannot do without
 _PASSWORD = re.compile(r"token|secret|password|BUNDLE_\w+__", re.IGNORECASE)  # Bundler's name a host
 
@@ -72,8 +79,11 @@ def lines_in_clone(proposal: Proposal, tracked: Collection[str], known: Collecti
 
 
 def _line_in_clone(path: str, language: str, line: str, tracked: Collection[str]) -> str:
-    if language == "python":  # the environment is that of the whole clone
+    if language == "python" and VENV in line:  # the environment is that of the whole clone
         return line.replace(VENV, "/".join((*(".." for _ in PurePosixPath(path).parts), ".venv")))
+    if language == "python":
+        before = _MAKES_VENV.get(line.split()[0])
+        return f"{before}{line}" if before is not None and path == ROOT else ""
     row = next((row for row in (*IN_FOLDER, NODE) if row.language == language), None)
     is_free = row and not any(name.startswith(f"{PurePosixPath(path, row.folder)}/") for name in tracked)
     return row.line or line if row and is_free else ""

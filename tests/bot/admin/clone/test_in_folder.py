@@ -64,11 +64,32 @@ def test_the_offered_line_makes_the_folder_that_checks_use(clone: Path, language
         {"mix.exs": ""},  # nothing of Elixir is known that would do without its home
         {"mix.exs": "", **PROJECTS["go"][0]},
         {**PROJECTS["rust"][0], ".cargo/config.toml": ""},  # the line would write over it
+        {
+            "pyproject.toml": "[tool.hatch.envs.default.scripts]\ntest = 'pytest'\n"
+        },  # it has a folder of its own
+        {
+            "a/uv.lock": "",
+            "a/pyproject.toml": "[tool.pytest.ini_options]\n",
+        },  # so has each part of a monorepo
         {**NODE, "node_modules/a/package.json": ""},  # checks use what the commit has
     ],
 )
 def test_where_no_line_would_help_none_is_offered(clone: Path, files: dict[str, str]) -> None:
     assert look_at_checks(without_policy(clone, **files), "scripted").notes[0] == CANNOT
+
+
+@pytest.mark.parametrize(
+    ("lock", "line"),
+    [
+        ("poetry.lock", "POETRY_VIRTUALENVS_IN_PROJECT=1 poetry install"),
+        ("pdm.lock", "pdm sync"),
+        ("uv.lock", "uv sync --locked"),
+    ],
+)
+def test_the_offered_line_makes_an_environment_in_the_clone(clone: Path, lock: str, line: str) -> None:
+    files = {lock: "", "pyproject.toml": "[tool.pytest.ini_options]\n"}
+    said = look_at_checks(without_policy(clone, **files), "scripted").notes[0]
+    assert f"Install them in this clone with `{line}`, and start it again" in said
 
 
 @pytest.mark.parametrize(
