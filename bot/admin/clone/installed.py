@@ -26,7 +26,7 @@ _CONFIGURATION = ("pip.conf", "credentials", "credentials.toml")  # of package i
 _HIDDEN = "Checks cannot see packages below /{0}, where they have a folder of their own: move this clone"
 _COPY = "{0} has a copy of {1}, which would be tested in place of the agent's files: `{2}` there"
 _MAY_LEAK = "{0} may hold a password, so checks do not see {1}: move it to your user settings"
-_ELSEWHERE = "{0} uses {1}, which is outside this repository, so checks do not see it"
+_ELSEWHERE = "{0} uses {1}, which is outside this repository, so checks do not see it: make {0} again"
 _COMPILED = (
     "{0} has {1} as it was compiled here, which would be tested in place of the agent's files: choose an "
     "agent that works in a container, where the set-up compiles them"

@@ -20,6 +20,9 @@ _INSTALL = (
     "and start it again: checks use them from there, read-only."
 )
 _NO_WAY = "The scripted agent skips them for now: it cannot fetch packages. A real agent's container can."
+_UNTIL = (
+    "Until you have done that and started it again, the scripted agent skips them: it cannot fetch packages."
+)
 _NO_SANDBOX = "The scripted agent skips them for now: without a sandbox, checks see no installed packages."
 _REAL = "The set-up fetches only from hosts that you name: `tools: {network: [HOST]}`."
 _NO_MODULE = "`{0}` is not installed in {1}, so `{2}` is left out: `{1}/bin/pip install {0}`."
@@ -66,7 +69,7 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
         steps = lines_in_clone(plain, names, _stood(packages))
         way = _INSTALL.format(" && ".join(steps)) if all(steps) else _NO_WAY
         # Where packages that are there cannot be used, the problem says what to do.
-        notes = (*((way,) if steps and not installed.problems else ()), *notes)
+        notes = (*notes, _UNTIL) if installed.problems else (*((way,) if steps else ()), *notes)
     elif packages is not None and packages.setup:
         notes = (_SEEN.format(" and ".join(sorted({*installed.binds.values()}))), *notes)
     shown = plain if offline else proposal
