@@ -151,6 +151,17 @@ RUNNERS: tuple[Runner, ...] = (
         ),
         Language.RUBY,
     ),
+    Runner(  # docs.seattlerb.org/minitest: 8 runs, 17 assertions, 0 failures, 0 errors, 0 skips
+        "minitest",
+        re.compile(r"\bminitest\b|\btest/unit\b|\b(?:rake|rails)\s+test\b"),
+        (
+            _shape(
+                r"^\d+ (?:runs|tests), \d+ assertions, \d+ failures, \d+ errors\b",
+                _NUMBER_FIRST,
+                runs=T, tests=T, failures=F, errors=F, skips=S, pendings=S, omissions=S,
+            ),
+        ),
+    ),
     Runner(  # hexdocs.pm/mix/Mix.Tasks.Test.html: 4 tests, 0 failures
         "mix test",
         re.compile(r"\bmix\s+test\b"),
