@@ -151,3 +151,13 @@ def test_a_folder_that_became_reachable_by_a_link_is_not_shown(tmp_path: Path) -
     (top / "packages").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(WorkspaceError, match="start the board again"):
         [*binds_of(packages, tmp_path / "room", LAYOUT)]
+
+
+def test_what_a_commit_has_in_such_a_folder_is_checked_and_not_covered(tmp_path: Path) -> None:
+    top, own = tmp_path / "clone", tmp_path / "room" / "repo" / "node_modules" / "left"
+    (top / "node_modules").mkdir(parents=True)
+    packages = found(top, NODE).packages(top, None)
+    own.mkdir(parents=True)
+    assert [*binds_of(packages, tmp_path / "room", LAYOUT)] == []
+    own.rmdir()
+    assert len([*binds_of(packages, tmp_path / "room", LAYOUT)]) == 1
