@@ -13,6 +13,7 @@ from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import cache
 from importlib.util import MAGIC_NUMBER
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
@@ -44,8 +45,12 @@ _FILE_BYTES = 2 * 1024 * 1024 * 1024
 _PROCESSES = 512
 _END_S = 5.0
 _TRY_S = 60  # a machine that is busy is no reason
-# Enough to resolve names of users, find libraries and check certificates; nothing that names the host.
-_ETC = ("ssl", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types")
+# Enough to resolve names of users, find libraries and check certificates, and what Debian's runtimes do not
+# start without; nothing that names the host. Maven's settings.xml and PHP's pools may hold passwords.
+_ETC = (
+    *("ssl", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types"),
+    *("java-*-openjdk", "maven/m2.conf", "maven/logging", "perl", "php/*/cli", "php/*/mods-available"),
+)
 _IDENTITY = {"passwd": "agent:x:1000:1000:agent:/workspace/home:/bin/sh\n", "group": "agent:x:1000:\n"}
 
 
@@ -158,8 +163,8 @@ def _shell() -> tuple[str, ...]:
             system += ["--symlink", str(path.readlink()), f"/{top}"]
         elif path.is_dir():
             system += ["--ro-bind", f"/{top}", f"/{top}"]
-    for name in _ETC:
-        system += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    for each in chain.from_iterable(Path("/etc").glob(name) for name in _ETC):
+        system += ["--ro-bind-try", str(each), str(each)]
     return (
         *[
             "bwrap",
