@@ -27,12 +27,14 @@ _HIDDEN = "Checks cannot see packages below /{0}, where they have a folder of th
 _COPY = "{0} has a copy of {1}, which would be tested in place of the agent's files: `{2}` there"
 _MAY_LEAK = "{0} may hold a password, so checks do not see {1}: move it to your user settings"
 _ELSEWHERE = "{0} uses {1}, which is outside this repository, so checks do not see it: make {0} again"
+_MOVED = "{0} was made as {1}, so its programs do not start here: make {0} again"
 _COMPILED = (
     "{0} has {1} as it was compiled here, which would be tested in place of the agent's files: choose an "
     "agent that works in a container, where the set-up compiles them"
 )
+_STARTED = re.compile(rb"#!(?:/bin/sh\n'''exec' \"?)?(/[^\"\n]+?)/bin/python")  # as pip and uv write it
 _MODULE = re.compile(r"~/venv/bin/(?:python -m )?(?P<name>[A-Za-z0-9][\w.-]*)")
-_MAX_FOLDERS, _MAX_LINES = 50, 200
+_MAX_FOLDERS, _MAX_LINES, _HEAD_BYTES = 50, 200, 300
 _PROJECTS = ("pyproject.toml", "setup.cfg", "setup.py")
 _SOURCES = ("src", "lib", "python")  # folders of modules, below a project
 # Other packages bring folders of these names by mistake, and nobody imports them.
@@ -177,8 +179,7 @@ def _faults_of_environment(top: Path, name: str, own: Collection[str]) -> Iterat
     if not (folder / "bin" / "python").exists() or not _sites(folder):
         yield f"{name} has no Python that starts: make it again"
         return
-    if any(_is_wide(Path(each), top) for each in _interpreters(folder)):
-        yield f"the Python of {name} is in a folder with other things: make {name} with another Python"
+    yield from _faults_of_programs(top, name)
     for site in _sites(folder):
         for metadata in sorted(site.glob("*.dist-info")):
             package = metadata.name.partition("-")[0]
@@ -261,6 +262,24 @@ def _holds_code(metadata: Path, endings: tuple[str, ...] = (".py", ".so")) -> bo
         names = (row.partition(",")[0] for row in rows)
         return any(name.endswith(endings) and not name.startswith(("__editable__", "..")) for name in names)
     return False
+
+
+def _faults_of_programs(top: Path, name: str) -> Iterator[str]:
+    if any(_is_wide(Path(each), top) for each in _interpreters(top / name)):
+        yield f"the Python of {name} is in a folder with other things: make {name} with another Python"
+    if elsewhere := next(_made_at(top / name), ""):
+        yield _MOVED.format(name, elsewhere)
+
+
+def _made_at(folder: Path) -> Iterator[str]:
+    """Yield other environments whose Python the programs of this one start: it was moved, or copied."""
+    for program in sorted((folder / "bin").iterdir()):
+        if program.is_file() and not program.is_symlink():
+            with program.open("rb") as opened:
+                started = _STARTED.match(opened.read(_HEAD_BYTES))
+            place = Path(os.fsdecode(started[1])) if started else folder
+            if place.resolve() != folder.resolve() and not place.is_relative_to("/usr"):
+                yield str(place)
 
 
 def _interpreters(folder: Path) -> Iterator[str]:

@@ -161,3 +161,16 @@ def test_what_a_commit_has_in_such_a_folder_is_checked_and_not_covered(tmp_path:
     assert [*binds_of(packages, tmp_path / "room", LAYOUT)] == []
     own.rmdir()
     assert len([*binds_of(packages, tmp_path / "room", LAYOUT)]) == 1
+
+
+@pytest.mark.parametrize(
+    "first", ["#!{}/bin/python3\n", '#!/bin/sh\n\'\'\'exec\' "{}/bin/python" "$0" "$@"\n']
+)
+def test_an_environment_that_was_moved_or_copied_is_to_be_made_again(tmp_path: Path, first: str) -> None:
+    environment(tmp_path)
+    program = tmp_path / ".venv" / "bin" / "mypy"
+    program.write_text(first.format(tmp_path / ".venv"))
+    assert found(tmp_path, PYTHON).problems == ()
+    program.write_text(first.format("/old clone/.venv"))
+    said = ".venv was made as /old clone/.venv, so its programs do not start here: make .venv again"
+    assert found(tmp_path, PYTHON).problems == (said,)
