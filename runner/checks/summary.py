@@ -192,6 +192,17 @@ RUNNERS: tuple[Runner, ...] = (
             _shape(r"\(Wstat: .{1,60}Failed: \d+\)$", _WORD_FIRST, Failed=F),
         ),
     ),
+    Runner(  # cmake.org/cmake/help/latest/manual/ctest.1.html: 95% tests passed, 1 tests failed out of 22
+        "ctest",
+        re.compile(r"\bctest\b"),
+        (
+            _shape(
+                r"^\d+% tests passed, \d+ tests failed out of \d+$",
+                re.compile(r"(?P<number>\d{1,9})(?P<word> tests failed|$)"),
+                **{" tests failed": F, "": T},
+            ),
+        ),
+    ),
     Runner(  # maven.apache.org/surefire: [INFO] Tests run: 5, Failures: 0, Errors: 0, Skipped: 1
         "maven",
         re.compile(r"\bmvnw?\b"),

@@ -21,6 +21,7 @@ Result: FAIL
         ("bundle exec rake test", TEST_UNIT, Summary("minitest", 5, 2)),
         ("rails test", "5 runs, 9 assertions, 0 failures, 1 errors, 1 skips\n", Summary("minitest", 3, 1)),
         ("prove -lr t", PROVE, Summary("prove", 103, 1)),
+        ("ctest -V", "95% tests passed, 1 tests failed out of 22\n", Summary("ctest", 21, 1)),
         ("perl Makefile.PL && make test", "Files=1, Tests=4,  0 wallclock secs", Summary("prove", 4, 0)),
     ],
 )
