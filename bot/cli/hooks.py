@@ -102,7 +102,7 @@ def _by_its_hook(name: str, environ: Mapping[str, str]) -> int:
 
 def _what_it_checks(folder: Path, places: tuple[HookPlace, ...]) -> str:
     """Return which checks a push of HEAD would get."""
-    from bot.admin.clone import in_force  # reads the policy, which no hook needs to be installed
+    from bot.admin.trial import in_force  # reads the policy, which no hook needs to be installed
 
     if all(place.name != "pre-push" for place in places):
         return "A push is judged by the guards. No check runs on a server."

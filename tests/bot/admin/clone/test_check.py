@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.admin.clone import trial
 from bot.admin.clone.check import PREFIX
+from bot.admin.trial import trial
 from bot.cli import main
 from tests.bot.admin.clone.conftest import POLICY, commit, every_byte
 from tests.runner.world import git

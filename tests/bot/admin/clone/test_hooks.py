@@ -10,7 +10,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from bot.admin.clone import hooks, trial
+from bot.admin.clone import hooks
+from bot.admin.trial import trial
 from bot.cli import main
 from tests.bot.admin.clone.conftest import POLICY, Hooks, commit, every_byte, tried
 from tests.bot.admin.clone.shapes import history

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
-from bot.admin.clone.in_folder import IN_FOLDER, InFolder, folders_of, may_hold_password
+from bot.admin.trial.in_folder import IN_FOLDER, InFolder, folders_of, may_hold_password
 from rules.policy.projects.proposal import Proposal
 from runner.workspaces import bubblewrap
 from runner.workspaces.local.packages import Packages, find_copies

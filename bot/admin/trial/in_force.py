@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.admin.clone import commit as clone
-from bot.admin.clone import trial
 from bot.admin.clone.commit import ClonedCommit
+from bot.admin.trial import trial
 
 
 def find(folder: Path, commit: str, base: str = "") -> ClonedCommit:

@@ -3,11 +3,11 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from bot.admin.clone import installed as packages_here
-from bot.admin.clone.in_folder import lines_in_clone
-from bot.admin.clone.installed import InstalledPackages
 from bot.admin.clone.proposal import lacking_programs, read_tree
-from bot.admin.clone.trial import PACKAGES, Trial, checks_text, has_own_policy, read_policy
+from bot.admin.trial import installed as packages_here
+from bot.admin.trial.in_folder import lines_in_clone
+from bot.admin.trial.installed import InstalledPackages
+from bot.admin.trial.trial import PACKAGES, Trial, checks_text, has_own_policy, read_policy
 from rules.policy.projects.proposal import Proposal, propose
 from runner.checks.missing_program import LOCAL
 from runner.workspaces.bubblewrap import sandbox_problem

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bot.admin.clone import trial
 from bot.admin.clone.own_git import CloneError
-from bot.admin.clone.payment import check_payment, keys_in
-from bot.admin.clone.trial_checks import look_at_checks
+from bot.admin.trial import trial
+from bot.admin.trial.checks import look_at_checks
+from bot.admin.trial.payment import check_payment, keys_in
 from bot.cli import main
 from runner.workspaces import bubblewrap
 from tests.bot.admin.clone.conftest import commit, every_byte

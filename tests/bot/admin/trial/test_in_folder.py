@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bot.admin.clone import trial
-from bot.admin.clone.in_folder import IN_FOLDER
-from bot.admin.clone.trial_checks import look_at_checks, store_packages
+from bot.admin.trial import trial
+from bot.admin.trial.checks import look_at_checks, store_packages
+from bot.admin.trial.in_folder import IN_FOLDER
 from bot.cli import main
 from tests.bot.admin.clone.conftest import commit
 from tests.runner.world import git

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.admin.clone.installed import InstalledPackages, find_installed
+from bot.admin.trial.installed import InstalledPackages, find_installed
 from rules.policy.projects.proposal import propose
 from runner.agents.contract import Layout
 from runner.errors import WorkspaceError
