@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from bot.admin.clone import commit as clone
-from bot.admin.clone import in_force
 from bot.admin.clone.guards import guard_violations
 from bot.admin.clone.own_git import commit_of, git, git_output, quarantine
+from bot.admin.trial import in_force
 from bot.cli._show import clean
 from bot.cli.check import SHORT, check_commit, conclusion
 from ledger.errors import CardinalError

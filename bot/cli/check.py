@@ -8,10 +8,10 @@ from pathlib import Path
 import click
 
 from bot.admin.clone import commit as clone
-from bot.admin.clone import in_force
 from bot.admin.clone.check import LocalResult, has_checks, run_checks
 from bot.admin.clone.commit import ClonedCommit
 from bot.admin.clone.guards import fewer_tests_than_base, guard_violations
+from bot.admin.trial import in_force
 from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.system import config as configuration
 from ledger.events.guard import Violation

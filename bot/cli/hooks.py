@@ -19,6 +19,7 @@ NO_POLICY = (
     ".github/cardinal.yml"
 )
 PROPOSE = "name some that take seconds. `cardinal policy propose` looks for them"
+MOVE = "move those of `full` that take seconds there"
 HEADS = ("hook", "state", "file")
 FOLDER = clone_option("A folder of the clone, or a bare repository.")
 
@@ -101,7 +102,7 @@ def _by_its_hook(name: str, environ: Mapping[str, str]) -> int:
 
 def _what_it_checks(folder: Path, places: tuple[HookPlace, ...]) -> str:
     """Return which checks a push of HEAD would get."""
-    from bot.admin.clone import in_force  # reads the policy, which no hook needs to be installed
+    from bot.admin.trial import in_force  # reads the policy, which no hook needs to be installed
 
     if all(place.name != "pre-push" for place in places):
         return "A push is judged by the guards. No check runs on a server."
@@ -111,7 +112,8 @@ def _what_it_checks(folder: Path, places: tuple[HookPlace, ...]) -> str:
         return f"A push is not checked here, the gate will: {error}"
     checks = judged.policy.repository.validation
     if checks is None or not checks.fast:
-        return f"A push is judged by the guards alone: {judged.source} names no `fast` checks, so {PROPOSE}"
+        step = MOVE if checks and checks.full else PROPOSE
+        return f"A push is judged by the guards alone: {judged.source} names no `fast` checks, so {step}"
     lines = ", ".join(map(code, checks.fast))
     return f"A push is checked with {lines}, then by the guards, by {judged.source}"
 

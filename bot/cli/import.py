@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from bot.admin.clone import carried, trial
+from bot.admin.trial import carried, trial
 from bot.cli._show import clean, clone_option
 
 

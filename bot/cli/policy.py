@@ -137,7 +137,7 @@ def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     root = file.resolve().parent.parent  # the file is in `.github`
     absent = paths.missing(root, text, policy.repository)
     hints = (
-        *missing_checks.hints(policy.repository),
+        *missing_checks.hints(policy),
         *absent,
         *_skill_hints(file),
         *_coming_cards(policy),

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import click
 
-from bot.admin.clone import carried, trial
-from bot.admin.clone.agent_switch import agents_under_way, plan_switch
-from bot.admin.clone.container_place import container_needs
-from bot.admin.clone.move import carry, destination, local_board
 from bot.admin.clone.own_git import CloneError
-from bot.admin.clone.payment import check_payment, keys_in
-from bot.admin.clone.trial_checks import SCRIPTED, look_at_checks, store_packages, take_up
+from bot.admin.trial import carried, trial
+from bot.admin.trial.agent_switch import agents_under_way, plan_switch
+from bot.admin.trial.checks import SCRIPTED, look_at_checks, store_packages, take_up
+from bot.admin.trial.container_place import container_needs
+from bot.admin.trial.move import carry, destination, local_board
+from bot.admin.trial.payment import check_payment, keys_in
 from bot.cli import CliError, _forge
 from bot.cli._show import clean, clone_option
 from bot.github.client import REPOSITORY
@@ -134,7 +134,7 @@ def _begin(place: trial.Trial, agent: str, *, yes: bool) -> None:
         click.echo("checks: those of its .github/cardinal.yml")
     else:
         because = ", ".join(map(clean, checks.because))
-        click.echo(f"checks, taken from {because}:" if because else "checks: none looked, so none will run")
+        click.echo(f"checks, taken from {because}:" if because else "checks: none found, so none will run")
         for each in checks.rules():
             click.echo(f"  {clean(each)}")
     for sentence in looked.notes:

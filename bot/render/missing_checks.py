@@ -1,7 +1,7 @@
 """Advice for a repository whose policy file names no checks."""
 
 from rules.policy.locations import PATH
-from rules.policy.repository import RepositoryRules
+from rules.policy.model import Policy, default_policy
 
 LINE = '`repository: {validation: {full: ["make test"]}}`'
 WAIVED = (
@@ -30,8 +30,15 @@ def lack(repository: str, *, has_file: bool) -> str:
     return f"{repository}'s {PATH} names no checks" if has_file else f"{repository} has no {PATH}"
 
 
-def hints(rules: RepositoryRules) -> tuple[str, ...]:
-    """Return the effects of these rules on runs that may surprise somebody."""
+def hints(policy: Policy) -> tuple[str, ...]:
+    """Return the effects of a file on runs that may surprise somebody.
+
+    A board's file mostly has a repository of its own, with nothing to check.
+    """
+    rules = policy.repository
+    is_boards = not rules.model_fields_set and policy.board != default_policy(policy.board.home or "").board
+    if rules.paths or is_boards:
+        return ()
     if rules.waived:
         return ("validation is none: nothing checks agents' work in this repository",)
     if not rules.checked:

@@ -52,6 +52,16 @@ TESTS: tuple[tuple[re.Pattern[str], ...], ...] = (
     (re.compile(r"^test (?P<name>\S.*) \.\.\. FAILED$"),),
     # rspec ./spec/cart_spec.rb:12 # Cart adds the tax
     (re.compile(r"^rspec (?P<name>\./\S+(?: # .*)?)$"),),
+    # minitest: CartTest#test_tax [test/cart_test.rb:12]:
+    (re.compile(r"^(?P<name>[A-Z]\w*(?:::\w+)*#test_\S+)(?: \[.*\])?:$"),),
+    # test-unit: Failure: test_tax(CartTest): <3> expected but was <4>
+    (re.compile(r"^(?:Failure|Error): (?P<name>test\w*\([\w:]+\))"),),
+    # phpunit: 1) CartTest::testTax
+    (re.compile(r"^\d+\) (?P<name>[A-Z][\w\\]*::\w.*)$"),),
+    # prove: t/cart.t (Wstat: 256 (exited 1) Tests: 25 Failed: 1)
+    (re.compile(r"^(?P<name>\S+)\s+\(Wstat: "),),
+    # ctest:   3 - parse_number (Failed)
+    (re.compile(r"^\s+\d+ - (?P<name>\S.{0,200}?) \((?!Disabled|Skipped)[A-Z][A-Za-z ]{0,40}\)"),),
     # TAP: not ok 3 - adds the tax
     (re.compile(r"^\s*not ok \d+(?: -)? (?P<name>(?!.*# (?:TODO|SKIP))\S.*)$"),),
 )
@@ -60,7 +70,8 @@ PROBLEMS = re.compile(
     "|".join(
         (
             rf"^{_PATH}\(\d+,\d+\): error \S",  # tsc
-            rf"^{_PATH}:\d+(?::\d+)?:? (?!.*\b(?:warning|note)\b:?).*\S",  # ruff, mypy, gcc, go vet
+            # ruff, mypy, gcc, go vet
+            rf"^(?!CMake .*Warning){_PATH}:\d+(?::\d+)?:? (?!.*\b(?:warning|note)\b:?).*\S",
             r"^\s+\d+:\d+\s+error\s+\S",  # eslint, under its file's name
             r"^error(?:\[\w+\])?: (?!could not compile|test failed|aborting|process didn't)",  # rustc
             r"^[A-Z]{1,4}\d{3,5} (?:\[\*\] )?\S",  # ruff, with a picture of the place below

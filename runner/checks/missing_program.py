@@ -1,6 +1,7 @@
 """Finds the program that a check needs and its place does not have: no agent can mend that."""
 
 import re
+import shutil
 from collections.abc import Iterator
 
 from runner.exec.child import finish
@@ -9,6 +10,7 @@ from runner.workspaces.contract import Workspace
 
 LOCAL = "local"  # see Workspace.image
 NOT_FOUND = 127  # a shell's exit code where a command is not there: POSIX, Shell Command Language, 2.8.2
+_PLACES, _THERE = "/usr/bin and /usr/local/bin", "install it there, or drop the check"
 _LOOK_S, _MAX_BYTES, _MAX_NAMES = 20.0, 10_000, 20
 _PARTS = re.compile(r"&&|\|\||[;|&\n()]")
 _SET = re.compile(r"[A-Za-z_]\w*=")
@@ -41,6 +43,8 @@ def explain_missing(run: RunContext, name: str) -> str:
 
 def say_missing(name: str, *, image: str) -> str:
     """Return that sentence for the image of this name: an empty one is Cardinal's own, `local` is none."""
+    if image == LOCAL and (elsewhere := shutil.which(name)):
+        return f"`{name}` is {elsewhere}, and checks on this machine look in {_PLACES}: {_THERE}."
     if image == LOCAL:
         return f"`{name}` is not installed on this machine: install it, or drop the check."
     if image:

@@ -151,6 +151,17 @@ RUNNERS: tuple[Runner, ...] = (
         ),
         Language.RUBY,
     ),
+    Runner(  # docs.seattlerb.org/minitest: 8 runs, 17 assertions, 0 failures, 0 errors, 0 skips
+        "minitest",
+        re.compile(r"\bminitest\b|\btest/unit\b|\b(?:rake|rails)\s+test\b"),
+        (
+            _shape(
+                r"^\d+ (?:runs|tests), \d+ assertions, \d+ failures, \d+ errors\b",
+                _NUMBER_FIRST,
+                runs=T, tests=T, failures=F, errors=F, skips=S, pendings=S, omissions=S,
+            ),
+        ),
+    ),
     Runner(  # hexdocs.pm/mix/Mix.Tasks.Test.html: 4 tests, 0 failures
         "mix test",
         re.compile(r"\bmix\s+test\b"),
@@ -170,6 +181,25 @@ RUNNERS: tuple[Runner, ...] = (
             _shape(r"^OK \(\d+ tests?, ", _NUMBER_FIRST, test=T, tests=T),
             _shape(
                 r"^Tests: \d+, Assertions: \d", _WORD_FIRST, Tests=T, Errors=F, Failures=F, Skipped=S
+            ),
+        ),
+    ),
+    Runner(  # metacpan.org/dist/Test-Harness/view/bin/prove: Files=11, Tests=104,  2 wallclock secs
+        "prove",
+        re.compile(r"\bprove\b|\bperl\s+Makefile\.PL\b"),
+        (
+            _shape(r"^Files=\d+, Tests=\d+, ", _WORD_FIRST, Tests=T),
+            _shape(r"\(Wstat: .{1,60}Failed: \d+\)$", _WORD_FIRST, Failed=F),
+        ),
+    ),
+    Runner(  # cmake.org/cmake/help/latest/manual/ctest.1.html: 95% tests passed, 1 tests failed out of 22
+        "ctest",
+        re.compile(r"\bctest\b"),
+        (
+            _shape(
+                r"^\d+% tests passed, \d+ tests failed out of \d+$",
+                re.compile(r"(?P<number>\d{1,9})(?P<word> tests failed|$)"),
+                **{" tests failed": F, "": T},
             ),
         ),
     ),

@@ -96,7 +96,8 @@ class ValidationSpec:
 
     `waived`: the policy asks for no checks. `absent` says for people why there are none otherwise.
     `definition` is the SHA-256 of the policy's section, for evidence. `paths` have lines of their own;
-    `covers` are those whose lines are among these already, with `.` for the repository's own.
+    `covers` are those whose lines are among these already, with `.` for the repository's own. `quick`: a
+    person runs the fast checks before a push, so no witness is heard.
     """
 
     setup: tuple[str, ...] = ()
@@ -107,6 +108,7 @@ class ValidationSpec:
     definition: str = ""
     paths: tuple[PathSpec, ...] = ()
     covers: tuple[str, ...] = ()
+    quick: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,10 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cache
 from importlib.util import MAGIC_NUMBER
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 
@@ -31,7 +32,12 @@ INSIDE = Layout(
     skills="/workspace/skills",
 )
 MIRROR = "/mirror"
-PATH = "/tools:/usr/local/bin:/usr/bin:/bin"
+PATH = "/tools:/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin"  # the last one: go.dev/doc/install
+_SYSTEM = ("bin", "sbin", "lib", "lib64", "lib32", "libx32")
+# Folders at the top that commands have instead of the host's: it has nothing to show below them.
+OWN_FOLDERS = frozenset(("usr", "etc", "proc", "dev", "python", *_SYSTEM)).union(
+    at.split("/")[1] for at in (*astuple(INSIDE), MIRROR) if at
+)
 PLAYER = Path(__file__).parents[1] / "agents" / "scripted"
 _TMP_BYTES = 512 * 1024 * 1024
 _SHM_BYTES = 64 * 1024 * 1024
@@ -39,8 +45,12 @@ _FILE_BYTES = 2 * 1024 * 1024 * 1024
 _PROCESSES = 512
 _END_S = 5.0
 _TRY_S = 60  # a machine that is busy is no reason
-# Enough to resolve names of users, find libraries and check certificates; nothing that names the host.
-_ETC = ("ssl", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types")
+# Enough to resolve names of users, find libraries and check certificates, and what Debian's runtimes do not
+# start without; nothing that names the host. Maven's settings.xml and PHP's pools may hold passwords.
+_ETC = (
+    *("ssl", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types"),
+    *("java-*-openjdk", "maven/m2.conf", "maven/logging", "perl", "php/*/cli", "php/*/mods-available"),
+)
 _IDENTITY = {"passwd": "agent:x:1000:1000:agent:/workspace/home:/bin/sh\n", "group": "agent:x:1000:\n"}
 
 
@@ -147,14 +157,14 @@ def _opened(name: str, content: bytes) -> int:
 
 def _shell() -> tuple[str, ...]:
     system: list[str] = []
-    for top in ("bin", "sbin", "lib", "lib64", "lib32", "libx32"):
+    for top in _SYSTEM:
         path = Path("/") / top
         if path.is_symlink():
             system += ["--symlink", str(path.readlink()), f"/{top}"]
         elif path.is_dir():
             system += ["--ro-bind", f"/{top}", f"/{top}"]
-    for name in _ETC:
-        system += ["--ro-bind-try", f"/etc/{name}", f"/etc/{name}"]
+    for each in chain.from_iterable(Path("/etc").glob(name) for name in _ETC):
+        system += ["--ro-bind-try", str(each), str(each)]
     return (
         *[
             "bwrap",

@@ -328,14 +328,14 @@ CHECKED = {name: shapes.PROJECTS[name][2] for name in ("npm", "go", "cargo", "ma
 
 
 @pytest.mark.soak(
-    instead="tests/bot/admin/clone/test_try_shapes.py::test_work_is_delivered_and_done_and_nothing_else_is_changed"
+    instead="tests/bot/admin/trial/test_try_shapes.py::test_work_is_delivered_and_done_and_nothing_else_is_changed"
 )
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("name", SHAPES)
 def test_in_every_shape_the_first_card_is_merged_and_nothing_else_is_changed(
     cardinal: Path, clone: Path, tmp_path: Path, name: str
 ) -> None:
-    """Shapes in which no board can be are in tests/bot/admin/clone/test_trial.py, with the sentence."""
+    """Shapes in which no board can be are in tests/bot/admin/trial/test_trial.py, with the sentence."""
     check = CHECKED.get(name, "")
     if check and not shutil.which(check.split()[0], path=bubblewrap.PATH):
         pytest.skip(f"needs {check.split()[0]}: scripts/soak install says how to get it")

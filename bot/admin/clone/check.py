@@ -83,7 +83,7 @@ def _validation(cloned: ClonedCommit, *, fast: bool) -> ValidationSpec:
     rules = cloned.policy.repository
     known = validation_of(cloned.name, cloned.base, rules, has_file=cloned.has_file)
     paths = tuple(replace(path, full=() if fast else (*path.fast, *path.full)) for path in known.paths)
-    return replace(known, full=() if fast else (*known.fast, *known.full), paths=paths)
+    return replace(known, full=() if fast else (*known.fast, *known.full), paths=paths, quick=fast)
 
 
 def run_checks(
@@ -165,7 +165,7 @@ def _order(cloned: ClonedCommit, config: Config, column: ColumnPolicy, root: Pat
         session_id="",
         plan_required=False,
         briefing=Briefing(""),
-        places=replace(places_of(root), packages=config.packages),
+        places=replace(places_of(root), packages=cloned.packages or config.packages),
         authorship=Authorship(Committer("Cardinal", "cardinal@localhost")),  # no commit of it leaves
         validation=_validation(cloned, fast=fast),
         **from_policy(config, column, rules),

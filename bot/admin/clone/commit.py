@@ -31,7 +31,7 @@ class ClonedCommit:
     """A commit, and the policy that counts; `source` says which. `repository` is the clone's git folder.
 
     `has_file`: it is the file at `base`. `objects` are the folders that may hold the commit: a push to a
-    server waits apart from the others.
+    server waits apart from the others. `packages` is the file about those installed in the clone.
     """
 
     name: str
@@ -43,6 +43,7 @@ class ClonedCommit:
     uncommitted: bool
     policy: Policy
     has_file: bool
+    packages: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,8 +172,8 @@ CHECKS = (
     *_any("rust", "format", ("rustfmt.toml", ".rustfmt.toml"), "cargo fmt --check", ""),
     *_any("ruby", FULL, (".rspec", "spec/*_spec.rb"), "{run}rspec", ""),
     ProjectCheck("ruby", FULL, ("test/*_test.rb", "bin/rails"), ("bin/rails test",)),
-    ProjectCheck("ruby", FULL, ("test/*.rb", "Rakefile#testtask"), ("{run}rake test",)),
-    ProjectCheck("ruby", FULL, ("test/*.rb", "Rakefile#test"), ("{run}rake test",)),
+    ProjectCheck("ruby", FULL, ("Rakefile#testtask", "test/*.rb"), ("{run}rake test",)),
+    ProjectCheck("ruby", FULL, ("Rakefile#test", "test/*.rb"), ("{run}rake test",)),
     *_any("ruby", "lint", (".rubocop.yml",), "{run}rubocop", "rubocop"),
     *_any("ruby", "lint", (".standard.yml",), "{run}standardrb", "standard"),
     ProjectCheck("php", FULL, ("composer.json#scripts#test",), ("composer run-script test",)),
@@ -209,6 +209,11 @@ CHECKS = (
     *_any("gradle", "format", ("build.gradle*#spotless",), "{run}spotlessCheck", ""),
     ProjectCheck("elixir", FULL, (), ("mix test",)),
     ProjectCheck("elixir", "format", (".formatter.exs",), ("mix format --check-formatted",)),
+    ProjectCheck("perl", FULL, ("Makefile.PL", "t/*.t", "*.xs"), ("perl Makefile.PL && {run}make test",)),
+    *(
+        ProjectCheck("perl", FULL, (file, "t/*.t"), ("{run}prove -lr t",))
+        for file in ("Makefile.PL", "Build.PL", "cpanfile", "dist.ini")
+    ),
     *(
         ProjectCheck("cmake", FULL, (f"CMakeLists.txt#{word}",), _CTEST)
         for word in ("enable_testing", "ctest")

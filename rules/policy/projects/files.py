@@ -252,6 +252,7 @@ _READERS: tuple[tuple[str, Callable[[str], Tree]], ...] = (
     ("Rakefile", _found(_WORD)),
     ("build.gradle", _found(_WORD)),
     ("build.gradle.kts", _found(_WORD)),
+    *((name, _found(_WORD)) for name in ("pom.xml", "mix.exs", "*.PL", "cpanfile", "dist.ini")),
 )
 
 

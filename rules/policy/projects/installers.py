@@ -205,6 +205,12 @@ INSTALLERS = (
     ),
     Installer(
         "rust",
+        "doc.rust-lang.org/cargo/commands/cargo-vendor.html",
+        here=("Cargo.toml",),
+        locks=("vendor/*/.cargo-checksum.json",),
+    ),
+    Installer(
+        "rust",
         "doc.rust-lang.org/cargo/commands/cargo-fetch.html",
         here=("Cargo.toml",),
         locks=("Cargo.lock",),
@@ -269,6 +275,15 @@ INSTALLERS = (
         loose=_MIX,
         wants=("mix.exs",),
     ),
+    Installer(
+        "perl",
+        "metacpan.org/dist/App-cpanminus/view/bin/cpanm",
+        hints=("cpanfile",),
+        loose="cpanm -q -l ~/perl5 --installdeps .",
+        wants=("cpanfile",),
+        run="PERL5LIB=~/perl5/lib/perl5 ",
+    ),
+    Installer("perl", "perldoc.perl.org/prove"),
     Installer("cmake", "cmake.org/cmake/help/latest/manual/ctest.1.html", needs=("c++",)),
     Installer(TARGETS, "gnu.org/software/make/manual, just.systems/man, taskfile.dev"),
 )

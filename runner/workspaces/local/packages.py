@@ -101,8 +101,8 @@ def binds_of(packages: Packages, root: Path, layout: Layout) -> Iterator[Bind]:
 
 
 def _make_place(root: Path, place: str) -> bool:
-    """Make the folder to mount on; False where the checkout has no such place. No link is followed: files
-    there are an agent's.
+    """Make the folder to mount on; False where the checkout has no such place, or files of its own in it. No
+    link is followed: files there are an agent's.
     """
     at, parts = root, PurePosixPath(place).parts
     for part in parts[:-1]:
@@ -111,6 +111,8 @@ def _make_place(root: Path, place: str) -> bool:
             return False
     at /= parts[-1]
     if at.is_symlink() or (at.exists() and not at.is_dir()):
+        return False
+    if parts[0] == "repo" and at.is_dir() and any(at.iterdir()):
         return False
     at.mkdir(exist_ok=True)
     return True

@@ -22,6 +22,12 @@ from ledger.queue.inbox import Delivery
 from rules.intents.outbound import Say
 from tests.bot.cli.conftest import AT, BOARD, Cardinal, printed
 
+CHECKED_ELSEWHERE = (
+    "repository: {validation: none, paths: {web: {validation: {full: [a]}}}}",
+    "board: {repositories: {without_policy: {validation: {full: [a]}}}}",
+    "board: {columns: {Tasks: {archetype: inbox}}}",
+)
+
 
 def test_a_policy_file_is_judged_as_strictly_as_cardinal_does(cardinal: Cardinal, tmp_path: Path) -> None:
     good, bad, binary = tmp_path / "good.yml", tmp_path / "bad.yml", tmp_path / "binary.yml"
@@ -34,6 +40,10 @@ def test_a_policy_file_is_judged_as_strictly_as_cardinal_does(cardinal: Cardinal
     assert json.loads(cardinal("policy", "validate", str(good), "--json").stdout)["hints"] == [
         "validation is none: nothing checks agents' work in this repository"
     ]
+    for checked in CHECKED_ELSEWHERE:
+        good.write_text(f"version: 1\n{checked}\n")
+        hints = json.loads(cardinal("policy", "validate", str(good), "--json").stdout)["hints"]
+        assert not any("validation" in hint for hint in hints)
     result = cardinal("policy", "validate", str(bad), "--json")
     assert result.exit_code == 1
     assert "columns" in json.loads(result.stdout)["problems"][0]

@@ -229,3 +229,59 @@ UNKNOWN = """\
 [2026-03-01T12:00:03.907Z] cannot write /tmp/build-8s1k/out/bundle.js: no space left on device
 gave up after 2.9 s
 """
+MINITEST = """\
+  1) Failure:
+CartTest#test_tax [test/cart_test.rb:12]:
+Expected: 3
+  Actual: 4
+
+  2) Error:
+Shop::CartTest#test_empty:
+NoMethodError: undefined method `total' for nil
+
+5 runs, 9 assertions, 1 failures, 1 errors, 0 skips
+"""
+TEST_UNIT = """\
+.F
+===============================================================================
+Failure: test_cycle(TSortTest): <TSort::Cyclic> exception was expected but none was thrown.
+/repo/test/test_tsort.rb:33:in `test_cycle'
+===============================================================================
+8 tests, 16 assertions, 1 failures, 0 errors, 0 pendings, 0 omissions, 0 notifications
+"""
+PHPUNIT = """\
+There was 1 failure:
+
+1) CartTest::testTax with data set "dear" (3)
+Failed asserting that 4 matches expected 3.
+
+/repo/test/CartTest.php:12
+
+FAILURES!
+Tests: 68, Assertions: 74, Failures: 1.
+"""
+PROVE = """\
+#   Failed test 'list'
+#   at t/basic.t line 73.
+Test Summary Report
+-------------------
+t/basic.t                    (Wstat: 256 (exited 1) Tests: 25 Failed: 1)
+  Failed test:  10
+Files=11, Tests=104,  2 wallclock secs ( 0.03 usr  0.03 sys)
+Result: FAIL
+"""
+CTEST = """\
+CMake Deprecation Warning at CMakeLists.txt:2 (cmake_minimum_required):
+  Compatibility with CMake < 3.5 will be removed.
+
+95% tests passed, 2 tests failed out of 22
+
+The following tests FAILED:
+\t  3 - parse_number (Failed)
+\t 14 - misc_tests (SEGFAULT)
+Errors while running CTest
+"""
+CMAKE_WARNING = """\
+CMake Deprecation Warning at CMakeLists.txt:2 (cmake_minimum_required):
+  Compatibility with CMake < 3.5 will be removed.
+"""

@@ -20,6 +20,12 @@ NAMED = {
     "CARGO": ("cart::tests::adds_the_tax",),
     "RUSTC": ("error[E0308]: mismatched types",),
     "RSPEC": ("./spec/cart_spec.rb:10 # Cart adds the tax",),
+    "MINITEST": ("CartTest#test_tax", "Shop::CartTest#test_empty"),
+    "TEST_UNIT": ("test_cycle(TSortTest)",),
+    "PHPUNIT": ('CartTest::testTax with data set "dear" (3)',),
+    "PROVE": ("t/basic.t",),
+    "CTEST": ("parse_number", "misc_tests"),
+    "CMAKE_WARNING": (),
     "TSC": (
         "src/cart.ts(12,5): error TS2322: Type 'string' is not assignable to type 'number'.",
         "src/receipt.ts(3,10): error TS2305: Module '\"./cart\"' has no exported member 'Line'.",

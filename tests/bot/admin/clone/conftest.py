@@ -5,8 +5,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from click.testing import CliRunner, Result
@@ -31,7 +32,7 @@ def commit(clone: Path, **files: str) -> str:
     """Commit these files, and return the commit."""
     for name, text in files.items():
         path = clone / (".github/cardinal.yml" if name == "policy" else name)
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     git(clone, "add", "--all")
     git(clone, "commit", "--quiet", "--message", "Work")
@@ -45,6 +46,13 @@ def every_byte(folder: Path) -> str:
         if path.is_file():
             digest.update(str(path).encode() + path.read_bytes())
     return digest.hexdigest()
+
+
+@pytest.fixture
+def on_disk() -> Iterator[Path]:
+    """Yield a folder on the disk: of /dev, where the suite keeps its own, checks see nothing."""
+    with TemporaryDirectory(dir="/var/tmp") as folder:
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.admin.clone import commit, hooks, trial
+from bot.admin.clone import commit, hooks
 from bot.admin.clone.own_git import CloneError, git_output
+from bot.admin.trial import trial
 from tests.runner.world import git
 
 RUN = "touch {ran}; cat"

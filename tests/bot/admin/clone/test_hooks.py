@@ -10,7 +10,8 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
-from bot.admin.clone import hooks, trial
+from bot.admin.clone import hooks
+from bot.admin.trial import trial
 from bot.cli import main
 from tests.bot.admin.clone.conftest import POLICY, Hooks, commit, every_byte, tried
 from tests.bot.admin.clone.shapes import history
@@ -78,15 +79,22 @@ def test_a_hook_whose_cardinal_is_gone_or_broken_says_so_and_blocks_nothing(
     assert (done.returncode, f"{program} {said} checked" in done.stderr) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("checks", "step"),
+    [
+        ('{full: ["true"]}', "move those of `full` that take seconds there"),
+        ("none", "name some that take seconds. `cardinal policy propose` looks for them"),
+    ],
+)
 def test_where_no_check_is_quick_the_status_says_that_the_guards_are_alone(
-    clone: Path, origin: Path, cardinal: Hooks
+    clone: Path, origin: Path, cardinal: Hooks, checks: str, step: str
 ) -> None:
-    commit(clone, policy='version: 1\nrepository: {validation: {full: ["true"]}}\n')
+    commit(clone, policy=f"version: 1\nrepository: {{validation: {checks}}}\n")
     git(clone, "push", "--quiet", "origin", "work:main")
     cardinal("install")
     said = cardinal("status").output
     assert "A push is judged by the guards alone" in said
-    assert "`cardinal policy propose` looks for them" in said
+    assert f"names no `fast` checks, so {step}" in said
 
 
 def test_a_push_that_cannot_be_checked_says_why_and_goes_on(

@@ -3,6 +3,8 @@
 import pytest
 
 from rules.policy.model import parse_repository
+from rules.policy.projects.files import is_manifest
+from rules.policy.projects.installers import INSTALLERS
 from rules.policy.projects.proposal import markers, propose
 
 SCRIPTS = '"scripts": {"test": "vitest"}, "devDependencies": {"vitest": "1"}'
@@ -85,6 +87,15 @@ def engine(manager: str) -> str:
         ({"build.gradle.kts": "", "gradlew": ""}, "./gradlew -q testClasses", "./gradlew test"),
         ({"settings.gradle": ""}, "gradle -q testClasses", "gradle test"),
         ({"mix.exs": ""}, "mix local.hex --force && mix local.rebar --force && mix deps.get", "mix test"),
+        ({"Cargo.toml": CRATE, "Cargo.lock": "", "vendor/b/.cargo-checksum.json": ""}, "", "cargo test"),
+        ({"Makefile.PL": "", "t/a.t": ""}, "", "prove -lr t"),
+        ({"dist.ini": "", "lib/A.xs": "", "t/a/b.t": ""}, "", "prove -lr t"),
+        ({"Makefile.PL": "", "A.xs": "", "t/a.t": ""}, "", "perl Makefile.PL && make test"),
+        (
+            {"cpanfile": "", "Build.PL": "", "t/a.t": ""},
+            "cpanm -q -l ~/perl5 --installdeps .",
+            "PERL5LIB=~/perl5/lib/perl5 prove -lr t",
+        ),
         ({"deno.json": '{"imports": {"a": "jsr:a"}}', "lib/a_test.ts": ""}, "deno install", "deno test"),
     ],
 )  # fmt: skip
@@ -124,3 +135,8 @@ def test_packages_that_belong_to_no_workspace_set_themselves_up() -> None:
     proposal = propose(files.keys(), files)
     assert proposal.setup == ()
     assert proposal.paths["web"].setup == (f"yarn{FROZEN}",)
+
+
+def test_a_folder_with_the_file_of_any_manager_is_looked_into() -> None:
+    files = {fact for row in INSTALLERS for fact in row.here if not fact.startswith(".") and "*" not in fact}
+    assert [name for name in files if not is_manifest(name)] == []

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bot.admin.clone import carried, trial
+from bot.admin.trial import carried, trial
 from bot.cli import main
 from forge.portable.saved import SavedForge
 from forge.portable.world import Wanted, build
@@ -109,7 +109,7 @@ def killed(seconds: random.Random, folder: Path, begun: Path, *words: str) -> bo
 
 
 @pytest.mark.soak(
-    instead="tests/bot/admin/clone/test_carried.py::test_a_board_comes_over_whole_and_without_its_secrets"
+    instead="tests/bot/admin/trial/test_carried.py::test_a_board_comes_over_whole_and_without_its_secrets"
 )
 @pytest.mark.timeout(900)
 def test_what_is_killed_leaves_nothing_half_made_and_the_next_is_whole(exported: Path, other: Path) -> None:

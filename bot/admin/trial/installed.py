@@ -15,25 +15,26 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from bot.admin.trial.in_folder import IN_FOLDER, InFolder, folders_of, may_hold_password
 from rules.policy.projects.proposal import Proposal
+from runner.workspaces import bubblewrap
 from runner.workspaces.local.packages import Packages, find_copies
 
 ENVIRONMENTS = (".venv", "venv")
 _AT = "home/venv"  # where the set-up of a proposal makes its own: `~/venv`
-_CONFIGURATION = ("pip.conf",)  # addresses of package indexes, often with a password
-# Commands have other folders of these names.
-_SYSTEM = (
-    *("usr", "bin", "sbin", "lib", "lib64", "etc", "proc", "dev", "tools", "python", "workspace", "mirror"),
-)
+_CONFIGURATION = ("pip.conf", "credentials", "credentials.toml")  # of package indexes, often with a password
 _HIDDEN = "Checks cannot see packages below /{0}, where they have a folder of their own: move this clone"
 _COPY = "{0} has a copy of {1}, which would be tested in place of the agent's files: `{2}` there"
-_ELSEWHERE = "{0} uses {1}, which is outside this repository, so checks do not see it"
+_MAY_LEAK = "{0} may hold a password, so checks do not see {1}: move it to your user settings"
+_ELSEWHERE = "{0} uses {1}, which is outside this repository, so checks do not see it: make {0} again"
+_MOVED = "{0} was made as {1}, so its programs do not start here: make {0} again"
 _COMPILED = (
     "{0} has {1} as it was compiled here, which would be tested in place of the agent's files: choose an "
     "agent that works in a container, where the set-up compiles them"
 )
+_STARTED = re.compile(rb"#!(?:/bin/sh\n'''exec' \"?)?(/[^\"\n]+?)/bin/python")  # as pip and uv write it
 _MODULE = re.compile(r"~/venv/bin/(?:python -m )?(?P<name>[A-Za-z0-9][\w.-]*)")
-_MAX_FOLDERS, _MAX_LINES = 50, 200
+_MAX_FOLDERS, _MAX_LINES, _HEAD_BYTES = 50, 200, 300
 _PROJECTS = ("pyproject.toml", "setup.cfg", "setup.py")
 _SOURCES = ("src", "lib", "python")  # folders of modules, below a project
 # Other packages bring folders of these names by mistake, and nobody imports them.
@@ -71,12 +72,14 @@ def needs_more(installed: InstalledPackages, proposal: Proposal) -> bool:
     return any(line not in known for part in (proposal, *proposal.paths.values()) for line in part.setup)
 
 
-def find_installed(top: Path, tracked: Collection[str], manifests: dict[str, str]) -> InstalledPackages:
-    """Return what is installed in the clone at `top`, of whose commit these are the files.
+def find_installed(
+    top: Path, tracked: Collection[str], manifests: dict[str, str], proposal: Proposal
+) -> InstalledPackages:
+    """Return what is installed in the clone at `top`, of whose commit these are the files and the proposal.
 
     A folder that the commit has, or that is a link, counts for nothing: it may be anybody's.
     """
-    if top.parts[1:2] and top.parts[1] in _SYSTEM:
+    if top.parts[1:2] and top.parts[1] in bubblewrap.OWN_FOLDERS:
         return InstalledPackages({}, problems=(_HIDDEN.format(top.parts[1]),))
     own = {name for file, text in manifests.items() for name in _names_in(file, text)}
     modules = _modules_in(tracked)
@@ -111,9 +114,25 @@ def find_installed(top: Path, tracked: Collection[str], manifests: dict[str, str
         binds |= {f"repo/{_below(folder)}": _below(folder) for folder in with_packages}
         if "." in with_packages or {*folders} <= {*with_packages}:
             languages.add("node")
+    for row, names in _find_in_folders(top, tracked, proposal):
+        leaks = [(f"{name}/{file}", name) for name in names if (file := may_hold_password(top / name))]
+        problems += (_MAY_LEAK.format(*each) for each in leaks)
+        if not leaks:
+            binds |= {f"repo/{name}": name for name in names}
+            languages.add(row.language)
     return InstalledPackages(
         binds, frozenset(languages), tuple(shown), tuple(problems), (*modules, *packages)
     )
+
+
+def _find_in_folders(
+    top: Path, tracked: Collection[str], proposal: Proposal
+) -> Iterator[tuple[InFolder, list[str]]]:
+    """Yield each manager that put packages into every folder where this set-up needs them."""
+    for row in IN_FOLDER:
+        names = [*folders_of(row, proposal)]
+        if names and all(_is_own(top, at, tracked) and (top / at / row.made).exists() for at in names):
+            yield row, names
 
 
 def lacking_modules(top: Path, installed: InstalledPackages, proposal: Proposal) -> dict[str, str]:
@@ -160,8 +179,7 @@ def _faults_of_environment(top: Path, name: str, own: Collection[str]) -> Iterat
     if not (folder / "bin" / "python").exists() or not _sites(folder):
         yield f"{name} has no Python that starts: make it again"
         return
-    if any(_is_wide(Path(each), top) for each in _interpreters(folder)):
-        yield f"the Python of {name} is in a folder with other things: make {name} with another Python"
+    yield from _faults_of_programs(top, name)
     for site in _sites(folder):
         for metadata in sorted(site.glob("*.dist-info")):
             package = metadata.name.partition("-")[0]
@@ -244,6 +262,24 @@ def _holds_code(metadata: Path, endings: tuple[str, ...] = (".py", ".so")) -> bo
         names = (row.partition(",")[0] for row in rows)
         return any(name.endswith(endings) and not name.startswith(("__editable__", "..")) for name in names)
     return False
+
+
+def _faults_of_programs(top: Path, name: str) -> Iterator[str]:
+    if any(_is_wide(Path(each), top) for each in _interpreters(top / name)):
+        yield f"the Python of {name} is in a folder with other things: make {name} with another Python"
+    if elsewhere := next(_made_at(top / name), ""):
+        yield _MOVED.format(name, elsewhere)
+
+
+def _made_at(folder: Path) -> Iterator[str]:
+    """Yield other environments whose Python the programs of this one start: it was moved, or copied."""
+    for program in sorted((folder / "bin").iterdir()):
+        if program.is_file() and not program.is_symlink():
+            with program.open("rb") as opened:
+                started = _STARTED.match(opened.read(_HEAD_BYTES))
+            place = Path(os.fsdecode(started[1])) if started else folder
+            if place.resolve() != folder.resolve() and not place.is_relative_to("/usr"):
+                yield str(place)
 
 
 def _interpreters(folder: Path) -> Iterator[str]:

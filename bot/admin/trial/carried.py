@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from bot.admin.clone import trial
 from bot.admin.clone.own_git import CloneError
+from bot.admin.trial import trial
 from ledger.lifecycle import backup, transfer
 from ledger.lifecycle.open import open_ledger
 from runner.exec.launch import launched

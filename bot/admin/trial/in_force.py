@@ -4,21 +4,22 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.admin.clone import commit as clone
-from bot.admin.clone import trial
 from bot.admin.clone.commit import ClonedCommit
+from bot.admin.trial import trial
 
 
 def find(folder: Path, commit: str, base: str = "") -> ClonedCommit:
     """Return `commit` as `clone.find` does.
 
     Where no policy file is at the base and `cardinal try` serves the clone, its board's policy counts, and an
-    empty `base` is the branch that *Done* merges into.
+    empty `base` is the branch that *Done* merges into. Its packages are those of the board's own checks.
     """
     cloned = clone.find(folder, commit, base)
-    place = None if cloned.has_file else trial.trial_around(folder)
+    place = trial.trial_around(folder)
     if place is None:
         return cloned
-    known = clone.find(folder, commit, base or place.into)
+    known = cloned if cloned.has_file else clone.find(folder, commit, base or place.into)
+    known = replace(known, packages=place.folder / trial.PACKAGES)
     if known.has_file:
         return known
     policy = trial.policy_of(place)

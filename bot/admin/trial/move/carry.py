@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from bot.admin.clone.move.destination import Destination, history_there, issues_there, marker_key
-from bot.admin.clone.move.local_board import LocalBoard, LocalCard
 from bot.admin.clone.own_git import CloneError, no_beat
+from bot.admin.trial.move.destination import Destination, history_there, issues_there, marker_key
+from bot.admin.trial.move.local_board import LocalBoard, LocalCard
 from bot.github.api import issues as issue_links
 from bot.github.api import projects
 from bot.github.client import repository_path

@@ -3,21 +3,25 @@
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 
-from bot.admin.clone import installed as packages_here
-from bot.admin.clone.installed import InstalledPackages
 from bot.admin.clone.proposal import lacking_programs, read_tree
-from bot.admin.clone.trial import Trial, checks_text, has_own_policy, read_policy
+from bot.admin.trial import installed as packages_here
+from bot.admin.trial.in_folder import lines_in_clone
+from bot.admin.trial.installed import InstalledPackages
+from bot.admin.trial.trial import PACKAGES, Trial, checks_text, has_own_policy, read_policy
 from rules.policy.projects.proposal import Proposal, propose
 from runner.checks.missing_program import LOCAL
 from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.local.packages import Packages, write_packages
 
 SCRIPTED = "scripted"
-FILE = "packages.json"
 _SEEN = "The set-up is skipped: checks use {0} of this clone, read-only."
 _INSTALL = (
     "The scripted agent skips them for now: it cannot fetch packages. Install them in this clone with `{0}`, "
     "and start it again: checks use them from there, read-only."
+)
+_NO_WAY = "The scripted agent skips them for now: it cannot fetch packages. A real agent's container can."
+_UNTIL = (
+    "Until you have done that and started it again, the scripted agent skips them: it cannot fetch packages."
 )
 _NO_SANDBOX = "The scripted agent skips them for now: without a sandbox, checks see no installed packages."
 _REAL = "The set-up fetches only from hosts that you name: `tools: {network: [HOST]}`."
@@ -46,7 +50,9 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
         notes = (*((_REAL,) if plain.needs_setup() else ()), *lacking_programs(plain, image=""))
         return TrialChecks(None if own else plain, notes=() if own else notes)
     problem = sandbox_problem()
-    installed = InstalledPackages({}) if problem else packages_here.find_installed(place.top, names, texts)
+    installed = (
+        InstalledPackages({}) if problem else packages_here.find_installed(place.top, names, texts, plain)
+    )
     proposal = propose(names, texts, installed.languages)
     lacking = packages_here.lacking_modules(place.top, installed, proposal)
     proposal = _without(proposal, lacking)
@@ -60,10 +66,10 @@ def look_at_checks(place: Trial, agent: str) -> TrialChecks:
     if offline and problem:
         return TrialChecks(plain, True, None, (_NO_SANDBOX, *lacking_programs(plain, image=LOCAL)))
     if offline:
-        missing = [line for part in _parts(plain) for line in part.setup if line not in _stood(packages)]
-        steps = " && ".join(line.replace("~/venv", ".venv") for line in dict.fromkeys(missing))
+        steps = lines_in_clone(plain, names, _stood(packages))
+        way = _INSTALL.format(" && ".join(steps)) if all(steps) else _NO_WAY
         # Where packages that are there cannot be used, the problem says what to do.
-        notes = (*((_INSTALL.format(steps),) if steps and not installed.problems else ()), *notes)
+        notes = (*notes, _UNTIL) if installed.problems else (*((way,) if steps else ()), *notes)
     elif packages is not None and packages.setup:
         notes = (_SEEN.format(" and ".join(sorted({*installed.binds.values()}))), *notes)
     shown = plain if offline else proposal
@@ -101,7 +107,7 @@ def _without(proposal: Proposal, lines: Collection[str]) -> Proposal:
 
 def store_packages(place: Trial, checks: TrialChecks) -> None:
     """Tell the workspaces of this machine what checks see; the person may have removed some since."""
-    file = place.folder / FILE
+    file = place.folder / PACKAGES
     if checks.packages is None:
         file.unlink(missing_ok=True)
     else:

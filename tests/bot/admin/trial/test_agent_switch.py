@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bot.admin.clone import trial
-from bot.admin.clone.agent_switch import agents_under_way, plan_switch
 from bot.admin.clone.own_git import CloneError
-from bot.admin.clone.trial_checks import look_at_checks
+from bot.admin.trial import trial
+from bot.admin.trial.agent_switch import agents_under_way, plan_switch
+from bot.admin.trial.checks import look_at_checks
 from bot.cli import _forge, main
 from forge.demo.launch import SCENARIOS
 from forge.model.server import ScriptedModel

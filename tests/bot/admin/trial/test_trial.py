@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bot.admin.clone import installed as packages_here
-from bot.admin.clone import trial
 from bot.admin.clone.own_git import CloneError
-from bot.admin.clone.payment import check_payment, keys_in
-from bot.admin.clone.trial_checks import look_at_checks
+from bot.admin.trial import trial
+from bot.admin.trial.checks import look_at_checks
+from bot.admin.trial.payment import check_payment, keys_in
 from bot.cli import main
+from runner.workspaces import bubblewrap
 from tests.bot.admin.clone.conftest import commit, every_byte
 from tests.bot.admin.clone.shapes import (
     PROJECTS,
@@ -166,7 +166,7 @@ def test_a_clone_where_checks_have_a_folder_of_their_own_is_to_be_moved(
 ) -> None:
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **{"web/package.json": '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'})
-    monkeypatch.setattr(packages_here, "_SYSTEM", (clone.parts[1],))
+    monkeypatch.setattr(bubblewrap, "OWN_FOLDERS", (clone.parts[1],))
     said = invoke(clone, given="n\n")[1]
     assert f"packages below /{clone.parts[1]}, where they have a folder of their own: move" in said
     assert "Install them in this clone" not in said
@@ -175,7 +175,7 @@ def test_a_clone_where_checks_have_a_folder_of_their_own_is_to_be_moved(
 def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(
     clone: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packages_here, "_SYSTEM", ())  # the suite keeps its folders below /dev
+    monkeypatch.setattr(bubblewrap, "OWN_FOLDERS", ())  # the suite keeps its folders below /dev
     git(clone, "rm", "--quiet", ".github/cardinal.yml")
     commit(clone, **{"web/package.json": '{"scripts": {"test": "jest"}, "devDependencies": {"jest": "1"}}'})
     code, said = invoke(clone, given="n\n")
@@ -183,7 +183,7 @@ def test_checks_that_must_fetch_something_wait_for_an_agent_with_a_network(
     assert (
         "The scripted agent skips them for now: it cannot fetch packages. Install them in this clone" in said
     )
-    assert "with `npm install`, and start it again" in said
+    assert "with `(cd web && npm install)`, and start it again" in said
     place = trial.find(clone, "")
     found = look_at_checks(place, "scripted")
     trial.write(place, "scripted", found.proposal, {}, offline=found.offline)
@@ -203,6 +203,10 @@ def test_a_program_that_is_missing_is_said_when_its_check_is_proposed(
         "`mix` is not installed on this machine: install it, or drop the check."
         in invoke(clone, given="n\n")[1]
     )
+    (clone.parent / "mix").touch(mode=0o755)
+    monkeypatch.setenv("PATH", f"{os.environ['PATH']}:{clone.parent}")
+    said = invoke(clone, given="n\n")[1]
+    assert f"`mix` is {clone.parent}/mix, and checks on this machine look in /usr/bin and" in said
     code, said = invoke(clone, "--agent=claude", given="n\n")
     assert (code, said.count("is not installed in Cardinal's own image: name an image")) == (1, 1)
     assert "`mix` is not installed in Cardinal's own image" in said

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from bot.admin.clone import carried, trial
 from bot.admin.clone.own_git import CloneError, git_output
+from bot.admin.trial import carried, trial
 
 WORK = re.compile(r"cardinal/(\d+)-(.+)")
 

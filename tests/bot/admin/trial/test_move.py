@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bot.admin.clone import trial
-from bot.admin.clone.move import carry, destination, local_board
-from bot.admin.clone.move.local_board import LocalBoard
 from bot.admin.clone.own_git import CloneError
+from bot.admin.trial import trial
+from bot.admin.trial.move import carry, destination, local_board
+from bot.admin.trial.move.local_board import LocalBoard
 from bot.cli import main
 from bot.github.errors import UnavailableError
 from bot.github.personal import PersonalHub

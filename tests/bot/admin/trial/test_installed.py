@@ -3,13 +3,13 @@
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 
-from bot.admin.clone.installed import InstalledPackages, find_installed
+from bot.admin.trial.installed import InstalledPackages, find_installed
+from rules.policy.projects.proposal import propose
 from runner.agents.contract import Layout
 from runner.errors import WorkspaceError
 from runner.workspaces.local.packages import binds_of
@@ -21,10 +21,8 @@ NODE = {"package.json": '{"name": "shop"}', "packages/cart/package.json": '{"nam
 
 
 @pytest.fixture
-def tmp_path() -> Iterator[Path]:
-    """Yield a folder on the disk: of /dev, where the suite keeps its own, checks see nothing."""
-    with TemporaryDirectory(dir="/var/tmp") as folder:
-        yield Path(folder)
+def tmp_path(on_disk: Path) -> Path:
+    return on_disk
 
 
 def environment(top: Path, *names: str) -> None:
@@ -43,7 +41,7 @@ def found(top: Path, files: Mapping[str, str]) -> InstalledPackages:
         (top / name).parent.mkdir(parents=True, exist_ok=True)
         (top / name).write_text(text)
     manifests = {name: text for name, text in files.items() if name.endswith((".json", ".toml"))}
-    return find_installed(top, files, manifests)
+    return find_installed(top, files, manifests, propose(files, manifests))
 
 
 @pytest.mark.parametrize(
@@ -153,3 +151,26 @@ def test_a_folder_that_became_reachable_by_a_link_is_not_shown(tmp_path: Path) -
     (top / "packages").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(WorkspaceError, match="start the board again"):
         [*binds_of(packages, tmp_path / "room", LAYOUT)]
+
+
+def test_what_a_commit_has_in_such_a_folder_is_checked_and_not_covered(tmp_path: Path) -> None:
+    top, own = tmp_path / "clone", tmp_path / "room" / "repo" / "node_modules" / "left"
+    (top / "node_modules").mkdir(parents=True)
+    packages = found(top, NODE).packages(top, None)
+    own.mkdir(parents=True)
+    assert [*binds_of(packages, tmp_path / "room", LAYOUT)] == []
+    own.rmdir()
+    assert len([*binds_of(packages, tmp_path / "room", LAYOUT)]) == 1
+
+
+@pytest.mark.parametrize(
+    "first", ["#!{}/bin/python3\n", '#!/bin/sh\n\'\'\'exec\' "{}/bin/python" "$0" "$@"\n']
+)
+def test_an_environment_that_was_moved_or_copied_is_to_be_made_again(tmp_path: Path, first: str) -> None:
+    environment(tmp_path)
+    program = tmp_path / ".venv" / "bin" / "mypy"
+    program.write_text(first.format(tmp_path / ".venv"))
+    assert found(tmp_path, PYTHON).problems == ()
+    program.write_text(first.format("/old clone/.venv"))
+    said = ".venv was made as /old clone/.venv, so its programs do not start here: make .venv again"
+    assert found(tmp_path, PYTHON).problems == (said,)

@@ -17,7 +17,7 @@ from rules.policy.locations import PATH
 from rules.policy.model import Policy, parse
 from rules.policy.projects.proposal import Proposal
 
-FOLDER, POLICY, ANSWERS, GITIGNORE = ".cardinal", "policy.yml", TRIAL, ".gitignore"
+FOLDER, POLICY, ANSWERS, GITIGNORE, PACKAGES = ".cardinal", "policy.yml", TRIAL, ".gitignore", "packages.json"
 COLUMNS = ("Tasks", "Planning", "In Progress", "Review", "QA", "Done")
 PORT = 8585
 _HOME = "board"  # the forge's own repository with the policy

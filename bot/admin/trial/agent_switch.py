@@ -7,8 +7,8 @@ from typing import Any
 
 import yaml
 
-from bot.admin.clone import trial
 from bot.admin.clone.own_git import CloneError
+from bot.admin.trial import trial
 from ledger.errors import OlderLedgerError
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 
 from bot.admin.clone.own_git import CloneError
-from bot.admin.clone.trial import Trial
+from bot.admin.trial.trial import Trial
 from bot.system import config as configuration
 from bot.system import model_keys
 from bot.system.env_file import PREFIX

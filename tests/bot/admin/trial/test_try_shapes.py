@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bot.admin.clone import trial
-from bot.admin.clone.trial_checks import look_at_checks
+from bot.admin.trial import trial
+from bot.admin.trial.checks import look_at_checks
 from forge.portable.branches import Branches
 from forge.portable.world import Wanted, build
 from forge.store import Store
