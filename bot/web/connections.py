@@ -66,7 +66,7 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
         self.head_bytes = self.head_bytes + len(data) if phase_of(self) is ConnectionPhase.HEAD else 0
         if self.head_bytes > MAX_HEAD_BYTES:
-            drop(self, LARGE_HEAD)
+            hang_up(self, LARGE_HEAD)
 
     def on_message_begin(self) -> None:
         """Begin a request; hang up where the one before has no answer yet."""
@@ -119,10 +119,10 @@ class Connections:
             if entered[:2] != (request, phase):
                 self._open[connection] = request, phase, now
             elif now - entered[2] > self._limits.seconds[phase]:
-                drop(connection, LATE)
+                hang_up(connection, LATE)
         waiting = [connection for connection in self._open if waits_for_client(connection)]
         for connection in waiting[: max(0, len(self._open) - self._limits.connections)]:
-            drop(connection, FULL)
+            hang_up(connection, FULL)
 
     def unfinished(self) -> list[Connection]:
         """Return the connections in the middle of a body, the oldest first."""
@@ -133,7 +133,7 @@ class Connections:
         self._held_bytes += count_bytes
         if count_bytes > 0 and self._held_bytes > self._limits.held_bytes:
             for oldest in self.unfinished()[:1]:
-                drop(oldest, FULL)
+                hang_up(oldest, FULL)
 
     def counting(self, app: ASGIApp) -> ASGIApp:
         """Return the application with the bytes of each request counted until it is answered."""
@@ -183,7 +183,7 @@ def waits_for_client(connection: Connection) -> bool:
     return is_paused or phase_of(connection) is not ConnectionPhase.ANSWER
 
 
-def drop(connection: Connection, answer: bytes) -> None:
+def hang_up(connection: Connection, answer: bytes) -> None:
     """Close a connection, with this answer if its client has got none yet and waits for none."""
     has_answer = connection.cycle is not None and connection.cycle.response_started
     if has_answer or phase_of(connection) is ConnectionPhase.ANSWER:
