@@ -1,4 +1,4 @@
-"""The web application: the webhook, a health check, and the pages where they have an address."""
+"""What the web server serves: the webhook and MCP by themselves, the pages and a health check by Flask."""
 
 from collections.abc import Callable
 from functools import cache, partial
@@ -6,23 +6,36 @@ from functools import cache, partial
 from flask import Flask, jsonify
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Engine
+from starlette.routing import Route, Router
+from starlette.types import ASGIApp
 from werkzeug.routing import Rule
 
+from bot.github.app_manifest import WEBHOOK_PATH
 from bot.system.clock import Clock
 from bot.system.config import Config
 from bot.web.capture import Keeper
 from bot.web.group_commit import GroupCommit, Wake
+from bot.web.live.streams import Streams
+from bot.web.mcp import door as mcp_door
 from bot.web.pages import pages
-from bot.web.webhook import MAX_BYTES, Door
+from bot.web.webhook import MAX_BYTES, WebhookReceiver
+from bot.web.wsgi import Bridge
 from ledger.log import event_store
 
+THREADS = 8  # for pages and the API
 
-def make_door(config: Config, engine: Engine, wake: Wake, clock: Clock) -> Door | None:
-    """Return the receiver of deliveries, which starts workers by `wake`; None where nobody sends any."""
-    if not config.webhooks:
-        return None
-    commits = GroupCommit(engine, wake, Keeper(config.home, clock).take)
-    return Door(commits, config.webhook_secret, clock)
+
+def make_web(config: Config, engine: Engine, wake: Wake, clock: Clock, streams: Streams) -> ASGIApp:
+    """Return all that the web server serves; `wake` starts workers for deliveries."""
+    bridge = Bridge(make_app(config, engine, clock), threads=THREADS, follow=streams.serve)
+    routes = []
+    if config.webhooks:
+        commits = GroupCommit(engine, wake, Keeper(config.home, clock).take)
+        receiver = WebhookReceiver(commits, config.webhook_secret, clock)
+        routes.append(Route(WEBHOOK_PATH, receiver, methods=["POST"]))
+    if config.public_url:
+        routes.append(Route(mcp_door.PATH, mcp_door.McpDoor(bridge, config.public_url)))
+    return Router(routes, redirect_slashes=False, default=bridge, max_body_size=MAX_BYTES)
 
 
 class _Rule(Rule):
@@ -36,14 +49,12 @@ class _Rule(Rule):
         return lambda rule, **values: compiled()(rule, **values)
 
 
-def make_app(config: Config, engine: Engine, wake: Wake, clock: Clock, *, door: Door | None = None) -> Flask:
-    """Return the application; its webhook hands deliveries to `door`, or to one of its own with `wake`."""
+def make_app(config: Config, engine: Engine, clock: Clock) -> Flask:
+    """Return Flask's application: the health check, and the pages where they have an address."""
     app = Flask(__name__, static_folder=None, template_folder=None)  # none of the current folder
     app.url_rule_class = _Rule
     app.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
     app.url_map.merge_slashes = False  # it would redirect, by a page of HTML, programs too
-    if (door := door or make_door(config, engine, wake, clock)) is not None:
-        app.register_blueprint(door.blueprint())
     if config.public_url:
         app.register_blueprint(pages(config, engine, clock))
 

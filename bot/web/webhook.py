@@ -5,35 +5,34 @@ Source: docs.github.com/webhooks/using-webhooks/best-practices-for-using-webhook
 """
 
 import asyncio
-import json
 import logging
 import re
-import threading
 from collections.abc import Mapping
-from concurrent.futures import wait
 from datetime import datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
-from flask import Blueprint, Request, Response, request
-from flask.typing import ResponseReturnValue
-from gidgethub import ValidationFailure
-from gidgethub.sansio import validate_event
-from werkzeug.exceptions import RequestEntityTooLarge
+from gidgethub import BadRequest, ValidationFailure
+from gidgethub.sansio import Event
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
 
-from bot.github.app_manifest import WEBHOOK_PATH
 from bot.system.clock import Clock
 from bot.system.secret import Secret
-from bot.web.group_commit import GroupCommit, Incoming
+from bot.web.group_commit import GroupCommit, Incoming, NotStoredError
 from ledger.ids import DeliveryId
 from ledger.queue.inbox import Delivery
-from runner.gateway.control.asgi import Scope, Send
 
 log = logging.getLogger(__name__)
 
 # GitHub sends no larger one. Source: docs.github.com/webhooks/webhook-events-and-payloads.
 MAX_BYTES = 25 * 1024 * 1024
-TOO_LARGE = "a delivery may have at most 25 MB"
+SMALL_BYTES = 256 * 1024  # of a delivery: its signature and JSON take a few milliseconds
+JSON = "application/json"
+NO_JSON = "the body is not JSON in UTF-8"
+NO_JSON_TYPE = "set the webhook's content type to application/json in the App's settings"
 SIGNATURE = re.compile(r"sha256=[0-9a-f]{64}")
 EVENT = re.compile(r"[a-z0-9_]{1,64}")
 DELIVERY = re.compile(r"[A-Za-z0-9-]{1,64}")
@@ -54,108 +53,41 @@ STORED_S = 30.0  # longer than a writer waits for its turn; GitHub itself hangs 
 
 
 class RefusedDeliveryError(Exception):
-    """A request is no delivery; the answer is `status` and `because`."""
+    """A request is not a delivery; the answer is `status` and `because`."""
 
     def __init__(self, status: int, because: str) -> None:
         self.status, self.because = status, because
         super().__init__(because)
 
-    @property
-    def answer(self) -> tuple[int, bytes]:
-        """The status and the JSON of the answer."""
-        return self.status, json.dumps({"error": self.because}).encode()
 
-
-class Door:
-    """Takes deliveries. `serve` needs no thread and no Flask: a busy board sends little else."""
+class WebhookReceiver:
+    """Receives deliveries. It needs no thread for most of them: a busy board sends little else."""
 
     def __init__(self, commits: GroupCommit, secret: Secret, clock: Clock) -> None:
         self._commits, self._secret, self._clock = commits, secret, clock
-        self._turn = threading.Lock()
-        self._decided_about: list[asyncio.Future[None]] = []  # whom the loop was woken for
 
-    def take(self, headers: Mapping[str, str], body: bytes) -> Incoming:
-        """Have a delivery stored in the next group; raises RefusedDeliveryError, which is logged."""
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer 202 once the delivery is on disk; 503 if it is not."""
+        request = Request(scope, receive)
+        response = await self._receive(dict(request.headers.items()), await request.body())
+        await response(scope, receive, send)
+
+    async def _receive(self, headers: Mapping[str, str], body: bytes) -> Response:
+        read = partial(read_delivery, headers, body, self._secret, now=self._clock())
         try:
-            incoming = read_delivery(headers, body, self._secret, now=self._clock())
+            incoming = read() if len(body) <= SMALL_BYTES else await asyncio.to_thread(read)
         except RefusedDeliveryError as refusal:
             log.warning("delivery refused status=%s reason=%s", refusal.status, refusal.because)
-            raise
+            return JSONResponse({"error": refusal.because}, refusal.status)
         self._commits.add(incoming)
-        return incoming
-
-    async def serve(self, scope: Scope, body: bytes, send: Send) -> None:
-        """Answer a request whose body is small, once the delivery is on disk."""
-        headers: dict[str, str] = {}
-        for raw, value in scope["headers"]:
-            name, text = raw.decode("latin-1"), value.decode("latin-1")
-            headers[name] = f"{headers[name]},{text}" if name in headers else text
         try:
-            incoming = self.take(headers, body)
-        except RefusedDeliveryError as refusal:
-            status, content = refusal.answer
-        else:
-            await self._decided(incoming)
-            status, content = _answer(incoming)
-        described = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(content))]
-        await send({"type": "http.response.start", "status": status, "headers": described})
-        await send({"type": "http.response.body", "body": content})
-
-    async def _decided(self, incoming: Incoming) -> None:
-        """Wait until the delivery is stored or refused, for STORED_S at most."""
-        loop = asyncio.get_running_loop()
-        waits: asyncio.Future[None] = loop.create_future()
-        limit = loop.call_later(STORED_S, _finish, waits)
-
-        def note(_stored: object) -> None:
-            with self._turn:
-                self._decided_about.append(waits)
-                is_first = len(self._decided_about) == 1
-            if is_first and not loop.is_closed():  # the loop is woken once for a group
-                loop.call_soon_threadsafe(self._release)
-
-        incoming.stored.add_done_callback(note)
-        await waits
-        limit.cancel()
-
-    def _release(self) -> None:
-        with self._turn:
-            those, self._decided_about = self._decided_about, []
-        for waits in those:
-            _finish(waits)
-
-    def blueprint(self) -> Blueprint:
-        """Return `POST /webhooks/github` for Flask: large deliveries wait in a thread."""
-        blueprint = Blueprint("webhook", __name__)
-
-        @blueprint.post(WEBHOOK_PATH)
-        def receive() -> ResponseReturnValue:
-            headers = {name.lower(): value for name, value in request.headers.items()}
-            try:
-                incoming = self.take(headers, _body(request))
-            except RefusedDeliveryError as refusal:
-                status, content = refusal.answer
-            else:
-                wait([incoming.stored], STORED_S)
-                status, content = _answer(incoming)
-            return Response(content, status, content_type="application/json")
-
-        return blueprint
-
-
-def _finish(waits: "asyncio.Future[None]") -> None:
-    if not waits.done():
-        waits.set_result(None)
-
-
-def _answer(incoming: Incoming) -> tuple[int, bytes]:
-    """Return 202 for a delivery that is on disk, and 503 for any other."""
-    stored = incoming.stored
-    error = stored.exception(0) if stored.done() else "the database does not answer"
-    if error is not None:
-        return HTTPStatus.SERVICE_UNAVAILABLE, json.dumps({"error": str(error)}).encode()
-    described = {"delivery": incoming.delivery.delivery_id, "new": stored.result(0)}
-    return HTTPStatus.ACCEPTED, json.dumps(described).encode()
+            async with asyncio.timeout(STORED_S):
+                is_new = await asyncio.wrap_future(incoming.stored)
+        except (NotStoredError, TimeoutError) as error:
+            because = str(error) or "the database does not answer"
+            return JSONResponse({"error": because}, HTTPStatus.SERVICE_UNAVAILABLE)
+        answer = {"delivery": incoming.delivery.delivery_id, "new": is_new}
+        return JSONResponse(answer, HTTPStatus.ACCEPTED)
 
 
 def read_delivery(headers: Mapping[str, str], body: bytes, secret: Secret, *, now: datetime) -> Incoming:
@@ -164,17 +96,17 @@ def read_delivery(headers: Mapping[str, str], body: bytes, secret: Secret, *, no
     Raises RefusedDeliveryError: 401 for unsigned, 400 for unreadable ones, in this order: an unsigned body is
     not parsed.
     """
-    data = _verified(headers, body, secret)
-    event, delivery_id = headers["x-github-event"], headers["x-github-delivery"]
+    event = _verified(headers, body, secret)
+    data = event.data
     if not isinstance(data, dict):
         raise RefusedDeliveryError(400, "the body is not a JSON object")
-    if not EVENT.fullmatch(event) or not DELIVERY.fullmatch(delivery_id):
+    if not EVENT.fullmatch(event.event) or not DELIVERY.fullmatch(event.delivery_id):
         raise RefusedDeliveryError(400, "X-GitHub-Event or X-GitHub-Delivery is not one of GitHub's")
     action = data.get("action")
     sender = data.get("sender")
     delivery = Delivery(
-        delivery_id=DeliveryId(delivery_id),
-        event=event,
+        delivery_id=DeliveryId(event.delivery_id),
+        event=event.event,
         action=action[:64] if isinstance(action, str) else "",
         payload=body,
         received_at=now,
@@ -193,38 +125,22 @@ def _about(data: Mapping[str, Any]) -> str:
     return commit if isinstance(commit, str) else ""
 
 
-def _body(incoming: Request) -> bytes:
-    """Return the body; raises RefusedDeliveryError, 413 for a too large one."""
-    incoming.max_content_length = MAX_BYTES
-    if (incoming.content_length or 0) > MAX_BYTES:
-        raise RefusedDeliveryError(413, TOO_LARGE)
-    try:
-        body = incoming.get_data(cache=False)
-    except RequestEntityTooLarge as error:
-        raise RefusedDeliveryError(413, TOO_LARGE) from error
-    if incoming.content_length is None and len(body) >= MAX_BYTES:  # in chunks: werkzeug 3.1 just stops there
-        raise RefusedDeliveryError(413, TOO_LARGE)
-    return body
-
-
-def _verified(given: Mapping[str, str], body: bytes, secret: Secret) -> Any:
-    """Return the JSON of the signed body."""
+def _verified(headers: Mapping[str, str], body: bytes, secret: Secret) -> Event:
+    """Return the signed event."""
     # gidgethub would take a SHA-1, and hmac.compare_digest raises TypeError for non-ASCII text.
-    signature = given.get("x-hub-signature-256", "")
-    if not secret or not SIGNATURE.fullmatch(signature):
+    if not secret or not SIGNATURE.fullmatch(headers.get("x-hub-signature-256", "")):
         raise RefusedDeliveryError(401, "X-Hub-Signature-256 is missing or not a SHA-256 signature")
+    content_type = headers.get("content-type", "").partition(";")[0].strip().lower()
     try:
-        validate_event(body, signature=signature, secret=secret.reveal())
+        event = Event.from_http({**headers, "content-type": content_type}, body, secret=secret.reveal())
     except ValidationFailure as error:
         raise RefusedDeliveryError(
             401, "the signature does not match the body and the webhook secret"
         ) from error
-    if "x-github-event" not in given or "x-github-delivery" not in given:
-        raise RefusedDeliveryError(400, "X-GitHub-Event or X-GitHub-Delivery is missing")
-    if given.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        step = "set the webhook's content type to application/json in the App's settings"
-        raise RefusedDeliveryError(400, step)
-    try:
-        return json.loads(body.decode())
-    except (ValueError, RecursionError) as error:
-        raise RefusedDeliveryError(400, "the body is not JSON in UTF-8") from error
+    except KeyError as error:
+        raise RefusedDeliveryError(400, "X-GitHub-Event or X-GitHub-Delivery is missing") from error
+    except (BadRequest, RecursionError) as error:
+        raise RefusedDeliveryError(400, NO_JSON if content_type == JSON else NO_JSON_TYPE) from error
+    if content_type != JSON:
+        raise RefusedDeliveryError(400, NO_JSON_TYPE)
+    return event

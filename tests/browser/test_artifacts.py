@@ -77,7 +77,7 @@ def town(tmp_path: Path) -> Iterator[Served]:
         url = f"http://127.0.0.1:{port}"
         with opened(tmp_path, public_url=url) as cardinal:
             services = cardinal.services
-            app = make_app(services.config, services.engine, lambda *_: True, cardinal.clock)
+            app = make_app(services.config, services.engine, cardinal.clock)
             server = make_server(
                 "127.0.0.1", port, app, threaded=True, request_handler=Quiet, fd=listener.fileno()
             )

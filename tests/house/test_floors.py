@@ -56,6 +56,7 @@ COROUTINES_LIVE_IN = (
     "bot/outbox/signed_webhook.py",
     "bot/web/api/client.py",
     "bot/web/api/following.py",
+    "bot/web/connections.py",
     "bot/web/live/",
     "bot/web/mcp/",
     "bot/web/webhook.py",

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from sqlalchemy import Engine
-from werkzeug.serving import make_server
 
 from bot.bootstrap import Services
 from bot.github.api import project_queries
@@ -26,7 +25,8 @@ from bot.outbox.publisher import Published
 from bot.reactor import reactor
 from bot.state.outbox_context import OutboxContext
 from bot.system import redis as embedded_redis
-from bot.web.app import make_app
+from bot.web.app import make_web
+from bot.web.live.streams import Streams
 from ledger.event import Event
 from ledger.events.policy import PolicyLoaded
 from ledger.events.run import RunQueued
@@ -36,6 +36,7 @@ from ledger.queue import inbox
 from ledger.views import boards, cards, runs
 from rules.intents.outbound import Intent
 from tests.bot.render.past import SETTINGS, Past
+from tests.bot.web.serving import served
 from tests.ledgers import new_ledger, set_clock
 from tests.peer.side import ADMIN, ORG, Side, utc_now
 
@@ -233,17 +234,13 @@ def open_beside(side: Side, home: Path) -> Iterator[Cardinal]:
         config, engine, OutboxContext(engine, config, clock, hub), redis, "test-1", clock
     ).on_configured()
     cardinal = Cardinal(side, repository, services, clock)
-    server = make_server("127.0.0.1", 0, make_app(config, engine, cardinal.wake, clock), threaded=True)
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
+    app = make_web(config, engine, cardinal.wake, clock, Streams(engine))
     cardinal.know_card()
     side.relay.wait(cardinal.repository, "issues", "opened")  # of before Cardinal was there
-    side.relay.target = f"http://127.0.0.1:{server.server_port}{WEBHOOK_PATH}"
     try:
-        yield cardinal
+        with served(app) as (host, port):
+            side.relay.target = f"http://{host}:{port}{WEBHOOK_PATH}"
+            yield cardinal
     finally:
         side.relay.target = ""
-        server.shutdown()
-        thread.join(WAIT_S)
-        server.server_close()
         engine.dispose()

@@ -9,7 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from flask.testing import FlaskClient
+from starlette.testclient import TestClient
 
 from bot.github.client import REPOSITORY
 from bot.ingest import events
@@ -17,12 +17,12 @@ from bot.ingest.events import UnreadablePayloadError
 from bot.ingest.facts import CardTouched, Fact, IssueFact, Pushed, Renamed
 from bot.system import config
 from bot.system.secret import Secret
-from bot.web.app import make_app
 from bot.web.group_commit import Incoming
 from bot.web.webhook import read_delivery
 from ledger.log import event_store
 from ledger.queue import refresh_requests
 from tests.bot.flows.opening import opened
+from tests.bot.web.serving import web_client
 from tests.ledgers import new_ledger
 from tests.published.court import Court
 from tests.published.recordings import Recording, grown, maimed, recordings, shrunken
@@ -37,11 +37,11 @@ MAY_BE_ZERO = {"reply_to", "review_id", "author_id", "by_id"}
 
 
 @pytest.fixture
-def receiver(tmp_path: Path) -> Iterator[FlaskClient]:
+def receiver(tmp_path: Path) -> Iterator[TestClient]:
     """Return a client of the web application, with a ledger of its own."""
     settings = config.read({"CARDINAL_HOME": str(tmp_path), "CARDINAL_WEBHOOK_SECRET": SECRET}, tmp_path)
     engine = new_ledger(settings.database_url)
-    yield make_app(settings, engine, lambda *_: True, lambda: NOW).test_client()
+    yield web_client(settings, engine, lambda *_: True, lambda: NOW)
     engine.dispose()
 
 
@@ -55,9 +55,10 @@ def signed(one: Recording, body: bytes) -> dict[str, str]:
     }
 
 
-def delivered(receiver: FlaskClient, one: Recording) -> int:
+def delivered(receiver: TestClient, one: Recording) -> int:
     """Deliver it as GitHub does; return the status."""
-    return receiver.post("/webhooks/github", data=(body := one.body), headers=signed(one, body)).status_code
+    headers = signed(one, body := one.body)
+    return receiver.post("/webhooks/github", content=body, headers=headers).status_code
 
 
 def read(one: Recording) -> Incoming:
@@ -115,7 +116,7 @@ def variants(one: Recording) -> Iterator[Recording]:
 
 
 def test_every_recorded_delivery_is_taken_however_it_grows_or_shrinks(
-    receiver: FlaskClient, published: Court
+    receiver: TestClient, published: Court
 ) -> None:
     answers = {one.name: (delivered(receiver, one), delivered(receiver, grown(one))) for one in recordings()}
     assert {name: status for name, status in answers.items() if status != (202, 202)} == {}

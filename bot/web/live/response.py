@@ -13,8 +13,6 @@ from flask import Response, request
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
-# In the environment of a request: a list that takes the response, by a server that can serve streams.
-LATER = "cardinal.later"
 AFTER = re.compile(r"[0-9]{1,18}")
 RETRY_MS = 500  # a browser's wait before it comes back to a stream that ended
 OPENING = f"retry: {RETRY_MS}\n\n".encode()
@@ -77,12 +75,8 @@ class StreamResponse(Response):
         return update.now if isinstance(update.now, bytes) else update.now(self.login)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        later, is_head = environ.get(LATER), environ["REQUEST_METHOD"] == "HEAD"
-        if later is not None and not is_head:
-            later.append(self)
-            return ()
         start_response(self.status, self.get_wsgi_headers(environ).to_wsgi_list())
-        if is_head:
+        if environ["REQUEST_METHOD"] == "HEAD":
             return ()
         batch = self.pull(self.after)
         return (OPENING, batch.lines, self.rendered(batch), over(batch.last) if batch.ended else b"")

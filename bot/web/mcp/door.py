@@ -1,10 +1,10 @@
-"""The server's address `/mcp`, beside the web application; its modules are loaded with the first request."""
+"""The web server's address `/mcp`; its modules are loaded with the first request."""
 
 import asyncio
 from http import HTTPStatus
 from importlib import import_module
 
-from runner.gateway.control.asgi import App, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 PATH = "/mcp"
 MAX_AT_ONCE = 8  # each holds a body of 256 KiB at most
@@ -12,17 +12,14 @@ SERVER = "bot.web.mcp.over_http"
 
 
 class McpDoor:
-    """An ASGI application: `/mcp`, where `api` serves the API and everything else."""
+    """An ASGI application for `/mcp`; `api` serves the API."""
 
-    def __init__(self, api: App, public_url: str) -> None:
+    def __init__(self, api: ASGIApp, public_url: str) -> None:
         self._api, self._public_url = api, public_url
         self._open = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
-        if scope["type"] != "http" or scope["path"] != PATH:
-            await self._api(scope, receive, send)
-            return
         status, header = self._refusal(scope)
         if status is not None:
             headers = [(b"content-length", b"0"), *([header] if header else [])]

@@ -6,10 +6,8 @@ import tarfile
 from collections.abc import Iterator
 from dataclasses import fields, replace
 from pathlib import Path
-from threading import Thread
 
 import pytest
-from werkzeug.serving import make_server
 
 from bot.admin import support_bundle
 from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, github, mend
@@ -20,7 +18,8 @@ from bot.system import lock_file
 from bot.system.config import Config
 from bot.system.lock_file import Presence
 from bot.system.secret import Secret
-from bot.web.app import make_app
+from bot.web.app import make_web
+from bot.web.live.streams import Streams
 from forge.store.board import FieldType, Option
 from ledger.events.board import BoardSeen
 from ledger.ids import DeliveryId
@@ -31,6 +30,7 @@ from ledger.queue.inbox import Delivery
 from ledger.views import boards
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.settings import with_column
+from tests.bot.web import serving
 
 HOOK = "https://cardinal.example/webhooks/github"
 
@@ -303,19 +303,13 @@ def sound(cardinal: Cardinal) -> Iterator[str]:
 
 
 def _serving(cardinal: Cardinal, config: Config) -> Iterator[str]:
-    app = make_app(config, cardinal.services.engine, lambda *_: True, cardinal.clock)
-    server = make_server("127.0.0.1", 0, app, threaded=True)
-    thread = Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    address = f"http://127.0.0.1:{server.server_port}"
+    services = cardinal.services
+    app = make_web(config, services.engine, lambda *_: True, cardinal.clock, Streams(services.engine))
     (config.home / "run").mkdir(parents=True, exist_ok=True)
-    lock_file.record_presence(config.home, Presence(os.getpid(), address, {}))
-    try:
+    with serving.served(app) as (host, port):
+        address = f"http://{host}:{port}"
+        lock_file.record_presence(config.home, Presence(os.getpid(), address, {}))
         yield address
-    finally:
-        server.shutdown()
-        thread.join(60)
-        server.server_close()
 
 
 @pytest.mark.usefixtures("sound")

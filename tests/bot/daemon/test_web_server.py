@@ -1,6 +1,5 @@
 """The web server as it runs: real sockets, real processes, and deliveries that outlive both."""
 
-import asyncio
 import http.client
 import json
 import os
@@ -8,18 +7,16 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from threading import Thread
 from urllib.parse import urlsplit
 
 import psutil
 import pytest
-import uvicorn
 from sqlalchemy import Engine
 
 from bot.daemon import web_server as web
 from bot.system.config import Config
-from bot.web.wsgi import SMALL_BYTES
+from bot.web.webhook import SMALL_BYTES
 from ledger.db.transactions import writing
 from ledger.ids import DeliveryId
 from ledger.queue import inbox
@@ -27,7 +24,7 @@ from tests.bot.conftest import SECRET
 from tests.bot.daemon import web_alone
 from tests.bot.daemon.test_group import alive, lines
 from tests.bot.web.test_webhook import BODY, sign
-from tests.waiting import LIMIT_S, until
+from tests.waiting import until
 from tests.warm import Warm
 
 
@@ -139,7 +136,7 @@ def test_a_large_delivery_is_taken_as_well(server: tuple[Warm, str], engine: Eng
     assert stored.payload == body
 
 
-@pytest.mark.parametrize("size", [10, 2 * SMALL_BYTES], ids=["past Flask", "by Flask"])
+@pytest.mark.parametrize("size", [10, 2 * SMALL_BYTES], ids=["small", "large"])
 def test_small_and_large_deliveries_get_the_same_answers(server: tuple[Warm, str], size: int) -> None:
     body = json.dumps({"action": "created", "text": "x" * size}).encode()
     good = {
@@ -153,8 +150,8 @@ def test_small_and_large_deliveries_get_the_same_answers(server: tuple[Warm, str
         ({**good, "X-Hub-Signature-256": sign(body, "other")}, 401, "the signature does not match"),
         (text, 400, "set the webhook's content type"),
         ({**good, "X-GitHub-Event": "a b"}, 400, "X-GitHub-Event or"),
-        (good, 202, '{"delivery": "d-1", "new": true}'),
-        (good, 202, '{"delivery": "d-1", "new": false}'),
+        (good, 202, '{"delivery":"d-1","new":true}'),
+        (good, 202, '{"delivery":"d-1","new":false}'),
     ):
         talk = connection(server[1])
         talk.request("POST", "/webhooks/github", body, headers)
@@ -206,19 +203,6 @@ def test_a_stop_lets_the_server_end_by_itself(server: tuple[Warm, str]) -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 0
     assert not any(alive(one.pid) for one in everyone)
-
-
-def test_a_server_that_looks_once_an_hour_stops_at_a_signal(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(web, "DATE_S", 3600.0)
-    settings = uvicorn.Config(partial(print), interface="asgi3")
-    settings.load()
-    server = web.UvicornServer(settings, lambda: None)
-
-    async def stopped() -> None:
-        asyncio.get_running_loop().call_later(0.1, server.handle_exit, signal.SIGTERM, None)
-        await asyncio.wait_for(server.main_loop(), LIMIT_S)
-
-    asyncio.run(stopped())
 
 
 def test_an_agent_reaches_the_mcp_server_where_there_are_pages(config: Config, engine: Engine) -> None:

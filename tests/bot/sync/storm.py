@@ -11,14 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from flask.testing import FlaskClient
 from sqlalchemy import Connection, Table, select
+from starlette.testclient import TestClient
 
 from bot.github.client import Hub
 from bot.ingest import delivery
 from bot.state.outbox_context import OutboxContext
 from bot.system.secret import Secret
-from bot.web.app import make_app
 from forge.store.board import DraftIssue, Item
 from forge.store.registration import Delivery
 from forge.store.settings import DragShape
@@ -34,6 +33,7 @@ from ledger.views.waits import waits
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.settings import POLICY
+from tests.bot.web.serving import web_client
 from tests.ledgers import new_ledger, set_clock
 
 TWICE, LOST = 0.05, 0.05
@@ -180,8 +180,8 @@ def _rest(cardinal: Cardinal, item: Item, _chance: random.Random) -> None:
 
 def _deliver(cardinal: Cardinal, told: Iterable[Delivery]) -> None:
     """Hand the deliveries to the real receiver, and ingest what it stored in the order in which it came."""
-    app = make_app(cardinal.services.config, cardinal.services.engine, lambda *_: False, cardinal.clock)
-    door = app.test_client()
+    services = cardinal.services
+    door = web_client(services.config, services.engine, lambda *_: False, cardinal.clock)
     for one in told:
         _post(door, one)
         one.status_code, one.status, one.delivered_at = 202, "OK", cardinal.clock()
@@ -190,10 +190,10 @@ def _deliver(cardinal: Cardinal, told: Iterable[Delivery]) -> None:
         pass
 
 
-def _post(door: FlaskClient, one: Delivery) -> None:
+def _post(door: TestClient, one: Delivery) -> None:
     signed = hmac.new(Secret(SECRET).reveal().encode(), one.body, hashlib.sha256).hexdigest()
     headers = {**one.headers, "X-Hub-Signature-256": f"sha256={signed}"}
-    answer = door.post("/webhooks/github", data=one.body, headers=headers)
+    answer = door.post("/webhooks/github", content=one.body, headers=headers)
     assert answer.status_code == 202, answer.text
 
 

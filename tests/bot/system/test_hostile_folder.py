@@ -35,7 +35,7 @@ def test_pages_are_made_of_the_packages_templates_only(trap: Path, tmp_path: Pat
         "CARDINAL_HOME": str(tmp_path / "home"),
         **{f"CARDINAL_{n}": text for n, text in given.items()},
     }
-    app = make_app(read(environ, trap), engine, lambda *_: True, lambda: datetime.now(UTC))
+    app = make_app(read(environ, trap), engine, lambda: datetime.now(UTC))
     for path in ("/", "/artifacts/r1", "/page.html", "/static/page.html"):
         assert "owned" not in app.test_client().get(path).text
     assert "Sign in" in app.test_client().get("/").text

@@ -9,13 +9,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from flask.testing import FlaskClient
+from starlette.testclient import TestClient
 
 from bot.cli import main
 from bot.system.config import Config, read
 from bot.web import capture
-from bot.web.app import make_app
 from tests.bot.flows.cardinal import Clock
+from tests.bot.web.serving import web_client
 from tests.ledgers import new_ledger
 
 SECRET = "it is signed with this"
@@ -46,11 +46,11 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def door(config: Config, clock: Clock) -> FlaskClient:
-    return make_app(config, new_ledger(config.database_url), lambda *_: True, clock).test_client()
+def door(config: Config, clock: Clock) -> TestClient:
+    return web_client(config, new_ledger(config.database_url), lambda *_: True, clock)
 
 
-def post(door: FlaskClient, guid: str, payload: dict[str, Any]) -> int:
+def post(door: TestClient, guid: str, payload: dict[str, Any]) -> int:
     body = json.dumps(payload).encode()
     signed = hmac.new(SECRET.encode(), body, hashlib.sha256).hexdigest()
     headers = {
@@ -60,17 +60,17 @@ def post(door: FlaskClient, guid: str, payload: dict[str, Any]) -> int:
         "Authorization": "Bearer never-kept",
     }
     return door.post(
-        "/webhooks/github", data=body, headers=headers, content_type="application/json"
+        "/webhooks/github", content=body, headers={**headers, "Content-Type": "application/json"}
     ).status_code
 
 
-def test_nothing_is_kept_until_somebody_asks(door: FlaskClient, config: Config) -> None:
+def test_nothing_is_kept_until_somebody_asks(door: TestClient, config: Config) -> None:
     assert post(door, "a", COMMENT) == 202
     assert capture.kept_deliveries(config.home) == ()
 
 
 def test_what_is_kept_has_the_shape_and_no_word_of_people(
-    door: FlaskClient, config: Config, clock: Clock
+    door: TestClient, config: Config, clock: Clock
 ) -> None:
     capture.begin_capture(config.home, clock(), lasting=timedelta(minutes=5), most=10)
     assert post(door, "a", COMMENT) == 202
@@ -92,7 +92,7 @@ def test_what_is_kept_has_the_shape_and_no_word_of_people(
 
 
 def test_it_ends_by_itself_and_keeps_no_more_than_was_asked_for(
-    door: FlaskClient, config: Config, clock: Clock
+    door: TestClient, config: Config, clock: Clock
 ) -> None:
     capture.begin_capture(config.home, clock(), lasting=timedelta(days=9), most=2)
     for n in range(4):
@@ -107,7 +107,7 @@ def test_it_ends_by_itself_and_keeps_no_more_than_was_asked_for(
 
 
 def test_a_folder_that_cannot_be_written_costs_no_delivery(
-    door: FlaskClient, config: Config, clock: Clock
+    door: TestClient, config: Config, clock: Clock
 ) -> None:
     capture.begin_capture(config.home, clock(), lasting=timedelta(minutes=5), most=10)
     (config.home / capture.FOLDER).write_text("in the way")

@@ -3,36 +3,40 @@
 import contextlib
 import signal
 import socket
-import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psutil
 import pytest
+from flask import Flask, Response, request
 
-from bot.daemon import web_server
-from bot.web.connections import MAX_HEAD_BYTES, ConnectionLimits, ConnectionPhase, Connections
+from bot.web.connections import MAX_HEAD_BYTES, ConnectionLimits, ConnectionPhase
 from bot.web.wsgi import Bridge
 from tests.bot.daemon.test_web_server import post, server
+from tests.bot.web.serving import served
 from tests.waiting import until
 
 __all__ = ["server"]
 LONG = {ConnectionPhase.HEAD: 600.0, ConnectionPhase.BODY: 600.0, ConnectionPhase.ANSWER: 600.0}
 LARGE = 40_000_000  # more than the kernel takes for a client that does not read
 HEAD = b"POST /door HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n"
+POST = b"POST /door HTTP/1.1\r\nHost: a\r\n"
 GET = b"GET /seen HTTP/1.1\r\nHost: a\r\n"
 
-Start = Callable[..., tuple[str, int]]
+Start = Callable[[ConnectionLimits], tuple[str, int]]
 
 
-def application(environ: dict[str, Any], start_response: Callable[..., object]) -> Iterable[bytes]:
+application = Flask(__name__)
+
+
+@application.route("/<path:_>", methods=["GET", "POST"])
+def answer(_: str) -> Response:
     """Answer with what it was given; at /large with more than anybody wants."""
-    start_response("200 OK", [("Content-Type", "text/plain")])
-    if environ["PATH_INFO"] == "/large":
-        return (b"x" * 1_000_000 for _ in range(LARGE // 1_000_000))
+    if request.path == "/large":
+        return Response(b"x" * 1_000_000 for _ in range(LARGE // 1_000_000))
     names = ("SCRIPT_NAME", "PATH_INFO", "REMOTE_ADDR", "wsgi.url_scheme")
-    seen = {name: value for name, value in environ.items() if name in names or name.startswith("HTTP_")}
-    return [f"{seen} {len(environ['wsgi.input'].read())}".encode()]
+    seen = {name: value for name, value in request.environ.items() if name in names or name[:5] == "HTTP_"}
+    return Response(f"{seen} {len(request.get_data())}")
 
 
 async def nobody(*_: object) -> None:
@@ -43,24 +47,9 @@ async def nobody(*_: object) -> None:
 def start() -> Iterator[Start]:
     """Return what starts a server with these bounds in a thread, and gives its address."""
     with contextlib.ExitStack() as until_then:
-
-        def begin(bounds: ConnectionLimits, most_bytes: int = 200_000) -> tuple[str, int]:
-            listener = until_then.enter_context(socket.create_server(("127.0.0.1", 0)))
-            ready = threading.Event()
-            limits = {"threads": (1, 1), "most_bytes": most_bytes}
-            bridge = Bridge(application, deliveries="/door", follow=nobody, **limits)
-            server = web_server.UvicornServer(
-                web_server.server_settings(bridge, Connections(bounds)), ready.set
-            )
-            thread = threading.Thread(target=server.run, args=([listener],))
-            thread.start()
-            until_then.callback(thread.join, 60)
-            until_then.callback(setattr, server, "should_exit", True)
-            assert ready.wait(60)
-            place: tuple[str, int] = listener.getsockname()
-            return place
-
-        yield begin
+        yield lambda limits: until_then.enter_context(
+            served(Bridge(application, threads=1, follow=nobody), limits)
+        )
 
 
 def opened(place: tuple[str, int], sent: bytes = b"") -> socket.socket:
@@ -200,12 +189,13 @@ def test_a_request_before_the_answer_to_another_ends_the_connection(start: Start
     [
         b"GET /seen HTTP/1.1\r\nHost: a\r\nX: a\x00b\r\n\r\n",
         b"GET /seen HTTP/1.1\r\nHost : a\r\n\r\n",
-        b"POST /door HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
-        b"POST /door HTTP/1.1\r\nContent-Length: +1\r\n\r\na",
-        b"POST /door HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-        b"POST /door HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n-1\r\n\r\n",
-        b"POST /door HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 1\r\n\r\na",
-        b"POST /door HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+        POST + b"Content-Length: 1\r\nContent-Length: 2\r\n\r\nab",
+        POST + b"Content-Length: +1\r\n\r\na",
+        POST + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        POST + b"Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n",
+        POST + b"Transfer-Encoding: gzip\r\n\r\na",
+        POST + b"Connection: Upgrade\r\nUpgrade: h2c\r\nContent-Length: 1\r\n\r\na",
+        POST + b"Connection: Upgrade\r\nUpgrade: a\r\nTransfer-Encoding: chunked\r\n\r\n",
         b"\x16\x03\x01\x02\x00\x01",
     ],
 )
@@ -217,7 +207,7 @@ def test_a_wish_for_another_protocol_is_not_granted(start: Start) -> None:
     place = start(ConnectionLimits(seconds=LONG))
     talk = opened(place, GET + b"Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 0\r\n\r\n")
     answer = answered(talk)  # and no bytes after it are a request
-    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert answer.startswith(b"HTTP/1.1 400 ")  # Flask's
     assert b"\r\nconnection: close\r\n" in answer
 
 

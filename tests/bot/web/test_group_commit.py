@@ -10,7 +10,6 @@ import pytest
 from sqlalchemy import Engine, event
 
 from bot.system.config import Config
-from bot.web.app import make_app
 from bot.web.group_commit import ALONE_S, GroupCommit, Incoming, NotStoredError
 from ledger.db.transactions import writing
 from ledger.ids import DeliveryId
@@ -18,6 +17,7 @@ from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queue import inbox
 from ledger.queue.inbox import Delivery
+from tests.bot.web.serving import web_client
 from tests.bot.web.test_webhook import Woken, post
 from tests.ledger.conftest import WITH_POSTGRESQL
 from tests.waiting import until
@@ -155,13 +155,13 @@ def test_a_database_that_fell_silent_stores_nothing_and_is_used_again_once_it_is
 def test_a_delivery_that_is_not_on_disk_is_answered_with_503_and_what_to_do(
     config: Config, engine: Engine
 ) -> None:
-    client = make_app(config, engine, Woken(), lambda: AT).test_client()
+    client = web_client(config, engine, Woken(), lambda: AT)
     limit = "PRAGMA max_page_count = 1"  # the smallest that it takes is what there is
     event.listen(engine, "connect", lambda connection, _: connection.execute(limit).fetchall())
     engine.dispose()
     answer = post(client, b'{"a": "' + b"x" * 100_000 + b'"}')
     assert answer.status_code == 503
-    assert "disk has room" in (answer.json or {})["error"]
+    assert "disk has room" in answer.json()["error"]
     assert inbox.due_deliveries(engine, limit=9) == ()
 
 

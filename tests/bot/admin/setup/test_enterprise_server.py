@@ -32,7 +32,7 @@ def test_an_app_is_registered_and_installed_there_and_people_sign_in_by_it(serve
         {"CARDINAL_HOME": str(server.home), "CARDINAL_GITHUB_URL": server.api}, server.root
     )
     engine = open_ledger(config.database_url)
-    alice = Browser(make_app(config, engine, lambda *_: True, Clock()), server.forge.url, "alice")
+    alice = Browser(make_app(config, engine, Clock()), server.forge.url, "alice")
     assert alice.begins().startswith(f"{server.forge.url}/login/oauth/authorize?")
     assert alice.signs_in().status_code == 303
     assert "signed in as alice" in alice.get("/").text

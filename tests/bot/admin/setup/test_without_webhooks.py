@@ -11,7 +11,7 @@ from bot.admin.setup.progress import read as read_notes
 from bot.github.app_manifest import manifest
 from bot.ingest.events import subscribed
 from bot.system.config import ConfigError, read
-from bot.web.app import make_app
+from tests.bot.web.serving import web_client
 from tests.ledgers import new_ledger
 
 GIVEN = {"CARDINAL_APP_ID": "1", "CARDINAL_PRIVATE_KEY": "-----BEGIN x", "CARDINAL_BOARD": "acme/1"}
@@ -25,9 +25,9 @@ def test_without_webhooks_no_secret_is_needed_and_nothing_can_be_delivered(tmp_p
     engine = new_ledger(config.database_url)
     for webhooks, status in ((False, 404), (True, 401)):
         wanted = replace(config, webhooks=webhooks)
-        app = make_app(wanted, engine, lambda *_: True, lambda: datetime.now(UTC))
-        assert app.test_client().post("/webhooks/github", json={}).status_code == status
-        assert app.test_client().get("/healthz").status_code == 200
+        web = web_client(wanted, engine, lambda *_: True, lambda: datetime.now(UTC))
+        assert web.post("/webhooks/github", json={}).status_code == status
+        assert web.get("/healthz").status_code == 200
     engine.dispose()
 
 

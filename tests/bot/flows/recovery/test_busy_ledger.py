@@ -6,7 +6,6 @@ import pytest
 
 from bot.github.app_manifest import WEBHOOK_PATH
 from bot.sync import sweep
-from bot.web.app import make_app
 from forge.store.registration import Delivery
 from ledger.db import transactions
 from ledger.db.transactions import writing
@@ -14,6 +13,7 @@ from ledger.ids import DeliveryId
 from ledger.log import event_store
 from ledger.queue import inbox
 from tests.bot.flows.cardinal import Cardinal
+from tests.bot.web.serving import web_client
 from tests.bot.web.test_webhook import Woken, sign
 
 
@@ -21,16 +21,16 @@ def test_deliveries_that_got_no_turn_are_refused_and_requested_again(
     cardinal: Cardinal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, config = cardinal.services.engine, cardinal.services.config
-    app = make_app(config, engine, Woken(), cardinal.clock)
+    web = web_client(config, engine, Woken(), cardinal.clock)
 
     def send(delivery: Delivery) -> int:
         headers = {
             **delivery.headers,
             "X-Hub-Signature-256": sign(delivery.body, config.webhook_secret.reveal()),
         }
-        answer = app.test_client().post(WEBHOOK_PATH, data=delivery.body, headers=headers)
+        answer = web.post(WEBHOOK_PATH, content=delivery.body, headers=headers)
         delivery.status_code, delivery.delivered_at = answer.status_code, cardinal.clock()
-        delivery.status = "OK" if answer.status_code == 202 else answer.status
+        delivery.status = "OK" if answer.status_code == 202 else answer.reason_phrase
         return answer.status_code
 
     def known(sent: list[Delivery]) -> list[bool]:

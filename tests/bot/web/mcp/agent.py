@@ -2,27 +2,25 @@
 
 import json
 import socket
-import threading
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import anyio
 import httpx2
-import uvicorn
 from mcp import Client
 from mcp_types import CallToolResult
+from starlette.routing import Route, Router
 
-from bot.daemon import web_server
 from bot.web.api.client import ApiClient
+from bot.web.app import THREADS
 from bot.web.mcp import server
-from bot.web.mcp.door import McpDoor
-from bot.web.webhook import MAX_BYTES
+from bot.web.mcp.door import PATH, McpDoor
 from bot.web.wsgi import Bridge
 from tests.bot.web.api.program import Program
 from tests.bot.web.pages.world import PUBLIC, Pages
+from tests.bot.web.serving import served
 
-START_S = 60
 Talk = Callable[[Client], Awaitable[None]]
 
 
@@ -32,7 +30,7 @@ def bridge(pages: Pages) -> Bridge:
     async def follow(*_: object) -> None:
         raise AssertionError("no tool opens a stream")
 
-    return Bridge(pages.app, deliveries="", threads=web_server.THREADS, most_bytes=MAX_BYTES, follow=follow)
+    return Bridge(pages.app, threads=THREADS, follow=follow)
 
 
 def api_client(pages: Pages, program: Program) -> ApiClient:
@@ -44,18 +42,9 @@ def api_client(pages: Pages, program: Program) -> ApiClient:
 @contextmanager
 def listening(pages: Pages, listener: socket.socket) -> Iterator[None]:
     """Serve the pages and `/mcp` on a socket that is bound, and close it."""
-    ready = threading.Event()
-    config = uvicorn.Config(McpDoor(bridge(pages), PUBLIC), lifespan="off", log_level="critical")
-    web = web_server.UvicornServer(config, ready.set)
-    thread = threading.Thread(target=web.run, args=([listener],))
-    thread.start()
-    try:
-        assert ready.wait(START_S), "it does not start"
+    app = Router([Route(PATH, McpDoor(bridge(pages), PUBLIC))], default=bridge(pages))
+    with listener, served(app, at=listener):
         yield
-    finally:
-        web.should_exit = True
-        thread.join()
-        listener.close()
 
 
 def talk(pages: Pages, program: Program, conversation: Talk) -> None:

@@ -155,7 +155,7 @@ def test_a_form_that_two_processes_get_at_once_acts_once(
             engine = open_ledger(cardinal.services.config.database_url, durable=False)
             ending.callback(engine.dispose)
             set_clock(engine, cardinal.clock)
-            app = make_app(cardinal.services.config, engine, lambda *_: True, cardinal.clock)
+            app = make_app(cardinal.services.config, engine, cardinal.clock)
             browsers.append(Browser(app, "", "bob"))
             browsers[-1].here.set_cookie(word.key, word.value, domain=word.domain, secure=True)
 
@@ -253,7 +253,7 @@ def test_a_card_of_a_board_that_is_served_no_more_has_no_form(pages: Pages) -> N
     with event_store.writing(services.engine) as db:
         event_store.append(db, BoardRemoved(pages.cardinal.board_id), at=pages.cardinal.clock())
     elsewhere = replace(services.config, board=BoardAddress("acme", 99))
-    bob.here.application = make_app(elsewhere, services.engine, lambda *_: True, pages.cardinal.clock)
+    bob.here.application = make_app(elsewhere, services.engine, pages.cardinal.clock)
     assert send(bob, form).status_code == 404
     assert commands(pages) == []
 
@@ -281,7 +281,7 @@ def test_a_form_is_not_used_up_while_github_does_not_answer(pages: Pages) -> Non
     _, form = form_to_cancel(pages, bob)
     shop = pages.cardinal.services
     away = replace(shop.config, github_url="http://127.0.0.1:9", home=shop.config.home / "other")
-    bob.here.application = make_app(away, shop.engine, lambda *_: True, pages.cardinal.clock)
+    bob.here.application = make_app(away, shop.engine, pages.cardinal.clock)
     late = send(bob, form)
     assert (late.status_code, "GitHub did not say what you may do" in late.text) == (503, True)
     bob.here.application = bob.app

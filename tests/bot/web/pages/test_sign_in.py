@@ -218,7 +218,7 @@ def test_a_github_that_does_not_answer_is_a_sentence_without_secrets(
     bob = pages.browser("bob", signed_in=False)
     shop = pages.cardinal.services
     away = replace(shop.config, git_url="http://127.0.0.1:9")
-    bob.app = make_app(away, shop.engine, lambda *_: True, pages.cardinal.clock)
+    bob.app = make_app(away, shop.engine, pages.cardinal.clock)
     back = bob.agrees(bob.begins())
     bob.here.application = bob.app
     refused = bob.get(back)
@@ -291,7 +291,7 @@ def test_a_slow_github_holds_up_few_threads(pages: Pages) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(2) as threads:
         silent.settimeout(WAIT_S)
         slow = replace(shop.config, git_url=f"http://127.0.0.1:{silent.getsockname()[1]}")
-        app = make_app(slow, shop.engine, lambda *_: True, pages.cardinal.clock)
+        app = make_app(slow, shop.engine, pages.cardinal.clock)
         for browser, _ in backs:
             browser.here.application = app
         *first, (last, back) = backs
@@ -315,7 +315,7 @@ def test_strangers_cannot_make_cardinal_ask_github_without_end(pages: Pages) -> 
 
 def test_there_is_no_way_in_without_a_public_address(pages: Pages) -> None:
     shop = pages.cardinal.services
-    app = make_app(replace(shop.config, public_url=""), shop.engine, lambda *_: True, pages.cardinal.clock)
+    app = make_app(replace(shop.config, public_url=""), shop.engine, pages.cardinal.clock)
     for path in ("/", "/sign-in", "/sign-in/back", "/runs/r1/artifacts"):
         assert app.test_client().get(path).status_code == 404
 

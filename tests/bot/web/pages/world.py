@@ -82,7 +82,7 @@ class Pages:
     @classmethod
     def over(cls, cardinal: Cardinal) -> "Pages":
         services = cardinal.services
-        return cls(cardinal, make_app(services.config, services.engine, lambda *_: True, cardinal.clock))
+        return cls(cardinal, make_app(services.config, services.engine, cardinal.clock))
 
     def browser(self, login: str, *, signed_in: bool = True) -> Browser:
         made = Browser(self.app, self.cardinal.forge.url, login, self.cardinal.services.config.public_url)
