@@ -25,11 +25,11 @@ from ledger.model.column_names import same_column
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
 from ledger.queue.sign_ins import SignIn
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from ledger.views import cards, runs
 from ledger.views.boards import BoardRow
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
 from rules.chatops import parser
 from rules.policy.roles import Role
 from rules.runs import kill_switch

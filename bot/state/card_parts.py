@@ -5,12 +5,14 @@ from collections.abc import Callable, Iterable
 from sqlalchemy import Connection
 
 from ledger.ids import RunId
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import BY_ITSELF, CardState, Ending, RunState
-from ledger.views import cards, links, questions, runs
+from ledger.views import links, questions, runs
 from rules.snapshot import BlockerSeen, FailedPart, RunSeen
 
 
-def to_do(db: Connection, row: cards.CardRow, run: RunSeen | None) -> tuple[cards.CardRow, ...]:
+def to_do(db: Connection, row: CardRow, run: RunSeen | None) -> tuple[CardRow, ...]:
     """Return the cards of the sub-issues that the run waits for."""
     waits = run is not None and run.state is RunState.QUEUED and run.waits_for_parts and not run.begun
     return links.parts_to_do(db, row.repository, row.number) if waits else ()
@@ -18,10 +20,10 @@ def to_do(db: Connection, row: cards.CardRow, run: RunSeen | None) -> tuple[card
 
 def failed_parts(
     db: Connection,
-    row: cards.CardRow,
+    row: CardRow,
     run: RunSeen | None,
-    parts: Iterable[cards.CardRow],
-    seen: Callable[[cards.CardRow], BlockerSeen],
+    parts: Iterable[CardRow],
+    seen: Callable[[CardRow], BlockerSeen],
 ) -> tuple[FailedPart, ...]:
     """Return those of the parts whose newest run failed or was cancelled, each as `seen` shows it."""
     newest = [(part, runs.get(db, RunId(part.run_id))) for part in parts if part.run_id]
@@ -40,12 +42,12 @@ def failed_parts(
     )
 
 
-def _is_lost(part: cards.CardRow, run: runs.RunRow) -> bool:
+def _is_lost(part: CardRow, run: RunRow) -> bool:
     """Tell whether nothing goes on by itself; one that was dragged away was cancelled for something else."""
     cancelled = run.ending is Ending.CANCELLED and part.state is CardState.BLOCKED
     return cancelled or run.ending in (Ending.FAILED, Ending.LOST)
 
 
-def is_beside(row: cards.CardRow, part: cards.CardRow) -> bool:
+def is_beside(row: CardRow, part: CardRow) -> bool:
     """Tell whether who may answer on the card may retry its sub-issue: same repository, and same policy."""
     return (part.repository, part.board_id) == (row.repository, row.board_id)

@@ -9,8 +9,10 @@ from ledger.event import Event
 from ledger.events.pull import PullChanged, PullOpened
 from ledger.ids import BoardId, CardId
 from ledger.queries import same_issue
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import Ending, RunState
-from ledger.views import boards, cards, runs
+from ledger.views import boards, cards
 from rules.card.state import say_whose_turn
 from rules.runs.queue import Waiting
 from rules.snapshot import ElsewhereSeen
@@ -28,7 +30,7 @@ def hold_same_issue(db: Connection, queue: Iterable[Waiting]) -> tuple[Waiting, 
     )
 
 
-def goes_first(db: Connection, run: runs.RunRow | None) -> ElsewhereSeen | None:
+def goes_first(db: Connection, run: RunRow | None) -> ElsewhereSeen | None:
     """Return the run that a queued run waits for; None for any other, and where it waits for none."""
     if run is None or run.state is not RunState.QUEUED:
         return None
@@ -36,7 +38,7 @@ def goes_first(db: Connection, run: runs.RunRow | None) -> ElsewhereSeen | None:
     return None if other is None else _seen(db, other)
 
 
-def done_elsewhere(db: Connection, row: cards.CardRow, run: runs.RunRow | None) -> ElsewhereSeen | None:
+def done_elsewhere(db: Connection, row: CardRow, run: RunRow | None) -> ElsewhereSeen | None:
     """Return the run of another of the issue's cards that did the work since the card's own run was queued,
     unless that began and lives, or has done it as well.
     """
@@ -58,7 +60,7 @@ def board_name(db: Connection, board_id: BoardId) -> str:
     return f"{board.title} ({board.address})" if board else board_id
 
 
-def of_one_owner(db: Connection, card_id: CardId) -> tuple[cards.CardRow, ...]:
+def of_one_owner(db: Connection, card_id: CardId) -> tuple[CardRow, ...]:
     """Return the issue's other cards on boards of the same owner, of those that Cardinal serves."""
     row = cards.get(db, card_id)
     own = boards.owner_of(db, row.board_id) if row else ""

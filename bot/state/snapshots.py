@@ -32,6 +32,9 @@ from ledger.log import event_store
 from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queue import outbox
+from ledger.rows.cards import CardRow
+from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
 from ledger.states import Reason, RunState
 from ledger.views import (
     base_moves,
@@ -102,7 +105,7 @@ def with_place(db: Connection, snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, run=replace(run, place=run_queue.queue_place(db, run.run_id)))
 
 
-def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -> Snapshot:
+def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snapshot:
     """Return the card's snapshot with the data that only the rules for this event need."""
     snapshot, card_id = _snapshot(db, row), row.card_id
     if isinstance(event, RunEvent) and (snapshot.run is None or event.run_id != snapshot.run.run_id):
@@ -146,7 +149,7 @@ def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -
     return snapshot
 
 
-def _is_unopened(db: Connection, row: cards.CardRow) -> bool:
+def _is_unopened(db: Connection, row: CardRow) -> bool:
     """Tell whether the pull request of the card's newest run waits to be opened, or was given up."""
     failed = remotes.given_up_keys(db, row.card_id)
     acts = [(it.act, it.key) for it in failed]
@@ -245,7 +248,7 @@ def _shared(kind: type[Any], source: type[Any]) -> tuple[str, ...]:
     return tuple(it.name for it in fields(kind) if hasattr(source, it.name))
 
 
-def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
+def _snapshot(db: Connection, row: CardRow) -> Snapshot:
     run, target, board = _run(db, row), _target(db, row), board_state.of_board(db, row.board_id)
     holders = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
     places = {row.repository, *((target.repository, target.worked_in) if target else ())} - {""}
@@ -256,7 +259,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         name = _name(row, repository, number)
         return BlockerSeen(name, title, standing, links.is_open(repository, public, places))
 
-    def seen_part(it: cards.CardRow) -> BlockerSeen:
+    def seen_part(it: CardRow) -> BlockerSeen:
         return seen(it.repository or "", it.number or 0, False, it.title)
 
     blockers = tuple(seen(it.repository, it.number, it.public, it.title, _standing(it)) for it in holders)
@@ -289,7 +292,7 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
     )
 
 
-def _elsewhere(db: Connection, row: cards.CardRow) -> dict[str, Any]:
+def _elsewhere(db: Connection, row: CardRow) -> dict[str, Any]:
     run = runs.get(db, RunId(row.run_id)) if row.run_id else None
     return {
         "goes_first": same_issue.goes_first(db, run),
@@ -297,7 +300,7 @@ def _elsewhere(db: Connection, row: cards.CardRow) -> dict[str, Any]:
     }
 
 
-def _lane_ahead(db: Connection, row: cards.CardRow) -> tuple[int, ...]:
+def _lane_ahead(db: Connection, row: CardRow) -> tuple[int, ...]:
     if row.pull_state != "open" or row.pull_repository is None or row.reason is Reason.MERGE_TURN:
         return ()
     lane = siblings.merge_lane(db, row.pull_repository, MAX_LANE)
@@ -305,7 +308,7 @@ def _lane_ahead(db: Connection, row: cards.CardRow) -> tuple[int, ...]:
     return tuple(it.pull for it in lane[:own])
 
 
-def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
+def _checking(db: Connection, row: CardRow) -> CheckingSeen | None:
     checking = attempts.checking(db, row.card_id, MAX_CHECKS) if row.pull_number is not None else ()
     if not checking:
         return None
@@ -316,12 +319,12 @@ def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
     return CheckingSeen(newest.run_id, alive, begun, newest.by, newest.stop_by, outdated)
 
 
-def _served(db: Connection, row: cards.CardRow) -> bool:
+def _served(db: Connection, row: CardRow) -> bool:
     asked_at = verdicts.asked_at(db, row.card_id) if row.verdict == "changes_requested" else None
     return asked_at is not None and attempts.served_since(db, row.card_id, asked_at)
 
 
-def _target(db: Connection, row: cards.CardRow) -> TargetSeen | None:
+def _target(db: Connection, row: CardRow) -> TargetSeen | None:
     placed = placements.get(db, row.card_id)
     if placed is None:
         return None
@@ -330,7 +333,7 @@ def _target(db: Connection, row: cards.CardRow) -> TargetSeen | None:
     return TargetSeen(placed.repository, placed.problem, next(began, ""))
 
 
-def _losses(board: board_state.BoardState, row: cards.CardRow, target: TargetSeen | None) -> tuple[Loss, ...]:
+def _losses(board: board_state.BoardState, row: CardRow, target: TargetSeen | None) -> tuple[Loss, ...]:
     """Return the losses of the card's repositories: their own, and those of their owners' installations."""
     pulled = row.pull_repository if row.pull_state == "open" else None
     places = dict.fromkeys((row.repository, target.repository or None if target else None, pulled))
@@ -338,7 +341,7 @@ def _losses(board: board_state.BoardState, row: cards.CardRow, target: TargetSee
     return tuple(loss for loss in board.losses if loss.target in near)
 
 
-def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
+def _run(db: Connection, row: CardRow) -> RunSeen | None:
     run = runs.get(db, RunId(row.run_id)) if row.run_id else None
     if run is None:
         return None
@@ -369,36 +372,36 @@ def _standing(link: links.LinkRow) -> Standing:
     return Standing.OPEN if link.state == "open" else Standing.ABANDONED
 
 
-def _name(row: cards.CardRow, repository: str, number: int) -> str:
+def _name(row: CardRow, repository: str, number: int) -> str:
     if not repository:
         return ""
     return f"#{number}" if repository == row.repository else f"{repository}#{number}"
 
 
-def _withdrawn(db: Connection, run: runs.RunRow) -> tuple[QuestionId, ...]:
+def _withdrawn(db: Connection, run: RunRow) -> tuple[QuestionId, ...]:
     if run.ending is None or not run.questions:
         return ()
     return tuple(question.question_id for question in questions.of_run(db, run.run_id) if question.withdrawn)
 
 
-def _finish_by(db: Connection, run: runs.RunRow) -> str:
+def _finish_by(db: Connection, run: RunRow) -> str:
     answered = (question for question in questions.of_run(db, run.run_id) if question.code == Code.FINISH)
     return next((question.answered_by for question in answered), "")
 
 
-def _open_questions(db: Connection, run: runs.RunRow) -> tuple[OpenQuestion, ...]:
+def _open_questions(db: Connection, run: RunRow) -> tuple[OpenQuestion, ...]:
     """Return the run's open questions, newest first; only the one about leaving can be behind another."""
     rows = questions.open_of_run(db, run.run_id) if run.questions else ()
     return tuple(OpenQuestion(**_shared_fields(OpenQuestion, it)) for it in rows)
 
 
-def _answered(row: questions.QuestionRow | None) -> AnsweredQuestion | None:
+def _answered(row: QuestionRow | None) -> AnsweredQuestion | None:
     if row is None or row.answered_at is None:
         return None
     return AnsweredQuestion(row.question_id, row.answered_by, row.answer, row.asked_at, row.answered_at)
 
 
-def _pull(db: Connection, row: cards.CardRow) -> PullSeen | None:
+def _pull(db: Connection, row: CardRow) -> PullSeen | None:
     if row.pull_number is None:
         return None
     awaited = merges.get(db, row.card_id) if row.pull_state == "open" else None

@@ -9,9 +9,10 @@ from sqlalchemy import ColumnElement, Connection, Select, and_, literal, or_, se
 from ledger.db.statements import statement
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId, RunId
+from ledger.rows.cards import CardRow
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views.boards import boards
-from ledger.views.cards import CardRow, cards, get
+from ledger.views.cards import cards, get
 from ledger.views.runs import runs
 
 _own, _mine, _theirs = runs.alias("own"), cards.alias("mine"), cards.alias("theirs")

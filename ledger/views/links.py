@@ -41,9 +41,10 @@ from ledger.events.related import LinksSeen
 from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.model.limit_answers import Code
+from ledger.rows.cards import CardRow
 from ledger.states import CardState, RunState
 from ledger.views import cards as known_cards
-from ledger.views.cards import CardRow, cards
+from ledger.views.cards import cards
 from ledger.views.questions import questions
 from ledger.views.runs import runs
 

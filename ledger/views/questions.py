@@ -1,8 +1,6 @@
 """The questions of runs, and people's answers."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Index, Select, Table, select
@@ -16,33 +14,8 @@ from ledger.fold import Fold
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.model import limit_answers
 from ledger.model.limit_answers import Code, Subject
+from ledger.rows.questions import QuestionRow
 from ledger.views.runs import runs
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionRow:
-    """A question; `answered_at` is None while it waits. `withdrawn`: its run ended without an answer.
-
-    `subject`, `codes` and `part` are as in QuestionAsked, `code` as in QuestionAnswered; also of an older
-    log.
-    """
-
-    question_id: QuestionId
-    run_id: RunId
-    card_id: CardId
-    asker: str
-    text: str
-    choices: tuple[str, ...]
-    subject: str
-    codes: tuple[str, ...]
-    asked_at: datetime
-    answered_at: datetime | None
-    part: str
-    answer: str = ""
-    code: str = ""
-    answered_by: str = ""
-    withdrawn: bool = False
-
 
 questions = Table(
     "view_questions",

@@ -16,8 +16,8 @@ from ledger.ids import BoardId, CardId
 from ledger.model.column_names import same_column
 from ledger.queries import run_queue, siblings
 from ledger.queue import hosts
+from ledger.rows.stops import StopRow
 from ledger.views import cards, halts, stalls, stops
-from ledger.views.stops import StopRow
 from rules.card.stops import LIFTS, halted, stop_words
 from rules.runs.queue import without_labels
 from rules.text import brief, plain, sentence
