@@ -9,8 +9,15 @@ from ledger.events.related import CardProposed
 from ledger.events.run import RESTORED, QuestionAnswered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.limit_answers import Code, question_answered
+from ledger.rows.ci import CiRow
+from ledger.rows.halts import HaltRow
+from ledger.rows.jobs import JobRow
+from ledger.rows.losses import LossRow
+from ledger.rows.messages import MessageRow
+from ledger.rows.placements import PlacementRow
+from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, Gate, PullCard, Reason, RunState
-from rules.card.loss import Loss, is_outside, outside_owner
+from rules.card.loss import is_blocking, is_outside, outside_owner, say_loss
 from rules.card.shared_files import SharedFiles
 
 UNTOLD = "untold"  # the role of a mover where GitHub sends nothing about the board
@@ -31,17 +38,6 @@ class Mover:
 
 
 NOBODY = Mover()
-
-
-@dataclass(frozen=True, slots=True)
-class JobSeen:
-    """A program's request for a card: its key, where the card goes, and the account `by`."""
-
-    key: str
-    column: str
-    skills: tuple[str, ...]
-    by: str
-    budget_usd: float = 0.0  # added to that of its first run
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,53 +223,6 @@ class FailedPart:
 
 
 @dataclass(frozen=True, slots=True)
-class CiSeen:
-    """The commit of the newest repair, the count of repairs in a row, and the red checks."""
-
-    repaired: str
-    repairs: int
-    red: tuple[CheckFailure, ...] = ()  # on the pull request's head; only read when a run has just ended
-
-
-@dataclass(frozen=True, slots=True)
-class Halt:
-    """The board waits, since several cards failed for one cause. `probe` is the run that tries, or empty."""
-
-    cause: str
-    because: str
-    until: datetime
-    tries: int
-    probing: bool
-    probe: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A comment by someone without write access. `changed`: edited, or empty; `vouched_by` released it."""
-
-    comment_id: int
-    place: str
-    author: str
-    text: str
-    changed: str = ""
-    vouched_by: str = ""
-    at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TargetSeen:
-    """The repository in which runs of a card work whose issue is about another one; or the question to
-    people.
-
-    `worked_in` is where a run of it has worked already, or empty.
-    """
-
-    repository: str
-    problem: str
-    worked_in: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class FollowUpSeen:
     """A card that an investigation proposed. `made` is the issue that it became, or empty."""
 
@@ -283,21 +232,6 @@ class FollowUpSeen:
     body: str
     reason: str
     made: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """A kill switch that is on. `scope`: board, column or card; `target` names it. `mark` tells it from an
-    earlier one: when it was thrown, as text. `because` is why somebody blocked the card, empty for a pause.
-    `claims`: `by` took the card for themselves.
-    """
-
-    scope: str
-    target: str
-    by: str
-    mark: str = ""
-    because: str = ""
-    claims: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,7 +275,7 @@ class Snapshot:
     pull: PullSeen | None
     verdict: str
     pending_threads: int
-    stops: tuple[Stop, ...]
+    stops: tuple[StopRow, ...]
     last_said: int
     last_answered: int
     closed: str = ""
@@ -351,13 +285,14 @@ class Snapshot:
     begun: tuple[datetime, ...] = ()
     board_owner: str = ""
     given_up: bool = False
-    losses: tuple[Loss, ...] = ()  # those of the card's own repository and of its owner
-    held: tuple[Held, ...] = ()
-    released: tuple[Held, ...] = ()
+    losses: tuple[LossRow, ...] = ()  # those of the card's own repository and of its owner
+    held: tuple[MessageRow, ...] = ()
+    released: tuple[MessageRow, ...] = ()
     lifted: tuple[str, datetime] | None = None
     policy_digest: str = ""
-    halt: Halt | None = None
-    ci: CiSeen | None = None
+    halt: HaltRow | None = None
+    ci: CiRow | None = None
+    red: tuple[CheckFailure, ...] = ()  # checks of the pull request's head; read when a run has just ended
     struck: int = 0
     paced: int = 0
     blockers: tuple[BlockerSeen, ...] = ()
@@ -374,17 +309,18 @@ class Snapshot:
     proposed: CardProposed | None = None
     served: bool = False
     assistant_waits: bool = False  # the planning assistant asked, and nobody wrote since
-    target: TargetSeen | None = None  # where the issue's own repository may not be the one
+    target: PlacementRow | None = None  # where the issue's own repository may not be the one
+    worked_in: str = ""  # where a run of such a card has worked already
     mover: Mover = NOBODY
     expanded: bool = False  # GitHub shows a model's description over `body`
-    job: JobSeen | None = None  # the program's request that made it; read when it is seen first
+    job: JobRow | None = None  # the program's request that made it; read when it is seen first
     pull_card: PullCard = PullCard.NONE
     unopened: bool = False  # its newest run's pull request waits to be opened, or was given up; for commands
 
     @property
     def lost(self) -> str:
         """Why nothing can be done for the card at all; empty while it is in reach."""
-        return next((loss.sentence for loss in self.losses if loss.blocks), "") or self.astray
+        return next((say_loss(loss) for loss in self.losses if is_blocking(loss)), "") or self.astray
 
     @property
     def astray(self) -> str:

@@ -28,7 +28,7 @@ from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import RunState
-from ledger.views import cards, runs
+from ledger.views import cards, halts, runs
 from ledger.views.boards import BoardRow
 from rules.chatops import parser
 from rules.policy.roles import Role
@@ -167,7 +167,7 @@ def _switch(services: Services, board: BoardRow, word: str, scope: str, column: 
         allowed = parser.permit(policy, parser.Parsed(word, scope), role=Role.ADMIN, login=record.OPERATOR)
         if isinstance(allowed, parser.RefusedCommand):
             return CommandOutcome(allowed.because, refused=True)
-        stops, halt = snapshots.board_stops(db, board.board_id), snapshots.halt_of(db, board.board_id)
+        stops, halt = snapshots.board_stops(db, board.board_id), halts.of_board(db, board.board_id)
         about = (board.board_id, scope, board.board_id if column is None else column, record.OPERATOR)
         events: list[Event | None] = [kill_switch.switched(stops, *about, on=word == "pause")]
         if halt is not None and word == "resume" and column is None:

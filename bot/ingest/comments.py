@@ -9,7 +9,7 @@ from bot.github.api import issues as github_issues
 from bot.github.api import roles
 from bot.ingest import commands, facts
 from bot.ingest.commands import CommandAuthor, command_event
-from bot.state import policies, snapshots
+from bot.state import policies
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused, CommentChanged, PersonSaid
 from ledger.log import event_store
@@ -75,7 +75,7 @@ def _edited(
         return no_events
     with event_store.reading(services.engine) as db:
         given = command_event(policies.in_force(db, card.board_id), card, parsed, author)
-        held = snapshots.held_comments(db, card.card_id)
+        held = messages.held_messages(db, card.card_id)
     meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
     if len(meant) != 1:
         return no_events  # none is released

@@ -33,8 +33,11 @@ from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
+from ledger.rows.losses import LossRow
+from ledger.rows.placements import PlacementRow
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
+from ledger.rows.stops import StopRow
 from ledger.states import Reason, RunState
 from ledger.views import (
     base_moves,
@@ -58,7 +61,6 @@ from ledger.views import (
     threads,
     verdicts,
 )
-from rules.card.loss import Loss
 from rules.chatops.parser import chosen_question
 from rules.runs.kill_switch import targets
 from rules.runs.mode import INVESTIGATE
@@ -69,26 +71,19 @@ from rules.snapshot import (
     AnsweredQuestion,
     BlockerSeen,
     CheckingSeen,
-    CiSeen,
     FollowUpSeen,
-    Halt,
-    Held,
-    JobSeen,
     Mover,
     OpenQuestion,
     PullSeen,
     RunSeen,
     Snapshot,
     Standing,
-    Stop,
-    TargetSeen,
 )
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MAX_CHECKS = 30  # runs of a card that only check; no policy starts as many in an hour
 MAX_RUN_EVENTS = 100_000  # searched for a proposal
 MAX_LANE = 500  # cards in a merge lane that are counted
-MAX_HELD = 20  # held comments that a command can choose from
 
 
 def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
@@ -116,13 +111,13 @@ def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snap
             snapshot = with_place(db, snapshot)
             return replace(
                 snapshot,
-                held=held_comments(db, card_id),
-                released=held_comments(db, card_id, vouched=True),
+                held=messages.held_messages(db, card_id),
+                released=messages.held_messages(db, card_id, vouched=True),
                 paced=givers.count_commands(db, snapshot.board_id, event.by, now - MINUTE),
                 follow_ups=_follow_ups(db, card_id, event.argument) if event.command == "follow-up" else (),
                 lifted=_lifted(db, snapshot, event),
                 run=_of_choice(db, snapshot.run, chosen_question(event.source)),
-                halt=halt_of(db, snapshot.board_id),
+                halt=halts.of_board(db, snapshot.board_id),
                 unopened=_is_unopened(db, row),
             )
         case EntryGivenUp(act="create_card"):
@@ -136,16 +131,17 @@ def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snap
             return replace(snapshot, proposed=wanted)
         case RunEnded(cause=cause):
             struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
-            seen = _ci(db, snapshot, card_id)
-            return replace(snapshot, struck=struck, halt=halt_of(db, snapshot.board_id), ci=seen)
+            pull, halt = snapshot.open_pull, halts.of_board(db, snapshot.board_id)
+            red = ci.failures_of(db, card_id, pull.head) if pull else ()
+            return replace(snapshot, struck=struck, halt=halt, ci=ci.of_card(db, card_id), red=red)
         case CardSeen() | JobMade():
-            return replace(snapshot, job=_job(db, card_id))
+            return replace(snapshot, job=jobs.of_card(db, card_id))
         case ChecksSettled():
-            return replace(snapshot, ci=_ci(db, snapshot, card_id))
+            return replace(snapshot, ci=ci.of_card(db, card_id))
         case RunQueued() | BranchExported() | SnapshotTaken():
-            return replace(snapshot, shared=shared_files.of_card(db, card_id), job=_job(db, card_id))
+            return replace(snapshot, shared=shared_files.of_card(db, card_id), job=jobs.of_card(db, card_id))
         case RunStepped() | RunParked():
-            return replace(snapshot, halt=halt_of(db, snapshot.board_id))
+            return replace(snapshot, halt=halts.of_board(db, snapshot.board_id))
     return snapshot
 
 
@@ -155,11 +151,6 @@ def _is_unopened(db: Connection, row: CardRow) -> bool:
     acts = [(it.act, it.key) for it in failed]
     acts += [(it.act, it.key) for it in outbox.open_of_card(db, row.card_id)]
     return any(act == "open_pull" and key.endswith(f":{row.run_id}") for act, key in acts)
-
-
-def _job(db: Connection, card_id: CardId) -> JobSeen | None:
-    row = jobs.of_card(db, card_id)
-    return None if row is None else JobSeen(**_shared_fields(JobSeen, row))
 
 
 def _of_choice(db: Connection, run: RunSeen | None, question_id: str) -> RunSeen | None:
@@ -197,30 +188,6 @@ def _proposed(db: Connection, run_id: RunId, fits: Callable[[CardProposed], bool
     return next(filter(fits, cards_wanted), None)
 
 
-def _ci(db: Connection, snapshot: Snapshot, card_id: CardId) -> CiSeen | None:
-    row, pull = ci.of_card(db, card_id), snapshot.open_pull
-    if row is None:
-        return None
-    red = ci.failures_of(db, card_id, pull.head) if pull else ()
-    return CiSeen(row.repaired, row.repairs, red)
-
-
-def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
-    """Return the board's halt; None without one."""
-    row = halts.of_board(db, board_id)
-    return Halt(row.cause, row.because, row.until, row.tries, row.probing, row.probe) if row else None
-
-
-def held_comments(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[Held, ...]:
-    """Return the newest comments that wait for a release by a person with write access; with `vouched` those
-    that were released.
-    """
-    return tuple(
-        Held(row.comment_id, row.place, row.author, row.text, row.changed, row.vouched_by, row.at)
-        for row in messages.held_messages(db, card_id, MAX_HELD, vouched=vouched)
-    )
-
-
 def _lifted(db: Connection, snapshot: Snapshot, event: CommandGiven) -> tuple[str, datetime] | None:
     scope = event.argument.strip().lower() or "card"
     target = targets(snapshot).get(scope, "") if event.command in ("resume", "unblock") else ""
@@ -228,12 +195,12 @@ def _lifted(db: Connection, snapshot: Snapshot, event: CommandGiven) -> tuple[st
     return (row.by, row.at) if row else None
 
 
-def board_stops(db: Connection, board_id: BoardId) -> tuple[Stop, ...]:
+def board_stops(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:
     """Return the board's kill switches that are on."""
     return board_state.of_board(db, board_id).stops
 
 
-def board_losses(db: Connection, board_id: BoardId) -> tuple[Loss, ...]:
+def board_losses(db: Connection, board_id: BoardId) -> tuple[LossRow, ...]:
     """Return the board's targets that are out of reach."""
     return board_state.of_board(db, board_id).losses
 
@@ -249,9 +216,11 @@ def _shared(kind: type[Any], source: type[Any]) -> tuple[str, ...]:
 
 
 def _snapshot(db: Connection, row: CardRow) -> Snapshot:
-    run, target, board = _run(db, row), _target(db, row), board_state.of_board(db, row.board_id)
+    run, board = _run(db, row), board_state.of_board(db, row.board_id)
+    target = placements.get(db, row.card_id)
+    worked_in = _worked_in(db, row.card_id) if target else ""
     holders = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
-    places = {row.repository, *((target.repository, target.worked_in) if target else ())} - {""}
+    places = {row.repository, target.repository if target else "", worked_in} - {""}
 
     def seen(
         repository: str, number: int, public: bool, title: str = "", standing: Standing = Standing.OPEN
@@ -279,6 +248,7 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
         losses=_losses(board, row, target),
         served=_served(db, row),
         target=target,
+        worked_in=worked_in,
         blockers=blockers,
         circle=tuple(seen(*step) for step in circle),
         parts=tuple(map(seen_part, parts)),
@@ -324,16 +294,13 @@ def _served(db: Connection, row: CardRow) -> bool:
     return asked_at is not None and attempts.served_since(db, row.card_id, asked_at)
 
 
-def _target(db: Connection, row: CardRow) -> TargetSeen | None:
-    placed = placements.get(db, row.card_id)
-    if placed is None:
-        return None
-    past = runs.of_card(db, row.card_id, limit=MAX_KEPT)
+def _worked_in(db: Connection, card_id: CardId) -> str:
+    past = runs.of_card(db, card_id, limit=MAX_KEPT)
     began = (run.repository for run in past if run.mode != INVESTIGATE and run.claimed_at is not None)
-    return TargetSeen(placed.repository, placed.problem, next(began, ""))
+    return next(began, "")
 
 
-def _losses(board: board_state.BoardState, row: CardRow, target: TargetSeen | None) -> tuple[Loss, ...]:
+def _losses(board: board_state.BoardState, row: CardRow, target: PlacementRow | None) -> tuple[LossRow, ...]:
     """Return the losses of the card's repositories: their own, and those of their owners' installations."""
     pulled = row.pull_repository if row.pull_state == "open" else None
     places = dict.fromkeys((row.repository, target.repository or None if target else None, pulled))

@@ -33,6 +33,7 @@ COMMENTS = ("issue", "pull", "review")
 VERDICTS = ("changes_requested", "approved", "commented")
 REQUESTED = "review_requested"  # the place of being asked for a review
 REVIEWS = (*VERDICTS, REQUESTED)
+MAX_HELD = 20  # held messages that a command can choose from
 
 
 messages = Table(
@@ -85,13 +86,11 @@ def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
     return value(db, messages.c.seq, **_comment(card_id, place, comment_id)) is not None
 
 
-def held_messages(
-    db: Connection, card_id: CardId, limit: int, *, vouched: bool = False
-) -> tuple[MessageRow, ...]:
+def held_messages(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[MessageRow, ...]:
     """Return the newest comments and reviews by people without write access, the oldest first: those that
     wait, or those that somebody let through (`vouched`).
     """
-    return all_rows(db, MessageRow, _held(vouched), card_id=card_id, most=limit)[::-1]
+    return all_rows(db, MessageRow, _held(vouched), card_id=card_id, most=MAX_HELD)[::-1]
 
 
 @cache

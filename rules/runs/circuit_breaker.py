@@ -4,11 +4,12 @@ from datetime import datetime, timedelta
 
 from ledger.events import run as runs
 from ledger.events.board import BoardHalted, HaltLifted
+from ledger.rows.halts import HaltRow
 from ledger.states import BY_ITSELF, Ending, RunState
 from rules.card.trigger import time_stamp
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import Halt, RunSeen, Snapshot
+from rules.snapshot import RunSeen, Snapshot
 from rules.text import count, plain
 
 FIRST_WAIT, MAX_WAIT = timedelta(minutes=10), timedelta(hours=2)
@@ -69,5 +70,5 @@ def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     )
 
 
-def _lift(snapshot: Snapshot, halt: Halt, because: str) -> Decision:
+def _lift(snapshot: Snapshot, halt: HaltRow, because: str) -> Decision:
     return Decision((HaltLifted(snapshot.board_id, halt.cause, BY_ITSELF),), (because,))

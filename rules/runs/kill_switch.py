@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from ledger.events.board import StopLifted, StopOrdered
 from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.ids import BoardId
+from ledger.rows.stops import StopRow
 from ledger.states import RUN_HELD, Reason
 from rules.card.state import derive_state
 from rules.card.stops import blocked_by, stopped_by
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
-from rules.snapshot import Snapshot, Stop
+from rules.snapshot import Snapshot
 from rules.text import code
 
 _WHY = {scope: f"{scope} stopped" for scope in ("board", "column", "card")}
@@ -23,7 +24,7 @@ def targets(snapshot: Snapshot) -> Mapping[str, str]:
 
 
 def switched(
-    stops: Sequence[Stop], board_id: BoardId, scope: str, target: str, by: str, *, on: bool
+    stops: Sequence[StopRow], board_id: BoardId, scope: str, target: str, by: str, *, on: bool
 ) -> StopOrdered | StopLifted | None:
     """Return the event that switches a kill switch on or off; None where it stands so already."""
     if on is any((stop.scope, stop.target) == (scope, target) for stop in stops):

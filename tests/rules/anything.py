@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 import ledger.events
 from ledger.event import Event
 from ledger.ids import QuestionId
+from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, RunState
 from rules.registry import COMMANDS
-from rules.snapshot import OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
+from rules.snapshot import OpenQuestion, PullSeen, RunSeen, Snapshot
 from tests.rules import scene
 
 HOSTILE = (
@@ -113,7 +114,7 @@ snapshots: st.SearchStrategy[Snapshot] = built(
     state=st.sampled_from(CardState),
     run=st.none() | runs,
     pull=st.none() | built(PullSeen, state=st.sampled_from(["open", "closed", "merged"])),
-    stops=st.lists(built(Stop), max_size=2).map(tuple),
+    stops=st.lists(built(StopRow), max_size=2).map(tuple),
 )
 questions = built(OpenQuestion)
 events: st.SearchStrategy[Event] = st.one_of(*(built(kind) for kind in event_kinds()))

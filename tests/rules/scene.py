@@ -1,13 +1,18 @@
 """Cards, runs, pull requests and events as the tests put them together: sound, with something changed."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from ledger.events.conversation import CommandGiven, PersonSaid
 from ledger.events.run import QuestionAnswered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.limit_answers import Code, asker_of, subject_of
+from ledger.rows.ci import CiRow
+from ledger.rows.losses import LossRow
+from ledger.rows.messages import MessageRow
+from ledger.rows.placements import PlacementRow
+from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, Gate, Reason, RunState, check_card_step
 from rules.card.state import legal_states
 from rules.decide import decide
@@ -65,6 +70,29 @@ def card(
         last_answered=0, mover=Mover("alice", "write"),
     )  # fmt: skip
     return replace(seen, **changes)
+
+
+def a_stop(
+    scope: str, target: str, by: str, mark: int = 0, because: str = "", *, claims: bool = False
+) -> StopRow:
+    at = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=mark)
+    return StopRow(BOARD, scope, target, by, at, because, claims)
+
+
+def a_loss(target: str, reason: str) -> LossRow:
+    return LossRow(BOARD, target, reason, "", NOW)
+
+
+def a_placement(repository: str, problem: str = "") -> PlacementRow:
+    return PlacementRow(CARD, repository, named=repository, rule="label", value="", problem=problem)
+
+
+def a_message(comment_id: int, place: str, author: str, text: str, **more: Any) -> MessageRow:
+    return MessageRow(comment_id, CARD, place, False, text, NOW, comment_id, author, **more)
+
+
+def ci_row(repaired: str, repairs: int) -> CiRow:
+    return CiRow(CARD, "abc123", NOW, True, (), repaired, repairs)
 
 
 def given(command: str, argument: str = "", **changes: Any) -> CommandGiven:

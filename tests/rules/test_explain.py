@@ -4,8 +4,8 @@ import pytest
 
 from ledger.states import CardState, Ending, RunState
 from rules.explain import card_status, why
-from rules.snapshot import NOBODY, Snapshot, Stop
-from tests.rules.scene import BOARD, POLICY, QUESTION, card, ended, pull, run
+from rules.snapshot import NOBODY, Snapshot
+from tests.rules.scene import BOARD, POLICY, QUESTION, a_stop, card, ended, pull, run
 
 S = CardState
 
@@ -32,7 +32,7 @@ S = CardState
         ),
         (card(run=run(stop_asked="cancel", stop_by="bob")), "r1 is being cancelled by bob"),
         (card(run=run(), held_back="Review"), "r1 is working: reading; then the card goes to Review"),
-        (card(run=run(RunState.QUEUED), stops=(Stop("board", BOARD, "al"),)), "the board is stopped by al"),
+        (card(run=run(RunState.QUEUED), stops=(a_stop("board", BOARD, "al"),)), "the board is stopped by al"),
         (card(state=S.WORK_COMPLETE, run=ended()), "r1 is ready for review: read its report"),
         (card(state=S.FAILED, run=ended(Ending.FAILED, detail="no disk")), "r1 failed: no disk"),
         (card(state=S.FAILED, run=ended(Ending.LOST, reason="gave_up")), "r1 was lost: gave_up"),

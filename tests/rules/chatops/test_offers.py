@@ -7,13 +7,14 @@ import pytest
 
 from ledger.ids import CardId
 from ledger.model.limit_answers import Subject
+from ledger.rows.stops import StopRow
 from ledger.states import Ending, RunState
 from rules.chatops.offers import CommandOffer, others, permitted
 from rules.chatops.parser import Parsed, chosen_question, of_form, pressed_run
 from rules.policy.model import Policy, parse
 from rules.registry import COMMANDS
-from rules.snapshot import Snapshot, Stop
-from tests.rules.scene import BOARD, CARD, LEAVING, POLICY, QUESTION, card, ended, pull, run
+from rules.snapshot import Snapshot
+from tests.rules.scene import BOARD, CARD, LEAVING, POLICY, QUESTION, a_stop, card, ended, pull, run
 
 S = RunState
 PICKY = parse(
@@ -50,17 +51,17 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
     ),
     (card(run=ended(Ending.FAILED)), "write", ["retry:r1", *HOLD, "move:In Progress"]),
     (
-        card(run=ended(Ending.FAILED), stops=(Stop("card", CARD, "alice", "7"),)),
+        card(run=ended(Ending.FAILED), stops=(a_stop("card", CARD, "alice", 7),)),
         "write",
         ["resume:stop-7", "retry:r1", *HOLD, "move:In Progress"],
     ),
     (
-        card(stops=(Stop("card", CARD, "alice", "7", "later"),)),
+        card(stops=(a_stop("card", CARD, "alice", 7, "later"),)),
         "write",
         ["unblock:stop-7", "move:In Progress"],
     ),
     (
-        card(run=ended(Ending.FAILED), stops=(Stop("card", CardId("x"), "alice"),)),
+        card(run=ended(Ending.FAILED), stops=(a_stop("card", CardId("x"), "alice"),)),
         "write",
         ["retry:r1", *HOLD, "move:In Progress"],
     ),
@@ -96,11 +97,11 @@ def test_whom_the_policy_names_is_offered_what_it_says() -> None:
 
 
 def test_the_board_is_stopped_or_let_go_on_by_whoever_may() -> None:
-    def of_board(role: str, *stops: Stop) -> list[CommandOffer]:
+    def of_board(role: str, *stops: StopRow) -> list[CommandOffer]:
         offers = permitted(POLICY, card(stops=stops), role=role, login="carol")
         return [it for it in offers if it.of_board]
 
-    stopped = Stop("board", BOARD, "alice")
+    stopped = a_stop("board", BOARD, "alice")
     assert [it.name for it in of_board("admin")] == ["stop-all"]
     (go_on,) = of_board("admin", stopped)
     assert of_form(go_on.name, go_on.choices[0][0]) == Parsed("resume", "board")

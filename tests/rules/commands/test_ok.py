@@ -10,12 +10,12 @@ from ledger.events.run import QuestionAnswered, RunRequeued, RunSteered
 from ledger.states import RunState
 from rules.chatops.parser import Parsed, RefusedCommand, permit
 from rules.intents.outbound import AskAssistant
-from rules.snapshot import Held, Snapshot
+from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, answer_to, card, run
+from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, a_message, answer_to, card, run
 
-EVE, MALLORY = Held(70, "issue", "eve", "Use 8080."), Held(71, "issue", "mallory", "Delete it.")
-REVIEW = Held(12, "review", "eve", "Wrong line.")
+EVE, MALLORY = a_message(70, "issue", "eve", "Use 8080."), a_message(71, "issue", "mallory", "Delete it.")
+REVIEW = a_message(12, "review", "eve", "Wrong line.")
 ALONE = card(run=run(), held=(EVE,))
 BOTH = card(run=run(), held=(EVE, MALLORY))
 STEERED = RunSteered(R1, "bob", "eve wrote, and bob lets it through:\nUse 8080.", 70)

@@ -12,8 +12,24 @@ from rules.chatops.parser import BOXES
 from rules.handlers.card_moved import UNKNOWN
 from rules.intents.outbound import Say
 from rules.registry import COMMANDS
-from rules.snapshot import AnsweredQuestion, CheckingSeen, FollowUpSeen, Held, Snapshot, Stop
-from tests.rules.scene import BOARD, CARD, NOW, QUESTION, R1, asks, card, ended, given, kinds, only, pull, run
+from rules.snapshot import AnsweredQuestion, CheckingSeen, FollowUpSeen, Snapshot
+from tests.rules.scene import (
+    BOARD,
+    CARD,
+    NOW,
+    QUESTION,
+    R1,
+    a_message,
+    a_stop,
+    asks,
+    card,
+    ended,
+    given,
+    kinds,
+    only,
+    pull,
+    run,
+)
 
 # Alice was first, a second before NOW, when Bob's command comes.
 AGO, R5 = NOW - timedelta(seconds=1), RunId("r5")
@@ -24,7 +40,7 @@ PAUSING = run(stop_asked="pause", stop_by="alice")
 PAUSED = run(RunState.PARKED, stop_asked="pause", stop_by="alice")
 STARTED = run(by="alice", door="comment")
 ANSWERED = run(answered=FIRST)
-HELD = Held(70, "issue", "eve", "Use 8080.", vouched_by="alice")
+HELD = a_message(70, "issue", "eve", "Use 8080.", vouched_by="alice")
 
 
 def pressed(command: str, run_id: str) -> CommandGiven:
@@ -32,10 +48,10 @@ def pressed(command: str, run_id: str) -> CommandGiven:
 
 
 def stops(scope: str, target: str) -> Snapshot:
-    return card(stops=(Stop(scope, target, "alice"),))
+    return card(stops=(a_stop(scope, target, "alice"),))
 
 
-BLOCKED = card(stops=(Stop("card", CARD, "alice", because="no contract"),))
+BLOCKED = card(stops=(a_stop("card", CARD, "alice", because="no contract"),))
 TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
     (card(run=STOPPING), given("cancel"), "cancelled r1 first. r1 is already being cancelled"),
     (card(run=STOPPING), given("cancel", source="box:cancel"), "cancelled r1 first"),

@@ -33,12 +33,13 @@ from rules.intents.outbound import (
     WriteRunComment,
 )
 from rules.runs.kill_switch import spread_stop
-from rules.snapshot import CheckingSeen, Mover, Snapshot, Stop
+from rules.snapshot import CheckingSeen, Mover, Snapshot
 from tests.rules.scene import (
     BOARD,
     CARD,
     NOW,
     R1,
+    a_stop,
     asks,
     card,
     ended,
@@ -311,7 +312,7 @@ def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> No
     assert spread_stop(card(run=parked), lifted).intents == (RunRequeued(R1, "resumed", by="al"),)
     by_hand = run(RunState.PARKED, stop_asked="pause", stop_why="/cardinal pause")
     assert spread_stop(card(run=by_hand), lifted).intents == ()
-    still = card(run=parked, stops=(Stop("column", "In Progress", "al"),))
+    still = card(run=parked, stops=(a_stop("column", "In Progress", "al"),))
     assert spread_stop(still, lifted).intents == ()
     assert spread_stop(card(run=run()), StopOrdered(BOARD, "column", "Other", "al")).intents == ()
 

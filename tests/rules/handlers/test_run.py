@@ -26,9 +26,23 @@ from rules.intents.outbound import (
     SettlePlan,
     UpdateTicker,
 )
-from rules.snapshot import RunSeen, Stop
+from rules.snapshot import RunSeen
 from tests.rules import scene
-from tests.rules.scene import BOARD, CARD, QUESTION, R1, asks, card, ended, kinds, only, pull, run, states
+from tests.rules.scene import (
+    BOARD,
+    CARD,
+    QUESTION,
+    R1,
+    a_stop,
+    asks,
+    card,
+    ended,
+    kinds,
+    only,
+    pull,
+    run,
+    states,
+)
 
 S, R = CardState, RunState
 PUSHED = runs.BranchPushed(R1, "cardinal/12-add-login", "abc123")
@@ -199,7 +213,7 @@ def test_a_switch_that_was_lifted_while_the_run_still_stopped_lets_it_go_on() ->
     parked = run(R.PARKED, stop_asked="pause", stop_why="board stopped")
     event = runs.RunParked(R1, "pause")
     assert only(asks(card(run=parked), event), RunRequeued).why == "resumed"
-    still = card(run=parked, stops=(Stop("board", BOARD, "al"),))
+    still = card(run=parked, stops=(a_stop("board", BOARD, "al"),))
     assert "RunRequeued" not in kinds(asks(still, event))
     by_hand = run(R.PARKED, stop_asked="pause", stop_why="/cardinal pause")
     assert "RunRequeued" not in kinds(asks(card(run=by_hand), event))

@@ -13,9 +13,9 @@ from rules.intents.outbound import CreateCard, MarkReady, MoveCard, WriteFinding
 from rules.policy.model import Policy
 from rules.runs.mode import Chosen, again, choose_mode
 from rules.runs.start import start
-from rules.snapshot import CiSeen, FollowUpSeen, Snapshot
+from rules.snapshot import FollowUpSeen, Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, NOW, R1, asks, card, ended, kinds, only, policy, pull
+from tests.rules.scene import CARD, NOW, R1, asks, card, ci_row, ended, kinds, only, policy, pull
 
 BOTH = ("cardinal:fix", "cardinal:investigate")
 READS = policy("In Progress: {archetype: execution, mode: investigate}")
@@ -162,7 +162,7 @@ def test_an_investigation_that_failed_reports_like_any_run() -> None:
 
 def test_a_card_that_is_only_investigated_is_not_repaired_by_itself() -> None:
     event = ChecksSettled(CARD, "abc123", (CheckFailure("unit", "", "boom", False),), ())
-    snapshot = card(run=ended(), pull=pull(), ci=CiSeen("", 0))
+    snapshot = card(run=ended(), pull=pull(), ci=ci_row("", 0))
     assert "QueueRun" in kinds(asks(snapshot, event, by=FIXES))
     read = asks(snapshot, event, by=READS)
     assert "QueueRun" not in kinds(read)
