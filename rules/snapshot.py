@@ -6,15 +6,15 @@ from enum import StrEnum
 
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
-from ledger.events.run import RESTORED, QuestionAnswered
+from ledger.events.run import RESTORED
 from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.model.limit_answers import Code, question_answered
 from ledger.rows.ci import CiRow
 from ledger.rows.halts import HaltRow
 from ledger.rows.jobs import JobRow
 from ledger.rows.losses import LossRow
 from ledger.rows.messages import MessageRow
 from ledger.rows.placements import PlacementRow
+from ledger.rows.questions import QuestionRow
 from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, Gate, PullCard, Reason, RunState
 from rules.card.loss import is_blocking, is_outside, outside_owner, say_loss
@@ -41,38 +41,6 @@ NOBODY = Mover()
 
 
 @dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """A question that waits for a person; `asked_at` is None where it is not known.
-
-    `subject`, `codes` and `part` are as in QuestionAsked.
-    """
-
-    question_id: QuestionId
-    asker: str
-    text: str
-    choices: tuple[str, ...]
-    asked_at: datetime | None = None
-    subject: str = ""
-    codes: tuple[str, ...] = ()
-    part: str = ""
-
-    def answer(self, run_id: RunId, by: str, text: str, code: Code = Code.WORDS) -> QuestionAnswered:
-        """Return the answer: `code` is its meaning, `text` is for people."""
-        return question_answered(run_id, self.question_id, self, by=by, text=text, code=code)
-
-
-@dataclass(frozen=True, slots=True)
-class AnsweredQuestion:
-    """An answered question, with its answer and both times."""
-
-    question_id: QuestionId
-    by: str
-    answer: str
-    asked_at: datetime
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class RunSeen:
     """The card's newest run. `plan_revision` is 0 before the first plan; `ending` is None while it lives."""
 
@@ -87,7 +55,7 @@ class RunSeen:
     plan_required: bool
     plan_revision: int
     plan_approved: bool
-    question: OpenQuestion | None
+    question: QuestionRow | None
     session_id: str
     stop_asked: str
     last_line: str
@@ -97,7 +65,7 @@ class RunSeen:
     stop_why: str = ""
     withdrawn: tuple[QuestionId, ...] = ()  # what it asked and nobody answered before it ended
     plan_at: datetime | None = None  # when the newest plan was proposed
-    behind: OpenQuestion | None = None  # the open one about a card dragged away, if another was asked since
+    behind: QuestionRow | None = None  # the open one about a card dragged away, if another was asked since
     briefed: str = ""  # the digest of the issue's text that its agent was told
     plan_digest: str = ""  # of the newest plan; then what that was made on
     plan_base: str = ""
@@ -106,7 +74,7 @@ class RunSeen:
     mode_rule: str = "column"
     by: str = ""  # who asked for it
     door: str = ""  # through which, as in RunQueued
-    answered: AnsweredQuestion | None = None  # the newest, or the one that a ticked choice belongs to
+    answered: QuestionRow | None = None  # the newest, or the one that a ticked choice belongs to
     plan_by: str = ""  # who approved the newest plan or sent it back; empty while nobody did
     begun: bool = True  # a worker has held it, so that something may have been done and spent
     finish_by: str = ""  # who chose that it may finish though its card was dragged away
@@ -132,7 +100,7 @@ class RunSeen:
         return self.reason == RESTORED
 
     @property
-    def leaving(self) -> OpenQuestion | None:
+    def leaving(self) -> QuestionRow | None:
         """The open question about its card being dragged away, whatever was asked since."""
         return self.question if self.question and self.question.asker == LEAVE else self.behind
 

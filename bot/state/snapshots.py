@@ -68,12 +68,10 @@ from rules.runs.plan_approval import plan_digest
 from rules.runs.start import MAX_KEPT
 from rules.snapshot import (
     LEAVE,
-    AnsweredQuestion,
     BlockerSeen,
     CheckingSeen,
     FollowUpSeen,
     Mover,
-    OpenQuestion,
     PullSeen,
     RunSeen,
     Snapshot,
@@ -158,7 +156,7 @@ def _of_choice(db: Connection, run: RunSeen | None, question_id: str) -> RunSeen
     row = questions.get(db, QuestionId(question_id)) if question_id else None
     if run is None or row is None or row.run_id != run.run_id:
         return run
-    return replace(run, answered=_answered(row) or run.answered)
+    return replace(run, answered=row) if row.answered_at else run
 
 
 def _follow_ups(db: Connection, card_id: CardId, wanted: str) -> tuple[FollowUpSeen, ...]:
@@ -325,7 +323,7 @@ def _run(db: Connection, row: CardRow) -> RunSeen | None:
         plan_digest=plan_digest(run.plan_summary, run.plan_steps) if plan else "",
         plan_base=plan.base if plan else "",
         plan_policy=plan.policy if plan else "",
-        answered=_answered(questions.newest_answered(db, run.run_id)) if run.questions else None,
+        answered=questions.newest_answered(db, run.run_id) if run.questions else None,
         plan_by=plan.by if plan and plan.state != "proposed" else "",
         begun=run.claimed_at is not None,
         finish_by=_finish_by(db, run) if row.held_back else "",
@@ -356,16 +354,9 @@ def _finish_by(db: Connection, run: RunRow) -> str:
     return next((question.answered_by for question in answered), "")
 
 
-def _open_questions(db: Connection, run: RunRow) -> tuple[OpenQuestion, ...]:
+def _open_questions(db: Connection, run: RunRow) -> tuple[QuestionRow, ...]:
     """Return the run's open questions, newest first; only the one about leaving can be behind another."""
-    rows = questions.open_of_run(db, run.run_id) if run.questions else ()
-    return tuple(OpenQuestion(**_shared_fields(OpenQuestion, it)) for it in rows)
-
-
-def _answered(row: QuestionRow | None) -> AnsweredQuestion | None:
-    if row is None or row.answered_at is None:
-        return None
-    return AnsweredQuestion(row.question_id, row.answered_by, row.answer, row.asked_at, row.answered_at)
+    return questions.open_of_run(db, run.run_id) if run.questions else ()
 
 
 def _pull(db: Connection, row: CardRow) -> PullSeen | None:

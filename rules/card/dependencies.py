@@ -1,11 +1,21 @@
 """A card whose issue is blocked by others, or waits for its sub-issues: its run stays queued until then."""
 
 from ledger.ids import RunId
-from ledger.model.limit_answers import GO_WITHOUT, RETRY_PART, STOP, Subject, of_rules, subject_of
+from ledger.model.limit_answers import (
+    GO_WITHOUT,
+    RETRY_PART,
+    STOP,
+    Code,
+    Subject,
+    answer_question,
+    of_rules,
+    subject_of,
+)
+from ledger.rows.questions import QuestionRow
 from ledger.states import BY_ITSELF, CardState
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import BlockerSeen, OpenQuestion, Snapshot, Standing
+from rules.snapshot import BlockerSeen, Snapshot, Standing
 from rules.text import count, plain, sentence
 
 MAX_NAMED = 3
@@ -72,7 +82,7 @@ def ask_about_blockers(policy: Policy, snapshot: Snapshot, run_id: RunId) -> Dec
     return Decision((said,), (f"{run_id} needs a decision about what it waits for",)) + about_part
 
 
-def asks_about_part(question: OpenQuestion | None) -> bool:
+def asks_about_part(question: QuestionRow | None) -> bool:
     """Tell whether the open question is about a sub-issue that failed."""
     return question is not None and subject_of(question) is Subject.PART
 
@@ -87,7 +97,7 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
         if not asks_about_part(waits) or waits.part in {it.run_id for it in snapshot.failed_parts}:
             return Decision()
         over = "No answer is needed anymore."
-        answer = waits.answer(run.run_id, BY_ITSELF, over)
+        answer = answer_question(waits, by=BY_ITSELF, text=over, code=Code.WORDS)
         settled = Decision((answer,), (f"{waits.question_id} is over",))
     failed = next((it for it in snapshot.failed_parts if not it.is_asked), None)
     if failed is None:

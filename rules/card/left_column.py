@@ -5,7 +5,7 @@ from datetime import datetime
 from ledger.events.board import CardHeldBack, CardMoved
 from ledger.events.run import RunEnded, RunStopAsked
 from ledger.model.column_names import same_column
-from ledger.model.limit_answers import CANCEL, FINISH, Subject, of_rules
+from ledger.model.limit_answers import CANCEL, FINISH, Code, Subject, answer_question, of_rules
 from ledger.states import RUN_HELD, Ending, RunState
 from rules.card.state import derive_state
 from rules.card.trigger import time_stamp
@@ -138,7 +138,9 @@ def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen)
     card = snapshot.card_id
     kept: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, "", _who(snapshot)),)
     if run.leaving:
-        answer = run.leaving.answer(run.run_id, _who(snapshot), "The card was put back.")
+        answer = answer_question(
+            run.leaving, by=_who(snapshot), text="The card was put back.", code=Code.WORDS
+        )
         return Decision((*kept, answer), ("the card was put back: the run continues",))
     return derive_state(policy, snapshot) + Decision(kept, ("the card was put back: the run continues",))
 

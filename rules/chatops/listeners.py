@@ -3,6 +3,7 @@
 from ledger.events.conversation import PersonSaid
 from ledger.events.run import RunSteered
 from ledger.model.limit_answers import CHOSEN_ONLY, Subject, subject_of
+from ledger.rows.questions import QuestionRow
 from ledger.states import RUN_HELD, CardState, RunState
 from rules.card.state import derive_state
 from rules.card.trigger import was_before
@@ -10,7 +11,7 @@ from rules.chatops import replies
 from rules.chatops.parser import refusal_to_answer
 from rules.intents.outbound import AskAssistant, Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import OpenQuestion, RunSeen, Snapshot
+from rules.snapshot import RunSeen, Snapshot
 
 
 def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
@@ -70,7 +71,7 @@ def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid)
 
 
 def _answer(
-    policy: Policy, snapshot: Snapshot, run: RunSeen, question: OpenQuestion, event: PersonSaid
+    policy: Policy, snapshot: Snapshot, run: RunSeen, question: QuestionRow, event: PersonSaid
 ) -> Decision:
     refused = refusal_to_answer(policy, subject_of(question), role=event.role or "write", login=event.author)
     if not refused:
@@ -79,7 +80,7 @@ def _answer(
     return Decision((Say(snapshot.card_id, about, refused),), (refused,))
 
 
-def _answers(question: OpenQuestion | None, event: PersonSaid) -> bool:
+def _answers(question: QuestionRow | None, event: PersonSaid) -> bool:
     """Tell whether a comment can answer the question: it came later, and leaving takes a choice instead."""
     if question is None or subject_of(question) is Subject.LEAVING:
         return False

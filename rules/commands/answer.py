@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.model.limit_answers import CHOSEN_ONLY, subject_of
+from ledger.rows.questions import QuestionRow
 from rules.card.trigger import was_before
 from rules.chatops import replies
 from rules.chatops.offers import MAX_ASKED, CommandOffer, Urgency
@@ -12,7 +13,7 @@ from rules.chatops.parser import BOX, chosen_question, door_of, refusal_to_answe
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.snapshot import OpenQuestion, RunSeen, Snapshot
+from rules.snapshot import RunSeen, Snapshot
 from rules.text import plain
 
 USAGE = "/cardinal answer <text or number>"
@@ -59,14 +60,14 @@ def _too_late(snapshot: Snapshot, given: CommandGiven, *, stale: bool) -> str:
     """Return why the answer changed nothing: who was faster, where somebody was."""
     run, first = snapshot.run, snapshot.run.answered if snapshot.run else None
     meant = first is not None and (not stale or first.question_id == chosen_question(given.source))
-    if run and first and meant and first.by.casefold() != given.by.casefold():
+    if run and first and meant and first.answered_by.casefold() != given.by.casefold():
         return replies.beaten(run, first, "your answer changed nothing")
     if stale:
         return "That question is no longer open, so your choice changed nothing."
     return "No question is open on this card. `/cardinal status` says where it is."
 
 
-def _meant(run: RunSeen, given: CommandGiven) -> OpenQuestion | None:
+def _meant(run: RunSeen, given: CommandGiven) -> QuestionRow | None:
     """Return the question that a ticked choice belongs to, else the newest one that is open."""
     behind = run.behind
     return behind if behind and chosen_question(given.source) == behind.question_id else run.question

@@ -6,6 +6,7 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected, RunRequeued
 from ledger.model.limit_answers import Code, Subject, subject_of
+from ledger.rows.questions import QuestionRow
 from ledger.states import RunState
 from rules.card.trigger import was_before
 from rules.chatops.offers import CommandOffer, Urgency
@@ -15,7 +16,7 @@ from rules.intents.outbound import Decision, Intent, UntickBoxes
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.runs import plan_approval
-from rules.snapshot import OpenQuestion, RunSeen, Snapshot
+from rules.snapshot import RunSeen, Snapshot
 from rules.text import code
 
 USAGE = "/cardinal approve"
@@ -80,7 +81,7 @@ def _of_a_plan(given: CommandGiven) -> bool:
 
 
 def _stage(
-    policy: Policy, snapshot: Snapshot, run: RunSeen, question: OpenQuestion, given: CommandGiven
+    policy: Policy, snapshot: Snapshot, run: RunSeen, question: QuestionRow, given: CommandGiven
 ) -> Decision:
     """Answer a question about the run's next stage with its first choice, which lets it go on."""
     if was_before(given.said_at, question.asked_at):

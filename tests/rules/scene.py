@@ -12,6 +12,7 @@ from ledger.rows.ci import CiRow
 from ledger.rows.losses import LossRow
 from ledger.rows.messages import MessageRow
 from ledger.rows.placements import PlacementRow
+from ledger.rows.questions import QuestionRow
 from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, Gate, Reason, RunState, check_card_step
 from rules.card.state import legal_states
@@ -19,7 +20,7 @@ from rules.decide import decide
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, RuleEvent
 from rules.policy.model import Policy, default_policy, parse
-from rules.snapshot import Mover, OpenQuestion, PullSeen, RunSeen, Snapshot
+from rules.snapshot import Mover, PullSeen, RunSeen, Snapshot
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 Found = TypeVar("Found", bound=Intent | RuleEvent)
@@ -27,8 +28,15 @@ CARD, BOARD, R1 = CardId("PVTI_1"), BoardId("PVT_1"), RunId("r1")
 POLICY = default_policy("acme/board")
 COLUMNS = (*POLICY.board.columns, "Parking", None)
 
-QUESTION = OpenQuestion(QuestionId("r1-q1"), "agent", "Which port?", ("8080", "8081"))
-LEAVING = OpenQuestion(QuestionId("r1-q2"), "leave", "Dragged away?", ("Cancel the run", "Let it finish"))
+
+def a_question(question_id: str, asker: str, text: str, choices: tuple[str, ...], **more: Any) -> QuestionRow:
+    earlier = NOW - timedelta(hours=1)
+    known: dict[str, Any] = {"subject": "", "codes": (), "part": "", "asked_at": earlier, "answered_at": None}
+    return QuestionRow(QuestionId(question_id), R1, CARD, asker, text, choices, **(known | more))
+
+
+QUESTION = a_question("r1-q1", "agent", "Which port?", ("8080", "8081"))
+LEAVING = a_question("r1-q2", "leave", "Dragged away?", ("Cancel the run", "Let it finish"))
 
 
 def policy(columns: str) -> Policy:
@@ -50,7 +58,7 @@ def ended(ending: Ending = Ending.SUCCEEDED, **changes: Any) -> RunSeen:
     return run(RunState.ENDED, ending=ending, **changes)
 
 
-def answer_to(question: OpenQuestion, text: str, code: Code = Code.WORDS) -> QuestionAnswered:
+def answer_to(question: QuestionRow, text: str, code: Code = Code.WORDS) -> QuestionAnswered:
     asker, subject = asker_of(question.asker), subject_of(question)
     return QuestionAnswered(R1, question.question_id, "bob", text, code, asker, subject)
 

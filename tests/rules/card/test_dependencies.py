@@ -8,17 +8,18 @@ import pytest
 from ledger.events.board import CardExplained
 from ledger.events.related import LinksSeen
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunQueued
-from ledger.ids import CardId, QuestionId, RunId
+from ledger.ids import CardId, RunId
 from ledger.states import CardState, Ending, Reason, RunState
 from rules.card.dependencies import why_waiting
 from rules.handlers.failed_run import retry_part
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import Say
-from rules.snapshot import BlockerSeen, FailedPart, OpenQuestion, Standing
+from rules.snapshot import BlockerSeen, FailedPart, Standing
 from tests.rules.scene import (
     CARD,
     POLICY,
     R1,
+    a_question,
     asks,
     card,
     ended,
@@ -133,8 +134,8 @@ def test_a_run_that_is_queued_asks_at_once() -> None:
 
 
 FAILED = FailedPart(RunId("r7"), blocker(5), "it gave up.", is_here=True, is_asked=False)
-OPEN = OpenQuestion(
-    QuestionId("r1-b1"),
+OPEN = a_question(
+    "r1-b1",
     "part",
     "#5 failed",
     ("Continue without it", "Retry it", "Stop here"),

@@ -6,9 +6,8 @@ from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
 from rules.intents.outbound import Intent
-from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import LEAVING, QUESTION, R1, answer_to, asks, card, given, kinds, run
+from tests.rules.scene import LEAVING, QUESTION, R1, a_question, answer_to, asks, card, given, kinds, run
 
 PARKED = card(run=run(RunState.PARKED, question=QUESTION))
 Q1 = QUESTION.question_id
@@ -73,6 +72,6 @@ def test_without_an_open_question_it_says_so() -> None:
 
 
 def test_a_question_without_choices_takes_a_number_as_words() -> None:
-    how_many = OpenQuestion(Q1, "agent", "How many?", ())
+    how_many = a_question(Q1, "agent", "How many?", ())
     snapshot = card(run=run(RunState.PARKED, question=how_many))
     assert handled("answer", snapshot, "2")[0] == answer_to(how_many, "2")

@@ -13,7 +13,7 @@ from ledger.model.limit_answers import CHOSEN_ONLY, Code, Subject
 from ledger.states import RUN_HELD, CardState, RunState
 from rules.decide import decide
 from rules.intents.outbound import AskAssistant, React, Say, UpdateTicker
-from rules.snapshot import AnsweredQuestion, Snapshot
+from rules.snapshot import Snapshot
 from tests.rules import scene
 from tests.rules.scene import (
     CARD,
@@ -218,7 +218,9 @@ def test_an_answer_to_an_agent_is_words_whatever_its_choices_say(text: str) -> N
         assert only(asks(parked, event), QuestionAnswered).code is Code.WORDS
 
 
-FIRST = AnsweredQuestion(QUESTION.question_id, "alice", "8080", NOW - timedelta(minutes=5), NOW)
+FIRST = replace(
+    QUESTION, answered_by="alice", answer="8080", asked_at=NOW - timedelta(minutes=5), answered_at=NOW
+)
 AT = NOW + timedelta(seconds=3)
 GONE = "`alice` answered that question first, with “8080”"
 

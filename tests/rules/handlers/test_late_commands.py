@@ -12,7 +12,7 @@ from rules.chatops.parser import BOXES
 from rules.handlers.card_moved import UNKNOWN
 from rules.intents.outbound import Say
 from rules.registry import COMMANDS
-from rules.snapshot import AnsweredQuestion, CheckingSeen, FollowUpSeen, Snapshot
+from rules.snapshot import CheckingSeen, FollowUpSeen, Snapshot
 from tests.rules.scene import (
     BOARD,
     CARD,
@@ -33,7 +33,9 @@ from tests.rules.scene import (
 
 # Alice was first, a second before NOW, when Bob's command comes.
 AGO, R5 = NOW - timedelta(seconds=1), RunId("r5")
-FIRST = AnsweredQuestion(QUESTION.question_id, "alice", "8080", NOW - timedelta(minutes=5), AGO)
+FIRST = replace(
+    QUESTION, answered_by="alice", answer="8080", asked_at=NOW - timedelta(minutes=5), answered_at=AGO
+)
 STOPPING = run(stop_asked="cancel", stop_by="alice")
 CANCELLED = ended(Ending.CANCELLED, stop_asked="cancel", stop_by="alice")
 PAUSING = run(stop_asked="pause", stop_by="alice")
