@@ -6,17 +6,19 @@ from enum import StrEnum
 
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
-from ledger.events.run import RESTORED
-from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.ids import BoardId, CardId, RunId
+from ledger.model.limit_answers import Code, Subject
 from ledger.rows.ci import CiRow
 from ledger.rows.halts import HaltRow
 from ledger.rows.jobs import JobRow
 from ledger.rows.losses import LossRow
 from ledger.rows.messages import MessageRow
 from ledger.rows.placements import PlacementRow
+from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
 from ledger.rows.stops import StopRow
-from ledger.states import CardState, Ending, Gate, PullCard, Reason, RunState
+from ledger.states import CardState, Gate, PullCard, Reason, RunState
 from rules.card.loss import is_blocking, is_outside, outside_owner, say_loss
 from rules.card.shared_files import SharedFiles
 
@@ -38,76 +40,6 @@ class Mover:
 
 
 NOBODY = Mover()
-
-
-@dataclass(frozen=True, slots=True)
-class RunSeen:
-    """The card's newest run. `plan_revision` is 0 before the first plan; `ending` is None while it lives."""
-
-    run_id: RunId
-    attempt: int
-    kind: str
-    column: str
-    state: RunState
-    ending: Ending | None
-    reason: str
-    detail: str
-    plan_required: bool
-    plan_revision: int
-    plan_approved: bool
-    question: QuestionRow | None
-    session_id: str
-    stop_asked: str
-    last_line: str
-    usd: float
-    wait: str  # why it is queued still; empty when it is not queued
-    stop_by: str = ""  # who told it to stop, and why; empty when nobody did
-    stop_why: str = ""
-    withdrawn: tuple[QuestionId, ...] = ()  # what it asked and nobody answered before it ended
-    plan_at: datetime | None = None  # when the newest plan was proposed
-    behind: QuestionRow | None = None  # the open one about a card dragged away, if another was asked since
-    briefed: str = ""  # the digest of the issue's text that its agent was told
-    plan_digest: str = ""  # of the newest plan; then what that was made on
-    plan_base: str = ""
-    plan_policy: str = ""
-    mode: str = "fix"
-    mode_rule: str = "column"
-    by: str = ""  # who asked for it
-    door: str = ""  # through which, as in RunQueued
-    answered: QuestionRow | None = None  # the newest, or the one that a ticked choice belongs to
-    plan_by: str = ""  # who approved the newest plan or sent it back; empty while nobody did
-    begun: bool = True  # a worker has held it, so that something may have been done and spent
-    finish_by: str = ""  # who chose that it may finish though its card was dragged away
-    waits_for_parts: bool = False  # as in RunQueued, like the next
-    other_agent: str = ""
-    request: str = ""  # what somebody asked for, as `asked` in RunQueued
-    ended_at: datetime | None = None
-    questions: int = 0  # asked so far
-    place: int = 0  # in its column's queue, where somebody asks for it; 0 elsewhere, and for none
-
-    @property
-    def alive(self) -> bool:
-        return self.state is not RunState.ENDED
-
-    @property
-    def has_finished_work(self) -> bool:
-        """It ended well, and was there to change something."""
-        return self.ending is Ending.SUCCEEDED and self.mode == "fix"
-
-    @property
-    def is_adopted(self) -> bool:
-        """It ended in a time that a restored ledger had lost: its traces on GitHub show it."""
-        return self.reason == RESTORED
-
-    @property
-    def leaving(self) -> QuestionRow | None:
-        """The open question about its card being dragged away, whatever was asked since."""
-        return self.question if self.question and self.question.asker == LEAVE else self.behind
-
-    @property
-    def paused(self) -> bool:
-        """It is parked because somebody paused it, not because it waits for an answer."""
-        return self.state is RunState.PARKED and self.stop_asked == "pause" and self.question is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +170,7 @@ class Snapshot:
     archived: bool
     held_back: str
     brief: str
-    run: RunSeen | None
+    run: RunRow | None
     attempts: int
     pull: PullSeen | None
     verdict: str
@@ -246,6 +178,10 @@ class Snapshot:
     stops: tuple[StopRow, ...]
     last_said: int
     last_answered: int
+    plan: PlanRow | None = None  # its run's newest, like the next
+    asked: tuple[QuestionRow, ...] = ()  # all questions of its run, the oldest first
+    briefed: str = ""  # the digest of the issue's text that its run's agent was told
+    place: int = 0  # of its run in its column's queue, where somebody asks for it; 0 elsewhere, and for none
     closed: str = ""
     approved_head: str = ""
     moved_at: datetime | None = None  # when Cardinal saw the card come to its column
@@ -312,9 +248,50 @@ class Snapshot:
         return bool(self.board_owner) and is_outside(repository, self.board_owner)
 
     @property
-    def live_run(self) -> RunSeen | None:
+    def live_run(self) -> RunRow | None:
         """The card's run while it has not ended."""
         return self.run if self.run and self.run.alive else None
+
+    @property
+    def questions(self) -> tuple[QuestionRow, ...]:
+        """The open questions of its run, the newest first."""
+        still_open = (it for it in self.asked if it.answered_at is None and not it.withdrawn)
+        return tuple(sorted(still_open, key=lambda it: it.asked_at, reverse=True))
+
+    @property
+    def question(self) -> QuestionRow | None:
+        """The newest open question of its run."""
+        return next(iter(self.questions), None)
+
+    @property
+    def leaving(self) -> QuestionRow | None:
+        """The open question about the card being dragged away, whatever was asked since."""
+        return next((it for it in self.questions if it.asker == LEAVE), None)
+
+    def find_answered(self, chosen: str = "") -> QuestionRow | None:
+        """Return the answered question of that id, else the newest answered one of its run's own work."""
+        answered = [(it.answered_at, it.question_id, it) for it in self.asked if it.answered_at is not None]
+        about_work = (it for it in answered if it[2].subject != Subject.LEAVING)
+        newest = max(about_work, key=lambda it: it[:2], default=(None, None, None))
+        return next((it for _, question_id, it in answered if question_id == chosen), newest[2])
+
+    @property
+    def finish_by(self) -> str:
+        """Who chose that its run may finish though the card was dragged away; empty while nobody did."""
+        finished = (it.answered_by for it in self.asked if self.held_back and it.code == Code.FINISH)
+        return next(finished, "")
+
+    @property
+    def is_paused(self) -> bool:
+        """Its run is parked because somebody paused it, not because it waits for an answer."""
+        run = self.run
+        parked = run is not None and run.state is RunState.PARKED and run.stop_asked == "pause"
+        return parked and self.question is None
+
+    @property
+    def plan_by(self) -> str:
+        """Who approved its run's newest plan or sent it back; empty while nobody did."""
+        return self.plan.by if self.plan else ""
 
     @property
     def open_pull(self) -> PullSeen | None:

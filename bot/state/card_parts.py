@@ -9,10 +9,10 @@ from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import BY_ITSELF, CardState, Ending, RunState
 from ledger.views import links, questions, runs
-from rules.snapshot import BlockerSeen, FailedPart, RunSeen
+from rules.snapshot import BlockerSeen, FailedPart
 
 
-def to_do(db: Connection, row: CardRow, run: RunSeen | None) -> tuple[CardRow, ...]:
+def to_do(db: Connection, row: CardRow, run: RunRow | None) -> tuple[CardRow, ...]:
     """Return the cards of the sub-issues that the run waits for."""
     waits = run is not None and run.state is RunState.QUEUED and run.waits_for_parts and not run.begun
     return links.parts_to_do(db, row.repository, row.number) if waits else ()
@@ -21,7 +21,7 @@ def to_do(db: Connection, row: CardRow, run: RunSeen | None) -> tuple[CardRow, .
 def failed_parts(
     db: Connection,
     row: CardRow,
-    run: RunSeen | None,
+    run: RunRow | None,
     parts: Iterable[CardRow],
     seen: Callable[[CardRow], BlockerSeen],
 ) -> tuple[FailedPart, ...]:

@@ -27,7 +27,7 @@ from ledger.events.run import (
     RunStepped,
 )
 from ledger.events.stage import SnapshotTaken
-from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
@@ -35,8 +35,6 @@ from ledger.queue import outbox
 from ledger.rows.cards import CardRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
-from ledger.rows.questions import QuestionRow
-from ledger.rows.runs import RunRow
 from ledger.rows.stops import StopRow
 from ledger.states import Reason, RunState
 from ledger.views import (
@@ -61,19 +59,15 @@ from ledger.views import (
     threads,
     verdicts,
 )
-from rules.chatops.parser import chosen_question
 from rules.runs.kill_switch import targets
 from rules.runs.mode import INVESTIGATE
-from rules.runs.plan_approval import plan_digest
 from rules.runs.start import MAX_KEPT
 from rules.snapshot import (
-    LEAVE,
     BlockerSeen,
     CheckingSeen,
     FollowUpSeen,
     Mover,
     PullSeen,
-    RunSeen,
     Snapshot,
     Standing,
 )
@@ -95,7 +89,7 @@ def with_place(db: Connection, snapshot: Snapshot) -> Snapshot:
     run = snapshot.run
     if run is None or run.state is not RunState.QUEUED:
         return snapshot
-    return replace(snapshot, run=replace(run, place=run_queue.queue_place(db, run.run_id)))
+    return replace(snapshot, place=run_queue.queue_place(db, run.run_id))
 
 
 def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snapshot:
@@ -114,7 +108,6 @@ def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snap
                 paced=givers.count_commands(db, snapshot.board_id, event.by, now - MINUTE),
                 follow_ups=_follow_ups(db, card_id, event.argument) if event.command == "follow-up" else (),
                 lifted=_lifted(db, snapshot, event),
-                run=_of_choice(db, snapshot.run, chosen_question(event.source)),
                 halt=halts.of_board(db, snapshot.board_id),
                 unopened=_is_unopened(db, row),
             )
@@ -149,14 +142,6 @@ def _is_unopened(db: Connection, row: CardRow) -> bool:
     acts = [(it.act, it.key) for it in failed]
     acts += [(it.act, it.key) for it in outbox.open_of_card(db, row.card_id)]
     return any(act == "open_pull" and key.endswith(f":{row.run_id}") for act, key in acts)
-
-
-def _of_choice(db: Connection, run: RunSeen | None, question_id: str) -> RunSeen | None:
-    """Return the run, with the answer to the question of a ticked choice if it is the run's own."""
-    row = questions.get(db, QuestionId(question_id)) if question_id else None
-    if run is None or row is None or row.run_id != run.run_id:
-        return run
-    return replace(run, answered=row) if row.answered_at else run
 
 
 def _follow_ups(db: Connection, card_id: CardId, wanted: str) -> tuple[FollowUpSeen, ...]:
@@ -214,7 +199,8 @@ def _shared(kind: type[Any], source: type[Any]) -> tuple[str, ...]:
 
 
 def _snapshot(db: Connection, row: CardRow) -> Snapshot:
-    run, board = _run(db, row), board_state.of_board(db, row.board_id)
+    run = runs.get(db, RunId(row.run_id)) if row.run_id else None
+    board = board_state.of_board(db, row.board_id)
     target = placements.get(db, row.card_id)
     worked_in = _worked_in(db, row.card_id) if target else ""
     holders = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
@@ -256,16 +242,12 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
         policy_digest=board.policy.digest if board.policy else "",
         checking=_checking(db, row),
         lane_ahead=_lane_ahead(db, row),
-        **_elsewhere(db, row),
+        goes_first=same_issue.goes_first(db, run),
+        done_elsewhere=same_issue.done_elsewhere(db, row, run),
+        plan=plans.newest(db, run.run_id) if run and run.plan_revision else None,
+        asked=questions.of_run(db, run.run_id) if run and run.questions else (),
+        briefed=briefings.briefed_issue(db, run.run_id) if run else "",
     )
-
-
-def _elsewhere(db: Connection, row: CardRow) -> dict[str, Any]:
-    run = runs.get(db, RunId(row.run_id)) if row.run_id else None
-    return {
-        "goes_first": same_issue.goes_first(db, run),
-        "done_elsewhere": same_issue.done_elsewhere(db, row, run),
-    }
 
 
 def _lane_ahead(db: Connection, row: CardRow) -> tuple[int, ...]:
@@ -306,31 +288,6 @@ def _losses(board: board_state.BoardState, row: CardRow, target: PlacementRow | 
     return tuple(loss for loss in board.losses if loss.target in near)
 
 
-def _run(db: Connection, row: CardRow) -> RunSeen | None:
-    run = runs.get(db, RunId(row.run_id)) if row.run_id else None
-    if run is None:
-        return None
-    waiting = _open_questions(db, run)
-    plan = plans.newest(db, run.run_id) if run.plan_revision else None
-    return RunSeen(
-        **_shared_fields(RunSeen, run),
-        request=run.asked,
-        question=waiting[0] if waiting else None,
-        wait=row.because if run.state is RunState.QUEUED else "",
-        withdrawn=_withdrawn(db, run),
-        plan_at=plan.at if plan else None,
-        briefed=briefings.briefed_issue(db, run.run_id),
-        plan_digest=plan_digest(run.plan_summary, run.plan_steps) if plan else "",
-        plan_base=plan.base if plan else "",
-        plan_policy=plan.policy if plan else "",
-        answered=questions.newest_answered(db, run.run_id) if run.questions else None,
-        plan_by=plan.by if plan and plan.state != "proposed" else "",
-        begun=run.claimed_at is not None,
-        finish_by=_finish_by(db, run) if row.held_back else "",
-        behind=waiting[1] if len(waiting) > 1 and waiting[1].asker == LEAVE else None,
-    )
-
-
 def _standing(link: links.LinkRow) -> Standing:
     if not link.holds:
         return Standing.DONE
@@ -341,22 +298,6 @@ def _name(row: CardRow, repository: str, number: int) -> str:
     if not repository:
         return ""
     return f"#{number}" if repository == row.repository else f"{repository}#{number}"
-
-
-def _withdrawn(db: Connection, run: RunRow) -> tuple[QuestionId, ...]:
-    if run.ending is None or not run.questions:
-        return ()
-    return tuple(question.question_id for question in questions.of_run(db, run.run_id) if question.withdrawn)
-
-
-def _finish_by(db: Connection, run: RunRow) -> str:
-    answered = (question for question in questions.of_run(db, run.run_id) if question.code == Code.FINISH)
-    return next((question.answered_by for question in answered), "")
-
-
-def _open_questions(db: Connection, run: RunRow) -> tuple[QuestionRow, ...]:
-    """Return the run's open questions, newest first; only the one about leaving can be behind another."""
-    return questions.open_of_run(db, run.run_id) if run.questions else ()
 
 
 def _pull(db: Connection, row: CardRow) -> PullSeen | None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from ledger.events.run import RESTORED
 from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
 from ledger.states import Ending, RunState
 
@@ -84,3 +85,22 @@ class RunRow:
     pushed_head: str = ""
     iteration: int = 0
     full_runs: int = 0
+
+    @property
+    def alive(self) -> bool:
+        return self.state is not RunState.ENDED
+
+    @property
+    def begun(self) -> bool:
+        """A worker has held it, so that something may have been done and spent."""
+        return self.claimed_at is not None
+
+    @property
+    def has_finished_work(self) -> bool:
+        """It ended well, and was there to change something."""
+        return self.ending is Ending.SUCCEEDED and self.mode == "fix"
+
+    @property
+    def is_adopted(self) -> bool:
+        """It ended in a time that a restored ledger had lost: its traces on GitHub show it."""
+        return self.reason == RESTORED

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Select, Table, select
 
-from ledger.db.rows import change, columns, find, first_row, listed, pick, record, value, values
+from ledger.db.rows import change, columns, find, listed, record, value, values
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -47,19 +47,6 @@ def open_by(db: Connection, asker: str, run_ids: Collection[RunId]) -> frozenset
 def of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
     """Return all questions of the run, the oldest first."""
     return listed(db, QuestionRow, questions, "asked_at", "question_id", run_id=run_id)
-
-
-def newest_answered(db: Connection, run_id: RunId) -> QuestionRow | None:
-    """Return the run's own or its agent's question that was answered last; None before the first answer."""
-    return first_row(db, QuestionRow, _answered, run_id=run_id)
-
-
-@statement
-def _answered(run_id: Any) -> Select[Any]:
-    mine = (questions.c.run_id == run_id) & questions.c.answered_at.is_not(None)
-    mine &= questions.c.subject != Subject.LEAVING
-    order = (questions.c.answered_at.desc(), questions.c.question_id.desc())
-    return pick(QuestionRow, questions).where(mine).order_by(*order).limit(1)
 
 
 def agreed(db: Connection, card_id: CardId, subject: Subject, code: Code) -> bool:

@@ -92,7 +92,7 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
     run = snapshot.run
     if run is None:
         return Decision()
-    settled, waits = Decision(), run.question
+    settled, waits = Decision(), snapshot.question
     if waits is not None:
         if not asks_about_part(waits) or waits.part in {it.run_id for it in snapshot.failed_parts}:
             return Decision()

@@ -18,12 +18,13 @@ from ledger.model.limit_answers import (
     subject_of,
 )
 from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from rules.card.stops import stop_mark
 from rules.card.trigger import time_stamp, was_before
 from rules.chatops.parser import APART, BOX, chosen_question, door_of, seen_stop
 from rules.intents.outbound import Decision, Say
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import code, plain
 
 # Answers to questions of the rules, which end the run or change nothing for it.
@@ -60,20 +61,20 @@ def chosen_option(question: QuestionRow, text: str) -> str:
     return reply.words if reply.choice is None else question.choices[reply.choice]
 
 
-def answer(snapshot: Snapshot, run: RunSeen, question: QuestionRow, by: str, text: str) -> Decision:
+def answer(snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, text: str) -> Decision:
     """Record a written or ticked answer with its meaning, and let the run go on."""
     meant = code_of(question, "", text)
     return record_answer(snapshot, run, question, by, meant, chosen_option(question, text))
 
 
-def choose_answer(snapshot: Snapshot, run: RunSeen, question: QuestionRow, by: str, meant: Code) -> Decision:
+def choose_answer(snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, meant: Code) -> Decision:
     """Record a choice that a command of its own made, and let the run go on."""
     labels = dict(zip(codes_of(question), question.choices, strict=False))
     return record_answer(snapshot, run, question, by, meant, labels.get(meant, meant))
 
 
 def record_answer(
-    snapshot: Snapshot, run: RunSeen, question: QuestionRow, by: str, meant: Code, text: str
+    snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, meant: Code, text: str
 ) -> Decision:
     """Record the answer and let the run go on; one of the rules may cancel it."""
     record = answer_question(question, by=by, text=text, code=meant)
@@ -108,12 +109,12 @@ def numbers(question: QuestionRow) -> str:
     )
 
 
-def answer_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -> Decision:
+def answer_leaving(snapshot: Snapshot, run: RunRow, by: str, *, cancel: bool) -> Decision:
     """Answer the question about leaving, where it is open."""
-    if run.leaving is None:
+    if snapshot.leaving is None:
         return Decision()
     picked = CANCEL if cancel else FINISH
-    return Decision((answer_question(run.leaving, by=by, text=picked.label, code=picked.code),))
+    return Decision((answer_question(snapshot.leaving, by=by, text=picked.label, code=picked.code),))
 
 
 def is_stale_choice(given: CommandGiven, question: QuestionRow | None) -> bool:
@@ -122,11 +123,11 @@ def is_stale_choice(given: CommandGiven, question: QuestionRow | None) -> bool:
     return bool(chosen_id) and (question is None or question.question_id != chosen_id)
 
 
-def beaten_by(run: RunSeen | None, by: str, said_at: datetime | None) -> QuestionRow | None:
+def beaten_by(snapshot: Snapshot, by: str, said_at: datetime | None) -> QuestionRow | None:
     """Return the question that somebody else answered before these words came, and that they were written
     for: after it was asked, and not so late that the answer had to be seen.
     """
-    first = run.answered if run else None
+    first = snapshot.find_answered()
     if (
         first is None
         or first.answered_at is None
@@ -138,7 +139,7 @@ def beaten_by(run: RunSeen | None, by: str, said_at: datetime | None) -> Questio
     return first if meant else None
 
 
-def beaten(run: RunSeen, first: QuestionRow, what: str) -> str:
+def beaten(run: RunRow, first: QuestionRow, what: str) -> str:
     """Return the sentence about the faster answer, and the next step for late words."""
     by, answer = code(first.answered_by, 40), plain(first.answer, 200)
     said = f"{by} answered that question first, with “{answer}”, so {what}."

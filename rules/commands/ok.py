@@ -65,8 +65,8 @@ def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: Me
     words = PersonSaid(
         given.card_id, held.comment_id, held.place, given.by, True, held.text, given.role, given.said_at
     )
-    run = snapshot.live_run
-    older = run and run.question and was_before(held.at, run.question.asked_at)  # it answers something else
+    run, question = snapshot.live_run, snapshot.question
+    older = question and was_before(held.at, question.asked_at)  # it answers something else
     decided = (
         listeners.steer(snapshot, run, words) if run and older else listeners.deliver(policy, snapshot, words)
     )

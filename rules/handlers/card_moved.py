@@ -14,6 +14,7 @@ from ledger.events.board import (
     MoverFound,
 )
 from ledger.events.placement import RepositoryResolved
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, Reason, RunState
 from rules.card.column_actions import act
 from rules.card.left_column import apply_on_leave, came_back, is_leaving, let_run_go, only_waits, returned
@@ -24,7 +25,7 @@ from rules.handlers.access import spread
 from rules.intents.outbound import Decision, Say, UpdateFace
 from rules.policy.model import Policy
 from rules.runs.plan_approval import is_reworded
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 
 CARD_MARK = "<!-- cardinal:card:"  # ends the text of an issue that an agent asked for
 UNDRAGGED = "an agent asked for this card: /cardinal retry, or drag it out and in again, to start work on it"
@@ -137,7 +138,7 @@ def replaced(policy: Policy, snapshot: Snapshot, event: CardReplaced, now: datet
 
 def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:
     """Let the assistant begin once a card in planning says something."""
-    if snapshot.live_run and is_reworded(snapshot, snapshot.live_run):
+    if snapshot.live_run and is_reworded(snapshot):
         return _reworded(snapshot, snapshot.live_run)
     begun = snapshot.last_answered > 0 or snapshot.last_said > 0 or snapshot.brief
     if not policy.archetype(snapshot.column).HAS_ASSISTANT or begun or snapshot.is_draft:
@@ -145,7 +146,7 @@ def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: dat
     return planning.ask_assistant(snapshot)
 
 
-def _reworded(snapshot: Snapshot, run: RunSeen) -> Decision:
+def _reworded(snapshot: Snapshot, run: RunRow) -> Decision:
     """Say, once a run, that its agent goes on with the text from before: an edit never acts by itself."""
     text = f"The issue was edited, and {run.run_id} was not told: it works from the earlier text. "
     if run.state is RunState.AWAITING_APPROVAL:

@@ -5,11 +5,12 @@ from datetime import datetime, timedelta
 from ledger.events import run as runs
 from ledger.events.board import BoardHalted, HaltLifted
 from ledger.rows.halts import HaltRow
+from ledger.rows.runs import RunRow
 from ledger.states import BY_ITSELF, Ending, RunState
 from rules.card.trigger import time_stamp
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import count, plain
 
 FIRST_WAIT, MAX_WAIT = timedelta(minutes=10), timedelta(hours=2)
@@ -44,7 +45,7 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
     return Decision((longer,), (f"{event.run_id} tried in vain: {halt.because}",))
 
 
-def came_through(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decision:
+def came_through(snapshot: Snapshot, run: RunRow, event: runs.RunEvent) -> Decision:
     """Let the board go on once the run that tries has got through to where the cause would have hit it."""
     if snapshot.halt is None or snapshot.halt.probe != run.run_id:
         return Decision()

@@ -51,7 +51,7 @@ def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision
         return Decision()
     # A person's own pause outlives the switch, and so does a wider switch that is still on.
     held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
-    if not run.paused or run.stop_why not in SWITCHED or held:
+    if not snapshot.is_paused or run.stop_why not in SWITCHED or held:
         return Decision()
     return Decision((RunRequeued(run.run_id, "resumed", by=event.by),), (f"the {event.scope} is resumed",))
 

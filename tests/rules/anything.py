@@ -13,10 +13,11 @@ import ledger.events
 from ledger.event import Event
 from ledger.ids import QuestionId
 from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
 from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, RunState
 from rules.registry import COMMANDS
-from rules.snapshot import PullSeen, RunSeen, Snapshot
+from rules.snapshot import PullSeen, Snapshot
 from tests.rules import scene
 
 HOSTILE = (
@@ -108,12 +109,12 @@ def event_kinds() -> list[type[Event]]:
     return sorted(events, key=lambda kind: kind.__name__)
 
 
-def _sound(run: RunSeen) -> bool:
+def _sound(run: RunRow) -> bool:
     return (run.state is RunState.ENDED) == (run.ending is not None)
 
 
 runs = built(
-    RunSeen,
+    RunRow,
     run_id=st.just(scene.R1),
     column=st.sampled_from(["In Progress", "Gone"]),
     state=st.sampled_from(RunState),

@@ -12,7 +12,9 @@ from ledger.rows.ci import CiRow
 from ledger.rows.losses import LossRow
 from ledger.rows.messages import MessageRow
 from ledger.rows.placements import PlacementRow
+from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
 from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, Gate, Reason, RunState, check_card_step
 from rules.card.state import legal_states
@@ -20,7 +22,7 @@ from rules.decide import decide
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, RuleEvent
 from rules.policy.model import Policy, default_policy, parse
-from rules.snapshot import Mover, PullSeen, RunSeen, Snapshot
+from rules.snapshot import Mover, PullSeen, Snapshot
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 Found = TypeVar("Found", bound=Intent | RuleEvent)
@@ -36,7 +38,9 @@ def a_question(question_id: str, asker: str, text: str, choices: tuple[str, ...]
 
 
 QUESTION = a_question("r1-q1", "agent", "Which port?", ("8080", "8081"))
-LEAVING = a_question("r1-q2", "leave", "Dragged away?", ("Cancel the run", "Let it finish"))
+LEAVING = a_question(
+    "r1-q2", "leave", "Dragged away?", ("Cancel the run", "Let it finish"), asked_at=NOW - timedelta(hours=2)
+)
 
 
 def policy(columns: str) -> Policy:
@@ -44,17 +48,24 @@ def policy(columns: str) -> Policy:
     return parse("version: 1\nboard:\n  columns:\n    " + columns.replace("\n", "\n    "), home="acme/board")
 
 
-def run(state: RunState = RunState.WORKING, **changes: Any) -> RunSeen:
-    seen = RunSeen(
-        run_id=R1, attempt=1, kind="first", column="In Progress", state=state, ending=None, reason="",
-        detail="",
-        plan_required=True, plan_revision=1, plan_approved=state is not RunState.AWAITING_APPROVAL,
-        question=None, session_id="s1", stop_asked="", last_line="reading", usd=0.42, wait="",
+def run(state: RunState = RunState.WORKING, **changes: Any) -> RunRow:
+    seen = RunRow(
+        run_id=R1, card_id=CARD, board_id=BOARD, rank=0, attempt=1, kind="first", column="In Progress",
+        repository="acme/shop", branch="cardinal/12-add-login", agent="claude", by="", settings="",
+        plan_required=True, mode="fix", mode_rule="column", mode_value="", asked="", reproduces=False,
+        door="",
+        rebases=False, waits_for_parts=False, other_agent="", state=state, ending=None, session_id="s1",
+        queued_at=NOW, claimed_at=NOW, ended_at=None, kept=None, plan_revision=1,
+        plan_approved=state is not RunState.AWAITING_APPROVAL, last_line="reading", usd=0.42,
     )  # fmt: skip
     return replace(seen, **changes)
 
 
-def ended(ending: Ending = Ending.SUCCEEDED, **changes: Any) -> RunSeen:
+def a_plan(**changes: Any) -> PlanRow:
+    return replace(PlanRow(R1, 1, "Add a form", ("form",), "proposed", NOW, "", ""), **changes)
+
+
+def ended(ending: Ending = Ending.SUCCEEDED, **changes: Any) -> RunRow:
     return run(RunState.ENDED, ending=ending, **changes)
 
 

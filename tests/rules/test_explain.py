@@ -18,14 +18,14 @@ S = CardState
         (card("Planning", S.DISCUSSING), "the planning assistant answers"),
         (card("Planning", S.DISCUSSING, brief="Do it"), "ready for execution"),
         (
-            card(run=run(RunState.QUEUED, wait="In Progress is full with 3 runs", place=2)),
+            card(run=run(RunState.QUEUED), because="In Progress is full with 3 runs", place=2),
             "r1 is queued, 2nd in the queue: In Progress is full with 3 runs",
         ),
         (
             card(run=run(RunState.AWAITING_APPROVAL)),
             "r1 waits for anyone with write access to approve its plan, or to /cardinal redirect it",
         ),
-        (card(run=run(RunState.PARKED, question=QUESTION)), "/cardinal answer. It asks: Which port?"),
+        (card(run=run(RunState.PARKED), asked=(QUESTION,)), "/cardinal answer. It asks: Which port?"),
         (
             card(run=run(RunState.PARKED, stop_asked="pause", stop_by="bob")),
             "r1 is paused by bob: /cardinal resume",

@@ -156,13 +156,13 @@ def test_a_sub_issue_that_failed_asks_at_its_parent_once() -> None:
     assert (second.part, second.codes) == ("r8", ("without_part", "stop"))
     assert "vault" not in repr(second)
     assert "gave up" not in second.text
-    busy = replace(waits, run=replace(QUEUED, question=OPEN))
+    busy = replace(waits, run=QUEUED, asked=(OPEN,))
     assert "QuestionAsked" not in kinds(asks(busy, LINKED))
     assert "QuestionAsked" not in kinds(asks(replace(waits, run=run(RunState.WORKING)), LINKED))
 
 
 def test_a_question_about_a_sub_issue_that_was_retried_meanwhile_is_settled() -> None:
-    over = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN))
+    over = card(state=CardState.NEEDS_INPUT, run=QUEUED, asked=(OPEN,))
     assert only(asks(over, LINKED), QuestionAnswered).question_id == "r1-b1"
 
 
@@ -170,14 +170,14 @@ def test_a_question_about_a_sub_issue_that_was_retried_meanwhile_is_settled() ->
     ("number", "code", "stops"), [("1", "without_part", 0), ("2", "retry_part", 0), ("3", "stop", 1)]
 )
 def test_an_answer_about_a_sub_issue_has_a_meaning(number: str, code: str, stops: int) -> None:
-    asked = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN), failed_parts=(FAILED,))
+    asked = card(state=CardState.NEEDS_INPUT, run=QUEUED, asked=(OPEN,), failed_parts=(FAILED,))
     intents = asks(asked, given("answer", number))
     assert only(intents, QuestionAnswered).code == code
     assert kinds(intents).count("RunStopAsked") == stops
 
 
 def test_who_may_not_retry_answers_nothing_about_a_sub_issue() -> None:
-    asked = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN), failed_parts=(FAILED,))
+    asked = card(state=CardState.NEEDS_INPUT, run=QUEUED, asked=(OPEN,), failed_parts=(FAILED,))
     board = POLICY.board.model_copy(update={"commands": {"retry": ("admin",)}})
     strict = POLICY.model_copy(update={"board": board})
     assert "QuestionAnswered" not in kinds(asks(asked, given("answer", "2"), by=strict))

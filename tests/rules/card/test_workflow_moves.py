@@ -113,7 +113,11 @@ def test_a_pull_request_that_opens_after_its_card_came_to_done_says_how_to_merge
 )
 def test_a_completed_issue_ends_a_run_that_never_began(trusted: bool, begun: bool, ends: bool) -> None:
 
-    waits = card(state=CardState.QUEUED, run=run(RunState.QUEUED, begun=begun), closed="completed")
+    waits = card(
+        state=CardState.QUEUED,
+        run=run(RunState.QUEUED, claimed_at=NOW if begun else None),
+        closed="completed",
+    )
     told = asks(waits, IssueClosed(CARD, "completed", "bob", trusted))
     assert [type(it) for it in told] == ([RunEnded] if ends else [])
     if ends:

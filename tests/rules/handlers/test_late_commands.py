@@ -16,10 +16,12 @@ from rules.snapshot import CheckingSeen, FollowUpSeen, Snapshot
 from tests.rules.scene import (
     BOARD,
     CARD,
+    LEAVING,
     NOW,
     QUESTION,
     R1,
     a_message,
+    a_plan,
     a_stop,
     asks,
     card,
@@ -41,7 +43,8 @@ CANCELLED = ended(Ending.CANCELLED, stop_asked="cancel", stop_by="alice")
 PAUSING = run(stop_asked="pause", stop_by="alice")
 PAUSED = run(RunState.PARKED, stop_asked="pause", stop_by="alice")
 STARTED = run(by="alice", door="comment")
-ANSWERED = run(answered=FIRST)
+FINISHED = replace(LEAVING, answered_by="alice", answered_at=NOW, code="finish")
+ANSWERED = card(run=run(), asked=(FIRST,))
 HELD = a_message(70, "issue", "eve", "Use 8080.", vouched_by="alice")
 
 
@@ -84,13 +87,13 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
     (card(run=STARTED, pull=pull()), pressed("retry", "r0"), "started r1 first"),
     (card(run=STARTED), given("fix"), "started r1 first"),
     (card(run=STARTED), given("investigate"), "started r1 first"),
-    (card(run=run(finish_by="alice"), held_back="Review"), given("finish"), "let r1 finish first"),
-    (card(run=run(plan_by="alice")), given("approve"), "is approved already by `alice`"),
-    (card(run=run(plan_by="alice")), given("redirect", "smaller"), "`alice` settled plan 1"),
-    (card(run=ANSWERED), given("approve", said_at=NOW), "answered that question first"),
-    (card(run=ANSWERED), given("answer", "2", said_at=NOW), "answered that question first"),
-    (card(run=ANSWERED), given("answer", "2", source="box:choice:r1-q1:2", said_at=NOW), "question first"),
-    (card(run=ANSWERED), given("budget", "+2", role="maintain", said_at=NOW), "answered that question first"),
+    (card(run=run(), asked=(FINISHED,), held_back="Review"), given("finish"), "let r1 finish first"),
+    (card(run=run(), plan=a_plan(by="alice")), given("approve"), "is approved already by `alice`"),
+    (card(run=run(), plan=a_plan(by="alice")), given("redirect", "smaller"), "`alice` settled plan 1"),
+    (ANSWERED, given("approve", said_at=NOW), "answered that question first"),
+    (ANSWERED, given("answer", "2", said_at=NOW), "answered that question first"),
+    (ANSWERED, given("answer", "2", source="box:choice:r1-q1:2", said_at=NOW), "question first"),
+    (ANSWERED, given("budget", "+2", role="maintain", said_at=NOW), "answered that question first"),
     (
         card(run=ended(), pull=pull(), checking=CheckingSeen(R5, True, (NOW,), "alice")),
         given("check"),
