@@ -4,11 +4,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
+from ledger.events.findings import FindingsReported
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.limit_answers import Code, Subject
 from ledger.rows.ci import CiRow
+from ledger.rows.findings import FollowUpRow
 from ledger.rows.halts import HaltRow
 from ledger.rows.jobs import JobRow
 from ledger.rows.losses import LossRow
@@ -49,20 +51,6 @@ class ElsewhereSeen:
     run_id: RunId
     board: str
     request: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckingSeen:
-    """The card's newest run that only checks; `begun` is when it and those before it were queued. `stop_by`
-    told it to end, empty while nobody did. `outdated`: another card was merged since it was claimed.
-    """
-
-    run_id: RunId
-    alive: bool
-    begun: tuple[datetime, ...]
-    by: str = ""
-    stop_by: str = ""
-    outdated: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,18 +111,6 @@ class FailedPart:
 
 
 @dataclass(frozen=True, slots=True)
-class FollowUpSeen:
-    """A card that an investigation proposed. `made` is the issue that it became, or empty."""
-
-    run_id: RunId
-    proposal: int
-    title: str
-    body: str
-    reason: str
-    made: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Snapshot:
     """One card as it is now. `repository` and `number` are None while it is a draft issue.
 
@@ -150,8 +126,8 @@ class Snapshot:
     with write access, `released` those that got one, `lifted` who lifted the last stop of the work that is to
     go on, and when: where such a word is given. `struck` counts the cards that failed within an hour for the
     cause of which the run just failed; `paced` the commands in a minute by whoever just gave one.
-    `follow_ups` are an investigation's, `proposed` is a card in another repository: read for events about
-    them. `blockers` and `circle` (the way on which the card waits for itself) are only read while its run is
+    `proposed` is a card in another repository: read for events about it.
+    `blockers` and `circle` (the way on which the card waits for itself) are only read while its run is
     queued.
     """
 
@@ -203,13 +179,15 @@ class Snapshot:
     circle: tuple[BlockerSeen, ...] = ()
     parts: tuple[BlockerSeen, ...] = ()  # its sub-issues that its queued run waits for
     failed_parts: tuple[FailedPart, ...] = ()  # those of them with which nothing goes on
-    checking: CheckingSeen | None = None
+    checks: tuple[RunRow, ...] = ()  # its runs that only check, the newest first
+    base_moved_at: datetime | None = None  # when another card was last merged there
     shared: tuple[SharedFiles, ...] = ()  # with other cards; only read where files become known
     goes_first: ElsewhereSeen | None = None  # the run that its queued run waits for
     done_elsewhere: ElsewhereSeen | None = None  # a run that did its work since its own was queued
     lane_ahead: tuple[int, ...] = ()  # pull requests that are merged before its own, in their order
     only_checks: bool = False  # the event is about a run that only checks
-    follow_ups: tuple[FollowUpSeen, ...] = ()
+    findings: FindingsReported | None = None  # of an investigation; read for events about them, like the next
+    made: tuple[FollowUpRow, ...] = ()  # those of its follow-ups that became issues
     proposed: CardProposed | None = None
     served: bool = False
     assistant_waits: bool = False  # the planning assistant asked, and nobody wrote since
@@ -292,6 +270,11 @@ class Snapshot:
     def plan_by(self) -> str:
         """Who approved its run's newest plan or sent it back; empty while nobody did."""
         return self.plan.by if self.plan else ""
+
+    @property
+    def live_check(self) -> RunRow | None:
+        """Its run that only checks, while that has not ended."""
+        return self.checks[0] if self.checks and self.checks[0].alive else None
 
     @property
     def open_pull(self) -> PullSeen | None:

@@ -110,14 +110,14 @@ def _names_run(word: str, target: str) -> bool:
 def _require_living(db: Connection, target: str, word: str, card_id: CardId, run: RunRow | None) -> None:
     """Raise NothingAliveError for a run that has ended or only checks, or a card without one to cancel."""
     snapshot = snapshots.of_card(db, card_id)
-    live, checking = (snapshot.live_run, snapshot.checking) if snapshot else (None, None)
+    live, check = (snapshot.live_run, snapshot.live_check) if snapshot else (None, None)
     if run and run.state is RunState.ENDED:
         later = f"; {live.run_id} is running now" if live else ""
         raise NothingAliveError(f"nothing was done: {clean(target)} has ended{later}")
     if run and run.kind == CHECK:
         remedy = "cancel its card instead, while no other run is active there"
         raise NothingAliveError(f"nothing was done: {clean(target)} only checks a commit; {remedy}")
-    if word == "cancel" and not live and not (checking and checking.alive):
+    if word == "cancel" and not live and not check:
         raise NothingAliveError(f"nothing was done: {clean(target)} has no active run")
 
 

@@ -12,6 +12,7 @@ from bot.state import board_state, card_parts, same_issue, shared_files
 from ledger.event import Event
 from ledger.events.board import CardSeen
 from ledger.events.conversation import CommandGiven
+from ledger.events.findings import FindingsReported
 from ledger.events.job import JobMade
 from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import ChecksSettled
@@ -33,6 +34,7 @@ from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
+from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
 from ledger.rows.stops import StopRow
@@ -64,8 +66,6 @@ from rules.runs.mode import INVESTIGATE
 from rules.runs.start import MAX_KEPT
 from rules.snapshot import (
     BlockerSeen,
-    CheckingSeen,
-    FollowUpSeen,
     Mover,
     PullSeen,
     Snapshot,
@@ -100,22 +100,12 @@ def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snap
         snapshot = replace(snapshot, only_checks=about is not None and about.kind == CHECK)
     match event:
         case CommandGiven():
-            snapshot = with_place(db, snapshot)
-            return replace(
-                snapshot,
-                held=messages.held_messages(db, card_id),
-                released=messages.held_messages(db, card_id, vouched=True),
-                paced=givers.count_commands(db, snapshot.board_id, event.by, now - MINUTE),
-                follow_ups=_follow_ups(db, card_id, event.argument) if event.command == "follow-up" else (),
-                lifted=_lifted(db, snapshot, event),
-                halt=halts.of_board(db, snapshot.board_id),
-                unopened=_is_unopened(db, row),
-            )
+            return _for_command(db, with_place(db, snapshot), row, event, now)
         case EntryGivenUp(act="create_card"):
             named = event.key.removeprefix("card:")
             run_id, _, number = named.partition(":")
             wanted = _proposed(db, RunId(run_id), lambda seen: str(seen.proposal) == number)
-            return replace(snapshot, follow_ups=_follow_ups(db, card_id, named), proposed=wanted)
+            return replace(_with_findings(db, snapshot, named), proposed=wanted)
         case QuestionAnswered(code=Code.CREATE):
             question_id = event.question_id
             wanted = _proposed(db, event.run_id, lambda seen: seen.question_id == question_id)
@@ -136,6 +126,22 @@ def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snap
     return snapshot
 
 
+def _for_command(
+    db: Connection, snapshot: Snapshot, row: CardRow, event: CommandGiven, now: datetime
+) -> Snapshot:
+    if event.command == "follow-up":
+        snapshot = _with_findings(db, snapshot, event.argument)
+    return replace(
+        snapshot,
+        held=messages.held_messages(db, row.card_id),
+        released=messages.held_messages(db, row.card_id, vouched=True),
+        paced=givers.count_commands(db, row.board_id, event.by, now - MINUTE),
+        lifted=_lifted(db, snapshot, event),
+        halt=halts.of_board(db, row.board_id),
+        unopened=_is_unopened(db, row),
+    )
+
+
 def _is_unopened(db: Connection, row: CardRow) -> bool:
     """Tell whether the pull request of the card's newest run waits to be opened, or was given up."""
     failed = remotes.given_up_keys(db, row.card_id)
@@ -144,24 +150,18 @@ def _is_unopened(db: Connection, row: CardRow) -> bool:
     return any(act == "open_pull" and key.endswith(f":{row.run_id}") for act, key in acts)
 
 
-def _follow_ups(db: Connection, card_id: CardId, wanted: str) -> tuple[FollowUpSeen, ...]:
-    """Return the proposals of the run in `r1:2`, or of the card's newest investigation for a number."""
+def _findings(db: Connection, card_id: CardId, wanted: str) -> FindingsReported | None:
+    """Return the findings of the run in `r1:2`, or of the card's newest investigation for a number."""
     named, colon, _ = wanted.partition(":")
     run = runs.get(db, RunId(named)) if colon else None
     report = findings.get(db, run.run_id) if run and run.card_id == card_id else None
-    report = report if colon else findings.newest(db, card_id)
-    if report is None:
-        return ()
-    made = {
-        proposal: f"{row.repository}#{row.number}"
-        for proposal, row in findings.follow_ups_made(db, report.run_id).items()
-    }
-    return tuple(
-        FollowUpSeen(
-            report.run_id, number, follow_up.title, follow_up.body, follow_up.reason, made.get(number, "")
-        )
-        for number, follow_up in enumerate(report.follow_ups, start=1)
-    )
+    return report if colon else findings.newest(db, card_id)
+
+
+def _with_findings(db: Connection, snapshot: Snapshot, wanted: str) -> Snapshot:
+    report = _findings(db, snapshot.card_id, wanted)
+    made = findings.follow_ups_made(db, report.run_id) if report else {}
+    return replace(snapshot, findings=report, made=tuple(made.values()))
 
 
 def _proposed(db: Connection, run_id: RunId, fits: Callable[[CardProposed], bool]) -> CardProposed | None:
@@ -223,6 +223,7 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
         "labels": row.choosing_labels,
         "mover": Mover(row.mover, row.mover_role, row.own_move),
     }
+    checks_begun = attempts.checking(db, row.card_id, MAX_CHECKS) if row.pull_number is not None else ()
     return Snapshot(
         **_shared_fields(Snapshot, row) | own,
         run=run,
@@ -240,7 +241,8 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
         begun=attempts.begun_runs(db, row.card_id, MAX_KEPT) if row.attempts else (),
         board_owner=board.owner,
         policy_digest=board.policy.digest if board.policy else "",
-        checking=_checking(db, row),
+        checks=checks_begun,
+        base_moved_at=base_moves.last(db, checks_begun[0].repository) if checks_begun else None,
         lane_ahead=_lane_ahead(db, row),
         goes_first=same_issue.goes_first(db, run),
         done_elsewhere=same_issue.done_elsewhere(db, row, run),
@@ -256,17 +258,6 @@ def _lane_ahead(db: Connection, row: CardRow) -> tuple[int, ...]:
     lane = siblings.merge_lane(db, row.pull_repository, MAX_LANE)
     own = next((place for place, it in enumerate(lane) if it.card_id == row.card_id), len(lane))
     return tuple(it.pull for it in lane[:own])
-
-
-def _checking(db: Connection, row: CardRow) -> CheckingSeen | None:
-    checking = attempts.checking(db, row.card_id, MAX_CHECKS) if row.pull_number is not None else ()
-    if not checking:
-        return None
-    alive = checking[0].state is not RunState.ENDED
-    begun, newest = tuple(run.queued_at for run in checking), checking[0]
-    moved = base_moves.last(db, newest.repository)
-    outdated = moved is not None and newest.claimed_at is not None and moved >= newest.claimed_at
-    return CheckingSeen(newest.run_id, alive, begun, newest.by, newest.stop_by, outdated)
 
 
 def _served(db: Connection, row: CardRow) -> bool:
@@ -288,7 +279,7 @@ def _losses(board: board_state.BoardState, row: CardRow, target: PlacementRow | 
     return tuple(loss for loss in board.losses if loss.target in near)
 
 
-def _standing(link: links.LinkRow) -> Standing:
+def _standing(link: LinkRow) -> Standing:
     if not link.holds:
         return Standing.DONE
     return Standing.OPEN if link.state == "open" else Standing.ABANDONED

@@ -42,6 +42,7 @@ from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.model.limit_answers import Code
 from ledger.rows.cards import CardRow
+from ledger.rows.links import LinkRow
 from ledger.states import CardState, RunState
 from ledger.views import cards as known_cards
 from ledger.views.cards import cards
@@ -54,28 +55,6 @@ MAX_PARTS = 100  # of one issue, as many as GitHub allows
 MAX_HIDDEN = 50  # blockers out of sight: as many as GitHub allows in all
 Place = tuple[str, int]
 Step = tuple[str, int, bool]  # `public` at the end, as in LinkRow
-
-
-@dataclass(frozen=True, slots=True)
-class LinkRow:
-    """An issue that the card's issue is blocked by. `state`: open, completed, not_planned or duplicate.
-
-    `public`: everybody may read its repository, as far as is known. `done`: its card is done though it is
-    open. Blockers out of sight have no `repository` and count down from -1 as `number`.
-    """
-
-    card_id: CardId
-    repository: str
-    number: int
-    title: str
-    state: str
-    done: bool
-    public: bool
-
-    @property
-    def holds(self) -> bool:
-        """Tell whether the card has to wait for it, or for a person's word about it."""
-        return self.state != "completed" and not (self.state == "open" and self.done)
 
 
 @dataclass(frozen=True, slots=True)

@@ -75,9 +75,9 @@ def _checked_first(
     """Let the gate look at a commit that it has not seen, before it is merged; None where that is no use."""
     if pull.gate is not Gate.UNSEEN:
         return None
-    checking, started = snapshot.checking, unasked(policy, snapshot, occasion.now)
+    started = unasked(policy, snapshot, occasion.now)
     queued = any(isinstance(intent, QueueRun) for intent in started.intents)
-    if not queued and not (checking is not None and checking.alive):
+    if not queued and snapshot.live_check is None:
         return None
     because = (
         f"pull request #{pull.number} is checked first, since its commit did not come from a run, then merged"

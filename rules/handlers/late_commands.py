@@ -63,11 +63,11 @@ def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
         case "ok":
             released = ok.meant_by(given, snapshot.released)
             return (released[-1].vouched_by, "let that comment through") if released else ("", "")
-        case "cancel" | "check" if snapshot.checking is not None:
-            checking = snapshot.checking
+        case "cancel" | "check" if snapshot.checks:
+            check = snapshot.checks[0]
             if command == "cancel":
-                return checking.stop_by, f"cancelled {checking.run_id}"
-            return (checking.by if checking.alive else ""), f"started {checking.run_id}"
+                return check.stop_by, f"cancelled {check.run_id}"
+            return (check.by if check.alive else ""), f"started {check.run_id}"
     return "", ""
 
 

@@ -1,12 +1,14 @@
 """Whether a pull request may leave draft and be merged: one set of conditions for face, reasons and merge."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, Gate
 from rules.card.state import Rest
 from rules.intents.outbound import Decision, Intent, MarkReady
 from rules.policy.model import Policy
-from rules.snapshot import CheckingSeen, PullSeen, Snapshot
+from rules.snapshot import PullSeen, Snapshot
 from rules.text import plain
 
 CHECK = "Run the checks on it with /cardinal check (no agent is started)"
@@ -80,9 +82,9 @@ def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: C
     return Rest(CardState.APPROVED, f"{number} is approved: drag the card on{first}")
 
 
-def begun_lately(checking: CheckingSeen | None, now: datetime) -> int:
-    """Return how many checks began within the hour before `now`."""
-    return sum(now - begun < timedelta(hours=1) for begun in checking.begun) if checking else 0
+def begun_lately(checks: Sequence[RunRow], now: datetime) -> int:
+    """Return how many of the checks were queued within the hour before `now`."""
+    return sum(now - check.queued_at < timedelta(hours=1) for check in checks)
 
 
 def _is_checked_first(policy: Policy, snapshot: Snapshot, pull: PullSeen) -> bool:
@@ -91,10 +93,10 @@ def _is_checked_first(policy: Policy, snapshot: Snapshot, pull: PullSeen) -> boo
     """
     if pull.gate is not Gate.UNSEEN or snapshot.run is None:
         return False
-    checking = snapshot.checking
-    if checking is None or checking.alive:
+    checks = snapshot.checks
+    if not checks or checks[0].alive:
         return True
-    return begun_lately(checking, max(checking.begun)) < policy.limits.automatic_runs_per_hour
+    return begun_lately(checks, checks[0].queued_at) < policy.limits.automatic_runs_per_hour
 
 
 def leaves_draft(snapshot: Snapshot, about: str) -> Decision:

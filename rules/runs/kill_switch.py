@@ -34,15 +34,15 @@ def switched(
 
 def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
     """Return the decision on one card in the scope of a kill switch that was switched."""
-    run, checking = snapshot.live_run, snapshot.checking
+    run, check = snapshot.live_run, snapshot.live_check
     if snapshot.board_id != event.board_id or not _covers(snapshot, event.scope, event.target):
         return Decision()
     if isinstance(event, StopOrdered):
         stops = []
         if run is not None and run.state in RUN_HELD and not run.stop_asked:
             stops += [(run.run_id, "pause")]
-        if checking is not None and checking.alive:
-            stops += [(checking.run_id, "cancel")]  # it has no session that could go on
+        if check is not None:
+            stops += [(check.run_id, "cancel")]  # it has no session that could go on
         because = (f"the {event.scope} {code(event.target)} is stopped",) if stops else ()
         why = _WHY[event.scope]
         orders = (RunStopAsked(run_id, how, event.by, why) for run_id, how in stops)

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
 from ledger.events.conversation import CommandGiven, PersonSaid
-from ledger.events.run import QuestionAnswered
+from ledger.events.findings import FindingsReported, FollowUp
+from ledger.events.run import CHECK, QuestionAnswered
 from ledger.ids import BoardId, CardId, QuestionId, RunId
 from ledger.model.limit_answers import Code, asker_of, subject_of
 from ledger.rows.ci import CiRow
@@ -59,6 +60,15 @@ def run(state: RunState = RunState.WORKING, **changes: Any) -> RunRow:
         plan_approved=state is not RunState.AWAITING_APPROVAL, last_line="reading", usd=0.42,
     )  # fmt: skip
     return replace(seen, **changes)
+
+
+def a_check(*, alive: bool = False, at: datetime = NOW, **changes: Any) -> RunRow:
+    state = RunState.WORKING if alive else RunState.ENDED
+    return run(state, **({"run_id": RunId("r5"), "kind": CHECK, "queued_at": at} | changes))
+
+
+def findings(*titles: str) -> FindingsReported:
+    return FindingsReported(R1, "", "", (), tuple(FollowUp(it, "Body", "why") for it in titles), ())
 
 
 def a_plan(**changes: Any) -> PlanRow:

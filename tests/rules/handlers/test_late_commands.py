@@ -7,12 +7,13 @@ import pytest
 
 from ledger.events.conversation import CommandGiven
 from ledger.ids import RunId
+from ledger.rows.findings import FollowUpRow
 from ledger.states import Ending, RunState
 from rules.chatops.parser import BOXES
 from rules.handlers.card_moved import UNKNOWN
 from rules.intents.outbound import Say
 from rules.registry import COMMANDS
-from rules.snapshot import CheckingSeen, FollowUpSeen, Snapshot
+from rules.snapshot import Snapshot
 from tests.rules.scene import (
     BOARD,
     CARD,
@@ -20,12 +21,14 @@ from tests.rules.scene import (
     NOW,
     QUESTION,
     R1,
+    a_check,
     a_message,
     a_plan,
     a_stop,
     asks,
     card,
     ended,
+    findings,
     given,
     kinds,
     only,
@@ -95,12 +98,12 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
     (ANSWERED, given("answer", "2", source="box:choice:r1-q1:2", said_at=NOW), "question first"),
     (ANSWERED, given("budget", "+2", role="maintain", said_at=NOW), "answered that question first"),
     (
-        card(run=ended(), pull=pull(), checking=CheckingSeen(R5, True, (NOW,), "alice")),
+        card(run=ended(), pull=pull(), checks=(a_check(alive=True, by="alice"),)),
         given("check"),
         "started r5 first",
     ),
     (
-        card(run=ended(), pull=pull(), checking=CheckingSeen(R5, True, (NOW,), "carol", "alice")),
+        card(run=ended(), pull=pull(), checks=(a_check(alive=True, by="carol", stop_by="alice"),)),
         given("cancel"),
         "cancelled r5 first. r5 is already being cancelled",
     ),
@@ -168,8 +171,8 @@ def test_where_nobody_was_just_first_nobody_is_named(snapshot: Snapshot, late: C
 
 
 def test_a_follow_up_that_is_made_is_named() -> None:
-    made = FollowUpSeen(R1, 1, "t", "b", "r", "acme/shop#9")
-    assert "acme/shop#9 already" in only(asks(card(follow_ups=(made,)), given("follow-up", "1")), Say).text
+    investigated = card(findings=findings("t"), made=(FollowUpRow(R1, 1, "acme/shop", 9),))
+    assert "acme/shop#9 already" in only(asks(investigated, given("follow-up", "1")), Say).text
 
 
 @pytest.mark.parametrize("box", BOXES)

@@ -22,10 +22,25 @@ from rules.policy.model import Policy, parse
 from rules.policy.schedule import coming
 from rules.policy.validate import Installed
 from rules.runs.queue import Load, Station, Waiting, choose_runs
-from rules.snapshot import BlockerSeen, FollowUpSeen, Standing
+from rules.snapshot import BlockerSeen, Standing
 from runner import agents
 from tests.rules.policy.recipes import INDEX, PAGES, policy_of
-from tests.rules.scene import CARD, NOW, QUESTION, R1, asks, card, ended, given, kinds, only, pull, run, said
+from tests.rules.scene import (
+    CARD,
+    NOW,
+    QUESTION,
+    R1,
+    asks,
+    card,
+    ended,
+    findings,
+    given,
+    kinds,
+    only,
+    pull,
+    run,
+    said,
+)
 
 SUCCEEDED = RunEnded(R1, Ending.SUCCEEDED, "", "", "publishing")
 
@@ -68,8 +83,7 @@ def test_every_page_is_in_the_index_and_played_here() -> None:
 def test_a_fan_out_makes_the_cards_that_people_choose_and_works_on_four_at_once() -> None:
     policy = recipe("fan-out")
     assert only(dragged(policy, "Split"), QueueRun).mode == "investigate"
-    parts = tuple(FollowUpSeen(R1, n, f"Part {n}", "Body", "why") for n in (1, 2))
-    split = card("Split", follow_ups=parts)
+    split = card("Split", findings=findings("Part 1", "Part 2"))
     assert only(asks(split, given("follow-up", "2"), by=policy), CreateCard).title == "Part 2"
     by_agent = card("In Progress", body="Part 2\n<!-- cardinal:card:r1 -->")
     by_automation = CardMoved(CARD, None, "In Progress", by_cardinal=False)
