@@ -57,9 +57,9 @@ def test_cancel_stops_a_run_that_only_checks_where_no_other_lives() -> None:
         ("Review", Gate.UNSEEN, OVER, True),
         ("Review", Gate.UNSEEN, ALIVE, False),
         ("Review", Gate.FAILED, OVER, False),
-        ("Review", Gate.PASSED, None, False),
-        ("Review", Gate.NOTHING, None, False),
-        ("In Progress", Gate.UNSEEN, None, False),
+        ("Review", Gate.PASSED, (), False),
+        ("Review", Gate.NOTHING, (), False),
+        ("In Progress", Gate.UNSEEN, (), False),
     ],
 )
 def test_a_push_under_review_is_checked_unasked(
