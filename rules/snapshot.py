@@ -2,23 +2,24 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
 from ledger.events.findings import FindingsReported
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
-from ledger.ids import BoardId, CardId, RunId
+from ledger.ids import BoardId, CardId
 from ledger.model.limit_answers import Code, Subject
 from ledger.rows.ci import CiRow
 from ledger.rows.findings import FollowUpRow
 from ledger.rows.halts import HaltRow
 from ledger.rows.jobs import JobRow
+from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.messages import MessageRow
 from ledger.rows.placements import PlacementRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
+from ledger.rows.same_issue import RunElsewhere
 from ledger.rows.stops import StopRow
 from ledger.states import CardState, Gate, PullCard, Reason, RunState
 from rules.card.loss import is_blocking, is_outside, outside_owner, say_loss
@@ -45,15 +46,6 @@ NOBODY = Mover()
 
 
 @dataclass(frozen=True, slots=True)
-class ElsewhereSeen:
-    """A run of the same issue's card on the board of that name; `request` is its `asked`."""
-
-    run_id: RunId
-    board: str
-    request: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class PullSeen:
     """The card's pull request. `state`: open, closed or merged.
 
@@ -74,40 +66,15 @@ class PullSeen:
     unfinished: bool = False
 
 
-class Standing(StrEnum):
-    """The progress of an issue that a card waits for."""
-
-    OPEN = "open"
-    DONE = "done"
-    ABANDONED = "abandoned"
-
-
-@dataclass(frozen=True, slots=True)
-class BlockerSeen:
-    """An issue that blocks the card. `name`: #12 or owner/repository#12, empty for one out of sight.
-
-    `open_to_readers`: whoever may read the texts about the card may read that issue.
-    """
-
-    name: str
-    title: str
-    standing: Standing
-    open_to_readers: bool
-
-
 @dataclass(frozen=True, slots=True)
 class FailedPart:
-    """A sub-issue whose newest run failed or, if `cancelled`, was cancelled.
-
-    `is_asked`: the parent's run has asked already. `is_here`: whoever may answer there may retry it.
+    """A sub-issue whose newest run failed or was cancelled. `is_here`: whoever may answer on the card may
+    retry it.
     """
 
-    run_id: RunId
-    issue: BlockerSeen
-    because: str
+    run: RunRow
+    issue: LinkRow
     is_here: bool
-    is_asked: bool
-    cancelled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +142,15 @@ class Snapshot:
     red: tuple[CheckFailure, ...] = ()  # checks of the pull request's head; read when a run has just ended
     struck: int = 0
     paced: int = 0
-    blockers: tuple[BlockerSeen, ...] = ()
-    circle: tuple[BlockerSeen, ...] = ()
-    parts: tuple[BlockerSeen, ...] = ()  # its sub-issues that its queued run waits for
+    blockers: tuple[LinkRow, ...] = ()
+    circle: tuple[LinkRow, ...] = ()
+    parts: tuple[LinkRow, ...] = ()  # its sub-issues that its queued run waits for
     failed_parts: tuple[FailedPart, ...] = ()  # those of them with which nothing goes on
     checks: tuple[RunRow, ...] = ()  # its runs that only check, the newest first
     base_moved_at: datetime | None = None  # when another card was last merged there
     shared: tuple[SharedFiles, ...] = ()  # with other cards; only read where files become known
-    goes_first: ElsewhereSeen | None = None  # the run that its queued run waits for
-    done_elsewhere: ElsewhereSeen | None = None  # a run that did its work since its own was queued
+    goes_first: RunElsewhere | None = None  # the run that its queued run waits for
+    done_elsewhere: RunElsewhere | None = None  # a run that did its work since its own was queued
     lane_ahead: tuple[int, ...] = ()  # pull requests that are merged before its own, in their order
     only_checks: bool = False  # the event is about a run that only checks
     findings: FindingsReported | None = None  # of an investigation; read for events about them, like the next
@@ -235,6 +202,12 @@ class Snapshot:
         """The open questions of its run, the newest first."""
         still_open = (it for it in self.asked if it.answered_at is None and not it.withdrawn)
         return tuple(sorted(still_open, key=lambda it: it.asked_at, reverse=True))
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The repositories in which it is written about."""
+        target = self.target.repository if self.target else ""
+        return frozenset({self.repository or "", target, self.worked_in} - {""})
 
     @property
     def question(self) -> QuestionRow | None:

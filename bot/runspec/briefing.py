@@ -12,6 +12,7 @@ from ledger.events.run import CHECK
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.rows.cards import CardRow
+from ledger.rows.links import is_open
 from ledger.rows.messages import MessageRow
 from ledger.rows.runs import RunRow
 from ledger.states import Ending
@@ -135,11 +136,11 @@ def _related(db: Connection, card: CardRow, run: RunRow | None) -> tuple[Related
         others.append((parent.repository, parent.number, parent.public, "which this one is a part of"))
     parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
     others += [(it.repository or "", it.number or 0, False, "which is a part of this one") for it in parts]
-    places = {card.repository, run.repository if run is not None else ""} - {None, ""}
+    places = {card.repository or "", run.repository if run is not None else ""} - {""}
     related = (
         (f"{repository}#{number}", says, _last_report(db, repository, number))
         for repository, number, public, says in others
-        if may_name(policy, open_to_readers=links.is_open(repository, public, places))
+        if may_name(policy, open_to_readers=is_open(repository, public, places))
     )
     return tuple(RelatedReport(*report) for report in related if report[2])
 

@@ -34,7 +34,6 @@ from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
-from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
 from ledger.rows.stops import StopRow
@@ -65,11 +64,9 @@ from rules.runs.kill_switch import targets
 from rules.runs.mode import INVESTIGATE
 from rules.runs.start import MAX_KEPT
 from rules.snapshot import (
-    BlockerSeen,
     Mover,
     PullSeen,
     Snapshot,
-    Standing,
 )
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -203,22 +200,9 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
     board = board_state.of_board(db, row.board_id)
     target = placements.get(db, row.card_id)
     worked_in = _worked_in(db, row.card_id) if target else ""
-    holders = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
-    places = {row.repository, target.repository if target else "", worked_in} - {""}
-
-    def seen(
-        repository: str, number: int, public: bool, title: str = "", standing: Standing = Standing.OPEN
-    ) -> BlockerSeen:
-        name = _name(row, repository, number)
-        return BlockerSeen(name, title, standing, links.is_open(repository, public, places))
-
-    def seen_part(it: CardRow) -> BlockerSeen:
-        return seen(it.repository or "", it.number or 0, False, it.title)
-
-    blockers = tuple(seen(it.repository, it.number, it.public, it.title, _standing(it)) for it in holders)
+    blockers = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
     parts = card_parts.to_do(db, row, run)
-    waits = any(blocker.standing is not Standing.DONE for blocker in blockers)
-    circle = links.circle(db, row.card_id) if waits or parts else ()
+    waits = bool(parts) or any(blocker.holds for blocker in blockers)
     own: dict[str, Any] = {
         "labels": row.choosing_labels,
         "mover": Mover(row.mover, row.mover_role, row.own_move),
@@ -235,9 +219,9 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
         target=target,
         worked_in=worked_in,
         blockers=blockers,
-        circle=tuple(seen(*step) for step in circle),
-        parts=tuple(map(seen_part, parts)),
-        failed_parts=card_parts.failed_parts(db, row, run, parts, seen_part),
+        circle=links.circle(db, row.card_id) if waits else (),
+        parts=tuple(card_parts.as_link(row, part) for part in parts),
+        failed_parts=card_parts.failed_parts(db, row, parts),
         begun=attempts.begun_runs(db, row.card_id, MAX_KEPT) if row.attempts else (),
         board_owner=board.owner,
         policy_digest=board.policy.digest if board.policy else "",
@@ -277,18 +261,6 @@ def _losses(board: board_state.BoardState, row: CardRow, target: PlacementRow | 
     places = dict.fromkeys((row.repository, target.repository or None if target else None, pulled))
     near = {name for place in places if place for name in (place, place.partition("/")[0])}
     return tuple(loss for loss in board.losses if loss.target in near)
-
-
-def _standing(link: LinkRow) -> Standing:
-    if not link.holds:
-        return Standing.DONE
-    return Standing.OPEN if link.state == "open" else Standing.ABANDONED
-
-
-def _name(row: CardRow, repository: str, number: int) -> str:
-    if not repository:
-        return ""
-    return f"#{number}" if repository == row.repository else f"{repository}#{number}"
 
 
 def _pull(db: Connection, row: CardRow) -> PullSeen | None:

@@ -1,5 +1,6 @@
 """The issues that a card waits for."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 
 from ledger.ids import CardId
@@ -25,3 +26,8 @@ class LinkRow:
     def holds(self) -> bool:
         """Tell whether the card has to wait for it, or for a person's word about it."""
         return self.state != "completed" and not (self.state == "open" and self.done)
+
+
+def is_open(repository: str, public: bool, places: Set[str]) -> bool:
+    """Tell whether whoever may read all that is written in `places` may read that repository."""
+    return public or places == {repository}

@@ -1,6 +1,6 @@
 """The issues that block a card, their state, and the issue that the card is a part of."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -87,11 +87,6 @@ def of_card(db: Connection, card_id: CardId) -> tuple[LinkRow, ...]:
     return listed(db, LinkRow, links, "repository", "number", card_id=card_id)
 
 
-def is_open(repository: str, public: bool, places: Set[str | None]) -> bool:
-    """Tell whether whoever may read all that is written in `places` may read that repository."""
-    return public or places == {repository}
-
-
 def parent_of(db: Connection, card_id: CardId) -> ParentRow | None:
     """Return the issue that the card's issue is a part of, or None."""
     return find(db, ParentRow, parents, card_id=card_id)
@@ -156,7 +151,7 @@ def held_cards() -> Select[tuple[str]]:
     return select(links.c.card_id).where(_holds())
 
 
-def circle(db: Connection, card_id: CardId) -> tuple[Step, ...]:
+def circle(db: Connection, card_id: CardId) -> tuple[LinkRow, ...]:
     """Return the way on which the card waits for itself, from its issue to its issue; empty if there is none.
 
     Only dependencies in the ledger are walked, over MAX_WALKED issues at most.
@@ -165,7 +160,10 @@ def circle(db: Connection, card_id: CardId) -> tuple[Step, ...]:
     if card is None or card.repository is None or card.number is None:
         return ()
     home: Place = (card.repository, card.number)
-    return _walk(db, home, home)
+    return tuple(
+        LinkRow(card_id, repository, number, "", "open", done=False, public=public)
+        for repository, number, public in _walk(db, home, home)
+    )
 
 
 def waits_for(db: Connection, place: Place, other: Place) -> bool:

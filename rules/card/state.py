@@ -6,6 +6,7 @@ from datetime import datetime
 from ledger.events.board import CardExplained
 from ledger.ids import CardId
 from ledger.rows.runs import RunRow
+from ledger.rows.same_issue import RunElsewhere
 from ledger.states import ATTENTION, CARD_STEPS, CardState, Reason, RunState
 from rules.card.dependencies import why_waiting
 from rules.card.stops import blocked_by
@@ -13,7 +14,7 @@ from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
 from rules.policy.model import Policy
 from rules.registry import ARCHETYPES, Archetype
-from rules.snapshot import ElsewhereSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import code, plain
 
 # Loud on the board, so never a stop on the way to something else when there is another way.
@@ -137,7 +138,7 @@ def feedback_waits(snapshot: Snapshot) -> bool:
     return snapshot.pending_threads > 0 or requested or snapshot.state is CardState.CHANGES_REQUESTED
 
 
-def say_whose_turn(other: ElsewhereSeen) -> str:
+def say_whose_turn(other: RunElsewhere) -> str:
     """Return why a queued run waits for one on the same issue."""
     return (
         f"waits for the run on board {plain(other.board, 80)}: {other.run_id} works on the same issue."

@@ -19,7 +19,7 @@ def follow_other(policy: Policy, snapshot: Snapshot) -> Decision:
         return Decision()
     if run is None:
         return derive_state(policy, snapshot) if done else Decision()
-    same = done is not None and (run.mode, run.asked) == (FIX, done.request)
+    same = done is not None and (run.mode, run.asked) == (FIX, done.asked)
     if done is None or not same or run.begun or feedback_waits(snapshot):
         waits = run.state is RunState.QUEUED and snapshot.because
         return derive_state(policy, snapshot) if waits else Decision()

@@ -10,6 +10,7 @@ from ledger.events.board import CardMoved
 from ledger.events.instruction import AgentPinned
 from ledger.events.run import PlanApproved, QuestionAnswered, RunEnded, RunSteered
 from ledger.ids import CardId, RunId
+from ledger.rows.links import LinkRow
 from ledger.states import CardState, Ending, RunState
 from rules.card.agent_choice import played
 from rules.card.dependencies import why_waiting
@@ -22,7 +23,6 @@ from rules.policy.model import Policy, parse
 from rules.policy.schedule import coming
 from rules.policy.validate import Installed
 from rules.runs.queue import Load, Station, Waiting, choose_runs
-from rules.snapshot import BlockerSeen, Standing
 from runner import agents
 from tests.rules.policy.recipes import INDEX, PAGES, policy_of
 from tests.rules.scene import (
@@ -122,7 +122,7 @@ def test_a_vote_is_cast_by_different_agents_and_the_decision_waits_for_all_of_th
     voted = card("Vote", run=ended(column="Vote", mode="investigate"))
     assert only(asks(voted, SUCCEEDED, by=policy), MoveCard).column == "Done"
     assert only(dragged(policy, "Decide"), QueueRun).waits_for_parts
-    open_vote = BlockerSeen("#13", "Vote by strict", Standing.OPEN, open_to_readers=True)
+    open_vote = LinkRow(CARD, "acme/shop", 13, "Vote by strict", "open", done=False, public=False)
     held = why_waiting(policy, card("Decide", parts=(open_vote,)))
     assert held
     assert held[0] is CardState.QUEUED
