@@ -6,8 +6,8 @@ from datetime import datetime
 from ledger.events.findings import FindingsReported
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
-from ledger.ids import BoardId, CardId
 from ledger.model.limit_answers import Code, Subject
+from ledger.rows.cards import CardRow
 from ledger.rows.ci import CiRow
 from ledger.rows.findings import FollowUpRow
 from ledger.rows.halts import HaltRow
@@ -21,7 +21,7 @@ from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
 from ledger.rows.same_issue import RunElsewhere
 from ledger.rows.stops import StopRow
-from ledger.states import CardState, Gate, PullCard, Reason, RunState
+from ledger.states import Gate, RunState
 from rules.card.loss import is_blocking, is_outside, outside_owner, say_loss
 from rules.card.shared_files import SharedFiles
 
@@ -77,94 +77,58 @@ class FailedPart:
     is_here: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One card as it is now. `repository` and `number` are None while it is a draft issue.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot(CardRow):
+    """One card as it is now: its row, and what else is known about it."""
 
-    `labels` are those that may choose. `held_back` is the column that somebody dragged it to mid-run, or
-    empty. `verdict`: none, approved or changes_requested. `pending_threads` counts review threads that no run
-    has addressed yet. `last_answered` is the comment id of the newest message that the planning assistant
-    answered; `last_said` of the newest trusted one. `closed` is the reason with which the card's issue was
-    closed, or empty while it is open. `served`: a run that changes code was queued after changes were
-    requested, and succeeded: a verdict stays until its author looks again. `approved_head` is the commit that
-    the newest approval was about. `put_back` counts Cardinal's own moves since the newest run was queued.
-    `begun` tells when the newest runs were queued, the newest first. `given_up`: its issue was closed as not
-    planned by somebody who may move cards. `held` has the newest comments that wait for a word by somebody
-    with write access, `released` those that got one, `lifted` who lifted the last stop of the work that is to
-    go on, and when: where such a word is given. `struck` counts the cards that failed within an hour for the
-    cause of which the run just failed; `paced` the commands in a minute by whoever just gave one.
-    `proposed` is a card in another repository: read for events about it.
-    `blockers` and `circle` (the way on which the card waits for itself) are only read while its run is
-    queued.
-    """
-
-    card_id: CardId
-    board_id: BoardId
-    repository: str | None
-    number: int | None
-    title: str
-    body: str
-    author: str
-    labels: tuple[str, ...]
-    column: str | None
-    state: CardState
-    because: str
-    reason: Reason
-    archived: bool
-    held_back: str
-    brief: str
-    run: RunRow | None
-    attempts: int
-    pull: PullSeen | None
-    verdict: str
-    pending_threads: int
-    stops: tuple[StopRow, ...]
-    last_said: int
-    last_answered: int
+    run: RunRow | None  # its newest
     plan: PlanRow | None = None  # its run's newest, like the next
     asked: tuple[QuestionRow, ...] = ()  # all questions of its run, the oldest first
     briefed: str = ""  # the digest of the issue's text that its run's agent was told
-    place: int = 0  # of its run in its column's queue, where somebody asks for it; 0 elsewhere, and for none
-    closed: str = ""
-    approved_head: str = ""
-    moved_at: datetime | None = None  # when Cardinal saw the card come to its column
-    put_back: int = 0
-    begun: tuple[datetime, ...] = ()
-    board_owner: str = ""
-    given_up: bool = False
-    losses: tuple[LossRow, ...] = ()  # those of the card's own repository and of its owner
-    held: tuple[MessageRow, ...] = ()
-    released: tuple[MessageRow, ...] = ()
-    lifted: tuple[str, datetime] | None = None
-    policy_digest: str = ""
-    halt: HaltRow | None = None
-    ci: CiRow | None = None
-    red: tuple[CheckFailure, ...] = ()  # checks of the pull request's head; read when a run has just ended
-    struck: int = 0
-    paced: int = 0
-    blockers: tuple[LinkRow, ...] = ()
-    circle: tuple[LinkRow, ...] = ()
-    parts: tuple[LinkRow, ...] = ()  # its sub-issues that its queued run waits for
-    failed_parts: tuple[FailedPart, ...] = ()  # those of them with which nothing goes on
+    begun: tuple[datetime, ...] = ()  # when its newest runs were queued, the newest first
+    pull: PullSeen | None
     checks: tuple[RunRow, ...] = ()  # its runs that only check, the newest first
     base_moved_at: datetime | None = None  # when another card was last merged there
-    shared: tuple[SharedFiles, ...] = ()  # with other cards; only read where files become known
-    goes_first: RunElsewhere | None = None  # the run that its queued run waits for
-    done_elsewhere: RunElsewhere | None = None  # a run that did its work since its own was queued
     lane_ahead: tuple[int, ...] = ()  # pull requests that are merged before its own, in their order
-    only_checks: bool = False  # the event is about a run that only checks
-    findings: FindingsReported | None = None  # of an investigation; read for events about them, like the next
-    made: tuple[FollowUpRow, ...] = ()  # those of its follow-ups that became issues
-    proposed: CardProposed | None = None
+    pending_threads: int  # review threads that no run has addressed yet
+    # A run that changes code was queued after changes were requested, and succeeded: a verdict stays until
+    # its author looks again.
     served: bool = False
-    assistant_waits: bool = False  # the planning assistant asked, and nobody wrote since
+    stops: tuple[StopRow, ...]  # the board's
+    losses: tuple[LossRow, ...] = ()  # those of the card's own repository and of its owner
+    board_owner: str = ""
+    policy_digest: str = ""
     target: PlacementRow | None = None  # where the issue's own repository may not be the one
     worked_in: str = ""  # where a run of such a card has worked already
-    mover: Mover = NOBODY
-    expanded: bool = False  # GitHub shows a model's description over `body`
-    job: JobRow | None = None  # the program's request that made it; read when it is seen first
-    pull_card: PullCard = PullCard.NONE
-    unopened: bool = False  # its newest run's pull request waits to be opened, or was given up; for commands
+    blockers: tuple[LinkRow, ...] = ()  # read while its run is queued, like the next three
+    circle: tuple[LinkRow, ...] = ()  # the way on which the card waits for itself
+    parts: tuple[LinkRow, ...] = ()  # its sub-issues that its run waits for
+    failed_parts: tuple[FailedPart, ...] = ()  # those of them with which nothing goes on
+    goes_first: RunElsewhere | None = None  # the run that its queued run waits for
+    done_elsewhere: RunElsewhere | None = None  # a run that did its work since its own was queued
+
+    # Read for some events only.
+    only_checks: bool = False  # the event is about a run that only checks
+    place: int = 0  # of its run in its column's queue, where somebody asks for it; 0 elsewhere, and for none
+    held: tuple[MessageRow, ...] = ()  # the newest comments that wait for somebody with write access
+    released: tuple[MessageRow, ...] = ()  # those that got one
+    lifted: tuple[str, datetime] | None = None  # who lifted the last stop of work that is to go on, and when
+    paced: int = 0  # commands in a minute by whoever just gave one
+    unopened: bool = False  # its newest run's pull request waits to be opened, or was given up
+    halt: HaltRow | None = None
+    struck: int = 0  # cards that failed within an hour for the cause of which the run just failed
+    ci: CiRow | None = None
+    red: tuple[CheckFailure, ...] = ()  # checks of the pull request's head, when a run has just ended
+    shared: tuple[SharedFiles, ...] = ()  # with other cards, where files become known
+    findings: FindingsReported | None = None  # of an investigation; for events about them, like the next two
+    made: tuple[FollowUpRow, ...] = ()  # those of its follow-ups that became issues
+    proposed: CardProposed | None = None  # a card in another repository
+    job: JobRow | None = None  # the program's request that made the card, when that is seen first
+
+    @property
+    def moved_by(self) -> Mover:
+        """Who put the card where it stands."""
+        return Mover(self.mover, self.mover_role, self.own_move)
 
     @property
     def lost(self) -> str:

@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
-from functools import cache
-from typing import Any
 
 from sqlalchemy import Connection
 
@@ -64,7 +62,6 @@ from rules.runs.kill_switch import targets
 from rules.runs.mode import INVESTIGATE
 from rules.runs.start import MAX_KEPT
 from rules.snapshot import (
-    Mover,
     PullSeen,
     Snapshot,
 )
@@ -185,16 +182,6 @@ def board_losses(db: Connection, board_id: BoardId) -> tuple[LossRow, ...]:
     return board_state.of_board(db, board_id).losses
 
 
-def _shared_fields(kind: Any, row: Any) -> dict[str, Any]:
-    """Return the row's values for the fields that it shares with `kind` by name."""
-    return {name: getattr(row, name) for name in _shared(kind, row.__class__)}
-
-
-@cache
-def _shared(kind: type[Any], source: type[Any]) -> tuple[str, ...]:
-    return tuple(it.name for it in fields(kind) if hasattr(source, it.name))
-
-
 def _snapshot(db: Connection, row: CardRow) -> Snapshot:
     run = runs.get(db, RunId(row.run_id)) if row.run_id else None
     board = board_state.of_board(db, row.board_id)
@@ -203,13 +190,9 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
     blockers = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
     parts = card_parts.to_do(db, row, run)
     waits = bool(parts) or any(blocker.holds for blocker in blockers)
-    own: dict[str, Any] = {
-        "labels": row.choosing_labels,
-        "mover": Mover(row.mover, row.mover_role, row.own_move),
-    }
     checks_begun = attempts.checking(db, row.card_id, MAX_CHECKS) if row.pull_number is not None else ()
     return Snapshot(
-        **_shared_fields(Snapshot, row) | own,
+        **{field.name: getattr(row, field.name) for field in fields(CardRow)},
         run=run,
         pull=_pull(db, row),
         pending_threads=threads.pending_count(db, row.card_id),

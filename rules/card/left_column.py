@@ -57,7 +57,7 @@ def came_back(policy: Policy, snapshot: Snapshot, run: RunRow) -> Decision:
         because = (
             f"{_named(snapshot)} dragged the card out of its column and back, and the policy cancels then"
         )
-        by = snapshot.mover.login or "policy"
+        by = snapshot.moved_by.login or "policy"
         return Decision((RunStopAsked(run.run_id, "cancel", by, because),), (because,))
     text = f"{_named(snapshot)} dragged the card out and back while {_doing(snapshot, run)}: "
     text += "that run continues. To start over: `/cardinal cancel`, then `/cardinal retry`."
@@ -93,7 +93,7 @@ def apply_on_leave(
     if rule == "cancel":
         because = f"{_named(snapshot)} dragged the card to {code(wanted)}, and the policy cancels then"
         return Decision(
-            (RunStopAsked(run.run_id, "cancel", snapshot.mover.login or "policy", because),), (because,)
+            (RunStopAsked(run.run_id, "cancel", snapshot.moved_by.login or "policy", because),), (because,)
         )
     hold: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, wanted, _who(snapshot)), back)
     if rule == "finish":
@@ -114,11 +114,11 @@ def apply_on_leave(
 
 
 def _who(snapshot: Snapshot) -> str:
-    return snapshot.mover.login or "somebody"
+    return snapshot.moved_by.login or "somebody"
 
 
 def _named(snapshot: Snapshot) -> str:
-    return code(snapshot.mover.login, 40) if snapshot.mover.login else "Someone"
+    return code(snapshot.moved_by.login, 40) if snapshot.moved_by.login else "Someone"
 
 
 def _given_way(snapshot: Snapshot, run: RunRow, wanted: str | None) -> Decision:

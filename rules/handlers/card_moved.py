@@ -94,7 +94,7 @@ def mover_found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: date
 
 def dragger(snapshot: Snapshot) -> str:
     """Return the person for whom the column serves the card: its mover, or the owner of the run."""
-    return snapshot.mover.login or UNKNOWN
+    return snapshot.moved_by.login or UNKNOWN
 
 
 def exit_from(policy: Policy, snapshot: Snapshot, column: str | None, now: datetime) -> Decision:

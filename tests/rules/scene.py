@@ -29,6 +29,7 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 Found = TypeVar("Found", bound=Intent | RuleEvent)
 CARD, BOARD, R1 = CardId("PVTI_1"), BoardId("PVT_1"), RunId("r1")
 POLICY = default_policy("acme/board")
+ALICE = Mover("alice", "write")
 COLUMNS = (*POLICY.board.columns, "Parking", None)
 
 
@@ -89,16 +90,23 @@ def pull(state: str = "open", **changes: Any) -> PullSeen:
 
 
 def card(
-    column: str | None = "In Progress", state: CardState = CardState.WORKING, **changes: Any
+    column: str | None = "In Progress",
+    state: CardState = CardState.WORKING,
+    mover: Mover = ALICE,
+    **changes: Any,
 ) -> Snapshot:
     seen = Snapshot(
-        card_id=CARD, board_id=BOARD, repository="acme/shop", number=12, title="Add login", body="As a user",
-        author="alice", labels=(), column=column, state=state, because="", reason=Reason.OTHER,
-        archived=False, held_back="", brief="",
-        run=None, attempts=0, pull=None, verdict="none", pending_threads=0, stops=(), last_said=0,
-        last_answered=0, mover=Mover("alice", "write"),
+        card_id=CARD, board_id=BOARD, content_id="I_1", repository="acme/shop", number=12, title="Add login",
+        body="As a user", author="alice", labels=(), column=column, rank=0, state=state, reason=Reason.OTHER,
+        archived=False, run_id=None, pull_repository=None, pull_number=None, verdict="none",
+        created_at=NOW, moved_at=NOW, state_at=NOW, run=None, pull=None, pending_threads=0, stops=(),
+        **moved_by(mover),
     )  # fmt: skip
     return replace(seen, **changes)
+
+
+def moved_by(mover: Mover) -> dict[str, Any]:
+    return {"mover": mover.login, "mover_role": mover.role, "own_move": mover.own}
 
 
 def a_stop(

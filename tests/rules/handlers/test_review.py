@@ -47,6 +47,7 @@ from tests.rules.scene import (
     ended,
     given,
     kinds,
+    moved_by,
     only,
     pull,
     run,
@@ -179,7 +180,7 @@ def test_an_approval_that_came_before_the_drag_merges_late_for_whoever_may_move_
     submitted_s: int, state: CardState, mover: Mover, merges: bool
 ) -> None:
     before = reviewed("Done", state, "approved")
-    snapshot = replace(before, moved_at=NOW, mover=mover, approved_head=pull().head)
+    snapshot = replace(before, moved_at=NOW, **moved_by(mover), approved_head=pull().head)
     event = replace(review("approved"), submitted_at=NOW + timedelta(seconds=submitted_s))
     assert ("MergePull" in kinds(asks(snapshot, event))) is merges
 
