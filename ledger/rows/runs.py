@@ -55,7 +55,6 @@ class RunRow:
     reclaims: int = 0
     hung_s: float = 0.0
     plan_revision: int = 0
-    plan_summary: str = ""
     plan_steps: tuple[str, ...] = ()
     plan_done: int = 0
     plan_approved: bool = False

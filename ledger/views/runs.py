@@ -67,7 +67,7 @@ _PARKED = text("state IN ('parked', 'awaiting_approval')")
 runs = Table(
     "view_runs",
     VIEWS,
-    *columns(RunRow, "run_id", long=("settings", "asked", "detail", "plan_summary", "plan_steps")),
+    *columns(RunRow, "run_id", long=("settings", "asked", "detail", "plan_steps")),
     Column("serial", BigInteger, nullable=False),  # counts the runs of the whole ledger
     Index("view_runs_serial", "serial", unique=True),
     Index("view_runs_card", "card_id", "serial"),
@@ -269,7 +269,7 @@ fold.on(TurnStarted)(setter(runs, lambda e: {"agent_started": True, "payer": e.p
 
 @fold.on(happened.PlanProposed)
 def _planned(db: Connection, _it: Recorded, event: happened.PlanProposed) -> None:
-    plan = {"plan_revision": event.revision, "plan_summary": event.summary, "plan_steps": event.steps}
+    plan = {"plan_revision": event.revision, "plan_steps": event.steps}
     _set(db, event, **plan, plan_done=0, plan_approved=False, plan_approved_by="")
 
 
