@@ -24,6 +24,7 @@ from ledger.rows.stops import StopRow
 from ledger.states import Gate, RunState
 from rules.card.loss import is_blocking, is_outside, outside_owner, say_loss
 from rules.card.shared_files import SharedFiles
+from rules.unread import unread
 
 UNTOLD = "untold"  # the role of a mover where GitHub sends nothing about the board
 LEAVE = "leave"  # who asks when a card is dragged away mid-run
@@ -107,23 +108,24 @@ class Snapshot(CardRow):
     goes_first: RunElsewhere | None = None  # the run that its queued run waits for
     done_elsewhere: RunElsewhere | None = None  # a run that did its work since its own was queued
 
-    # Read for some events only.
     only_checks: bool = False  # the event is about a run that only checks
     place: int = 0  # of its run in its column's queue, where somebody asks for it; 0 elsewhere, and for none
-    held: tuple[MessageRow, ...] = ()  # the newest comments that wait for somebody with write access
-    released: tuple[MessageRow, ...] = ()  # those that got one
-    lifted: tuple[str, datetime] | None = None  # who lifted the last stop of work that is to go on, and when
-    paced: int = 0  # commands in a minute by whoever just gave one
-    unopened: bool = False  # its newest run's pull request waits to be opened, or was given up
-    halt: HaltRow | None = None
-    struck: int = 0  # cards that failed within an hour for the cause of which the run just failed
-    ci: CiRow | None = None
-    red: tuple[CheckFailure, ...] = ()  # checks of the pull request's head, when a run has just ended
-    shared: tuple[SharedFiles, ...] = ()  # with other cards, where files become known
-    findings: FindingsReported | None = None  # of an investigation; for events about them, like the next two
-    made: tuple[FollowUpRow, ...] = ()  # those of its follow-ups that became issues
-    proposed: CardProposed | None = None  # a card in another repository
-    job: JobRow | None = None  # the program's request that made the card, when that is seen first
+
+    # Read for the events that READ_FOR names.
+    held: tuple[MessageRow, ...] = unread("held")  # the newest comments that wait for a release
+    released: tuple[MessageRow, ...] = unread("released")  # those that somebody with write access released
+    lifted: tuple[str, datetime] | None = unread("lifted")  # who lifted the stop of work to resume, and when
+    paced: int = unread("paced")  # commands in a minute by whoever just gave one
+    unopened: bool = unread("unopened")  # its newest run's pull request waits to be opened, or was given up
+    halt: HaltRow | None = unread("halt")
+    struck: int = unread("struck")  # cards that failed in an hour for the cause of which the run just failed
+    ci: CiRow | None = unread("ci")
+    red: tuple[CheckFailure, ...] = unread("red")  # checks of the pull request's head
+    shared: tuple[SharedFiles, ...] = unread("shared")  # with other cards
+    findings: FindingsReported | None = unread("findings")  # of an investigation
+    made: tuple[FollowUpRow, ...] = unread("made")  # those of its follow-ups that became issues
+    proposed: CardProposed | None = unread("proposed")  # a card in another repository
+    job: JobRow | None = unread("job")  # the program's request that made the card
 
     @property
     def moved_by(self) -> Mover:

@@ -1,37 +1,32 @@
 """The rules' snapshot of one card, made of the ledger's views."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection
 
 from bot.state import board_state, card_parts, same_issue, shared_files
 from ledger.event import Event
-from ledger.events.board import CardSeen
 from ledger.events.conversation import CommandGiven
 from ledger.events.findings import FindingsReported
-from ledger.events.job import JobMade
 from ledger.events.publication import EntryGivenUp
-from ledger.events.pull import ChecksSettled
+from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
 from ledger.events.run import (
     CHECK,
-    BranchExported,
     QuestionAnswered,
     RunEnded,
     RunEvent,
-    RunParked,
-    RunQueued,
-    RunStepped,
 )
-from ledger.events.stage import SnapshotTaken
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
+from ledger.rows.findings import FollowUpRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
 from ledger.rows.stops import StopRow
@@ -65,6 +60,7 @@ from rules.snapshot import (
     PullSeen,
     Snapshot,
 )
+from rules.unread import READ_FOR
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MAX_CHECKS = 30  # runs of a card that only check; no policy starts as many in an hour
@@ -88,88 +84,92 @@ def with_place(db: Connection, snapshot: Snapshot) -> Snapshot:
 
 def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snapshot:
     """Return the card's snapshot with the data that only the rules for this event need."""
-    snapshot, card_id = _snapshot(db, row), row.card_id
+    snapshot = _snapshot(db, row)
     if isinstance(event, RunEvent) and (snapshot.run is None or event.run_id != snapshot.run.run_id):
         about = runs.get(db, event.run_id)
         snapshot = replace(snapshot, only_checks=about is not None and about.kind == CHECK)
-    match event:
-        case CommandGiven():
-            return _for_command(db, with_place(db, snapshot), row, event, now)
-        case EntryGivenUp(act="create_card"):
-            named = event.key.removeprefix("card:")
-            run_id, _, number = named.partition(":")
-            wanted = _proposed(db, RunId(run_id), lambda seen: str(seen.proposal) == number)
-            return replace(_with_findings(db, snapshot, named), proposed=wanted)
-        case QuestionAnswered(code=Code.CREATE):
-            question_id = event.question_id
-            wanted = _proposed(db, event.run_id, lambda seen: seen.question_id == question_id)
-            return replace(snapshot, proposed=wanted)
-        case RunEnded(cause=cause):
-            struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
-            pull, halt = snapshot.open_pull, halts.of_board(db, snapshot.board_id)
-            red = ci.failures_of(db, card_id, pull.head) if pull else ()
-            return replace(snapshot, struck=struck, halt=halt, ci=ci.of_card(db, card_id), red=red)
-        case CardSeen() | JobMade():
-            return replace(snapshot, job=jobs.of_card(db, card_id))
-        case ChecksSettled():
-            return replace(snapshot, ci=ci.of_card(db, card_id))
-        case RunQueued() | BranchExported() | SnapshotTaken():
-            return replace(snapshot, shared=shared_files.of_card(db, card_id), job=jobs.of_card(db, card_id))
-        case RunStepped() | RunParked():
-            return replace(snapshot, halt=halts.of_board(db, snapshot.board_id))
-    return snapshot
+    if isinstance(event, CommandGiven):
+        snapshot = with_place(db, snapshot)
+    parts = READ_FOR.get(type(event), ())
+    return replace(snapshot, **{part: READERS[part](db, snapshot, event, now) for part in parts})
 
 
-def _for_command(
-    db: Connection, snapshot: Snapshot, row: CardRow, event: CommandGiven, now: datetime
-) -> Snapshot:
-    if event.command == "follow-up":
-        snapshot = _with_findings(db, snapshot, event.argument)
-    return replace(
-        snapshot,
-        held=messages.held_messages(db, row.card_id),
-        released=messages.held_messages(db, row.card_id, vouched=True),
-        paced=givers.count_commands(db, row.board_id, event.by, now - MINUTE),
-        lifted=_lifted(db, snapshot, event),
-        halt=halts.of_board(db, row.board_id),
-        unopened=_is_unopened(db, row),
-    )
-
-
-def _is_unopened(db: Connection, row: CardRow) -> bool:
+def _is_unopened(db: Connection, card: Snapshot, _event: Event, _now: datetime) -> bool:
     """Tell whether the pull request of the card's newest run waits to be opened, or was given up."""
-    failed = remotes.given_up_keys(db, row.card_id)
+    failed = remotes.given_up_keys(db, card.card_id)
     acts = [(it.act, it.key) for it in failed]
-    acts += [(it.act, it.key) for it in outbox.open_of_card(db, row.card_id)]
-    return any(act == "open_pull" and key.endswith(f":{row.run_id}") for act, key in acts)
+    acts += [(it.act, it.key) for it in outbox.open_of_card(db, card.card_id)]
+    return any(act == "open_pull" and key.endswith(f":{card.run_id}") for act, key in acts)
 
 
-def _findings(db: Connection, card_id: CardId, wanted: str) -> FindingsReported | None:
+def _findings(db: Connection, card: Snapshot, event: Event, _now: datetime) -> FindingsReported | None:
     """Return the findings of the run in `r1:2`, or of the card's newest investigation for a number."""
+    match event:
+        case CommandGiven(command="follow-up", argument=wanted):
+            pass
+        case EntryGivenUp(act="create_card", key=key):
+            wanted = key.removeprefix("card:")
+        case _:
+            return None
     named, colon, _ = wanted.partition(":")
     run = runs.get(db, RunId(named)) if colon else None
-    report = findings.get(db, run.run_id) if run and run.card_id == card_id else None
-    return report if colon else findings.newest(db, card_id)
+    report = findings.get(db, run.run_id) if run and run.card_id == card.card_id else None
+    return report if colon else findings.newest(db, card.card_id)
 
 
-def _with_findings(db: Connection, snapshot: Snapshot, wanted: str) -> Snapshot:
-    report = _findings(db, snapshot.card_id, wanted)
-    made = findings.follow_ups_made(db, report.run_id) if report else {}
-    return replace(snapshot, findings=report, made=tuple(made.values()))
+def _made(db: Connection, card: Snapshot, event: Event, now: datetime) -> tuple[FollowUpRow, ...]:
+    report = _findings(db, card, event, now)
+    return tuple(findings.follow_ups_made(db, report.run_id).values()) if report else ()
 
 
-def _proposed(db: Connection, run_id: RunId, fits: Callable[[CardProposed], bool]) -> CardProposed | None:
-    """Return the run's proposal of a card in another repository that fits; None without one."""
+def _proposed(db: Connection, _card: Snapshot, event: Event, _now: datetime) -> CardProposed | None:
+    """Return the run's proposal of a card in another repository that the event is about; None without one."""
+    match event:
+        case EntryGivenUp(act="create_card", key=key):
+            run_id, _, number = key.removeprefix("card:").partition(":")
+            field, wanted = "proposal", number
+        case QuestionAnswered(code=Code.CREATE):
+            run_id, field, wanted = event.run_id, "question_id", event.question_id
+        case _:
+            return None
     seen = (it.event for it in event_store.read(db, stream=f"run:{run_id}", limit=MAX_RUN_EVENTS))
-    cards_wanted = (event for event in seen if isinstance(event, CardProposed) and event.repository)
-    return next(filter(fits, cards_wanted), None)
+    elsewhere = (it for it in seen if isinstance(it, CardProposed) and it.repository)
+    return next((it for it in elsewhere if str(getattr(it, field)) == wanted), None)
 
 
-def _lifted(db: Connection, snapshot: Snapshot, event: CommandGiven) -> tuple[str, datetime] | None:
+def _lifted(
+    db: Connection, card: Snapshot, event: CommandGiven, _now: datetime
+) -> tuple[str, datetime] | None:
     scope = event.argument.strip().lower() or "card"
-    target = targets(snapshot).get(scope, "") if event.command in ("resume", "unblock") else ""
-    row = stops.lift_of(db, snapshot.board_id, scope, target) if target else None
+    target = targets(card).get(scope, "") if event.command in ("resume", "unblock") else ""
+    row = stops.lift_of(db, card.board_id, scope, target) if target else None
     return (row.by, row.at) if row else None
+
+
+def _red(db: Connection, card: Snapshot, _event: Event, _now: datetime) -> tuple[CheckFailure, ...]:
+    return ci.failures_of(db, card.card_id, card.open_pull.head) if card.open_pull else ()
+
+
+def _struck(db: Connection, card: Snapshot, event: RunEnded, now: datetime) -> int:
+    return halts.struck(db, card.board_id, event.cause, now - HOUR) if event.cause else 0
+
+
+READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
+    "held": lambda db, card, _event, _now: messages.held_messages(db, card.card_id),
+    "released": lambda db, card, _event, _now: messages.held_messages(db, card.card_id, vouched=True),
+    "lifted": _lifted,
+    "paced": lambda db, card, event, now: givers.count_commands(db, card.board_id, event.by, now - MINUTE),
+    "unopened": _is_unopened,
+    "halt": lambda db, card, _event, _now: halts.of_board(db, card.board_id),
+    "struck": _struck,
+    "ci": lambda db, card, _event, _now: ci.of_card(db, card.card_id),
+    "red": _red,
+    "shared": lambda db, card, _event, _now: shared_files.of_card(db, card.card_id),
+    "findings": _findings,
+    "made": _made,
+    "proposed": _proposed,
+    "job": lambda db, card, _event, _now: jobs.of_card(db, card.card_id),
+}
 
 
 def board_stops(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:

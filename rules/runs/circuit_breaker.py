@@ -47,13 +47,12 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
 
 def came_through(snapshot: Snapshot, run: RunRow, event: runs.RunEvent) -> Decision:
     """Let the board go on once the run that tries has got through to where the cause would have hit it."""
-    if snapshot.halt is None or snapshot.halt.probe != run.run_id:
-        return Decision()
     # One that reached a limit had its model for all of it; a paused one says nothing, and lets another try.
     parked = isinstance(event, runs.RunParked) and event.why in ("question", "limit")
-    if parked or (isinstance(event, runs.RunStepped) and event.after in _ALIVE):
-        return _lift(snapshot, snapshot.halt, f"{run.run_id} came through")
-    return Decision()
+    through = parked or (isinstance(event, runs.RunStepped) and event.after in _ALIVE)
+    if not through or snapshot.halt is None or snapshot.halt.probe != run.run_id:
+        return Decision()
+    return _lift(snapshot, snapshot.halt, f"{run.run_id} came through")
 
 
 def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:

@@ -24,6 +24,7 @@ from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, RuleEvent
 from rules.policy.model import Policy, default_policy, parse
 from rules.snapshot import Mover, PullSeen, Snapshot
+from rules.unread import READ_FOR, Unread, unread
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 Found = TypeVar("Found", bound=Intent | RuleEvent)
@@ -141,8 +142,23 @@ def said(text: str, **changes: Any) -> PersonSaid:
     return replace(PersonSaid(CARD, 77, "issue", "bob", True, text), **changes)
 
 
+NOTHING: dict[str, Any] = {
+    "held": (), "released": (), "lifted": None, "paced": 0, "unopened": False, "halt": None, "struck": 0,
+    "ci": None, "red": (), "shared": (), "findings": None, "made": (), "proposed": None, "job": None,
+}  # fmt: skip
+
+
+def as_read(snapshot: Snapshot, event: Any) -> Snapshot:
+    """Return the snapshot as it is read for the event: parts of other events unread, what lacks empty."""
+    read = READ_FOR.get(type(event), ())
+    lacking = {part: it for part, it in NOTHING.items() if isinstance(getattr(snapshot, part), Unread)}
+    known = {part: it for part, it in lacking.items() if part in read}
+    return replace(snapshot, **known, **{part: unread(part) for part in NOTHING if part not in read})
+
+
 def asks(snapshot: Snapshot, event: Any, *, by: Policy = POLICY) -> tuple[Intent | RuleEvent, ...]:
     """Return the intents for the event, after a check that every step of the card's state is legal."""
+    snapshot = as_read(snapshot, event)
     return checked(by, snapshot, decide(by, snapshot, event, NOW)).intents
 
 

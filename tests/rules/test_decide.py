@@ -43,6 +43,7 @@ def test_every_rule_is_for_an_event_kind_that_the_ledger_knows() -> None:
 def test_no_event_on_any_card_asks_for_an_illegal_step(
     event: Event, snapshot: Snapshot, by: scene.Policy
 ) -> None:
+    snapshot = scene.as_read(snapshot, event)
     decided = scene.checked(by, snapshot, decide(by, snapshot, event, NOW))
     assert len(set(decided.intents)) == len(decided.intents)
     assert decide(by, snapshot, event, NOW) == decided
