@@ -24,7 +24,7 @@ from ledger.rows.stops import StopRow
 from ledger.states import Gate, RunState
 from rules.card.loss import is_blocking, is_outside, outside_owner, say_loss
 from rules.card.shared_files import SharedFiles
-from rules.unread import unread
+from rules.unread import leave_unread
 
 UNTOLD = "untold"  # the role of a mover where GitHub sends nothing about the board
 LEAVE = "leave"  # who asks when a card is dragged away mid-run
@@ -84,7 +84,7 @@ class Snapshot(CardRow):
 
     run: RunRow | None  # its newest
     plan: PlanRow | None = None  # its run's newest, like the next
-    asked: tuple[QuestionRow, ...] = ()  # all questions of its run, the oldest first
+    questions: tuple[QuestionRow, ...] = ()  # all questions of its run, the oldest first
     briefed: str = ""  # the digest of the issue's text that its run's agent was told
     begun: tuple[datetime, ...] = ()  # when its newest runs were queued, the newest first
     pull: PullSeen | None
@@ -112,20 +112,22 @@ class Snapshot(CardRow):
     place: int = 0  # of its run in its column's queue, where somebody asks for it; 0 elsewhere, and for none
 
     # Read for the events that READ_FOR names.
-    held: tuple[MessageRow, ...] = unread("held")  # the newest comments that wait for a release
-    released: tuple[MessageRow, ...] = unread("released")  # those that somebody with write access released
-    lifted: tuple[str, datetime] | None = unread("lifted")  # who lifted the stop of work to resume, and when
-    paced: int = unread("paced")  # commands in a minute by whoever just gave one
-    unopened: bool = unread("unopened")  # its newest run's pull request waits to be opened, or was given up
-    halt: HaltRow | None = unread("halt")
-    struck: int = unread("struck")  # cards that failed in an hour for the cause of which the run just failed
-    ci: CiRow | None = unread("ci")
-    red: tuple[CheckFailure, ...] = unread("red")  # checks of the pull request's head
-    shared: tuple[SharedFiles, ...] = unread("shared")  # with other cards
-    findings: FindingsReported | None = unread("findings")  # of an investigation
-    made: tuple[FollowUpRow, ...] = unread("made")  # those of its follow-ups that became issues
-    proposed: CardProposed | None = unread("proposed")  # a card in another repository
-    job: JobRow | None = unread("job")  # the program's request that made the card
+    held: tuple[MessageRow, ...] = leave_unread("held")  # the newest comments that wait for a release
+    released: tuple[MessageRow, ...] = leave_unread("released")  # those that somebody released
+    lifted: tuple[str, datetime] | None = leave_unread("lifted")  # who lifted the stop of that work, and when
+    paced: int = leave_unread("paced")  # commands in a minute by whoever just gave one
+    unopened: bool = leave_unread("unopened")  # its run's pull request waits to be opened, or was given up
+    halt: HaltRow | None = leave_unread("halt")  # of the board
+    struck: int = leave_unread(
+        "struck"
+    )  # cards that failed within an hour for the cause of the run's failure
+    ci: CiRow | None = leave_unread("ci")
+    red: tuple[CheckFailure, ...] = leave_unread("red")  # checks of the pull request's head
+    shared: tuple[SharedFiles, ...] = leave_unread("shared")  # with other cards
+    findings: FindingsReported | None = leave_unread("findings")  # of an investigation
+    made: tuple[FollowUpRow, ...] = leave_unread("made")  # those of its follow-ups that became issues
+    proposed: CardProposed | None = leave_unread("proposed")  # a card in another repository
+    job: JobRow | None = leave_unread("job")  # the program's request that made the card
 
     @property
     def moved_by(self) -> Mover:
@@ -164,9 +166,9 @@ class Snapshot(CardRow):
         return self.run if self.run and self.run.alive else None
 
     @property
-    def questions(self) -> tuple[QuestionRow, ...]:
+    def open_questions(self) -> tuple[QuestionRow, ...]:
         """The open questions of its run, the newest first."""
-        still_open = (it for it in self.asked if it.answered_at is None and not it.withdrawn)
+        still_open = (it for it in self.questions if it.answered_at is None and not it.withdrawn)
         return tuple(sorted(still_open, key=lambda it: it.asked_at, reverse=True))
 
     @property
@@ -178,16 +180,18 @@ class Snapshot(CardRow):
     @property
     def question(self) -> QuestionRow | None:
         """The newest open question of its run."""
-        return next(iter(self.questions), None)
+        return next(iter(self.open_questions), None)
 
     @property
     def leaving(self) -> QuestionRow | None:
         """The open question about the card being dragged away, whatever was asked since."""
-        return next((it for it in self.questions if it.asker == LEAVE), None)
+        return next((it for it in self.open_questions if it.asker == LEAVE), None)
 
     def find_answered(self, chosen: str = "") -> QuestionRow | None:
         """Return the answered question of that id, else the newest answered one of its run's own work."""
-        answered = [(it.answered_at, it.question_id, it) for it in self.asked if it.answered_at is not None]
+        answered = [
+            (it.answered_at, it.question_id, it) for it in self.questions if it.answered_at is not None
+        ]
         about_work = (it for it in answered if it[2].subject != Subject.LEAVING)
         newest = max(about_work, key=lambda it: it[:2], default=(None, None, None))
         return next((it for _, question_id, it in answered if question_id == chosen), newest[2])
@@ -195,7 +199,7 @@ class Snapshot(CardRow):
     @property
     def finish_by(self) -> str:
         """Who chose that its run may finish though the card was dragged away; empty while nobody did."""
-        finished = (it.answered_by for it in self.asked if self.held_back and it.code == Code.FINISH)
+        finished = (it.answered_by for it in self.questions if self.held_back and it.code == Code.FINISH)
         return next(finished, "")
 
     @property

@@ -42,6 +42,6 @@ class Unread:
     __getattr__ = __iter__ = __bool__ = __len__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
 
 
-def unread(part: str) -> Any:
+def leave_unread(part: str) -> Any:
     """Return the default of a part that is read for some events only."""
     return Unread(part)

@@ -214,7 +214,7 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
         goes_first=same_issue.goes_first(db, run),
         done_elsewhere=same_issue.done_elsewhere(db, row, run),
         plan=plans.newest(db, run.run_id) if run and run.plan_revision else None,
-        asked=questions.of_run(db, run.run_id) if run and run.questions else (),
+        questions=questions.of_run(db, run.run_id) if run and run.questions else (),
         briefed=briefings.briefed_issue(db, run.run_id) if run else "",
     )
 

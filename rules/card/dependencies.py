@@ -114,7 +114,7 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
         answer = answer_question(waits, by=BY_ITSELF, text=over, code=Code.WORDS)
         settled = Decision((answer,), (f"{waits.question_id} is over",))
     # A question that was over by itself is open again with its cause: a sub-issue closed and reopened.
-    known = {question.part for question in snapshot.asked if question.answered_by != BY_ITSELF}
+    known = {question.part for question in snapshot.questions if question.answered_by != BY_ITSELF}
     failed = next((it for it in snapshot.failed_parts if it.run.run_id not in known), None)
     if failed is None:
         return settled

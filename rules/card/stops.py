@@ -32,7 +32,7 @@ def stop_words(scope: str, by: str, because: str, *, claims: bool) -> tuple[str,
     return f"stopped by {plain(by, 40)}", LIFTS[scope]
 
 
-def stop_mark(stop: StopRow) -> str:
+def identify_stop(stop: StopRow) -> str:
     """Return the mark that tells the stop from an earlier one: when it was thrown."""
     return time_stamp(stop.at)
 

@@ -20,7 +20,7 @@ from ledger.model.limit_answers import (
 from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
 from ledger.states import RunState
-from rules.card.stops import stop_mark
+from rules.card.stops import identify_stop
 from rules.card.trigger import time_stamp, was_before
 from rules.chatops.parser import APART, BOX, chosen_question, door_of, seen_stop
 from rules.intents.outbound import Decision, Say
@@ -90,7 +90,7 @@ def record_answer(
 def is_stale_stop(snapshot: Snapshot, given: CommandGiven) -> bool:
     """Return whether the command's form was about a stop that does not hold any more."""
     shown = seen_stop(given.source)
-    return shown is not None and shown not in map(stop_mark, snapshot.stops)
+    return shown is not None and shown not in map(identify_stop, snapshot.stops)
 
 
 def is_undecided(question: QuestionRow, text: str) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime
 from ledger.events.board import HaltLifted, StopLifted
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunRequeued
-from rules.card.stops import blocked_by, stop_mark, stopped_by
+from rules.card.stops import blocked_by, identify_stop, stopped_by
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import SEEN_STOP, Parsed, RefusedCommand, permit
 from rules.chatops.replies import STALE_STOP, is_stale_stop, say
@@ -29,7 +29,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     if run and snapshot.is_paused:
         yield CommandOffer(f"resume:{run.run_id}", "Resume", "Resume the paused run", Urgency.RUN)
     for stop in snapshot.stops:
-        name, label = f"resume:{SEEN_STOP}{stop_mark(stop)}", f"Resume the {stop.scope}"
+        name, label = f"resume:{SEEN_STOP}{identify_stop(stop)}", f"Resume the {stop.scope}"
         if (stop.scope, stop.target) == ("card", snapshot.card_id) and not stop.because:
             yield CommandOffer(name, label, "Lift the card's own stop", Urgency.RUN)
         if stop.scope == "board":

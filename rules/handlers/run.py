@@ -257,7 +257,7 @@ def follow_up_made(
 
 def _closed(snapshot: Snapshot, run: RunRow) -> Decision:
     """Take the boxes from a plan and from questions of an ended run."""
-    card, withdrawn = snapshot.card_id, (it.question_id for it in snapshot.asked if it.withdrawn)
+    card, withdrawn = snapshot.card_id, (it.question_id for it in snapshot.questions if it.withdrawn)
     settled: list[Intent] = [SettleQuestion(card, run.run_id, question_id) for question_id in withdrawn]
     if run.plan_required and run.plan_revision and not run.plan_approved:
         settled.append(SettlePlan(card, run.run_id, run.plan_revision))

@@ -24,7 +24,7 @@ from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, RuleEvent
 from rules.policy.model import Policy, default_policy, parse
 from rules.snapshot import Mover, PullSeen, Snapshot
-from rules.unread import READ_FOR, Unread, unread
+from rules.unread import READ_FOR, Unread, leave_unread
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 Found = TypeVar("Found", bound=Intent | RuleEvent)
@@ -153,7 +153,7 @@ def as_read(snapshot: Snapshot, event: Any) -> Snapshot:
     read = READ_FOR.get(type(event), ())
     lacking = {part: it for part, it in NOTHING.items() if isinstance(getattr(snapshot, part), Unread)}
     known = {part: it for part, it in lacking.items() if part in read}
-    return replace(snapshot, **known, **{part: unread(part) for part in NOTHING if part not in read})
+    return replace(snapshot, **known, **{part: leave_unread(part) for part in NOTHING if part not in read})
 
 
 def asks(snapshot: Snapshot, event: Any, *, by: Policy = POLICY) -> tuple[Intent | RuleEvent, ...]:

@@ -25,7 +25,7 @@ S = CardState
             card(run=run(RunState.AWAITING_APPROVAL)),
             "r1 waits for anyone with write access to approve its plan, or to /cardinal redirect it",
         ),
-        (card(run=run(RunState.PARKED), asked=(QUESTION,)), "/cardinal answer. It asks: Which port?"),
+        (card(run=run(RunState.PARKED), questions=(QUESTION,)), "/cardinal answer. It asks: Which port?"),
         (
             card(run=run(RunState.PARKED, stop_asked="pause", stop_by="bob")),
             "r1 is paused by bob: /cardinal resume",

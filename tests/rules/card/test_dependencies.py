@@ -155,20 +155,20 @@ def test_a_sub_issue_that_failed_asks_at_its_parent_once() -> None:
     first = only(asks(waits, LINKED), QuestionAsked)
     assert (first.part, first.codes) == ("r7", ("without_part", "retry_part", "stop"))
     assert "#5 (Tables) failed: It gave up. Continue" in first.text
-    known = replace(waits, asked=(replace(OPEN, answered_at=NOW, answered_by="bob"),))
+    known = replace(waits, questions=(replace(OPEN, answered_at=NOW, answered_by="bob"),))
     second = only(asks(known, LINKED), QuestionAsked)
-    again = replace(waits, asked=(replace(OPEN, answered_at=NOW, answered_by=BY_ITSELF),))
+    again = replace(waits, questions=(replace(OPEN, answered_at=NOW, answered_by=BY_ITSELF),))
     assert only(asks(again, LINKED), QuestionAsked).part == "r7"  # it was closed meanwhile, and reopened
     assert (second.part, second.codes) == ("r8", ("without_part", "stop"))
     assert "vault" not in repr(second)
     assert "gave up" not in second.text
-    busy = replace(waits, run=QUEUED, asked=(OPEN,))
+    busy = replace(waits, run=QUEUED, questions=(OPEN,))
     assert "QuestionAsked" not in kinds(asks(busy, LINKED))
     assert "QuestionAsked" not in kinds(asks(replace(waits, run=run(RunState.WORKING)), LINKED))
 
 
 def test_a_question_about_a_sub_issue_that_was_retried_meanwhile_is_settled() -> None:
-    over = card(state=CardState.NEEDS_INPUT, run=QUEUED, asked=(OPEN,))
+    over = card(state=CardState.NEEDS_INPUT, run=QUEUED, questions=(OPEN,))
     assert only(asks(over, LINKED), QuestionAnswered).question_id == "r1-b1"
 
 
@@ -176,14 +176,14 @@ def test_a_question_about_a_sub_issue_that_was_retried_meanwhile_is_settled() ->
     ("number", "code", "stops"), [("1", "without_part", 0), ("2", "retry_part", 0), ("3", "stop", 1)]
 )
 def test_an_answer_about_a_sub_issue_has_a_meaning(number: str, code: str, stops: int) -> None:
-    asked = card(state=CardState.NEEDS_INPUT, run=QUEUED, asked=(OPEN,), failed_parts=(FAILED,))
+    asked = card(state=CardState.NEEDS_INPUT, run=QUEUED, questions=(OPEN,), failed_parts=(FAILED,))
     intents = asks(asked, given("answer", number))
     assert only(intents, QuestionAnswered).code == code
     assert kinds(intents).count("RunStopAsked") == stops
 
 
 def test_who_may_not_retry_answers_nothing_about_a_sub_issue() -> None:
-    asked = card(state=CardState.NEEDS_INPUT, run=QUEUED, asked=(OPEN,), failed_parts=(FAILED,))
+    asked = card(state=CardState.NEEDS_INPUT, run=QUEUED, questions=(OPEN,), failed_parts=(FAILED,))
     board = POLICY.board.model_copy(update={"commands": {"retry": ("admin",)}})
     strict = POLICY.model_copy(update={"board": board})
     assert "QuestionAnswered" not in kinds(asks(asked, given("answer", "2"), by=strict))

@@ -65,7 +65,7 @@ def test_a_run_that_never_began_is_simply_let_go(state: RunState, after: str | N
     ("live", "said"),
     [
         (card(run=run()), "is working"),
-        (card(run=run(RunState.PARKED), asked=(QUESTION,)), "waits for an answer"),
+        (card(run=run(RunState.PARKED), questions=(QUESTION,)), "waits for an answer"),
         (card(run=run(RunState.AWAITING_APPROVAL)), "waits for its plan"),
         (card(run=run(RunState.QUEUED)), "waits to resume"),
     ],
@@ -97,12 +97,12 @@ def test_out_and_back_that_is_told_late_starts_nothing_that_has_begun_since() ->
 
 
 def test_dragged_again_it_remembers_the_new_wish_and_does_not_ask_twice() -> None:
-    intents = asks(card("Review", run=run(), asked=(LEAVING,), held_back="Done"), OUT)
+    intents = asks(card("Review", run=run(), questions=(LEAVING,), held_back="Done"), OUT)
     assert kinds(intents) == ["CardHeldBack", "MoveCard"]
 
 
 def test_while_the_agent_asks_something_the_ways_out_are_told_instead() -> None:
-    intents = asks(card("Review", run=run(RunState.PARKED), asked=(QUESTION,)), OUT)
+    intents = asks(card("Review", run=run(RunState.PARKED), questions=(QUESTION,)), OUT)
     assert kinds(intents) == ["CardHeldBack", "MoveCard", "Say"]
     assert "`/cardinal finish`" in only(intents, Say).text
 
@@ -125,12 +125,12 @@ def test_a_card_whose_run_is_being_cancelled_may_go() -> None:
 
 
 def test_back_in_its_column_it_waits_for_the_choice() -> None:
-    assert states(asks(card(run=run(), asked=(LEAVING,), held_back="Review"), BACK)) == [S.NEEDS_INPUT]
+    assert states(asks(card(run=run(), questions=(LEAVING,), held_back="Review"), BACK)) == [S.NEEDS_INPUT]
 
 
 def test_somebody_who_puts_it_back_has_chosen_to_stay() -> None:
     mine = CardMoved(CARD, "Review", "In Progress", by_cardinal=False)
-    intents = asks(card(run=run(), asked=(LEAVING,), held_back="Review"), mine)
+    intents = asks(card(run=run(), questions=(LEAVING,), held_back="Review"), mine)
     assert only(intents, CardHeldBack).wanted == ""
     assert only(intents, QuestionAnswered).question_id == LEAVING.question_id
 
@@ -164,7 +164,7 @@ def test_a_card_that_was_let_go_at_once_is_served_when_its_run_has_ended(
 
 
 def test_what_keeps_dragging_a_card_away_gets_its_way_in_the_end() -> None:
-    pushed = card("Review", run=run(), asked=(LEAVING,), held_back="Review", put_back=MAX_BACK)
+    pushed = card("Review", run=run(), questions=(LEAVING,), held_back="Review", put_back=MAX_BACK)
     intents = asks(pushed, OUT)
     assert kinds(intents) == ["CardHeldBack", "Say"]
     assert "automation" in only(intents, Say).text
@@ -174,7 +174,7 @@ def test_what_keeps_dragging_a_card_away_gets_its_way_in_the_end() -> None:
 def test_the_choice_stays_open_behind_a_question_of_the_agent() -> None:
     both = card(
         run=run(RunState.PARKED),
-        asked=(
+        questions=(
             LEAVING,
             QUESTION,
         ),

@@ -37,17 +37,17 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
     (card(run=run(S.QUEUED)), "write", ["pause:r1", "cancel:r1"]),
     (card(run=run(S.AWAITING_APPROVAL)), "write", ["approve:r1:1", "cancel:r1", "redirect:r1"]),
     (card(run=run(S.PARKED, stop_asked="pause")), "write", ["resume:r1", "cancel:r1"]),
-    (card(run=run(S.PARKED), asked=(QUESTION,)), "write", ["answer:r1-q1", "answer:r1-q1", "cancel:r1"]),
+    (card(run=run(S.PARKED), questions=(QUESTION,)), "write", ["answer:r1-q1", "answer:r1-q1", "cancel:r1"]),
     (
-        card(run=run(S.PARKED), asked=(replace(QUESTION, choices=()),)),
+        card(run=run(S.PARKED), questions=(replace(QUESTION, choices=()),)),
         "write",
         ["answer:r1-q1", "cancel:r1"],
     ),
-    (card(run=run(S.PARKED), asked=(DOLLARS,)), "admin", ["answer:r1-q1", "cancel:r1", "budget:r1"]),
+    (card(run=run(S.PARKED), questions=(DOLLARS,)), "admin", ["answer:r1-q1", "cancel:r1", "budget:r1"]),
     (
         card(
             run=run(),
-            asked=(
+            questions=(
                 LEAVING,
                 QUESTION,
             ),
@@ -97,7 +97,7 @@ def test_whom_the_policy_names_is_offered_what_it_says() -> None:
     assert names(PICKY, waits, "write") == ["cancel:r1"]
     assert names(PICKY, waits, "read", "bob") == ["redirect:r1"]
     assert "approve:r1:1" in names(PICKY, waits, "admin")
-    asked = card(run=run(S.PARKED), asked=(replace(QUESTION, asker="stage", subject=Subject.STAGE),))
+    asked = card(run=run(S.PARKED), questions=(replace(QUESTION, asker="stage", subject=Subject.STAGE),))
     assert "answer:r1-q1" not in names(PICKY, asked, "maintain")  # a stage is approved
     assert "answer:r1-q1" in names(PICKY, asked, "admin")
 

@@ -139,7 +139,7 @@ def test_a_box_that_is_ticked_again_is_answered_again() -> None:
 
 
 STAGE = replace(QUESTION, asker="stage", choices=("Begin verify", "Stop here"), asked_at=NOW)
-AT_A_STAGE = card(run=run(RunState.PARKED, plan_approved=True), asked=(STAGE,))
+AT_A_STAGE = card(run=run(RunState.PARKED, plan_approved=True), questions=(STAGE,))
 
 
 def test_it_lets_the_stage_begin_that_waits() -> None:

@@ -82,7 +82,7 @@ def test_a_blocked_card_says_so_wherever_it_stands(column: str, newest: object) 
     [
         card("Done", CardState.DONE, stops=HELD),
         card(run=run(), stops=HELD),
-        card(run=run(RunState.PARKED), asked=(QUESTION,), stops=HELD),
+        card(run=run(RunState.PARKED), questions=(QUESTION,), stops=HELD),
         card(stops=(a_stop("card", CARD, "al"),)),
     ],
 )

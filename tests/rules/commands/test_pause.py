@@ -22,7 +22,7 @@ def test_it_parks_a_run_that_a_worker_holds(state: RunState) -> None:
         card(run=ended()),
         card(run=run(RunState.QUEUED)),
         card(run=run(RunState.AWAITING_APPROVAL)),
-        card(run=run(RunState.PARKED), asked=(QUESTION,)),
+        card(run=run(RunState.PARKED), questions=(QUESTION,)),
     ],
 )
 def test_a_card_whose_run_nobody_holds_is_stopped_itself(snapshot: Snapshot) -> None:

@@ -41,7 +41,7 @@ def test_the_buttons_fit_how_the_card_stands(
     column: str | None, newest: RunRow | None, names: list[str]
 ) -> None:
     asked = (QUESTION,) if newest and newest.state is S.PARKED and not newest.stop_asked else ()
-    found = of_check(POLICY, card(column, run=newest, asked=asked, pull=pull()))
+    found = of_check(POLICY, card(column, run=newest, questions=asked, pull=pull()))
     assert [one.identifier for one in found] == names
     assert all(one.identifier == "explain" or of_button(one.identifier) for one in found)
 

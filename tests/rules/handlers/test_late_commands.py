@@ -47,7 +47,7 @@ PAUSING = run(stop_asked="pause", stop_by="alice")
 PAUSED = run(RunState.PARKED, stop_asked="pause", stop_by="alice")
 STARTED = run(by="alice", door="comment")
 FINISHED = replace(LEAVING, answered_by="alice", answered_at=NOW, code="finish")
-ANSWERED = card(run=run(), asked=(FIRST,))
+ANSWERED = card(run=run(), questions=(FIRST,))
 HELD = a_message(70, "issue", "eve", "Use 8080.", vouched_by="alice")
 
 
@@ -90,7 +90,7 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
     (card(run=STARTED, pull=pull()), pressed("retry", "r0"), "started r1 first"),
     (card(run=STARTED), given("fix"), "started r1 first"),
     (card(run=STARTED), given("investigate"), "started r1 first"),
-    (card(run=run(), asked=(FINISHED,), held_back="Review"), given("finish"), "let r1 finish first"),
+    (card(run=run(), questions=(FINISHED,), held_back="Review"), given("finish"), "let r1 finish first"),
     (card(run=run(), plan=a_plan(by="alice")), given("approve"), "is approved already by `alice`"),
     (card(run=run(), plan=a_plan(by="alice")), given("redirect", "smaller"), "`alice` settled plan 1"),
     (ANSWERED, given("approve", said_at=NOW), "answered that question first"),

@@ -103,7 +103,7 @@ def test_what_became_of_a_plan_is_written_into_its_comment() -> None:
 
 def test_a_question_is_posted_and_the_card_needs_input() -> None:
     event = runs.QuestionAsked(R1, QUESTION.question_id, "agent", "Which port?", ())
-    intents = asks(card(state=S.WORKING, run=run(), asked=(QUESTION,)), event)
+    intents = asks(card(state=S.WORKING, run=run(), questions=(QUESTION,)), event)
     assert kinds(intents)[0] == "PostQuestion"
     assert states(intents) == [S.NEEDS_INPUT]
 
@@ -115,7 +115,7 @@ def test_an_answered_question_is_settled_and_a_run_that_parked_late_goes_on() ->
     assert only(late, RunRequeued).why == "answered"
     paused = run(R.PARKED, stop_asked="pause")
     assert states(asks(card(run=paused), runs.RunParked(R1, "pause"))) == [S.BLOCKED]
-    open_still = card(run=run(R.PARKED), asked=(QUESTION,))
+    open_still = card(run=run(R.PARKED), questions=(QUESTION,))
     assert "RunRequeued" not in kinds(asks(open_still, runs.RunParked(R1, "question")))
 
 
@@ -234,7 +234,7 @@ def test_the_policy_may_move_a_card_that_succeeded_and_no_other() -> None:
 def test_a_question_that_was_open_at_the_end_is_settled() -> None:
     event = runs.RunEnded(R1, Ending.CANCELLED, "", "", "")
     assert "SettleQuestion" in kinds(
-        asks(card(run=ended(Ending.CANCELLED), asked=(replace(QUESTION, withdrawn=True),)), event)
+        asks(card(run=ended(Ending.CANCELLED), questions=(replace(QUESTION, withdrawn=True),)), event)
     )
 
 

@@ -151,7 +151,7 @@ def test_a_human_in_the_loop_approves_the_plan_and_answers_in_plain_words() -> N
     may = [permit(policy, Parsed("approve", ""), role=role, login=who) for who, role in people]
     assert [isinstance(answer, Permitted) for answer in may] == [True, False, True]
     assert only(asks(waits, given("approve", by="alice"), by=policy), PlanApproved).by == "alice"
-    parked = card(run=run(RunState.PARKED), asked=(QUESTION,))
+    parked = card(run=run(RunState.PARKED), questions=(QUESTION,))
     assert only(asks(parked, said("8081, please"), by=policy), QuestionAnswered).text == "8081"
     assert [stage.approval for stage in column(policy, "In Progress").stages] == ["off", "required"]
 
