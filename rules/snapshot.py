@@ -47,7 +47,7 @@ NOBODY = Mover()
 
 
 @dataclass(frozen=True, slots=True)
-class PullSeen:
+class CardPull:
     """The card's pull request. `state`: open, closed or merged.
 
     `awaits`: GitHub merges it by itself at `awaited_head`: queue, auto, or empty when it does not. `gate` is
@@ -87,7 +87,7 @@ class Snapshot(CardRow):
     questions: tuple[QuestionRow, ...] = ()  # all questions of its run, the oldest first
     briefed: str = ""  # the digest of the issue's text that its run's agent was told
     begun: tuple[datetime, ...] = ()  # when its newest runs were queued, the newest first
-    pull: PullSeen | None
+    pull: CardPull | None
     checks: tuple[RunRow, ...] = ()  # its runs that only check, the newest first
     base_moved_at: datetime | None = None  # when another card was last merged there
     lane_ahead: tuple[int, ...] = ()  # pull requests that are merged before its own, in their order
@@ -118,9 +118,7 @@ class Snapshot(CardRow):
     paced: int = leave_unread("paced")  # commands in a minute by whoever just gave one
     unopened: bool = leave_unread("unopened")  # its run's pull request waits to be opened, or was given up
     halt: HaltRow | None = leave_unread("halt")  # of the board
-    struck: int = leave_unread(
-        "struck"
-    )  # cards that failed within an hour for the cause of the run's failure
+    struck: int = leave_unread("struck")  # cards that failed in an hour for the cause of its run's failure
     ci: CiRow | None = leave_unread("ci")
     red: tuple[CheckFailure, ...] = leave_unread("red")  # checks of the pull request's head
     shared: tuple[SharedFiles, ...] = leave_unread("shared")  # with other cards
@@ -220,7 +218,7 @@ class Snapshot(CardRow):
         return self.checks[0] if self.checks and self.checks[0].alive else None
 
     @property
-    def open_pull(self) -> PullSeen | None:
+    def open_pull(self) -> CardPull | None:
         """The card's pull request while it is open."""
         return self.pull if self.pull and self.pull.state == "open" else None
 

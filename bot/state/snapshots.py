@@ -57,7 +57,7 @@ from rules.runs.kill_switch import targets
 from rules.runs.mode import INVESTIGATE
 from rules.runs.start import MAX_KEPT
 from rules.snapshot import (
-    PullSeen,
+    CardPull,
     Snapshot,
 )
 from rules.unread import READ_FOR
@@ -246,12 +246,12 @@ def _losses(board: board_state.BoardState, row: CardRow, target: PlacementRow | 
     return tuple(loss for loss in board.losses if loss.target in near)
 
 
-def _pull(db: Connection, row: CardRow) -> PullSeen | None:
+def _pull(db: Connection, row: CardRow) -> CardPull | None:
     if row.pull_number is None:
         return None
     awaited = merges.get(db, row.card_id) if row.pull_state == "open" else None
     how, head = (awaited.how, awaited.head) if awaited else ("", "")
-    pull = PullSeen(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch, how, head)
+    pull = CardPull(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch, how, head)
     if row.pull_state != "open":
         return pull
     last = checks.gate_of(db, row.card_id)

@@ -12,7 +12,7 @@ from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import PullSeen, Snapshot
+from rules.snapshot import CardPull, Snapshot
 from rules.text import ordinal, sentence
 
 
@@ -23,7 +23,7 @@ def wait_for_turn(policy: Policy, snapshot: Snapshot) -> Decision:
     return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_LANE)
 
 
-def lead(policy: Policy, snapshot: Snapshot, pull: PullSeen) -> Decision:
+def lead(policy: Policy, snapshot: Snapshot, pull: CardPull) -> Decision:
     """Give the card its turn."""
     because = f"1st in the merge lane: merging pull request #{pull.number}"
     return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_TURN)

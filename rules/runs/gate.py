@@ -8,7 +8,7 @@ from ledger.states import CardState, Gate
 from rules.card.state import Rest
 from rules.intents.outbound import Decision, Intent, MarkReady
 from rules.policy.model import Policy
-from rules.snapshot import PullSeen, Snapshot
+from rules.snapshot import CardPull, Snapshot
 from rules.text import plain
 
 CHECK = "Run the checks on it with /cardinal check (no agent is started)"
@@ -16,7 +16,7 @@ _UNFINISHED = "its work is not finished. Let a run finish it with /cardinal retr
 _AGAIN = "run the checks on it once more with /cardinal check (no agent is started)"
 
 
-def why_not(pull: PullSeen) -> str:
+def why_not(pull: CardPull) -> str:
     """Return why the commit may neither leave draft nor be merged, with the way out; empty when it may.
 
     Who takes unfinished work out of draft by hand has decided that.
@@ -32,7 +32,7 @@ def why_not(pull: PullSeen) -> str:
     return f"its commit {commit} is not checked: {seen}. {CHECK}"
 
 
-def unreviewed(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
+def unreviewed(snapshot: Snapshot, pull: CardPull, requires: str) -> str:
     """Return the review that a merge lacks, and who can help; empty when it lacks none.
 
     `requires`: `approved`, or `none` where only a request for changes counts.
@@ -49,7 +49,7 @@ def unreviewed(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
     return ""
 
 
-def unmergeable(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
+def unmergeable(snapshot: Snapshot, pull: CardPull, requires: str) -> str:
     """Return why the pull request may not be merged as it is, with the way out; empty when it may."""
     if snapshot.given_up:
         return f"its issue was closed as {snapshot.closed.replace('_', ' ')}. Reopen it"
@@ -58,7 +58,7 @@ def unmergeable(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
     return unreviewed(snapshot, pull, requires) or why_not(pull)
 
 
-def _is_unfinished(snapshot: Snapshot, pull: PullSeen) -> bool:
+def _is_unfinished(snapshot: Snapshot, pull: CardPull) -> bool:
     return pull.draft and not (snapshot.run is not None and snapshot.run.has_finished_work)
 
 
@@ -68,7 +68,7 @@ def merge_of(policy: Policy) -> str:
     return next((step.get("requires", "approved") for step in steps if step["action"] == "merge"), "approved")
 
 
-def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: CardState) -> Rest:
+def of_approved(policy: Policy, snapshot: Snapshot, pull: CardPull, otherwise: CardState) -> Rest:
     """Return the state of an approved pull request; `otherwise` is the state until it is approved again."""
     number = f"pull request #{pull.number}"
     stale = unreviewed(snapshot, pull, merge_of(policy))
@@ -87,7 +87,7 @@ def begun_lately(checks: Sequence[RunRow], now: datetime) -> int:
     return sum(now - check.queued_at < timedelta(hours=1) for check in checks)
 
 
-def _is_checked_first(policy: Policy, snapshot: Snapshot, pull: PullSeen) -> bool:
+def _is_checked_first(policy: Policy, snapshot: Snapshot, pull: CardPull) -> bool:
     """Whether a drag to the merging column lets the commit be checked, unasked. No clock is read: after as
     many checks as begin within an hour somebody asks for the next one.
     """

@@ -17,7 +17,7 @@ from ledger.rows.runs import RunRow
 from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, RunState
 from rules.registry import COMMANDS
-from rules.snapshot import PullSeen, Snapshot
+from rules.snapshot import CardPull, Snapshot
 from tests.rules import scene
 
 HOSTILE = (
@@ -124,7 +124,7 @@ snapshots: st.SearchStrategy[Snapshot] = built(
     Snapshot,
     state=st.sampled_from(CardState),
     run=st.none() | runs,
-    pull=st.none() | built(PullSeen, state=st.sampled_from(["open", "closed", "merged"])),
+    pull=st.none() | built(CardPull, state=st.sampled_from(["open", "closed", "merged"])),
     stops=st.lists(built(StopRow), max_size=2).map(tuple),
 )
 questions = built(QuestionRow)

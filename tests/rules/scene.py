@@ -23,7 +23,7 @@ from rules.decide import decide
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, RuleEvent
 from rules.policy.model import Policy, default_policy, parse
-from rules.snapshot import Mover, PullSeen, Snapshot
+from rules.snapshot import CardPull, Mover, Snapshot
 from rules.unread import READ_FOR, Unread, leave_unread
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -86,8 +86,8 @@ def answer_to(question: QuestionRow, text: str, code: Code = Code.WORDS) -> Ques
     return QuestionAnswered(R1, question.question_id, "bob", text, code, asker, subject)
 
 
-def pull(state: str = "open", **changes: Any) -> PullSeen:
-    return replace(PullSeen(5, state, False, "abc123", "cardinal/12-add-login", gate=Gate.PASSED), **changes)
+def pull(state: str = "open", **changes: Any) -> CardPull:
+    return replace(CardPull(5, state, False, "abc123", "cardinal/12-add-login", gate=Gate.PASSED), **changes)
 
 
 def card(
