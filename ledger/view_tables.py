@@ -16,7 +16,7 @@ from sqlalchemy import Column, Table
 from sqlalchemy.sql import quoted_name
 
 # Where a fold's code lies. The ledger's other modules store and read rows, and do not know what they mean.
-FOLDERS, MODULES = ("ledger.views", "ledger.model"), ("ledger.states",)
+FOLDERS, MODULES = ("ledger.views", "ledger.rows", "ledger.model"), ("ledger.states",)
 DIGEST_CHARS = 8  # in the name of a table; PostgreSQL cuts names off after 63
 _IMPORT = re.compile(rb"^from (ledger[\w.]*) import (\([^)]*\)|[^\n]*)", re.MULTILINE)
 

@@ -17,6 +17,14 @@ class PolicyError(RulesError):
         )
 
 
+class UnreadPartError(RulesError):
+    """A rule used a part of the snapshot that is not read for its event."""
+
+    def __init__(self, part: str) -> None:
+        self.part = part
+        super().__init__(f"`{part}` of the snapshot is not read for this event: name it in READ_FOR")
+
+
 class PersonaError(PolicyError):
     """The personas of a column's stages cannot be used; each problem is one sentence."""
 

@@ -1,13 +1,14 @@
 """The reason why a card does or does not move, in one line with the next step."""
 
 from ledger.model.column_names import same_column
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, RunState
 from rules.card.move_rights import is_dragged, refusal
 from rules.card.state import rest_of
 from rules.card.stops import stopped_by
 from rules.chatops.parser import needs
 from rules.policy.model import Policy
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import alternatives, code, in_queue, plain, sentence, state_word, usd
 
 
@@ -59,13 +60,13 @@ def _who(policy: Policy, snapshot: Snapshot, command: str) -> str:
     return alternatives([*people, *anybody]) or "a person"
 
 
-def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str, quotes: bool) -> str:
+def _of_run(policy: Policy, snapshot: Snapshot, run: RunRow, stopped: str, quotes: bool) -> str:
     name = run.run_id
     if run.stop_asked == "cancel":
         return f"{name} is being cancelled{_by(run)}"
-    if run.question:
+    if snapshot.question:
         who = _who(policy, snapshot, "answer")
-        asks = f". It asks: {plain(run.question.text, 160)}" if quotes else ""
+        asks = f". It asks: {plain(snapshot.question.text, 160)}" if quotes else ""
         return f"{name} waits for {who} to answer it, with a plain comment or /cardinal answer{asks}"
     match run.state:
         case RunState.AWAITING_APPROVAL:
@@ -74,26 +75,26 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunSeen, stopped: str, quot
         case RunState.PARKED:
             paused = (
                 f"{name} is paused{_by(run)}: /cardinal resume continues it"
-                if run.paused
+                if snapshot.is_paused
                 else f"{name} is parked"
             )
             return stopped or paused
         case RunState.QUEUED:
-            place = f", {in_queue(run.place)}" if run.place else ""
-            return stopped or f"{name} is queued{place}: {run.wait or 'it waits for its turn'}"
+            place = f", {in_queue(snapshot.place)}" if snapshot.place else ""
+            return stopped or f"{name} is queued{place}: {snapshot.because or 'it waits for its turn'}"
         case _:
             said = f": {plain(run.last_line, 160)}" if run.last_line else ""
             held = f"; then the card goes to {snapshot.held_back}" if snapshot.held_back else ""
             return f"{name} is {run.state.replace('_', ' ')}{said}{held}"
 
 
-def _astray(policy: Policy, snapshot: Snapshot, run: RunSeen) -> str:
+def _astray(policy: Policy, snapshot: Snapshot, run: RunRow) -> str:
     """Say of a card outside of its run's column that its mover may not decide about the run."""
     elsewhere = not same_column(snapshot.column, run.column)
     return f"; {refusal(policy, snapshot)}" if elsewhere and not is_dragged(policy, snapshot) else ""
 
 
-def _by(run: RunSeen) -> str:
+def _by(run: RunRow) -> str:
     return f" by {plain(run.stop_by, 40)}" if run.stop_by else ""
 
 

@@ -2,16 +2,29 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 
+from ledger.events.findings import FindingsReported
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
-from ledger.events.run import RESTORED, QuestionAnswered
-from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.model.limit_answers import Code, question_answered
-from ledger.states import CardState, Ending, Gate, PullCard, Reason, RunState
-from rules.card.loss import Loss, is_outside, outside_owner
+from ledger.model.limit_answers import Code, Subject
+from ledger.rows.cards import CardRow
+from ledger.rows.ci import CiRow
+from ledger.rows.findings import FollowUpRow
+from ledger.rows.halts import HaltRow
+from ledger.rows.jobs import JobRow
+from ledger.rows.links import LinkRow
+from ledger.rows.losses import LossRow
+from ledger.rows.messages import MessageRow
+from ledger.rows.placements import PlacementRow
+from ledger.rows.plans import PlanRow
+from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
+from ledger.rows.same_issue import RunElsewhere
+from ledger.rows.stops import StopRow
+from ledger.states import Gate, RunState
+from rules.card.loss import is_blocking, is_outside, outside_owner, say_loss
 from rules.card.shared_files import SharedFiles
+from rules.unread import leave_unread
 
 UNTOLD = "untold"  # the role of a mover where GitHub sends nothing about the board
 LEAVE = "leave"  # who asks when a card is dragged away mid-run
@@ -34,143 +47,7 @@ NOBODY = Mover()
 
 
 @dataclass(frozen=True, slots=True)
-class JobSeen:
-    """A program's request for a card: its key, where the card goes, and the account `by`."""
-
-    key: str
-    column: str
-    skills: tuple[str, ...]
-    by: str
-    budget_usd: float = 0.0  # added to that of its first run
-
-
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """A question that waits for a person; `asked_at` is None where it is not known.
-
-    `subject`, `codes` and `part` are as in QuestionAsked.
-    """
-
-    question_id: QuestionId
-    asker: str
-    text: str
-    choices: tuple[str, ...]
-    asked_at: datetime | None = None
-    subject: str = ""
-    codes: tuple[str, ...] = ()
-    part: str = ""
-
-    def answer(self, run_id: RunId, by: str, text: str, code: Code = Code.WORDS) -> QuestionAnswered:
-        """Return the answer: `code` is its meaning, `text` is for people."""
-        return question_answered(run_id, self.question_id, self, by=by, text=text, code=code)
-
-
-@dataclass(frozen=True, slots=True)
-class AnsweredQuestion:
-    """An answered question, with its answer and both times."""
-
-    question_id: QuestionId
-    by: str
-    answer: str
-    asked_at: datetime
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class RunSeen:
-    """The card's newest run. `plan_revision` is 0 before the first plan; `ending` is None while it lives."""
-
-    run_id: RunId
-    attempt: int
-    kind: str
-    column: str
-    state: RunState
-    ending: Ending | None
-    reason: str
-    detail: str
-    plan_required: bool
-    plan_revision: int
-    plan_approved: bool
-    question: OpenQuestion | None
-    session_id: str
-    stop_asked: str
-    last_line: str
-    usd: float
-    wait: str  # why it is queued still; empty when it is not queued
-    stop_by: str = ""  # who told it to stop, and why; empty when nobody did
-    stop_why: str = ""
-    withdrawn: tuple[QuestionId, ...] = ()  # what it asked and nobody answered before it ended
-    plan_at: datetime | None = None  # when the newest plan was proposed
-    behind: OpenQuestion | None = None  # the open one about a card dragged away, if another was asked since
-    briefed: str = ""  # the digest of the issue's text that its agent was told
-    plan_digest: str = ""  # of the newest plan; then what that was made on
-    plan_base: str = ""
-    plan_policy: str = ""
-    mode: str = "fix"
-    mode_rule: str = "column"
-    by: str = ""  # who asked for it
-    door: str = ""  # through which, as in RunQueued
-    answered: AnsweredQuestion | None = None  # the newest, or the one that a ticked choice belongs to
-    plan_by: str = ""  # who approved the newest plan or sent it back; empty while nobody did
-    begun: bool = True  # a worker has held it, so that something may have been done and spent
-    finish_by: str = ""  # who chose that it may finish though its card was dragged away
-    waits_for_parts: bool = False  # as in RunQueued, like the next
-    other_agent: str = ""
-    request: str = ""  # what somebody asked for, as `asked` in RunQueued
-    ended_at: datetime | None = None
-    questions: int = 0  # asked so far
-    place: int = 0  # in its column's queue, where somebody asks for it; 0 elsewhere, and for none
-
-    @property
-    def alive(self) -> bool:
-        return self.state is not RunState.ENDED
-
-    @property
-    def has_finished_work(self) -> bool:
-        """It ended well, and was there to change something."""
-        return self.ending is Ending.SUCCEEDED and self.mode == "fix"
-
-    @property
-    def is_adopted(self) -> bool:
-        """It ended in a time that a restored ledger had lost: its traces on GitHub show it."""
-        return self.reason == RESTORED
-
-    @property
-    def leaving(self) -> OpenQuestion | None:
-        """The open question about its card being dragged away, whatever was asked since."""
-        return self.question if self.question and self.question.asker == LEAVE else self.behind
-
-    @property
-    def paused(self) -> bool:
-        """It is parked because somebody paused it, not because it waits for an answer."""
-        return self.state is RunState.PARKED and self.stop_asked == "pause" and self.question is None
-
-
-@dataclass(frozen=True, slots=True)
-class ElsewhereSeen:
-    """A run of the same issue's card on the board of that name; `request` is its `asked`."""
-
-    run_id: RunId
-    board: str
-    request: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class CheckingSeen:
-    """The card's newest run that only checks; `begun` is when it and those before it were queued. `stop_by`
-    told it to end, empty while nobody did. `outdated`: another card was merged since it was claimed.
-    """
-
-    run_id: RunId
-    alive: bool
-    begun: tuple[datetime, ...]
-    by: str = ""
-    stop_by: str = ""
-    outdated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class PullSeen:
+class CardPull:
     """The card's pull request. `state`: open, closed or merged.
 
     `awaits`: GitHub merges it by itself at `awaited_head`: queue, auto, or empty when it does not. `gate` is
@@ -190,201 +67,75 @@ class PullSeen:
     unfinished: bool = False
 
 
-class Standing(StrEnum):
-    """The progress of an issue that a card waits for."""
-
-    OPEN = "open"
-    DONE = "done"
-    ABANDONED = "abandoned"
-
-
-@dataclass(frozen=True, slots=True)
-class BlockerSeen:
-    """An issue that blocks the card. `name`: #12 or owner/repository#12, empty for one out of sight.
-
-    `open_to_readers`: whoever may read the texts about the card may read that issue.
-    """
-
-    name: str
-    title: str
-    standing: Standing
-    open_to_readers: bool
-
-
 @dataclass(frozen=True, slots=True)
 class FailedPart:
-    """A sub-issue whose newest run failed or, if `cancelled`, was cancelled.
-
-    `is_asked`: the parent's run has asked already. `is_here`: whoever may answer there may retry it.
+    """A sub-issue whose newest run failed or was cancelled. `is_here`: whoever may answer on the card may
+    retry it.
     """
 
-    run_id: RunId
-    issue: BlockerSeen
-    because: str
+    run: RunRow
+    issue: LinkRow
     is_here: bool
-    is_asked: bool
-    cancelled: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class CiSeen:
-    """The commit of the newest repair, the count of repairs in a row, and the red checks."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot(CardRow):
+    """One card as it is now: its row, and what else is known about it."""
 
-    repaired: str
-    repairs: int
-    red: tuple[CheckFailure, ...] = ()  # on the pull request's head; only read when a run has just ended
-
-
-@dataclass(frozen=True, slots=True)
-class Halt:
-    """The board waits, since several cards failed for one cause. `probe` is the run that tries, or empty."""
-
-    cause: str
-    because: str
-    until: datetime
-    tries: int
-    probing: bool
-    probe: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """A comment by someone without write access. `changed`: edited, or empty; `vouched_by` released it."""
-
-    comment_id: int
-    place: str
-    author: str
-    text: str
-    changed: str = ""
-    vouched_by: str = ""
-    at: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class TargetSeen:
-    """The repository in which runs of a card work whose issue is about another one; or the question to
-    people.
-
-    `worked_in` is where a run of it has worked already, or empty.
-    """
-
-    repository: str
-    problem: str
-    worked_in: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class FollowUpSeen:
-    """A card that an investigation proposed. `made` is the issue that it became, or empty."""
-
-    run_id: RunId
-    proposal: int
-    title: str
-    body: str
-    reason: str
-    made: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """A kill switch that is on. `scope`: board, column or card; `target` names it. `mark` tells it from an
-    earlier one: when it was thrown, as text. `because` is why somebody blocked the card, empty for a pause.
-    `claims`: `by` took the card for themselves.
-    """
-
-    scope: str
-    target: str
-    by: str
-    mark: str = ""
-    because: str = ""
-    claims: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """One card as it is now. `repository` and `number` are None while it is a draft issue.
-
-    `labels` are those that may choose. `held_back` is the column that somebody dragged it to mid-run, or
-    empty. `verdict`: none, approved or changes_requested. `pending_threads` counts review threads that no run
-    has addressed yet. `last_answered` is the comment id of the newest message that the planning assistant
-    answered; `last_said` of the newest trusted one. `closed` is the reason with which the card's issue was
-    closed, or empty while it is open. `served`: a run that changes code was queued after changes were
-    requested, and succeeded: a verdict stays until its author looks again. `approved_head` is the commit that
-    the newest approval was about. `put_back` counts Cardinal's own moves since the newest run was queued.
-    `begun` tells when the newest runs were queued, the newest first. `given_up`: its issue was closed as not
-    planned by somebody who may move cards. `held` has the newest comments that wait for a word by somebody
-    with write access, `released` those that got one, `lifted` who lifted the last stop of the work that is to
-    go on, and when: where such a word is given. `struck` counts the cards that failed within an hour for the
-    cause of which the run just failed; `paced` the commands in a minute by whoever just gave one.
-    `follow_ups` are an investigation's, `proposed` is a card in another repository: read for events about
-    them. `blockers` and `circle` (the way on which the card waits for itself) are only read while its run is
-    queued.
-    """
-
-    card_id: CardId
-    board_id: BoardId
-    repository: str | None
-    number: int | None
-    title: str
-    body: str
-    author: str
-    labels: tuple[str, ...]
-    column: str | None
-    state: CardState
-    because: str
-    reason: Reason
-    archived: bool
-    held_back: str
-    brief: str
-    run: RunSeen | None
-    attempts: int
-    pull: PullSeen | None
-    verdict: str
-    pending_threads: int
-    stops: tuple[Stop, ...]
-    last_said: int
-    last_answered: int
-    closed: str = ""
-    approved_head: str = ""
-    moved_at: datetime | None = None  # when Cardinal saw the card come to its column
-    put_back: int = 0
-    begun: tuple[datetime, ...] = ()
-    board_owner: str = ""
-    given_up: bool = False
-    losses: tuple[Loss, ...] = ()  # those of the card's own repository and of its owner
-    held: tuple[Held, ...] = ()
-    released: tuple[Held, ...] = ()
-    lifted: tuple[str, datetime] | None = None
-    policy_digest: str = ""
-    halt: Halt | None = None
-    ci: CiSeen | None = None
-    struck: int = 0
-    paced: int = 0
-    blockers: tuple[BlockerSeen, ...] = ()
-    circle: tuple[BlockerSeen, ...] = ()
-    parts: tuple[BlockerSeen, ...] = ()  # its sub-issues that its queued run waits for
-    failed_parts: tuple[FailedPart, ...] = ()  # those of them with which nothing goes on
-    checking: CheckingSeen | None = None
-    shared: tuple[SharedFiles, ...] = ()  # with other cards; only read where files become known
-    goes_first: ElsewhereSeen | None = None  # the run that its queued run waits for
-    done_elsewhere: ElsewhereSeen | None = None  # a run that did its work since its own was queued
+    run: RunRow | None  # its newest
+    plan: PlanRow | None = None  # its run's newest, like the next
+    questions: tuple[QuestionRow, ...] = ()  # all questions of its run, the oldest first
+    briefed: str = ""  # the digest of the issue's text that its run's agent was told
+    begun: tuple[datetime, ...] = ()  # when its newest runs were queued, the newest first
+    pull: CardPull | None
+    checks: tuple[RunRow, ...] = ()  # its runs that only check, the newest first
+    base_moved_at: datetime | None = None  # when another card was last merged there
     lane_ahead: tuple[int, ...] = ()  # pull requests that are merged before its own, in their order
-    only_checks: bool = False  # the event is about a run that only checks
-    follow_ups: tuple[FollowUpSeen, ...] = ()
-    proposed: CardProposed | None = None
+    pending_threads: int  # review threads that no run has addressed yet
+    # A run that changes code was queued after changes were requested, and succeeded: a verdict stays until
+    # its author looks again.
     served: bool = False
-    assistant_waits: bool = False  # the planning assistant asked, and nobody wrote since
-    target: TargetSeen | None = None  # where the issue's own repository may not be the one
-    mover: Mover = NOBODY
-    expanded: bool = False  # GitHub shows a model's description over `body`
-    job: JobSeen | None = None  # the program's request that made it; read when it is seen first
-    pull_card: PullCard = PullCard.NONE
-    unopened: bool = False  # its newest run's pull request waits to be opened, or was given up; for commands
+    stops: tuple[StopRow, ...]  # the board's
+    losses: tuple[LossRow, ...] = ()  # those of the card's own repository and of its owner
+    board_owner: str = ""
+    policy_digest: str = ""
+    target: PlacementRow | None = None  # where the issue's own repository may not be the one
+    worked_in: str = ""  # where a run of such a card has worked already
+    blockers: tuple[LinkRow, ...] = ()  # read while its run is queued, like the next three
+    circle: tuple[LinkRow, ...] = ()  # the way on which the card waits for itself
+    parts: tuple[LinkRow, ...] = ()  # its sub-issues that its run waits for
+    failed_parts: tuple[FailedPart, ...] = ()  # those of them with which nothing goes on
+    goes_first: RunElsewhere | None = None  # the run that its queued run waits for
+    done_elsewhere: RunElsewhere | None = None  # a run that did its work since its own was queued
+
+    only_checks: bool = False  # the event is about a run that only checks
+    place: int = 0  # of its run in its column's queue, where somebody asks for it; 0 elsewhere, and for none
+
+    # Read for the events that READ_FOR names.
+    held: tuple[MessageRow, ...] = leave_unread("held")  # the newest comments that wait for a release
+    released: tuple[MessageRow, ...] = leave_unread("released")  # those that somebody released
+    lifted: tuple[str, datetime] | None = leave_unread("lifted")  # who lifted the stop of that work, and when
+    paced: int = leave_unread("paced")  # commands in a minute by whoever just gave one
+    unopened: bool = leave_unread("unopened")  # its run's pull request waits to be opened, or was given up
+    halt: HaltRow | None = leave_unread("halt")  # of the board
+    struck: int = leave_unread("struck")  # cards that failed in an hour for the cause of its run's failure
+    ci: CiRow | None = leave_unread("ci")
+    red: tuple[CheckFailure, ...] = leave_unread("red")  # checks of the pull request's head
+    shared: tuple[SharedFiles, ...] = leave_unread("shared")  # with other cards
+    findings: FindingsReported | None = leave_unread("findings")  # of an investigation
+    made: tuple[FollowUpRow, ...] = leave_unread("made")  # those of its follow-ups that became issues
+    proposed: CardProposed | None = leave_unread("proposed")  # a card in another repository
+    job: JobRow | None = leave_unread("job")  # the program's request that made the card
+
+    @property
+    def moved_by(self) -> Mover:
+        """Who put the card where it stands."""
+        return Mover(self.mover, self.mover_role, self.own_move)
 
     @property
     def lost(self) -> str:
         """Why nothing can be done for the card at all; empty while it is in reach."""
-        return next((loss.sentence for loss in self.losses if loss.blocks), "") or self.astray
+        return next((say_loss(loss) for loss in self.losses if is_blocking(loss)), "") or self.astray
 
     @property
     def astray(self) -> str:
@@ -408,12 +159,66 @@ class Snapshot:
         return bool(self.board_owner) and is_outside(repository, self.board_owner)
 
     @property
-    def live_run(self) -> RunSeen | None:
+    def live_run(self) -> RunRow | None:
         """The card's run while it has not ended."""
         return self.run if self.run and self.run.alive else None
 
     @property
-    def open_pull(self) -> PullSeen | None:
+    def open_questions(self) -> tuple[QuestionRow, ...]:
+        """The open questions of its run, the newest first."""
+        still_open = (it for it in self.questions if it.answered_at is None and not it.withdrawn)
+        return tuple(sorted(still_open, key=lambda it: it.asked_at, reverse=True))
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The repositories in which it is written about."""
+        target = self.target.repository if self.target else ""
+        return frozenset({self.repository or "", target, self.worked_in} - {""})
+
+    @property
+    def question(self) -> QuestionRow | None:
+        """The newest open question of its run."""
+        return next(iter(self.open_questions), None)
+
+    @property
+    def leaving(self) -> QuestionRow | None:
+        """The open question about the card being dragged away, whatever was asked since."""
+        return next((it for it in self.open_questions if it.asker == LEAVE), None)
+
+    def find_answered(self, chosen: str = "") -> QuestionRow | None:
+        """Return the answered question of that id, else the newest answered one of its run's own work."""
+        answered = [
+            (it.answered_at, it.question_id, it) for it in self.questions if it.answered_at is not None
+        ]
+        about_work = (it for it in answered if it[2].subject != Subject.LEAVING)
+        newest = max(about_work, key=lambda it: it[:2], default=(None, None, None))
+        return next((it for _, question_id, it in answered if question_id == chosen), newest[2])
+
+    @property
+    def finish_by(self) -> str:
+        """Who chose that its run may finish though the card was dragged away; empty while nobody did."""
+        finished = (it.answered_by for it in self.questions if self.held_back and it.code == Code.FINISH)
+        return next(finished, "")
+
+    @property
+    def is_paused(self) -> bool:
+        """Its run is parked because somebody paused it, not because it waits for an answer."""
+        run = self.run
+        parked = run is not None and run.state is RunState.PARKED and run.stop_asked == "pause"
+        return parked and self.question is None
+
+    @property
+    def plan_by(self) -> str:
+        """Who approved its run's newest plan or sent it back; empty while nobody did."""
+        return self.plan.by if self.plan else ""
+
+    @property
+    def live_check(self) -> RunRow | None:
+        """Its run that only checks, while that has not ended."""
+        return self.checks[0] if self.checks and self.checks[0].alive else None
+
+    @property
+    def open_pull(self) -> CardPull | None:
         """The card's pull request while it is open."""
         return self.pull if self.pull and self.pull.state == "open" else None
 

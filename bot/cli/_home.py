@@ -20,10 +20,10 @@ from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queries.cards import CardLine
 from ledger.queries.lanes import ListedCard
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.views import boards, cards, runs
 from ledger.views.boards import BoardRow
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
 
 
 class NoLedgerError(CardinalError):

@@ -25,11 +25,11 @@ from ledger.model.column_names import same_column
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
 from ledger.queue.sign_ins import SignIn
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import RunState
-from ledger.views import cards, runs
+from ledger.views import cards, halts, runs
 from ledger.views.boards import BoardRow
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
 from rules.chatops import parser
 from rules.policy.roles import Role
 from rules.runs import kill_switch
@@ -110,14 +110,14 @@ def _names_run(word: str, target: str) -> bool:
 def _require_living(db: Connection, target: str, word: str, card_id: CardId, run: RunRow | None) -> None:
     """Raise NothingAliveError for a run that has ended or only checks, or a card without one to cancel."""
     snapshot = snapshots.of_card(db, card_id)
-    live, checking = (snapshot.live_run, snapshot.checking) if snapshot else (None, None)
+    live, check = (snapshot.live_run, snapshot.live_check) if snapshot else (None, None)
     if run and run.state is RunState.ENDED:
         later = f"; {live.run_id} is running now" if live else ""
         raise NothingAliveError(f"nothing was done: {clean(target)} has ended{later}")
     if run and run.kind == CHECK:
         remedy = "cancel its card instead, while no other run is active there"
         raise NothingAliveError(f"nothing was done: {clean(target)} only checks a commit; {remedy}")
-    if word == "cancel" and not live and not (checking and checking.alive):
+    if word == "cancel" and not live and not check:
         raise NothingAliveError(f"nothing was done: {clean(target)} has no active run")
 
 
@@ -167,7 +167,7 @@ def _switch(services: Services, board: BoardRow, word: str, scope: str, column: 
         allowed = parser.permit(policy, parser.Parsed(word, scope), role=Role.ADMIN, login=record.OPERATOR)
         if isinstance(allowed, parser.RefusedCommand):
             return CommandOutcome(allowed.because, refused=True)
-        stops, halt = snapshots.board_stops(db, board.board_id), snapshots.halt_of(db, board.board_id)
+        stops, halt = snapshots.board_stops(db, board.board_id), halts.of_board(db, board.board_id)
         about = (board.board_id, scope, board.board_id if column is None else column, record.OPERATOR)
         events: list[Event | None] = [kill_switch.switched(stops, *about, on=word == "pause")]
         if halt is not None and word == "resume" and column is None:

@@ -16,9 +16,9 @@ from ledger.ids import BoardId, RunId
 from ledger.queries import cards, run_queue
 from ledger.queries.card_filter import CardFilter
 from ledger.queries.cards import CardLine
+from ledger.rows.stops import StopRow
 from ledger.views import boards, stops
 from ledger.views.boards import BoardRow
-from ledger.views.stops import StopRow
 from rules.runs.limits_in_use import LimitInUse
 from rules.text import state_word
 

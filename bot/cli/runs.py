@@ -9,10 +9,10 @@ from bot.cli import _home
 from bot.cli._show import ago, json_option, show, table
 from bot.render.run.story import REASONS
 from bot.system.clock import utc_now
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
 from rules.text import brief, state_word, usd
 
 HEADS = ("run", "state", "card", "title", "by", "queued", "took", "cost", "why")

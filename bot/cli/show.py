@@ -22,6 +22,11 @@ from ledger.events.findings import FindingsReported
 from ledger.ids import CardId
 from ledger.queries import timeline
 from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow
+from ledger.rows.cards import CardRow
+from ledger.rows.placements import PlacementRow
+from ledger.rows.plans import PlanRow
+from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
 from ledger.views import (
     artifacts,
     budgets,
@@ -37,14 +42,9 @@ from ledger.views import (
 )
 from ledger.views.artifacts import ArtifactRow
 from ledger.views.budgets import BudgetRow
-from ledger.views.cards import CardRow
 from ledger.views.checks import CheckRow
 from ledger.views.observations import ObservationRow
-from ledger.views.placements import PlacementRow
-from ledger.views.plans import PlanRow
-from ledger.views.questions import QuestionRow
 from ledger.views.reports import ReportRow
-from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
 from rules.runs.mode import INVESTIGATE, reason
 from rules.text import count, kind_of_run, state_word

@@ -12,7 +12,8 @@ from bot.sync import card as card_sync
 from ledger.events.conversation import CommandGiven, CommandRefused
 from ledger.log import event_store
 from ledger.log.event_store import EventFactory
-from ledger.views import cards, runs
+from ledger.rows.cards import CardRow
+from ledger.views import runs
 from rules.card import target_repository
 from rules.chatops import parser
 from rules.policy.model import Policy
@@ -44,7 +45,7 @@ class CommandAuthor:
 
 def prepare_command(
     services: Services,
-    card: cards.CardRow,
+    card: CardRow,
     parsed: parser.Parsed | parser.Mistyped,
     author: CommandAuthor,
 ) -> EventFactory:
@@ -60,7 +61,7 @@ def prepare_command(
     return lambda db: (command_event(policies.in_force(db, card.board_id), card, parsed, author),)
 
 
-def _base(services: Services, card: cards.CardRow, parsed: object, *, role: str, login: str) -> str:
+def _base(services: Services, card: CardRow, parsed: object, *, role: str, login: str) -> str:
     if not isinstance(parsed, parser.Parsed) or card.repository is None:
         return ""
     with event_store.reading(services.engine) as db:
@@ -85,7 +86,7 @@ def _with_address(services: Services, author: CommandAuthor) -> CommandAuthor:
 
 
 def command_event(
-    policy: Policy, card: cards.CardRow, parsed: parser.Parsed | parser.Mistyped, asker: CommandAuthor
+    policy: Policy, card: CardRow, parsed: parser.Parsed | parser.Mistyped, asker: CommandAuthor
 ) -> CommandGiven | CommandRefused:
     """Return the command as given, or as refused with the reason for the person."""
     if isinstance(parsed, parser.Mistyped):

@@ -9,12 +9,13 @@ from bot.github.api import issues as github_issues
 from bot.github.api import roles
 from bot.ingest import commands, facts
 from bot.ingest.commands import CommandAuthor, command_event
-from bot.state import policies, snapshots
+from bot.state import policies
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused, CommentChanged, PersonSaid
 from ledger.log import event_store
 from ledger.log.event_store import EventFactory, no_events
-from ledger.views import cards, messages
+from ledger.rows.cards import CardRow
+from ledger.views import messages
 from rules.chatops import parser
 from rules.commands import ok
 
@@ -22,7 +23,7 @@ from rules.commands import ok
 MAX_CHARACTERS = 65_536
 
 
-def comment_written(services: Services, fact: facts.CommentWritten, card: cards.CardRow) -> EventFactory:
+def comment_written(services: Services, fact: facts.CommentWritten, card: CardRow) -> EventFactory:
     """Return the events of a comment: its text, and the command in it if there is one.
 
     A comment longer than GitHub accepts is refused with a sentence, and none of it is stored.
@@ -63,7 +64,7 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: cards.
 
 def _edited(
     services: Services,
-    card: cards.CardRow,
+    card: CardRow,
     parsed: parser.Parsed | parser.Mistyped | None,
     author: CommandAuthor,
 ) -> EventFactory:
@@ -74,7 +75,7 @@ def _edited(
         return no_events
     with event_store.reading(services.engine) as db:
         given = command_event(policies.in_force(db, card.board_id), card, parsed, author)
-        held = snapshots.held_comments(db, card.card_id)
+        held = messages.held_messages(db, card.card_id)
     meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
     if len(meant) != 1:
         return no_events  # none is released
@@ -91,9 +92,7 @@ def _edited(
     )
 
 
-def comment_altered(
-    services: Services | None, fact: facts.CommentAltered, card: cards.CardRow
-) -> EventFactory:
+def comment_altered(services: Services | None, fact: facts.CommentAltered, card: CardRow) -> EventFactory:
     """Return the event of an edited or deleted comment, once for each of these, and the answer to each edit
     that makes a command. `services` are the board's, None where nobody serves it.
     """
@@ -115,7 +114,7 @@ def comment_altered(
     return make
 
 
-def _too_long(fact: facts.CommentWritten, card: cards.CardRow, role: str) -> CommandRefused:
+def _too_long(fact: facts.CommentWritten, card: CardRow, role: str) -> CommandRefused:
     because = (
         f"This comment has {len(fact.text):,} characters, and at most {MAX_CHARACTERS:,} are read:"
         " nothing of it was taken. Please say it shorter, or in several comments."
@@ -125,7 +124,7 @@ def _too_long(fact: facts.CommentWritten, card: cards.CardRow, role: str) -> Com
     )
 
 
-def resolve_ticks(services: Services, fact: facts.BoxTicked, card: cards.CardRow) -> list[EventFactory]:
+def resolve_ticks(services: Services, fact: facts.BoxTicked, card: CardRow) -> list[EventFactory]:
     """Return the events of ticked boxes: the person who ticked one gave its command."""
     role = roles.role(services.hub, fact.repository, fact.by)
     author = CommandAuthor(fact.by, role, fact.place, fact.comment_id, "", fact.at, user_id=fact.by_id)
@@ -137,7 +136,7 @@ def resolve_ticks(services: Services, fact: facts.BoxTicked, card: cards.CardRow
     ]
 
 
-def pressed(services: Services, fact: facts.ButtonPressed, card: cards.CardRow) -> list[EventFactory]:
+def pressed(services: Services, fact: facts.ButtonPressed, card: CardRow) -> list[EventFactory]:
     """Return the events of a pressed button: the person gave its command. Nothing for an unknown button."""
     parsed = parser.of_button(fact.button)
     if parsed is None:

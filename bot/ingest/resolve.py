@@ -25,6 +25,7 @@ from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.log.event_store import EventFactory, no_events
 from ledger.queue.refresh_requests import Move
+from ledger.rows.cards import CardRow
 from ledger.states import RunState
 from ledger.views import cards, links, merges, placements, remotes, runs, verdicts
 
@@ -40,7 +41,7 @@ class Resolution:
     moves: dict[CardId, Move] = field(default_factory=dict)
     makers: list[EventFactory] = field(default_factory=list)
 
-    def request_refresh(self, card: cards.CardRow, change: facts.CardChange | None = None) -> None:
+    def request_refresh(self, card: CardRow, change: facts.CardChange | None = None) -> None:
         """Request a refresh of the card, and keep the reported change."""
         self.refreshes.append((card.card_id, card.board_id))
         if change is not None:
@@ -105,7 +106,7 @@ def _refresh_dependents(services: Services, fact: facts.IssueFact, result: Resol
                 result.refreshes.append((card_id, card.board_id))
 
 
-def _concerned(services: Services, fact: facts.IssueFact) -> tuple[cards.CardRow, ...]:
+def _concerned(services: Services, fact: facts.IssueFact) -> tuple[CardRow, ...]:
     """Return the cards that the fact is about, of all cards of its issue or pull request."""
     match fact:
         case facts.PullRequestRead(echo=True):
@@ -121,7 +122,7 @@ def _concerned(services: Services, fact: facts.IssueFact) -> tuple[cards.CardRow
             return known_cards(services, fact.repository, fact.number)
 
 
-def known_cards(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
+def known_cards(services: Services, repository: str, number: int) -> tuple[CardRow, ...]:
     """Return the cards of an issue or pull request; an unknown card is read from GitHub."""
     known = _known(services, repository, number)
     if not known:
@@ -134,7 +135,7 @@ def known_cards(services: Services, repository: str, number: int) -> tuple[cards
     return known
 
 
-def _known(services: Services, repository: str, number: int) -> tuple[cards.CardRow, ...]:
+def _known(services: Services, repository: str, number: int) -> tuple[CardRow, ...]:
     with event_store.reading(services.engine) as db:
         return cards.of_pull(db, repository, number) or cards.of_issue(db, repository, number)
 
@@ -190,7 +191,7 @@ def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) 
         result.makers += comments.pressed(on, fact, card)
 
 
-def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, result: Resolution) -> None:
+def _about_card(services: Services, fact: facts.IssueFact, card: CardRow, result: Resolution) -> None:
     match fact:
         case facts.CommentWritten():
             result.makers.append(comments.comment_written(services, fact, card))
@@ -213,7 +214,7 @@ def _about_card(services: Services, fact: facts.IssueFact, card: cards.CardRow, 
 
 
 def _about_review(
-    services: Services, fact: facts.Reviewed | facts.ReviewWanted | facts.ReviewTakenBack, card: cards.CardRow
+    services: Services, fact: facts.Reviewed | facts.ReviewWanted | facts.ReviewTakenBack, card: CardRow
 ) -> EventFactory:
     match fact:
         case facts.Reviewed():
@@ -226,7 +227,7 @@ def _about_review(
             assert_never(fact)
 
 
-def _pull(services: Services, fact: facts.PullRequestRead, card: cards.CardRow) -> EventFactory:
+def _pull(services: Services, fact: facts.PullRequestRead, card: CardRow) -> EventFactory:
     """Read the pull request, because deliveries come in any order."""
     try:
         now = pulls.read(services.hub, fact.repository, fact.number)
@@ -247,14 +248,14 @@ def _pull(services: Services, fact: facts.PullRequestRead, card: cards.CardRow) 
     return make
 
 
-def _is_own(db: Connection, card: cards.CardRow, echo: facts.PullRequestRead) -> bool:
+def _is_own(db: Connection, card: CardRow, echo: facts.PullRequestRead) -> bool:
     """Tell whether the card has the echo's facts, or a live run, which records its own acts."""
     run = runs.get(db, card.run_id) if card.run_id else None
     lives = run is not None and run.state is not RunState.ENDED
     return lives or (card.pull_state, card.pull_draft, card.pull_head) == (echo.state, echo.draft, echo.head)
 
 
-def _unmerged(services: Services, fact: facts.MergeLeft, card: cards.CardRow) -> EventFactory:
+def _unmerged(services: Services, fact: facts.MergeLeft, card: CardRow) -> EventFactory:
     """Read the pull request: one that left the queue may have been merged."""
     with event_store.reading(services.engine) as db:
         if merges.get(db, card.card_id) is None:
@@ -274,7 +275,7 @@ def _unmerged(services: Services, fact: facts.MergeLeft, card: cards.CardRow) ->
     return make
 
 
-def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> EventFactory:
+def _review(services: Services, fact: facts.Reviewed, card: CardRow) -> EventFactory:
     trusted = roles.writes(services.hub, fact.repository, fact.author)
     where = fact.repository, fact.number, fact.review_id
     try:
@@ -309,7 +310,7 @@ def _review(services: Services, fact: facts.Reviewed, card: cards.CardRow) -> Ev
     return make
 
 
-def _wanted(services: Services, fact: facts.ReviewWanted, card: cards.CardRow) -> EventFactory:
+def _wanted(services: Services, fact: facts.ReviewWanted, card: CardRow) -> EventFactory:
     trusted = roles.writes(services.hub, fact.repository, fact.by)
     event = on_pull.ReviewRequested(card.card_id, fact.number, fact.reviewer, fact.by, trusted)
     return lambda _: (event,)

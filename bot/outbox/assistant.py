@@ -18,8 +18,8 @@ from ledger.ids import CardId
 from ledger.parts import UnknownPartError
 from ledger.queries import timeline
 from ledger.queue.outbox import Entry
+from ledger.rows.cards import CardRow
 from ledger.views import spend
-from ledger.views.cards import CardRow
 from rules.card.stops import stopped_by
 from rules.policy.images import IMAGE
 from runner.errors import BackendError, RunnerError, ScenarioError, UnsandboxedError

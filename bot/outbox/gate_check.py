@@ -19,9 +19,9 @@ from bot.state import policies
 from bot.state.outbox_context import OutboxContext
 from ledger.log import hash_chain
 from ledger.queue.outbox import Entry
+from ledger.rows.cards import CardRow
 from ledger.states import Gate, RunState
 from ledger.views import checks, runs
-from ledger.views.cards import CardRow
 from rules.errors import PolicyError
 from rules.policy import locations
 from rules.runs.gate import CHECK

@@ -9,8 +9,8 @@ from bot.outbox.targets import Talk
 from bot.render.mention import requester_of
 from bot.render.pull.merge_message import MergeCredits
 from bot.state.outbox_context import OutboxContext
+from ledger.rows.cards import CardRow
 from ledger.views import plans, runs, verdicts
-from ledger.views.cards import CardRow
 from rules.policy.roles import LOGIN
 from runner.git.commits import named_runs
 

@@ -16,9 +16,9 @@ from ledger.events.run import QuestionAsked, RunEvent, UsageMetered
 from ledger.ids import BoardId, CardId
 from ledger.log import cursors, event_store
 from ledger.queue import outbox
+from ledger.rows.cards import CardRow
 from ledger.views import boards, cards, runs, spend, subscriptions
 from ledger.views.boards import BoardRow
-from ledger.views.cards import CardRow
 from rules.chatops.notices import Subscriber, alerts, due_at, notice_kind
 from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
 

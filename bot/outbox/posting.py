@@ -13,10 +13,10 @@ from bot.state.outbox_context import OutboxContext
 from bot.system.clock import CLOCK_SLACK
 from ledger.ids import CardId, EntryKey
 from ledger.queue.outbox import Entry
+from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from ledger.views import remotes
 from ledger.views.remotes import RemoteRow
-from ledger.views.runs import RunRow
 
 MAX_PAGES = 10  # of 100 comments each
 # The longer a run takes, the rarer its progress is written: GitHub counts every edit.

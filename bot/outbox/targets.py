@@ -13,6 +13,8 @@ from ledger.event import Zoom
 from ledger.ids import CardId, RunId
 from ledger.queries import timeline
 from ledger.queue import outbox
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from ledger.views import (
     artifacts,
@@ -31,10 +33,8 @@ from ledger.views import (
     threads,
     verdicts,
 )
-from ledger.views.cards import CardRow
 from ledger.views.checks import CheckRow
 from ledger.views.reports import ReportRow
-from ledger.views.runs import RunRow
 from rules.intents.outbound import PostReport
 from rules.runs.mode import INVESTIGATE
 

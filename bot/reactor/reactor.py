@@ -37,6 +37,7 @@ from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queries import cards as card_queries
 from ledger.queue import restored
+from ledger.rows.cards import CardRow
 from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
 from rules.answers import rule_about
@@ -135,7 +136,7 @@ def _decide_one(db: Connection, recorded: Recorded, now: datetime, rules: Decide
             event_store.append(db, failed, at=now)
 
 
-def _spread(db: Connection, policy: Policy, card: cards.CardRow | None, event: Event, now: datetime) -> None:
+def _spread(db: Connection, policy: Policy, card: CardRow | None, event: Event, now: datetime) -> None:
     """Apply the event to the other cards that it is about as well."""
     if isinstance(event, StopOrdered | StopLifted):
         _spread_stop(db, event, now)
@@ -195,7 +196,7 @@ def _spread_access(
     _apply_to(db, concerned, rule, now)
 
 
-def _spread_merge(db: Connection, card: cards.CardRow, event: PullChanged, now: datetime) -> None:
+def _spread_merge(db: Connection, card: CardRow, event: PullChanged, now: datetime) -> None:
     """Let the other open pull requests of the repository be rebased on the merge."""
     if event.state == "merged" and card.pull_repository is not None:
         others = siblings.open_pulls(db, card.pull_repository, MAX_CARDS)
@@ -234,7 +235,7 @@ def _fails(event: Event) -> bool:
     return isinstance(event, CardStateChanged) and (event.before in lost or event.after in lost)
 
 
-def _retry_part(db: Connection, card: cards.CardRow, event: QuestionAnswered, now: datetime) -> None:
+def _retry_part(db: Connection, card: CardRow, event: QuestionAnswered, now: datetime) -> None:
     """Retry the sub-issue that somebody answered about, if it is in the same repository and on this board."""
     question = questions.get(db, event.question_id)
     failed = runs.get(db, RunId(question.part)) if question else None
@@ -297,7 +298,7 @@ def _wholes(db: Connection, card_id: CardId, event: Event | None = None) -> list
     return [card.card_id for place in places if place for card in cards.of_issue(db, *place)]
 
 
-def _about(db: Connection, event: Event) -> tuple[cards.CardRow | None, BoardId | None]:
+def _about(db: Connection, event: Event) -> tuple[CardRow | None, BoardId | None]:
     match event:
         case BoardEvent():
             return None, event.board_id

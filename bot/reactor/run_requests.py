@@ -10,6 +10,8 @@ from ledger.event import Event
 from ledger.events.run import CHECK, RunQueued
 from ledger.ids import RunId
 from ledger.queries import attempts, same_issue
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from ledger.views import cards, instructions, placements, runs
 from rules.card.agent_choice import played
@@ -66,7 +68,7 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
     )
 
 
-def _check(db: Connection, policy: Policy, intent: QueueRun, card: cards.CardRow) -> tuple[Event, ...]:
+def _check(db: Connection, policy: Policy, intent: QueueRun, card: CardRow) -> tuple[Event, ...]:
     """Return the RunQueued of a run that only checks, with the settings of the last run's column."""
     newest = runs.get(db, RunId(card.run_id)) if card.run_id else None
     if newest is None or newest.state is not RunState.ENDED or card.pull_state != "open":
@@ -89,19 +91,19 @@ def _check(db: Connection, policy: Policy, intent: QueueRun, card: cards.CardRow
     )
 
 
-def _branch(db: Connection, card: cards.CardRow, repository: str) -> str:
+def _branch(db: Connection, card: CardRow, repository: str) -> str:
     """Return the card's branch, else that of the same issue on another board, else a new one."""
     known = card.branch or same_issue.branch_of(db, card.card_id, repository)
     return known or branch_name(card.number or 0, card.title, _elsewhere(card, repository))
 
 
-def _elsewhere(card: cards.CardRow, repository: str) -> str:
+def _elsewhere(card: CardRow, repository: str) -> str:
     """Return the issue's repository if the run works in another one, else an empty string."""
     home = card.repository or ""
     return "" if home.casefold() == repository.casefold() else home
 
 
-def _repository(db: Connection, policy: Policy, card: cards.CardRow) -> str:
+def _repository(db: Connection, policy: Policy, card: CardRow) -> str:
     """Return the repository that the run works in; empty if unclear."""
     if card.pull_repository is not None and card.pull_state == "open":
         return card.pull_repository
@@ -111,7 +113,7 @@ def _repository(db: Connection, policy: Policy, card: cards.CardRow) -> str:
     return "" if is_shared(policy, card.repository) else card.repository or ""
 
 
-def _session(newest: runs.RunRow | None, agent: str, mode: str) -> str:
+def _session(newest: RunRow | None, agent: str, mode: str) -> str:
     """Return the session to resume; none of another mode, which has other rules and another workspace."""
     resumes = newest is not None and (newest.agent, newest.mode) == (agent, mode)
     return newest.session_id if newest is not None and resumes else ""

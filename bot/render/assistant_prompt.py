@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from bot.render.markdown.escape import cut
-from ledger.views.cards import CardRow
-from ledger.views.messages import MessageRow
+from ledger.rows.cards import CardRow
+from ledger.rows.messages import MessageRow
 from rules.card.prompt_template import fill
 from runner.text.untrusted import delimit_untrusted, without_invisible
 from runner.text.visible import strip_hidden

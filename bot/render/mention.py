@@ -3,7 +3,7 @@
 import json
 
 from ledger.events.run import BY_PEOPLE
-from ledger.views.runs import RunRow
+from ledger.rows.runs import RunRow
 from rules.policy.roles import LOGIN
 
 

@@ -5,7 +5,7 @@ from bot.render.markdown.escape import fit, line, quote
 from bot.render.mention import run_mention
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
-from ledger.views.plans import PlanRow
+from ledger.rows.plans import PlanRow
 from rules.text import usd
 
 MAX_STEPS = 50

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from bot.render.markdown.checkboxes import box
 from bot.render.markdown.escape import fit, line, quote
 from ledger.model.limit_answers import CHOSEN_ONLY, Subject
-from ledger.views.questions import QuestionRow
+from ledger.rows.questions import QuestionRow
 
 ASKERS: Mapping[str, str] = {
     "agent": "has a question",

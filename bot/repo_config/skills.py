@@ -13,8 +13,8 @@ from bot.system.config import Config
 from bot.system.model_keys import operators
 from ledger.events.instruction import SkillConsidered
 from ledger.log import event_store
+from ledger.rows.cards import CardRow
 from ledger.views import instructions
-from ledger.views.cards import CardRow
 from rules.policy.markdown.skill import SkillFile, SkillFileError, parse
 from rules.policy.repository import Skills
 from rules.policy.roles import LOGIN

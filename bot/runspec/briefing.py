@@ -11,6 +11,10 @@ from bot.state import policies
 from ledger.events.run import CHECK
 from ledger.ids import RunId
 from ledger.log import event_store
+from ledger.rows.cards import CardRow
+from ledger.rows.links import is_open
+from ledger.rows.messages import MessageRow
+from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from ledger.views import (
     cards,
@@ -24,7 +28,6 @@ from ledger.views import (
     runs,
     threads,
 )
-from ledger.views.cards import CardRow
 from rules.card.dependencies import may_name
 from rules.runs.mode import INVESTIGATE
 from runner.prompts import briefing
@@ -104,7 +107,7 @@ def _rule_briefs(db: Connection, card: CardRow) -> tuple[RuleBrief, ...]:
     return (*(RuleBrief(brief.rule, brief.text) for brief in briefs), *description)
 
 
-def _conversation_message(message: messages.MessageRow, last: runs.RunRow | None) -> ConversationMessage:
+def _conversation_message(message: MessageRow, last: RunRow | None) -> ConversationMessage:
     """Return the message; the agent of `last`, the run before, read nothing newer than its start."""
     new = last is not None and last.claimed_at is not None and message.at > last.claimed_at
     how = message.place if message.place in messages.REVIEWS else ""
@@ -119,7 +122,7 @@ def _conversation_message(message: messages.MessageRow, last: runs.RunRow | None
     )
 
 
-def _related(db: Connection, card: CardRow, run: runs.RunRow | None) -> tuple[RelatedReport, ...]:
+def _related(db: Connection, card: CardRow, run: RunRow | None) -> tuple[RelatedReport, ...]:
     """Return the reports of the issues that blocked the card, of its parent and of its parts.
 
     The agent writes for all readers of the card: it gets no report that they may not read.
@@ -133,11 +136,11 @@ def _related(db: Connection, card: CardRow, run: runs.RunRow | None) -> tuple[Re
         others.append((parent.repository, parent.number, parent.public, "which this one is a part of"))
     parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
     others += [(it.repository or "", it.number or 0, False, "which is a part of this one") for it in parts]
-    places = {card.repository, run.repository if run is not None else ""} - {None, ""}
+    places = {card.repository or "", run.repository if run is not None else ""} - {""}
     related = (
         (f"{repository}#{number}", says, _last_report(db, repository, number))
         for repository, number, public, says in others
-        if may_name(policy, open_to_readers=links.is_open(repository, public, places))
+        if may_name(policy, open_to_readers=is_open(repository, public, places))
     )
     return tuple(RelatedReport(*report) for report in related if report[2])
 
@@ -151,7 +154,7 @@ def _last_report(db: Connection, repository: str, number: int) -> str:
     return _report(db, done, reports.get(db, done.run_id)) if done else ""
 
 
-def _report(db: Connection, past: runs.RunRow, report: reports.ReportRow | None) -> str:
+def _report(db: Connection, past: RunRow, report: reports.ReportRow | None) -> str:
     if report is None:
         return past.detail
     lines = (
@@ -163,7 +166,7 @@ def _report(db: Connection, past: runs.RunRow, report: reports.ReportRow | None)
     return "\n".join(line for line in lines if line)
 
 
-def _findings(db: Connection, past: runs.RunRow) -> Iterator[str]:
+def _findings(db: Connection, past: RunRow) -> Iterator[str]:
     """Yield the findings of an investigation in its agent's words."""
     reported = findings.get(db, past.run_id) if past.mode == INVESTIGATE else None
     for number, finding in enumerate(reported.findings if reported else (), start=1):

@@ -27,10 +27,10 @@ from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code, Subject
 from ledger.queue.leases import Lease
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.views import briefings as made_briefings
 from ledger.views import cards, children, ci, grants, plans, policies, questions, runs
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
 from rules.card import agent_choice
 from rules.card.dependencies import may_name
 from rules.chatops.parser import WORKFLOWS

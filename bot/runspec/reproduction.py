@@ -5,9 +5,9 @@ from dataclasses import replace
 from bot.bootstrap import Services
 from bot.github.api import roles
 from ledger.log import event_store
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.views import messages
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
 from rules.policy.repository import RepositoryRules
 from rules.runs.reproduction import Words, wanted
 from runner.run.run_spec import BrowserStep, ReproductionSpec, RunSpec

@@ -23,6 +23,7 @@ from ledger.log import event_store
 from ledger.queries import run_queue
 from ledger.queue import hosts, leases, restored
 from ledger.queue.leases import Lease
+from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, Ending, Reason, RunState
 from ledger.views import boards, budgets, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
@@ -343,7 +344,7 @@ def let_go(
         reactor.advance(db, now=now)
 
 
-def _after_leaving(run: runs.RunRow, error: CardinalError | None) -> RunRequeued | RunEnded:
+def _after_leaving(run: RunRow, error: CardinalError | None) -> RunRequeued | RunEnded:
     match error:
         case None:
             return RunRequeued(run.run_id, "handed_back")
@@ -355,12 +356,12 @@ def _after_leaving(run: runs.RunRow, error: CardinalError | None) -> RunRequeued
             return RunEnded(run.run_id, Ending.FAILED, "repository", str(error), RunState.CLAIMED)
 
 
-def _after_outage(run: runs.RunRow) -> RunRequeued:
+def _after_outage(run: RunRow) -> RunRequeued:
     detail = "the ledger was away, so its worker was ended; it continues from its last checkpoint"
     return RunRequeued(run.run_id, "handed_back", detail)
 
 
-def _after_loss(run: runs.RunRow, killed: str = "") -> RunRequeued | RunEnded:
+def _after_loss(run: RunRow, killed: str = "") -> RunRequeued | RunEnded:
     """Return the requeued run while the policy's retries last, then the lost one; no worker gets one that
     hung another.
     """
@@ -377,7 +378,7 @@ def _after_loss(run: runs.RunRow, killed: str = "") -> RunRequeued | RunEnded:
     return RunEnded(run.run_id, Ending.LOST, "gave_up", detail, f"{run.state}: {run.last_line}")
 
 
-def _after_hang(run: runs.RunRow) -> RunEnded:
+def _after_hang(run: RunRow) -> RunEnded:
     detail = (
         f"its worker gave no sign of life for {run.hung_s:.0f} s while the run was {run.state}, so it was"
         " killed, and no other worker takes the run. Something that it read may take for ever, as a commit"

@@ -6,11 +6,10 @@ from sqlalchemy import Connection
 
 from ledger.ids import BoardId
 from ledger.log import event_store
+from ledger.rows.losses import LossRow
+from ledger.rows.stops import StopRow
 from ledger.views import boards, losses, policies, stops
 from ledger.views.policies import PolicyRow
-from rules.card.loss import Loss
-from rules.card.trigger import time_stamp
-from rules.snapshot import Stop
 
 MAX_BOARDS = 1000  # kept in memory
 # The views that this is read from; their rows of a board change by its own events alone.
@@ -21,8 +20,8 @@ SOURCES = (boards, losses, policies, stops)
 class BoardState:
     """Facts about a board that the rules for each of its cards need; `policy` as the file has it."""
 
-    stops: tuple[Stop, ...]
-    losses: tuple[Loss, ...]
+    stops: tuple[StopRow, ...]
+    losses: tuple[LossRow, ...]
     owner: str
     policy: PolicyRow | None
 
@@ -48,11 +47,8 @@ def of_board(db: Connection, board_id: BoardId) -> BoardState:
 
 def _read(db: Connection, board_id: BoardId) -> BoardState:
     return BoardState(
-        tuple(
-            Stop(row.scope, row.target, row.by, time_stamp(row.at), row.because, row.claims)
-            for row in stops.of_board(db, board_id)
-        ),
-        tuple(Loss(row.target, row.reason, row.detail) for row in losses.of_board(db, board_id)),
+        stops.of_board(db, board_id),
+        losses.of_board(db, board_id),
         boards.owner_of(db, board_id),
         policies.current(db, board_id),
     )

@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime
 
 from sqlalchemy import Connection
 
-from bot.state import budgets, policies, snapshots
+from bot.state import budgets, policies
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId
-from ledger.views import runs, spend
+from ledger.views import halts, runs, spend
 from rules.runs.limits_in_use import LimitInUse, limits_in_use
 from rules.runs.queue import Load
 from rules.text import usd
@@ -25,7 +25,7 @@ def board_load(db: Connection, board_id: BoardId, day: date, card_ids: Collectio
         Counter(run.column for run in agents),
         spend.shared(db, board_id, day, card_ids),
         budgets.reserved(db, board_id),
-        halt=snapshots.halt_of(db, board_id),
+        halt=halts.of_board(db, board_id),
         checks=len(held) - len(agents),
     )
 

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from sqlalchemy import Connection
 
+from ledger.rows.runs import RunRow
 from ledger.views import artifacts, checkpoints
-from ledger.views.runs import RunRow
 
 
 @dataclass(frozen=True, slots=True)

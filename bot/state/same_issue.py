@@ -7,13 +7,15 @@ from sqlalchemy import Connection
 
 from ledger.event import Event
 from ledger.events.pull import PullChanged, PullOpened
-from ledger.ids import BoardId, CardId
+from ledger.ids import CardId
 from ledger.queries import same_issue
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
+from ledger.rows.same_issue import RunElsewhere
 from ledger.states import Ending, RunState
-from ledger.views import boards, cards, runs
+from ledger.views import boards, cards
 from rules.card.state import say_whose_turn
 from rules.runs.queue import Waiting
-from rules.snapshot import ElsewhereSeen
 
 
 def hold_same_issue(db: Connection, queue: Iterable[Waiting]) -> tuple[Waiting, ...]:
@@ -21,44 +23,30 @@ def hold_same_issue(db: Connection, queue: Iterable[Waiting]) -> tuple[Waiting, 
     waiting = tuple(queue)
     held_by = same_issue.held_by(db, (run.run_id for run in waiting)) if waiting else {}
     return tuple(
-        replace(run, same_issue=say_whose_turn(_seen(db, held_by[run.run_id])))
-        if run.run_id in held_by
-        else run
+        replace(run, same_issue=say_whose_turn(held_by[run.run_id])) if run.run_id in held_by else run
         for run in waiting
     )
 
 
-def goes_first(db: Connection, run: runs.RunRow | None) -> ElsewhereSeen | None:
+def goes_first(db: Connection, run: RunRow | None) -> RunElsewhere | None:
     """Return the run that a queued run waits for; None for any other, and where it waits for none."""
     if run is None or run.state is not RunState.QUEUED:
         return None
-    other = same_issue.held_by(db, (run.run_id,)).get(run.run_id)
-    return None if other is None else _seen(db, other)
+    return same_issue.held_by(db, (run.run_id,)).get(run.run_id)
 
 
-def done_elsewhere(db: Connection, row: cards.CardRow, run: runs.RunRow | None) -> ElsewhereSeen | None:
+def done_elsewhere(db: Connection, row: CardRow, run: RunRow | None) -> RunElsewhere | None:
     """Return the run of another of the issue's cards that did the work since the card's own run was queued,
     unless that began and lives, or has done it as well.
     """
     if run is not None and (run.ending is Ending.SUCCEEDED or (not run.ending and run.claimed_at)):
         return None
     done = same_issue.done(db, row.card_id)
-    if done is None or (run is not None and done.ended_at < run.queued_at):
-        return None
-    return replace(_seen(db, done), request=done.request)
+    earlier = done and run and done.ended_at and done.ended_at < run.queued_at
+    return None if earlier else done
 
 
-def _seen(db: Connection, other: same_issue.RunElsewhere | same_issue.WorkElsewhere) -> ElsewhereSeen:
-    return ElsewhereSeen(other.run_id, board_name(db, other.board_id))
-
-
-def board_name(db: Connection, board_id: BoardId) -> str:
-    """Return the board's title with its address: two boards may have one title."""
-    board = boards.get(db, board_id)
-    return f"{board.title} ({board.address})" if board else board_id
-
-
-def of_one_owner(db: Connection, card_id: CardId) -> tuple[cards.CardRow, ...]:
+def of_one_owner(db: Connection, card_id: CardId) -> tuple[CardRow, ...]:
     """Return the issue's other cards on boards of the same owner, of those that Cardinal serves."""
     row = cards.get(db, card_id)
     own = boards.owner_of(db, row.board_id) if row else ""

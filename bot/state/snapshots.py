@@ -1,37 +1,35 @@
 """The rules' snapshot of one card, made of the ledger's views."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
-from functools import cache
 from typing import Any
 
 from sqlalchemy import Connection
 
 from bot.state import board_state, card_parts, same_issue, shared_files
 from ledger.event import Event
-from ledger.events.board import CardSeen
 from ledger.events.conversation import CommandGiven
-from ledger.events.job import JobMade
+from ledger.events.findings import FindingsReported
 from ledger.events.publication import EntryGivenUp
-from ledger.events.pull import ChecksSettled
+from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
 from ledger.events.run import (
     CHECK,
-    BranchExported,
     QuestionAnswered,
     RunEnded,
     RunEvent,
-    RunParked,
-    RunQueued,
-    RunStepped,
 )
-from ledger.events.stage import SnapshotTaken
-from ledger.ids import BoardId, CardId, QuestionId, RunId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queue import outbox
+from ledger.rows.cards import CardRow
+from ledger.rows.findings import FollowUpRow
+from ledger.rows.losses import LossRow
+from ledger.rows.placements import PlacementRow
+from ledger.rows.stops import StopRow
 from ledger.states import Reason, RunState
 from ledger.views import (
     base_moves,
@@ -55,37 +53,19 @@ from ledger.views import (
     threads,
     verdicts,
 )
-from rules.card.loss import Loss
-from rules.chatops.parser import chosen_question
 from rules.runs.kill_switch import targets
 from rules.runs.mode import INVESTIGATE
-from rules.runs.plan_approval import plan_digest
 from rules.runs.start import MAX_KEPT
 from rules.snapshot import (
-    LEAVE,
-    AnsweredQuestion,
-    BlockerSeen,
-    CheckingSeen,
-    CiSeen,
-    FollowUpSeen,
-    Halt,
-    Held,
-    JobSeen,
-    Mover,
-    OpenQuestion,
-    PullSeen,
-    RunSeen,
+    CardPull,
     Snapshot,
-    Standing,
-    Stop,
-    TargetSeen,
 )
+from rules.unread import READ_FOR
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MAX_CHECKS = 30  # runs of a card that only check; no policy starts as many in an hour
 MAX_RUN_EVENTS = 100_000  # searched for a proposal
 MAX_LANE = 500  # cards in a merge lane that are counted
-MAX_HELD = 20  # held comments that a command can choose from
 
 
 def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
@@ -99,176 +79,120 @@ def with_place(db: Connection, snapshot: Snapshot) -> Snapshot:
     run = snapshot.run
     if run is None or run.state is not RunState.QUEUED:
         return snapshot
-    return replace(snapshot, run=replace(run, place=run_queue.queue_place(db, run.run_id)))
+    return replace(snapshot, place=run_queue.queue_place(db, run.run_id))
 
 
-def for_event(db: Connection, row: cards.CardRow, event: Event, now: datetime) -> Snapshot:
+def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snapshot:
     """Return the card's snapshot with the data that only the rules for this event need."""
-    snapshot, card_id = _snapshot(db, row), row.card_id
+    snapshot = _snapshot(db, row)
     if isinstance(event, RunEvent) and (snapshot.run is None or event.run_id != snapshot.run.run_id):
         about = runs.get(db, event.run_id)
         snapshot = replace(snapshot, only_checks=about is not None and about.kind == CHECK)
-    match event:
-        case CommandGiven():
-            snapshot = with_place(db, snapshot)
-            return replace(
-                snapshot,
-                held=held_comments(db, card_id),
-                released=held_comments(db, card_id, vouched=True),
-                paced=givers.count_commands(db, snapshot.board_id, event.by, now - MINUTE),
-                follow_ups=_follow_ups(db, card_id, event.argument) if event.command == "follow-up" else (),
-                lifted=_lifted(db, snapshot, event),
-                run=_of_choice(db, snapshot.run, chosen_question(event.source)),
-                halt=halt_of(db, snapshot.board_id),
-                unopened=_is_unopened(db, row),
-            )
-        case EntryGivenUp(act="create_card"):
-            named = event.key.removeprefix("card:")
-            run_id, _, number = named.partition(":")
-            wanted = _proposed(db, RunId(run_id), lambda seen: str(seen.proposal) == number)
-            return replace(snapshot, follow_ups=_follow_ups(db, card_id, named), proposed=wanted)
-        case QuestionAnswered(code=Code.CREATE):
-            question_id = event.question_id
-            wanted = _proposed(db, event.run_id, lambda seen: seen.question_id == question_id)
-            return replace(snapshot, proposed=wanted)
-        case RunEnded(cause=cause):
-            struck = halts.struck(db, snapshot.board_id, cause, now - HOUR) if cause else 0
-            seen = _ci(db, snapshot, card_id)
-            return replace(snapshot, struck=struck, halt=halt_of(db, snapshot.board_id), ci=seen)
-        case CardSeen() | JobMade():
-            return replace(snapshot, job=_job(db, card_id))
-        case ChecksSettled():
-            return replace(snapshot, ci=_ci(db, snapshot, card_id))
-        case RunQueued() | BranchExported() | SnapshotTaken():
-            return replace(snapshot, shared=shared_files.of_card(db, card_id), job=_job(db, card_id))
-        case RunStepped() | RunParked():
-            return replace(snapshot, halt=halt_of(db, snapshot.board_id))
-    return snapshot
+    if isinstance(event, CommandGiven):
+        snapshot = with_place(db, snapshot)
+    parts = READ_FOR.get(type(event), ())
+    return replace(snapshot, **{part: READERS[part](db, snapshot, event, now) for part in parts})
 
 
-def _is_unopened(db: Connection, row: cards.CardRow) -> bool:
+def _is_unopened(db: Connection, card: Snapshot, _event: Event, _now: datetime) -> bool:
     """Tell whether the pull request of the card's newest run waits to be opened, or was given up."""
-    failed = remotes.given_up_keys(db, row.card_id)
+    failed = remotes.given_up_keys(db, card.card_id)
     acts = [(it.act, it.key) for it in failed]
-    acts += [(it.act, it.key) for it in outbox.open_of_card(db, row.card_id)]
-    return any(act == "open_pull" and key.endswith(f":{row.run_id}") for act, key in acts)
+    acts += [(it.act, it.key) for it in outbox.open_of_card(db, card.card_id)]
+    return any(act == "open_pull" and key.endswith(f":{card.run_id}") for act, key in acts)
 
 
-def _job(db: Connection, card_id: CardId) -> JobSeen | None:
-    row = jobs.of_card(db, card_id)
-    return None if row is None else JobSeen(**_shared_fields(JobSeen, row))
-
-
-def _of_choice(db: Connection, run: RunSeen | None, question_id: str) -> RunSeen | None:
-    """Return the run, with the answer to the question of a ticked choice if it is the run's own."""
-    row = questions.get(db, QuestionId(question_id)) if question_id else None
-    if run is None or row is None or row.run_id != run.run_id:
-        return run
-    return replace(run, answered=_answered(row) or run.answered)
-
-
-def _follow_ups(db: Connection, card_id: CardId, wanted: str) -> tuple[FollowUpSeen, ...]:
-    """Return the proposals of the run in `r1:2`, or of the card's newest investigation for a number."""
+def _findings(db: Connection, card: Snapshot, event: Event, _now: datetime) -> FindingsReported | None:
+    """Return the findings of the run in `r1:2`, or of the card's newest investigation for a number."""
+    match event:
+        case CommandGiven(command="follow-up", argument=wanted):
+            pass
+        case EntryGivenUp(act="create_card", key=key):
+            wanted = key.removeprefix("card:")
+        case _:
+            return None
     named, colon, _ = wanted.partition(":")
     run = runs.get(db, RunId(named)) if colon else None
-    report = findings.get(db, run.run_id) if run and run.card_id == card_id else None
-    report = report if colon else findings.newest(db, card_id)
-    if report is None:
-        return ()
-    made = {
-        proposal: f"{row.repository}#{row.number}"
-        for proposal, row in findings.follow_ups_made(db, report.run_id).items()
-    }
-    return tuple(
-        FollowUpSeen(
-            report.run_id, number, follow_up.title, follow_up.body, follow_up.reason, made.get(number, "")
-        )
-        for number, follow_up in enumerate(report.follow_ups, start=1)
-    )
+    report = findings.get(db, run.run_id) if run and run.card_id == card.card_id else None
+    return report if colon else findings.newest(db, card.card_id)
 
 
-def _proposed(db: Connection, run_id: RunId, fits: Callable[[CardProposed], bool]) -> CardProposed | None:
-    """Return the run's proposal of a card in another repository that fits; None without one."""
+def _made(db: Connection, card: Snapshot, event: Event, now: datetime) -> tuple[FollowUpRow, ...]:
+    report = _findings(db, card, event, now)
+    return tuple(findings.follow_ups_made(db, report.run_id).values()) if report else ()
+
+
+def _proposed(db: Connection, _card: Snapshot, event: Event, _now: datetime) -> CardProposed | None:
+    """Return the run's proposal of a card in another repository that the event is about; None without one."""
+    match event:
+        case EntryGivenUp(act="create_card", key=key):
+            run_id, _, number = key.removeprefix("card:").partition(":")
+            field, wanted = "proposal", number
+        case QuestionAnswered(code=Code.CREATE):
+            run_id, field, wanted = event.run_id, "question_id", event.question_id
+        case _:
+            return None
     seen = (it.event for it in event_store.read(db, stream=f"run:{run_id}", limit=MAX_RUN_EVENTS))
-    cards_wanted = (event for event in seen if isinstance(event, CardProposed) and event.repository)
-    return next(filter(fits, cards_wanted), None)
+    elsewhere = (it for it in seen if isinstance(it, CardProposed) and it.repository)
+    return next((it for it in elsewhere if str(getattr(it, field)) == wanted), None)
 
 
-def _ci(db: Connection, snapshot: Snapshot, card_id: CardId) -> CiSeen | None:
-    row, pull = ci.of_card(db, card_id), snapshot.open_pull
-    if row is None:
-        return None
-    red = ci.failures_of(db, card_id, pull.head) if pull else ()
-    return CiSeen(row.repaired, row.repairs, red)
-
-
-def halt_of(db: Connection, board_id: BoardId) -> Halt | None:
-    """Return the board's halt; None without one."""
-    row = halts.of_board(db, board_id)
-    return Halt(row.cause, row.because, row.until, row.tries, row.probing, row.probe) if row else None
-
-
-def held_comments(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[Held, ...]:
-    """Return the newest comments that wait for a release by a person with write access; with `vouched` those
-    that were released.
-    """
-    return tuple(
-        Held(row.comment_id, row.place, row.author, row.text, row.changed, row.vouched_by, row.at)
-        for row in messages.held_messages(db, card_id, MAX_HELD, vouched=vouched)
-    )
-
-
-def _lifted(db: Connection, snapshot: Snapshot, event: CommandGiven) -> tuple[str, datetime] | None:
+def _lifted(
+    db: Connection, card: Snapshot, event: CommandGiven, _now: datetime
+) -> tuple[str, datetime] | None:
     scope = event.argument.strip().lower() or "card"
-    target = targets(snapshot).get(scope, "") if event.command in ("resume", "unblock") else ""
-    row = stops.lift_of(db, snapshot.board_id, scope, target) if target else None
+    target = targets(card).get(scope, "") if event.command in ("resume", "unblock") else ""
+    row = stops.lift_of(db, card.board_id, scope, target) if target else None
     return (row.by, row.at) if row else None
 
 
-def board_stops(db: Connection, board_id: BoardId) -> tuple[Stop, ...]:
+def _red(db: Connection, card: Snapshot, _event: Event, _now: datetime) -> tuple[CheckFailure, ...]:
+    return ci.failures_of(db, card.card_id, card.open_pull.head) if card.open_pull else ()
+
+
+def _struck(db: Connection, card: Snapshot, event: RunEnded, now: datetime) -> int:
+    return halts.struck(db, card.board_id, event.cause, now - HOUR) if event.cause else 0
+
+
+READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
+    "held": lambda db, card, _event, _now: messages.held_messages(db, card.card_id),
+    "released": lambda db, card, _event, _now: messages.held_messages(db, card.card_id, vouched=True),
+    "lifted": _lifted,
+    "paced": lambda db, card, event, now: givers.count_commands(db, card.board_id, event.by, now - MINUTE),
+    "unopened": _is_unopened,
+    "halt": lambda db, card, _event, _now: halts.of_board(db, card.board_id),
+    "struck": _struck,
+    "ci": lambda db, card, _event, _now: ci.of_card(db, card.card_id),
+    "red": _red,
+    "shared": lambda db, card, _event, _now: shared_files.of_card(db, card.card_id),
+    "findings": _findings,
+    "made": _made,
+    "proposed": _proposed,
+    "job": lambda db, card, _event, _now: jobs.of_card(db, card.card_id),
+}
+
+
+def board_stops(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:
     """Return the board's kill switches that are on."""
     return board_state.of_board(db, board_id).stops
 
 
-def board_losses(db: Connection, board_id: BoardId) -> tuple[Loss, ...]:
+def board_losses(db: Connection, board_id: BoardId) -> tuple[LossRow, ...]:
     """Return the board's targets that are out of reach."""
     return board_state.of_board(db, board_id).losses
 
 
-def _shared_fields(kind: Any, row: Any) -> dict[str, Any]:
-    """Return the row's values for the fields that it shares with `kind` by name."""
-    return {name: getattr(row, name) for name in _shared(kind, row.__class__)}
-
-
-@cache
-def _shared(kind: type[Any], source: type[Any]) -> tuple[str, ...]:
-    return tuple(it.name for it in fields(kind) if hasattr(source, it.name))
-
-
-def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
-    run, target, board = _run(db, row), _target(db, row), board_state.of_board(db, row.board_id)
-    holders = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
-    places = {row.repository, *((target.repository, target.worked_in) if target else ())} - {""}
-
-    def seen(
-        repository: str, number: int, public: bool, title: str = "", standing: Standing = Standing.OPEN
-    ) -> BlockerSeen:
-        name = _name(row, repository, number)
-        return BlockerSeen(name, title, standing, links.is_open(repository, public, places))
-
-    def seen_part(it: cards.CardRow) -> BlockerSeen:
-        return seen(it.repository or "", it.number or 0, False, it.title)
-
-    blockers = tuple(seen(it.repository, it.number, it.public, it.title, _standing(it)) for it in holders)
+def _snapshot(db: Connection, row: CardRow) -> Snapshot:
+    run = runs.get(db, RunId(row.run_id)) if row.run_id else None
+    board = board_state.of_board(db, row.board_id)
+    target = placements.get(db, row.card_id)
+    worked_in = _worked_in(db, row.card_id) if target else ""
+    blockers = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
     parts = card_parts.to_do(db, row, run)
-    waits = any(blocker.standing is not Standing.DONE for blocker in blockers)
-    circle = links.circle(db, row.card_id) if waits or parts else ()
-    own: dict[str, Any] = {
-        "labels": row.choosing_labels,
-        "mover": Mover(row.mover, row.mover_role, row.own_move),
-    }
+    waits = bool(parts) or any(blocker.holds for blocker in blockers)
+    checks_begun = attempts.checking(db, row.card_id, MAX_CHECKS) if row.pull_number is not None else ()
     return Snapshot(
-        **_shared_fields(Snapshot, row) | own,
+        **{field.name: getattr(row, field.name) for field in fields(CardRow)},
         run=run,
         pull=_pull(db, row),
         pending_threads=threads.pending_count(db, row.card_id),
@@ -276,28 +200,26 @@ def _snapshot(db: Connection, row: cards.CardRow) -> Snapshot:
         losses=_losses(board, row, target),
         served=_served(db, row),
         target=target,
+        worked_in=worked_in,
         blockers=blockers,
-        circle=tuple(seen(*step) for step in circle),
-        parts=tuple(map(seen_part, parts)),
-        failed_parts=card_parts.failed_parts(db, row, run, parts, seen_part),
+        circle=links.circle(db, row.card_id) if waits else (),
+        parts=tuple(card_parts.as_link(row, part) for part in parts),
+        failed_parts=card_parts.failed_parts(db, row, parts),
         begun=attempts.begun_runs(db, row.card_id, MAX_KEPT) if row.attempts else (),
         board_owner=board.owner,
         policy_digest=board.policy.digest if board.policy else "",
-        checking=_checking(db, row),
+        checks=checks_begun,
+        base_moved_at=base_moves.last(db, checks_begun[0].repository) if checks_begun else None,
         lane_ahead=_lane_ahead(db, row),
-        **_elsewhere(db, row),
+        goes_first=same_issue.goes_first(db, run),
+        done_elsewhere=same_issue.done_elsewhere(db, row, run),
+        plan=plans.newest(db, run.run_id) if run and run.plan_revision else None,
+        questions=questions.of_run(db, run.run_id) if run and run.questions else (),
+        briefed=briefings.briefed_issue(db, run.run_id) if run else "",
     )
 
 
-def _elsewhere(db: Connection, row: cards.CardRow) -> dict[str, Any]:
-    run = runs.get(db, RunId(row.run_id)) if row.run_id else None
-    return {
-        "goes_first": same_issue.goes_first(db, run),
-        "done_elsewhere": same_issue.done_elsewhere(db, row, run),
-    }
-
-
-def _lane_ahead(db: Connection, row: cards.CardRow) -> tuple[int, ...]:
+def _lane_ahead(db: Connection, row: CardRow) -> tuple[int, ...]:
     if row.pull_state != "open" or row.pull_repository is None or row.reason is Reason.MERGE_TURN:
         return ()
     lane = siblings.merge_lane(db, row.pull_repository, MAX_LANE)
@@ -305,32 +227,18 @@ def _lane_ahead(db: Connection, row: cards.CardRow) -> tuple[int, ...]:
     return tuple(it.pull for it in lane[:own])
 
 
-def _checking(db: Connection, row: cards.CardRow) -> CheckingSeen | None:
-    checking = attempts.checking(db, row.card_id, MAX_CHECKS) if row.pull_number is not None else ()
-    if not checking:
-        return None
-    alive = checking[0].state is not RunState.ENDED
-    begun, newest = tuple(run.queued_at for run in checking), checking[0]
-    moved = base_moves.last(db, newest.repository)
-    outdated = moved is not None and newest.claimed_at is not None and moved >= newest.claimed_at
-    return CheckingSeen(newest.run_id, alive, begun, newest.by, newest.stop_by, outdated)
-
-
-def _served(db: Connection, row: cards.CardRow) -> bool:
+def _served(db: Connection, row: CardRow) -> bool:
     asked_at = verdicts.asked_at(db, row.card_id) if row.verdict == "changes_requested" else None
     return asked_at is not None and attempts.served_since(db, row.card_id, asked_at)
 
 
-def _target(db: Connection, row: cards.CardRow) -> TargetSeen | None:
-    placed = placements.get(db, row.card_id)
-    if placed is None:
-        return None
-    past = runs.of_card(db, row.card_id, limit=MAX_KEPT)
+def _worked_in(db: Connection, card_id: CardId) -> str:
+    past = runs.of_card(db, card_id, limit=MAX_KEPT)
     began = (run.repository for run in past if run.mode != INVESTIGATE and run.claimed_at is not None)
-    return TargetSeen(placed.repository, placed.problem, next(began, ""))
+    return next(began, "")
 
 
-def _losses(board: board_state.BoardState, row: cards.CardRow, target: TargetSeen | None) -> tuple[Loss, ...]:
+def _losses(board: board_state.BoardState, row: CardRow, target: PlacementRow | None) -> tuple[LossRow, ...]:
     """Return the losses of the card's repositories: their own, and those of their owners' installations."""
     pulled = row.pull_repository if row.pull_state == "open" else None
     places = dict.fromkeys((row.repository, target.repository or None if target else None, pulled))
@@ -338,72 +246,12 @@ def _losses(board: board_state.BoardState, row: cards.CardRow, target: TargetSee
     return tuple(loss for loss in board.losses if loss.target in near)
 
 
-def _run(db: Connection, row: cards.CardRow) -> RunSeen | None:
-    run = runs.get(db, RunId(row.run_id)) if row.run_id else None
-    if run is None:
-        return None
-    waiting = _open_questions(db, run)
-    plan = plans.newest(db, run.run_id) if run.plan_revision else None
-    return RunSeen(
-        **_shared_fields(RunSeen, run),
-        request=run.asked,
-        question=waiting[0] if waiting else None,
-        wait=row.because if run.state is RunState.QUEUED else "",
-        withdrawn=_withdrawn(db, run),
-        plan_at=plan.at if plan else None,
-        briefed=briefings.briefed_issue(db, run.run_id),
-        plan_digest=plan_digest(run.plan_summary, run.plan_steps) if plan else "",
-        plan_base=plan.base if plan else "",
-        plan_policy=plan.policy if plan else "",
-        answered=_answered(questions.newest_answered(db, run.run_id)) if run.questions else None,
-        plan_by=plan.by if plan and plan.state != "proposed" else "",
-        begun=run.claimed_at is not None,
-        finish_by=_finish_by(db, run) if row.held_back else "",
-        behind=waiting[1] if len(waiting) > 1 and waiting[1].asker == LEAVE else None,
-    )
-
-
-def _standing(link: links.LinkRow) -> Standing:
-    if not link.holds:
-        return Standing.DONE
-    return Standing.OPEN if link.state == "open" else Standing.ABANDONED
-
-
-def _name(row: cards.CardRow, repository: str, number: int) -> str:
-    if not repository:
-        return ""
-    return f"#{number}" if repository == row.repository else f"{repository}#{number}"
-
-
-def _withdrawn(db: Connection, run: runs.RunRow) -> tuple[QuestionId, ...]:
-    if run.ending is None or not run.questions:
-        return ()
-    return tuple(question.question_id for question in questions.of_run(db, run.run_id) if question.withdrawn)
-
-
-def _finish_by(db: Connection, run: runs.RunRow) -> str:
-    answered = (question for question in questions.of_run(db, run.run_id) if question.code == Code.FINISH)
-    return next((question.answered_by for question in answered), "")
-
-
-def _open_questions(db: Connection, run: runs.RunRow) -> tuple[OpenQuestion, ...]:
-    """Return the run's open questions, newest first; only the one about leaving can be behind another."""
-    rows = questions.open_of_run(db, run.run_id) if run.questions else ()
-    return tuple(OpenQuestion(**_shared_fields(OpenQuestion, it)) for it in rows)
-
-
-def _answered(row: questions.QuestionRow | None) -> AnsweredQuestion | None:
-    if row is None or row.answered_at is None:
-        return None
-    return AnsweredQuestion(row.question_id, row.answered_by, row.answer, row.asked_at, row.answered_at)
-
-
-def _pull(db: Connection, row: cards.CardRow) -> PullSeen | None:
+def _pull(db: Connection, row: CardRow) -> CardPull | None:
     if row.pull_number is None:
         return None
     awaited = merges.get(db, row.card_id) if row.pull_state == "open" else None
     how, head = (awaited.how, awaited.head) if awaited else ("", "")
-    pull = PullSeen(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch, how, head)
+    pull = CardPull(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch, how, head)
     if row.pull_state != "open":
         return pull
     last = checks.gate_of(db, row.card_id)

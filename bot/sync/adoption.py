@@ -33,6 +33,7 @@ from ledger.ids import CardId, EntryKey, RunId
 from ledger.log import event_store
 from ledger.queries import attempts
 from ledger.queue import leases, outbox, restored
+from ledger.rows.cards import CardRow
 from ledger.states import BY_ITSELF, Ending, RunState
 from ledger.views import cards, remotes, runs
 from rules.policy.model import Policy
@@ -280,7 +281,7 @@ def _comments(db: Connection, card_id: CardId, of_card: CardTraces) -> Iterator[
             yield EntryPublished(card_id, trace.key, act, trace.remote_id, trace.digest)
 
 
-def _pull(card: cards.CardRow, repository: str, pull: BranchPull) -> Iterator[Event]:
+def _pull(card: CardRow, repository: str, pull: BranchPull) -> Iterator[Event]:
     look = pull.look
     if card.pull_number != look.number:
         where = (repository, look.number, look.node_id, pull.branch)
@@ -297,7 +298,7 @@ class _LostRuns:
 
     db: Connection
     policy: Policy
-    card: cards.CardRow
+    card: CardRow
     pull: BranchPull | None
     made: tuple[PullCommit, ...]
     passed: bool

@@ -29,6 +29,7 @@ from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.model.column_names import same_column
 from ledger.queue import change_reports, leases, outbox, refresh_requests
+from ledger.rows.cards import CardRow
 from ledger.states import CardState
 from ledger.views import boards as known_boards
 from ledger.views import cards, links, runs
@@ -260,7 +261,7 @@ def _record(
 
 def _events(
     db: Connection,
-    known: cards.CardRow | None,
+    known: CardRow | None,
     seen: CardLook,
     closing: Closing,
     moved: movers.Moved,
@@ -285,7 +286,7 @@ def _events(
     return (*events, on_board.CardArrived(card_id, seen.column, came_at, by.login, by.role)), came_at
 
 
-def _assigned(known: cards.CardRow | None, seen: CardLook) -> tuple[on_board.CardAssigned, ...]:
+def _assigned(known: CardRow | None, seen: CardLook) -> tuple[on_board.CardAssigned, ...]:
     """Return the issue's assignees where they differ from the known ones."""
     same = seen.archived or seen.assignees == (known.assignees if known is not None else ())
     return () if same else (on_board.CardAssigned(seen.card_id, seen.assignees),)
@@ -307,7 +308,7 @@ def _links(db: Connection, seen: CardLook) -> tuple[LinksSeen, ...]:
     return () if was == now else (LinksSeen(seen.card_id, *now, parent if parent != seen.parent else ""),)
 
 
-def _is_gone(db: Connection, known: cards.CardRow, seen: CardLook | None, now: datetime) -> bool:
+def _is_gone(db: Connection, known: CardRow, seen: CardLook | None, now: datetime) -> bool:
     """Tell whether the card left the board, or was hidden in every reading for HIDDEN_S.
 
     Access that is lost by mistake comes back; a lease that nobody renews measures the time. A card that is
@@ -363,7 +364,7 @@ def _first_sight(db: Connection, seen: CardLook, by: Mover, *, dragged: bool) ->
 
 
 def card_changes(
-    known: cards.CardRow, seen: CardLook, closing: tuple[Event, ...] = (), *, by: Mover = NOBODY
+    known: CardRow, seen: CardLook, closing: tuple[Event, ...] = (), *, by: Mover = NOBODY
 ) -> tuple[Event, ...]:
     """Return the changes between the known and the seen card, in the order in which rules must see them:
     a closing comes before the move by which GitHub followed it.
@@ -394,7 +395,7 @@ def card_changes(
     return tuple(events)
 
 
-def _for_whom(db: Connection, known: cards.CardRow, seen: CardLook, by: Mover) -> Mover:
+def _for_whom(db: Connection, known: CardRow, seen: CardLook, by: Mover) -> Mover:
     """Return the mover; for Cardinal's own move, who asked for it or for the run."""
     for away in _own_acts(db, known.card_id, "archive_card"):
         if away["wanted"] == seen.archived != known.archived:

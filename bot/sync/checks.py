@@ -17,6 +17,8 @@ from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.log.event_store import EventFactory, no_events
 from ledger.queue import leases
+from ledger.rows.cards import CardRow
+from ledger.rows.ci import CiRow
 from ledger.views import boards, cards, ci
 from runner.text.plain import redact, tail
 from runner.text.untrusted import without_invisible
@@ -30,7 +32,7 @@ MIN_PAUSE_S, MAX_PAUSE_S = 60, 3600  # between two readings without a delivery
 FIRST_LOOK = timedelta(minutes=2)
 
 
-def read(services: Services, card: cards.CardRow, *, patient: bool = True) -> EventFactory:
+def read(services: Services, card: CardRow, *, patient: bool = True) -> EventFactory:
     """Read the checks of the card's pull request; return the events about them.
 
     Only checks that the default branch requires count, or all if it requires none. With `patient`, red checks
@@ -86,7 +88,7 @@ def read_again(services: Services, card_id: CardId) -> None:
         reactor.append_and_react(db, *make(db), now=services.now())
 
 
-def _is_due(db: Connection, row: ci.CiRow, gone: frozenset[BoardId], now: datetime) -> bool:
+def _is_due(db: Connection, row: CiRow, gone: frozenset[BoardId], now: datetime) -> bool:
     card = cards.get(db, row.card_id)
     if card is None or card.archived or card.board_id in gone:
         return False
@@ -95,7 +97,7 @@ def _is_due(db: Connection, row: ci.CiRow, gone: frozenset[BoardId], now: dateti
     return (not row.pending and now - row.since >= FIRST_LOOK) or _is_late(db, row, now)
 
 
-def _is_late(db: Connection, row: ci.CiRow, now: datetime) -> bool:
+def _is_late(db: Connection, row: CiRow, now: datetime) -> bool:
     card = cards.get(db, row.card_id)
     if card is None or row.settled:
         return False
@@ -141,7 +143,7 @@ def _is_elsewhere(db: Connection, card_id: CardId, head: str) -> bool:
     return card is None or card.pull_head != head or card.pull_state != "open"
 
 
-def _is_news(services: Services, card: cards.CardRow, red: tuple[Check, ...]) -> bool:
+def _is_news(services: Services, card: CardRow, red: tuple[Check, ...]) -> bool:
     """Tell whether other checks are red than those reported for that commit: logs are fetched once."""
     with event_store.reading(services.engine) as db:
         known = ci.of_card(db, card.card_id)

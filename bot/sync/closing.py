@@ -12,6 +12,7 @@ from ledger.event import Event
 from ledger.events.board import IssueClosed
 from ledger.events.pull import PullChanged
 from ledger.log import event_store
+from ledger.rows.cards import CardRow
 from ledger.views import cards
 from rules.card.move_rights import may_move
 from rules.snapshot import Mover
@@ -47,7 +48,7 @@ def find_closing(services: Services, seen: CardLook | None) -> Closing:
     return Closing(merged, (*news, IssueClosed(seen.card_id, reason, by, trusted)))
 
 
-def _pull_changed(services: Services, known: cards.CardRow) -> PullChanged | None:
+def _pull_changed(services: Services, known: CardRow) -> PullChanged | None:
     if known.pull_repository is None or known.pull_number is None or known.pull_state != "open":
         return None
     try:

@@ -14,8 +14,8 @@ from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queue import change_reports
 from ledger.queue.change_reports import About, Report
+from ledger.rows.cards import CardRow
 from ledger.views import cards
-from ledger.views.cards import CardRow
 from rules.card.move_rights import may_move
 from rules.card.workflow_moves import PROJECT_BOT
 from rules.policy.model import Policy

@@ -11,6 +11,7 @@ from bot.sync import movers
 from ledger.events.placement import RepositoryResolved
 from ledger.log import event_store
 from ledger.queue import change_reports
+from ledger.rows.placements import PlacementRow
 from ledger.views import cards, placements
 from rules.card import target_repository
 from rules.card.move_rights import may_move
@@ -43,7 +44,7 @@ def decide_target(services: Services, seen: CardLook | None) -> RepositoryResolv
     return None if placed == was else placed
 
 
-def _is_kept(known: placements.PlacementRow, placed: RepositoryResolved) -> bool:
+def _is_kept(known: PlacementRow, placed: RepositoryResolved) -> bool:
     """Tell whether the card names the same repository as at the last decision."""
     same = (known.rule, known.value) == (placed.rule, placed.value) and not (known.problem or placed.problem)
     return same and known.named.casefold() == placed.repository.casefold()
@@ -59,7 +60,7 @@ def _hints(services: Services, seen: CardLook, author: str) -> Hints:
 def _chosen(
     services: Services,
     policy: Policy,
-    known: placements.PlacementRow | None,
+    known: PlacementRow | None,
     seen: CardLook,
     placed: RepositoryResolved,
 ) -> RepositoryResolved:

@@ -17,7 +17,7 @@ FLOW = {
         *("phases", "session", "prompts", "agents", "checks", "guards", "git", "branch", "workspaces"),
         *("artifacts", "exec", "text", "gateway", "run"),
     ),
-    "ledger": ("log", "events", "views", "queries", "queue", "model", "lifecycle", "db"),
+    "ledger": ("log", "events", "rows", "views", "queries", "queue", "model", "lifecycle", "db"),
 }
 
 

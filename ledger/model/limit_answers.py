@@ -12,6 +12,7 @@ from typing import Protocol
 from ledger.events.run import QuestionAnswered, QuestionAsked
 from ledger.ids import QuestionId, RunId
 from ledger.model.reply_text import ReplyChoice, read_reply
+from ledger.rows.questions import QuestionRow
 
 
 class QuestionSource(StrEnum):
@@ -233,13 +234,13 @@ def of_agent(run_id: RunId, question_id: QuestionId, text: str, choices: tuple[s
     return QuestionAsked(run_id, question_id, _WORDS[Subject.WORK], text, choices, Subject.WORK)
 
 
-def question_answered(
-    run_id: RunId, question_id: QuestionId, question: LimitQuestion, *, by: str, text: str, code: str = ""
+def answer_question(
+    question: QuestionAsked | QuestionRow, *, by: str, text: str, code: str = ""
 ) -> QuestionAnswered:
-    """Return the answer with its meaning: `code`, or without one the meaning of the words."""
-    meant = code_of(question, code, text)
+    """Return the answer: `text` is for people, `code` its meaning; without one the words have it."""
+    meant, asker = code_of(question, code, text), asker_of(question.asker)
     return QuestionAnswered(
-        run_id, question_id, by, text, meant, asker_of(question.asker), subject_of(question)
+        question.run_id, question.question_id, by, text, meant, asker, subject_of(question)
     )
 
 

@@ -9,9 +9,10 @@ from ledger.db.rows import listed, value
 from ledger.db.statements import statement
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId, RunId
+from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from ledger.views.cards import cards, of_same_issue
-from ledger.views.runs import RunRow, runs
+from ledger.views.runs import runs
 
 
 def card_of_run(db: Connection, run_id: RunId) -> CardId | None:

@@ -1,17 +1,19 @@
 """An issue's cards on several boards: one branch, so one run at a time, and one pull request."""
 
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, literal, or_, select
 
 from ledger.db.statements import statement
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId, RunId
+from ledger.rows.cards import CardRow
+from ledger.rows.same_issue import RunElsewhere
 from ledger.states import RUN_HELD, Ending, RunState
+from ledger.views import boards as known_boards
 from ledger.views.boards import boards
-from ledger.views.cards import CardRow, cards, get
+from ledger.views.cards import cards, get
 from ledger.views.runs import runs
 
 _own, _mine, _theirs = runs.alias("own"), cards.alias("mine"), cards.alias("theirs")
@@ -20,22 +22,6 @@ _is_same = and_(
     _theirs.c.card_id != _mine.c.card_id,
     _mine.c.content_id != literal(""),
 )
-
-
-class RunElsewhere(NamedTuple):
-    """A run of another card of the same issue."""
-
-    run_id: RunId
-    board_id: BoardId
-
-
-class WorkElsewhere(NamedTuple):
-    """A run of another card of the same issue that changed code and succeeded; `request` is its `asked`."""
-
-    run_id: RunId
-    board_id: BoardId
-    request: str
-    ended_at: datetime
 
 
 def held_by(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, RunElsewhere]:
@@ -52,9 +38,16 @@ def held_by(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, RunElsewher
     query = select(_own.c.run_id, runs.c.run_id, runs.c.board_id).select_from(_joined_to(_own.c.card_id))
     query = query.where(_own.c.run_id.in_(tuple(run_ids)), or_(held, begun))
     first: dict[RunId, RunElsewhere] = {}
-    for own, *other in db.execute(query.order_by(held.desc(), runs.c.serial)):
-        first.setdefault(RunId(own), RunElsewhere(*other))
+    for own, run_id, board_id in db.execute(query.order_by(held.desc(), runs.c.serial)):
+        if own not in first:
+            first[RunId(own)] = RunElsewhere(run_id, _board_name(db, board_id))
     return first
+
+
+def _board_name(db: Connection, board_id: BoardId) -> str:
+    """Return the board's title with its address: two boards may have one title."""
+    board = known_boards.get(db, board_id)
+    return f"{board.title} ({board.address})" if board else board_id
 
 
 def _joined_to(card_id: ColumnElement[Any]) -> Any:
@@ -76,10 +69,10 @@ def _others(card_id: Any) -> Select[Any]:
     return mine.order_by(_theirs.c.created_at, _theirs.c.card_id)
 
 
-def done(db: Connection, card_id: CardId) -> WorkElsewhere | None:
+def done(db: Connection, card_id: CardId) -> RunElsewhere | None:
     """Return the run of the issue's other cards that changed code and succeeded last; None without one."""
     row = _done.first(db, {"card_id": card_id})
-    return None if row is None else WorkElsewhere(*row)
+    return None if row is None else RunElsewhere(row[0], _board_name(db, row[1]), *row[2:])
 
 
 @statement

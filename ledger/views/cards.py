@@ -1,7 +1,5 @@
 """The mirror of every card: where it stands, how it is doing, its pull request and the verdict on it."""
 
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
@@ -65,77 +63,12 @@ from ledger.events.conversation import AssistantReplied, CommentReleased, Person
 from ledger.events.pull import PullChanged, PullOpened
 from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
-from ledger.ids import BoardId, CardId, RunId
-from ledger.states import ATTENTION, CardState, PullCard, Reason
+from ledger.ids import CardId
+from ledger.rows.cards import CardRow
+from ledger.states import ATTENTION, Reason
 
 UNRANKED = 1_000_000  # a card whose place in its column was not read yet stands below all others
 _WANTED = f"state IN ({', '.join(repr(state.value) for state in ATTENTION)})"
-
-
-@dataclass(frozen=True, slots=True)
-class CardRow:
-    """A card as it is known; `run_id` is its newest run, `pull_number` is None before a pull request.
-
-    `put_back` counts Cardinal's own moves since that run was queued; `approved_head` is the commit that the
-    newest approval was about. `given_up`: its issue was closed as not planned by somebody who may move cards.
-    `mover` put it where it stands, or took it off the board, with the role `mover_role`; both are empty where
-    that is not known. `own_move`: Cardinal did, for that person. `barred` are the labels by which nothing is
-    chosen, for whoever set them may not.
-    `assistant_waits`: the planning assistant replied without a brief, and nobody wrote since.
-    `early_start` is where the unfinished work on the branch began; empty where a run finished it.
-    `expanded`: GitHub shows a model's description over `body`. `pull_card`: it is one itself.
-    """
-
-    card_id: CardId
-    board_id: BoardId
-    content_id: str
-    repository: str | None
-    number: int | None
-    title: str
-    body: str
-    author: str
-    labels: tuple[str, ...]
-    column: str | None
-    rank: int
-    state: CardState
-    reason: Reason
-    archived: bool
-    run_id: RunId | None
-    pull_repository: str | None
-    pull_number: int | None
-    verdict: str
-    mover: str
-    mover_role: str
-    own_move: bool
-    created_at: datetime
-    moved_at: datetime
-    state_at: datetime
-    because: str = ""
-    held_back: str = ""
-    put_back: int = 0
-    brief: str = ""
-    attempts: int = 0
-    pull_node_id: str = ""
-    pull_state: str = ""
-    pull_draft: bool = False
-    pull_head: str = ""
-    branch: str = ""
-    approved_head: str = ""
-    closed: str = ""
-    given_up: bool = False
-    last_said: int = 0
-    last_answered: int = 0
-    assistant_waits: bool = False
-    barred: tuple[str, ...] = ()
-    early_start: str = ""
-    expanded: bool = False
-    assignees: tuple[str, ...] = ()
-    pull_card: PullCard = PullCard.NONE
-
-    @property
-    def choosing_labels(self) -> tuple[str, ...]:
-        """The labels by which repository, mode, agent and skills may be chosen."""
-        return tuple(label for label in self.labels if label not in self.barred)
 
 
 cards = Table(

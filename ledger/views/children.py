@@ -13,7 +13,7 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.related import CardMade, CardProposed
 from ledger.fold import Fold
 from ledger.ids import CardId, RunId
-from ledger.views.cards import CardRow
+from ledger.rows.cards import CardRow
 from ledger.views.cards import get as get_card
 from ledger.views.links import issue_place
 from ledger.views.runs import runs

@@ -1,7 +1,6 @@
 """The checks of each card's pull request on GitHub, and the output of the red ones."""
 
 from dataclasses import dataclass
-from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, text
 
@@ -24,24 +23,8 @@ from ledger.events.pull import CheckFailure, ChecksAwaited, ChecksSettled, PullC
 from ledger.events.run import CHECK, BranchPushed, RunQueued
 from ledger.fold import Fold
 from ledger.ids import CardId
+from ledger.rows.ci import CiRow
 from ledger.views.cards import cards
-
-
-@dataclass(frozen=True, slots=True)
-class CiRow:
-    """The checks of the commit `head`, awaited since `since` unless `settled`; `pending` is empty before the
-    first look.
-
-    `repaired` is the commit for which the newest repair was queued, `repairs` counts repairs in a row.
-    """
-
-    card_id: CardId
-    head: str
-    since: datetime
-    settled: bool
-    pending: tuple[str, ...]
-    repaired: str = ""
-    repairs: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from ledger.events.access import RepositoryMoved
 from ledger.events.findings import FindingsReported, FollowUpMade
 from ledger.fold import Fold
 from ledger.ids import CardId, RunId
+from ledger.rows.findings import FollowUpRow
 from ledger.views.runs import runs
 
 
@@ -22,16 +23,6 @@ class FindingsRow:
 
     run_id: RunId
     body: str
-
-
-@dataclass(frozen=True, slots=True)
-class FollowUpRow:
-    """A follow-up that became an issue."""
-
-    run_id: RunId
-    proposal: int
-    repository: str
-    number: int
 
 
 findings = Table("view_findings", VIEWS, *columns(FindingsRow, "run_id"))

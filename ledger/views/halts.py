@@ -14,22 +14,9 @@ from ledger.events.board import BoardHalted, BoardProbed, HaltLifted
 from ledger.events.run import CHECK, RunClaimed, RunEnded, RunParked, RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
+from ledger.rows.halts import HaltRow
 from ledger.states import BY_ITSELF, Ending
 from ledger.views import runs as known_runs
-
-
-@dataclass(frozen=True, slots=True)
-class HaltRow:
-    """A halt since `at`. `probing`: one run may try; `probe` is that run once it was claimed, else empty."""
-
-    board_id: BoardId
-    cause: str
-    because: str
-    until: datetime
-    tries: int
-    at: datetime
-    probing: bool = False
-    probe: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,5 @@
 """Cards that programs asked for: each request with its outcome."""
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
@@ -12,27 +11,10 @@ from ledger.events.access import RepositoryMoved
 from ledger.events.job import JobMade, JobRequested
 from ledger.events.publication import EntryGivenUp
 from ledger.fold import Fold
-from ledger.ids import BoardId, CardId
+from ledger.ids import CardId
+from ledger.rows.jobs import JobRow
 
 ACT = "create_job"
-
-
-@dataclass(frozen=True, slots=True)
-class JobRow:
-    """A request. `number` is 0 before its issue is made; `problem` says why none will be."""
-
-    key: str
-    board_id: BoardId
-    repository: str
-    column: str
-    skills: tuple[str, ...]
-    by: str
-    user_id: int
-    at: datetime
-    budget_usd: float
-    number: int = 0
-    card_id: CardId | None = None
-    problem: str = ""
 
 
 jobs = Table("view_jobs", VIEWS, *columns(JobRow, "key"))

@@ -1,6 +1,6 @@
 """The issues that block a card, their state, and the issue that the card is a part of."""
 
-from collections.abc import Iterable, Set
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -41,9 +41,11 @@ from ledger.events.related import LinksSeen
 from ledger.fold import Fold
 from ledger.ids import CardId
 from ledger.model.limit_answers import Code
+from ledger.rows.cards import CardRow
+from ledger.rows.links import LinkRow
 from ledger.states import CardState, RunState
 from ledger.views import cards as known_cards
-from ledger.views.cards import CardRow, cards
+from ledger.views.cards import cards
 from ledger.views.questions import questions
 from ledger.views.runs import runs
 
@@ -53,28 +55,6 @@ MAX_PARTS = 100  # of one issue, as many as GitHub allows
 MAX_HIDDEN = 50  # blockers out of sight: as many as GitHub allows in all
 Place = tuple[str, int]
 Step = tuple[str, int, bool]  # `public` at the end, as in LinkRow
-
-
-@dataclass(frozen=True, slots=True)
-class LinkRow:
-    """An issue that the card's issue is blocked by. `state`: open, completed, not_planned or duplicate.
-
-    `public`: everybody may read its repository, as far as is known. `done`: its card is done though it is
-    open. Blockers out of sight have no `repository` and count down from -1 as `number`.
-    """
-
-    card_id: CardId
-    repository: str
-    number: int
-    title: str
-    state: str
-    done: bool
-    public: bool
-
-    @property
-    def holds(self) -> bool:
-        """Tell whether the card has to wait for it, or for a person's word about it."""
-        return self.state != "completed" and not (self.state == "open" and self.done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +85,6 @@ fold = Fold()
 def of_card(db: Connection, card_id: CardId) -> tuple[LinkRow, ...]:
     """Return the blockers of the card's issue, in the order of names."""
     return listed(db, LinkRow, links, "repository", "number", card_id=card_id)
-
-
-def is_open(repository: str, public: bool, places: Set[str | None]) -> bool:
-    """Tell whether whoever may read all that is written in `places` may read that repository."""
-    return public or places == {repository}
 
 
 def parent_of(db: Connection, card_id: CardId) -> ParentRow | None:
@@ -176,7 +151,7 @@ def held_cards() -> Select[tuple[str]]:
     return select(links.c.card_id).where(_holds())
 
 
-def circle(db: Connection, card_id: CardId) -> tuple[Step, ...]:
+def circle(db: Connection, card_id: CardId) -> tuple[LinkRow, ...]:
     """Return the way on which the card waits for itself, from its issue to its issue; empty if there is none.
 
     Only dependencies in the ledger are walked, over MAX_WALKED issues at most.
@@ -185,7 +160,10 @@ def circle(db: Connection, card_id: CardId) -> tuple[Step, ...]:
     if card is None or card.repository is None or card.number is None:
         return ()
     home: Place = (card.repository, card.number)
-    return _walk(db, home, home)
+    return tuple(
+        LinkRow(card_id, repository, number, "", "open", done=False, public=public)
+        for repository, number, public in _walk(db, home, home)
+    )
 
 
 def waits_for(db: Connection, place: Place, other: Place) -> bool:

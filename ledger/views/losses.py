@@ -1,8 +1,5 @@
 """Organisations and repositories out of reach, and why."""
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from sqlalchemy import Connection, Table
 
 from ledger.db.rows import columns, drop, listed, recorder
@@ -11,18 +8,7 @@ from ledger.event import Recorded
 from ledger.events.access import AccessLost, AccessRegained
 from ledger.fold import Fold
 from ledger.ids import BoardId
-
-
-@dataclass(frozen=True, slots=True)
-class LossRow:
-    """An organisation or a repository that is out of reach; see AccessLost."""
-
-    board_id: BoardId
-    target: str
-    reason: str
-    detail: str
-    at: datetime
-
+from ledger.rows.losses import LossRow
 
 losses = Table("view_losses", VIEWS, *columns(LossRow, "board_id", "target"))
 fold = Fold()

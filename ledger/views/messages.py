@@ -1,7 +1,5 @@
 """The conversation on a card: people's comments and reviews, and the assistant's answers."""
 
-from dataclasses import dataclass
-from datetime import datetime
 from functools import cache
 from typing import Any
 
@@ -27,6 +25,7 @@ from ledger.events.conversation import AssistantReplied, CommentChanged, Comment
 from ledger.events.pull import ReviewDismissed, ReviewRequested, ReviewSubmitted
 from ledger.fold import Fold
 from ledger.ids import CardId
+from ledger.rows.messages import MessageRow
 
 ASSISTANT = "assistant"  # the place of what Cardinal's assistant said
 COMMENTS = ("issue", "pull", "review")
@@ -34,26 +33,7 @@ COMMENTS = ("issue", "pull", "review")
 VERDICTS = ("changes_requested", "approved", "commented")
 REQUESTED = "review_requested"  # the place of being asked for a review
 REVIEWS = (*VERDICTS, REQUESTED)
-
-
-@dataclass(frozen=True, slots=True)
-class MessageRow:
-    """A message. `place`: one of COMMENTS or REVIEWS, or assistant; `comment_id` is 0 and `author` empty for
-    the assistant. `vouched_by` let it through, with write access, where its author has none; `changed`:
-    edited, deleted or dismissed since, or empty. A `command` is no conversation.
-    """
-
-    seq: int
-    card_id: CardId
-    place: str
-    trusted: bool
-    text: str
-    at: datetime
-    comment_id: int = 0
-    author: str = ""
-    vouched_by: str = ""
-    changed: str = ""
-    command: bool = False
+MAX_HELD = 20  # held messages that a command can choose from
 
 
 messages = Table(
@@ -106,13 +86,11 @@ def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
     return value(db, messages.c.seq, **_comment(card_id, place, comment_id)) is not None
 
 
-def held_messages(
-    db: Connection, card_id: CardId, limit: int, *, vouched: bool = False
-) -> tuple[MessageRow, ...]:
+def held_messages(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[MessageRow, ...]:
     """Return the newest comments and reviews by people without write access, the oldest first: those that
     wait, or those that somebody let through (`vouched`).
     """
-    return all_rows(db, MessageRow, _held(vouched), card_id=card_id, most=limit)[::-1]
+    return all_rows(db, MessageRow, _held(vouched), card_id=card_id, most=MAX_HELD)[::-1]
 
 
 @cache

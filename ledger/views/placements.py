@@ -1,6 +1,5 @@
 """The repository where runs of a card work, for cards whose issue is about another one."""
 
-from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Column, Connection, Select, Table, select
@@ -13,20 +12,9 @@ from ledger.events.board import CardConverted
 from ledger.events.placement import RepositoryResolved
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId
-from ledger.views.cards import CardRow, cards
-
-
-@dataclass(frozen=True, slots=True)
-class PlacementRow:
-    """A decision, as in RepositoryResolved; `repository` goes with one that is renamed, `named` does not."""
-
-    card_id: CardId
-    repository: str
-    named: str
-    rule: str
-    value: str
-    problem: str
-
+from ledger.rows.cards import CardRow
+from ledger.rows.placements import PlacementRow
+from ledger.views.cards import cards
 
 placements = Table("view_placements", VIEWS, *columns(PlacementRow, "card_id"))
 fold = Fold()

@@ -1,8 +1,5 @@
 """Every revision of every run's plan, and people's decision about it."""
 
-from dataclasses import dataclass
-from datetime import datetime
-
 from sqlalchemy import Connection, Table
 
 from ledger.db.rows import columns, find, listed, recorder, setter
@@ -10,25 +7,7 @@ from ledger.db.tables import VIEWS
 from ledger.events.run import PlanApproved, PlanProposed, PlanRebound, PlanRedirected
 from ledger.fold import Fold
 from ledger.ids import RunId
-
-
-@dataclass(frozen=True, slots=True)
-class PlanRow:
-    """A plan. `state`: proposed, approved or redirected, the last two `by` somebody; `text` is the words of a
-    redirection. An approval is about `base` and `policy`.
-    """
-
-    run_id: RunId
-    revision: int
-    summary: str
-    steps: tuple[str, ...]
-    state: str
-    at: datetime
-    base: str
-    policy: str
-    by: str = ""
-    text: str = ""
-
+from ledger.rows.plans import PlanRow
 
 plans = Table("view_plans", VIEWS, *columns(PlanRow, "run_id", "revision"))
 fold = Fold()

@@ -1,13 +1,11 @@
 """The questions of runs, and people's answers."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection, Index, Select, Table, select
 
-from ledger.db.rows import change, columns, find, first_row, listed, pick, record, value, values
+from ledger.db.rows import change, columns, find, listed, record, value, values
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -16,33 +14,8 @@ from ledger.fold import Fold
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.model import limit_answers
 from ledger.model.limit_answers import Code, Subject
+from ledger.rows.questions import QuestionRow
 from ledger.views.runs import runs
-
-
-@dataclass(frozen=True, slots=True)
-class QuestionRow:
-    """A question; `answered_at` is None while it waits. `withdrawn`: its run ended without an answer.
-
-    `subject`, `codes` and `part` are as in QuestionAsked, `code` as in QuestionAnswered; also of an older
-    log.
-    """
-
-    question_id: QuestionId
-    run_id: RunId
-    card_id: CardId
-    asker: str
-    text: str
-    choices: tuple[str, ...]
-    subject: str
-    codes: tuple[str, ...]
-    asked_at: datetime
-    answered_at: datetime | None
-    part: str
-    answer: str = ""
-    code: str = ""
-    answered_by: str = ""
-    withdrawn: bool = False
-
 
 questions = Table(
     "view_questions",
@@ -74,19 +47,6 @@ def open_by(db: Connection, asker: str, run_ids: Collection[RunId]) -> frozenset
 def of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
     """Return all questions of the run, the oldest first."""
     return listed(db, QuestionRow, questions, "asked_at", "question_id", run_id=run_id)
-
-
-def newest_answered(db: Connection, run_id: RunId) -> QuestionRow | None:
-    """Return the run's own or its agent's question that was answered last; None before the first answer."""
-    return first_row(db, QuestionRow, _answered, run_id=run_id)
-
-
-@statement
-def _answered(run_id: Any) -> Select[Any]:
-    mine = (questions.c.run_id == run_id) & questions.c.answered_at.is_not(None)
-    mine &= questions.c.subject != Subject.LEAVING
-    order = (questions.c.answered_at.desc(), questions.c.question_id.desc())
-    return pick(QuestionRow, questions).where(mine).order_by(*order).limit(1)
 
 
 def agreed(db: Connection, card_id: CardId, subject: Subject, code: Code) -> bool:

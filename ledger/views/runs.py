@@ -32,92 +32,14 @@ from ledger.events.board import CardConverted, ColumnRanked, ColumnsChanged
 from ledger.events.turn import TurnStarted
 from ledger.events.workspace import Checkpointed
 from ledger.fold import Fold
-from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.queue import restored
-from ledger.states import RUN_HELD, Ending, RunState, check_run_step
+from ledger.rows.runs import RunRow
+from ledger.states import RUN_HELD, RunState, check_run_step
 from ledger.views.cards import UNRANKED, cards
 
 _QUEUED = text("state = 'queued'")
 _HELD = text(f"state IN ({', '.join(repr(state.value) for state in RUN_HELD)})")
-
-
-@dataclass(frozen=True, slots=True)
-class RunRow:
-    """A run. `plan_revision` is 0 before the first plan; `question_id` is the open question's or empty.
-
-    `files_changed` are of the newest checkpoint until the change is measured, with its lines. `commits` are
-    those that were brought out to be published; `kept` as `commits` in RunEnded. `pushing`: it was about to
-    push, and nothing says since whether it did.
-    """
-
-    run_id: RunId
-    card_id: CardId
-    board_id: BoardId
-    rank: int
-    attempt: int
-    kind: str
-    column: str
-    repository: str
-    branch: str
-    agent: str
-    by: str
-    settings: str
-    plan_required: bool
-    mode: str
-    mode_rule: str
-    mode_value: str
-    asked: str
-    reproduces: bool
-    door: str
-    rebases: bool
-    waits_for_parts: bool
-    other_agent: str
-    state: RunState
-    ending: Ending | None
-    session_id: str
-    queued_at: datetime
-    claimed_at: datetime | None
-    ended_at: datetime | None
-    kept: int | None
-    reason: str = ""
-    detail: str = ""
-    last_known: str = ""
-    generation: int = 0
-    worker: str = ""
-    host: str = ""
-    reclaims: int = 0
-    hung_s: float = 0.0
-    plan_revision: int = 0
-    plan_summary: str = ""
-    plan_steps: tuple[str, ...] = ()
-    plan_done: int = 0
-    plan_approved: bool = False
-    plan_approved_by: str = ""
-    agent_started: bool = False
-    agent_version: str = ""
-    payer: str = ""
-    last_line: str = ""
-    stop_asked: str = ""
-    stop_by: str = ""
-    stop_why: str = ""
-    parked_why: str = ""
-    question_id: QuestionId = NO_QUESTION
-    questions: int = 0
-    notes: int = 0
-    usd: float = 0.0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    turns: int = 0
-    active_s: float = 0.0
-    base: str = ""
-    head: str = ""
-    files_changed: int = 0
-    lines_changed: int = 0
-    commits: int = 0
-    pushing: bool = False
-    pushed_head: str = ""
-    iteration: int = 0
-    full_runs: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +66,7 @@ _PARKED = text("state IN ('parked', 'awaiting_approval')")
 runs = Table(
     "view_runs",
     VIEWS,
-    *columns(RunRow, "run_id", long=("settings", "asked", "detail", "plan_summary", "plan_steps")),
+    *columns(RunRow, "run_id", long=("settings", "asked", "detail", "plan_steps")),
     Column("serial", BigInteger, nullable=False),  # counts the runs of the whole ledger
     Index("view_runs_serial", "serial", unique=True),
     Index("view_runs_card", "card_id", "serial"),
@@ -340,7 +262,7 @@ fold.on(TurnStarted)(setter(runs, lambda e: {"agent_started": True, "payer": e.p
 
 @fold.on(happened.PlanProposed)
 def _planned(db: Connection, _it: Recorded, event: happened.PlanProposed) -> None:
-    plan = {"plan_revision": event.revision, "plan_summary": event.summary, "plan_steps": event.steps}
+    plan = {"plan_revision": event.revision, "plan_steps": event.steps}
     _set(db, event, **plan, plan_done=0, plan_approved=False, plan_approved_by="")
 
 

@@ -12,21 +12,9 @@ from ledger.events.board import CardReplaced, ColumnsChanged, HaltLifted, StopLi
 from ledger.events.run import RunRequeued
 from ledger.fold import Fold
 from ledger.ids import BoardId
+from ledger.rows.stops import StopRow
 from ledger.states import BY_ITSELF
 from ledger.views import runs as known_runs
-
-
-@dataclass(frozen=True, slots=True)
-class StopRow:
-    """A stop of everything in `scope` (board, column or card) that `target` names."""
-
-    board_id: BoardId
-    scope: str
-    target: str
-    by: str
-    at: datetime
-    because: str = ""
-    claims: bool = False
 
 
 @dataclass(frozen=True, slots=True)

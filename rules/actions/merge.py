@@ -16,7 +16,7 @@ from rules.policy.repository import PolicyModel
 from rules.registry import Archetype
 from rules.runs.check_only import unasked
 from rules.runs.gate import unmergeable, why_not
-from rules.snapshot import PullSeen, Snapshot
+from rules.snapshot import CardPull, Snapshot
 from rules.text import sentence
 
 _THEN = "then drag the card here again, or say /cardinal retry"
@@ -70,14 +70,14 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
 
 
 def _checked_first(
-    policy: Policy, snapshot: Snapshot, pull: PullSeen, occasion: RuleTrigger
+    policy: Policy, snapshot: Snapshot, pull: CardPull, occasion: RuleTrigger
 ) -> Decision | None:
     """Let the gate look at a commit that it has not seen, before it is merged; None where that is no use."""
     if pull.gate is not Gate.UNSEEN:
         return None
-    checking, started = snapshot.checking, unasked(policy, snapshot, occasion.now)
+    started = unasked(policy, snapshot, occasion.now)
     queued = any(isinstance(intent, QueueRun) for intent in started.intents)
-    if not queued and not (checking is not None and checking.alive):
+    if not queued and snapshot.live_check is None:
         return None
     because = (
         f"pull request #{pull.number} is checked first, since its commit did not come from a run, then merged"

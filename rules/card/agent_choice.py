@@ -40,7 +40,7 @@ def unknown_labels(policy: Policy, snapshot: Snapshot) -> Decision:
     agents = column.agents if column else ()
     known = {choice.removeprefix(MARK).casefold() for choice in agents}
     decided = Decision()
-    for label in snapshot.labels if agents else ():
+    for label in snapshot.choosing_labels if agents else ():
         if chooses(label) and _named(label) not in known:
             which = alternatives(code(f"{PREFIX}{choice.removeprefix(MARK)}") for choice in agents)
             here = code(snapshot.column or "")

@@ -1,11 +1,24 @@
 """A card whose issue is blocked by others, or waits for its sub-issues: its run stays queued until then."""
 
+from collections.abc import Sequence
+
 from ledger.ids import RunId
-from ledger.model.limit_answers import GO_WITHOUT, RETRY_PART, STOP, Subject, of_rules, subject_of
-from ledger.states import BY_ITSELF, CardState
+from ledger.model.limit_answers import (
+    GO_WITHOUT,
+    RETRY_PART,
+    STOP,
+    Code,
+    Subject,
+    answer_question,
+    of_rules,
+    subject_of,
+)
+from ledger.rows.links import LinkRow, is_open
+from ledger.rows.questions import QuestionRow
+from ledger.states import BY_ITSELF, CardState, Ending
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import BlockerSeen, OpenQuestion, Snapshot, Standing
+from rules.snapshot import Snapshot
 from rules.text import count, plain, sentence
 
 MAX_NAMED = 3
@@ -18,20 +31,20 @@ def why_waiting(policy: Policy, snapshot: Snapshot) -> tuple[CardState, str] | N
     Whoever may read the card may read the reason: it names no private issue of another repository.
     """
     if snapshot.circle:
-        way = " → ".join(_label(policy, issue) for issue in snapshot.circle)
+        way = " → ".join(_label(policy, snapshot, issue) for issue in snapshot.circle)
         said = f"itself in a circle ({way}): remove one of these dependencies on its issue"
         return CardState.NEEDS_INPUT, f"waits for {said}"
-    left = _of(snapshot, Standing.ABANDONED)
+    left = _abandoned(snapshot)
     if left:
         said = (
             "closed as not planned: remove that dependency on the issue to start anyway, or /cardinal cancel"
         )
-        return CardState.NEEDS_INPUT, f"waits for {_named(policy, left)}, {said}"
-    still = _of(snapshot, Standing.OPEN)
+        return CardState.NEEDS_INPUT, f"waits for {_named(policy, snapshot, left)}, {said}"
+    still = [it for it in snapshot.blockers if it.holds]
     if still:
-        return CardState.QUEUED, f"waits for {_named(policy, still)}: it starts on its own then"
+        return CardState.QUEUED, f"waits for {_named(policy, snapshot, still)}: it starts on its own then"
     if snapshot.parts:
-        which = f"{count(len(snapshot.parts), 'sub-issue')}, {_named(policy, list(snapshot.parts))}"
+        which = f"{count(len(snapshot.parts), 'sub-issue')}, {_named(policy, snapshot, snapshot.parts)}"
         return CardState.QUEUED, f"waits for {which}: it starts by itself when they are done or closed"
     return None
 
@@ -41,21 +54,32 @@ def may_name(policy: Policy, *, open_to_readers: bool) -> bool:
     return open_to_readers or policy.board.private_issues == "named"
 
 
-def _of(snapshot: Snapshot, standing: Standing) -> list[BlockerSeen]:
-    return [blocker for blocker in snapshot.blockers if blocker.standing is standing]
+def _abandoned(snapshot: Snapshot) -> list[LinkRow]:
+    return [it for it in snapshot.blockers if it.holds and it.state != "open"]
 
 
-def _label(policy: Policy, issue: BlockerSeen) -> str:
-    return issue.name if may_name(policy, open_to_readers=issue.open_to_readers) else ELSEWHERE
+def _name(snapshot: Snapshot, issue: LinkRow) -> str:
+    """Return #12, owner/repository#12 of another repository, or nothing for one out of sight."""
+    if not issue.repository:
+        return ""
+    return f"{'' if issue.repository == snapshot.repository else issue.repository}#{issue.number}"
 
 
-def _named(policy: Policy, blockers: list[BlockerSeen]) -> str:
-    known = [blocker for blocker in blockers if blocker.name]
-    seen = [blocker for blocker in known if may_name(policy, open_to_readers=blocker.open_to_readers)]
-    names = [f"{it.name} ({plain(it.title, 60)})" if it.title else it.name for it in seen]
+def _may_name(policy: Policy, snapshot: Snapshot, issue: LinkRow) -> bool:
+    return may_name(policy, open_to_readers=is_open(issue.repository, issue.public, snapshot.places))
+
+
+def _label(policy: Policy, snapshot: Snapshot, issue: LinkRow) -> str:
+    return _name(snapshot, issue) if _may_name(policy, snapshot, issue) else ELSEWHERE
+
+
+def _named(policy: Policy, snapshot: Snapshot, issues: Sequence[LinkRow]) -> str:
+    known = [(_name(snapshot, it), it) for it in issues if it.repository]
+    seen = [(name, it.title) for name, it in known if _may_name(policy, snapshot, it)]
+    names = [f"{name} ({plain(title, 60)})" if title else name for name, title in seen]
     more = len(names) - MAX_NAMED
     named = ", ".join(names[:MAX_NAMED]) + (f" and {more} more" if more > 0 else "")
-    private, unseen = len(known) - len(seen), len(blockers) - len(known)
+    private, unseen = len(known) - len(seen), len(issues) - len(known)
     elsewhere = ELSEWHERE if private == 1 else f"{private} issues in other repositories"
     hidden = f"{count(unseen, 'issue')} that Cardinal cannot see"
     return " and ".join(filter(None, (named, elsewhere if private else "", hidden if unseen else "")))
@@ -67,12 +91,12 @@ def ask_about_blockers(policy: Policy, snapshot: Snapshot, run_id: RunId) -> Dec
     if held is None or held[0] is not CardState.NEEDS_INPUT:
         return about_part
     # The key stands in the comment, too.
-    about = "-".join(_label(policy, it) for it in snapshot.circle or _of(snapshot, Standing.ABANDONED))[:300]
+    about = "-".join(_label(policy, snapshot, it) for it in snapshot.circle or _abandoned(snapshot))[:300]
     said = Say(snapshot.card_id, f"depends:{run_id}:{about}", sentence(f"{run_id} {held[1]}"))
     return Decision((said,), (f"{run_id} needs a decision about what it waits for",)) + about_part
 
 
-def asks_about_part(question: OpenQuestion | None) -> bool:
+def asks_about_part(question: QuestionRow | None) -> bool:
     """Tell whether the open question is about a sub-issue that failed."""
     return question is not None and subject_of(question) is Subject.PART
 
@@ -82,21 +106,23 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
     run = snapshot.run
     if run is None:
         return Decision()
-    settled, waits = Decision(), run.question
+    settled, waits = Decision(), snapshot.question
     if waits is not None:
-        if not asks_about_part(waits) or waits.part in {it.run_id for it in snapshot.failed_parts}:
+        if not asks_about_part(waits) or waits.part in {it.run.run_id for it in snapshot.failed_parts}:
             return Decision()
         over = "No answer is needed anymore."
-        answer = waits.answer(run.run_id, BY_ITSELF, over)
+        answer = answer_question(waits, by=BY_ITSELF, text=over, code=Code.WORDS)
         settled = Decision((answer,), (f"{waits.question_id} is over",))
-    failed = next((it for it in snapshot.failed_parts if not it.is_asked), None)
+    # A question that was over by itself is open again with its cause: a sub-issue closed and reopened.
+    known = {question.part for question in snapshot.questions if question.answered_by != BY_ITSELF}
+    failed = next((it for it in snapshot.failed_parts if it.run.run_id not in known), None)
     if failed is None:
         return settled
-    known = may_name(policy, open_to_readers=failed.issue.open_to_readers)
-    why = f": {sentence(plain(failed.because, 300))}" if known and failed.because else "."
-    which = _named(policy, [failed.issue])
-    what = "was cancelled" if failed.cancelled else "failed"
+    said = failed.run.detail if _may_name(policy, snapshot, failed.issue) else ""
+    why = f": {sentence(plain(said, 300))}" if said else "."
+    which = _named(policy, snapshot, [failed.issue])
+    what = "was cancelled" if failed.run.ending is Ending.CANCELLED else "failed"
     text = f"The sub-issue {which} {what}{why} Continue without it, or stop {run.run_id}?"
     choices = (GO_WITHOUT, *((RETRY_PART,) if failed.is_here else ()), STOP)
-    question = of_rules(run.run_id, run.questions, Subject.PART, text, choices, failed.run_id)
+    question = of_rules(run.run_id, run.questions, Subject.PART, text, choices, failed.run.run_id)
     return settled + Decision((question,), (text,))

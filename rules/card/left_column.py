@@ -6,35 +6,36 @@ from ledger.event import RuleEvent
 from ledger.events.board import CardHeldBack, CardMoved
 from ledger.events.run import RunEnded, RunStopAsked
 from ledger.model.column_names import same_column
-from ledger.model.limit_answers import CANCEL, FINISH, Subject, of_rules
+from ledger.model.limit_answers import CANCEL, FINISH, Code, Subject, answer_question, of_rules
+from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, Ending, RunState
 from rules.card.state import derive_state
 from rules.card.trigger import time_stamp
 from rules.intents.outbound import Decision, Intent, MoveCard, Say
 from rules.policy.model import Policy
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import code
 
 MAX_BACK = 5  # moves of Cardinal's own for one run: then something else keeps dragging, and it gives way
 
 
-def is_leaving(event: CardMoved, run: RunSeen) -> bool:
+def is_leaving(event: CardMoved, run: RunRow) -> bool:
     """Return whether somebody, not Cardinal itself, took the card from where its live run belongs."""
     return not event.by_cardinal and not same_column(event.after, run.column)
 
 
-def only_waits(run: RunSeen) -> bool:
+def only_waits(run: RunRow) -> bool:
     """Return whether nothing was ever at work for the run, and nothing is."""
     return not run.begun and run.state in (RunState.QUEUED, RunState.PARKED)
 
 
-def end_waiting(run: RunSeen, reason: str, detail: str) -> RunEnded:
+def end_waiting(run: RunRow, reason: str, detail: str) -> RunEnded:
     """Return the cancelled ending of a run that no worker holds."""
     last_known = f"{run.state}: {run.last_line}" if run.last_line else str(run.state)
     return RunEnded(run.run_id, Ending.CANCELLED, reason, detail, last_known)
 
 
-def let_run_go(snapshot: Snapshot, wanted: str | None, run: RunSeen) -> Decision:
+def let_run_go(snapshot: Snapshot, wanted: str | None, run: RunRow) -> Decision:
     """End a run that only waits: the card may go, and is served where it stands once the run has ended."""
     where = f"to {code(wanted)}" if wanted else "out of its column"
     because = f"{_named(snapshot)} dragged the card {where} before {run.run_id} began"
@@ -42,7 +43,7 @@ def let_run_go(snapshot: Snapshot, wanted: str | None, run: RunSeen) -> Decision
     return Decision((end,), (because,))
 
 
-def came_back(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
+def came_back(policy: Policy, snapshot: Snapshot, run: RunRow) -> Decision:
     """Answer a drag out and in again that was over before anybody looked, while the card's run lives.
 
     The card is where its run belongs, so nothing is put back and nothing asked; whoever meant it as a new
@@ -57,25 +58,25 @@ def came_back(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
         because = (
             f"{_named(snapshot)} dragged the card out of its column and back, and the policy cancels then"
         )
-        by = snapshot.mover.login or "policy"
+        by = snapshot.moved_by.login or "policy"
         return Decision((RunStopAsked(run.run_id, "cancel", by, because),), (because,))
-    text = f"{_named(snapshot)} dragged the card out and back while {run.run_id} {_doing(run)}: "
+    text = f"{_named(snapshot)} dragged the card out and back while {_doing(snapshot, run)}: "
     text += "that run continues. To start over: `/cardinal cancel`, then `/cardinal retry`."
     return Decision((Say(card, f"came-back:{run.run_id}", text),), (text,))
 
 
-def _doing(run: RunSeen) -> str:
-    if run.question:
-        return "waits for an answer"
+def _doing(snapshot: Snapshot, run: RunRow) -> str:
+    if snapshot.question:
+        return f"{run.run_id} waits for an answer"
     if run.state is RunState.AWAITING_APPROVAL:
-        return "waits for its plan to be approved"
+        return f"{run.run_id} waits for its plan to be approved"
     if run.state in RUN_HELD:
-        return "is working"
-    return "is paused" if run.state is RunState.PARKED else "waits to resume"
+        return f"{run.run_id} is working"
+    return f"{run.run_id} is paused" if run.state is RunState.PARKED else f"{run.run_id} waits to resume"
 
 
 def apply_on_leave(
-    policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen, now: datetime
+    policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunRow, now: datetime
 ) -> Decision:
     """Apply the column's rule for leaving; the run goes on until somebody has chosen."""
     column = policy.column(run.column)
@@ -87,26 +88,26 @@ def apply_on_leave(
     if snapshot.put_back >= MAX_BACK:
         return _given_way(snapshot, run, wanted)
     if wanted is None:
-        text = f"The card lost its status while {run.run_id} {_doing(run)}, so it was put back. "
+        text = f"The card lost its status while {_doing(snapshot, run)}, so it was put back. "
         text += "`/cardinal cancel` stops the run."
         return Decision((back, Say(card, f"back:{run.run_id}", text)), (text,))
     if rule == "cancel":
         because = f"{_named(snapshot)} dragged the card to {code(wanted)}, and the policy cancels then"
         return Decision(
-            (RunStopAsked(run.run_id, "cancel", snapshot.mover.login or "policy", because),), (because,)
+            (RunStopAsked(run.run_id, "cancel", snapshot.moved_by.login or "policy", because),), (because,)
         )
     hold: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, wanted, _who(snapshot)), back)
     if rule == "finish":
         return Decision(hold, (f"{run.run_id} may finish, then the card goes to {code(wanted)}",))
-    if run.leaving:
+    if snapshot.leaving:
         return Decision(hold, ("it was asked already what should become of the run",))
-    if run.question:
+    if snapshot.question:
         # One question at a time: the agent's own waits for an answer already, so say how to choose.
-        text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}: "
+        text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {_doing(snapshot, run)}: "
         text += "it was put back until that run ends. `/cardinal cancel` stops it, "
         text += "`/cardinal finish` lets it finish its work."
         return Decision((*hold, Say(card, f"leave:{run.run_id}:{time_stamp(now)}", text)), (text,))
-    text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {run.run_id} {_doing(run)}. "
+    text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {_doing(snapshot, run)}. "
     text += "Cancel it, or let it finish?"
     return Decision(
         (*hold, of_rules(run.run_id, run.questions, Subject.LEAVING, text, (CANCEL, FINISH))), (text,)
@@ -114,17 +115,15 @@ def apply_on_leave(
 
 
 def _who(snapshot: Snapshot) -> str:
-    return snapshot.mover.login or "somebody"
+    return snapshot.moved_by.login or "somebody"
 
 
 def _named(snapshot: Snapshot) -> str:
-    return code(snapshot.mover.login, 40) if snapshot.mover.login else "Someone"
+    return code(snapshot.moved_by.login, 40) if snapshot.moved_by.login else "Someone"
 
 
-def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision:
-    text = (
-        f"The card was dragged away {MAX_BACK} times while {run.run_id} {_doing(run)}, so it will not be put "
-    )
+def _given_way(snapshot: Snapshot, run: RunRow, wanted: str | None) -> Decision:
+    text = f"The card was dragged away {MAX_BACK} times while {_doing(snapshot, run)}, so it will not be put "
     text += "back again: does a board automation move it? `/cardinal cancel` stops the run."
     hold: tuple[Intent | RuleEvent, ...] = (
         (CardHeldBack(snapshot.card_id, wanted, _who(snapshot)),) if wanted else ()
@@ -132,14 +131,16 @@ def _given_way(snapshot: Snapshot, run: RunSeen, wanted: str | None) -> Decision
     return Decision((*hold, Say(snapshot.card_id, f"gave-way:{run.run_id}", text)), (text,))
 
 
-def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunSeen) -> Decision:
+def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunRow) -> Decision:
     """Serve a card that is back where its run works; a person who brought it back has chosen to stay."""
     if event.by_cardinal or not snapshot.held_back:
         return derive_state(policy, snapshot)
     card = snapshot.card_id
     kept: tuple[Intent | RuleEvent, ...] = (CardHeldBack(card, "", _who(snapshot)),)
-    if run.leaving:
-        answer = run.leaving.answer(run.run_id, _who(snapshot), "The card was put back.")
+    if snapshot.leaving:
+        answer = answer_question(
+            snapshot.leaving, by=_who(snapshot), text="The card was put back.", code=Code.WORDS
+        )
         return Decision((*kept, answer), ("the card was put back: the run continues",))
     return derive_state(policy, snapshot) + Decision(kept, ("the card was put back: the run continues",))
 

@@ -1,7 +1,6 @@
 """Organisations and repositories that Cardinal cannot work in, and the way out."""
 
-from dataclasses import dataclass
-
+from ledger.rows.losses import LossRow
 from rules.text import plain
 
 _OUT_OF_REACH = "{target} cannot be reached ({reason}): see `cardinal doctor`"
@@ -23,25 +22,16 @@ _LOST = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Loss:
-    """An organisation or a repository that Cardinal cannot work in; see AccessLost."""
+def is_blocking(loss: LossRow) -> bool:
+    """Tell whether nothing can be done there; else some things wait, and the rest goes on."""
+    return loss.reason != "permissions"
 
-    target: str
-    reason: str
-    detail: str = ""
 
-    @property
-    def blocks(self) -> bool:
-        """Nothing can be done there; else some things wait, and the rest goes on."""
-        return self.reason != "permissions"
-
-    @property
-    def sentence(self) -> str:
-        """The sentence for people, with the next step."""
-        said = _LOST.get(self.reason, _OUT_OF_REACH)
-        names = {"target": self.target, "reason": self.reason, "detail": self.detail}
-        return said.format(**{name: plain(text, 140) for name, text in names.items()})
+def say_loss(loss: LossRow, target: str = "") -> str:
+    """Return the sentence for people, with the next step; `target` names it in another way."""
+    said = _LOST.get(loss.reason, _OUT_OF_REACH)
+    names = {"target": target or loss.target, "reason": loss.reason, "detail": loss.detail}
+    return said.format(**{name: plain(text, 140) for name, text in names.items()})
 
 
 def is_outside(repository: str, owner: str) -> bool:

@@ -9,7 +9,7 @@ from rules.card.state import change_state
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
-from rules.snapshot import PullSeen, Snapshot
+from rules.snapshot import CardPull, Snapshot
 from rules.text import ordinal
 
 
@@ -20,7 +20,7 @@ def wait_for_turn(policy: Policy, snapshot: Snapshot) -> Decision:
     return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_LANE)
 
 
-def lead(policy: Policy, snapshot: Snapshot, pull: PullSeen) -> Decision:
+def lead(policy: Policy, snapshot: Snapshot, pull: CardPull) -> Decision:
     """Give the card its turn."""
     because = f"1st in the merge lane: merging pull request #{pull.number}"
     return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_TURN)

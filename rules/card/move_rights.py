@@ -33,7 +33,7 @@ def may_move(policy: Policy, mover: Mover) -> bool:
 
 def is_dragged(policy: Policy, snapshot: Snapshot) -> bool:
     """Return whether somebody whose moves take effect put the card where it stands, or took it off."""
-    return may_move(policy, snapshot.mover) and not is_by_workflow(policy, snapshot)
+    return may_move(policy, snapshot.moved_by) and not is_by_workflow(policy, snapshot)
 
 
 def is_abandoned(policy: Policy, snapshot: Snapshot) -> bool:
@@ -65,7 +65,7 @@ def guard_entry(policy: Policy, snapshot: Snapshot, decided: Decision, now: date
     if not (unmerged and decided.intents) and not any(_acts(snapshot, intent) for intent in decided.intents):
         return decided
     because = refusal(policy, snapshot)
-    reason = Reason.OTHER if snapshot.mover.login else Reason.MOVER_UNKNOWN
+    reason = Reason.OTHER if snapshot.moved_by.login else Reason.MOVER_UNKNOWN
     if snapshot.archived:
         shown = change_state(policy, snapshot, CardState.ARCHIVED, because, reason)
     elif snapshot.live_run:
@@ -76,7 +76,7 @@ def guard_entry(policy: Policy, snapshot: Snapshot, decided: Decision, now: date
         return shown
     # Once an hour for each person and place: a card can be dragged without end, and each comment is a mail.
     place = "away" if snapshot.archived else snapshot.column or "none"
-    who = "workflow" if workflow else f"mover:{snapshot.mover.login}"
+    who = "workflow" if workflow else f"mover:{snapshot.moved_by.login}"
     about = f"{who}:{place}:{now:%Y%m%d%H}"
     return shown + Decision((Say(snapshot.card_id, about, sentence(because)),))
 
@@ -98,7 +98,7 @@ def _acts(snapshot: Snapshot, intent: Intent | RuleEvent) -> bool:
 
 def refusal(policy: Policy, snapshot: Snapshot) -> str:
     """Return the sentence about the mover, the missing right, the omitted effect and the next step."""
-    mover, run = snapshot.mover, snapshot.live_run
+    mover, run = snapshot.moved_by, snapshot.live_run
     where = code(snapshot.column) if snapshot.column else "no column"
     did = "took the card off the board" if snapshot.archived else f"moved the card to {where}"
     by_workflow = is_by_workflow(policy, snapshot)

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
+from ledger.rows.runs import RunRow
 from rules.card.shared_files import SharedFiles
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import code, count, plain, sentence
 
 MAX_FILES, MAX_NAMED = 3, 3  # that a sentence names
@@ -35,7 +36,7 @@ def overlap_obstacle(shared: Iterable[SharedFiles], own_pull: int) -> str:
     return f"{held_by} as well: it waits until that is merged or closed (`overlap: wait`)" if held_by else ""
 
 
-def notice_overlap(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Decision:
+def notice_overlap(policy: Policy, snapshot: Snapshot, run: RunRow) -> Decision:
     """Say once on the card which other work changes the same files; `snapshot.shared` has them."""
     known = describe(snapshot.shared)
     if policy.board.overlap == "ignore" or not known or run.mode != "fix":

@@ -36,7 +36,7 @@ def begin_rebase(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
         return Decision()
     if run is None or not run.has_finished_work or pull.unfinished or check_only.check_obstacle(snapshot):
         return Decision()
-    lately = begun_lately(snapshot.checking, now)
+    lately = begun_lately(snapshot.checks, now)
     if lately >= policy.limits.automatic_runs_per_hour:
         return explain(snapshot, f"{lately} checks began within an hour: /cardinal check starts another")
     queued = QueueRun(snapshot.card_id, CHECK, BY_MERGE, plan_required=False, rebases=True)
@@ -48,13 +48,19 @@ def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime)
     if isinstance(event, RunEnded) and snapshot.open_pull and not snapshot.archived:
         if event.reason == CONFLICT:
             return _stuck(snapshot, event)
-        checking = snapshot.checking
-        outdated = checking is not None and checking.run_id == event.run_id and checking.outdated
-        again = outdated and event.ending is not Ending.CANCELLED
+        again = _is_outdated(snapshot, event) and event.ending is not Ending.CANCELLED
         decided = after_merge(policy, snapshot, now) if again else Decision()
         if any(isinstance(intent, QueueRun) for intent in decided.intents):
             return decided
     return check_only.happened(policy, snapshot, event, now)
+
+
+def _is_outdated(snapshot: Snapshot, event: RunEnded) -> bool:
+    """Tell whether the newest check ended, and another card was merged since it was claimed."""
+    check, moved_at = next(iter(snapshot.checks), None), snapshot.base_moved_at
+    if check is None or check.run_id != event.run_id or check.claimed_at is None or moved_at is None:
+        return False
+    return moved_at >= check.claimed_at
 
 
 def _stuck(snapshot: Snapshot, event: RunEnded) -> Decision:

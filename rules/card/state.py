@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from ledger.events.board import CardExplained
 from ledger.ids import CardId
 from ledger.model.column_names import same_column
+from ledger.rows.runs import RunRow
+from ledger.rows.same_issue import RunElsewhere
 from ledger.states import ATTENTION, CARD_STEPS, CardState, Reason, RunState
 from rules.card.dependencies import why_waiting
 from rules.card.stops import blocked_by
@@ -12,7 +14,7 @@ from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
 from rules.policy.model import Policy
 from rules.registry import ARCHETYPES, Archetype
-from rules.snapshot import ElsewhereSeen, RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import code, plain
 
 # Loud on the board, so never a stop on the way to something else when there is another way.
@@ -110,7 +112,8 @@ def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
     if snapshot.lost and not archetype.IS_FINAL:
         return Rest(CardState.BLOCKED, snapshot.lost, Reason.OUT_OF_REACH)
     blocked, run = blocked_by(snapshot.stops, snapshot.card_id), snapshot.live_run
-    if blocked and not archetype.IS_FINAL and (run is None or run.paused or run.state is RunState.QUEUED):
+    waits = run is None or snapshot.is_paused or run.state is RunState.QUEUED
+    if blocked and waits and not archetype.IS_FINAL:
         claimed = run is None and not snapshot.closed and any(stop.claims for stop in snapshot.stops)
         rest = archetype.rest(policy, snapshot) if claimed and policy.column(snapshot.column) else None
         return (
@@ -145,7 +148,7 @@ def feedback_waits(snapshot: Snapshot) -> bool:
     return snapshot.pending_threads > 0 or requested or snapshot.state is CardState.CHANGES_REQUESTED
 
 
-def say_whose_turn(other: ElsewhereSeen) -> str:
+def say_whose_turn(other: RunElsewhere) -> str:
     """Return why a queued run waits for one on the same issue."""
     return (
         f"waits for the run on board {plain(other.board, 80)}: {other.run_id} works on the same issue."
@@ -164,10 +167,10 @@ def _ticker(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
     return (UpdateTicker(CardId(snapshot.board_id)),) if counts else ()
 
 
-def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunSeen) -> Rest | None:
+def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> Rest | None:
     name = run.run_id
-    if run.question:
-        return Rest(CardState.NEEDS_INPUT, f"{name} asks: {run.question.text}")
+    if snapshot.question:
+        return Rest(CardState.NEEDS_INPUT, f"{name} asks: {snapshot.question.text}")
     match run.state:
         case RunState.AWAITING_APPROVAL:
             return Rest(CardState.NEEDS_INPUT, f"the plan of {name} waits for approval")

@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 
 from ledger.ids import CardId
-from rules.card.loss import Loss
-from rules.snapshot import Halt, Stop
+from ledger.rows.halts import HaltRow
+from ledger.rows.losses import LossRow
+from ledger.rows.stops import StopRow
+from rules.card.loss import is_blocking, say_loss
+from rules.card.trigger import time_stamp
 from rules.text import plain
 
 LIFTS = {"board": "/cardinal resume board", "column": "/cardinal resume column", "card": "/cardinal resume"}
 
 
-def stopped_by(stops: Sequence[Stop], card_id: CardId, column: str | None) -> str:
+def stopped_by(stops: Sequence[StopRow], card_id: CardId, column: str | None) -> str:
     """Return the sentence about the widest stop that holds the card, or an empty string."""
     for scope, target in (("board", None), ("column", column), ("card", card_id)):
         for stop in stops:
@@ -29,18 +32,23 @@ def stop_words(scope: str, by: str, because: str, *, claims: bool) -> tuple[str,
     return f"stopped by {plain(by, 40)}", LIFTS[scope]
 
 
-def blocked_by(stops: Sequence[Stop], card_id: CardId) -> str:
+def identify_stop(stop: StopRow) -> str:
+    """Return the mark that tells the stop from an earlier one: when it was thrown."""
+    return time_stamp(stop.at)
+
+
+def blocked_by(stops: Sequence[StopRow], card_id: CardId) -> str:
     """Return the sentence about who blocked the card itself, and why; or an empty string."""
     return stopped_by([it for it in stops if it.scope == "card" and it.because], card_id, None)
 
 
-def lost_by(losses: Sequence[Loss], repository: str) -> str:
+def lost_by(losses: Sequence[LossRow], repository: str) -> str:
     """Return the sentence about the loss of the repository, or an empty string."""
     near = (repository, repository.partition("/")[0])
-    return next((loss.sentence for loss in losses if loss.blocks and loss.target in near), "")
+    return next((say_loss(loss) for loss in losses if is_blocking(loss) and loss.target in near), "")
 
 
-def halted(halt: Halt) -> str:
+def halted(halt: HaltRow) -> str:
     """Return the sentence about a halt, with who tries next and the way out."""
     tries = f"{halt.probe} tries" if halt.probe else f"one run tries at {halt.until:%H:%M} UTC"
     return f"the board is halted: {plain(halt.because, 160)} ({tries}; {LIFTS['board']})"

@@ -130,9 +130,9 @@ def problem(policy: Policy, snapshot: Snapshot) -> str:
         return LOOKING if _is_unread(policy, snapshot) else ""
     if target.problem:
         return target.problem
-    moved = target.worked_in and target.worked_in.casefold() != target.repository.casefold()
-    if moved:
-        said = f"its work began in {target.worked_in}, and it now names {target.repository}: undo that"
+    worked_in = snapshot.worked_in
+    if worked_in and worked_in.casefold() != target.repository.casefold():
+        said = f"its work began in {worked_in}, and it now names {target.repository}: undo that"
         return f"{ASKS}{said}, or open an issue of its own"
     return ""
 

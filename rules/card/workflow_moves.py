@@ -22,7 +22,7 @@ def is_by_workflow(policy: Policy, snapshot: Snapshot) -> bool:
     people. A closed issue's card that nobody is known to have moved counts as moved by it. The move behind a
     merge is the merger's.
     """
-    mover, pull = snapshot.mover, snapshot.pull
+    mover, pull = snapshot.moved_by, snapshot.pull
     if mover.own or (pull is not None and pull.state == "merged"):
         return False
     if mover.login == PROJECT_BOT:

@@ -3,6 +3,8 @@
 from ledger.events.conversation import PersonSaid
 from ledger.events.run import RunSteered
 from ledger.model.limit_answers import CHOSEN_ONLY, Subject, subject_of
+from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, CardState, RunState
 from rules.card.state import derive_state
 from rules.card.trigger import was_before
@@ -10,13 +12,13 @@ from rules.chatops import replies
 from rules.chatops.parser import refusal_to_answer
 from rules.intents.outbound import AskAssistant, Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import OpenQuestion, RunSeen, Snapshot
+from rules.snapshot import Snapshot
 
 
 def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
     """Deliver trusted words to a run, its question, or the planning assistant."""
-    run, first = snapshot.run, replies.beaten_by(snapshot.run, event.author, event.said_at)
-    if run and first and not _answers(run.question, event):
+    run, first = snapshot.run, replies.beaten_by(snapshot, event.author, event.said_at)
+    if run and first and not _answers(snapshot.question, event):
         text = replies.beaten(run, first, "your comment was not handed to the agent")
         about = f"late:{first.question_id}:{event.comment_id}"
         return Decision((Say(snapshot.card_id, about, text, side(event)),), (text,))
@@ -32,7 +34,7 @@ def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
     return Decision((), ("nothing reads comments in this column",))
 
 
-def steer(snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
+def steer(snapshot: Snapshot, run: RunRow, event: PersonSaid) -> Decision:
     """Hand the words to the run's agent, as an answer to nothing."""
     if run.state in RUN_HELD or run.session_id:
         steer = RunSteered(run.run_id, event.author, event.text, event.comment_id)
@@ -45,8 +47,8 @@ def side(event: PersonSaid) -> str:
     return "issue" if event.place == "issue" else "pull"
 
 
-def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid) -> Decision:
-    card, question = snapshot.card_id, run.question
+def _to_run(policy: Policy, snapshot: Snapshot, run: RunRow, event: PersonSaid) -> Decision:
+    card, question = snapshot.card_id, snapshot.question
     if question and _answers(question, event):
         if not replies.is_undecided(question, event.text):
             return _answer(policy, snapshot, run, question, event)
@@ -70,7 +72,7 @@ def _to_run(policy: Policy, snapshot: Snapshot, run: RunSeen, event: PersonSaid)
 
 
 def _answer(
-    policy: Policy, snapshot: Snapshot, run: RunSeen, question: OpenQuestion, event: PersonSaid
+    policy: Policy, snapshot: Snapshot, run: RunRow, question: QuestionRow, event: PersonSaid
 ) -> Decision:
     refused = refusal_to_answer(policy, subject_of(question), role=event.role or "write", login=event.author)
     if not refused:
@@ -79,7 +81,7 @@ def _answer(
     return Decision((Say(snapshot.card_id, about, refused),), (refused,))
 
 
-def _answers(question: OpenQuestion | None, event: PersonSaid) -> bool:
+def _answers(question: QuestionRow | None, event: PersonSaid) -> bool:
     """Tell whether a comment can answer the question: it came later, and leaving takes a choice instead."""
     if question is None or subject_of(question) is Subject.LEAVING:
         return False

@@ -11,16 +11,20 @@ from ledger.model.limit_answers import (
     OF_TURN,
     Code,
     Subject,
+    answer_question,
     code_of,
     codes_of,
     read,
     subject_of,
 )
+from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
 from ledger.states import RunState
+from rules.card.stops import identify_stop
 from rules.card.trigger import time_stamp, was_before
 from rules.chatops.parser import APART, BOX, chosen_question, door_of, seen_stop
 from rules.intents.outbound import Decision, Say
-from rules.snapshot import AnsweredQuestion, OpenQuestion, RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import code, plain
 
 # Answers to questions of the rules, which end the run or change nothing for it.
@@ -51,29 +55,29 @@ def talk_of(event: CommandGiven | CommandRefused) -> str:
     return "issue" if event.place in ("issue", *APART) else "pull"
 
 
-def chosen_option(question: OpenQuestion, text: str) -> str:
+def chosen_option(question: QuestionRow, text: str) -> str:
     """Return the choice that a reply names, else its words without the lines of mail."""
     reply = read(question, text)
     return reply.words if reply.choice is None else question.choices[reply.choice]
 
 
-def answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, text: str) -> Decision:
+def answer(snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, text: str) -> Decision:
     """Record a written or ticked answer with its meaning, and let the run go on."""
     meant = code_of(question, "", text)
     return record_answer(snapshot, run, question, by, meant, chosen_option(question, text))
 
 
-def choose_answer(snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code) -> Decision:
+def choose_answer(snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, meant: Code) -> Decision:
     """Record a choice that a command of its own made, and let the run go on."""
     labels = dict(zip(codes_of(question), question.choices, strict=False))
     return record_answer(snapshot, run, question, by, meant, labels.get(meant, meant))
 
 
 def record_answer(
-    snapshot: Snapshot, run: RunSeen, question: OpenQuestion, by: str, meant: Code, text: str
+    snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, meant: Code, text: str
 ) -> Decision:
     """Record the answer and let the run go on; one of the rules may cancel it."""
-    record = question.answer(run.run_id, by, text, meant)
+    record = answer_question(question, by=by, text=text, code=meant)
     because = (f"{by} answered {question.question_id}",)
     if ends := _ENDS_BY.get(subject_of(question)):
         stop = RunStopAsked(run.run_id, "cancel", by, ends[1])
@@ -86,10 +90,10 @@ def record_answer(
 def is_stale_stop(snapshot: Snapshot, given: CommandGiven) -> bool:
     """Return whether the command's form was about a stop that does not hold any more."""
     shown = seen_stop(given.source)
-    return shown is not None and shown not in {it.mark for it in snapshot.stops}
+    return shown is not None and shown not in map(identify_stop, snapshot.stops)
 
 
-def is_undecided(question: OpenQuestion, text: str) -> bool:
+def is_undecided(question: QuestionRow, text: str) -> bool:
     """Return whether people have to choose: only a choice answers it and none is named, or perhaps one is."""
     reply = read(question, text)
     if subject_of(question) in CHOSEN_ONLY:
@@ -98,41 +102,47 @@ def is_undecided(question: OpenQuestion, text: str) -> bool:
     return reply.unsure and bool(codes_of(question)) and subject_of(question) not in OF_TURN
 
 
-def numbers(question: OpenQuestion) -> str:
+def numbers(question: QuestionRow) -> str:
     """Return the choices with their numbers, for people."""
     return ", ".join(
         f"{number}: {plain(choice, 100)}" for number, choice in enumerate(question.choices, start=1)
     )
 
 
-def answer_leaving(snapshot: Snapshot, run: RunSeen, by: str, *, cancel: bool) -> Decision:
+def answer_leaving(snapshot: Snapshot, run: RunRow, by: str, *, cancel: bool) -> Decision:
     """Answer the question about leaving, where it is open."""
-    if run.leaving is None:
+    if snapshot.leaving is None:
         return Decision()
     picked = CANCEL if cancel else FINISH
-    return Decision((run.leaving.answer(run.run_id, by, picked.label, picked.code),))
+    return Decision((answer_question(snapshot.leaving, by=by, text=picked.label, code=picked.code),))
 
 
-def is_stale_choice(given: CommandGiven, question: OpenQuestion | None) -> bool:
+def is_stale_choice(given: CommandGiven, question: QuestionRow | None) -> bool:
     """Return whether a choice of a box or a page belongs to another question than the one that is open."""
     chosen_id = chosen_question(given.source)
     return bool(chosen_id) and (question is None or question.question_id != chosen_id)
 
 
-def beaten_by(run: RunSeen | None, by: str, said_at: datetime | None) -> AnsweredQuestion | None:
+def beaten_by(snapshot: Snapshot, by: str, said_at: datetime | None) -> QuestionRow | None:
     """Return the question that somebody else answered before these words came, and that they were written
     for: after it was asked, and not so late that the answer had to be seen.
     """
-    first = run.answered if run else None
-    if first is None or said_at is None or first.by.casefold() == by.casefold():
+    first = snapshot.find_answered()
+    if (
+        first is None
+        or first.answered_at is None
+        or said_at is None
+        or first.answered_by.casefold() == by.casefold()
+    ):
         return None
-    meant = not was_before(said_at, first.asked_at) and said_at <= first.at + AT_ONCE
+    meant = not was_before(said_at, first.asked_at) and said_at <= first.answered_at + AT_ONCE
     return first if meant else None
 
 
-def beaten(run: RunSeen, first: AnsweredQuestion, what: str) -> str:
+def beaten(run: RunRow, first: QuestionRow, what: str) -> str:
     """Return the sentence about the faster answer, and the next step for late words."""
-    said = f"{code(first.by, 40)} answered that question first, with “{plain(first.answer, 200)}”, so {what}."
+    by, answer = code(first.answered_by, 40), plain(first.answer, 200)
+    said = f"{by} answered that question first, with “{answer}”, so {what}."
     if run.alive:
         return f"{said} To send the agent your own words: `/cardinal redirect <text>`."
     return f"{said} {run.run_id} has ended since: `/cardinal retry` starts another run, which reads this."

@@ -46,6 +46,6 @@ def _workflows(snapshot: Snapshot, given: CommandGiven) -> Decision:
     """Let the card's agents change files of CI, and answer the run that waits for just that."""
     run, because = snapshot.live_run, (f"{given.by} allows changes of workflow files on this card",)
     allowed = Decision((CardToolAllowed(snapshot.card_id, WORKFLOWS, given.by),), because)
-    if run and run.question and subject_of(run.question) is Subject.WORKFLOWS:
-        return allowed + choose_answer(snapshot, run, run.question, given.by, Code.PUBLISH)
+    if run and snapshot.question and subject_of(snapshot.question) is Subject.WORKFLOWS:
+        return allowed + choose_answer(snapshot, run, snapshot.question, given.by, Code.PUBLISH)
     return allowed

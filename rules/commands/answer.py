@@ -5,6 +5,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.model.limit_answers import CHOSEN_ONLY, subject_of
+from ledger.rows.questions import QuestionRow
 from rules.card.trigger import was_before
 from rules.chatops import replies
 from rules.chatops.offers import MAX_ASKED, CommandOffer, Urgency
@@ -12,7 +13,7 @@ from rules.chatops.parser import BOX, chosen_question, door_of, refusal_to_answe
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.snapshot import OpenQuestion, RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import plain
 
 USAGE = "/cardinal answer <text or number>"
@@ -22,8 +23,7 @@ TAKES = "text"
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer an answer to each question that waits: its choices, and words where it takes them."""
-    run = snapshot.live_run
-    for question in filter(None, (run.question, run.behind) if run else ()):
+    for question in filter(None, dict.fromkeys((snapshot.question, snapshot.leaving))):
         name, about = f"answer:{question.question_id}", subject_of(question)
         text = plain(question.text, MAX_ASKED)
         if question.choices:
@@ -37,7 +37,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Record the answer and let the same session go on."""
     run = snapshot.live_run
-    question = _meant(run, given) if run else None
+    question = _meant(snapshot, given) if run else None
     stale = replies.is_stale_choice(given, question)
     if stale or run is None or question is None:
         return replies.say(snapshot, given, _too_late(snapshot, given, stale=stale))
@@ -57,16 +57,16 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
 
 def _too_late(snapshot: Snapshot, given: CommandGiven, *, stale: bool) -> str:
     """Return why the answer changed nothing: who was faster, where somebody was."""
-    run, first = snapshot.run, snapshot.run.answered if snapshot.run else None
+    run, first = snapshot.run, snapshot.find_answered(chosen_question(given.source))
     meant = first is not None and (not stale or first.question_id == chosen_question(given.source))
-    if run and first and meant and first.by.casefold() != given.by.casefold():
+    if run and first and meant and first.answered_by.casefold() != given.by.casefold():
         return replies.beaten(run, first, "your answer changed nothing")
     if stale:
         return "That question is no longer open, so your choice changed nothing."
     return "No question is open on this card. `/cardinal status` says where it is."
 
 
-def _meant(run: RunSeen, given: CommandGiven) -> OpenQuestion | None:
+def _meant(snapshot: Snapshot, given: CommandGiven) -> QuestionRow | None:
     """Return the question that a ticked choice belongs to, else the newest one that is open."""
-    behind = run.behind
-    return behind if behind and chosen_question(given.source) == behind.question_id else run.question
+    leaving = snapshot.leaving
+    return leaving if leaving and chosen_question(given.source) == leaving.question_id else snapshot.question

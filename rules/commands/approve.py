@@ -6,6 +6,8 @@ from datetime import datetime
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected, RunRequeued
 from ledger.model.limit_answers import Code, Subject, subject_of
+from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from rules.card.trigger import was_before
 from rules.chatops.offers import CommandOffer, Urgency
@@ -15,7 +17,7 @@ from rules.intents.outbound import Decision, Intent, UntickBoxes
 from rules.policy.model import Policy
 from rules.policy.roles import Role
 from rules.runs import plan_approval
-from rules.snapshot import OpenQuestion, RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import code
 
 USAGE = "/cardinal approve"
@@ -43,18 +45,19 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
             given,
             "No run is active, so no plan is waiting for approval. `/cardinal retry` starts one.",
         )
-    if run.question is not None and subject_of(run.question) in STAGES and not _of_a_plan(given):
-        return _stage(policy, snapshot, run, run.question, given)
-    first = None if _of_a_plan(given) else beaten_by(run, given.by, given.said_at)
+    if snapshot.question is not None and subject_of(snapshot.question) in STAGES and not _of_a_plan(given):
+        return _stage(policy, snapshot, run, snapshot.question, given)
+    first = None if _of_a_plan(given) else beaten_by(snapshot, given.by, given.said_at)
     if first is not None:
         return say(snapshot, given, beaten(run, first, "your approval changed nothing"))
     if run.plan_approved or not run.plan_required:
-        by = f" by {code(run.plan_by, 40)}" if run.plan_by else ""
+        by = f" by {code(snapshot.plan_by, 40)}" if snapshot.plan_by else ""
         return say(snapshot, given, f"{run.run_id} needs no approval: its plan is approved already{by}.")
     if run.state is not RunState.AWAITING_APPROVAL:
         text = f"{run.run_id} has no plan to approve yet: it will be posted here."
-        if run.plan_by:
-            text = f"{code(run.plan_by, 40)} sent plan {run.plan_revision} of {run.run_id} back first: {text}"
+        if snapshot.plan_by:
+            by, plan = code(snapshot.plan_by, 40), f"plan {run.plan_revision} of {run.run_id}"
+            text = f"{by} sent {plan} back first: {text}"
         return say(snapshot, given, text)
     shown = approved_plan(given.source)
     if shown is not None and shown != (run.run_id, run.plan_revision):
@@ -63,14 +66,14 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
             given,
             f"That was an older plan: the current one of {run.run_id} is plan {run.plan_revision}.",
         )
-    if was_before(given.said_at, run.plan_at):
+    if snapshot.plan and was_before(given.said_at, snapshot.plan.at):
         text = f"Plan {run.plan_revision} was posted after you wrote that: read it, then approve it."
         return say(snapshot, given, text)
     stale = _stale(snapshot, run, given)
     if stale is not None:
         return stale
     because = f"{given.by} approved plan {run.plan_revision} of {run.run_id}"
-    approved = PlanApproved(run.run_id, run.plan_revision, given.by, plan_approval.bound(snapshot, run))
+    approved = PlanApproved(run.run_id, run.plan_revision, given.by, plan_approval.bound(snapshot))
     return Decision((approved, RunRequeued(run.run_id, "approved")), (because,))
 
 
@@ -80,7 +83,7 @@ def _of_a_plan(given: CommandGiven) -> bool:
 
 
 def _stage(
-    policy: Policy, snapshot: Snapshot, run: RunSeen, question: OpenQuestion, given: CommandGiven
+    policy: Policy, snapshot: Snapshot, run: RunRow, question: QuestionRow, given: CommandGiven
 ) -> Decision:
     """Answer a question about the run's next stage with its first choice, which lets it go on."""
     if was_before(given.said_at, question.asked_at):
@@ -93,14 +96,14 @@ def _stage(
     )
 
 
-def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | None:
+def _stale(snapshot: Snapshot, run: RunRow, given: CommandGiven) -> Decision | None:
     """Return the decision on an approval of something that changed since the plan; None where nothing did.
 
     Another issue needs another plan. A plan on an older base or policy may fit still: that is for the one who
     approves to say, once more and knowing it.
     """
     card, plan = snapshot.card_id, f"Plan {run.plan_revision} of {run.run_id}"
-    if plan_approval.is_reworded(snapshot, run):
+    if plan_approval.is_reworded(snapshot):
         anew = (
             f"{plan} was not approved: {plan_approval.ISSUE} changed since it was made, so a new one is made."
         )
@@ -110,12 +113,13 @@ def _stale(snapshot: Snapshot, run: RunSeen, given: CommandGiven) -> Decision | 
             RunRequeued(run.run_id, "redirected"),
         )
         return Decision(again, (anew,)) + say(snapshot, given, anew)
-    changed = plan_approval.moved_on(snapshot, run, given.base)
+    changed = plan_approval.moved_on(snapshot, given.base)
     if not changed:
         return None
     text = f"{plan} was not approved yet: since it was made, {' and '.join(changed)}."
     text += " Approve it again if it still fits, or `/cardinal redirect <text>`."
-    rebind = PlanRebound(run.run_id, run.plan_revision, given.base or run.plan_base, snapshot.policy_digest)
+    base = given.base or (snapshot.plan.base if snapshot.plan else "")
+    rebind = PlanRebound(run.run_id, run.plan_revision, base, snapshot.policy_digest)
     boxed = given.source.startswith("box:")
     untick: tuple[Intent, ...] = (UntickBoxes(card, given.place, given.comment_id),) if boxed else ()
     return Decision((rebind, *untick), (text,)) + say(snapshot, given, text)

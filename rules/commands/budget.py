@@ -7,6 +7,7 @@ from datetime import datetime
 from ledger.events.budget import BudgetRaised
 from ledger.events.conversation import CommandGiven
 from ledger.model.limit_answers import Code, Subject, raised, subject_of
+from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD
 from rules.card.trigger import was_before
 from rules.chatops import replies
@@ -15,7 +16,7 @@ from rules.chatops.parser import raised_run
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import usd
 
 USAGE = "/cardinal budget +<usd>"
@@ -28,7 +29,7 @@ _AMOUNT = re.compile(r"\+?[ ]?\$?(?P<usd>[0-9]{1,6}(?:\.[0-9]{1,2})?)", re.ASCII
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer dollars to a run at work, and to one that waits for them."""
     run = snapshot.live_run
-    if run and run.stop_asked != "cancel" and (_asks(run) or run.state in RUN_HELD):
+    if run and run.stop_asked != "cancel" and (_asks(snapshot) or run.state in RUN_HELD):
         hint, asks = "Give the run more to spend", "Dollars, such as +2"
         yield CommandOffer(f"budget:{run.run_id}", "Add dollars", hint, Urgency.CARD, asks=asks)
 
@@ -46,23 +47,23 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         )
     if run.stop_asked == "cancel":
         return replies.say(snapshot, given, f"{run.run_id} is being cancelled: it needs no more dollars.")
-    boxed, first = raised_run(given.source), replies.beaten_by(run, given.by, given.said_at)
-    if not _asks(run) and first is not None:
+    boxed, first = raised_run(given.source), replies.beaten_by(snapshot, given.by, given.said_at)
+    if not _asks(snapshot) and first is not None:
         return replies.say(snapshot, given, replies.beaten(run, first, "nothing was added"))
-    older = run.question is not None and was_before(given.said_at, run.question.asked_at)
-    if boxed and (boxed != run.run_id or not _asks(run) or older):
+    older = snapshot.question is not None and was_before(given.said_at, snapshot.question.asked_at)
+    if boxed and (boxed != run.run_id or not _asks(snapshot) or older):
         return replies.say(snapshot, given, "That run no longer waits for dollars: nothing was added.")
     because = f"{given.by} added {usd(added_usd)} to the budget of {run.run_id}"
     added = BudgetRaised(run.run_id, added_usd, given.by)
     return Decision((added,), (because,)) + _go_on(snapshot, run, given, added_usd)
 
 
-def _asks(run: RunSeen) -> bool:
-    return run.question is not None and subject_of(run.question) is Subject.BUDGET
+def _asks(snapshot: Snapshot) -> bool:
+    return snapshot.question is not None and subject_of(snapshot.question) is Subject.BUDGET
 
 
-def _go_on(snapshot: Snapshot, run: RunSeen, given: CommandGiven, added_usd: float) -> Decision:
-    question = run.question
+def _go_on(snapshot: Snapshot, run: RunRow, given: CommandGiven, added_usd: float) -> Decision:
+    question = snapshot.question
     if question is None:
         return Decision()
     if subject_of(question) is Subject.BUDGET:

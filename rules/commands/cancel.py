@@ -29,12 +29,12 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Stop the live run for good; a card that was held back moves on once it has ended."""
     run = snapshot.live_run
-    checking = snapshot.checking
-    if run is None and checking is not None and checking.alive:
-        if checking.stop_by:
-            return say(snapshot, given, f"{checking.run_id} is already being cancelled.")
-        check = RunStopAsked(checking.run_id, "cancel", given.by, "/cardinal cancel")
-        return Decision((check,), (f"{given.by} cancels {checking.run_id}",))
+    check = snapshot.live_check
+    if run is None and check is not None:
+        if check.stop_by:
+            return say(snapshot, given, f"{check.run_id} is already being cancelled.")
+        stop = RunStopAsked(check.run_id, "cancel", given.by, "/cardinal cancel")
+        return Decision((stop,), (f"{given.by} cancels {check.run_id}",))
     if run is None:
         return say(snapshot, given, "No run is active on this card, so there is nothing to cancel.")
     if run.stop_asked == "cancel":

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven, CommentReleased, PersonSaid
 from ledger.events.run import RunSteered
+from ledger.rows.messages import MessageRow
 from rules.card.trigger import was_before
 from rules.chatops import listeners
 from rules.chatops.parser import parse
@@ -14,7 +15,7 @@ from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
-from rules.snapshot import Held, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import alternatives, code
 
 USAGE = "/cardinal ok [person or link to the comment]"
@@ -54,18 +55,18 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     return Decision((release,), because) + _passed_on(policy, snapshot, given, held)
 
 
-def meant_by(given: CommandGiven, held: Iterable[Held]) -> list[Held]:
+def meant_by(given: CommandGiven, held: Iterable[MessageRow]) -> list[MessageRow]:
     """Return which of the comments that wait the command can mean."""
     return [candidate for candidate in held if _is_meant(candidate, given)]
 
 
-def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: Held) -> Decision:
+def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: MessageRow) -> Decision:
     """Return the decision on the words, now that somebody answers for them."""
     words = PersonSaid(
         given.card_id, held.comment_id, held.place, given.by, True, held.text, given.role, given.said_at
     )
-    run = snapshot.live_run
-    older = run and run.question and was_before(held.at, run.question.asked_at)  # it answers something else
+    run, question = snapshot.live_run, snapshot.question
+    older = question and was_before(held.at, question.asked_at)  # it answers something else
     decided = (
         listeners.steer(snapshot, run, words) if run and older else listeners.deliver(policy, snapshot, words)
     )
@@ -76,7 +77,7 @@ def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: He
     return Decision(tuple(intents), decided.because)
 
 
-def _is_meant(held: Held, given: CommandGiven) -> bool:
+def _is_meant(held: MessageRow, given: CommandGiven) -> bool:
     if parse(held.text) is not None:
         return False  # a command, which was answered: nobody waits for it
     # What came later was not there to be seen.
@@ -92,5 +93,5 @@ def _is_meant(held: Held, given: CommandGiven) -> bool:
     return int(named["id"]) == held.comment_id and named["kind"] in (None, _kind(held))
 
 
-def _kind(held: Held) -> str:
+def _kind(held: MessageRow) -> str:
     return _KINDS.get(held.place, "pullrequestreview-")

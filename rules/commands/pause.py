@@ -26,7 +26,7 @@ IS_SAFE = True
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer it for a run that neither waits for somebody nor stops already."""
     run = snapshot.live_run
-    waits = run and (run.state is RunState.AWAITING_APPROVAL or run.question is not None)
+    waits = run and (run.state is RunState.AWAITING_APPROVAL or snapshot.question is not None)
     if run and not (waits or run.stop_asked):
         yield CommandOffer(f"pause:{run.run_id}", "Pause", "Stop for now; nothing is lost", Urgency.RUN)
 
@@ -42,7 +42,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
             return say(snapshot, given, f"{run.run_id} is already being stopped.")
         stop = RunStopAsked(run.run_id, "pause", given.by, "/cardinal pause")
         return Decision((stop,), (f"{given.by} pauses {run.run_id}",))
-    if scope == "card" and run and run.paused:
+    if scope == "card" and run and snapshot.is_paused:
         return say(snapshot, given, f"{run.run_id} is already paused. `/cardinal resume` continues it.")
     target = targets(snapshot)[scope]
     if held := next((it for it in snapshot.stops if (it.scope, it.target) == (scope, target)), None):

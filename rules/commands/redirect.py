@@ -44,7 +44,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return Decision(intents, (f"{given.by} redirected plan {run.plan_revision} of {run.run_id}",))
     if run is None:
         return say(snapshot, given, "No plan waits for approval, so there is nothing to redirect.")
-    by = f": {code(run.plan_by, 40)} settled plan {run.plan_revision}" if run.plan_by else ""
+    by = f": {code(snapshot.plan_by, 40)} settled plan {run.plan_revision}" if snapshot.plan_by else ""
     if run.state in RUN_HELD or run.session_id:
         steer = RunSteered(run.run_id, given.by, given.argument, given.comment_id)
         text = f"No plan of {run.run_id} waits{by}. Its agent reads your words at its next step."

@@ -7,7 +7,7 @@ from ledger.event import RuleEvent
 from ledger.events.board import HaltLifted, StopLifted
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunRequeued
-from rules.card.stops import blocked_by, stopped_by
+from rules.card.stops import blocked_by, identify_stop, stopped_by
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import SEEN_STOP, Parsed, RefusedCommand, permit
 from rules.chatops.replies import STALE_STOP, is_stale_stop, say
@@ -27,10 +27,10 @@ SCOPES = {"column": "stop-all", "board": "stop-all"}  # who may not stop it may 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer it for a paused run, and for a pause of the card or a stop of the board."""
     run = snapshot.live_run
-    if run and run.paused:
+    if run and snapshot.is_paused:
         yield CommandOffer(f"resume:{run.run_id}", "Resume", "Resume the paused run", Urgency.RUN)
     for stop in snapshot.stops:
-        name, label = f"resume:{SEEN_STOP}{stop.mark}", f"Resume the {stop.scope}"
+        name, label = f"resume:{SEEN_STOP}{identify_stop(stop)}", f"Resume the {stop.scope}"
         if (stop.scope, stop.target) == ("card", snapshot.card_id) and not stop.because:
             yield CommandOffer(name, label, "Lift the card's own stop", Urgency.RUN)
         if stop.scope == "board":
@@ -60,7 +60,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     ]
     if scope == "board" and snapshot.halt:
         intents.append(HaltLifted(snapshot.board_id, snapshot.halt.cause, given.by))
-    if scope == "card" and run and run.paused:
+    if scope == "card" and run and snapshot.is_paused:
         intents.append(RunRequeued(run.run_id, "resumed", by=given.by))
     if intents:
         return Decision(tuple(intents), (f"{given.by} resumes the {scope}",))
@@ -71,7 +71,7 @@ def _nothing(snapshot: Snapshot, scope: str) -> str:
     run = snapshot.live_run
     if scope != "card":
         return f"The {scope} is not stopped."
-    if run and run.question:
+    if run and snapshot.question:
         return f"{run.run_id} is not paused, it waits for an answer: `/cardinal answer <text>`."
     if run and run.stop_asked == "pause":
         return f"{run.run_id} is still stopping: resume it in a moment."

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ledger.events.board import StopLifted
 from ledger.events.conversation import CommandGiven
-from rules.card.stops import blocked_by
+from rules.card.stops import blocked_by, identify_stop
 from rules.chatops.offers import MAX_ASKED, CommandOffer, Urgency
 from rules.chatops.parser import SEEN_STOP
 from rules.chatops.replies import STALE_STOP, is_stale_stop, say
@@ -26,7 +26,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer it, with the reason, for the block that holds the card."""
     for stop in snapshot.stops:
         if (stop.scope, stop.target) == ("card", snapshot.card_id) and stop.because:
-            name, why = f"unblock:{SEEN_STOP}{stop.mark}", plain(stop.because, MAX_ASKED)
+            name, why = f"unblock:{SEEN_STOP}{identify_stop(stop)}", plain(stop.because, MAX_ASKED)
             yield CommandOffer(name, "Unblock the card", why, Urgency.RUN)
 
 

@@ -36,7 +36,7 @@ def spread(policy: Policy, snapshot: Snapshot) -> Decision:
         return _paused(snapshot, snapshot.lost) + derive_state(policy, snapshot)
     run = snapshot.live_run
     held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
-    if run and run.paused and run.stop_why == WHY and not held:
+    if run and snapshot.is_paused and run.stop_why == WHY and not held:
         return Decision((RunRequeued(run.run_id, "resumed"),), ("it can be reached again",))
     return derive_state(policy, snapshot)
 

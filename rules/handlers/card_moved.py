@@ -16,6 +16,7 @@ from ledger.events.board import (
     MoverFound,
 )
 from ledger.events.placement import RepositoryResolved
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, Reason, RunState
 from rules.answers import answers
 from rules.card.agent_choice import chooses
@@ -29,7 +30,7 @@ from rules.intents.outbound import Decision, Say, UpdateFace
 from rules.policy.model import Policy
 from rules.policy.roles import role_of
 from rules.runs.plan_approval import is_reworded
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import code, sentence
 
 CARD_MARK = "<!-- cardinal:card:"  # ends the text of an issue that an agent asked for
@@ -102,7 +103,7 @@ def mover_found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: date
 
 def dragger(snapshot: Snapshot) -> str:
     """Return the person for whom the column serves the card: its mover, or the owner of the run."""
-    return snapshot.mover.login or UNKNOWN
+    return snapshot.moved_by.login or UNKNOWN
 
 
 def exit_from(policy: Policy, snapshot: Snapshot, column: str | None, now: datetime) -> Decision:
@@ -149,7 +150,7 @@ def replaced(policy: Policy, snapshot: Snapshot, event: CardReplaced, now: datet
 @answers(CardDescribed, by_mover=True)
 def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:
     """Let the assistant begin once a card in planning says something."""
-    if snapshot.live_run and is_reworded(snapshot, snapshot.live_run):
+    if snapshot.live_run and is_reworded(snapshot):
         return _reworded(snapshot, snapshot.live_run)
     begun = snapshot.last_answered > 0 or snapshot.last_said > 0 or snapshot.brief
     if not policy.archetype(snapshot.column).HAS_ASSISTANT or begun or snapshot.is_draft:
@@ -157,7 +158,7 @@ def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: dat
     return planning.ask_assistant(snapshot)
 
 
-def _reworded(snapshot: Snapshot, run: RunSeen) -> Decision:
+def _reworded(snapshot: Snapshot, run: RunRow) -> Decision:
     """Say, once a run, that its agent goes on with the text from before: an edit never acts by itself."""
     text = f"The issue was edited, and {run.run_id} was not told: it works from the earlier text. "
     if run.state is RunState.AWAITING_APPROVAL:

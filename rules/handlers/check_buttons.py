@@ -13,7 +13,7 @@ from rules.chatops.offers import fitting
 from rules.chatops.parser import of_button, pressed_run
 from rules.intents.outbound import Decision, Say, WriteCheck
 from rules.policy.model import Policy
-from rules.snapshot import PullSeen, Snapshot
+from rules.snapshot import CardPull, Snapshot
 
 MAX = 3  # docs.github.com/rest/checks/runs (actions), like the lengths
 LABEL, IDENTIFIER, DESCRIPTION = 20, 20, 40
@@ -52,7 +52,7 @@ def check(snapshot: Snapshot) -> Decision:
     return _check(snapshot.card_id, snapshot.open_pull)
 
 
-def _check(card_id: CardId, pull: PullSeen | None) -> Decision:
+def _check(card_id: CardId, pull: CardPull | None) -> Decision:
     return Decision((WriteCheck(card_id, pull.head),) if pull and pull.head else ())
 
 

@@ -55,10 +55,10 @@ def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datet
 
 def after_run(policy: Policy, snapshot: Snapshot, event: RunEnded, now: datetime) -> Decision:
     """Handle checks that were red while the run was alive: nothing was pushed since."""
-    pull, seen = snapshot.open_pull, snapshot.ci
-    if event.ending is not Ending.SUCCEEDED or pull is None or seen is None or not seen.red:
+    pull = snapshot.open_pull
+    if event.ending is not Ending.SUCCEEDED or pull is None or not snapshot.red:
         return Decision()
-    return settled(policy, snapshot, ChecksSettled(snapshot.card_id, pull.head, seen.red, ()), now)
+    return settled(policy, snapshot, ChecksSettled(snapshot.card_id, pull.head, snapshot.red, ()), now)
 
 
 def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> str:

@@ -60,7 +60,7 @@ def _untrusted(snapshot: Snapshot, event: PersonSaid) -> Decision:
     because = ("a comment by someone without write access steers nothing",)
     if run is None:
         return Decision((), because)
-    if run.question is None:
+    if snapshot.question is None:
         text = (
             f"{run.run_id} does not read comments by {code(event.author, 40)}, who has no write access here."
             " Someone who has can pass it on with `/cardinal ok`."
@@ -69,4 +69,4 @@ def _untrusted(snapshot: Snapshot, event: PersonSaid) -> Decision:
         return Decision((Say(snapshot.card_id, f"held:{run.run_id}", text, listeners.side(event)),), because)
     text = "Thank you. This question needs an answer by someone with write access."
     text += " `/cardinal ok` lets someone else's comment count as one."
-    return Decision((Say(snapshot.card_id, f"untrusted:{run.question.question_id}", text),), because)
+    return Decision((Say(snapshot.card_id, f"untrusted:{snapshot.question.question_id}", text),), because)

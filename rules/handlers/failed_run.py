@@ -4,12 +4,13 @@ from datetime import datetime, timedelta
 
 from ledger.events.run import RunEnded, RunQueued
 from ledger.ids import CardId, RunId
+from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.runs.mode import again
 from rules.runs.start import queue_card, start_obstacle
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import code
 
 DOOR, PARENT = "policy", "parent"
@@ -17,7 +18,7 @@ DOOR, PARENT = "policy", "parent"
 OF_AGENT = frozenset({"agent_error", "gave_up", "stalled", "no_changes", "validation", "guardrail"})
 
 
-def try_another(policy: Policy, snapshot: Snapshot, run: RunSeen, event: RunEnded, now: datetime) -> Decision:
+def try_another(policy: Policy, snapshot: Snapshot, run: RunRow, event: RunEnded, now: datetime) -> Decision:
     """Queue the next attempt for the column's `retry`, unless that was this attempt already."""
     column = policy.column(run.column)
     other = column.retry if column else None

@@ -30,7 +30,7 @@ def update_waiting(policy: Policy, snapshot: Snapshot) -> Decision:
     run = snapshot.live_run
     if run is None or run.state is not RunState.QUEUED:
         return Decision()
-    waits = why_waiting(policy, snapshot) is not None or asks_about_part(run.question)
+    waits = why_waiting(policy, snapshot) is not None or asks_about_part(snapshot.question)
     if not waits and snapshot.reason is not Reason.DEPENDENCY:
         return Decision()
     return derive_state(policy, snapshot) + ask_about_blockers(policy, snapshot, run.run_id)

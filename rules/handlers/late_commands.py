@@ -5,13 +5,14 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import BY_PUSH
+from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from rules.chatops.replies import AT_ONCE, say
 from rules.commands import block, ok
 from rules.handlers.card_moved import UNKNOWN
 from rules.intents.outbound import Decision, Say
 from rules.runs.kill_switch import targets
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import code
 
 # What a run that somebody cancelled cannot obey any more.
@@ -58,19 +59,19 @@ def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
             by, at = snapshot.lifted
             return (by if (given.said_at or now) <= at + AT_ONCE else ""), "resumed it"
         case "finish" if run is not None and run.alive:
-            return run.finish_by, f"let {run.run_id} finish"
+            return snapshot.finish_by, f"let {run.run_id} finish"
         case "ok":
             released = ok.meant_by(given, snapshot.released)
             return (released[-1].vouched_by, "let that comment through") if released else ("", "")
-        case "cancel" | "check" if snapshot.checking is not None:
-            checking = snapshot.checking
+        case "cancel" | "check" if snapshot.checks:
+            check = snapshot.checks[0]
             if command == "cancel":
-                return checking.stop_by, f"cancelled {checking.run_id}"
-            return (checking.by if checking.alive else ""), f"started {checking.run_id}"
+                return check.stop_by, f"cancelled {check.run_id}"
+            return (check.by if check.alive else ""), f"started {check.run_id}"
     return "", ""
 
 
-def _is_cancelled(run: RunSeen) -> bool:
+def _is_cancelled(run: RunRow) -> bool:
     return run.stop_asked == "cancel" and run.ending in (None, Ending.CANCELLED)
 
 

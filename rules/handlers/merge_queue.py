@@ -81,7 +81,7 @@ def outdated(policy: Policy, snapshot: Snapshot, event: MergeOutdated, now: date
     if pull is None or pull.head != event.head or snapshot.reason is not Reason.MERGE_TURN:
         return Decision((), ("the card has left the merge lane since",))
     first = "1st in the merge lane: it is rebased on the newest base and checked there, then merged"
-    if snapshot.checking is not None and snapshot.checking.alive:
+    if snapshot.live_check:
         return explain(snapshot, first, Reason.MERGE_TURN)
     begun = sibling_rebase.begin_rebase(policy, snapshot, now)
     if any(isinstance(intent, QueueRun) for intent in begun.intents):

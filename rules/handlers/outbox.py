@@ -107,7 +107,7 @@ def _tell(snapshot: Snapshot, event: EntryGivenUp | EntryHeld, kind: str, what: 
 
 def _is_overtaken(policy: Policy, snapshot: Snapshot, act: str) -> bool:
     """Return whether people have done something since, so that the card needs the act no more."""
-    pull, checking = snapshot.open_pull, snapshot.checking
+    pull = snapshot.open_pull
     match act.replace("_", "").lower():
         case "mergepull":
             return pull is None or snapshot.given_up
@@ -116,7 +116,7 @@ def _is_overtaken(policy: Policy, snapshot: Snapshot, act: str) -> bool:
         case "convertdraft":
             return not snapshot.is_draft
         case "markready":
-            if pull is None or not pull.draft or (checking is not None and checking.alive):
+            if pull is None or not pull.draft or snapshot.live_check:
                 return True  # the check takes it out of draft, or says why not
             rest = rest_of(policy, snapshot)
             return rest is not None and rest.state is CardState.CHANGES_REQUESTED
@@ -144,13 +144,13 @@ def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
             ),
             (because,),
         )
-    for follow_up in snapshot.follow_ups:
-        if event.key == f"card:{follow_up.run_id}:{follow_up.proposal}":
-            what = f"Follow-up {follow_up.proposal} of {follow_up.run_id}"
-            text = f"{what} could not be made: {plain(event.because, 200)}. "
-            text += f"`/cardinal follow-up {follow_up.run_id}:{follow_up.proposal}` tries again."
-            return Decision((Say(snapshot.card_id, f"given-up:{time_stamp(now)}", text),), (because,))
-    run_id = event.key.removeprefix("card:").partition(":")[0]
+    run_id, _, number = event.key.removeprefix("card:").partition(":")
+    findings = snapshot.findings
+    known = range(1, len(findings.follow_ups) + 1) if findings and findings.run_id == run_id else ()
+    if number in map(str, known):
+        text = f"Follow-up {number} of {run_id} could not be made: {plain(event.because, 200)}. "
+        text += f"`/cardinal follow-up {run_id}:{number}` tries again."
+        return Decision((Say(snapshot.card_id, f"given-up:{time_stamp(now)}", text),), (because,))
     text = f"A card that {run_id} asked for could not be made: {plain(event.because, 300)}. "
     text += f"`cardinal replay --acts {event.key}` tries again."
     # By its key: of one run several cards can be given up in the same moment.

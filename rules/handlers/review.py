@@ -193,8 +193,8 @@ def abandon(snapshot: Snapshot, because: str) -> Decision:
 
 def _stop(snapshot: Snapshot, because: str) -> Decision:
     """Stop the live run and the check of the pull request: their results are of no use any more."""
-    run, checking = snapshot.live_run, snapshot.checking
+    run, check = snapshot.live_run, snapshot.live_check
     ids = [run.run_id] if run is not None and run.stop_asked != "cancel" else []
-    ids += [checking.run_id] if checking is not None and checking.alive and not checking.stop_by else []
+    ids += [check.run_id] if check is not None and not check.stop_by else []
     stops = tuple(RunStopAsked(run_id, "cancel", "policy", because) for run_id in ids)
     return Decision(stops, (because,) if stops else ())

@@ -8,6 +8,7 @@ from ledger.events.run import RunRequeued
 from ledger.ids import CardId
 from ledger.model.column_names import column_key, same_column
 from ledger.model.limit_answers import Code, Subject, subject_of
+from ledger.rows.runs import RunRow
 from ledger.states import Ending, RunState
 from rules.answers import answers
 from rules.card import overlap
@@ -45,7 +46,7 @@ from rules.runs import circuit_breaker
 from rules.runs.gate import leaves_draft
 from rules.runs.kill_switch import SWITCHED
 from rules.runs.mode import INVESTIGATE
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import plain
 
 # No worker holds it, so nobody but the rules can end it.
@@ -92,7 +93,7 @@ def files_known(
     return overlap.notice_overlap(policy, snapshot, run) if run else Decision()
 
 
-def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decision:
+def _meanwhile(snapshot: Snapshot, run: RunRow, event: runs.RunEvent) -> Decision:
     """Return requests that reached a run too late for its worker."""
     card = snapshot.card_id
     if run.state in WAITING and run.stop_asked == "cancel":
@@ -100,16 +101,16 @@ def _meanwhile(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decisi
         return Decision((end,), (f"{run.run_id} was cancelled meanwhile",))
     if not isinstance(event, runs.RunParked) or run.state is not RunState.PARKED:
         return Decision()
-    lifted = run.paused and run.stop_why in SWITCHED
+    lifted = snapshot.is_paused and run.stop_why in SWITCHED
     if lifted and not stopped_by(snapshot.stops, card, snapshot.column):
         return Decision((RunRequeued(run.run_id, "resumed"),), ("the switch was lifted meanwhile",))
-    waits_for_answer = run.question is not None and subject_of(run.question) is not Subject.LEAVING
+    waits_for_answer = snapshot.question is not None and subject_of(snapshot.question) is not Subject.LEAVING
     if event.why in ("question", "limit") and not waits_for_answer and not run.stop_asked:
         return Decision((RunRequeued(run.run_id, "answered"),), ("answered meanwhile",))
     return Decision()
 
 
-def _posted(snapshot: Snapshot, run: RunSeen) -> Decision:
+def _posted(snapshot: Snapshot, run: RunRow) -> Decision:
     """Post the plan as a comment of its own: not before the run waits, or a quick approval came too soon."""
     post = PostPlan(snapshot.card_id, run.run_id, run.plan_revision)
     return Decision((post,), (f"plan {run.plan_revision} of {run.run_id} waits for approval",))
@@ -255,12 +256,10 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
     if run.is_adopted:  # what its end led to is done, or for people to decide
         return report + seen + derive_state(policy, snapshot)
     delivered = _delivered(snapshot, event) if run.mode != INVESTIGATE else Decision()
-    return (
-        report + Decision(_closed(card, run)) + delivered + seen + _onward(policy, snapshot, run, event, now)
-    )
+    return report + _closed(snapshot, run) + delivered + seen + _onward(policy, snapshot, run, event, now)
 
 
-def _last_word(card: CardId, run: RunSeen | None, event: runs.RunEnded) -> Intent:
+def _last_word(card: CardId, run: RunRow | None, event: runs.RunEnded) -> Intent:
     investigated = run is not None and run.mode == INVESTIGATE and event.ending is Ending.SUCCEEDED
     return WriteFindings(card, event.run_id) if investigated else PostReport(card, event.run_id)
 
@@ -273,11 +272,13 @@ def follow_up_made(
     return Decision((WriteFindings(snapshot.card_id, event.run_id),))
 
 
-def _closed(card: CardId, run: RunSeen) -> tuple[Intent, ...]:
-    """Return the intents that take the boxes from a plan and from questions of an ended run."""
-    questions = [SettleQuestion(card, run.run_id, question_id) for question_id in run.withdrawn]
-    waits = run.plan_required and run.plan_revision and not run.plan_approved
-    return (*questions, SettlePlan(card, run.run_id, run.plan_revision)) if waits else tuple(questions)
+def _closed(snapshot: Snapshot, run: RunRow) -> Decision:
+    """Take the boxes from a plan and from questions of an ended run."""
+    card, withdrawn = snapshot.card_id, (it.question_id for it in snapshot.questions if it.withdrawn)
+    settled: list[Intent] = [SettleQuestion(card, run.run_id, question_id) for question_id in withdrawn]
+    if run.plan_required and run.plan_revision and not run.plan_approved:
+        settled.append(SettlePlan(card, run.run_id, run.plan_revision))
+    return Decision(tuple(settled))
 
 
 def _delivered(snapshot: Snapshot, event: runs.RunEnded) -> Decision:
@@ -293,9 +294,7 @@ def _told_early(snapshot: Snapshot) -> Decision:
     return Decision((UpdatePull(snapshot.card_id),)) if pull and pull.unfinished else Decision()
 
 
-def _onward(
-    policy: Policy, snapshot: Snapshot, run: RunSeen, event: runs.RunEnded, now: datetime
-) -> Decision:
+def _onward(policy: Policy, snapshot: Snapshot, run: RunRow, event: runs.RunEnded, now: datetime) -> Decision:
     if snapshot.held_back:
         return derive_state(policy, snapshot) + release_card(snapshot, now)
     if not same_column(snapshot.column, run.column):
@@ -317,7 +316,7 @@ def _onward(
     return derive_state(policy, snapshot) + Decision((onward,), (f"the policy moves it to {move.move}",))
 
 
-def _newest(snapshot: Snapshot, event: runs.RunEvent) -> RunSeen | None:
+def _newest(snapshot: Snapshot, event: runs.RunEvent) -> RunRow | None:
     """Return the card's newest run where the event is about it: an older one moves the card no more."""
     return snapshot.run if snapshot.run and snapshot.run.run_id == event.run_id else None
 

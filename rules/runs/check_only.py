@@ -22,8 +22,8 @@ def check_obstacle(snapshot: Snapshot) -> str:
         return "there is no open pull request of this card"
     if snapshot.live_run:
         return f"{snapshot.live_run.run_id} is working, and its pushes go through the gate"
-    if snapshot.checking is not None and snapshot.checking.alive:
-        return f"{snapshot.checking.run_id} is already checking it"
+    if snapshot.live_check:
+        return f"{snapshot.live_check.run_id} is already checking it"
     return "" if snapshot.run is not None else "no run has worked on this card yet"
 
 
@@ -42,7 +42,7 @@ def unasked(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     archetype = policy.archetype(snapshot.column)
     if not (archetype.HAS_REVIEWS or archetype.IS_FINAL):
         return Decision()
-    lately = begun_lately(snapshot.checking, now)
+    lately = begun_lately(snapshot.checks, now)
     if lately >= policy.limits.automatic_runs_per_hour:
         because = f"{lately} checks began within an hour: /cardinal check starts another"
         return explain(snapshot, because)

@@ -4,11 +4,13 @@ from datetime import datetime, timedelta
 
 from ledger.events import run as runs
 from ledger.events.board import BoardHalted, HaltLifted
+from ledger.rows.halts import HaltRow
+from ledger.rows.runs import RunRow
 from ledger.states import BY_ITSELF, Ending, RunState
 from rules.card.trigger import time_stamp
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import Halt, RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from rules.text import count, plain
 
 FIRST_WAIT, MAX_WAIT = timedelta(minutes=10), timedelta(hours=2)
@@ -43,15 +45,14 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
     return Decision((longer,), (f"{event.run_id} tried in vain: {halt.because}",))
 
 
-def came_through(snapshot: Snapshot, run: RunSeen, event: runs.RunEvent) -> Decision:
+def came_through(snapshot: Snapshot, run: RunRow, event: runs.RunEvent) -> Decision:
     """Let the board go on once the run that tries has got through to where the cause would have hit it."""
-    if snapshot.halt is None or snapshot.halt.probe != run.run_id:
-        return Decision()
     # One that reached a limit had its model for all of it; a paused one says nothing, and lets another try.
     parked = isinstance(event, runs.RunParked) and event.why in ("question", "limit")
-    if parked or (isinstance(event, runs.RunStepped) and event.after in _ALIVE):
-        return _lift(snapshot, snapshot.halt, f"{run.run_id} came through")
-    return Decision()
+    through = parked or (isinstance(event, runs.RunStepped) and event.after in _ALIVE)
+    if not through or snapshot.halt is None or snapshot.halt.probe != run.run_id:
+        return Decision()
+    return _lift(snapshot, snapshot.halt, f"{run.run_id} came through")
 
 
 def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
@@ -69,5 +70,5 @@ def _halt(snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     )
 
 
-def _lift(snapshot: Snapshot, halt: Halt, because: str) -> Decision:
+def _lift(snapshot: Snapshot, halt: HaltRow, because: str) -> Decision:
     return Decision((HaltLifted(snapshot.board_id, halt.cause, BY_ITSELF),), (because,))

@@ -1,13 +1,14 @@
 """Whether a pull request may leave draft and be merged: one set of conditions for face, reasons and merge."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, Gate
 from rules.card.state import Rest
 from rules.intents.outbound import Decision, Intent, MarkReady
 from rules.policy.model import Policy
-from rules.snapshot import CheckingSeen, PullSeen, Snapshot
+from rules.snapshot import CardPull, Snapshot
 from rules.text import plain
 
 CHECK = "Run the checks on it with /cardinal check (no agent is started)"
@@ -15,7 +16,7 @@ _UNFINISHED = "its work is not finished. Let a run finish it with /cardinal retr
 _AGAIN = "run the checks on it once more with /cardinal check (no agent is started)"
 
 
-def why_not(pull: PullSeen) -> str:
+def why_not(pull: CardPull) -> str:
     """Return why the commit may neither leave draft nor be merged, with the way out; empty when it may.
 
     Who takes unfinished work out of draft by hand has decided that.
@@ -31,7 +32,7 @@ def why_not(pull: PullSeen) -> str:
     return f"its commit {commit} is not checked: {seen}. {CHECK}"
 
 
-def unreviewed(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
+def unreviewed(snapshot: Snapshot, pull: CardPull, requires: str) -> str:
     """Return the review that a merge lacks, and who can help; empty when it lacks none.
 
     `requires`: `approved`, or `none` where only a request for changes counts.
@@ -48,7 +49,7 @@ def unreviewed(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
     return ""
 
 
-def unmergeable(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
+def unmergeable(snapshot: Snapshot, pull: CardPull, requires: str) -> str:
     """Return why the pull request may not be merged as it is, with the way out; empty when it may."""
     if snapshot.given_up:
         return f"its issue was closed as {snapshot.closed.replace('_', ' ')}. Reopen it"
@@ -57,7 +58,7 @@ def unmergeable(snapshot: Snapshot, pull: PullSeen, requires: str) -> str:
     return unreviewed(snapshot, pull, requires) or why_not(pull)
 
 
-def _is_unfinished(snapshot: Snapshot, pull: PullSeen) -> bool:
+def _is_unfinished(snapshot: Snapshot, pull: CardPull) -> bool:
     return pull.draft and not (snapshot.run is not None and snapshot.run.has_finished_work)
 
 
@@ -72,7 +73,7 @@ def _merges(policy: Policy) -> Iterator[tuple[str, Mapping[str, str]]]:
         yield from ((name, step) for step in column.entry_actions if step["action"] == "merge")
 
 
-def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: CardState) -> Rest:
+def of_approved(policy: Policy, snapshot: Snapshot, pull: CardPull, otherwise: CardState) -> Rest:
     """Return the state of an approved pull request; `otherwise` is the state until it is approved again."""
     number = f"pull request #{pull.number}"
     stale = unreviewed(snapshot, pull, merge_of(policy))
@@ -87,21 +88,21 @@ def of_approved(policy: Policy, snapshot: Snapshot, pull: PullSeen, otherwise: C
     return Rest(CardState.APPROVED, f"{number} is approved: drag the card {merging}{first}")
 
 
-def begun_lately(checking: CheckingSeen | None, now: datetime) -> int:
-    """Return how many checks began within the hour before `now`."""
-    return sum(now - begun < timedelta(hours=1) for begun in checking.begun) if checking else 0
+def begun_lately(checks: Sequence[RunRow], now: datetime) -> int:
+    """Return how many of the checks were queued within the hour before `now`."""
+    return sum(now - check.queued_at < timedelta(hours=1) for check in checks)
 
 
-def _is_checked_first(policy: Policy, snapshot: Snapshot, pull: PullSeen) -> bool:
+def _is_checked_first(policy: Policy, snapshot: Snapshot, pull: CardPull) -> bool:
     """Whether a drag to the merging column lets the commit be checked, unasked. No clock is read: after as
     many checks as begin within an hour somebody asks for the next one.
     """
     if pull.gate is not Gate.UNSEEN or snapshot.run is None:
         return False
-    checking = snapshot.checking
-    if checking is None or checking.alive:
+    checks = snapshot.checks
+    if not checks or checks[0].alive:
         return True
-    return begun_lately(checking, max(checking.begun)) < policy.limits.automatic_runs_per_hour
+    return begun_lately(checks, checks[0].queued_at) < policy.limits.automatic_runs_per_hour
 
 
 def leaves_draft(snapshot: Snapshot, about: str) -> Decision:

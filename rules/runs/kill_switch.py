@@ -5,12 +5,13 @@ from collections.abc import Mapping, Sequence
 from ledger.events.board import StopLifted, StopOrdered
 from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.ids import BoardId
+from ledger.rows.stops import StopRow
 from ledger.states import RUN_HELD, Reason
 from rules.card.state import derive_state
 from rules.card.stops import blocked_by, stopped_by
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
-from rules.snapshot import Snapshot, Stop
+from rules.snapshot import Snapshot
 from rules.text import code
 
 _WHY = {scope: f"{scope} stopped" for scope in ("board", "column", "card")}
@@ -23,7 +24,7 @@ def targets(snapshot: Snapshot) -> Mapping[str, str]:
 
 
 def switched(
-    stops: Sequence[Stop], board_id: BoardId, scope: str, target: str, by: str, *, on: bool
+    stops: Sequence[StopRow], board_id: BoardId, scope: str, target: str, by: str, *, on: bool
 ) -> StopOrdered | StopLifted | None:
     """Return the event that switches a kill switch on or off; None where it stands so already."""
     if on is any((stop.scope, stop.target) == (scope, target) for stop in stops):
@@ -33,15 +34,15 @@ def switched(
 
 def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision:
     """Return the decision on one card in the scope of a kill switch that was switched."""
-    run, checking = snapshot.live_run, snapshot.checking
+    run, check = snapshot.live_run, snapshot.live_check
     if snapshot.board_id != event.board_id or not _covers(snapshot, event.scope, event.target):
         return Decision()
     if isinstance(event, StopOrdered):
         stops = []
         if run is not None and run.state in RUN_HELD and not run.stop_asked:
             stops += [(run.run_id, "pause")]
-        if checking is not None and checking.alive:
-            stops += [(checking.run_id, "cancel")]  # it has no session that could go on
+        if check is not None:
+            stops += [(check.run_id, "cancel")]  # it has no session that could go on
         because = (f"the {event.scope} {code(event.target)} is stopped",) if stops else ()
         why = _WHY[event.scope]
         orders = (RunStopAsked(run_id, how, event.by, why) for run_id, how in stops)
@@ -50,7 +51,7 @@ def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision
         return Decision()
     # A person's own pause outlives the switch, and so does a wider switch that is still on.
     held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
-    if not run.paused or run.stop_why not in SWITCHED or held:
+    if not snapshot.is_paused or run.stop_why not in SWITCHED or held:
         return Decision()
     return Decision((RunRequeued(run.run_id, "resumed", by=event.by),), (f"the {event.scope} is resumed",))
 

@@ -65,7 +65,7 @@ def _labelled(policy: Policy, snapshot: Snapshot) -> Chosen | None:
     known = {label.casefold(): mode for label, mode in policy.board.modes.labels.items()}
     choices = [
         Chosen(known[label.casefold()], "label", label)
-        for label in snapshot.labels
+        for label in snapshot.choosing_labels
         if label.casefold() in known
     ]
     return min(choices, key=lambda choice: choice.mode != INVESTIGATE, default=None)

@@ -8,11 +8,13 @@ from datetime import datetime
 from ledger.events.budget import BudgetReserved
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.spend_limits import Limit
-from rules.card.loss import Loss, is_outside, outside_owner
+from ledger.rows.halts import HaltRow
+from ledger.rows.losses import LossRow
+from ledger.rows.stops import StopRow
+from rules.card.loss import is_outside, outside_owner
 from rules.card.stops import halted, lost_by, stopped_by
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Share
-from rules.snapshot import Halt, Stop
 from rules.text import code, count, plain
 
 _NO_WORKER = "no worker is free"
@@ -71,7 +73,7 @@ class Load:
     by_column: Mapping[str, int]
     spent: Mapping[tuple[Limit, str], float] = field(default_factory=dict)
     reserved: Sequence[Share] = ()
-    halt: Halt | None = None
+    halt: HaltRow | None = None
     checks: int = 0
     github_at: datetime | None = None
 
@@ -120,10 +122,10 @@ def choose_runs(
     policy: Policy,
     waiting: Sequence[Waiting],
     load: Load,
-    stops: Sequence[Stop],
+    stops: Sequence[StopRow],
     *,
     stations: Sequence[Station],
-    losses: Sequence[Loss] = (),
+    losses: Sequence[LossRow] = (),
     owner: str = "",
     host: str = "",
     most: int | None = None,
@@ -206,9 +208,9 @@ class _Gate:
         self,
         policy: Policy,
         load: Load,
-        stops: Sequence[Stop],
+        stops: Sequence[StopRow],
         workers: Workers,
-        losses: Sequence[Loss],
+        losses: Sequence[LossRow],
         owner: str,
     ) -> None:
         self._owner = owner

@@ -1,5 +1,6 @@
 """One issue on several boards: its cards have one branch, so their runs take turns, and work is done once."""
 
+from ledger.states import RunState
 from rules.card.left_column import end_waiting
 from rules.card.state import derive_state, feedback_waits
 from rules.intents.outbound import Decision
@@ -18,8 +19,9 @@ def follow_other(policy: Policy, snapshot: Snapshot) -> Decision:
         return Decision()
     if run is None:
         return derive_state(policy, snapshot) if done else Decision()
-    same = done is not None and (run.mode, run.request) == (FIX, done.request)
+    same = done is not None and (run.mode, run.asked) == (FIX, done.asked)
     if done is None or not same or run.begun or feedback_waits(snapshot):
-        return derive_state(policy, snapshot) if run.wait else Decision()
+        waits = run.state is RunState.QUEUED and snapshot.because
+        return derive_state(policy, snapshot) if waits else Decision()
     because = f"{done.run_id} on board {done.board} has done this work"
     return Decision((end_waiting(run, "superseded", because),), (because,))

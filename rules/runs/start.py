@@ -135,6 +135,6 @@ def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple
     if run is None:
         return QueueRun(card, "first", by, plan_required=required), "the first run"
     # An approval was about one text and one policy: whoever edits later approves nothing.
-    holds = run.plan_approved and not is_reworded(snapshot, run) and not moved_on(snapshot, run, "")
+    holds = run.plan_approved and not is_reworded(snapshot) and not moved_on(snapshot, "")
     again = required and not holds
     return QueueRun(card, "retry", by, plan_required=again), f"again after {run.run_id}"

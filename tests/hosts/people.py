@@ -6,9 +6,9 @@ from forge.demo.people import REPOSITORY, Json
 from ledger.events.workspace import WorkspaceTaken
 from ledger.log import event_store
 from ledger.queue import hosts
+from ledger.rows.runs import RunRow
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
-from ledger.views.runs import RunRow
 from tests.hosts.site import Site
 from tests.waiting import until
 

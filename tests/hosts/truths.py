@@ -14,8 +14,8 @@ from ledger.db.transactions import writing
 from ledger.events.run import PlanApproved, PlanProposed, ToolUsed
 from ledger.lifecycle.rebuild import refold
 from ledger.log import event_store
+from ledger.rows.runs import RunRow
 from ledger.views import runs
-from ledger.views.runs import RunRow
 from tests.chaos import tally
 from tests.chaos.tally import MARKER
 from tests.hosts.people import ALL, ANSWER, Card

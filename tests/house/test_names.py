@@ -21,7 +21,7 @@ BOUND = re.compile(r"_?(MOST|LEAST|LONGEST|SHORTEST)_[A-Z]")  # a limit begins w
 MAX_NAMESAKES, MAX_MEANINGS = 45, 4
 WITH_MODULE = {"command", "read", "write", "newest", "get", "find"}
 # Fields of these are stored, or carried over to what is: they keep their names.
-STORED = ("ledger/events/", "ledger/views/", "rules/intents/")
+STORED = ("ledger/events/", "ledger/rows/", "ledger/views/", "rules/intents/")
 # Parts of one kind have the same members, by their contract.
 OF_PARTS = {"Settings", "Wire"}
 

@@ -33,6 +33,8 @@ from ledger.events.run import RunQueued
 from ledger.ids import BoardId, CardId, DeliveryId, RunId
 from ledger.log import event_store
 from ledger.queue import inbox
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.views import boards, cards, runs
 from rules.intents.outbound import Intent
 from tests.bot.render.past import SETTINGS, Past
@@ -76,7 +78,7 @@ class ToldHub(Hub):
         return {"node": {"items": {"pageInfo": {"hasNextPage": False}, "nodes": [told]}}}
 
 
-def _told(card: cards.CardRow, board: boards.BoardRow) -> dict[str, Any]:
+def _told(card: CardRow, board: boards.BoardRow) -> dict[str, Any]:
     """Return what `query Card` says of a card of an open issue, on the board as it is known."""
     options = [{"id": one.option_id, "name": one.name} for one in board.columns]
     option = next((one["id"] for one in options if one["name"] == card.column), "")
@@ -161,13 +163,13 @@ class Cardinal:
         with event_store.reading(self.services.engine) as db:
             return [one.event for one in event_store.read(db, limit=10_000) if isinstance(one.event, kind)]
 
-    def run(self) -> runs.RunRow:
+    def run(self) -> RunRow:
         with event_store.reading(self.services.engine) as db:
             found = runs.get(db, RUN)
         assert found is not None
         return found
 
-    def card(self) -> cards.CardRow:
+    def card(self) -> CardRow:
         with event_store.reading(self.services.engine) as db:
             found = cards.get(db, CARD)
         assert found is not None

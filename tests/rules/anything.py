@@ -2,6 +2,7 @@
 
 import pkgutil
 from dataclasses import fields, is_dataclass
+from functools import cache
 from importlib import import_module
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
@@ -11,9 +12,12 @@ from hypothesis import strategies as st
 import ledger.events
 from ledger.event import Event
 from ledger.ids import QuestionId
+from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
+from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, RunState
 from rules.registry import COMMANDS
-from rules.snapshot import OpenQuestion, PullSeen, RunSeen, Snapshot, Stop
+from rules.snapshot import CardPull, Snapshot
 from tests.rules import scene
 
 HOSTILE = (
@@ -75,11 +79,19 @@ def of_type(annotation: Any) -> st.SearchStrategy[Any]:
 
 def built(kind: Any, **known: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Draw an instance of the dataclass, field by field: what is known, by its name, else by its type."""
+    return _built(kind, tuple(known), lambda name: known[name])
+
+
+@st.composite
+def _built(draw: Any, kind: Any, known: tuple[str, ...], of: Any) -> Any:
+    """Draw it by a function, not by `builds`: the text of rows in rows would be too long for hypothesis."""
+    return kind(**{name: draw(of(name) if name in known else it) for name, it in _fields_of(kind).items()})
+
+
+@cache
+def _fields_of(kind: Any) -> dict[str, st.SearchStrategy[Any]]:
     hints = get_type_hints(kind)
-    drawn = {
-        field.name: known.get(field.name, _field(field.name, hints[field.name])) for field in fields(kind)
-    }
-    return st.builds(kind, **drawn)
+    return {field.name: _field(field.name, hints[field.name]) for field in fields(kind)}
 
 
 def _field(name: str, annotation: Any) -> st.SearchStrategy[Any]:
@@ -97,12 +109,12 @@ def event_kinds() -> list[type[Event]]:
     return sorted(events, key=lambda kind: kind.__name__)
 
 
-def _sound(run: RunSeen) -> bool:
+def _sound(run: RunRow) -> bool:
     return (run.state is RunState.ENDED) == (run.ending is not None)
 
 
 runs = built(
-    RunSeen,
+    RunRow,
     run_id=st.just(scene.R1),
     column=st.sampled_from(["In Progress", "Gone"]),
     state=st.sampled_from(RunState),
@@ -112,8 +124,8 @@ snapshots: st.SearchStrategy[Snapshot] = built(
     Snapshot,
     state=st.sampled_from(CardState),
     run=st.none() | runs,
-    pull=st.none() | built(PullSeen, state=st.sampled_from(["open", "closed", "merged"])),
-    stops=st.lists(built(Stop), max_size=2).map(tuple),
+    pull=st.none() | built(CardPull, state=st.sampled_from(["open", "closed", "merged"])),
+    stops=st.lists(built(StopRow), max_size=2).map(tuple),
 )
-questions = built(OpenQuestion)
+questions = built(QuestionRow)
 events: st.SearchStrategy[Event] = st.one_of(*(built(kind) for kind in event_kinds()))

@@ -59,6 +59,7 @@ def test_a_second_rule_about_the_same_events_is_refused_with_both_files() -> Non
 def test_no_event_on_any_card_asks_for_an_illegal_step(
     event: Event, snapshot: Snapshot, by: scene.Policy
 ) -> None:
+    snapshot = scene.as_read(snapshot, event)
     decided = scene.checked(by, snapshot, decide(by, snapshot, event, NOW))
     assert len(set(decided.intents)) == len(decided.intents)
     assert decide(by, snapshot, event, NOW) == decided
@@ -103,8 +104,7 @@ def test_the_state_at_rest_does_not_depend_on_the_state_before_where_a_run_lives
 def test_a_stop_spreads_only_to_runs_that_a_worker_holds(snapshot: Snapshot, scope: str) -> None:
     target = {"board": BOARD, "column": "In Progress", "card": CARD}[scope]
     stopped = spread_stop(snapshot, StopOrdered(BOARD, scope, target, "bob"))
-    checks = snapshot.checking is not None and snapshot.checking.alive
-    assert not stopped.intents or snapshot.live_run is not None or checks
+    assert not stopped.intents or snapshot.live_run is not None or snapshot.live_check is not None
 
 
 def test_a_boards_event_needs_no_card_and_a_cards_event_without_one_asks_for_nothing() -> None:

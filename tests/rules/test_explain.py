@@ -4,8 +4,8 @@ import pytest
 
 from ledger.states import CardState, Ending, RunState
 from rules.explain import card_status, why
-from rules.snapshot import NOBODY, Snapshot, Stop
-from tests.rules.scene import BOARD, POLICY, QUESTION, card, ended, pull, run
+from rules.snapshot import NOBODY, Snapshot
+from tests.rules.scene import BOARD, POLICY, QUESTION, a_stop, card, ended, pull, run
 
 S = CardState
 
@@ -18,21 +18,21 @@ S = CardState
         (card("Planning", S.DISCUSSING), "the planning assistant answers"),
         (card("Planning", S.DISCUSSING, brief="Do it"), "execution: drag the card to In Progress, or write"),
         (
-            card(run=run(RunState.QUEUED, wait="In Progress is full with 3 runs", place=2)),
+            card(run=run(RunState.QUEUED), because="In Progress is full with 3 runs", place=2),
             "r1 is queued, 2nd in the queue: In Progress is full with 3 runs",
         ),
         (
             card(run=run(RunState.AWAITING_APPROVAL)),
             "r1 waits for anyone with write access to approve its plan, or to /cardinal redirect it",
         ),
-        (card(run=run(RunState.PARKED, question=QUESTION)), "/cardinal answer. It asks: Which port?"),
+        (card(run=run(RunState.PARKED), questions=(QUESTION,)), "/cardinal answer. It asks: Which port?"),
         (
             card(run=run(RunState.PARKED, stop_asked="pause", stop_by="bob")),
             "r1 is paused by bob: /cardinal resume",
         ),
         (card(run=run(stop_asked="cancel", stop_by="bob")), "r1 is being cancelled by bob"),
         (card(run=run(), held_back="Review"), "r1 is working: reading; then the card goes to Review"),
-        (card(run=run(RunState.QUEUED), stops=(Stop("board", BOARD, "al"),)), "the board is stopped by al"),
+        (card(run=run(RunState.QUEUED), stops=(a_stop("board", BOARD, "al"),)), "the board is stopped by al"),
         (card(state=S.WORK_COMPLETE, run=ended()), "read its report, then drag the card to Review"),
         (card(state=S.FAILED, run=ended(Ending.FAILED, detail="no disk")), "r1 failed: no disk"),
         (card(state=S.FAILED, run=ended(Ending.LOST, reason="gave_up")), "r1 was lost: gave_up"),

@@ -30,7 +30,7 @@ from ledger.events.run import (
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.backup import backup, restore
 from ledger.log import event_store
-from ledger.model.limit_answers import question_answered
+from ledger.model.limit_answers import answer_question
 from ledger.queue import leases
 from ledger.queue.leases import Lease
 from runner.errors import UnverifiedCommitError
@@ -227,7 +227,7 @@ class World:
 
     def answer(self, order: RunSpec, text: str, code: str = "") -> RunEvent:
         asked = self.only("QuestionAsked", order.run_id, newest=True)
-        self.write(question_answered(order.run_id, asked.question_id, asked, by="ann", text=text, code=code))
+        self.write(answer_question(asked, by="ann", text=text, code=code))
         return self.again(order, "answered")
 
     def approve(self, order: RunSpec) -> RunEvent:

@@ -14,9 +14,9 @@ from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.conversation import AssistantReplied
 from ledger.queue.outbox import Entry
+from ledger.rows.cards import CardRow
+from ledger.rows.messages import MessageRow
 from ledger.views import cards, messages
-from ledger.views.cards import CardRow
-from ledger.views.messages import MessageRow
 from rules.intents.outbound import AskAssistant
 
 # One conversation per card: comments that arrive meanwhile are answered together.

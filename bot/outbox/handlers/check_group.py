@@ -7,7 +7,7 @@ from bot.outbox.targets import pull_of, read_row
 from bot.render.pull import gate_check as gate
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
-from ledger.views.cards import CardRow
+from ledger.rows.cards import CardRow
 from rules.intents.outbound import CheckGroup
 
 # One check per commit of the queue. Priority 0: the whole queue waits for it.

@@ -23,8 +23,8 @@ from ledger.model.column_names import same_column
 from ledger.queries import cards as card_queries
 from ledger.queue import outbox, refresh_requests
 from ledger.queue.outbox import Entry
+from ledger.rows.cards import CardRow
 from ledger.views import cards, stops
-from ledger.views.cards import CardRow
 from rules.intents.outbound import ConvertDraft
 
 # A card is converted once.

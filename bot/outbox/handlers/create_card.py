@@ -21,8 +21,8 @@ from ledger.events.job import JobMade, JobRequested
 from ledger.events.related import CardLinked, CardMade
 from ledger.ids import CardId
 from ledger.queue.outbox import Entry
+from ledger.rows.cards import CardRow
 from ledger.views import children, findings
-from ledger.views.cards import CardRow
 from rules.card.agent_choice import PREFIX
 from rules.intents.outbound import CreateCard
 

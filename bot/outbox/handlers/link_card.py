@@ -8,8 +8,8 @@ from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
+from ledger.rows.cards import CardRow
 from ledger.views import cards, links
-from ledger.views.cards import CardRow
 from rules.intents.by_command import UnlinkCard
 from rules.intents.outbound import LinkCard
 

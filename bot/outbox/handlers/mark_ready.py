@@ -14,8 +14,8 @@ from ledger.event import Event
 from ledger.events.pull import PullChanged
 from ledger.log import event_store
 from ledger.queue.outbox import Entry
+from ledger.rows.cards import CardRow
 from ledger.views import cards, checks
-from ledger.views.cards import CardRow
 from rules.intents.outbound import MarkReady
 
 # One per `about`; coalesced, because somebody may make it a draft again.

@@ -25,6 +25,7 @@ from ledger.events.pull import MergeAwaited, MergeOutdated, PullChanged
 from ledger.queries import siblings
 from ledger.queue import outbox
 from ledger.queue.outbox import Entry
+from ledger.rows.cards import CardRow
 from ledger.views import cards, checks
 from rules.card.column_actions import has_action
 from rules.card.move_rights import is_dragged
@@ -78,9 +79,7 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     return ActResult(commit, intent.head, events)
 
 
-def _attempt(
-    context: OutboxContext, card: cards.CardRow, pull: Talk, intent: MergePull
-) -> tuple[str, str, str]:
+def _attempt(context: OutboxContext, card: CardRow, pull: Talk, intent: MergePull) -> tuple[str, str, str]:
     """Return as `_merge` does; raises GivenUpError with advice for a person."""
     words = {}  # a rebase makes no commit of its own
     if intent.method != "rebase":
@@ -99,7 +98,7 @@ def _attempt(
         raise GivenUpError(because) from error
 
 
-def _behind(context: OutboxContext, intent: MergePull, card: cards.CardRow, pull: Talk) -> ActResult | None:
+def _behind(context: OutboxContext, intent: MergePull, card: CardRow, pull: Talk) -> ActResult | None:
     """Return the result for a commit that was not checked on top of the base as it stands; else None.
 
     GitHub's merge queue checks that itself, so a branch that has one is left to it, be it by a ruleset or by
@@ -120,7 +119,7 @@ def _behind(context: OutboxContext, intent: MergePull, card: cards.CardRow, pull
 
 
 def _merge(
-    hub: Hub, card: cards.CardRow, pull: Talk, intent: MergePull, words: dict[str, str]
+    hub: Hub, card: CardRow, pull: Talk, intent: MergePull, words: dict[str, str]
 ) -> tuple[str, str, str]:
     """Return the commit, or GitHub's way to merge by itself later and the deployment that it awaits, if any.
 

@@ -15,8 +15,8 @@ from ledger.event import Event
 from ledger.events.subscription import CardUnsubscribed
 from ledger.ids import CardId, QuestionId
 from ledger.queue.outbox import Entry
+from ledger.rows.cards import CardRow
 from ledger.views import cards, questions, subscriptions
-from ledger.views.cards import CardRow
 from rules.chatops.notices import Subscriber, defused
 from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
 

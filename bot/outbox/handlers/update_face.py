@@ -27,11 +27,11 @@ from ledger.events.run import RESTORED
 from ledger.ids import BoardId, CardId
 from ledger.queries import attempts, run_queue
 from ledger.queue.outbox import Entry
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, Gate, RunState
 from ledger.views import boards, checks, links, runs, spend
 from ledger.views.boards import BoardRow
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
 from rules.intents.outbound import UpdateFace
 
 # Each card has one face.

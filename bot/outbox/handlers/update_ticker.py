@@ -1,7 +1,6 @@
 """Writes the board's status update: the count of cards that run, wait and need a person."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from sqlalchemy import Connection
 
@@ -19,6 +18,7 @@ from ledger.queue.outbox import Entry
 from ledger.states import CardState
 from ledger.views import cards, full_disks, halts, runs, stalls
 from rules.card.dependencies import may_name
+from rules.card.loss import say_loss
 from rules.intents.outbound import UpdateTicker
 
 # Each board has one ticker.
@@ -63,8 +63,7 @@ def _losses(db: Connection, board_id: BoardId) -> Iterable[str]:
     """
     named = may_name(policies.in_force(db, board_id), open_to_readers=False)
     known = snapshots.board_losses(db, board_id)
-    shown = (loss if named or "/" not in loss.target else replace(loss, target=UNNAMED) for loss in known)
-    return dict.fromkeys(loss.sentence for loss in shown)
+    return dict.fromkeys(say_loss(it, "" if named or "/" not in it.target else UNNAMED) for it in known)
 
 
 def count_cards(db: Connection, board_id: BoardId) -> status_update.Counts:

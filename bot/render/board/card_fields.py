@@ -5,9 +5,9 @@ from enum import StrEnum
 
 from bot.render.board import face_choices
 from bot.render.markdown.escape import cut, tame
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, Gate, Reason, RunState
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
 from rules.text import count, in_queue
 
 FIELD_LIMIT = 200  # longer text is unreadable on a card; GitHub itself takes 1,024

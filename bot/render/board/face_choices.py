@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from enum import StrEnum
 
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, Gate, Reason, RunState
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
 from rules.text import state_word
 
 MARKS: Mapping[CardState, str] = {

@@ -10,8 +10,8 @@ from bot.render.run import story as run_story
 from bot.render.run.report import whole_report
 from bot.render.run.story import Story
 from ledger.ids import EntryKey
+from ledger.rows.cards import CardRow
 from ledger.states import RunState
-from ledger.views.cards import CardRow
 from rules.text import usd
 from runner.git.commits import trailers
 

@@ -12,9 +12,9 @@ from bot.render.run import evidence
 from ledger.events.run import CHECK as CHECK_KIND
 from ledger.ids import RunId
 from ledger.log.hash_chain import ChainReport
+from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD
 from ledger.views.checks import CheckRow
-from ledger.views.runs import RunRow
 from rules.handlers.check_buttons import Button
 from rules.runs.gate import CHECK
 from rules.text import plain, sentence

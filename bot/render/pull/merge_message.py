@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bot.render.markdown.escape import tame
 from bot.render.pull.body import title_of
 from bot.render.run.story import issue_link
-from ledger.views.cards import CardRow
+from ledger.rows.cards import CardRow
 from runner.git.commits import trailers
 
 MAX_NAMED = 20  # of each kind

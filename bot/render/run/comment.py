@@ -5,8 +5,8 @@ from bot.render.markdown.escape import code, fit, folded, line, quote
 from bot.render.run import artifacts, evidence, observations, reproduction, stages
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
+from ledger.rows.runs import RunRow
 from ledger.states import Ending, RunState
-from ledger.views.runs import RunRow
 from rules.commands.budget import MAX_USD, MIN_USD
 from rules.runs.mode import INVESTIGATE, reason
 

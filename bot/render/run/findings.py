@@ -9,7 +9,7 @@ from bot.render.run import reproduction
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
 from ledger.events.findings import Finding, FindingsReported, Reference
-from ledger.views.findings import FollowUpRow
+from ledger.rows.findings import FollowUpRow
 from rules.text import count
 
 CONFIDENCE = {"low": "🟡 low confidence", "medium": "🟠 medium confidence", "high": "🔴 high confidence"}

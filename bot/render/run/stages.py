@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from bot.render.markdown.escape import line
 from bot.render.run.story import Story, minutes
-from ledger.views.runs import RunRow
+from ledger.rows.runs import RunRow
 from ledger.views.stages import StageRow
 from rules.text import count, usd
 

@@ -8,15 +8,15 @@ from datetime import datetime
 from bot.render.markdown import links
 from bot.render.markdown.escape import code
 from ledger.queries.timeline import TimelineRow
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, Ending, RunState
 from ledger.views.artifacts import ArtifactRow
 from ledger.views.budgets import BudgetRow
-from ledger.views.cards import CardRow
 from ledger.views.checks import CheckRow
 from ledger.views.observations import ObservationRow
 from ledger.views.reports import ReportRow
 from ledger.views.reproductions import ReproductionRow
-from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
 from ledger.views.threads import ThreadRow
 from rules.text import count, usd

@@ -23,8 +23,8 @@ from ledger.log import event_store
 from ledger.log.event_store import EventFactory
 from ledger.queue import acted_requests, outbox
 from ledger.queue.sign_ins import SignIn
+from ledger.rows.cards import CardRow
 from ledger.views import cards
-from ledger.views.cards import CardRow
 from rules.card.loss import is_outside
 from rules.chatops import parser, replies
 from rules.intents.outbound import Say

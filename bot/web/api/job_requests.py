@@ -11,8 +11,8 @@ from bot.web.site import holds
 from ledger.events.board import BoardEvent
 from ledger.events.job import JobRequested
 from ledger.log import event_store
+from ledger.rows.jobs import JobRow
 from ledger.views import jobs
-from ledger.views.jobs import JobRow
 from runner.text.untrusted import without_invisible as clean
 
 LATE = timedelta(hours=1)  # after this long a card that was made is not on its way any more

@@ -16,11 +16,12 @@ from bot.web.api.operation import ApiError, ApiModel, ApiRequest, not_found
 from bot.web.site.layout import VisibleBoard, may_see
 from ledger.log import event_store
 from ledger.queries.lanes import ListedCard
+from ledger.rows.cards import CardRow
+from ledger.rows.jobs import JobRow
+from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
 from ledger.states import CardState
 from ledger.views import boards, cards, checks, plans, questions, runs
-from ledger.views.cards import CardRow
-from ledger.views.jobs import JobRow
-from ledger.views.runs import RunRow
 from rules.explain import why
 from runner.text.untrusted import without_invisible as clean
 
@@ -294,7 +295,7 @@ def _run_fields(run: RunRow) -> dict[str, Any]:
     }
 
 
-def _question(question: questions.QuestionRow) -> JobQuestion:
+def _question(question: QuestionRow) -> JobQuestion:
     choices = [clean(choice) for choice in question.choices]
     return JobQuestion(question=question.question_id, text=clean(question.text)[:MAX_TEXT], choices=choices)
 

@@ -17,9 +17,9 @@ from bot.web.site.layout import Site, run_visible, when
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
+from ledger.rows.cards import CardRow
 from ledger.views import artifacts
 from ledger.views.artifacts import ArtifactRow
-from ledger.views.cards import CardRow
 from rules.text import plain
 from runner.artifacts.backend import StoreError
 from runner.artifacts.store import store_of

@@ -9,9 +9,9 @@ from bot.web.site.layout import Site, run_visible
 from ledger.events.run import CHECK
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.views import runs
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
 from runner.prompts.briefing import own_part
 from runner.text.untrusted import without_invisible
 

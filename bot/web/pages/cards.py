@@ -26,10 +26,10 @@ from ledger.queries import timeline
 from ledger.queries.card_filter import CardScope
 from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow
 from ledger.queue.sign_ins import SignIn
+from ledger.rows.cards import CardRow
+from ledger.rows.links import LinkRow
+from ledger.rows.runs import RunRow
 from ledger.views import cards, links, runs, spend
-from ledger.views.cards import CardRow
-from ledger.views.links import LinkRow
-from ledger.views.runs import RunRow
 from rules.card.loss import is_outside
 from rules.explain import why
 from rules.text import kind_of_run, plain, sentence, state_word, usd

@@ -17,8 +17,8 @@ from bot.web.site.diff import DiffView, parse_patch
 from bot.web.site.layout import Site, run_visible, when
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from rules.text import count
 from runner.artifacts.backend import StoreError
 from runner.artifacts.store import store_of

@@ -27,12 +27,12 @@ from ledger.log import event_store
 from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
 from ledger.queue.sign_ins import SignIn
+from ledger.rows.cards import CardRow
+from ledger.rows.questions import QuestionRow
+from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from ledger.views import cards, checks, plans, questions, reports, runs, stages
-from ledger.views.cards import CardRow
 from ledger.views.checks import TierRow
-from ledger.views.questions import QuestionRow
-from ledger.views.runs import RunRow
 from ledger.views.stages import StageRow
 from rules.explain import why
 from rules.text import brief, count, kind_of_run, plain, sentence, state_word, usd

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from bot.state import loads, policies, snapshots
+from bot.state import loads, policies
 from bot.system import program
 from bot.web.site.layout import VisibleBoard, when
 from bot.web.site.lists import MAX_WHY, path_of
@@ -16,8 +16,8 @@ from ledger.ids import BoardId, CardId
 from ledger.model.column_names import same_column
 from ledger.queries import run_queue, siblings
 from ledger.queue import hosts
+from ledger.rows.stops import StopRow
 from ledger.views import cards, halts, stalls, stops
-from ledger.views.stops import StopRow
 from rules.card.stops import LIFTS, halted, stop_words
 from rules.runs.queue import without_labels
 from rules.text import brief, plain, sentence
@@ -94,11 +94,11 @@ def stop_lines(
     """
     if not board.home:
         return []
-    halt, row = snapshots.halt_of(db, board.board_id), halts.of_board(db, board.board_id)
+    halt = halts.of_board(db, board.board_id)
     lines = []
-    if halt is not None and row is not None:
+    if halt is not None:
         why = halted(halt) if whole else f"the board is halted ({LIFTS['board']})"
-        lines.append(f"Since {when(row.at)}, for {brief(now - row.at)}, {why}.")
+        lines.append(f"Since {when(halt.at)}, for {brief(now - halt.at)}, {why}.")
     for stop in stops.of_board(db, board.board_id):
         if of_runs_in is not None and not (
             stop.scope == "board" or (stop.scope == "column" and same_column(stop.target, of_runs_in))

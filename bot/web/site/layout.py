@@ -31,9 +31,9 @@ from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
 from ledger.queue import sign_ins as visits
 from ledger.queue.sign_ins import SignIn
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.views import boards, cards, runs
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
 from rules.card.loss import is_outside
 from rules.text import sentence
 from runner.text.untrusted import without_invisible

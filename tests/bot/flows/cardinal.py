@@ -34,6 +34,8 @@ from ledger.ids import BoardId, CardId, DeliveryId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queue import inbox, outbox, refresh_requests
 from ledger.queue.leases import Lease
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import Ending, RunState
 from ledger.views import cards, runs
 from runner.run.run_spec import RunSpec
@@ -276,19 +278,19 @@ class Cardinal(People):
     def board_id(self) -> BoardId:
         return BoardId(self.project.node_id)
 
-    def card(self, item: Item) -> cards.CardRow:
+    def card(self, item: Item) -> CardRow:
         with event_store.reading(self.services.engine) as db:
             found = cards.get(db, CardId(item.node_id))
         assert found is not None, "the card is not known"
         return found
 
-    def run(self, run_id: RunId) -> runs.RunRow:
+    def run(self, run_id: RunId) -> RunRow:
         with event_store.reading(self.services.engine) as db:
             found = runs.get(db, run_id)
         assert found is not None
         return found
 
-    def run_of(self, item: Item) -> runs.RunRow:
+    def run_of(self, item: Item) -> RunRow:
         """Return the card's newest run."""
         run_id = self.card(item).run_id
         assert run_id is not None, f"no run: {self.card(item).because}"

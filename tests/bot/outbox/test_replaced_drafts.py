@@ -13,6 +13,7 @@ from ledger.events.publication import EntryGivenUp
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queue import outbox
+from ledger.rows.cards import CardRow
 from ledger.states import CardState
 from ledger.views import cards, expansions
 from rules.intents.outbound import ConvertDraft, Say, UpdateFace
@@ -45,7 +46,7 @@ def card_of(stage: Stage, issue: Issue) -> Item:
     return item
 
 
-def known(stage: Stage, card_id: CardId) -> cards.CardRow | None:
+def known(stage: Stage, card_id: CardId) -> CardRow | None:
     with event_store.reading(stage.context.engine) as db:
         return cards.get(db, card_id)
 

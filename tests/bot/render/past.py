@@ -11,9 +11,9 @@ from ledger.events.board import BoardSeen, CardSeen, Column, Field
 from ledger.events.run import PlanProposed, RunClaimed, RunQueued, RunStepped
 from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
+from ledger.rows.cards import CardRow
 from ledger.states import CardState, RunState
 from ledger.views import cards
-from ledger.views.cards import CardRow
 
 BOARD, CARD, RUN = BoardId("PVT_1"), CardId("PVTI_1"), RunId("r1")
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -10,10 +10,10 @@ from ledger.events.board import CardStateChanged
 from ledger.events.run import QuestionAsked, RunEnded, RunParked
 from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, Ending, Gate, PullCard, Reason, RunState
 from ledger.views import runs
-from ledger.views.cards import CardRow
-from ledger.views.runs import RunRow
 from tests.bot.render.past import CARD, RUN, Past, R
 
 COLORS = {"GRAY", "BLUE", "GREEN", "YELLOW", "ORANGE", "RED", "PINK", "PURPLE"}

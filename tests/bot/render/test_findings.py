@@ -9,7 +9,7 @@ from bot.render.markdown.escape import COMMENT_LIMIT
 from bot.render.run import findings as text
 from bot.render.run.story import Story
 from ledger.events.findings import Finding, FindingsReported, FollowUp, Reference
-from ledger.views.findings import FollowUpRow
+from ledger.rows.findings import FollowUpRow
 from tests.bot.render.past import RUN, Past
 
 ROOT, BASE = "https://github.example/acme/shop", "a" * 40

@@ -7,8 +7,8 @@ import pytest
 
 from bot.render.mention import run_mention
 from ledger.log import event_store
+from ledger.rows.runs import RunRow
 from ledger.views import runs
-from ledger.views.runs import RunRow
 from tests.bot.render.past import RUN, Past
 
 

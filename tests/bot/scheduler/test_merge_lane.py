@@ -21,6 +21,8 @@ from ledger.ids import BoardId, CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queries import siblings
+from ledger.rows.cards import CardRow
+from ledger.rows.runs import RunRow
 from ledger.states import Ending, Reason
 from ledger.views import cards, runs
 from rules.intents.outbound import MergePull
@@ -53,13 +55,13 @@ class Game:
         with event_store.writing(self.engine) as db:
             reactor.append_and_react(db, *events, now=later(self.second))
 
-    def card(self, card_id: CardId) -> cards.CardRow:
+    def card(self, card_id: CardId) -> CardRow:
         with event_store.reading(self.engine) as db:
             row = cards.get(db, card_id)
         assert row is not None
         return row
 
-    def checks(self) -> list[runs.RunRow]:
+    def checks(self) -> list[RunRow]:
         with event_store.reading(self.engine) as db:
             every = (runs.get(db, RunId(f"r{n}")) for n in range(1, 400))
             return [run for run in every if run and run.kind == CHECK and run.ending is None]
@@ -73,7 +75,7 @@ class Game:
         if here != column:
             self.happen(CardMoved(card_id, here, column, by_cardinal=False, by="ann", role="write"))
 
-    def check(self, run: runs.RunRow, outcome: str) -> None:
+    def check(self, run: RunRow, outcome: str) -> None:
         """Carry a run out that only checks; the base may move in the middle."""
         before, base = self.card(run.card_id).pull_head, self.base
         self.happen(RunClaimed(run.run_id, 1, "w"))

@@ -9,6 +9,7 @@ from ledger.event import Recorded
 from ledger.events.run import PlanProposed
 from ledger.ids import RunId
 from ledger.log import event_store
+from ledger.rows.plans import PlanRow
 from ledger.states import RunState
 from ledger.views import observations, plans, runs, stops
 from tests.ledger.samples import NOW, run_queued
@@ -39,5 +40,5 @@ def test_a_column_with_a_default_takes_it(ledger: Engine) -> None:
         record(db, plans.plans, PROPOSED, state="proposed")
         keep(db, observations.observations, {"run_id": RUN}, {"denied": 1})
         plan, seen = plans.newest(db, RUN), observations.get(db, RUN)
-    assert plan == plans.PlanRow(RUN, 1, "Do it", ("a",), "proposed", NOW, "", "")
+    assert plan == PlanRow(RUN, 1, "Do it", ("a",), "proposed", NOW, "", "")
     assert seen == observations.ObservationRow(RUN, denied=1)

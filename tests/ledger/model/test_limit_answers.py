@@ -68,10 +68,10 @@ def test_a_code_counts_only_where_the_question_offers_it() -> None:
 
 
 def test_an_answer_says_what_it_means_who_asked_and_about_what() -> None:
-    told = limit_answers.question_answered(R1, Q1, own(Subject.TIME), by="ann", text="1")
+    told = limit_answers.answer_question(own(Subject.TIME), by="ann", text="1")
     assert told == QuestionAnswered(R1, Q1, "ann", "1", Code.GO_ON, QuestionSource.SUPERVISOR, Subject.TIME)
-    told = limit_answers.question_answered(
-        R1, Q1, own(Subject.LEAVING, limit_answers.CANCEL, limit_answers.FINISH), by="ann", text="2"
+    told = limit_answers.answer_question(
+        own(Subject.LEAVING, limit_answers.CANCEL, limit_answers.FINISH), by="ann", text="2"
     )
     assert (told.code, told.asker) == (Code.FINISH, QuestionSource.RULES)
 

@@ -44,9 +44,9 @@ def test_a_circle_is_found_through_a_long_chain_and_a_wide_fan_and_no_walk_is_en
     write(ledger, seen(400, 2), seen(450, 401))
     with event_store.reading(ledger) as db:
         assert links.circle(db, CARD) == ()  # others turn in a circle; this one only waits for them
-        way = [step[1] for step in links.circle(db, CardId("PVTI_2"))]
+        way = [step.number for step in links.circle(db, CardId("PVTI_2"))]
         assert way == [*range(2, 401), 2]
-        assert [step[1] for step in links.circle(db, CardId("PVTI_401"))] == [401, 450, 401]
+        assert [step.number for step in links.circle(db, CardId("PVTI_401"))] == [401, 450, 401]
 
 
 def test_blockers_out_of_sight_hold_a_card_and_newer_links_replace_older_ones(ledger: Engine) -> None:

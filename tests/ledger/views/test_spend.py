@@ -94,11 +94,11 @@ def test_as_much_again_is_what_was_chosen_and_by_the_first_answer_alone(
         told(db, card_seen(), queued(), asked)
         told(
             db,
-            limit_answers.question_answered(
-                RUN, Q1, asked, by="ann", text="Continue, with the same limits again", code=code
+            limit_answers.answer_question(
+                asked, by="ann", text="Continue, with the same limits again", code=code
             ),
         )
-        told(db, limit_answers.question_answered(RUN, Q1, asked, by="bo", text="1"))
+        told(db, limit_answers.answer_question(asked, by="bo", text="1"))
         assert row(db).budget_usd == usd
 
 
@@ -111,7 +111,7 @@ def test_going_on_about_anything_else_adds_no_dollars(ledger: Engine, subject: S
             card_seen(),
             queued(),
             asked,
-            limit_answers.question_answered(RUN, Q1, asked, by="ann", text="1"),
+            limit_answers.answer_question(asked, by="ann", text="1"),
         )
         assert row(db).budget_usd == 2.0
 

@@ -10,6 +10,9 @@ from ledger.ids import CardId, EntryKey, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries import cards as card_queries
 from ledger.queries import timeline
+from ledger.rows.cards import CardRow
+from ledger.rows.plans import PlanRow
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, Ending, RunState
 from ledger.views import (
     boards,
@@ -37,13 +40,13 @@ def told(db: Connection, *events: Event) -> None:
         event_store.append(db, event, at=later(event_store.last_seq(db)))
 
 
-def card(db: Connection, card_id: str = CARD) -> cards.CardRow:
+def card(db: Connection, card_id: str = CARD) -> CardRow:
     found = cards.get(db, CardId(card_id))
     assert found is not None
     return found
 
 
-def a_run(db: Connection, run_id: str = RUN) -> runs.RunRow:
+def a_run(db: Connection, run_id: str = RUN) -> RunRow:
     found = runs.get(db, RunId(run_id))
     assert found is not None
     return found
@@ -111,7 +114,7 @@ def test_a_run_is_folded_from_its_stream(ledger: Engine) -> None:
         assert not a_run(db).plan_approved
         assert [plan.state for plan in plans.of_run(db, RUN)] == ["approved", "proposed"]
         told(db, run.PlanRedirected(RUN, 2, "bo", "more tests"))
-        assert plans.newest(db, RUN) == plans.PlanRow(
+        assert plans.newest(db, RUN) == PlanRow(
             RUN, 2, "Do less", ("a",), "redirected", later(10), "b1", "p1", by="bo", text="more tests"
         )
         told(db, run.Progressed(RUN, "half"), run.Noted(RUN, "n"), run.PlanTicked(RUN, 1))

@@ -31,10 +31,10 @@ def test_the_words_of_reviews_are_part_of_the_conversation(ledger: Engine) -> No
             ("commented", "eve", False, "Obey."),
             ("review_requested", "ann", True, "bob"),
         ]
-        (held,) = messages.held_messages(db, CARD, 9)
+        (held,) = messages.held_messages(db, CARD)
         told(db, CommentReleased(CARD, held.comment_id, held.place, "ann"))
-        assert (messages.held_messages(db, CARD, 9), held.text) == ((), "Obey.")
-        assert [one.vouched_by for one in messages.held_messages(db, CARD, 9, vouched=True)] == ["ann"]
+        assert (messages.held_messages(db, CARD), held.text) == ((), "Obey.")
+        assert [one.vouched_by for one in messages.held_messages(db, CARD, vouched=True)] == ["ann"]
         assert verdicts.change_requesters(db, CARD) == ("bob",)
         told(db, reviewed(4, "approved"), pull.ReviewDismissed(CARD, 1))
         assert verdicts.change_requesters(db, CARD) == ()

@@ -8,17 +8,20 @@ import pytest
 from ledger.events.board import CardExplained
 from ledger.events.related import LinksSeen
 from ledger.events.run import QuestionAnswered, QuestionAsked, RunQueued
-from ledger.ids import CardId, QuestionId, RunId
-from ledger.states import CardState, Ending, Reason, RunState
+from ledger.ids import CardId, RunId
+from ledger.rows.links import LinkRow
+from ledger.states import BY_ITSELF, CardState, Ending, Reason, RunState
 from rules.card.dependencies import why_waiting
 from rules.handlers.failed_run import retry_part
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import Say
-from rules.snapshot import BlockerSeen, FailedPart, OpenQuestion, Standing
+from rules.snapshot import FailedPart
 from tests.rules.scene import (
     CARD,
+    NOW,
     POLICY,
     R1,
+    a_question,
     asks,
     card,
     ended,
@@ -35,19 +38,20 @@ LINKED = LinksSeen(CARD, (), 0, "")
 QUEUED = run(RunState.QUEUED)
 
 
-def blocker(number: int, standing: Standing = Standing.OPEN, title: str = "Tables") -> BlockerSeen:
-    return BlockerSeen(f"#{number}" if number else "", title, standing, open_to_readers=True)
+def blocker(number: int, state: str = "open", title: str = "Tables") -> LinkRow:
+    place = ("acme/shop", number) if number else ("", -1)
+    return LinkRow(CARD, *place, title, state, done=False, public=not number)
 
 
-def private(standing: Standing = Standing.OPEN) -> BlockerSeen:
-    return BlockerSeen("acme/vault#7", "Keys", standing, open_to_readers=False)
+def private(state: str = "open") -> LinkRow:
+    return LinkRow(CARD, "acme/vault", 7, "Keys", state, done=False, public=False)
 
 
 @pytest.mark.parametrize(
     ("blockers", "said"),
     [
         ((blocker(3),), "waits for #3 (Tables): it starts on its own then"),
-        ((blocker(3), blocker(4, Standing.DONE)), "waits for #3 (Tables): it"),
+        ((blocker(3), blocker(4, "completed")), "waits for #3 (Tables): it"),
         (tuple(blocker(n, title="") for n in (3, 4, 5, 6, 7)), "waits for #3, #4, #5 and 2 more: it"),
         ((blocker(0, title=""),), "waits for 1 issue that Cardinal cannot see: it"),
         ((private(), blocker(3)), "waits for #3 (Tables) and an issue in another repository: it"),
@@ -58,14 +62,14 @@ def private(standing: Standing = Standing.OPEN) -> BlockerSeen:
         ),
     ],
 )
-def test_it_says_for_what_it_waits(blockers: tuple[BlockerSeen, ...], said: str) -> None:
+def test_it_says_for_what_it_waits(blockers: tuple[LinkRow, ...], said: str) -> None:
     intents = asks(card(state=CardState.QUEUED, run=QUEUED, blockers=blockers), LINKED)
     assert only(intents, CardExplained).because.startswith(said)
     assert "Say" not in kinds(intents)
 
 
 def test_sub_issues_hold_it_after_its_blockers() -> None:
-    parts = (blocker(5), BlockerSeen("acme/vault#7", "Keys", Standing.OPEN, open_to_readers=False))
+    parts = (blocker(5), private())
     waits = card(state=CardState.QUEUED, run=QUEUED, parts=parts)
     assert only(asks(waits, LINKED), CardExplained).because.startswith(
         "waits for 2 sub-issues, #5 (Tables) and an issue in another repository: it starts by itself when"
@@ -92,10 +96,10 @@ def test_the_column_says_whether_a_new_run_waits_for_sub_issues(
 
 
 def test_one_that_was_given_up_or_a_circle_needs_a_word_and_a_comment() -> None:
-    left = card(state=CardState.QUEUED, run=QUEUED, blockers=(blocker(3), blocker(4, Standing.ABANDONED)))
+    left = card(state=CardState.QUEUED, run=QUEUED, blockers=(blocker(3), blocker(4, "not_planned")))
     way = (blocker(1), private(), blocker(1))
     around = card(state=CardState.QUEUED, run=QUEUED, circle=way, blockers=(blocker(3),))
-    hidden = card(state=CardState.QUEUED, run=QUEUED, blockers=(private(Standing.ABANDONED),))
+    hidden = card(state=CardState.QUEUED, run=QUEUED, blockers=(private("not_planned"),))
     for snapshot, words in (
         (left, "#4 (Tables), closed as not planned"),
         (around, "(#1 → an issue in another repository → #1)"),
@@ -110,7 +114,7 @@ def test_one_that_was_given_up_or_a_circle_needs_a_word_and_a_comment() -> None:
 
 
 def test_when_nothing_holds_it_back_it_waits_for_its_turn() -> None:
-    done = (blocker(3, Standing.DONE),)
+    done = (blocker(3, "completed"),)
     waited = card(state=CardState.QUEUED, reason=Reason.DEPENDENCY, run=QUEUED, blockers=done)
     assert only(asks(waited, LINKED), CardExplained).because == "r1 waits for its turn"
     free = card(state=CardState.QUEUED, because="waits for #3 (Tables)", run=QUEUED, blockers=done)
@@ -124,7 +128,7 @@ def test_a_run_that_has_begun_goes_on(state: RunState) -> None:
 
 
 def test_a_run_that_is_queued_asks_at_once() -> None:
-    left = card(state=CardState.BLOCKED, run=QUEUED, blockers=(blocker(4, Standing.ABANDONED),))
+    left = card(state=CardState.BLOCKED, run=QUEUED, blockers=(blocker(4, "not_planned"),))
     event = RunQueued(
         R1, CARD, 1, "first", "In Progress", "acme/shop", "b", "scripted", "ann", "", "{}", True
     )
@@ -132,9 +136,10 @@ def test_a_run_that_is_queued_asks_at_once() -> None:
     assert why_waiting(POLICY, card(run=QUEUED)) is None
 
 
-FAILED = FailedPart(RunId("r7"), blocker(5), "it gave up.", is_here=True, is_asked=False)
-OPEN = OpenQuestion(
-    QuestionId("r1-b1"),
+LOST = ended(Ending.FAILED, run_id=RunId("r7"), detail="it gave up.")
+FAILED = FailedPart(LOST, blocker(5), is_here=True)
+OPEN = a_question(
+    "r1-b1",
     "part",
     "#5 failed",
     ("Continue without it", "Retry it", "Stop here"),
@@ -145,23 +150,25 @@ OPEN = OpenQuestion(
 
 
 def test_a_sub_issue_that_failed_asks_at_its_parent_once() -> None:
-    elsewhere = replace(FAILED, run_id=RunId("r8"), issue=private(), is_here=False)
+    elsewhere = FailedPart(replace(LOST, run_id=RunId("r8")), private(), is_here=False)
     waits = card(state=CardState.QUEUED, run=QUEUED, parts=(blocker(5),), failed_parts=(FAILED, elsewhere))
     first = only(asks(waits, LINKED), QuestionAsked)
     assert (first.part, first.codes) == ("r7", ("without_part", "retry_part", "stop"))
     assert "#5 (Tables) failed: It gave up. Continue" in first.text
-    known = replace(waits, failed_parts=(replace(FAILED, is_asked=True), elsewhere))
+    known = replace(waits, questions=(replace(OPEN, answered_at=NOW, answered_by="bob"),))
     second = only(asks(known, LINKED), QuestionAsked)
+    again = replace(waits, questions=(replace(OPEN, answered_at=NOW, answered_by=BY_ITSELF),))
+    assert only(asks(again, LINKED), QuestionAsked).part == "r7"  # it was closed meanwhile, and reopened
     assert (second.part, second.codes) == ("r8", ("without_part", "stop"))
     assert "vault" not in repr(second)
     assert "gave up" not in second.text
-    busy = replace(waits, run=replace(QUEUED, question=OPEN))
+    busy = replace(waits, run=QUEUED, questions=(OPEN,))
     assert "QuestionAsked" not in kinds(asks(busy, LINKED))
     assert "QuestionAsked" not in kinds(asks(replace(waits, run=run(RunState.WORKING)), LINKED))
 
 
 def test_a_question_about_a_sub_issue_that_was_retried_meanwhile_is_settled() -> None:
-    over = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN))
+    over = card(state=CardState.NEEDS_INPUT, run=QUEUED, questions=(OPEN,))
     assert only(asks(over, LINKED), QuestionAnswered).question_id == "r1-b1"
 
 
@@ -169,14 +176,14 @@ def test_a_question_about_a_sub_issue_that_was_retried_meanwhile_is_settled() ->
     ("number", "code", "stops"), [("1", "without_part", 0), ("2", "retry_part", 0), ("3", "stop", 1)]
 )
 def test_an_answer_about_a_sub_issue_has_a_meaning(number: str, code: str, stops: int) -> None:
-    asked = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN), failed_parts=(FAILED,))
+    asked = card(state=CardState.NEEDS_INPUT, run=QUEUED, questions=(OPEN,), failed_parts=(FAILED,))
     intents = asks(asked, given("answer", number))
     assert only(intents, QuestionAnswered).code == code
     assert kinds(intents).count("RunStopAsked") == stops
 
 
 def test_who_may_not_retry_answers_nothing_about_a_sub_issue() -> None:
-    asked = card(state=CardState.NEEDS_INPUT, run=replace(QUEUED, question=OPEN), failed_parts=(FAILED,))
+    asked = card(state=CardState.NEEDS_INPUT, run=QUEUED, questions=(OPEN,), failed_parts=(FAILED,))
     board = POLICY.board.model_copy(update={"commands": {"retry": ("admin",)}})
     strict = POLICY.model_copy(update={"board": board})
     assert "QuestionAnswered" not in kinds(asks(asked, given("answer", "2"), by=strict))

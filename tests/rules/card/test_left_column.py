@@ -11,7 +11,7 @@ from ledger.states import CardState, Ending, RunState
 from rules.card.left_column import MAX_BACK
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import MoveCard, Say
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from tests.rules import scene
 from tests.rules.scene import (
     CARD,
@@ -53,25 +53,25 @@ def test_it_asks_whatever_the_live_run_is_doing(state: RunState) -> None:
 def test_a_run_that_never_began_is_simply_let_go(state: RunState, after: str | None, rule: str) -> None:
     by = scene.policy(f"In Progress: {{archetype: execution, on_leave: {rule}}}\nTasks: {{archetype: inbox}}")
     moved = CardMoved(CARD, "In Progress", after, by_cardinal=False)
-    (end,) = asks(card(after, run=run(state, begun=False)), moved, by=by)
+    (end,) = asks(card(after, run=run(state, claimed_at=None)), moved, by=by)
     assert isinstance(end, RunEnded)
     assert (end.ending, end.reason) == (Ending.CANCELLED, "superseded")
     assert end.detail.endswith("before r1 began")
     by = scene.policy("In Progress: {archetype: execution, on_exit: [{action: ai_task, prompt: Sum up}]}")
-    assert kinds(asks(card(after, run=run(state, begun=False)), moved, by=by)) == ["RunTask", "RunEnded"]
+    assert kinds(asks(card(after, run=run(state, claimed_at=None)), moved, by=by)) == ["RunTask", "RunEnded"]
 
 
 @pytest.mark.parametrize(
     ("live", "said"),
     [
-        (run(), "is working"),
-        (run(RunState.PARKED, question=QUESTION), "waits for an answer"),
-        (run(RunState.AWAITING_APPROVAL), "waits for its plan"),
-        (run(RunState.QUEUED), "waits to resume"),
+        (card(run=run()), "is working"),
+        (card(run=run(RunState.PARKED), questions=(QUESTION,)), "waits for an answer"),
+        (card(run=run(RunState.AWAITING_APPROVAL)), "waits for its plan"),
+        (card(run=run(RunState.QUEUED)), "waits to resume"),
     ],
 )
-def test_out_and_back_unseen_lets_a_run_go_on_and_says_how_to_begin_anew(live: RunSeen, said: str) -> None:
-    (told,) = asks(card(run=live), ARRIVED)
+def test_out_and_back_unseen_lets_a_run_go_on_and_says_how_to_begin_anew(live: Snapshot, said: str) -> None:
+    (told,) = asks(live, ARRIVED)
     assert isinstance(told, Say)
     assert said in told.text
     assert "`/cardinal retry`" in told.text
@@ -80,7 +80,7 @@ def test_out_and_back_unseen_lets_a_run_go_on_and_says_how_to_begin_anew(live: R
 def test_out_and_back_unseen_cancels_where_the_policy_says_so_and_leaves_a_queue_alone() -> None:
     cancel = scene.policy("In Progress: {archetype: execution, on_leave: cancel}")
     assert only(asks(card(run=run()), ARRIVED, by=cancel), RunStopAsked).how == "cancel"
-    waits = card(run=run(RunState.QUEUED, begun=False))
+    waits = card(run=run(RunState.QUEUED, claimed_at=None))
     assert asks(waits, ARRIVED, by=cancel) == asks(waits, ARRIVED) == ()
 
 
@@ -97,12 +97,12 @@ def test_out_and_back_that_is_told_late_starts_nothing_that_has_begun_since() ->
 
 
 def test_dragged_again_it_remembers_the_new_wish_and_does_not_ask_twice() -> None:
-    intents = asks(card("Review", run=run(question=LEAVING), held_back="Done"), OUT)
+    intents = asks(card("Review", run=run(), questions=(LEAVING,), held_back="Done"), OUT)
     assert kinds(intents) == ["CardHeldBack", "MoveCard"]
 
 
 def test_while_the_agent_asks_something_the_ways_out_are_told_instead() -> None:
-    intents = asks(card("Review", run=run(RunState.PARKED, question=QUESTION)), OUT)
+    intents = asks(card("Review", run=run(RunState.PARKED), questions=(QUESTION,)), OUT)
     assert kinds(intents) == ["CardHeldBack", "MoveCard", "Say"]
     assert "`/cardinal finish`" in only(intents, Say).text
 
@@ -125,12 +125,12 @@ def test_a_card_whose_run_is_being_cancelled_may_go() -> None:
 
 
 def test_back_in_its_column_it_waits_for_the_choice() -> None:
-    assert states(asks(card(run=run(question=LEAVING), held_back="Review"), BACK)) == [S.NEEDS_INPUT]
+    assert states(asks(card(run=run(), questions=(LEAVING,), held_back="Review"), BACK)) == [S.NEEDS_INPUT]
 
 
 def test_somebody_who_puts_it_back_has_chosen_to_stay() -> None:
     mine = CardMoved(CARD, "Review", "In Progress", by_cardinal=False)
-    intents = asks(card(run=run(question=LEAVING), held_back="Review"), mine)
+    intents = asks(card(run=run(), questions=(LEAVING,), held_back="Review"), mine)
     assert only(intents, CardHeldBack).wanted == ""
     assert only(intents, QuestionAnswered).question_id == LEAVING.question_id
 
@@ -164,7 +164,7 @@ def test_a_card_that_was_let_go_at_once_is_served_when_its_run_has_ended(
 
 
 def test_what_keeps_dragging_a_card_away_gets_its_way_in_the_end() -> None:
-    pushed = card("Review", run=run(question=LEAVING), held_back="Review", put_back=MAX_BACK)
+    pushed = card("Review", run=run(), questions=(LEAVING,), held_back="Review", put_back=MAX_BACK)
     intents = asks(pushed, OUT)
     assert kinds(intents) == ["CardHeldBack", "Say"]
     assert "automation" in only(intents, Say).text
@@ -172,7 +172,14 @@ def test_what_keeps_dragging_a_card_away_gets_its_way_in_the_end() -> None:
 
 
 def test_the_choice_stays_open_behind_a_question_of_the_agent() -> None:
-    both = card(run=run(RunState.PARKED, question=QUESTION, behind=LEAVING), held_back="Review")
+    both = card(
+        run=run(RunState.PARKED),
+        questions=(
+            LEAVING,
+            QUESTION,
+        ),
+        held_back="Review",
+    )
     ticked = given("answer", "2", source=f"box:choice:{LEAVING.question_id}:2")
     assert only(asks(both, ticked), QuestionAnswered).question_id == LEAVING.question_id
     assert only(asks(both, given("finish")), QuestionAnswered).question_id == LEAVING.question_id

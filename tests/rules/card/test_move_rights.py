@@ -23,7 +23,21 @@ from rules.explain import why
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import CancelMerge, Decision, Intent, MergePull, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
-from tests.rules.scene import CARD, NOW, POLICY, R1, asks, card, ended, kinds, only, policy, pull, run
+from tests.rules.scene import (
+    CARD,
+    NOW,
+    POLICY,
+    R1,
+    asks,
+    card,
+    ended,
+    kinds,
+    moved_by,
+    only,
+    policy,
+    pull,
+    run,
+)
 
 EVE, BOB, AUTOMATION = Mover("eve", "triage"), Mover("bob", "write"), "github-project-automation[bot]"
 
@@ -89,12 +103,12 @@ STEERED: list[tuple[Snapshot, Event]] = [
 @pytest.mark.parametrize(("snapshot", "event"), STEERED)
 def test_what_needs_the_right_is_said_and_not_done(snapshot: Snapshot, event: Event) -> None:
     assert any(not one.only_shows for one in asks(snapshot, event)), "nothing to refuse"
-    found = asks(replace(snapshot, mover=EVE), event)
+    found = asks(replace(snapshot, **moved_by(EVE)), event)
     assert not any(not one.only_shows for one in found), kinds(found)
     if not snapshot.is_draft:
         assert "`eve`" in only(found, Say).text
         assert "has the role `triage` here, and that needs the role `write`" in only(found, Say).text
-    unknown = asks(replace(snapshot, mover=NOBODY), event)
+    unknown = asks(replace(snapshot, **moved_by(NOBODY)), event)
     assert not any(not one.only_shows for one in unknown)
 
 
@@ -104,7 +118,10 @@ def test_a_merge_that_waits_outlives_a_drag_without_the_right_and_all_that_follo
     assert "GitHub still merges pull request #5. Someone who may move cards drags it here again" in moved
     for event in (PullChanged(CARD, 5, "open", False, "abc123"), MergeAwaited(CARD, 5, "auto", "abc123", "")):
         assert "CancelMerge" not in kinds(asks(away, event))
-        assert only(asks(replace(away, mover=BOB), event), CancelMerge).because == "the card was dragged away"
+        assert (
+            only(asks(replace(away, **moved_by(BOB)), event), CancelMerge).because
+            == "the card was dragged away"
+        )
     lapsed = replace(away, verdict="none")
     assert only(asks(lapsed, ReviewDismissed(CARD, 9)), CancelMerge).because == "its approval was taken back"
     failed = MergeAwaited(CARD, 5, "", "abc123", "ci_failure")
@@ -116,14 +133,14 @@ def test_a_check_that_ends_merges_nothing_that_was_put_there_without_the_right()
     seen = card("Done", CardState.BLOCKED, **REVIEWED, only_checks=True, mover=BOB)
     passed = RunEnded(RunId("r5"), Ending.SUCCEEDED, "", "", "")
     assert only(asks(seen, passed), MergePull).head == "abc123"
-    assert "MergePull" not in kinds(asks(replace(seen, mover=EVE), passed))
+    assert "MergePull" not in kinds(asks(replace(seen, **moved_by(EVE)), passed))
 
 
 def test_a_run_that_ends_merges_nothing_that_was_put_there_without_the_right() -> None:
     by = policy("Done: {archetype: terminal, on_entry: [{action: merge, requires: none}]}")
     over, ending = card("Done", CardState.WORKING, **REVIEWED), RunEnded(R1, Ending.SUCCEEDED, "", "", "")
     assert "MergePull" in kinds(asks(over, ending, by=by))
-    told = asks(replace(over, mover=EVE), ending, by=by)
+    told = asks(replace(over, **moved_by(EVE)), ending, by=by)
     assert "MergePull" not in kinds(told)
     assert "`eve` moved the card to `Done`" in only(told, Say).text
 
@@ -162,7 +179,7 @@ def test_a_pull_request_that_opens_after_its_card_was_taken_off_without_the_righ
     opened = PullOpened(CARD, "acme/shop", 5, "PR", "b", "abc123", True)
     taken = card(run=ended(), pull=pull(), archived=True)
     assert "ClosePull" in kinds(asks(taken, opened))
-    assert "ClosePull" not in kinds(asks(replace(taken, mover=EVE), opened))
+    assert "ClosePull" not in kinds(asks(replace(taken, **moved_by(EVE)), opened))
 
 
 def test_it_goes_on_once_it_is_known_that_somebody_who_may_moved_it() -> None:
@@ -181,7 +198,7 @@ def test_it_goes_on_once_it_is_known_that_somebody_who_may_moved_it() -> None:
 def test_explain_tells_of_a_run_whose_card_was_dragged_away_without_the_right() -> None:
     away = card("Tasks", run=run(RunState.WORKING), mover=EVE)
     assert "; `eve` moved the card to `Tasks`" in why(POLICY, away)
-    assert "eve" not in why(POLICY, replace(away, mover=Mover("bob", "write")))
+    assert "eve" not in why(POLICY, replace(away, **moved_by(Mover("bob", "write"))))
     found = asks(away, CardMoved(CARD, "In Progress", "Tasks", False))
     assert "r1 continues" in only(found, CardExplained).because
 

@@ -13,8 +13,8 @@ from rules.card.sibling_rebase import after_merge
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import MergePull, Say
 from rules.policy.model import Policy
-from rules.snapshot import CheckingSeen, Snapshot
-from tests.rules.scene import NOW, POLICY, asks, card, ended, kinds, only, pull, run
+from rules.snapshot import Snapshot
+from tests.rules.scene import NOW, POLICY, a_check, asks, card, ended, kinds, only, pull, run
 
 R9 = RunId("r9")
 
@@ -23,8 +23,7 @@ def delivered(**changes: Any) -> Snapshot:
     return card("Review", CardState.IN_REVIEW, **{"run": ended(), "pull": pull(), **changes})
 
 
-def checking(*, alive: bool = False, begun: int = 1, **changes: Any) -> CheckingSeen:
-    return CheckingSeen(R9, alive, (NOW - timedelta(minutes=5),) * begun, **changes)
+CHECK = a_check(run_id=R9, at=NOW - timedelta(minutes=5), claimed_at=NOW - timedelta(minutes=4))
 
 
 def over(reason: str = "", ending: Ending = Ending.SUCCEEDED) -> RunEnded:
@@ -54,7 +53,7 @@ def test_a_finished_branch_is_rebased_by_a_run_that_costs_nothing() -> None:
         (delivered(run=run()), POLICY),
         (delivered(run=ended(Ending.FAILED)), POLICY),
         (delivered(archived=True), POLICY),
-        (delivered(checking=checking(alive=True)), POLICY),
+        (delivered(checks=(a_check(alive=True),)), POLICY),
     ],
     ids=["never", "no pull", "merged", "GitHub's queue", "early", "at work", "failed", "archived", "checked"],
 )
@@ -63,23 +62,23 @@ def test_nothing_else_is(seen: Snapshot, by: Policy) -> None:
 
 
 def test_many_merges_in_an_hour_end_at_the_limit() -> None:
-    held = after_merge(POLICY, delivered(checking=checking(begun=6)), NOW)
+    held = after_merge(POLICY, delivered(checks=(CHECK,) * 6), NOW)
     assert "QueueRun" not in kinds(held.intents)
     assert "/cardinal check starts another" in held.because[0]
 
 
 def test_a_merge_during_the_rebase_is_taken_in_as_well() -> None:
-    seen = delivered(checking=checking(outdated=True), only_checks=True)
+    seen = delivered(checks=(CHECK,), base_moved_at=CHECK.claimed_at, only_checks=True)
     assert only(asks(seen, over()), QueueRun).rebases
     assert "QueueRun" not in kinds(asks(seen, over("cancelled", Ending.CANCELLED)))
-    assert "QueueRun" not in kinds(asks(replace(seen, checking=checking()), over()))
+    assert "QueueRun" not in kinds(asks(replace(seen, base_moved_at=CHECK.queued_at), over()))
 
 
 def test_a_conflict_is_said_and_nothing_is_merged_for_it() -> None:
     seen = card(
         "Done", CardState.BLOCKED, run=ended(), pull=pull(), verdict="approved", approved_head="abc123"
     )
-    seen = replace(seen, checking=checking(), only_checks=True)
+    seen = replace(seen, checks=(CHECK,), only_checks=True)
     assert only(asks(seen, over()), MergePull)
     intents = asks(seen, over("conflict", Ending.FAILED))
     assert "MergePull" not in kinds(intents)

@@ -6,8 +6,9 @@ import pytest
 
 from ledger.events.board import CardConverted, CardMoved
 from ledger.events.placement import RepositoryResolved
+from ledger.rows.placements import PlacementRow
 from ledger.states import CardState, Reason
-from rules.card.loss import Loss
+from rules.card.loss import say_loss
 from rules.card.target_repository import (
     ASKS,
     LOOKING,
@@ -21,9 +22,9 @@ from rules.errors import PolicyError
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import Say
 from rules.policy.model import Policy, parse
-from rules.snapshot import Snapshot, TargetSeen
+from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
+from tests.rules.scene import CARD, a_loss, a_placement, asks, card, ended, kinds, only, pull, states
 
 
 def named(repositories: str = 'home: named, labels: {"area:api": acme/api, "area:web": acme/web}') -> Policy:
@@ -138,15 +139,17 @@ def test_a_board_without_a_home_cannot_have_its_issues_name_another() -> None:
         parse(text, home=None)
 
 
-UNCLEAR = TargetSeen("", f"{ASKS}nothing says it")
+UNCLEAR = a_placement("", f"{ASKS}nothing says it")
 ASKED = Reason.REPOSITORY_UNCLEAR
-MOVED = TargetSeen("acme/web", "", "acme/api")
+MOVED = a_placement("acme/web")
 
 
-@pytest.mark.parametrize("target", [UNCLEAR, MOVED])
+@pytest.mark.parametrize(("target", "worked_in"), [(UNCLEAR, ""), (MOVED, "acme/api")])
 @pytest.mark.parametrize("command", ["fix", "investigate", "retry"])
-def test_no_command_starts_a_run_where_it_is_not_clear(target: TargetSeen, command: str) -> None:
-    assert "which repository? " in told(command, card(target=target, run=ended()))
+def test_no_command_starts_a_run_where_it_is_not_clear(
+    target: PlacementRow, worked_in: str, command: str
+) -> None:
+    assert "which repository? " in told(command, card(target=target, worked_in=worked_in, run=ended()))
 
 
 def test_a_card_that_enters_asks_in_a_comment_and_is_blocked() -> None:
@@ -163,9 +166,9 @@ RESOLVED = RepositoryResolved(CARD, "acme/api", "label", "area:api", "")
 @pytest.mark.parametrize(
     ("snapshot", "starts"),
     [
-        (card(target=TargetSeen("acme/api", ""), reason=ASKED, state=CardState.BLOCKED), True),
-        (card(target=TargetSeen("acme/api", ""), because=UNCLEAR.problem, state=CardState.BLOCKED), False),
-        (card("Tasks", CardState.DRAFT, target=TargetSeen("acme/api", ""), reason=ASKED), False),
+        (card(target=a_placement("acme/api", ""), reason=ASKED, state=CardState.BLOCKED), True),
+        (card(target=a_placement("acme/api", ""), because=UNCLEAR.problem, state=CardState.BLOCKED), False),
+        (card("Tasks", CardState.DRAFT, target=a_placement("acme/api", ""), reason=ASKED), False),
     ],
 )
 def test_a_card_that_is_told_its_repository_goes_on_if_it_waited_for_that(
@@ -175,7 +178,7 @@ def test_a_card_that_is_told_its_repository_goes_on_if_it_waited_for_that(
 
 
 def test_a_label_takes_back_no_reason_but_that_of_reach() -> None:
-    target, said = TargetSeen("acme/api", ""), Loss("acme/web", "archived").sentence
+    target, said = a_placement("acme/api", ""), say_loss(a_loss("acme/web", "archived"))
     blocked = card("Review", CardState.BLOCKED, target=target, because=said, run=ended(), pull=pull())
     assert "ChangeCardState" not in kinds(asks(blocked, RESOLVED))
     assert "ChangeCardState" in kinds(asks(replace(blocked, reason=Reason.OUT_OF_REACH), RESOLVED))

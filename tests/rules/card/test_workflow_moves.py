@@ -15,7 +15,21 @@ from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import CancelMerge, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot
 from tests.rules.handlers.test_review import review
-from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, given, kinds, only, pull, run, states
+from tests.rules.scene import (
+    CARD,
+    NOW,
+    POLICY,
+    asks,
+    card,
+    ended,
+    given,
+    kinds,
+    moved_by,
+    only,
+    pull,
+    run,
+    states,
+)
 
 BOT, BOB, OWN = Mover(PROJECT_BOT, "none"), Mover("bob", "write"), Mover("bob", "write", own=True)
 NAMED = POLICY.model_copy(
@@ -58,7 +72,7 @@ def test_which_moves_count_as_a_workflows(snapshot: Snapshot, by_workflow: bool)
 )
 def test_behind_a_close_no_entry_action_is_carried_out(mover: Mover, event: Any) -> None:
     behind = card("Done", CardState.IN_REVIEW, **YES, closed="completed", mover=mover)
-    assert "MergePull" in kinds(asks(replace(behind, mover=BOB), event, by=NAMED))
+    assert "MergePull" in kinds(asks(replace(behind, **moved_by(BOB)), event, by=NAMED))
     told = asks(behind, event, by=NAMED)
     assert "MergePull" not in kinds(told)
     assert states(told) == [CardState.BLOCKED]
@@ -72,7 +86,9 @@ def test_a_mover_who_is_found_late_merges_if_it_is_a_person() -> None:
     assert reason is Reason.MOVER_UNKNOWN
     waits = replace(behind, state=CardState.BLOCKED, reason=reason)
     for mover, merges in ((BOB, True), (BOT, False)):
-        found = asks(replace(waits, mover=mover), MoverFound(CARD, "Done", mover.login, mover.role), by=NAMED)
+        found = asks(
+            replace(waits, **moved_by(mover)), MoverFound(CARD, "Done", mover.login, mover.role), by=NAMED
+        )
         assert ("MergePull" in kinds(found)) is merges
 
 
@@ -88,7 +104,7 @@ def test_a_merge_that_github_took_over_too_late_is_taken_back(how: str) -> None:
     assert "CancelMerge" not in kinds(asks(gone, awaited))
     for given_up in ({"given_up": True, "closed": "duplicate"}, {"archived": True}):
         assert only(asks(replace(gone, **given_up), awaited), CancelMerge).because == "the card was given up"
-    kept = replace(gone, archived=True, mover=BOT)
+    kept = replace(gone, archived=True, **moved_by(BOT))
     assert "CancelMerge" not in kinds(asks(kept, awaited, by=NAMED))
 
 
@@ -113,7 +129,11 @@ def test_a_pull_request_that_opens_after_its_card_came_to_done_says_how_to_merge
 )
 def test_a_completed_issue_ends_a_run_that_never_began(trusted: bool, begun: bool, ends: bool) -> None:
 
-    waits = card(state=CardState.QUEUED, run=run(RunState.QUEUED, begun=begun), closed="completed")
+    waits = card(
+        state=CardState.QUEUED,
+        run=run(RunState.QUEUED, claimed_at=NOW if begun else None),
+        closed="completed",
+    )
     told = asks(waits, IssueClosed(CARD, "completed", "bob", trusted))
     assert [type(it) for it in told] == ([RunEnded] if ends else [])
     if ends:
@@ -128,4 +148,6 @@ def test_whoever_retries_the_merge_stands_up_for_the_card(gate: Gate) -> None:
     told = asks(left, given("retry", role="write"), by=NAMED)
     assert ("MergePull" if gate is Gate.PASSED else "QueueRun") in kinds(told)
     assert only(told, MoverFound) == MoverFound(CARD, "Done", "bob", "write")
-    assert "MoverFound" not in kinds(asks(replace(left, mover=BOB), given("retry", role="write"), by=NAMED))
+    assert "MoverFound" not in kinds(
+        asks(replace(left, **moved_by(BOB)), given("retry", role="write"), by=NAMED)
+    )

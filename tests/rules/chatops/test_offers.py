@@ -7,13 +7,14 @@ import pytest
 
 from ledger.ids import CardId
 from ledger.model.limit_answers import Subject
+from ledger.rows.stops import StopRow
 from ledger.states import Ending, RunState
 from rules.chatops.offers import CommandOffer, others, permitted
 from rules.chatops.parser import Parsed, chosen_question, of_form, pressed_run
 from rules.policy.model import Policy, parse
 from rules.registry import COMMANDS
-from rules.snapshot import Snapshot, Stop
-from tests.rules.scene import BOARD, CARD, LEAVING, POLICY, QUESTION, card, ended, pull, run
+from rules.snapshot import Snapshot
+from tests.rules.scene import BOARD, CARD, LEAVING, POLICY, QUESTION, a_stop, card, ended, pull, run
 
 S = RunState
 PICKY = parse(
@@ -36,31 +37,37 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
     (card(run=run(S.QUEUED)), "write", ["pause:r1", "cancel:r1"]),
     (card(run=run(S.AWAITING_APPROVAL)), "write", ["approve:r1:1", "cancel:r1", "redirect:r1"]),
     (card(run=run(S.PARKED, stop_asked="pause")), "write", ["resume:r1", "cancel:r1"]),
-    (card(run=run(S.PARKED, question=QUESTION)), "write", ["answer:r1-q1", "answer:r1-q1", "cancel:r1"]),
+    (card(run=run(S.PARKED), questions=(QUESTION,)), "write", ["answer:r1-q1", "answer:r1-q1", "cancel:r1"]),
     (
-        card(run=run(S.PARKED, question=replace(QUESTION, choices=()))),
+        card(run=run(S.PARKED), questions=(replace(QUESTION, choices=()),)),
         "write",
         ["answer:r1-q1", "cancel:r1"],
     ),
-    (card(run=run(S.PARKED, question=DOLLARS)), "admin", ["answer:r1-q1", "cancel:r1", "budget:r1"]),
+    (card(run=run(S.PARKED), questions=(DOLLARS,)), "admin", ["answer:r1-q1", "cancel:r1", "budget:r1"]),
     (
-        card(run=run(question=QUESTION, behind=LEAVING)),
+        card(
+            run=run(),
+            questions=(
+                LEAVING,
+                QUESTION,
+            ),
+        ),
         "write",
         ["answer:r1-q1", "answer:r1-q1", "answer:r1-q2", "cancel:r1", "redirect:r1"],
     ),
     (card(run=ended(Ending.FAILED)), "write", ["retry:r1", *HOLD, "move:In Progress"]),
     (
-        card(run=ended(Ending.FAILED), stops=(Stop("card", CARD, "alice", "7"),)),
+        card(run=ended(Ending.FAILED), stops=(a_stop("card", CARD, "alice", 7),)),
         "write",
         ["resume:stop-7", "retry:r1", *HOLD, "move:In Progress"],
     ),
     (
-        card(stops=(Stop("card", CARD, "alice", "7", "later"),)),
+        card(stops=(a_stop("card", CARD, "alice", 7, "later"),)),
         "write",
         ["unblock:stop-7", "move:In Progress"],
     ),
     (
-        card(run=ended(Ending.FAILED), stops=(Stop("card", CardId("x"), "alice"),)),
+        card(run=ended(Ending.FAILED), stops=(a_stop("card", CardId("x"), "alice"),)),
         "write",
         ["retry:r1", *HOLD, "move:In Progress"],
     ),
@@ -90,17 +97,17 @@ def test_whom_the_policy_names_is_offered_what_it_says() -> None:
     assert names(PICKY, waits, "write") == ["cancel:r1"]
     assert names(PICKY, waits, "read", "bob") == ["redirect:r1"]
     assert "approve:r1:1" in names(PICKY, waits, "admin")
-    asked = card(run=run(S.PARKED, question=replace(QUESTION, asker="stage", subject=Subject.STAGE)))
+    asked = card(run=run(S.PARKED), questions=(replace(QUESTION, asker="stage", subject=Subject.STAGE),))
     assert "answer:r1-q1" not in names(PICKY, asked, "maintain")  # a stage is approved
     assert "answer:r1-q1" in names(PICKY, asked, "admin")
 
 
 def test_the_board_is_stopped_or_let_go_on_by_whoever_may() -> None:
-    def of_board(role: str, *stops: Stop) -> list[CommandOffer]:
+    def of_board(role: str, *stops: StopRow) -> list[CommandOffer]:
         offers = permitted(POLICY, card(stops=stops), role=role, login="carol")
         return [it for it in offers if it.of_board]
 
-    stopped = Stop("board", BOARD, "alice")
+    stopped = a_stop("board", BOARD, "alice")
     assert [it.name for it in of_board("admin")] == ["stop-all"]
     (go_on,) = of_board("admin", stopped)
     assert of_form(go_on.name, go_on.choices[0][0]) == Parsed("resume", "board")

@@ -4,14 +4,25 @@ import pytest
 
 from ledger.events.agent import CardToolAllowed
 from ledger.events.run import RunRequeued
-from ledger.ids import QuestionId
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
 from rules.chatops.parser import Parsed, permit
 from rules.intents.outbound import Say
-from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, POLICY, R1, answer_to, asks, card, given, kinds, only, run, said
+from tests.rules.scene import (
+    CARD,
+    POLICY,
+    R1,
+    a_question,
+    answer_to,
+    asks,
+    card,
+    given,
+    kinds,
+    only,
+    run,
+    said,
+)
 
 
 @pytest.mark.parametrize(
@@ -45,10 +56,8 @@ def test_it_takes_the_role_maintain(role: str, *, may: bool) -> None:
 
 def test_a_maintainer_allows_changes_of_workflow_files_and_the_run_that_waits_goes_on() -> None:
     assert handled("allow", card(run=run()), "Workflows") == (CardToolAllowed(CARD, "workflows", "bob"),)
-    asked = OpenQuestion(
-        QuestionId("r1-q1"), "workflows", "Publish that too?", ("Publish these files too", "Stop")
-    )
-    waiting = card(run=run(RunState.PARKED, question=asked))
+    asked = a_question("r1-q1", "workflows", "Publish that too?", ("Publish these files too", "Stop"))
+    waiting = card(run=run(RunState.PARKED), questions=(asked,))
     answered = (
         answer_to(asked, "Publish these files too", Code.PUBLISH),
         RunRequeued(R1, "answered"),

@@ -6,11 +6,10 @@ from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
 from rules.intents.outbound import Intent
-from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import LEAVING, QUESTION, R1, answer_to, asks, card, given, kinds, run
+from tests.rules.scene import LEAVING, QUESTION, R1, a_question, answer_to, asks, card, given, kinds, run
 
-PARKED = card(run=run(RunState.PARKED, question=QUESTION))
+PARKED = card(run=run(RunState.PARKED), questions=(QUESTION,))
 Q1 = QUESTION.question_id
 
 
@@ -33,7 +32,7 @@ def test_a_number_picks_a_choice_and_words_stay_words(text: str, answer: str) ->
 
 
 def test_a_run_that_is_not_parked_yet_is_not_taken_from_its_worker() -> None:
-    assert kinds(handled("answer", card(run=run(question=QUESTION)), "1")) == ["QuestionAnswered"]
+    assert kinds(handled("answer", card(run=run(), questions=(QUESTION,)), "1")) == ["QuestionAnswered"]
 
 
 def test_a_ticked_choice_answers() -> None:
@@ -47,7 +46,7 @@ def test_a_choice_of_another_question_changes_nothing(source: str) -> None:
 
 
 def leaving(text: str) -> tuple[Intent, ...]:
-    return handled("answer", card(run=run(question=LEAVING), held_back="Review"), text)
+    return handled("answer", card(run=run(), questions=(LEAVING,), held_back="Review"), text)
 
 
 def test_the_first_choice_about_leaving_cancels_the_run() -> None:
@@ -63,7 +62,7 @@ def test_the_second_choice_about_leaving_lets_the_run_finish() -> None:
 
 def test_words_are_no_choice_about_leaving() -> None:
     assert "choose a number (1: Cancel the run, 2: Let it finish)" in told(
-        "answer", card(run=run(question=LEAVING)), "maybe"
+        "answer", card(run=run(), questions=(LEAVING,)), "maybe"
     )
 
 
@@ -73,6 +72,6 @@ def test_without_an_open_question_it_says_so() -> None:
 
 
 def test_a_question_without_choices_takes_a_number_as_words() -> None:
-    how_many = OpenQuestion(Q1, "agent", "How many?", ())
-    snapshot = card(run=run(RunState.PARKED, question=how_many))
+    how_many = a_question(Q1, "agent", "How many?", ())
+    snapshot = card(run=run(RunState.PARKED), questions=(how_many,))
     assert handled("answer", snapshot, "2")[0] == answer_to(how_many, "2")

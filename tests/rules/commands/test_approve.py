@@ -12,14 +12,28 @@ from rules.intents.outbound import Say, UntickBoxes, WriteRunComment
 from rules.runs.plan_approval import bound, issue_digest
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, NOW, QUESTION, R1, answer_to, asks, card, ended, given, kinds, only, run
+from tests.rules.scene import (
+    CARD,
+    NOW,
+    QUESTION,
+    R1,
+    a_plan,
+    answer_to,
+    asks,
+    card,
+    ended,
+    given,
+    kinds,
+    only,
+    run,
+)
 
 KNOWN = issue_digest("Add login", "As a user")
 WAITING = card(run=run(RunState.AWAITING_APPROVAL))
 BOUND = card(
-    run=run(
-        RunState.AWAITING_APPROVAL, briefed=KNOWN, plan_digest="p", plan_base="a" * 40, plan_policy="policy"
-    ),
+    run=run(RunState.AWAITING_APPROVAL),
+    plan=a_plan(base="a" * 40, policy="policy"),
+    briefed=KNOWN,
     policy_digest="policy",
 )
 
@@ -65,19 +79,20 @@ def test_a_box_approves_only_the_plan_that_it_stands_under(box: str) -> None:
 
 
 def test_a_word_from_before_the_plan_does_not_approve_it() -> None:
-    waiting = card(run=run(RunState.AWAITING_APPROVAL, plan_revision=2, plan_at=NOW))
+    waiting = card(run=run(RunState.AWAITING_APPROVAL, plan_revision=2), plan=a_plan(at=NOW))
     early = NOW - timedelta(seconds=6)
     assert "Plan 2 was posted after" in told("approve", waiting, said_at=early)
     assert kinds(handled("approve", waiting, said_at=NOW))[0] == "PlanApproved"
 
 
 def test_what_is_approved_is_bound_by_its_digest() -> None:
-    assert BOUND.run is not None
+    assert BOUND.plan is not None
     intents = handled("approve", BOUND, base="a" * 40)
     digest = only(intents, PlanApproved).bound
-    assert digest == bound(BOUND, BOUND.run)
-    for changed in ({"briefed": "x"}, {"plan_digest": "x"}, {"plan_base": "x"}, {"plan_policy": "x"}):
-        assert bound(BOUND, replace(BOUND.run, **changed)) != digest
+    assert digest == bound(BOUND)
+    for changed in ({"summary": "x"}, {"steps": ()}, {"base": "x"}, {"policy": "x"}):
+        assert bound(replace(BOUND, plan=replace(BOUND.plan, **changed))) != digest
+    assert bound(replace(BOUND, briefed="x")) != digest
 
 
 def test_a_plan_for_another_text_is_not_approved_but_made_anew() -> None:
@@ -103,8 +118,8 @@ def test_on_another_base_or_policy_it_has_to_be_approved_again(
     assert kinds(intents) == ["PlanRebound", "Say"]
     assert said in only(intents, Say).text
     told_of = only(intents, PlanRebound)
-    assert waiting.run is not None
-    again = replace(waiting, run=replace(waiting.run, plan_base=told_of.base, plan_policy=told_of.policy))
+    assert waiting.plan is not None
+    again = replace(waiting, plan=replace(waiting.plan, base=told_of.base, policy=told_of.policy))
     assert kinds(handled("approve", again, base=base)) == ["PlanApproved", "RunRequeued"]
 
 
@@ -124,7 +139,7 @@ def test_a_box_that_is_ticked_again_is_answered_again() -> None:
 
 
 STAGE = replace(QUESTION, asker="stage", choices=("Begin verify", "Stop here"), asked_at=NOW)
-AT_A_STAGE = card(run=run(RunState.PARKED, plan_approved=True, question=STAGE))
+AT_A_STAGE = card(run=run(RunState.PARKED, plan_approved=True), questions=(STAGE,))
 
 
 def test_it_lets_the_stage_begin_that_waits() -> None:

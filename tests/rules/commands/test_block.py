@@ -1,6 +1,7 @@
 """`/cardinal block` and `unblock`: a card that somebody holds, with the reason on the board."""
 
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
@@ -12,11 +13,11 @@ from rules.explain import why
 from rules.intents.by_command import UnlinkCard
 from rules.intents.outbound import LinkCard
 from rules.runs.kill_switch import show_block
-from rules.snapshot import Snapshot, Stop
+from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import BOARD, CARD, POLICY, QUESTION, asks, card, ended, given, kinds, run
+from tests.rules.scene import BOARD, CARD, POLICY, QUESTION, a_stop, asks, card, ended, given, kinds, run
 
-HELD = (Stop("card", CARD, "al", because="no contract"),)
+HELD = (a_stop("card", CARD, "al", because="no contract"),)
 SAID = "the card is blocked by al (no contract): /cardinal unblock resumes it"
 
 
@@ -24,7 +25,7 @@ def test_a_reason_stops_the_card_and_unblock_lifts_it() -> None:
     assert handled("block", card(), "no contract") == (
         StopOrdered(BOARD, "card", CARD, "bob", "no contract"),
     )
-    paused = card(stops=(Stop("card", CARD, "al"),))  # by somebody who said no reason
+    paused = card(stops=(a_stop("card", CARD, "al"),))  # by somebody who said no reason
     assert kinds(handled("block", paused, "no contract")) == ["StopOrdered"]
     assert handled("unblock", card(stops=HELD)) == (StopLifted(BOARD, "card", CARD, "bob"),)
 
@@ -45,7 +46,7 @@ def test_an_issue_is_a_dependency_at_github() -> None:
         ("block", card(stops=HELD), "later", "Nothing was changed: the card is blocked by al (no contract)"),
         ("unblock", card(), "", "No one has blocked this card"),
         ("unblock", card(stops=HELD), "now", "say `/cardinal unblock`, or `by #12`"),
-        ("unblock", card(stops=(Stop("board", BOARD, "al"),)), "", "No one has blocked this card"),
+        ("unblock", card(stops=(a_stop("board", BOARD, "al"),)), "", "No one has blocked this card"),
     ],
 )
 def test_what_changes_nothing_is_said(command: str, seen: Snapshot, argument: str, words: str) -> None:
@@ -53,7 +54,7 @@ def test_what_changes_nothing_is_said(command: str, seen: Snapshot, argument: st
 
 
 def test_a_form_lifts_only_the_block_that_it_showed() -> None:
-    stop = replace(HELD[0], mark="2")
+    stop = replace(HELD[0], at=datetime.fromtimestamp(2e-6, UTC))
     for mark, acts in (("1", ["Say"]), ("2", ["StopLifted", "Say"])):
         form = given("unblock", source=f"page:unblock:stop-{mark}", place="page", comment_id=-9)
         assert kinds(asks(card(stops=(stop,)), form)) == acts
@@ -81,8 +82,8 @@ def test_a_blocked_card_says_so_wherever_it_stands(column: str, newest: object) 
     [
         card("Done", CardState.DONE, stops=HELD),
         card(run=run(), stops=HELD),
-        card(run=run(RunState.PARKED, question=QUESTION), stops=HELD),
-        card(stops=(Stop("card", CARD, "al"),)),
+        card(run=run(RunState.PARKED), questions=(QUESTION,), stops=HELD),
+        card(stops=(a_stop("card", CARD, "al"),)),
     ],
 )
 def test_what_is_at_work_asks_or_is_done_is_shown_as_it_is(seen: Snapshot) -> None:

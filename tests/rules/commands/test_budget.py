@@ -29,7 +29,7 @@ from tests.rules.scene import (
 )
 
 BROKE = replace(QUESTION, asker="budget", choices=("Continue, with the same limits again", "Stop here"))
-PARKED = card(run=run(RunState.PARKED, question=BROKE))
+PARKED = card(run=run(RunState.PARKED), questions=(BROKE,))
 BOX = "box:budget:r1:2.00"
 
 
@@ -57,7 +57,7 @@ def test_a_run_that_waits_for_dollars_gets_them_as_its_answer_and_goes_on() -> N
 
 
 def test_a_run_that_waits_for_something_else_still_waits_and_says_so() -> None:
-    snapshot = card(run=run(RunState.PARKED, question=replace(BROKE, asker="limit")))
+    snapshot = card(run=run(RunState.PARKED), questions=(replace(BROKE, asker="limit"),))
     added, said = handled("budget", snapshot, "+2")
     assert added == BudgetRaised(R1, 2.0, "bob")
     assert isinstance(said, Say)
@@ -91,7 +91,7 @@ def test_a_box_that_is_ticked_too_late_adds_nothing(source: str) -> None:
 
 
 def test_a_box_that_was_ticked_before_the_question_adds_nothing_to_it() -> None:
-    parked = card(run=run(RunState.PARKED, question=replace(BROKE, asked_at=NOW)))
+    parked = card(run=run(RunState.PARKED), questions=(replace(BROKE, asked_at=NOW),))
     for before_s, added in ((60, False), (0, True)):
         said_at = NOW - timedelta(seconds=before_s)
         intents = asks(parked, given("budget", "+2.00", source=BOX, said_at=said_at))

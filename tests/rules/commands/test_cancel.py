@@ -19,8 +19,8 @@ def test_it_stops_a_run_in_whatever_state_it_lives(state: RunState) -> None:
 
 def test_it_settles_the_question_about_leaving_but_not_the_agents() -> None:
     settled = answer_to(LEAVING, "Cancel the run", Code.CANCEL)
-    assert handled("cancel", card(run=run(question=LEAVING), held_back="Review")) == (settled, STOP)
-    assert handled("cancel", card(run=run(question=QUESTION))) == (STOP,)
+    assert handled("cancel", card(run=run(), questions=(LEAVING,), held_back="Review")) == (settled, STOP)
+    assert handled("cancel", card(run=run(), questions=(QUESTION,))) == (STOP,)
 
 
 @pytest.mark.parametrize(

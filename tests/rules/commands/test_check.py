@@ -9,15 +9,16 @@ from ledger.events.board import CardExplained, CardMoved
 from ledger.events.pull import PullChanged
 from ledger.events.run import RunEnded, RunStepped, RunStopAsked
 from ledger.ids import RunId
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, Ending, Gate, RunState
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import MarkReady, MergePull, Say
-from rules.snapshot import CheckingSeen, Snapshot
+from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, NOW, POLICY, asks, card, ended, kinds, only, pull, run
+from tests.rules.scene import CARD, NOW, POLICY, a_check, asks, card, ended, kinds, only, pull, run
 
 R5 = RunId("r5")
-ALIVE, OVER = CheckingSeen(R5, True, (NOW,)), CheckingSeen(R5, False, (NOW,))
+ALIVE, OVER = (a_check(alive=True),), (a_check(),)
 CHECKED = QueueRun(CARD, "check", "bob", plan_required=False)
 UNSEEN = pull(gate=Gate.UNSEEN)
 PUSHED = PullChanged(CARD, 5, "open", False, "abc123")
@@ -26,7 +27,7 @@ PUSHED = PullChanged(CARD, 5, "open", False, "abc123")
 @pytest.mark.parametrize("gate", list(Gate))
 @pytest.mark.parametrize("column", ["In Progress", "Review", "Done"])
 def test_whatever_is_known_of_the_commit_it_is_checked_once_more(gate: Gate, column: str) -> None:
-    snapshot = card(column, CardState.APPROVED, run=ended(), pull=pull(gate=gate), checking=OVER)
+    snapshot = card(column, CardState.APPROVED, run=ended(), pull=pull(gate=gate), checks=OVER)
     assert handled("check", snapshot) == (CHECKED,)
 
 
@@ -36,7 +37,7 @@ def test_whatever_is_known_of_the_commit_it_is_checked_once_more(gate: Gate, col
         (card(run=ended()), "no open pull request"),
         (card(run=ended(), pull=pull("merged")), "no open pull request"),
         (card(run=run(), pull=pull()), "r1 is working"),
-        (card(run=ended(), pull=pull(), checking=ALIVE), "r5 is already checking it"),
+        (card(run=ended(), pull=pull(), checks=ALIVE), "r5 is already checking it"),
         (card(pull=pull()), "no run has worked"),
     ],
 )
@@ -45,39 +46,39 @@ def test_it_says_why_nothing_was_started(snapshot: Snapshot, said: str) -> None:
 
 
 def test_cancel_stops_a_run_that_only_checks_where_no_other_lives() -> None:
-    (stop,) = handled("cancel", card(run=ended(), pull=pull(), checking=ALIVE))
+    (stop,) = handled("cancel", card(run=ended(), pull=pull(), checks=ALIVE))
     assert stop == RunStopAsked(R5, "cancel", "bob", "/cardinal cancel")
 
 
 @pytest.mark.parametrize(
-    ("column", "gate", "checking", "starts"),
+    ("column", "gate", "checks", "starts"),
     [
-        ("Review", Gate.UNSEEN, None, True),
+        ("Review", Gate.UNSEEN, (), True),
         ("Review", Gate.UNSEEN, OVER, True),
         ("Review", Gate.UNSEEN, ALIVE, False),
         ("Review", Gate.FAILED, OVER, False),
-        ("Review", Gate.PASSED, None, False),
-        ("Review", Gate.NOTHING, None, False),
-        ("In Progress", Gate.UNSEEN, None, False),
+        ("Review", Gate.PASSED, (), False),
+        ("Review", Gate.NOTHING, (), False),
+        ("In Progress", Gate.UNSEEN, (), False),
     ],
 )
 def test_a_push_under_review_is_checked_unasked(
-    column: str, gate: Gate, checking: CheckingSeen | None, starts: bool
+    column: str, gate: Gate, checks: tuple[RunRow, ...], starts: bool
 ) -> None:
-    snapshot = card(column, CardState.IN_REVIEW, run=ended(), pull=pull(gate=gate), checking=checking)
+    snapshot = card(column, CardState.IN_REVIEW, run=ended(), pull=pull(gate=gate), checks=checks)
     intents = asks(snapshot, PUSHED)
     assert [one.by for one in intents if isinstance(one, QueueRun)] == (["push"] if starts else [])
 
 
 def test_after_so_many_in_an_hour_none_starts_unasked() -> None:
     many = POLICY.limits.automatic_runs_per_hour
-    lately = CheckingSeen(R5, False, tuple(NOW - timedelta(minutes=one) for one in range(many)))
-    snapshot = card("Review", CardState.IN_REVIEW, run=ended(), pull=UNSEEN, checking=lately)
+    lately = tuple(a_check(at=NOW - timedelta(minutes=one)) for one in range(many))
+    snapshot = card("Review", CardState.IN_REVIEW, run=ended(), pull=UNSEEN, checks=lately)
     intents = asks(snapshot, PUSHED)
     assert "QueueRun" not in kinds(intents)
     assert "/cardinal check starts another" in only(intents, CardExplained).because
-    old = replace(lately, begun=tuple(NOW - timedelta(hours=2) for _ in range(many)))
-    assert "QueueRun" in kinds(asks(replace(snapshot, checking=old), PUSHED))
+    old = tuple(replace(it, queued_at=NOW - timedelta(hours=2)) for it in lately)
+    assert "QueueRun" in kinds(asks(replace(snapshot, checks=old), PUSHED))
 
 
 def over(ending: Ending = Ending.SUCCEEDED, detail: str = "") -> RunEnded:
@@ -85,7 +86,7 @@ def over(ending: Ending = Ending.SUCCEEDED, detail: str = "") -> RunEnded:
 
 
 def seen(column: str, gate: Gate, **changes: object) -> Snapshot:
-    found = card(column, CardState.IN_REVIEW, run=ended(), checking=OVER, only_checks=True)
+    found = card(column, CardState.IN_REVIEW, run=ended(), checks=OVER, only_checks=True)
     return replace(found, pull=pull(gate=gate, draft=True), **changes)  # type: ignore[arg-type]
 
 
@@ -123,5 +124,5 @@ def test_an_unseen_commit_is_checked_before_it_is_merged_and_not_again_while_tha
     assert only(intents, QueueRun).kind == "check"
     assert "MergePull" not in kinds(intents)
     assert "Say" not in kinds(intents)
-    waiting = asks(replace(fresh, approved_head="abc123", checking=ALIVE), moved)
+    waiting = asks(replace(fresh, approved_head="abc123", checks=ALIVE), moved)
     assert {"QueueRun", "MergePull", "Say"}.isdisjoint(kinds(waiting))

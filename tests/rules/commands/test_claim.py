@@ -9,15 +9,15 @@ from ledger.states import CardState, Ending, Reason, RunState
 from rules.intents.by_command import ChangeAssignees
 from rules.intents.internal import ChangeCardState
 from rules.runs.kill_switch import show_block
-from rules.snapshot import Snapshot, Stop
+from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import BOARD, CARD, POLICY, asks, card, ended, pull, run, states
+from tests.rules.scene import BOARD, CARD, POLICY, a_stop, asks, card, ended, pull, run, states
 
 S = CardState
 
 
 def held(by: str) -> Snapshot:
-    return card(stops=(Stop("card", CARD, by, because="claimed", claims=True),))
+    return card(stops=(a_stop("card", CARD, by, because="claimed", claims=True),))
 
 
 def test_it_assigns_and_blocks_and_the_same_person_gives_it_back() -> None:
@@ -42,11 +42,11 @@ def test_it_assigns_and_blocks_and_the_same_person_gives_it_back() -> None:
         (
             "unclaim",
             card(
-                stops=(Stop("card", CARD, "bob", because="claimed"),)
+                stops=(a_stop("card", CARD, "bob", because="claimed"),)
             ),  # who only blocked it keeps the issue
             "You have not claimed this card: the card is blocked by bob (claimed): /cardinal unblock resumes",
         ),
-        ("unclaim", card(stops=(Stop("card", CARD, "bob"),)), "You have not claimed this card"),
+        ("unclaim", card(stops=(a_stop("card", CARD, "bob"),)), "You have not claimed this card"),
     ],
 )
 def test_what_changes_nothing_is_said(command: str, seen: Snapshot, words: str) -> None:
@@ -73,7 +73,7 @@ def test_a_claimed_card_waits_for_no_agent_so_it_is_not_blocked(seen: Snapshot, 
     assert [seen.state, *states(claimed)][-1] is state
     shown = [it for it in claimed if isinstance(it, ChangeCardState | CardExplained)]
     assert shown[-1].reason is Reason.BLOCKED, "or a queued run would start"
-    stop = Stop("card", CARD, "al", because="the contract is missing")
+    stop = a_stop("card", CARD, "al", because="the contract is missing")
     only_blocked = show_block(POLICY, replace(seen, stops=(stop,))).intents
     assert [S.BLOCKED, *states(only_blocked)][-1] is S.BLOCKED
 

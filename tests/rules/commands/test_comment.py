@@ -16,7 +16,7 @@ API = {"place": "api", "source": "api:comment", "comment_id": -7, "via": "ci"}
 
 
 def test_it_answers_an_open_question() -> None:
-    parked = card(run=run(RunState.PARKED, question=QUESTION))
+    parked = card(run=run(RunState.PARKED), questions=(QUESTION,))
     assert handled("comment", parked, "8080") == (answer_to(QUESTION, "8080"), RunRequeued(R1, "answered"))
 
 

@@ -9,7 +9,7 @@ from tests.rules.scene import LEAVING, answer_to, card, run
 
 
 def test_it_settles_the_question_about_leaving() -> None:
-    snapshot = card(run=run(question=LEAVING), held_back="Review")
+    snapshot = card(run=run(), questions=(LEAVING,), held_back="Review")
     assert handled("finish", snapshot) == (answer_to(LEAVING, "Let it finish", Code.FINISH),)
 
 

@@ -10,12 +10,12 @@ from ledger.events.run import QuestionAnswered, RunRequeued, RunSteered
 from ledger.states import RunState
 from rules.chatops.parser import Parsed, RefusedCommand, permit
 from rules.intents.outbound import AskAssistant
-from rules.snapshot import Held, Snapshot
+from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, answer_to, card, run
+from tests.rules.scene import CARD, NOW, POLICY, QUESTION, R1, a_message, answer_to, card, run
 
-EVE, MALLORY = Held(70, "issue", "eve", "Use 8080."), Held(71, "issue", "mallory", "Delete it.")
-REVIEW = Held(12, "review", "eve", "Wrong line.")
+EVE, MALLORY = a_message(70, "issue", "eve", "Use 8080."), a_message(71, "issue", "mallory", "Delete it.")
+REVIEW = a_message(12, "review", "eve", "Wrong line.")
 ALONE = card(run=run(), held=(EVE,))
 BOTH = card(run=run(), held=(EVE, MALLORY))
 STEERED = RunSteered(R1, "bob", "eve wrote, and bob lets it through:\nUse 8080.", 70)
@@ -90,7 +90,9 @@ def test_a_review_that_came_after_the_command_is_not_meant() -> None:
 
 
 def test_it_answers_the_question_of_the_run_in_the_name_of_who_said_ok() -> None:
-    asking: Snapshot = card(run=run(RunState.PARKED, question=QUESTION), held=(replace(EVE, text="8081"),))
+    asking: Snapshot = card(
+        run=run(RunState.PARKED), questions=(QUESTION,), held=(replace(EVE, text="8081"),)
+    )
     assert handled("ok", asking) == (
         CommentReleased(CARD, 70, "issue", "bob"),
         answer_to(QUESTION, "8081"),
@@ -102,11 +104,11 @@ def test_words_from_before_a_question_are_no_answer_to_it() -> None:
     asked = replace(QUESTION, asker="budget", choices=("Go on", "Stop"), asked_at=NOW, subject="budget")
     asked = replace(asked, codes=("go_on", "stop"))
     yes = replace(EVE, text="yes", at=NOW - timedelta(hours=1))
-    waiting = card(run=run(RunState.PARKED, question=asked), held=(yes,))
+    waiting = card(run=run(RunState.PARKED), questions=(asked,), held=(yes,))
     assert handled("ok", waiting, said_at=NOW)[1:] == (
         RunSteered(R1, "bob", "eve wrote, and bob lets it through:\nyes", 70),
     )
-    now = card(run=run(RunState.PARKED, question=asked), held=(replace(yes, at=NOW),))
+    now = card(run=run(RunState.PARKED), questions=(asked,), held=(replace(yes, at=NOW),))
     assert isinstance(handled("ok", now, said_at=NOW)[1], QuestionAnswered)
 
 

@@ -5,9 +5,9 @@ import pytest
 from ledger.events.board import StopOrdered
 from ledger.events.run import RunStopAsked
 from ledger.states import RUN_HELD, RunState
-from rules.snapshot import Snapshot, Stop
+from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import BOARD, CARD, QUESTION, R1, card, ended, run
+from tests.rules.scene import BOARD, CARD, QUESTION, R1, a_stop, card, ended, run
 
 
 @pytest.mark.parametrize("state", RUN_HELD)
@@ -22,7 +22,7 @@ def test_it_parks_a_run_that_a_worker_holds(state: RunState) -> None:
         card(run=ended()),
         card(run=run(RunState.QUEUED)),
         card(run=run(RunState.AWAITING_APPROVAL)),
-        card(run=run(RunState.PARKED, question=QUESTION)),
+        card(run=run(RunState.PARKED), questions=(QUESTION,)),
     ],
 )
 def test_a_card_whose_run_nobody_holds_is_stopped_itself(snapshot: Snapshot) -> None:
@@ -39,13 +39,13 @@ def test_a_column_or_the_board_is_stopped(scope: str, target: str) -> None:
     [
         (card(run=run(stop_asked="pause")), "", "is already being stopped"),
         (card(run=run(RunState.PARKED, stop_asked="pause")), "", "r1 is already paused. `/cardinal resume`"),
-        (card(stops=(Stop("card", CARD, "al"),)), "", "already stopped. `/cardinal resume` resumes"),
+        (card(stops=(a_stop("card", CARD, "al"),)), "", "already stopped. `/cardinal resume` resumes"),
         (
-            card(stops=(Stop("card", CARD, "al", because="later"),)),
+            card(stops=(a_stop("card", CARD, "al", because="later"),)),
             "",
             "already stopped. `/cardinal unblock` resumes",
         ),
-        (card(stops=(Stop("board", BOARD, "al"),)), "board", "`/cardinal resume board` resumes"),
+        (card(stops=(a_stop("board", BOARD, "al"),)), "board", "`/cardinal resume board` resumes"),
         (card(), "everything", "say `/cardinal pause [column|board]`"),
     ],
 )

@@ -7,7 +7,7 @@ from ledger.states import RunState
 from rules.intents.outbound import Say
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import R1, card, ended, run
+from tests.rules.scene import R1, a_plan, card, ended, run
 
 
 def test_it_sends_the_plan_back() -> None:
@@ -19,7 +19,7 @@ def test_it_sends_the_plan_back() -> None:
 
 
 def test_an_agent_at_work_gets_the_words_and_the_person_reads_who_settled_the_plan() -> None:
-    steer, said = handled("redirect", card(run=run(plan_by="alice")), "use SQLite")
+    steer, said = handled("redirect", card(run=run(), plan=a_plan(by="alice")), "use SQLite")
     assert steer == RunSteered(R1, "bob", "use SQLite", 77)
     assert isinstance(said, Say)
     assert "`alice` settled plan 1. Its agent reads your words" in said.text
@@ -31,7 +31,7 @@ def test_an_agent_at_work_gets_the_words_and_the_person_reads_who_settled_the_pl
         (card(run=ended()), "nothing to redirect"),
         (card(), "nothing to redirect"),
         (
-            card(run=run(RunState.QUEUED, session_id="", plan_by="alice")),
+            card(run=run(RunState.QUEUED, session_id=""), plan=a_plan(by="alice")),
             "`alice` settled plan 1. Write a comment instead",
         ),
     ],

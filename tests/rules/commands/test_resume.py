@@ -8,9 +8,9 @@ from ledger.states import RunState
 from rules.chatops.offers import permitted
 from rules.intents.outbound import React, Say
 from rules.policy.model import DEFAULT_TEXT, parse
-from rules.snapshot import Snapshot, Stop
+from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import BOARD, CARD, QUESTION, R1, asks, card, given, kinds, only, run
+from tests.rules.scene import BOARD, CARD, QUESTION, R1, a_stop, asks, card, given, kinds, only, run
 
 PAUSED = run(RunState.PARKED, stop_asked="pause")
 
@@ -20,7 +20,7 @@ def test_a_paused_run_goes_on() -> None:
 
 
 def test_a_stopped_card_goes_on_with_its_run() -> None:
-    snapshot = card(run=PAUSED, stops=(Stop("card", CARD, "al"),))
+    snapshot = card(run=PAUSED, stops=(a_stop("card", CARD, "al"),))
     assert handled("resume", snapshot) == (
         StopLifted(BOARD, "card", CARD, "bob"),
         RunRequeued(R1, "resumed", by="bob"),
@@ -29,7 +29,7 @@ def test_a_stopped_card_goes_on_with_its_run() -> None:
 
 @pytest.mark.parametrize(("scope", "target"), [("column", "In Progress"), ("board", BOARD)])
 def test_a_stopped_column_or_board_goes_on(scope: str, target: str) -> None:
-    snapshot = card(stops=(Stop(scope, target, "al"),))
+    snapshot = card(stops=(a_stop(scope, target, "al"),))
     assert handled("resume", snapshot, scope) == (StopLifted(BOARD, scope, target, "bob"),)
 
 
@@ -39,10 +39,10 @@ def test_a_stopped_column_or_board_goes_on(scope: str, target: str) -> None:
         (card(), "", "Nothing is paused"),
         (card(), "board", "The board is not stopped"),
         (card(), "all", "say `/cardinal resume [column|board]`"),
-        (card(run=run(RunState.PARKED, question=QUESTION)), "", "it waits for an answer"),
+        (card(run=run(RunState.PARKED), questions=(QUESTION,)), "", "it waits for an answer"),
         (card(run=run(stop_asked="pause")), "", "r1 is still stopping"),
         (
-            card(stops=(Stop("board", BOARD, "al"),)),
+            card(stops=(a_stop("board", BOARD, "al"),)),
             "",
             "but the board is stopped by al: ",
         ),
@@ -54,7 +54,7 @@ def test_where_nothing_is_paused_it_says_so(snapshot: Snapshot, scope: str, said
 
 def test_a_form_lifts_the_stop_that_it_showed_and_no_later_one() -> None:
     form = {"source": "page:resume:stop-7", "place": "page", "comment_id": -9}
-    first, second = (card(stops=(Stop("board", BOARD, "al", mark),)) for mark in ("7", "8"))
+    first, second = (card(stops=(a_stop("board", BOARD, "al", mark),)) for mark in (7, 8))
     lifted = only(asks(first, given("resume", "board", **form)), StopLifted)
     assert (lifted.scope, lifted.by) == ("board", "bob")
     for snapshot in (second, card()):
@@ -63,7 +63,7 @@ def test_a_form_lifts_the_stop_that_it_showed_and_no_later_one() -> None:
 
 def test_a_block_is_lifted_by_whom_the_policy_lets_unblock_it() -> None:
     policy = parse(f"{DEFAULT_TEXT}  commands: {{unblock: admin}}\n", home="acme/board")
-    held = card(stops=(Stop("card", CARD, "al", "7", "no contract"),))
+    held = card(stops=(a_stop("card", CARD, "al", 7, "no contract"),))
     mark, answer = asks(held, given("resume"), by=policy)
     assert mark == React(CARD, "issue", 77, "eyes")
     assert isinstance(answer, Say)

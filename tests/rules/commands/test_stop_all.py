@@ -1,9 +1,8 @@
 """`/cardinal stop-all`: the board's kill switch."""
 
 from ledger.events.board import StopOrdered
-from rules.snapshot import Stop
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import BOARD, card, run
+from tests.rules.scene import BOARD, a_stop, card, run
 
 
 def test_it_stops_the_board() -> None:
@@ -11,4 +10,4 @@ def test_it_stops_the_board() -> None:
 
 
 def test_a_stopped_board_is_not_stopped_twice() -> None:
-    assert "/cardinal resume board" in told("stop-all", card(stops=(Stop("board", BOARD, "al"),)))
+    assert "/cardinal resume board" in told("stop-all", card(stops=(a_stop("board", BOARD, "al"),)))

@@ -5,15 +5,14 @@ import pytest
 from ledger.events.board import CardConverted
 from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.states import CardState, RunState
-from rules.card.loss import Loss
 from rules.handlers.access import WHY, spread
-from rules.snapshot import Snapshot, TargetSeen
-from tests.rules.scene import CARD, POLICY, R1, asks, card, only, run, states
+from rules.snapshot import Snapshot
+from tests.rules.scene import CARD, POLICY, R1, a_loss, a_placement, asks, card, only, run, states
 
 GONE = {
-    "archived": card(run=run(), losses=(Loss("acme/shop", "archived"),)),
+    "archived": card(run=run(), losses=(a_loss("acme/shop", "archived"),)),
     "given away": card(run=run(), repository="beta/shop", board_owner="acme"),
-    "placed and given away": card(run=run(), board_owner="acme", target=TargetSeen("beta/api", "")),
+    "placed and given away": card(run=run(), board_owner="acme", target=a_placement("beta/api", "")),
 }
 
 

@@ -9,24 +9,25 @@ from ledger.events.conversation import CommandRefused
 from ledger.events.pull import PullChanged
 from ledger.events.run import PlanApproved, RunStepped, RunStopAsked
 from ledger.ids import RunId
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, Ending, RunState
 from rules.chatops.parser import Parsed, approved_plan, of_button, pressed_run
 from rules.handlers import check_buttons
 from rules.handlers.check_buttons import of_check
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Say, WriteCheck
-from rules.snapshot import RunSeen, Snapshot
+from rules.snapshot import Snapshot
 from tests.rules.scene import CARD, POLICY, QUESTION, R1, asks, card, ended, given, kinds, only, pull, run
 
 S = RunState
-TABLE: list[tuple[str | None, RunSeen | None, list[str]]] = [
+TABLE: list[tuple[str | None, RunRow | None, list[str]]] = [
     ("In Progress", run(), ["pause:r1", "cancel:r1", "explain"]),
     ("In Progress", run(S.QUEUED), ["pause:r1", "cancel:r1", "explain"]),
     ("In Progress", run(stop_asked="pause"), ["cancel:r1", "explain"]),
     ("In Progress", run(stop_asked="cancel"), ["explain"]),
     ("In Progress", run(S.AWAITING_APPROVAL), ["approve:r1:1", "cancel:r1", "explain"]),
     ("In Progress", run(S.PARKED, stop_asked="pause"), ["resume:r1", "cancel:r1", "explain"]),
-    ("In Progress", run(S.PARKED, question=QUESTION), ["cancel:r1", "explain"]),
+    ("In Progress", run(S.PARKED), ["cancel:r1", "explain"]),
     ("In Progress", ended(), ["retry:r1", "explain"]),
     ("In Progress", ended(Ending.FAILED), ["retry:r1", "explain"]),
     ("Review", ended(), ["explain"]),
@@ -37,9 +38,10 @@ TABLE: list[tuple[str | None, RunSeen | None, list[str]]] = [
 
 @pytest.mark.parametrize(("column", "newest", "names"), TABLE)
 def test_the_buttons_fit_how_the_card_stands(
-    column: str | None, newest: RunSeen | None, names: list[str]
+    column: str | None, newest: RunRow | None, names: list[str]
 ) -> None:
-    found = of_check(POLICY, card(column, run=newest, pull=pull()))
+    asked = (QUESTION,) if newest and newest.state is S.PARKED and not newest.stop_asked else ()
+    found = of_check(POLICY, card(column, run=newest, questions=asked, pull=pull()))
     assert [one.identifier for one in found] == names
     assert all(one.identifier == "explain" or of_button(one.identifier) for one in found)
 
@@ -73,7 +75,7 @@ def test_there_is_none_without_an_open_pull_request(seen: Snapshot) -> None:
 @pytest.mark.parametrize("name", ["r1", "r999999999999", "r" + "9" * 18])
 @pytest.mark.parametrize("row", TABLE)
 def test_no_button_is_more_than_github_takes(
-    name: str, row: tuple[str | None, RunSeen | None, list[str]]
+    name: str, row: tuple[str | None, RunRow | None, list[str]]
 ) -> None:
     newest = replace(row[1], run_id=RunId(name), plan_revision=10**9) if row[1] else None
     found = of_check(POLICY, card(row[0], run=newest, pull=pull()))

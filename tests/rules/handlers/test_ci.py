@@ -13,8 +13,8 @@ from ledger.states import Ending, Reason, RunState
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import Say
 from rules.policy.model import Policy
-from rules.snapshot import CiSeen, Snapshot
-from tests.rules.scene import CARD, NOW, POLICY, R1, asks, card, ended, kinds, only, pull, run
+from rules.snapshot import Snapshot
+from tests.rules.scene import CARD, NOW, POLICY, R1, asks, card, ci_row, ended, kinds, only, pull, run
 
 TESTS = CheckFailure("tests", "https://x", "boom", on_base=False)
 LINT = CheckFailure("lint", "https://x", "boom", on_base=True)
@@ -52,8 +52,8 @@ def test_what_is_red_on_the_base_as_well_is_reported_and_not_repaired() -> None:
 @pytest.mark.parametrize(
     ("snapshot", "policy", "said"),
     [
-        (replace(DONE, ci=CiSeen("old", 2)), POLICY, "still, after 2 repairs in a row"),
-        (replace(DONE, ci=CiSeen("abc123", 1)), POLICY, "a run has tried on this very commit"),
+        (replace(DONE, ci=ci_row("old", 2)), POLICY, "still, after 2 repairs in a row"),
+        (replace(DONE, ci=ci_row("abc123", 1)), POLICY, "a run has tried on this very commit"),
         (replace(DONE, verdict="changes_requested"), POLICY, "the next revision repairs it"),
         (DONE, limits(repairs=0), "the policy does not let a run repair it"),
         (replace(DONE, begun=(NOW - timedelta(minutes=1),) * 6), POLICY, "6 runs began within an hour"),
@@ -72,7 +72,7 @@ def test_where_no_repair_starts_it_says_why_once_for_the_commit(
 
 
 def test_one_repair_less_than_the_limit_is_still_made() -> None:
-    assert "QueueRun" in kinds(asks(replace(DONE, ci=CiSeen("old", 1)), red()))
+    assert "QueueRun" in kinds(asks(replace(DONE, ci=ci_row("old", 1)), red()))
 
 
 @pytest.mark.parametrize(
@@ -98,16 +98,16 @@ def test_a_card_that_was_blocked_for_its_checks_is_free_when_they_are_green() ->
     assert asks(for_else, ChecksSettled(CARD, "abc123", (), ())) == ()
 
 
-DELIVERED = card(run=ended(), pull=pull(), ci=CiSeen("", 0, (TESTS,)))
+DELIVERED = card(run=ended(), pull=pull(), ci=ci_row("", 0), red=(TESTS,))
 SUCCEEDED = RunEnded(R1, Ending.SUCCEEDED, "", "", "publishing")
 
 
 def test_what_went_red_before_its_run_had_ended_is_taken_up_at_the_end() -> None:
     assert only(asks(DELIVERED, SUCCEEDED), QueueRun).kind == "repair"
     assert "MoveCard" not in kinds(asks(DELIVERED, SUCCEEDED))
-    tried = replace(DELIVERED, ci=CiSeen("abc123", 1, (TESTS,)))
+    tried = replace(DELIVERED, ci=ci_row("abc123", 1))
     assert "a run has tried on this very commit" in only(asks(tried, SUCCEEDED), Say).text
-    for other in (replace(DELIVERED, ci=CiSeen("", 0)), replace(DELIVERED, pull=pull("merged"))):
+    for other in (replace(DELIVERED, red=()), replace(DELIVERED, pull=pull("merged"))):
         assert "QueueRun" not in kinds(asks(other, SUCCEEDED))
     failed = RunEnded(R1, Ending.FAILED, "validation", "red", "validating")
     assert "QueueRun" not in kinds(asks(replace(DELIVERED, run=ended(Ending.FAILED)), failed))

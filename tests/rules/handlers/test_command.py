@@ -21,7 +21,7 @@ def sent(name: str, argument: str = "", **changes: Any) -> CommandGiven:
 
 
 def test_a_form_is_obeyed_and_reported_on_the_issue() -> None:
-    intents = asks(card(run=run(S.PARKED, question=QUESTION)), sent("answer:r1-q1", "2"))
+    intents = asks(card(run=run(S.PARKED), questions=(QUESTION,)), sent("answer:r1-q1", "2"))
     assert only(intents, QuestionAnswered).text == "8081"
     assert only(intents, Say) == Say(
         CARD, "command:-9", "`bob` gave `/cardinal answer` on Cardinal's page: “2”.", "issue"
@@ -44,7 +44,7 @@ def test_an_answer_that_is_a_list_or_a_table_begins_below_its_report() -> None:
 def test_a_form_about_an_older_run_question_or_plan_does_nothing_and_says_so() -> None:
     newer = card(run=run(run_id=RunId("r2")))
     assert "about r1, and r2 has started since" in only(asks(newer, sent("cancel:r1")), Say).text
-    asked = asks(card(run=run(S.PARKED, question=QUESTION)), sent("answer:r1-q7", "2"))
+    asked = asks(card(run=run(S.PARKED), questions=(QUESTION,)), sent("answer:r1-q7", "2"))
     assert "no longer open" in only(asked, Say).text
     planned = card(run=run(S.AWAITING_APPROVAL, plan_revision=2))
     assert "older plan" in only(asks(planned, sent("approve:r1:1")), Say).text

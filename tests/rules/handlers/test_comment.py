@@ -13,7 +13,7 @@ from ledger.model.limit_answers import CHOSEN_ONLY, Code, Subject
 from ledger.states import RUN_HELD, CardState, RunState
 from rules.decide import decide
 from rules.intents.outbound import AskAssistant, React, Say, UpdateTicker
-from rules.snapshot import AnsweredQuestion, Snapshot
+from rules.snapshot import Snapshot
 from tests.rules import scene
 from tests.rules.scene import (
     CARD,
@@ -34,7 +34,7 @@ from tests.rules.scene import (
     states,
 )
 
-PARKED = card(run=run(RunState.PARKED, question=QUESTION))
+PARKED = card(run=run(RunState.PARKED), questions=(QUESTION,))
 S = CardState
 
 
@@ -53,7 +53,7 @@ def test_a_plain_comment_steers_a_run_at_work(state: RunState) -> None:
 
 
 def test_while_it_is_asked_about_leaving_a_plain_comment_still_steers() -> None:
-    assert kinds(asks(card(run=run(question=LEAVING)), said("1 more thing"))) == ["RunSteered"]
+    assert kinds(asks(card(run=run(), questions=(LEAVING,)), said("1 more thing"))) == ["RunSteered"]
 
 
 def test_a_plain_comment_never_approves_and_says_once_what_does() -> None:
@@ -147,7 +147,7 @@ def test_whoever_has_no_write_access_is_answered_in_words_once_an_hour() -> None
 
 def test_a_comment_from_before_the_question_is_not_its_answer() -> None:
     asked = replace(QUESTION, asked_at=NOW)
-    parked = card(run=run(RunState.PARKED, question=asked))
+    parked = card(run=run(RunState.PARKED), questions=(asked,))
     assert kinds(asks(parked, said("nice!", said_at=NOW - timedelta(seconds=6)))) == ["RunSteered"]
     assert kinds(asks(parked, said("8080", said_at=NOW - timedelta(seconds=4))))[0] == "QuestionAnswered"
     late = given("answer", "8080", said_at=NOW - timedelta(seconds=6))
@@ -174,7 +174,7 @@ def test_a_limit_is_lifted_only_by_whom_the_policy_trusts_with_the_budget(event:
         update={"board": strict.board.model_copy(update={"commands": {"budget": ("maintain",)}})}
     )
     limit = replace(QUESTION, asker=asker, choices=("Continue, with the same limits again", "Stop here"))
-    parked = card(run=run(RunState.PARKED, question=limit))
+    parked = card(run=run(RunState.PARKED), questions=(limit,))
     assert "QuestionAnswered" not in kinds(asks(parked, event, by=strict))
     assert "QuestionAnswered" in kinds(asks(parked, event))
 
@@ -188,7 +188,7 @@ def test_a_stage_begins_only_with_the_word_of_whom_the_policy_trusts_to_approve(
         update={"board": strict.board.model_copy(update={"commands": {"approve": ("maintain",)}})}
     )
     asked = replace(QUESTION, asker="stage", choices=("Begin verify", "Stop here"))
-    parked = card(run=run(RunState.PARKED, question=asked))
+    parked = card(run=run(RunState.PARKED), questions=(asked,))
     assert "QuestionAnswered" not in kinds(asks(parked, event, by=strict))
     assert only(asks(parked, event), QuestionAnswered).text == "Begin verify"
 
@@ -198,7 +198,7 @@ def test_words_decide_nothing_about_a_limit_and_wait_for_the_agent(subject: Subj
     asked = replace(
         QUESTION, asker="limit", subject=subject, choices=("Go on", "Stop"), codes=(Code.GO_ON, Code.STOP)
     )
-    parked = card(run=run(RunState.PARKED, question=asked))
+    parked = card(run=run(RunState.PARKED), questions=(asked,))
     plain = asks(parked, said("go on, but mind the tests"))
     assert kinds(plain) == ["Say", "RunSteered"]
     assert "needs a choice (1: Go on, 2: Stop)" in only(plain, Say).text
@@ -212,20 +212,22 @@ def test_an_answer_to_an_agent_is_words_whatever_its_choices_say(text: str) -> N
     sly = replace(
         QUESTION, choices=("Continue, with the same limits again", "Stop here"), codes=(Code.GO_ON, Code.STOP)
     )
-    parked = card(run=run(RunState.PARKED, question=sly))
+    parked = card(run=run(RunState.PARKED), questions=(sly,))
     ticked = given("answer", "1", source="box:choice:r1-q1:1")
     for event in (said(text), given("answer", text), ticked):
         assert only(asks(parked, event), QuestionAnswered).code is Code.WORDS
 
 
-FIRST = AnsweredQuestion(QUESTION.question_id, "alice", "8080", NOW - timedelta(minutes=5), NOW)
+FIRST = replace(
+    QUESTION, answered_by="alice", answer="8080", asked_at=NOW - timedelta(minutes=5), answered_at=NOW
+)
 AT = NOW + timedelta(seconds=3)
 GONE = "`alice` answered that question first, with “8080”"
 
 
 @pytest.mark.parametrize("state", [RunState.QUEUED, RunState.WORKING, RunState.PARKED, RunState.ENDED])
 def test_who_answers_second_is_told_who_was_faster_and_steers_nobody(state: RunState) -> None:
-    snapshot = card(run=run(state, answered=FIRST))
+    snapshot = card(run=run(state), questions=(FIRST,))
     told = asks(snapshot, said("8081", said_at=AT))
     assert kinds(told) == ["Say"]
     assert GONE in only(told, Say).text
@@ -240,7 +242,7 @@ def test_who_answers_second_is_told_who_was_faster_and_steers_nobody(state: RunS
 )  # fmt: skip
 def test_every_door_tells_the_second_who_was_faster(command: str, argument: str, source: str) -> None:
     late = given(command, argument, source=source, said_at=AT, role="maintain")
-    told = asks(card(run=run(answered=FIRST)), late)
+    told = asks(card(run=run(), questions=(FIRST,)), late)
     assert GONE in only(told, Say).text
     assert not {"QuestionAnswered", "BudgetRaised", "RunSteered"} & set(kinds(told))
 
@@ -255,12 +257,18 @@ def test_every_door_tells_the_second_who_was_faster(command: str, argument: str,
     ],
 )
 def test_other_words_after_an_answer_steer_as_ever(event: Event) -> None:
-    assert kinds(asks(card(run=run(answered=FIRST)), event)) == ["RunSteered"]
+    assert kinds(asks(card(run=run(), questions=(FIRST,)), event)) == ["RunSteered"]
 
 
 def test_a_quick_answer_to_the_next_question_is_no_late_one_to_the_last() -> None:
     asked = replace(QUESTION, question_id=QuestionId("r1-q2"), asked_at=NOW + timedelta(seconds=1))
-    parked = card(run=run(RunState.PARKED, question=asked, answered=FIRST))
+    parked = card(
+        run=run(RunState.PARKED),
+        questions=(
+            FIRST,
+            asked,
+        ),
+    )
     assert "QuestionAnswered" in kinds(asks(parked, said("8081", said_at=AT)))
 
 
@@ -283,7 +291,7 @@ ALLOW = replace(QUESTION, asker="permission", choices=(ONCE, FOR_CARD, DENY))
 def test_whoever_may_answer_says_whether_a_tool_may_be_used_and_the_run_goes_on(
     event: Event, answer: str
 ) -> None:
-    intents = asks(card(run=run(RunState.PARKED, question=ALLOW)), event)
+    intents = asks(card(run=run(RunState.PARKED), questions=(ALLOW,)), event)
     assert only(intents, QuestionAnswered).text == answer
     assert only(intents, RunRequeued).why == "answered"
 
@@ -293,7 +301,7 @@ LARGE = replace(QUESTION, asker="guard", choices=("Publish these files too", "St
 
 @pytest.mark.parametrize("text", ["2 but rename it", "1 or 2?", "no idea", "3"])
 def test_a_reply_that_may_mean_a_choice_decides_nothing_and_the_number_is_asked_for(text: str) -> None:
-    intents = asks(card(run=run(RunState.PARKED, question=LARGE)), said(text))
+    intents = asks(card(run=run(RunState.PARKED), questions=(LARGE,)), said(text))
     assert "QuestionAnswered" not in kinds(intents)
     asked = only(intents, Say).text
     assert "cannot tell which you mean (1: Publish these files too, 2: Stop here)" in asked
@@ -302,7 +310,7 @@ def test_a_reply_that_may_mean_a_choice_decides_nothing_and_the_number_is_asked_
 
 
 def test_words_that_name_no_choice_go_to_the_agent_as_the_answer() -> None:
-    intents = asks(card(run=run(RunState.PARKED, question=LARGE)), said("Rename the script"))
+    intents = asks(card(run=run(RunState.PARKED), questions=(LARGE,)), said("Rename the script"))
     assert only(intents, QuestionAnswered).code is Code.WORDS
 
 

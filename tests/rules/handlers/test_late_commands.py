@@ -7,24 +7,48 @@ import pytest
 
 from ledger.events.conversation import CommandGiven
 from ledger.ids import RunId
+from ledger.rows.findings import FollowUpRow
 from ledger.states import Ending, RunState
 from rules.chatops.parser import BOXES
 from rules.handlers.card_moved import UNKNOWN
 from rules.intents.outbound import Say
 from rules.registry import COMMANDS
-from rules.snapshot import AnsweredQuestion, CheckingSeen, FollowUpSeen, Held, Snapshot, Stop
-from tests.rules.scene import BOARD, CARD, NOW, QUESTION, R1, asks, card, ended, given, kinds, only, pull, run
+from rules.snapshot import Snapshot
+from tests.rules.scene import (
+    BOARD,
+    CARD,
+    LEAVING,
+    NOW,
+    QUESTION,
+    R1,
+    a_check,
+    a_message,
+    a_plan,
+    a_stop,
+    asks,
+    card,
+    ended,
+    findings,
+    given,
+    kinds,
+    only,
+    pull,
+    run,
+)
 
 # Alice was first, a second before NOW, when Bob's command comes.
 AGO, R5 = NOW - timedelta(seconds=1), RunId("r5")
-FIRST = AnsweredQuestion(QUESTION.question_id, "alice", "8080", NOW - timedelta(minutes=5), AGO)
+FIRST = replace(
+    QUESTION, answered_by="alice", answer="8080", asked_at=NOW - timedelta(minutes=5), answered_at=AGO
+)
 STOPPING = run(stop_asked="cancel", stop_by="alice")
 CANCELLED = ended(Ending.CANCELLED, stop_asked="cancel", stop_by="alice")
 PAUSING = run(stop_asked="pause", stop_by="alice")
 PAUSED = run(RunState.PARKED, stop_asked="pause", stop_by="alice")
 STARTED = run(by="alice", door="comment")
-ANSWERED = run(answered=FIRST)
-HELD = Held(70, "issue", "eve", "Use 8080.", vouched_by="alice")
+FINISHED = replace(LEAVING, answered_by="alice", answered_at=NOW, code="finish")
+ANSWERED = card(run=run(), questions=(FIRST,))
+HELD = a_message(70, "issue", "eve", "Use 8080.", vouched_by="alice")
 
 
 def pressed(command: str, run_id: str) -> CommandGiven:
@@ -32,10 +56,10 @@ def pressed(command: str, run_id: str) -> CommandGiven:
 
 
 def stops(scope: str, target: str) -> Snapshot:
-    return card(stops=(Stop(scope, target, "alice"),))
+    return card(stops=(a_stop(scope, target, "alice"),))
 
 
-BLOCKED = card(stops=(Stop("card", CARD, "alice", because="no contract"),))
+BLOCKED = card(stops=(a_stop("card", CARD, "alice", because="no contract"),))
 TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
     (card(run=STOPPING), given("cancel"), "cancelled r1 first. r1 is already being cancelled"),
     (card(run=STOPPING), given("cancel", source="box:cancel"), "cancelled r1 first"),
@@ -66,20 +90,20 @@ TABLE: list[tuple[Snapshot, CommandGiven, str]] = [
     (card(run=STARTED, pull=pull()), pressed("retry", "r0"), "started r1 first"),
     (card(run=STARTED), given("fix"), "started r1 first"),
     (card(run=STARTED), given("investigate"), "started r1 first"),
-    (card(run=run(finish_by="alice"), held_back="Review"), given("finish"), "let r1 finish first"),
-    (card(run=run(plan_by="alice")), given("approve"), "is approved already by `alice`"),
-    (card(run=run(plan_by="alice")), given("redirect", "smaller"), "`alice` settled plan 1"),
-    (card(run=ANSWERED), given("approve", said_at=NOW), "answered that question first"),
-    (card(run=ANSWERED), given("answer", "2", said_at=NOW), "answered that question first"),
-    (card(run=ANSWERED), given("answer", "2", source="box:choice:r1-q1:2", said_at=NOW), "question first"),
-    (card(run=ANSWERED), given("budget", "+2", role="maintain", said_at=NOW), "answered that question first"),
+    (card(run=run(), questions=(FINISHED,), held_back="Review"), given("finish"), "let r1 finish first"),
+    (card(run=run(), plan=a_plan(by="alice")), given("approve"), "is approved already by `alice`"),
+    (card(run=run(), plan=a_plan(by="alice")), given("redirect", "smaller"), "`alice` settled plan 1"),
+    (ANSWERED, given("approve", said_at=NOW), "answered that question first"),
+    (ANSWERED, given("answer", "2", said_at=NOW), "answered that question first"),
+    (ANSWERED, given("answer", "2", source="box:choice:r1-q1:2", said_at=NOW), "question first"),
+    (ANSWERED, given("budget", "+2", role="maintain", said_at=NOW), "answered that question first"),
     (
-        card(run=ended(), pull=pull(), checking=CheckingSeen(R5, True, (NOW,), "alice")),
+        card(run=ended(), pull=pull(), checks=(a_check(alive=True, by="alice"),)),
         given("check"),
         "started r5 first",
     ),
     (
-        card(run=ended(), pull=pull(), checking=CheckingSeen(R5, True, (NOW,), "carol", "alice")),
+        card(run=ended(), pull=pull(), checks=(a_check(alive=True, by="carol", stop_by="alice"),)),
         given("cancel"),
         "cancelled r5 first. r5 is already being cancelled",
     ),
@@ -147,8 +171,8 @@ def test_where_nobody_was_just_first_nobody_is_named(snapshot: Snapshot, late: C
 
 
 def test_a_follow_up_that_is_made_is_named() -> None:
-    made = FollowUpSeen(R1, 1, "t", "b", "r", "acme/shop#9")
-    assert "acme/shop#9 already" in only(asks(card(follow_ups=(made,)), given("follow-up", "1")), Say).text
+    investigated = card(findings=findings("t"), made=(FollowUpRow(R1, 1, "acme/shop", 9),))
+    assert "acme/shop#9 already" in only(asks(investigated, given("follow-up", "1")), Say).text
 
 
 @pytest.mark.parametrize("box", BOXES)

@@ -21,6 +21,7 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullChanged, PullOpened, ReviewDismissed, ReviewSubmitted
 from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.ids import CardId, EntryKey
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, RunState
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import (
@@ -33,17 +34,20 @@ from rules.intents.outbound import (
     WriteRunComment,
 )
 from rules.runs.kill_switch import spread_stop
-from rules.snapshot import CheckingSeen, Mover, Snapshot, Stop
+from rules.snapshot import Mover, Snapshot
 from tests.rules.scene import (
     BOARD,
     CARD,
     NOW,
     R1,
+    a_check,
+    a_stop,
     asks,
     card,
     ended,
     given,
     kinds,
+    moved_by,
     only,
     pull,
     run,
@@ -143,17 +147,17 @@ def test_an_issue_closed_by_somebody_who_may_not_destroys_nothing(by: str) -> No
 
 @pytest.mark.parametrize("state", ["closed", "merged"])
 @pytest.mark.parametrize(
-    ("checking", "stopped"),
+    ("check", "stopped"),
     [
-        (CheckingSeen(R1, True, (NOW,), "merge"), ["RunStopAsked"]),
-        (CheckingSeen(R1, True, (NOW,), "merge", "alice"), []),
-        (CheckingSeen(R1, False, (NOW,), "merge"), []),
+        (a_check(alive=True, by="merge"), ["RunStopAsked"]),
+        (a_check(alive=True, by="merge", stop_by="alice"), []),
+        (a_check(by="merge"), []),
     ],
 )
 def test_a_check_is_withdrawn_once_its_pull_request_is_over(
-    state: str, checking: CheckingSeen, stopped: list[str]
+    state: str, check: RunRow, stopped: list[str]
 ) -> None:
-    snapshot = card("Done", run=ended(), pull=pull(state), checking=checking)
+    snapshot = card("Done", run=ended(), pull=pull(state), checks=(check,))
     intents = asks(snapshot, PullChanged(CARD, pull().number, state, draft=False, head=pull().head))
     assert [kind for kind in kinds(intents) if kind == "RunStopAsked"] == stopped
 
@@ -176,7 +180,7 @@ def test_an_approval_that_came_before_the_drag_merges_late_for_whoever_may_move_
     submitted_s: int, state: CardState, mover: Mover, merges: bool
 ) -> None:
     before = reviewed("Done", state, "approved")
-    snapshot = replace(before, moved_at=NOW, mover=mover, approved_head=pull().head)
+    snapshot = replace(before, moved_at=NOW, **moved_by(mover), approved_head=pull().head)
     event = replace(review("approved"), submitted_at=NOW + timedelta(seconds=submitted_s))
     assert ("MergePull" in kinds(asks(snapshot, event))) is merges
 
@@ -232,7 +236,7 @@ def test_a_card_that_is_back_shows_itself_and_starts_nothing() -> None:
 
 
 WANTED = card("Done", S.APPROVED, run=ended(), pull=pull())
-CHECKED = CheckingSeen(R1, True, (NOW,))
+CHECKED = a_check(alive=True)
 
 
 @pytest.mark.parametrize(
@@ -270,7 +274,7 @@ ASKED = {"run": ended(), "pull": pull(draft=True), "verdict": "changes_requested
         ("convert_draft", card(state=S.WORK_COMPLETE, run=ended())),
         ("mark_ready", card("Review", S.IN_REVIEW, run=ended(), pull=pull())),
         ("mark_ready", card("Review", S.BLOCKED, run=ended(), pull=pull("closed"))),
-        ("mark_ready", card("Review", S.IN_REVIEW, run=ended(), pull=pull(draft=True), checking=CHECKED)),
+        ("mark_ready", card("Review", S.IN_REVIEW, run=ended(), pull=pull(draft=True), checks=(CHECKED,))),
         ("mark_ready", card("Review", S.CHANGES_REQUESTED, **ASKED)),
         ("mark_ready", card("In Progress", S.CHANGES_REQUESTED, **ASKED)),
     ],
@@ -311,7 +315,7 @@ def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> No
     assert spread_stop(card(run=parked), lifted).intents == (RunRequeued(R1, "resumed", by="al"),)
     by_hand = run(RunState.PARKED, stop_asked="pause", stop_why="/cardinal pause")
     assert spread_stop(card(run=by_hand), lifted).intents == ()
-    still = card(run=parked, stops=(Stop("column", "In Progress", "al"),))
+    still = card(run=parked, stops=(a_stop("column", "In Progress", "al"),))
     assert spread_stop(still, lifted).intents == ()
     assert spread_stop(card(run=run()), StopOrdered(BOARD, "column", "Other", "al")).intents == ()
 

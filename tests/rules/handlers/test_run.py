@@ -13,6 +13,7 @@ from ledger.events.pull import PullOpened
 from ledger.events.related import CardLinked, CardProposed, PipelineLimited
 from ledger.events.run import RunEnded, RunRequeued
 from ledger.ids import QuestionId, RunId
+from ledger.rows.runs import RunRow
 from ledger.states import CardState, Ending, RunState
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import (
@@ -26,9 +27,22 @@ from rules.intents.outbound import (
     SettlePlan,
     UpdateTicker,
 )
-from rules.snapshot import RunSeen, Stop
 from tests.rules import scene
-from tests.rules.scene import BOARD, CARD, QUESTION, R1, asks, card, ended, kinds, only, pull, run, states
+from tests.rules.scene import (
+    BOARD,
+    CARD,
+    QUESTION,
+    R1,
+    a_stop,
+    asks,
+    card,
+    ended,
+    kinds,
+    only,
+    pull,
+    run,
+    states,
+)
 
 S, R = CardState, RunState
 PUSHED = runs.BranchPushed(R1, "cardinal/12-add-login", "abc123")
@@ -89,7 +103,7 @@ def test_what_became_of_a_plan_is_written_into_its_comment() -> None:
 
 def test_a_question_is_posted_and_the_card_needs_input() -> None:
     event = runs.QuestionAsked(R1, QUESTION.question_id, "agent", "Which port?", ())
-    intents = asks(card(state=S.WORKING, run=run(question=QUESTION)), event)
+    intents = asks(card(state=S.WORKING, run=run(), questions=(QUESTION,)), event)
     assert kinds(intents)[0] == "PostQuestion"
     assert states(intents) == [S.NEEDS_INPUT]
 
@@ -101,8 +115,8 @@ def test_an_answered_question_is_settled_and_a_run_that_parked_late_goes_on() ->
     assert only(late, RunRequeued).why == "answered"
     paused = run(R.PARKED, stop_asked="pause")
     assert states(asks(card(run=paused), runs.RunParked(R1, "pause"))) == [S.BLOCKED]
-    open_still = run(R.PARKED, question=QUESTION)
-    assert "RunRequeued" not in kinds(asks(card(run=open_still), runs.RunParked(R1, "question")))
+    open_still = card(run=run(R.PARKED), questions=(QUESTION,))
+    assert "RunRequeued" not in kinds(asks(open_still, runs.RunParked(R1, "question")))
 
 
 def test_the_first_push_opens_the_pull_request_and_later_ones_update_it() -> None:
@@ -117,14 +131,14 @@ UNFINISHED = pull(draft=True, unfinished=True)
 @pytest.mark.parametrize(
     ("now", "event"),
     [
-        (run(R.PARKED, question=QUESTION), runs.RunParked(R1, "question")),
+        (run(R.PARKED), runs.RunParked(R1, "question")),
         (run(R.QUEUED), runs.RunRequeued(R1, "answered")),
         (ended(Ending.FAILED), runs.RunEnded(R1, Ending.FAILED, "stalled", "", "")),
         (ended(Ending.CANCELLED), runs.RunEnded(R1, Ending.CANCELLED, "cancelled", "", "")),
     ],
 )
 def test_unfinished_work_on_github_says_what_becomes_of_its_run_and_stays_a_draft(
-    now: RunSeen, event: runs.RunEvent
+    now: RunRow, event: runs.RunEvent
 ) -> None:
     intents = asks(card(run=now, pull=UNFINISHED), event)
     assert "UpdatePull" in kinds(intents)
@@ -199,7 +213,7 @@ def test_a_switch_that_was_lifted_while_the_run_still_stopped_lets_it_go_on() ->
     parked = run(R.PARKED, stop_asked="pause", stop_why="board stopped")
     event = runs.RunParked(R1, "pause")
     assert only(asks(card(run=parked), event), RunRequeued).why == "resumed"
-    still = card(run=parked, stops=(Stop("board", BOARD, "al"),))
+    still = card(run=parked, stops=(a_stop("board", BOARD, "al"),))
     assert "RunRequeued" not in kinds(asks(still, event))
     by_hand = run(R.PARKED, stop_asked="pause", stop_why="/cardinal pause")
     assert "RunRequeued" not in kinds(asks(card(run=by_hand), event))
@@ -220,7 +234,7 @@ def test_the_policy_may_move_a_card_that_succeeded_and_no_other() -> None:
 def test_a_question_that_was_open_at_the_end_is_settled() -> None:
     event = runs.RunEnded(R1, Ending.CANCELLED, "", "", "")
     assert "SettleQuestion" in kinds(
-        asks(card(run=ended(Ending.CANCELLED, withdrawn=(QUESTION.question_id,))), event)
+        asks(card(run=ended(Ending.CANCELLED), questions=(replace(QUESTION, withdrawn=True),)), event)
     )
 
 

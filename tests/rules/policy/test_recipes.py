@@ -11,6 +11,7 @@ from ledger.events.board import CardMoved
 from ledger.events.instruction import AgentPinned
 from ledger.events.run import PlanApproved, QuestionAnswered, RunEnded, RunSteered
 from ledger.ids import CardId, RunId
+from ledger.rows.links import LinkRow
 from ledger.states import CardState, Ending, RunState
 from rules.card.agent_choice import played
 from rules.card.dependencies import why_waiting
@@ -23,10 +24,24 @@ from rules.policy.model import Policy, parse
 from rules.policy.schedule import coming
 from rules.policy.validate import Installed
 from rules.runs.queue import Load, Station, Waiting, choose_runs
-from rules.snapshot import BlockerSeen, FollowUpSeen, Standing
 from runner import agents
 from tests.rules.policy.recipes import INDEX, PAGES, policy_of
-from tests.rules.scene import CARD, NOW, QUESTION, R1, asks, card, ended, given, kinds, only, pull, run, said
+from tests.rules.scene import (
+    CARD,
+    NOW,
+    QUESTION,
+    R1,
+    asks,
+    card,
+    ended,
+    findings,
+    given,
+    kinds,
+    only,
+    pull,
+    run,
+    said,
+)
 
 SUCCEEDED = RunEnded(R1, Ending.SUCCEEDED, "", "", "publishing")
 
@@ -69,8 +84,7 @@ def test_every_page_is_in_the_index_and_played_here() -> None:
 def test_a_fan_out_makes_the_cards_that_people_choose_and_works_on_four_at_once() -> None:
     policy = recipe("fan-out")
     assert only(dragged(policy, "Split"), QueueRun).mode == "investigate"
-    parts = tuple(FollowUpSeen(R1, n, f"Part {n}", "Body", "why") for n in (1, 2))
-    split = card("Split", follow_ups=parts)
+    split = card("Split", findings=findings("Part 1", "Part 2"))
     assert only(asks(split, given("follow-up", "2"), by=policy), CreateCard).title == "Part 2"
     by_agent = card("In Progress", body="Part 2\n<!-- cardinal:card:r1 -->")
     by_automation = CardMoved(CARD, None, "In Progress", by_cardinal=False)
@@ -109,7 +123,7 @@ def test_a_vote_is_cast_by_different_agents_and_the_decision_waits_for_all_of_th
     voted = card("Vote", run=ended(column="Vote", mode="investigate"))
     assert only(asks(voted, SUCCEEDED, by=policy), MoveCard).column == "Done"
     assert only(dragged(policy, "Decide"), QueueRun).waits_for_parts
-    open_vote = BlockerSeen("#13", "Vote by strict", Standing.OPEN, open_to_readers=True)
+    open_vote = LinkRow(CARD, "acme/shop", 13, "Vote by strict", "open", done=False, public=False)
     held = why_waiting(policy, card("Decide", parts=(open_vote,)))
     assert held
     assert held[0] is CardState.QUEUED
@@ -138,7 +152,7 @@ def test_a_human_in_the_loop_approves_the_plan_and_answers_in_plain_words() -> N
     may = [permit(policy, Parsed("approve", ""), role=role, login=who) for who, role in people]
     assert [isinstance(answer, Permitted) for answer in may] == [True, False, True]
     assert only(asks(waits, given("approve", by="alice"), by=policy), PlanApproved).by == "alice"
-    parked = card(run=run(RunState.PARKED, question=QUESTION))
+    parked = card(run=run(RunState.PARKED), questions=(QUESTION,))
     assert only(asks(parked, said("8081, please"), by=policy), QuestionAnswered).text == "8081"
     assert [stage.approval for stage in column(policy, "In Progress").stages] == ["off", "required"]
 

@@ -7,10 +7,11 @@ import pytest
 
 from ledger.events import run as runs
 from ledger.events.board import BoardHalted, HaltLifted
+from ledger.rows.halts import HaltRow
 from ledger.states import Ending, RunState
 from rules.intents.outbound import Say
 from rules.runs.queue import Load, Station, Waiting, choose_runs
-from rules.snapshot import Halt, Snapshot
+from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, CARD, NOW, POLICY, R1, asks, card, ended, given, kinds, only, run
 
@@ -18,7 +19,7 @@ WHY = "anthropic refuses the key (401): check CARDINAL_ANTHROPIC_KEY, then retry
 CAUSE = "anthropic:401"
 FAILED = runs.RunEnded(R1, Ending.FAILED, "provider", WHY, "working", cause=CAUSE)
 OTHER = runs.RunEnded(R1, Ending.FAILED, "agent_error", "it crashed", "working")
-HALT = Halt(CAUSE, WHY, NOW, 0, probing=True, probe=R1)
+HALT = HaltRow(BOARD, CAUSE, WHY, NOW, 0, NOW, probing=True, probe=R1)
 AFTER = card(run=ended(Ending.FAILED, reason="provider", detail=WHY))
 
 
@@ -88,7 +89,7 @@ def test_a_halted_board_starts_nothing_until_one_may_try() -> None:
     waiting = [Waiting(R1, CARD, "In Progress", "In Progress", "acme/shop", 1, NOW, by="alice", wish_usd=1.0)]
     waiting.append(replace(waiting[0], run_id="r2", card_id="c2", repository="acme/other"))  # type: ignore[arg-type]
 
-    def starts(halt: Halt | None) -> tuple[str, ...]:
+    def starts(halt: HaltRow | None) -> tuple[str, ...]:
         return choose_runs(POLICY, waiting, Load(0, {}, {}, halt=halt), (), stations=(Station("", 9),)).starts
 
     assert len(starts(None)) == 2

@@ -16,14 +16,13 @@ from rules.intents.internal import QueueRun
 from rules.intents.outbound import MergePull, Say
 from rules.runs.gate import why_not
 from rules.runs.kill_switch import spread_stop
-from rules.snapshot import CheckingSeen
 from tests.rules import scene
-from tests.rules.scene import BOARD, CARD, NOW, R1, asks, card, ended, kinds, only, pull, states
+from tests.rules.scene import BOARD, CARD, R1, a_check, asks, card, ended, kinds, only, pull, states
 
 DONE = CardMoved(CARD, "QA", "Done", by_cardinal=False)
 QA = CardMoved(CARD, "Review", "QA", by_cardinal=False)
 YES: dict[str, Any] = {"verdict": "approved", "approved_head": "abc123"}
-OFTEN = CheckingSeen(RunId("r5"), False, (NOW,) * 6)  # so often within an hour that none starts by itself
+OFTEN = (a_check(),) * 6  # so often within an hour that none starts by itself
 NOT = [
     ({"gate": Gate.UNSEEN, "checked": "fedcba987654"}, "Cardinal checked fedcba9"),
     ({"gate": Gate.UNSEEN}, "it did not come from a run"),
@@ -37,7 +36,7 @@ def test_nothing_is_merged_that_the_gate_did_not_let_through(
     stands: dict[str, Any], said: str, requires: str
 ) -> None:
     by = scene.policy(f"Done: {{archetype: terminal, on_entry: [{{action: merge, requires: {requires}}}]}}")
-    found = card("Done", CardState.APPROVED, run=ended(), pull=pull(**stands), checking=OFTEN, **YES)
+    found = card("Done", CardState.APPROVED, run=ended(), pull=pull(**stands), checks=OFTEN, **YES)
     intents = asks(found, DONE, by=by)
     assert "MergePull" not in kinds(intents)
     assert states(intents) == [CardState.BLOCKED]
@@ -89,8 +88,8 @@ def test_it_stays_a_draft_until_the_gate_has_let_its_very_commit_through(
 
 @pytest.mark.parametrize("reason", ["", "validation"])
 def test_what_was_pushed_during_a_check_is_checked_next_whatever_came_of_that(reason: str) -> None:
-    done = CheckingSeen(RunId("r5"), False, (NOW,))
-    seen = card("Review", CardState.IN_REVIEW, run=ended(), pull=pull(gate=Gate.UNSEEN), checking=done)
+    done = (a_check(),)
+    seen = card("Review", CardState.IN_REVIEW, run=ended(), pull=pull(gate=Gate.UNSEEN), checks=done)
     ending = Ending.FAILED if reason else Ending.SUCCEEDED
     over = RunEnded(RunId("r5"), ending, reason, "", "validating")
     assert only(asks(replace(seen, only_checks=True), over), QueueRun).kind == "check"
@@ -99,12 +98,10 @@ def test_what_was_pushed_during_a_check_is_checked_next_whatever_came_of_that(re
 
 
 def test_a_kill_switch_cancels_a_run_that_only_checks() -> None:
-    checking = CheckingSeen(RunId("r5"), True, (NOW,))
-    stop = spread_stop(card("Review", checking=checking), StopOrdered(BOARD, "board", BOARD, "bob")).intents
+    checks = (a_check(alive=True),)
+    stop = spread_stop(card("Review", checks=checks), StopOrdered(BOARD, "board", BOARD, "bob")).intents
     assert (only(stop, RunStopAsked).run_id, only(stop, RunStopAsked).how) == ("r5", "cancel")
-    assert (
-        spread_stop(card("Review", checking=checking), StopLifted(BOARD, "board", BOARD, "bob")).intents == ()
-    )
+    assert spread_stop(card("Review", checks=checks), StopLifted(BOARD, "board", BOARD, "bob")).intents == ()
 
 
 APPROVABLE = [
@@ -123,13 +120,13 @@ def test_a_card_says_drag_me_on_only_where_done_would_merge_it(
     stands: dict[str, Any], state: CardState | None, said: str, column: str, stale: str
 ) -> None:
     run = replace(ended(), mode="investigate") if "draft" in stands else ended()
-    found = card(column, CardState.WORK_COMPLETE, run=run, pull=pull(**stands), checking=OFTEN, **YES)
+    found = card(column, CardState.WORK_COMPLETE, run=run, pull=pull(**stands), checks=OFTEN, **YES)
     rest = rest_of(scene.POLICY, found)
     assert rest is not None
     assert rest.state == (state or stale)
     assert said in rest.because
     assert said in why(scene.POLICY, found)
-    seldom = rest_of(scene.POLICY, replace(found, checking=None))
+    seldom = rest_of(scene.POLICY, replace(found, checks=()))
     assert seldom is not None
     assert ("checked first" in seldom.because) == (stands == {"gate": Gate.UNSEEN})
     merged = "MergePull" in kinds(asks(replace(found, column="Done", state=CardState.APPROVED), DONE))

@@ -6,6 +6,7 @@ import pytest
 
 from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.run import RunEnded
+from ledger.rows.findings import FollowUpRow
 from ledger.states import CardState, Ending
 from rules.chatops.parser import Mistyped, Parsed, mentioned, of_box, parse
 from rules.intents.internal import QueueRun
@@ -13,9 +14,9 @@ from rules.intents.outbound import CreateCard, MarkReady, MoveCard, WriteFinding
 from rules.policy.model import Policy
 from rules.runs.mode import Chosen, again, choose_mode
 from rules.runs.start import start
-from rules.snapshot import CiSeen, FollowUpSeen, Snapshot
+from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, NOW, R1, asks, card, ended, kinds, only, policy, pull
+from tests.rules.scene import CARD, NOW, R1, asks, card, ci_row, ended, findings, kinds, only, policy, pull
 
 BOTH = ("cardinal:fix", "cardinal:investigate")
 READS = policy("In Progress: {archetype: execution, mode: investigate}")
@@ -162,7 +163,7 @@ def test_an_investigation_that_failed_reports_like_any_run() -> None:
 
 def test_a_card_that_is_only_investigated_is_not_repaired_by_itself() -> None:
     event = ChecksSettled(CARD, "abc123", (CheckFailure("unit", "", "boom", False),), ())
-    snapshot = card(run=ended(), pull=pull(), ci=CiSeen("", 0))
+    snapshot = card(run=ended(), pull=pull(), ci=ci_row("", 0))
     assert "QueueRun" in kinds(asks(snapshot, event, by=FIXES))
     read = asks(snapshot, event, by=READS)
     assert "QueueRun" not in kinds(read)
@@ -230,14 +231,12 @@ def test_an_optional_text_may_be_left_out_and_go_over_lines() -> None:
     assert isinstance(parse("/cardinal investgate"), Mistyped)
 
 
-FOLLOW_UPS = tuple(
-    FollowUpSeen(R1, n, f"Card {n}", "Body", "why", "acme/shop#9" if n == 2 else "") for n in (1, 2)
-)
+INVESTIGATED = card(findings=findings("Card 1", "Card 2"), made=(FollowUpRow(R1, 2, "acme/shop", 9),))
 
 
 @pytest.mark.parametrize("argument", ["1", "#1", "r1:1"])
 def test_a_follow_up_is_made_by_its_number(argument: str) -> None:
-    intents = handled("follow-up", card(follow_ups=FOLLOW_UPS), argument)
+    intents = handled("follow-up", INVESTIGATED, argument)
     assert only(intents, CreateCard) == CreateCard(CARD, R1, 1, "Card 1", "Body", "why", again=True)
 
 
@@ -246,7 +245,7 @@ def test_a_follow_up_is_made_by_its_number(argument: str) -> None:
     [("2", "acme/shop#9 already"), ("3", "have 1 to 2"), ("", "have 1 to 2"), ("r7:1", "have 1 to 2")],
 )
 def test_a_follow_up_that_cannot_be_made_says_why(argument: str, said: str) -> None:
-    assert said in told("follow-up", card(follow_ups=FOLLOW_UPS), argument)
+    assert said in told("follow-up", INVESTIGATED, argument)
 
 
 def test_without_findings_there_is_no_follow_up() -> None:

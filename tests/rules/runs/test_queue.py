@@ -7,9 +7,9 @@ import pytest
 
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.spend_limits import Limit
+from ledger.rows.stops import StopRow
 from rules.runs.queue import Demand, Load, RunSelection, Station, Waiting, choose_runs, shares
-from rules.snapshot import Stop
-from tests.rules.scene import BOARD, NOW, POLICY
+from tests.rules.scene import BOARD, NOW, POLICY, a_stop
 
 IDLE = Load(0, {}, {})
 
@@ -21,7 +21,7 @@ def waits(number: int, *, rank: int = 0, repository: str = "", column: str = "In
 
 
 def chosen(
-    *waiting: Waiting, load: Load = IDLE, stops: tuple[Stop, ...] = (), slots: int = 10
+    *waiting: Waiting, load: Load = IDLE, stops: tuple[StopRow, ...] = (), slots: int = 10
 ) -> RunSelection:
     return choose_runs(POLICY, waiting, load, stops, stations=(Station("", slots),))
 
@@ -77,24 +77,24 @@ def test_each_limit_holds_and_says_so(load: Load, slots: int, said: str) -> None
     ("stop", "said"),
     [
         (
-            Stop("board", BOARD, "alice"),
+            a_stop("board", BOARD, "alice"),
             "the board is stopped by alice: /cardinal resume board resumes it",
         ),
         (
-            Stop("column", "In Progress", "al"),
+            a_stop("column", "In Progress", "al"),
             "the column is stopped by al: /cardinal resume column resumes it",
         ),
-        (Stop("card", "c1", "alice"), "the card is stopped by alice: /cardinal resume resumes"),
+        (a_stop("card", "c1", "alice"), "the card is stopped by alice: /cardinal resume resumes"),
     ],
 )
-def test_a_stop_holds_what_it_covers(stop: Stop, said: str) -> None:
+def test_a_stop_holds_what_it_covers(stop: StopRow, said: str) -> None:
     found = chosen(waits(1), stops=(stop,))
     assert said in found.reasons[RunId("r1")]
     assert found.need_person == {"r1"}
 
 
 def test_a_stop_holds_nothing_else() -> None:
-    stops = (Stop("column", "Other", "alice"), Stop("card", "c2", "alice"))
+    stops = (a_stop("column", "Other", "alice"), a_stop("card", "c2", "alice"))
     assert chosen(waits(1), stops=stops).starts == ("r1",)
 
 

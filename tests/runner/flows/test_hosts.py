@@ -10,7 +10,7 @@ from ledger.events.run import RunRequeued
 from ledger.events.turn import TurnStarted
 from ledger.ids import RunId
 from ledger.log import event_store
-from ledger.model.limit_answers import question_answered
+from ledger.model.limit_answers import answer_question
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts.store import store_of
@@ -145,7 +145,7 @@ def test_a_restored_ledger_goes_on_from_the_checkpoint_that_it_knows(world: Worl
         world.answer(order, "Moin")
         assert world.ended().ending is Ending.SUCCEEDED
     asked = world.only("QuestionAsked")
-    world.write(question_answered(RUN, asked.question_id, asked, by="ann", text="Ahoi", code=""))
+    world.write(answer_question(asked, by="ann", text="Ahoi", code=""))
     world.write(RunRequeued(RUN, "answered"))
     assert die_at(world, order, "WorkspaceTaken", after=True)  # the claim has the name of the lost one
     wait_for_its_end(world)

@@ -17,7 +17,7 @@ from ledger.events.artifact import TRANSCRIPT
 from ledger.events.run import PlanProposed, PlanTicked, Progressed, RunRequeued
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
 from ledger.events.workspace import Checkpointed, WorkspaceRestored, WorkspaceTaken
-from ledger.model.limit_answers import question_answered
+from ledger.model.limit_answers import answer_question
 from ledger.states import Ending
 from runner.agents.contract import Phase
 from runner.artifacts import s3
@@ -108,7 +108,7 @@ def test_who_only_parks_again_on_an_older_folder_keeps_nothing_of_it(world: Worl
     order = world.order()
     world.run(on(world, order, "b"))
     asked = world.only("QuestionAsked")
-    world.write(question_answered(RUN, asked.question_id, asked, by="ann", text="Moin", code=""))
+    world.write(answer_question(asked, by="ann", text="Moin", code=""))
     world.write(RunRequeued(RUN, "answered"))
     assert die_at(world, on(world, order, "c"), "Checkpointed", after=True)
     wait_for_its_end(world)

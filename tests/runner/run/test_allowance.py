@@ -23,9 +23,9 @@ from ledger.model.limit_answers import (
     AnswerChoice,
     Code,
     Subject,
+    answer_question,
     of_agent,
     question,
-    question_answered,
     raised,
 )
 from ledger.states import Ending
@@ -103,14 +103,14 @@ def test_a_new_claim_without_a_reservation_knows_of_no_ceiling() -> None:
 )  # fmt: skip
 def test_what_an_answer_gives(answer: str, *, extends: bool, words: str) -> None:
     asked = question(R1, Q1, Subject.BUDGET, "?", (GO_ON, STOP))
-    reply = question_answered(R1, Q1, asked, by="ann", text=answer)
+    reply = answer_question(asked, by="ann", text=answer)
     (told_of,) = told(asked, BudgetRaised(R1, 2.0, "ann"), reply).questions
     assert (told_of.extends, told_of.words) == (Subject.BUDGET if extends else None, words)
 
 
 def test_dollars_that_a_command_added_are_no_words_and_nothing_on_top() -> None:
     asked = question(R1, Q1, Subject.BUDGET, "?", (GO_ON, STOP))
-    reply = question_answered(R1, Q1, asked, by="ann", text=raised(2), code=Code.RAISED)
+    reply = answer_question(asked, by="ann", text=raised(2), code=Code.RAISED)
     history = told(asked, BudgetRaised(R1, 2.0, "ann"), reply)
     assert (history.questions[0].extends, history.questions[0].words, history.added_usd) == (None, "", 2.0)
 
@@ -118,9 +118,9 @@ def test_dollars_that_a_command_added_are_no_words_and_nothing_on_top() -> None:
 @pytest.mark.parametrize("choice", [GO_ON, PUBLISH, ALLOW_CARD])
 def test_an_agents_question_extends_no_limit_and_lets_nothing_leave(choice: AnswerChoice) -> None:
     asked = of_agent(R1, Q1, "The change is large: 60 files of at most 40.", (choice.label, STOP.label))
-    (told_of,) = told(asked, question_answered(R1, Q1, asked, by="ann", text="green, please")).questions
+    (told_of,) = told(asked, answer_question(asked, by="ann", text="green, please")).questions
     assert (told_of.extends, told_of.code, told_of.is_own) == (None, Code.WORDS, False)
-    (told_of,) = told(asked, question_answered(R1, Q1, asked, by="ann", text="1")).questions
+    (told_of,) = told(asked, answer_question(asked, by="ann", text="1")).questions
     assert (told_of.extends, told_of.code) == (None, Code.WORDS)
     assert not told_of.permits(Subject.TOOL, Code.ALLOW_ONCE, Code.ALLOW_CARD)
 

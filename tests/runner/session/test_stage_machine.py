@@ -10,7 +10,7 @@ from ledger.events.run import PlanProposed
 from ledger.events.stage import SnapshotTaken, StageAwaited, StageEntered, StageLeft, StageReopened
 from ledger.events.turn import BoardToolCalled
 from ledger.ids import QuestionId
-from ledger.model.limit_answers import STOP, question, question_answered
+from ledger.model.limit_answers import STOP, answer_question, question
 from runner.agents.contract import Phase
 from runner.prompts.compose import compose
 from runner.prompts.stage import SNAPSHOTS_BYTES
@@ -57,7 +57,7 @@ def decided(why: str, source: str, target: str, entry: int, choice: str, number:
     return [
         event,
         StageAwaited(RUN, asked, why, source, target, entry),
-        question_answered(RUN, asked, event, by="ann", text=choice),
+        answer_question(event, by="ann", text=choice),
     ]
 
 

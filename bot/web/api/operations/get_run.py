@@ -8,7 +8,7 @@ from bot.web.api.jobs import JobRunDetail, RunName
 from bot.web.api.operation import ApiRequest, not_found
 from bot.web.site.layout import run_visible
 from ledger.log import event_store
-from ledger.views.runs import RunRow
+from ledger.rows.runs import RunRow
 
 PATH = "/runs/{run}"
 EXAMPLE: Mapping[str, Any] = {"run": "r1"}

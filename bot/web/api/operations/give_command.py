@@ -18,8 +18,8 @@ from bot.web.api.jobs import JobName
 from bot.web.api.operation import KEPT, ApiError, ApiModel, ApiRequest, not_found
 from ledger.log import event_store
 from ledger.queue.api_tokens import Scope
+from ledger.rows.cards import CardRow
 from ledger.views import givers
-from ledger.views.cards import CardRow
 from rules.chatops import parser
 from rules.handlers.command import ALWAYS
 from rules.registry import COMMANDS

@@ -14,6 +14,7 @@ from ledger.events.run import RunQueued
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queue import refresh_requests
+from ledger.rows.cards import CardRow
 from ledger.views import cards
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
@@ -40,7 +41,7 @@ def issues_of(cardinal: Cardinal, title: str) -> list[Issue]:
     return [issue for issue in cardinal.repo.issues.values() if issue.title == title]
 
 
-def known(cardinal: Cardinal, item: Item) -> cards.CardRow | None:
+def known(cardinal: Cardinal, item: Item) -> CardRow | None:
     with event_store.reading(cardinal.services.engine) as db:
         return cards.get(db, CardId(item.node_id))
 

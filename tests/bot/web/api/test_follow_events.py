@@ -10,7 +10,7 @@ from ledger.events.board import CardExplained
 from ledger.events.run import AgentSaid, Noted, RunQueued
 from ledger.ids import RunId
 from ledger.queries import card_news
-from ledger.views.runs import RunRow
+from ledger.rows.runs import RunRow
 from tests.bot.web.api.program import Program
 from tests.bot.web.live.reading import Message
 from tests.bot.web.pages.test_artifacts import hide

@@ -14,7 +14,7 @@ from ledger.events.pull import PullOpened
 from ledger.events.run import CHECK, QuestionAsked, RunEnded, ToolUsed, UsageMetered
 from ledger.ids import QuestionId, RunId
 from ledger.log import event_store
-from ledger.model.limit_answers import CANCEL, FINISH, Subject, of_agent, question, question_answered
+from ledger.model.limit_answers import CANCEL, FINISH, Subject, answer_question, of_agent, question
 from ledger.states import Ending
 from tests.bot.flows.board.test_many_boards import elsewhere, new, second
 from tests.bot.flows.cardinal import Cardinal
@@ -83,7 +83,7 @@ def test_a_question_that_stands_behind_an_answered_one_is_still_for_who_may_answ
     for event in (
         leaving,
         colour,
-        question_answered(run.run_id, QuestionId("q2"), colour, by=run.by, text="red"),
+        answer_question(colour, by=run.by, text="red"),
     ):
         happens(pages, event)
         with event_store.writing(cardinal.services.engine) as db:

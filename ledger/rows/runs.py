@@ -1,0 +1,105 @@
+"""Every run as it is now."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from ledger.events.run import RESTORED
+from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
+from ledger.states import Ending, RunState
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """A run. `plan_revision` is 0 before the first plan; `question_id` is the open question's or empty.
+
+    `files_changed` are of the newest checkpoint until the change is measured, with its lines. `commits` are
+    those that were brought out to be published; `kept` as `commits` in RunEnded. `pushing`: it was about to
+    push, and nothing says since whether it did.
+    """
+
+    run_id: RunId
+    card_id: CardId
+    board_id: BoardId
+    rank: int
+    attempt: int
+    kind: str
+    column: str
+    repository: str
+    branch: str
+    agent: str
+    by: str
+    settings: str
+    plan_required: bool
+    mode: str
+    mode_rule: str
+    mode_value: str
+    asked: str
+    reproduces: bool
+    door: str
+    rebases: bool
+    waits_for_parts: bool
+    other_agent: str
+    state: RunState
+    ending: Ending | None
+    session_id: str
+    queued_at: datetime
+    claimed_at: datetime | None
+    ended_at: datetime | None
+    kept: int | None
+    reason: str = ""
+    detail: str = ""
+    last_known: str = ""
+    generation: int = 0
+    worker: str = ""
+    host: str = ""
+    reclaims: int = 0
+    hung_s: float = 0.0
+    plan_revision: int = 0
+    plan_steps: tuple[str, ...] = ()
+    plan_done: int = 0
+    plan_approved: bool = False
+    plan_approved_by: str = ""
+    agent_started: bool = False
+    agent_version: str = ""
+    payer: str = ""
+    last_line: str = ""
+    stop_asked: str = ""
+    stop_by: str = ""
+    stop_why: str = ""
+    parked_why: str = ""
+    question_id: QuestionId = NO_QUESTION
+    questions: int = 0
+    notes: int = 0
+    usd: float = 0.0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    turns: int = 0
+    active_s: float = 0.0
+    base: str = ""
+    head: str = ""
+    files_changed: int = 0
+    lines_changed: int = 0
+    commits: int = 0
+    pushing: bool = False
+    pushed_head: str = ""
+    iteration: int = 0
+    full_runs: int = 0
+
+    @property
+    def alive(self) -> bool:
+        return self.state is not RunState.ENDED
+
+    @property
+    def begun(self) -> bool:
+        """A worker has held it, so that something may have been done and spent."""
+        return self.claimed_at is not None
+
+    @property
+    def has_finished_work(self) -> bool:
+        """It ended well, and was there to change something."""
+        return self.ending is Ending.SUCCEEDED and self.mode == "fix"
+
+    @property
+    def is_adopted(self) -> bool:
+        """It ended in a time that a restored ledger had lost: its traces on GitHub show it."""
+        return self.reason == RESTORED
