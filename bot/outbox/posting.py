@@ -25,32 +25,30 @@ MAX_WAIT_S = 60.0
 
 
 def publish_comment(
-    context: OutboxContext, entry: Entry, talk: Talk, text: str, *, unticks: bool = False
+    context: OutboxContext,
+    entry: Entry,
+    talk: Talk,
+    text: str,
+    *,
+    unticks: bool = False,
+    reposts: bool = True,
 ) -> ActResult:
     """Post `text` under the entry's key, or update the comment that has this key.
 
     A second attempt first looks for its own marker: the first may have died after GitHub accepted the post.
     With `unticks` a comment with the right digest is read again: somebody may have ticked a box in it.
+    Without `reposts` a comment that was deleted stays deleted.
     """
     hub, digest, body = context.hub, text_digest(text), mark(text, entry.key)
     known = last_of(context, entry.key)
     if known is None and entry.attempts > 1:
         known = _adopt(hub, talk, entry)
-    if known is not None and _update(hub, talk.repository, known, digest, body, reads=unticks):
+    if known is not None and (
+        _update(hub, talk.repository, known, digest, body, reads=unticks) or not reposts
+    ):
         return ActResult(known.remote_id, digest)
     answer = hub.rest("POST", _comments_path(talk), body={"body": body})
     return ActResult(str(answer.body["id"]), digest)
-
-
-def edit_posted(context: OutboxContext, key: EntryKey, repository: str, text: str) -> ActResult:
-    """Edit the comment posted under `key`; one that was never posted or is gone needs nothing."""
-    known = last_of(context, key)
-    digest = text_digest(text)
-    if known is None or not known.remote_id:
-        return ActResult("", digest)
-    if known.digest != digest:
-        _edit(context.hub, repository, known.remote_id, mark(text, key))
-    return ActResult(known.remote_id, digest)
 
 
 def last_of(context: OutboxContext, key: EntryKey) -> RemoteRow | None:

@@ -30,8 +30,6 @@ from rules.intents.outbound import (
     PostQuestion,
     PostReport,
     Say,
-    SettlePlan,
-    SettleQuestion,
     UpdateFace,
     UpdatePull,
     UpdateTicker,
@@ -114,7 +112,7 @@ def plan_settled(
     """Write the decision into the plan's comment; a plan approved by the policy has none."""
     if isinstance(event, runs.PlanApproved) and event.by == "policy":
         return show_run(policy, snapshot, event, now)
-    settled = SettlePlan(snapshot.card_id, event.run_id, event.revision)
+    settled = PostPlan(snapshot.card_id, event.run_id, event.revision)
     return Decision((settled,), (f"{event.by} settled plan {event.revision}",)) + show_run(
         policy, snapshot, event, now
     )
@@ -130,7 +128,7 @@ def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked
 
 def answered(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, now: datetime) -> Decision:
     """Write the answer into the question's comment."""
-    settled = SettleQuestion(snapshot.card_id, event.run_id, event.question_id)
+    settled = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
     run = _newest(snapshot, event)
     state = derive_state(policy, snapshot) if run else Decision()
     if run and run.state is RunState.QUEUED:
@@ -258,9 +256,9 @@ def follow_up_made(
 
 def _closed(card: CardId, run: RunSeen) -> tuple[Intent, ...]:
     """Return the intents that take the boxes from a plan and from questions of an ended run."""
-    questions = [SettleQuestion(card, run.run_id, question_id) for question_id in run.withdrawn]
+    questions = [PostQuestion(card, run.run_id, question_id) for question_id in run.withdrawn]
     waits = run.plan_required and run.plan_revision and not run.plan_approved
-    return (*questions, SettlePlan(card, run.run_id, run.plan_revision)) if waits else tuple(questions)
+    return (*questions, PostPlan(card, run.run_id, run.plan_revision)) if waits else tuple(questions)
 
 
 def _delivered(snapshot: Snapshot, event: runs.RunEnded) -> Decision:

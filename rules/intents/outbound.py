@@ -60,15 +60,7 @@ class WriteRunComment(Intent):
 
 @dataclass(frozen=True, slots=True)
 class PostPlan(Intent):
-    """Post a plan that waits for approval, as a comment that notifies."""
-
-    run_id: RunId
-    revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class SettlePlan(Intent):
-    """Edit the plan's comment to say who approved or redirected it."""
+    """Post a plan that waits for approval, as a comment that notifies; edit it once it is decided."""
 
     run_id: RunId
     revision: int
@@ -76,15 +68,7 @@ class SettlePlan(Intent):
 
 @dataclass(frozen=True, slots=True)
 class PostQuestion(Intent):
-    """Post a question as a comment that notifies."""
-
-    run_id: RunId
-    question_id: QuestionId
-
-
-@dataclass(frozen=True, slots=True)
-class SettleQuestion(Intent):
-    """Edit the question's comment to show its answer."""
+    """Post a question as a comment that notifies; edit it once it is answered or withdrawn."""
 
     run_id: RunId
     question_id: QuestionId

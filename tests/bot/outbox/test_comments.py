@@ -24,8 +24,6 @@ from rules.intents.outbound import (
     PostReport,
     React,
     Say,
-    SettlePlan,
-    SettleQuestion,
     WriteRunComment,
 )
 from tests.bot.outbox.conftest import BRANCH, Stage
@@ -163,17 +161,27 @@ def test_plan_and_question_are_settled_in_place(stage: Stage) -> None:
     assert "box:approve" in stage.bodies[0]
     assert "@bob: " in stage.bodies[0]
     stage.happen(PlanApproved(RUN, 1, "alice"))
-    stage.do(SettlePlan(stage.card_id, RUN, 1))
+    stage.do(PostPlan(stage.card_id, RUN, 1))
     assert "approved by alice" in stage.bodies[0]
     assert "box:" not in stage.bodies[0]
     stage.happen(QuestionAsked(RUN, ASKED, "agent", "Half up?", ("yes", "no")))
     stage.do(PostQuestion(stage.card_id, RUN, ASKED))
     assert "@bob: " in stage.bodies[1]
     stage.happen(QuestionAnswered(RUN, ASKED, "alice", "yes"))
-    stage.do(SettleQuestion(stage.card_id, RUN, ASKED))
+    stage.do(PostQuestion(stage.card_id, RUN, ASKED))
     assert "answered by alice" in stage.bodies[1]
     assert "@bob" not in "".join(stage.bodies)
     assert len(stage.bodies) == 2
+
+
+def test_a_question_whose_comment_somebody_deleted_is_not_posted_again_with_its_answer(stage: Stage) -> None:
+    stage.past.planned()
+    stage.happen(QuestionAsked(RUN, ASKED, "agent", "Half up?", ("yes", "no")))
+    stage.do(PostQuestion(stage.card_id, RUN, ASKED))
+    stage.forge.store.issues.delete_comment(stage.issue.comments[0], actor=stage.alice)
+    stage.happen(QuestionAnswered(RUN, ASKED, "alice", "yes"))
+    assert stage.do(PostQuestion(stage.card_id, RUN, ASKED)).given_up == 0
+    assert stage.bodies == []
 
 
 def test_a_later_run_talks_on_the_pull_request_and_the_first_stays_on_the_issue(stage: Stage) -> None:

@@ -139,9 +139,7 @@ SHOWS: dict[type[Intent | RuleEvent], str] = {
         (
             outbound.WriteRunComment,
             outbound.PostPlan,
-            outbound.SettlePlan,
             outbound.PostQuestion,
-            outbound.SettleQuestion,
             outbound.PostReport,
             outbound.WriteFindings,
             outbound.Say,
