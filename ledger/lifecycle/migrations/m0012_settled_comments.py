@@ -1,4 +1,4 @@
-"""One act posts a plan or a question and edits it: open entries of the second act get the first one's name."""
+"""One act posts and edits a plan or a question: open entries of the second act get the name of the first."""
 
 from sqlalchemy import Connection, text
 
