@@ -70,10 +70,10 @@ def ingest_together(
         requested, left = delivery.ingest_light(services, ids)
     except Exception as error:  # the top of a job: each is claimed below, so that its attempts are counted
         log.warning("deliveries not ingested together count=%s error=%s", len(ids), error, exc_info=True)
-        requested, left = (), ids
-    for delivery_id in left:
+        requested, left = (), dict.fromkeys(ids)
+    for delivery_id, content in left.items():
         try:
-            requested += delivery.ingest(services, delivery_id)
+            requested += delivery.ingest(services, delivery_id, content)
         except DeliveryError as error:  # raised above, after the other deliveries
             failed.append(error)
     return requested if requested or left else None, tuple(failed)
