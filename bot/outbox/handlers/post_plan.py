@@ -6,7 +6,6 @@ from bot.outbox.targets import story_of, talk_of_run
 from bot.render import plan as text
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
-from ledger.views import plans
 from rules.intents.outbound import PostPlan
 
 # One comment per revision of a run's plan.
@@ -18,8 +17,7 @@ def carry_out(context: OutboxContext, intent: PostPlan, entry: Entry) -> ActResu
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
         talk = talk_of_run(db, intent.run_id, context)
-        of_run = {plan.revision: plan for plan in plans.of_run(db, intent.run_id)}
-    plan = of_run.get(intent.revision)
+    plan = next((it for it in story.plans if it.revision == intent.revision), None)
     if plan is None:
         return ActResult()
     return publish_comment(context, entry, talk, text.write(story, plan), reposts=False)
