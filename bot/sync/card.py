@@ -15,10 +15,9 @@ from bot.reactor import reactor
 from bot.state import policies, same_issue, snapshots
 from bot.state.hang_guard import guarded
 from bot.sync import board as boards
-from bot.sync import column_order, movers, replaced_drafts, target_repository
+from bot.sync import column_order, movers, target_repository
+from bot.sync.card_readings import find_unsettled, with_own_words, without_stale
 from bot.sync.closing import Closing, find_closing
-from bot.sync.own_words import with_own_words
-from bot.sync.stale_look import without_stale
 from bot.system.current_work import working_on
 from ledger.errors import CardinalError
 from ledger.event import Event
@@ -80,7 +79,7 @@ def _sync_boards(services: Services, board_of: Mapping[CardId, BoardId | None]) 
     try:
         return _sync_held(services, held, board_of)
     finally:
-        if held:
+        if held:  # cards that were not recorded
             with event_store.writing(services.engine) as db:
                 for lease in held.values():
                     leases.release(db, lease)
@@ -97,12 +96,15 @@ def _boards_of(services: Services, card_ids: Collection[CardId]) -> dict[CardId,
 
 
 def _sync_held(
-    services: Services, held: Held, board_of: Mapping[CardId, BoardId | None]
+    services: Services, held: dict[CardId, leases.Lease], board_of: Mapping[CardId, BoardId | None]
 ) -> frozenset[CardId]:
-    """Sync the cards, board by board: an error at one, raised at the end, holds up no other."""
-    by_board: dict[BoardId | None, dict[CardId, leases.Lease]] = {}
-    for card_id, lease in held.items():
-        by_board.setdefault(board_of[card_id], {})[card_id] = lease
+    """Sync the cards, board by board: an error at one, raised at the end, holds up no other.
+
+    A card that is recorded, its lease released, leaves `held`.
+    """
+    by_board: dict[BoardId | None, list[CardId]] = {}
+    for card_id in held:
+        by_board.setdefault(board_of[card_id], []).append(card_id)
     synced: set[CardId] = set()
     failed: list[Exception] = []
     for board_id, mine in by_board.items():
@@ -110,7 +112,7 @@ def _sync_held(
             synced |= set(mine)  # a wake-up with an id that nobody has reported
             continue
         try:
-            synced |= _sync_board(services, board_id, mine)
+            synced |= _sync_board(services, board_id, mine, held)
         except Exception as error:  # raised below, after the other boards
             failed.append(error)
     if failed:
@@ -118,23 +120,27 @@ def _sync_held(
     return frozenset(synced)
 
 
-def _sync_board(services: Services, board_id: BoardId | None, held: Held) -> frozenset[CardId]:
+def _sync_board(
+    services: Services,
+    board_id: BoardId | None,
+    card_ids: Collection[CardId],
+    held: dict[CardId, leases.Lease],
+) -> frozenset[CardId]:
     """Sync the cards of one board; return those that are. Requests for a board not served are dropped."""
     on = services if board_id is None else boards.if_served(services, board_id)
     if on is None:
         with event_store.writing(services.engine) as db:
-            for card_id in held:
+            for card_id in card_ids:
                 refresh_requests.mark_served(db, card_id, refresh_requests.counts(db, card_id)[0])
-        return frozenset(held)
-    left = dict(held)
+        return frozenset(card_ids)
     for _ in range(MAX_READS):
         if not boards.is_ready(on):
-            return frozenset(held) - frozenset(left)
-        for card_id in _sync_once(on, left):
-            del left[card_id]
-        if not left:
+            return frozenset(card_ids) - held.keys()
+        for card_id in _sync_once(on, {it: held[it] for it in card_ids if it in held}):
+            del held[card_id]
+        if held.keys().isdisjoint(card_ids):
             break
-    return frozenset(held)
+    return frozenset(card_ids)
 
 
 def require_synced(services: Services, card_id: CardId) -> None:
@@ -152,7 +158,7 @@ def _sync_once(services: Services, held: Held) -> tuple[CardId, ...]:
         None in looks.values()
     ):  # raises if the whole board is out of sight: that tells nothing about its cards
         github_board.read_board(services.hub, *services.board.address)
-    in_between = replaced_drafts.find_unsettled(services.engine, looks)
+    in_between = find_unsettled(services, looks)
     return tuple(
         card_id
         for card_id, seen in with_own_words(services, looks).items()

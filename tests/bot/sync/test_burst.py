@@ -113,6 +113,15 @@ def test_a_card_that_another_worker_holds_is_left_to_it(cardinal: Cardinal) -> N
     assert card.sync_cards(cardinal.services, cards) == {second.node_id}
 
 
+def test_a_card_is_read_under_a_lease_that_its_record_gives_back(cardinal: Cardinal) -> None:
+    (item,) = dragged(cardinal, 1)
+    ingested(cardinal)
+    with traced(cardinal.services.engine) as statements:
+        assert card.sync_card(cardinal.services, CardId(item.node_id))
+    released = [sql for sql in statements if "UPDATE leases" in sql and "look:" in sql and "holder=''" in sql]
+    assert len(released) == 1
+
+
 def test_a_delivery_that_costs_calls_is_left_and_one_that_somebody_took_is_recorded_once(
     cardinal: Cardinal,
 ) -> None:
