@@ -2,22 +2,24 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
 
 from bot.bootstrap import Services
+from bot.github.api import issues as github_issues
 from bot.github.api import projects as github_board
+from bot.github.api import pulls, roles
 from bot.github.api.project_models import CardLook
+from bot.github.errors import NotFoundError
 from bot.reactor import reactor
 from bot.state import policies, same_issue, snapshots
 from bot.state.hang_guard import guarded
 from bot.sync import board as boards
 from bot.sync import column_order, movers, target_repository
 from bot.sync.card_readings import find_unsettled, with_own_words, without_stale
-from bot.sync.closing import Closing, find_closing
 from bot.system.current_work import working_on
 from ledger.errors import CardinalError
 from ledger.event import Event
@@ -31,6 +33,7 @@ from ledger.queue import change_reports, leases, outbox, refresh_requests
 from ledger.states import CardState
 from ledger.views import boards as known_boards
 from ledger.views import cards, links, runs
+from rules.card.move_rights import may_move
 from rules.snapshot import NOBODY, Mover
 
 LEASE_PREFIX = "look:"
@@ -38,6 +41,14 @@ LEASE_TTL_S = 30
 HIDDEN, HIDDEN_S = "Redacted", 180  # GitHub's kind for a card whose issue Cardinal may not see
 MAX_READS = 5  # a card with endless refresh requests is left to the next wake-up
 Held = Mapping[CardId, leases.Lease]
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The news about a closed issue. `merged`: its card's pull request is."""
+
+    merged: bool = False
+    events: tuple[Event, ...] = ()
 
 
 class CardBusyError(CardinalError):
@@ -198,7 +209,7 @@ def _keep_look(
 def _keep_served(
     services: Services, card_id: CardId, seen: CardLook | None, lease: leases.Lease, requests: int
 ) -> bool:
-    closing, placed = find_closing(services, seen), target_repository.decide_target(services, seen)
+    closing, placed = _find_closing(services, seen), target_repository.decide_target(services, seen)
     came_at = _came_at(services, card_id, seen)
     moved = movers.find(services, card_id, seen, came=came_at is not None, merged=closing.merged)
     labels = _labels(services, card_id, seen)
@@ -219,6 +230,40 @@ def _keep_served(
         if quiet:
             leases.release(db, lease)
     return quiet
+
+
+def _find_closing(services: Services, seen: CardLook | None) -> Closing:
+    """Return the issue's closing, if it is news, and its author: only a trusted one gives work up.
+
+    A merge closes the issue, and the delivery about the merge may be late: so the pull request is read.
+    """
+    if seen is None or seen.state != "closed" or seen.archived or seen.kind != "Issue":
+        return Closing()
+    with event_store.reading(services.engine) as db:
+        known, policy = cards.get(db, seen.card_id), policies.in_force(db, seen.board_id)
+    reason = seen.state_reason or "completed"
+    if known is None or seen.repository is None or seen.number is None:
+        return Closing(events=(on_board.IssueClosed(seen.card_id, reason, ""),))
+    if known.closed == reason:
+        return Closing(known.pull_state == "merged")
+    by = github_issues.closed_by(services.hub, seen.repository, seen.number)
+    trusted = bool(by) and may_move(policy, Mover(by, roles.role(services.hub, seen.repository, by)))
+    changed = _pull_changed(services, known)
+    merged = "merged" in (known.pull_state, changed.state if changed else "")
+    news = (changed,) if changed else ()
+    return Closing(merged, (*news, on_board.IssueClosed(seen.card_id, reason, by, trusted)))
+
+
+def _pull_changed(services: Services, known: cards.CardRow) -> PullChanged | None:
+    if known.pull_repository is None or known.pull_number is None or known.pull_state != "open":
+        return None
+    try:
+        now = pulls.read(services.hub, known.pull_repository, known.pull_number)
+    except NotFoundError:
+        return None
+    if now.state == "open":
+        return None  # its draft and its head are told by deliveries of their own
+    return PullChanged(known.card_id, now.number, now.state, now.draft, now.head)
 
 
 def _came_at(services: Services, card_id: CardId, seen: CardLook | None) -> datetime | None:
