@@ -11,7 +11,6 @@ from tests.bot.flows.cardinal import Cardinal
 
 ROOT = Path(__file__).parents[3]
 PACKAGES = tuple(f"{ROOT}/{name}/" for name in ("bot", "rules", "runner", "ledger"))
-WRITING: CodeType = getattr(writing, "__wrapped__").__code__  # noqa: B009 -- a context manager's own function
 # Of a drag that writes a comment and a face. They may fall; the goal is 90 modules.
 MAX_MODULES, MAX_WRITES = 160, 8
 
@@ -39,4 +38,4 @@ def test_a_drag_becomes_a_comment_by_few_modules_and_transactions(cardinal: Card
         sys.setprofile(None)
     assert cardinal.comment(item, "r2")
     assert len({code.co_filename for code in called}) <= MAX_MODULES
-    assert called.count(WRITING) <= MAX_WRITES
+    assert called.count(writing.__code__) <= MAX_WRITES
