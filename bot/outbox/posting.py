@@ -17,7 +17,7 @@ from ledger.ids import CardId, EntryKey
 from ledger.queue.outbox import Entry
 from ledger.states import RunState
 from ledger.views import remotes
-from ledger.views.remotes import RemoteRow
+from ledger.views.remotes import GivenUpRow, RemoteRow
 from ledger.views.runs import RunRow
 
 MAX_PAGES = 10  # of 100 comments each
@@ -60,6 +60,12 @@ def last_of(context: OutboxContext, key: EntryKey) -> RemoteRow | None:
         return remotes.get(db, key)
 
 
+def failure_of(context: OutboxContext, key: EntryKey) -> GivenUpRow | None:
+    """Return how the act under `key` failed for good; it may have left something on GitHub."""
+    with context.reading() as db:
+        return remotes.given_up(db, key)
+
+
 def wait_for_more(context: OutboxContext, run: RunRow, last: RemoteRow) -> None:
     """Raise TooSoonError while the last edit is younger than the least wait, or a tenth of the claim."""
     began = None if run.state is RunState.QUEUED else run.claimed_at
@@ -93,8 +99,7 @@ def own_marker(hub: Hub, comment: Mapping[str, Any]) -> Marker | None:
 
 def _adopt(context: OutboxContext, talk: Talk, entry: Entry) -> RemoteRow | None:
     """Return the comment that an earlier attempt left, or an earlier entry that was given up."""
-    with context.reading() as db:
-        failure = remotes.given_up(db, entry.key)
+    failure = failure_of(context, entry.key)
     if failure is not None:
         entry = replace(entry, created_at=min(entry.created_at, failure.at - MAX_RETRY_AGE))
     elif entry.attempts < 2:
