@@ -10,7 +10,7 @@ from sqlalchemy import Engine, make_url
 from sqlalchemy.exc import DBAPIError
 
 from bot.admin import support_bundle
-from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, mend
+from bot.admin.doctor import CheckResult, DoctorContext, examine, mend
 from bot.admin.examination import Examiner, keep_results
 from bot.cli import _home
 from bot.cli._show import clean, json_option, screen, show
@@ -21,6 +21,7 @@ from bot.system.config import Config, ConfigError
 from bot.system.host_name import host_name
 from ledger.db.tables import ExaminationSubject
 from ledger.errors import CardinalError, LedgerError, OlderLedgerError
+from ledger.queue.examinations import Level
 from rules.text import sentence
 
 CORRECT = "correct it in the home's env file, or in the environment"

@@ -21,30 +21,12 @@ from ledger.event import Zoom
 from ledger.events.findings import FindingsReported
 from ledger.ids import CardId
 from ledger.queries import timeline
+from ledger.queries.run_rows import RunRows
 from ledger.queries.timeline import MAX_EVENTS, WORDS_CHARS, TimelineRow
 from ledger.rows.cards import CardRow
 from ledger.rows.placements import PlacementRow
-from ledger.rows.plans import PlanRow
-from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
-from ledger.views import (
-    artifacts,
-    budgets,
-    checks,
-    findings,
-    observations,
-    placements,
-    plans,
-    questions,
-    reports,
-    runs,
-    stages,
-)
-from ledger.views.artifacts import ArtifactRow
-from ledger.views.budgets import BudgetRow
-from ledger.views.checks import CheckRow
-from ledger.views.observations import ObservationRow
-from ledger.views.reports import ReportRow
+from ledger.views import placements, runs
 from ledger.views.stages import StageRow
 from rules.runs.mode import INVESTIGATE, reason
 from rules.text import count, kind_of_run, state_word
@@ -60,22 +42,6 @@ class NoPatchError(CardinalError):
     def __init__(self, run: str, because: str) -> None:
         self.run = run
         super().__init__(f"{run} has no patch: {because}")
-
-
-@dataclass(frozen=True, slots=True)
-class RunStory:
-    """A run with everything that belongs to it."""
-
-    run: RunRow
-    plans: tuple[PlanRow, ...]
-    questions: tuple[QuestionRow, ...]
-    checks: tuple[CheckRow, ...]
-    report: ReportRow | None
-    artifacts: tuple[ArtifactRow, ...] = ()
-    budget: BudgetRow | None = None
-    seen: ObservationRow | None = None
-    stages: tuple[StageRow, ...] = ()
-    findings: FindingsReported | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +99,7 @@ def _document(db: Connection, name: str, briefing: bool, zoom: Zoom) -> tuple[ob
     if briefing:
         return describe_stack(db, _home.find_run(db, name))
     if RUN.fullmatch(name):
-        story = _run(db, _home.find_run(db, name))
+        story = RunRows.read(db, _home.find_run(db, name))
         return story, _run_text(story)
     card = _home.find_card(db, name)
     of_card = CardStory(
@@ -154,22 +120,7 @@ def _timeline(db: Connection, card_id: CardId, zoom: Zoom) -> tuple[TimelineRow,
     return tuple([row for row, _ in fold_rows(rows)][-MAX_LINES:])
 
 
-def _run(db: Connection, run: RunRow) -> RunStory:
-    return RunStory(
-        run=run,
-        plans=plans.of_run(db, run.run_id),
-        questions=questions.of_run(db, run.run_id),
-        checks=checks.of_run(db, run.run_id),
-        report=reports.get(db, run.run_id),
-        artifacts=artifacts.of_run(db, run.run_id),
-        budget=budgets.get(db, run.run_id),
-        seen=observations.get(db, run.run_id),
-        stages=stages.of_run(db, run.run_id),
-        findings=findings.get(db, run.run_id),
-    )
-
-
-def _run_text(story: RunStory) -> Iterable[str]:
+def _run_text(story: RunRows) -> Iterable[str]:
     run = story.run
     agent, kind = clean(f"{run.agent} {run.agent_version}".strip()), kind_of_run(run.attempt, run.kind)
     yield f"{run.run_id}  {state_word(run.ending or run.state)}  {kind}  {agent}"
@@ -222,16 +173,16 @@ def _findings(report: FindingsReported | None) -> Iterable[str]:
         yield f"follow-up {number}: {clean(follow_up.title)}"
 
 
-def _observations(story: RunStory) -> Iterable[str]:
+def _observations(story: RunRows) -> Iterable[str]:
     if story.budget is not None and story.budget.budget_usd:
         held = f", ${story.budget.open_usd:.2f} reserved" if story.budget.open_usd else ""
         rule = f" ({clean(story.budget.by_rule)})" if story.budget.by_rule and held else ""
         yield f"budget ${story.budget.budget_usd:.2f}{held}{rule}"
-    for name, fact in texts.observation_lines(story.seen).items():
+    for name, fact in texts.observation_lines(story.observations).items():
         if fact:
             yield f"{name.lower()}: {clean(fact)}"
-    if story.seen is not None:
-        for item, tick in zip(story.seen.todos, story.seen.ticks, strict=False):
+    if story.observations is not None:
+        for item, tick in zip(story.observations.todos, story.observations.ticks, strict=False):
             yield f"  [{'x' if tick == '1' else ' '}] {clean(item)}"
 
 

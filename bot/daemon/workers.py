@@ -24,6 +24,7 @@ from rq.utils import now
 from rq.worker import BaseWorker, WorkerStatus
 from sqlalchemy import Engine
 
+from bot.admin import examination
 from bot.admin.doctor import THEMES
 from bot.ingest.events import EVENTS
 from bot.outbox.handlers import ACTS
@@ -74,6 +75,7 @@ CALLED: Mapping[QueueName, tuple[str, ...]] = {
 # Each minute wakes these, whatever happens: after them alone a worker does not wait for more.
 ROUTINE = frozenset(f"{JOBS}.{name}" for name in ("sweep_board", "recover_deliveries", "tidy", "examine"))
 ROUTINE_IDLE_S = 1
+ABOVE = {"examine": examination}  # the scheduler wakes it, and knows nothing of the operator's tools
 INGEST = f"{JOBS}.ingest"
 TOGETHER = (INGEST, f"{JOBS}.sync_card")  # they take any number of ids
 REST_S = 0.02  # between two groups of deliveries: a burst is worked off together, and others write meanwhile
@@ -295,7 +297,7 @@ def warm_up() -> None:
 def calls_of(name: QueueName) -> Calls:
     """Return the functions that the queue may call, by dotted name."""
     jobs = importlib.import_module(JOBS)
-    return {f"{JOBS}.{function}": getattr(jobs, function) for function in CALLED[name]}
+    return {f"{JOBS}.{function}": getattr(ABOVE.get(function, jobs), function) for function in CALLED[name]}
 
 
 def queues_of(name: QueueName, host: str) -> tuple[str, ...]:

@@ -2,21 +2,17 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from bot.ingest.facts import Fact
+from bot.bootstrap import Services
+from bot.ingest.facts import Fact, Resolution
 from bot.reactor import scheduled_cards
 from bot.state import policies, served_boards
 from ledger.event import Event
 from ledger.ids import BoardId
 from ledger.log import event_store
 from rules.policy.schedule import CardTrigger, trigger_at
-
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-    from bot.ingest.resolve import Resolution
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +35,7 @@ class CardTriggered(Fact):
         """Tell whether it makes no card of that board all the same."""
         return False
 
-    def resolve(self, services: "Services", resolution: "Resolution") -> None:
+    def resolve(self, services: Services, resolution: Resolution) -> None:
         """Request the cards of all schedules that wait for it, each board's once."""
         with event_store.reading(services.engine) as db:
             waiting = [

@@ -2,7 +2,8 @@
 
 import json
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 
 from sqlalchemy import Connection
@@ -13,7 +14,7 @@ from bot.ingest import events as webhook_events
 from bot.ingest import resolve
 from bot.ingest.events import UnreadablePayloadError
 from bot.ingest.events._payload import text_or_empty
-from bot.ingest.facts import CardTouched, Fact
+from bot.ingest.facts import CardTouched, Fact, Resolution
 from bot.reactor import reactor
 from bot.state.hang_guard import SetAsideError, delivery_name, guarded
 from bot.sync.card import CardBusyError
@@ -56,24 +57,35 @@ def repository_of(delivery: inbox.Delivery) -> str:
         return ""
 
 
+@dataclass(frozen=True, slots=True)
+class DeliveryContent:
+    """What a delivery says; `by_app`: its sender is an app."""
+
+    facts: tuple[Fact, ...]
+    by_app: bool
+
+
 def ingest_light(
     services: Services, delivery_ids: Collection[DeliveryId]
-) -> tuple[tuple[CardId, ...], tuple[DeliveryId, ...]]:
+) -> tuple[tuple[CardId, ...], Mapping[DeliveryId, DeliveryContent | None]]:
     """Record in one transaction those deliveries that only request refreshes, or have nothing to say.
 
-    Return the cards to refresh, and the other deliveries.
+    Return the cards to refresh, and the other deliveries, each as it was read; None where `ingest` reads it.
     """
     with event_store.reading(services.engine) as db:
         waiting = inbox.still_waiting(db, delivery_ids)
         claimed = inbox.claimed(db, delivery_ids) if len(waiting) < len(delivery_ids) else ()
         hung = hangs.hang_counts(db, tuple(map(delivery_name, delivery_ids)))
-    light = {}
+    light: dict[DeliveryId, Resolution] = {}
+    left: dict[DeliveryId, DeliveryContent | None] = {}
     for delivery in waiting:
         name = delivery_name(delivery.delivery_id)
         with working_on(name):
-            facts = None if name in hung else _light_facts(services, delivery)
-            if facts is not None:
-                light[delivery.delivery_id] = resolve.resolve(services, facts)
+            content = None if name in hung else _read_harmless(services, delivery)
+            if content is None or not all(isinstance(fact, CardTouched) for fact in content.facts):
+                left[delivery.delivery_id] = content
+            else:
+                light[delivery.delivery_id] = resolve.resolve(services, content.facts)
     silent = tuple(delivery_id for delivery_id, result in light.items() if not result.has_news)
     if light:
         with working_on(*map(delivery_name, light)), event_store.writing(services.engine) as db:
@@ -81,41 +93,55 @@ def ingest_light(
             for delivery_id, result in light.items():
                 if result.has_news and inbox.settle_waiting(db, (delivery_id,), services.now()):
                     _record(db, services, result)
-    left = tuple(it.delivery_id for it in waiting if it.delivery_id not in light)
     requested = tuple(card_id for result in light.values() for card_id in result.cards_to_refresh)
-    return requested, left + claimed
+    return requested, left | dict.fromkeys(claimed)
 
 
-def _light_facts(services: Services, delivery: inbox.Delivery) -> tuple[Fact, ...] | None:
-    """Return the facts of a delivery that costs no call; None for any other, and for an unreadable one."""
+def _read_harmless(services: Services, delivery: inbox.Delivery) -> DeliveryContent | None:
+    """Read a delivery whose reading neither calls GitHub nor might kill this process; None for any other."""
     if delivery.event.startswith("installation") or len(delivery.payload) > LIGHT_BYTES:
         return None
     try:
-        facts = webhook_events.read(delivery.event, json.loads(delivery.payload), bot_id=services.bot_id)
+        return _read(services, delivery)
     except (UnreadablePayloadError, ValueError):
         return None  # it is quarantined when it is ingested alone
-    return facts if all(isinstance(fact, CardTouched) for fact in facts) else None
 
 
-def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
-    """Record one delivery's events and return the cards that it requests a refresh of.
+def _read(services: Services, delivery: inbox.Delivery) -> DeliveryContent:
+    payload = json.loads(delivery.payload)
+    # The bot id cannot be read while the App is not installed.
+    bot_id = 0 if delivery.event.startswith("installation") else services.bot_id
+    facts = webhook_events.read(delivery.event, payload, bot_id=bot_id)
+    sender = payload.get("sender")
+    return DeliveryContent(facts, isinstance(sender, dict) and sender.get("type") == "Bot")
 
-    A failed delivery is tried again and quarantined after MAX_ATTEMPTS, or after a day if GitHub is down; the
-    error is recorded and raised. While GitHub's limit is spent it waits, those of apps longer than people's.
+
+def ingest(
+    services: Services, delivery_id: DeliveryId, content: DeliveryContent | None = None
+) -> tuple[CardId, ...]:
+    """Record one delivery's events and return the cards to refresh.
+
+    `content` is what the delivery says, where it was read before. A failed delivery is tried again and
+    quarantined after MAX_ATTEMPTS, or after a day if GitHub is down; the error is recorded and raised. While
+    GitHub's limit is spent it waits, those of apps longer than people's.
     """
     delivery = inbox.claim(services.engine, delivery_id, lease_s=CLAIM_S)
     if delivery is None:
         return ()
     try:
         with guarded(services.engine, delivery_name(delivery_id)):
-            result = _ingest_claimed(services, delivery)
+            content = content or _read(services, delivery)
+            result = resolve.resolve(services, content.facts)
+            with event_store.writing(services.engine) as db:
+                _record(db, services, result)
+                inbox.settle(db, delivery, services.now())
     except Exception as error:  # the top of a job: recorded, then raised
         age = services.now() - delivery.received_at
         quarantined = inbox.record_failure(
             services.engine,
             delivery,
             f"{type(error).__name__}: {error}",
-            retry_in_s=_retry_in_s(error, age, delivery),
+            retry_in_s=_retry_in_s(error, age, by_app=content is not None and content.by_app),
             max_attempts=_most_attempts(error, age),
         )
         if isinstance(error, RateLimitedError) and not quarantined:
@@ -126,18 +152,6 @@ def ingest(services: Services, delivery_id: DeliveryId) -> tuple[CardId, ...]:
     return tuple(dict.fromkeys(result.cards_to_refresh))
 
 
-def _ingest_claimed(services: Services, delivery: inbox.Delivery) -> resolve.Resolution:
-    payload = json.loads(delivery.payload)
-    # The bot id cannot be read while the App is not installed.
-    bot_id = 0 if delivery.event.startswith("installation") else services.bot_id
-    facts = webhook_events.read(delivery.event, payload, bot_id=bot_id)
-    result = resolve.resolve(services, facts)
-    with event_store.writing(services.engine) as db:
-        _record(db, services, result)
-        inbox.settle(db, delivery, services.now())
-    return result
-
-
 def _most_attempts(error: Exception, age: timedelta) -> int:
     if isinstance(error, UnreadablePayloadError | SetAsideError):
         return 1
@@ -145,16 +159,15 @@ def _most_attempts(error: Exception, age: timedelta) -> int:
     return NO_END if waits else MAX_ATTEMPTS
 
 
-def _retry_in_s(error: Exception, age: timedelta, delivery: inbox.Delivery) -> float:
+def _retry_in_s(error: Exception, age: timedelta, *, by_app: bool) -> float:
     if isinstance(error, RateLimitedError):
-        by_app = text_or_empty(json.loads(delivery.payload), "sender.type") == "Bot"
         return error.retry_after_s + (ECHO_LATER_S if by_app else 0)
     if isinstance(error, OUTAGES):
         return min(max(age.total_seconds() / 4, RETRY_S), MAX_RETRY_S)
     return BUSY_S if isinstance(error, CardBusyError) else RETRY_S
 
 
-def _record(db: Connection, services: Services, result: resolve.Resolution) -> None:
+def _record(db: Connection, services: Services, result: Resolution) -> None:
     now = services.now()
     for card_id, board_id in result.refreshes:
         refresh_requests.add(db, card_id, board_id, result.moves.get(card_id))

@@ -1,25 +1,14 @@
-"""Facts of a delivery, no longer in GitHub's shape; not verified yet."""
+"""Facts of a delivery, no longer in GitHub's shape; not verified yet. And what they resolve to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from ledger.ids import BoardId, CardId
+from ledger.log.event_store import EventFactory
 from ledger.queue.change_reports import About
 from ledger.queue.refresh_requests import Move
-
-if TYPE_CHECKING:  # they use the facts themselves
-    from bot.bootstrap import Services
-    from bot.ingest.resolve import Resolution
-
-
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """The base of all facts that an event module can read from a delivery."""
-
-    def resolve(self, services: "Services", resolution: "Resolution") -> None:  # noqa: ARG002 -- overridden
-        """Add the results of the fact. Facts that several events share have their rules in `resolve.py`."""
-        raise TypeError(f"no rule for the fact {type(self).__name__}")
+from ledger.rows.cards import CardRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +19,41 @@ class CardChange:
     about: About
     value: str
     at: datetime | None
+
+
+@dataclass(slots=True)
+class Resolution:
+    """The result of a delivery: refresh requests, reported changes, moves, event factories, in order."""
+
+    refreshes: list[tuple[CardId, BoardId]] = field(default_factory=list)
+    changes: list[tuple[CardId, CardChange]] = field(default_factory=list)
+    moves: dict[CardId, Move] = field(default_factory=dict)
+    makers: list[EventFactory] = field(default_factory=list)
+
+    def request_refresh(self, card: CardRow, change: CardChange | None = None) -> None:
+        """Request a refresh of the card, and keep the reported change."""
+        self.refreshes.append((card.card_id, card.board_id))
+        if change is not None:
+            self.changes.append((card.card_id, change))
+
+    @property
+    def has_news(self) -> bool:
+        """Tell whether there is anything to record."""
+        return bool(self.refreshes or self.changes or self.makers)
+
+    @property
+    def cards_to_refresh(self) -> tuple[CardId, ...]:
+        """The cards to sync, in order."""
+        return tuple(card_id for card_id, _ in self.refreshes)
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """The base of all facts that an event module can read from a delivery."""
+
+    def resolve(self, services: Services, resolution: Resolution) -> None:  # noqa: ARG002 -- overridden
+        """Add the results of the fact. Facts that several events share have their rules in `resolve.py`."""
+        raise TypeError(f"no rule for the fact {type(self).__name__}")
 
 
 @dataclass(frozen=True, slots=True)

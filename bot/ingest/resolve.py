@@ -4,7 +4,6 @@ Calls happen before the transaction; event factories run inside it and see event
 fact that is delivered twice becomes one event.
 """
 
-from dataclasses import dataclass, field
 from typing import assert_never
 
 from sqlalchemy import Connection
@@ -15,47 +14,21 @@ from bot.github.api import projects as github_board
 from bot.github.api import pulls, reviews, roles
 from bot.github.errors import NotFoundError, expect_newer
 from bot.ingest import comments, facts
+from bot.ingest.facts import Resolution
 from bot.state import served_boards
 from bot.sync import access, board, checks, policy_proposal
 from bot.sync import card as card_sync
 from ledger.event import Event
 from ledger.events import pull as on_pull
 from ledger.events.access import RepositoryMoved
-from ledger.ids import BoardId, CardId
+from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.log.event_store import EventFactory, no_events
-from ledger.queue.refresh_requests import Move
 from ledger.rows.cards import CardRow
 from ledger.states import RunState
 from ledger.views import cards, links, merges, placements, remotes, runs, verdicts
 
 MAX_DEPENDENTS = 500  # cards refreshed for one changed issue; the sweep finds the others
-
-
-@dataclass(slots=True)
-class Resolution:
-    """The result of a delivery: refresh requests, reported changes, moves, event factories, in order."""
-
-    refreshes: list[tuple[CardId, BoardId]] = field(default_factory=list)
-    changes: list[tuple[CardId, facts.CardChange]] = field(default_factory=list)
-    moves: dict[CardId, Move] = field(default_factory=dict)
-    makers: list[EventFactory] = field(default_factory=list)
-
-    def request_refresh(self, card: CardRow, change: facts.CardChange | None = None) -> None:
-        """Request a refresh of the card, and keep the reported change."""
-        self.refreshes.append((card.card_id, card.board_id))
-        if change is not None:
-            self.changes.append((card.card_id, change))
-
-    @property
-    def has_news(self) -> bool:
-        """Tell whether there is anything to record."""
-        return bool(self.refreshes or self.changes or self.makers)
-
-    @property
-    def cards_to_refresh(self) -> tuple[CardId, ...]:
-        """The cards to sync, in order."""
-        return tuple(card_id for card_id, _ in self.refreshes)
 
 
 def resolve(services: Services, delivered: tuple[facts.Fact, ...]) -> Resolution:

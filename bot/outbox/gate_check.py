@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
 from bot.outbox.contract import ActResult, GivenUpError
-from bot.outbox.posting import last_of
+from bot.outbox.posting import failure_of, last_of
 from bot.outbox.targets import MAX_RUNS
 from bot.render.markdown.marker import text_digest
 from bot.render.pull.gate_check import NAME, Seen, log_head
@@ -85,7 +85,7 @@ def publish_check(
         head_of_log = log_head(hash_chain.newest(db))
     body = {**says, "output": {**says.get("output", {}), "text": head_of_log}}
     root = repository_path(repository)
-    if not known and entry.attempts > 1:
+    if not known and (entry.attempts > 1 or failure_of(context, entry.key)):
         there = find_check(context.hub, repository, head, entry.card_id)
         known = there.check_id if there else ""
     if known:

@@ -1,12 +1,14 @@
 """Cardinal's own comments: posted once, found again by their marker, edited in place, edits paced."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from datetime import UTC, timedelta
 from typing import Any
 
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
 from bot.outbox.contract import ActResult, TooSoonError
+from bot.outbox.handlers import MAX_RETRY_AGE
 from bot.outbox.targets import Talk
 from bot.render.markdown.marker import Marker, mark, marker_of, text_digest
 from bot.state.outbox_context import OutboxContext
@@ -16,7 +18,7 @@ from ledger.queue.outbox import Entry
 from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from ledger.views import remotes
-from ledger.views.remotes import RemoteRow
+from ledger.views.remotes import GivenUpRow, RemoteRow
 
 MAX_PAGES = 10  # of 100 comments each
 # The longer a run takes, the rarer its progress is written: GitHub counts every edit.
@@ -25,38 +27,43 @@ MAX_WAIT_S = 60.0
 
 
 def publish_comment(
-    context: OutboxContext, entry: Entry, talk: Talk, text: str, *, unticks: bool = False
+    context: OutboxContext,
+    entry: Entry,
+    talk: Talk,
+    text: str,
+    *,
+    unticks: bool = False,
+    reposts: bool = True,
 ) -> ActResult:
     """Post `text` under the entry's key, or update the comment that has this key.
 
-    A second attempt first looks for its own marker: the first may have died after GitHub accepted the post.
+    A second attempt, also one that follows a failure for good, first looks for its own marker: the first may
+    have died after GitHub accepted the post.
     With `unticks` a comment with the right digest is read again: somebody may have ticked a box in it.
+    Without `reposts` a comment that was deleted stays deleted.
     """
     hub, digest, body = context.hub, text_digest(text), mark(text, entry.key)
     known = last_of(context, entry.key)
-    if known is None and entry.attempts > 1:
-        known = _adopt(hub, talk, entry)
-    if known is not None and _update(hub, talk.repository, known, digest, body, reads=unticks):
+    if known is None:
+        known = _adopt(context, talk, entry)
+    if known is not None and (
+        _update(hub, talk.repository, known, digest, body, reads=unticks) or not reposts
+    ):
         return ActResult(known.remote_id, digest)
     answer = hub.rest("POST", _comments_path(talk), body={"body": body})
     return ActResult(str(answer.body["id"]), digest)
-
-
-def edit_posted(context: OutboxContext, key: EntryKey, repository: str, text: str) -> ActResult:
-    """Edit the comment posted under `key`; one that was never posted or is gone needs nothing."""
-    known = last_of(context, key)
-    digest = text_digest(text)
-    if known is None or not known.remote_id:
-        return ActResult("", digest)
-    if known.digest != digest:
-        _edit(context.hub, repository, known.remote_id, mark(text, key))
-    return ActResult(known.remote_id, digest)
 
 
 def last_of(context: OutboxContext, key: EntryKey) -> RemoteRow | None:
     """Return the last publication under `key`."""
     with context.reading() as db:
         return remotes.get(db, key)
+
+
+def failure_of(context: OutboxContext, key: EntryKey) -> GivenUpRow | None:
+    """Return how the act under `key` failed for good; it may have left something on GitHub."""
+    with context.reading() as db:
+        return remotes.given_up(db, key)
 
 
 def wait_for_more(context: OutboxContext, run: RunRow, last: RemoteRow) -> None:
@@ -90,9 +97,14 @@ def own_marker(hub: Hub, comment: Mapping[str, Any]) -> Marker | None:
     return marker if marker is not None and (comment["user"] or {}).get("id") == hub.bot_id else None
 
 
-def _adopt(hub: Hub, talk: Talk, entry: Entry) -> RemoteRow | None:
-    """Return the comment that an earlier attempt left."""
-    for comment, marker in made_before(hub, _comments_path(talk), entry):
+def _adopt(context: OutboxContext, talk: Talk, entry: Entry) -> RemoteRow | None:
+    """Return the comment that an earlier attempt left, or an earlier entry that was given up."""
+    failure = failure_of(context, entry.key)
+    if failure is not None:
+        entry = replace(entry, created_at=min(entry.created_at, failure.at - MAX_RETRY_AGE))
+    elif entry.attempts < 2:
+        return None
+    for comment, marker in made_before(context.hub, _comments_path(talk), entry):
         card_id = CardId(entry.card_id)
         return RemoteRow(entry.key, card_id, entry.act, str(comment["id"]), marker.digest, entry.created_at)
     return None

@@ -17,19 +17,13 @@ from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from ledger.views import (
-    artifacts,
-    budgets,
     cards,
     checks,
-    observations,
-    questions,
     remotes,
     reports,
-    reproductions,
     runs,
     signed_commits,
     spend,
-    stages,
     threads,
     verdicts,
 )
@@ -128,37 +122,29 @@ def story_of(db: Connection, run_id: RunId, site: str) -> Story:
     card = read_row(db, run.card_id)
     rows = timeline.of_card(db, card.card_id, Zoom.ACTIVITY, MAX_TIMELINE)
     mine = tuple(row for row in reversed(rows) if row.run_id == run_id)
-    return Story(
+    story = Story.read(
+        db,
+        run,
         card=card,
-        run=run,
-        report=reports.get(db, run_id),
-        checks=_checks(db, run),
         activity=mine[:MAX_ACTIVITY],
         stop_asked_at=next((row.at for row in mine if row.kind == "RunStopAsked"), None),
         card_usd=spend.of_card(db, card.card_id).usd,
         on_pull=talks_on_pull(db, card, run),
-        dollars=budgets.get(db, run_id),
-        asker=next((question.asker for question in questions.open_of_run(db, run_id)), ""),
-        seen=observations.get(db, run_id),
         waived=_waived(db, card, run),
-        stages=stages.of_run(db, run_id),
-        left=artifacts.of_run(db, run_id),
         site=site,
-        played=reproductions.of_run(db, run_id),
         reports=_reports(db, run),
         threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
         asking=verdicts.change_requesters(db, card.card_id) if card.pull_state == "open" else (),
         reported=_reported(db, run),
     )
+    return replace(story, checks=_as_on_github(db, story))
 
 
-def _checks(db: Connection, run: RunRow) -> tuple[CheckRow, ...]:
+def _as_on_github(db: Connection, story: Story) -> tuple[CheckRow, ...]:
     """Return the run's checks, each of the commit as it is on GitHub, which may have signed it anew."""
-    judged = signed_commits.judged_as(db, run.pushed_head) if run.pushed_head else ""
-    return tuple(
-        replace(check, head=run.pushed_head) if check.head == judged else check
-        for check in checks.of_run(db, run.run_id)
-    )
+    pushed = story.run.pushed_head
+    judged = signed_commits.judged_as(db, pushed) if pushed else ""
+    return tuple(replace(it, head=pushed) if it.head == judged else it for it in story.checks)
 
 
 def _reported(db: Connection, run: RunRow) -> str | None:

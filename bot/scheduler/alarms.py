@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,6 @@ from weakref import WeakKeyDictionary
 
 from sqlalchemy import Engine
 
-from bot.admin.doctor.host import FULL_BYTES, free_bytes
 from bot.bootstrap import Services
 from bot.reactor import reactor
 from bot.scheduler import dispatch, wakeups
@@ -25,9 +25,15 @@ from ledger.queries.standstill import STALLED_AFTER
 from ledger.views import boards as known_boards
 from ledger.views import cards, runs, stalls
 
+FULL_BYTES = 100 * 1024**2
 MARK = "run/disk.full"  # an empty file, as old as the trouble. It outlives this process
 WAY_OUT = "no worker takes it: see that {workers} runs, then ask `cardinal doctor`"
 log = logging.getLogger(__name__)
+
+
+def free_bytes(place: Path) -> int:
+    """Return the free bytes on the disk of a place."""
+    return shutil.disk_usage(place).free
 
 
 def watch_disk(services: Services, free_in: Callable[[Path], int] = free_bytes) -> None:

@@ -3,6 +3,7 @@
 import logging
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
@@ -11,10 +12,12 @@ from pathlib import Path
 from sqlalchemy import Connection
 
 from bot.bootstrap import Services
+from bot.github.failed_deliveries import RETENTION
 from bot.runspec import builder
-from bot.scheduler import artifact_retention, dispatch, ledger_retention
+from bot.scheduler import artifact_retention, dispatch
 from ledger.errors import CardinalError, StaleClaimError
 from ledger.ids import CardId, RunId
+from ledger.lifecycle import retention
 from ledger.log import event_store
 from ledger.queue import leases
 from ledger.states import RUN_HELD, CardState, RunState
@@ -30,6 +33,10 @@ from runner.workspaces.contract import Backend, Leftover, Tenancy
 
 log = logging.getLogger(__name__)
 
+KEPT = RETENTION + timedelta(days=7)  # for an outage within which nothing was ingested
+KEPT_FOR_PEOPLE = timedelta(days=90)
+RETENTION_BATCH, MAX_BATCHES = 1_000, 20  # of one turn; each batch is a transaction of some 10 ms
+RETENTION_EVERY_S = 50.0  # of all hosts one drops, at every clean-up
 CHAT_S = 900.0  # older than any answer takes
 REF_AGE = timedelta(days=14)  # for who looks into a card that is not done: its commits stay so long
 LEASE_S = 600.0  # of who was killed meanwhile: the next one waits so long
@@ -62,7 +69,7 @@ def clean_up(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
                 leases.renew(db, lease, ttl_s=LEASE_S)
 
         try:
-            return (*ledger_retention.drop_rows(services), *_tidied(services, renew))
+            return (*_drop_rows(services), *_tidied(services, renew))
         except StaleClaimError as error:
             raise TidyingError from error
 
@@ -205,3 +212,19 @@ def _gateways(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterato
         if not alive(RunId(folder.name if chat else run_id), int(generation) if generation.isdigit() else 0):
             gone = partial(shutil.rmtree, folder, ignore_errors=True)
             yield Leftover(f"the gateway of {folder.name}", gone)
+
+
+def _drop_rows(services: Services) -> tuple[str, ...]:
+    """Drop old rows, the oldest first, within limits; return a sentence for each kind."""
+    with event_store.writing(services.engine) as db:
+        if not leases.due(db, "ledger-retention", every_s=RETENTION_EVERY_S):
+            return ()
+    counts: Counter[str] = Counter()
+    for _ in range(MAX_BATCHES):
+        dropped = retention.drop_old(
+            services.engine, age=KEPT, age_for_people=KEPT_FOR_PEOPLE, limit=RETENTION_BATCH
+        )
+        counts.update(dropped)
+        if max(dropped.values()) < RETENTION_BATCH:
+            break
+    return tuple(f"{count} {kind}" for kind, count in counts.items() if count)

@@ -9,9 +9,6 @@ from mmap import mmap
 
 from sqlalchemy.exc import OperationalError
 
-from bot.admin.doctor import DoctorContext, checks_of_host, routine_checks
-from bot.admin.doctor import examine as examine_host
-from bot.admin.examination import Examiner, keep_results
 from bot.bootstrap import Services, current
 from bot.github.errors import GithubError
 from bot.ingest import delivery
@@ -30,11 +27,9 @@ from bot.sync import checks, column_order, sweep
 from bot.system import model_keys
 from bot.system.clock import RunnerClock
 from bot.system.config import ConfigError
-from ledger.db.tables import ExaminationSubject
 from ledger.errors import CardinalError
 from ledger.ids import BoardId, CardId, DeliveryId, RunId
 from ledger.log import event_store
-from ledger.queue import leases
 from ledger.queue.leases import Lease
 from ledger.views import runs
 from rules.errors import RulesError
@@ -49,7 +44,6 @@ log = logging.getLogger(__name__)
 
 PUBLISH_S = 20  # one publishing job hands over to the next after this long, so that workers can be stopped
 DECIDE_S = 120.0  # that a decision over the board may take, before a run is claimed and after it
-HOST_EVERY_S, ALL_EVERY_S = 600.0, 1800.0
 
 
 def ingest(*delivery_ids: str) -> None:
@@ -70,10 +64,10 @@ def ingest_together(
         requested, left = delivery.ingest_light(services, ids)
     except Exception as error:  # the top of a job: each is claimed below, so that its attempts are counted
         log.warning("deliveries not ingested together count=%s error=%s", len(ids), error, exc_info=True)
-        requested, left = (), ids
-    for delivery_id in left:
+        requested, left = (), dict.fromkeys(ids)
+    for delivery_id, content in left.items():
         try:
-            requested += delivery.ingest(services, delivery_id)
+            requested += delivery.ingest(services, delivery_id, content)
         except DeliveryError as error:  # raised above, after the other deliveries
             failed.append(error)
     return requested if requested or left else None, tuple(failed)
@@ -152,13 +146,6 @@ def tidy(_host: str) -> None:
     services = current()
     with suppress(cleanup.TidyingError), guarded(services.engine, f"job:tidy {services.host}"):
         cleanup.clean_up(services)
-
-
-def examine(_host: str) -> None:
-    """Keep the doctor's results about this host, and from time to time those about the installation."""
-    services = current()
-    with guarded(services.engine, f"job:examine {services.host}"):
-        examine_due(services)
 
 
 def execute(run_id: str) -> None:
@@ -275,19 +262,3 @@ def _watched(services: Services, run_id: RunId, generation: c_longlong) -> Abstr
     # An SQLite ledger is on this machine and sleeps with it: nobody else takes the lease meanwhile.
     deadline = Deadline(counts_sleep=services.engine.dialect.name != "sqlite")
     return watched(f"run={run_id}", deadline, Silence(SILENT_S), Steps(end_containers, record_hang))
-
-
-def examine_due(services: Services) -> None:
-    """Keep the results about this host and those about the installation, where either is due."""
-    context = DoctorContext(services.config, services.engine, services.context.app, services.now())
-    of_all = routine_checks() if context.boards() else ()  # before the first sweep nearly all is missing
-    for subject, name, every_s, chosen in (
-        (ExaminationSubject.HOST, f"examination:{services.host}", HOST_EVERY_S, checks_of_host()),
-        (ExaminationSubject.INSTALLATION, "examination", ALL_EVERY_S, of_all),
-    ):
-        with event_store.writing(services.engine) as db:
-            due = bool(chosen) and leases.due(db, name, every_s=every_s)
-        if due:
-            keep_results(
-                services.engine, services.host, subject, Examiner.SCHEDULER, examine_host(context, chosen)
-            )

@@ -2,23 +2,24 @@
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from sqlalchemy import Connection
 
 from bot.bootstrap import Services
+from bot.github.api import issues as github_issues
 from bot.github.api import projects as github_board
+from bot.github.api import pulls, roles
 from bot.github.api.project_models import CardLook
+from bot.github.errors import NotFoundError
 from bot.reactor import reactor
 from bot.state import policies, same_issue, snapshots
 from bot.state.hang_guard import guarded
 from bot.sync import board as boards
-from bot.sync import column_order, movers, replaced_drafts, target_repository
-from bot.sync.closing import Closing, find_closing
-from bot.sync.own_words import with_own_words
-from bot.sync.stale_look import without_stale
+from bot.sync import column_order, movers, target_repository
+from bot.sync.card_readings import find_unsettled, with_own_words, without_stale
 from bot.system.current_work import working_on
 from ledger.errors import CardinalError
 from ledger.event import Event
@@ -33,6 +34,7 @@ from ledger.rows.cards import CardRow
 from ledger.states import CardState
 from ledger.views import boards as known_boards
 from ledger.views import cards, links, runs
+from rules.card.move_rights import may_move
 from rules.snapshot import NOBODY, Mover
 
 LEASE_PREFIX = "look:"
@@ -40,6 +42,14 @@ LEASE_TTL_S = 30
 HIDDEN, HIDDEN_S = "Redacted", 180  # GitHub's kind for a card whose issue Cardinal may not see
 MAX_READS = 5  # a card with endless refresh requests is left to the next wake-up
 Held = Mapping[CardId, leases.Lease]
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """The news about a closed issue. `merged`: its card's pull request is."""
+
+    merged: bool = False
+    events: tuple[Event, ...] = ()
 
 
 class CardBusyError(CardinalError):
@@ -81,7 +91,7 @@ def _sync_boards(services: Services, board_of: Mapping[CardId, BoardId | None]) 
     try:
         return _sync_held(services, held, board_of)
     finally:
-        if held:
+        if held:  # cards that were not recorded
             with event_store.writing(services.engine) as db:
                 for lease in held.values():
                     leases.release(db, lease)
@@ -98,12 +108,15 @@ def _boards_of(services: Services, card_ids: Collection[CardId]) -> dict[CardId,
 
 
 def _sync_held(
-    services: Services, held: Held, board_of: Mapping[CardId, BoardId | None]
+    services: Services, held: dict[CardId, leases.Lease], board_of: Mapping[CardId, BoardId | None]
 ) -> frozenset[CardId]:
-    """Sync the cards, board by board: an error at one, raised at the end, holds up no other."""
-    by_board: dict[BoardId | None, dict[CardId, leases.Lease]] = {}
-    for card_id, lease in held.items():
-        by_board.setdefault(board_of[card_id], {})[card_id] = lease
+    """Sync the cards, board by board: an error at one, raised at the end, holds up no other.
+
+    A card that is recorded, its lease released, leaves `held`.
+    """
+    by_board: dict[BoardId | None, list[CardId]] = {}
+    for card_id in held:
+        by_board.setdefault(board_of[card_id], []).append(card_id)
     synced: set[CardId] = set()
     failed: list[Exception] = []
     for board_id, mine in by_board.items():
@@ -111,7 +124,7 @@ def _sync_held(
             synced |= set(mine)  # a wake-up with an id that nobody has reported
             continue
         try:
-            synced |= _sync_board(services, board_id, mine)
+            synced |= _sync_board(services, board_id, mine, held)
         except Exception as error:  # raised below, after the other boards
             failed.append(error)
     if failed:
@@ -119,23 +132,27 @@ def _sync_held(
     return frozenset(synced)
 
 
-def _sync_board(services: Services, board_id: BoardId | None, held: Held) -> frozenset[CardId]:
+def _sync_board(
+    services: Services,
+    board_id: BoardId | None,
+    card_ids: Collection[CardId],
+    held: dict[CardId, leases.Lease],
+) -> frozenset[CardId]:
     """Sync the cards of one board; return those that are. Requests for a board not served are dropped."""
     on = services if board_id is None else boards.if_served(services, board_id)
     if on is None:
         with event_store.writing(services.engine) as db:
-            for card_id in held:
+            for card_id in card_ids:
                 refresh_requests.mark_served(db, card_id, refresh_requests.counts(db, card_id)[0])
-        return frozenset(held)
-    left = dict(held)
+        return frozenset(card_ids)
     for _ in range(MAX_READS):
         if not boards.is_ready(on):
-            return frozenset(held) - frozenset(left)
-        for card_id in _sync_once(on, left):
-            del left[card_id]
-        if not left:
+            return frozenset(card_ids) - held.keys()
+        for card_id in _sync_once(on, {it: held[it] for it in card_ids if it in held}):
+            del held[card_id]
+        if held.keys().isdisjoint(card_ids):
             break
-    return frozenset(held)
+    return frozenset(card_ids)
 
 
 def require_synced(services: Services, card_id: CardId) -> None:
@@ -153,7 +170,7 @@ def _sync_once(services: Services, held: Held) -> tuple[CardId, ...]:
         None in looks.values()
     ):  # raises if the whole board is out of sight: that tells nothing about its cards
         github_board.read_board(services.hub, *services.board.address)
-    in_between = replaced_drafts.find_unsettled(services.engine, looks)
+    in_between = find_unsettled(services, looks)
     return tuple(
         card_id
         for card_id, seen in with_own_words(services, looks).items()
@@ -193,7 +210,7 @@ def _keep_look(
 def _keep_served(
     services: Services, card_id: CardId, seen: CardLook | None, lease: leases.Lease, requests: int
 ) -> bool:
-    closing, placed = find_closing(services, seen), target_repository.decide_target(services, seen)
+    closing, placed = _find_closing(services, seen), target_repository.decide_target(services, seen)
     came_at = _came_at(services, card_id, seen)
     moved = movers.find(services, card_id, seen, came=came_at is not None, merged=closing.merged)
     labels = _labels(services, card_id, seen)
@@ -214,6 +231,40 @@ def _keep_served(
         if quiet:
             leases.release(db, lease)
     return quiet
+
+
+def _find_closing(services: Services, seen: CardLook | None) -> Closing:
+    """Return the issue's closing, if it is news, and its author: only a trusted one gives work up.
+
+    A merge closes the issue, and the delivery about the merge may be late: so the pull request is read.
+    """
+    if seen is None or seen.state != "closed" or seen.archived or seen.kind != "Issue":
+        return Closing()
+    with event_store.reading(services.engine) as db:
+        known, policy = cards.get(db, seen.card_id), policies.in_force(db, seen.board_id)
+    reason = seen.state_reason or "completed"
+    if known is None or seen.repository is None or seen.number is None:
+        return Closing(events=(on_board.IssueClosed(seen.card_id, reason, ""),))
+    if known.closed == reason:
+        return Closing(known.pull_state == "merged")
+    by = github_issues.closed_by(services.hub, seen.repository, seen.number)
+    trusted = bool(by) and may_move(policy, Mover(by, roles.role(services.hub, seen.repository, by)))
+    changed = _pull_changed(services, known)
+    merged = "merged" in (known.pull_state, changed.state if changed else "")
+    news = (changed,) if changed else ()
+    return Closing(merged, (*news, on_board.IssueClosed(seen.card_id, reason, by, trusted)))
+
+
+def _pull_changed(services: Services, known: CardRow) -> PullChanged | None:
+    if known.pull_repository is None or known.pull_number is None or known.pull_state != "open":
+        return None
+    try:
+        now = pulls.read(services.hub, known.pull_repository, known.pull_number)
+    except NotFoundError:
+        return None
+    if now.state == "open":
+        return None  # its draft and its head are told by deliveries of their own
+    return PullChanged(known.card_id, now.number, now.state, now.draft, now.head)
 
 
 def _came_at(services: Services, card_id: CardId, seen: CardLook | None) -> datetime | None:

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import NamedTuple
 
 from sqlalchemy import Connection
@@ -13,6 +14,14 @@ from ledger.db.rows import drop, keep, listed
 from ledger.db.tables import ExaminationSubject, examinations
 
 MAX_RESULTS, MAX_CHARS = 200, 1_000  # of one examination; of each text
+
+
+class Level(StrEnum):
+    """How bad a result is."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
 
 
 class KeptResult(NamedTuple):

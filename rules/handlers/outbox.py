@@ -41,9 +41,9 @@ _WANTED = {
 
 # What people would have read, and where it is instead.
 _POSTED = {
-    "post_plan": "the plan could not be posted; the run's page has it, and `/cardinal approve` or "
+    "post_plan": "the plan could not be posted or edited; the run's page has it, and `/cardinal approve` or "
     "`/cardinal redirect` answers it",
-    "post_question": "the question could not be posted; the run's page has it, and a plain comment "
+    "post_question": "the question could not be posted or edited; the run's page has it, and a plain comment "
     "answers it",
     "write_findings": "the findings could not be posted; the run's page has them",
     "write_run_comment": "the run's comment could not be written; its page has the same",

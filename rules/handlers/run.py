@@ -32,8 +32,6 @@ from rules.intents.outbound import (
     PostQuestion,
     PostReport,
     Say,
-    SettlePlan,
-    SettleQuestion,
     UpdateFace,
     UpdatePull,
     UpdateTicker,
@@ -123,7 +121,7 @@ def plan_settled(
     """Write the decision into the plan's comment; a plan approved by the policy has none."""
     if isinstance(event, runs.PlanApproved) and event.by == "policy":
         return show_run(policy, snapshot, event, now)
-    settled = SettlePlan(snapshot.card_id, event.run_id, event.revision)
+    settled = PostPlan(snapshot.card_id, event.run_id, event.revision)
     return Decision((settled,), (f"{event.by} settled plan {event.revision}",)) + show_run(
         policy, snapshot, event, now
     )
@@ -141,7 +139,7 @@ def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked
 @answers(runs.QuestionAnswered, changes_check=True)
 def answered(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, now: datetime) -> Decision:
     """Write the answer into the question's comment."""
-    settled = SettleQuestion(snapshot.card_id, event.run_id, event.question_id)
+    settled = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
     run = _newest(snapshot, event)
     state = derive_state(policy, snapshot) if run else Decision()
     if run and run.state is RunState.QUEUED:
@@ -275,10 +273,10 @@ def follow_up_made(
 def _closed(snapshot: Snapshot, run: RunRow) -> Decision:
     """Take the boxes from a plan and from questions of an ended run."""
     card, withdrawn = snapshot.card_id, (it.question_id for it in snapshot.questions if it.withdrawn)
-    settled: list[Intent] = [SettleQuestion(card, run.run_id, question_id) for question_id in withdrawn]
+    posts: list[Intent] = [PostQuestion(card, run.run_id, question_id) for question_id in withdrawn]
     if run.plan_required and run.plan_revision and not run.plan_approved:
-        settled.append(SettlePlan(card, run.run_id, run.plan_revision))
-    return Decision(tuple(settled))
+        posts.append(PostPlan(card, run.run_id, run.plan_revision))
+    return Decision(tuple(posts))
 
 
 def _delivered(snapshot: Snapshot, event: runs.RunEnded) -> Decision:

@@ -44,15 +44,7 @@ class WriteRunComment(Intent, only_shows=True):
 
 @dataclass(frozen=True, slots=True)
 class PostPlan(Intent, only_shows=True):
-    """Post a plan that waits for approval, as a comment that notifies."""
-
-    run_id: RunId
-    revision: int
-
-
-@dataclass(frozen=True, slots=True)
-class SettlePlan(Intent, only_shows=True):
-    """Edit the plan's comment to say who approved or redirected it."""
+    """Post a plan that waits for approval, as a comment that notifies; edit it once it is decided."""
 
     run_id: RunId
     revision: int
@@ -60,15 +52,7 @@ class SettlePlan(Intent, only_shows=True):
 
 @dataclass(frozen=True, slots=True)
 class PostQuestion(Intent, only_shows=True):
-    """Post a question as a comment that notifies."""
-
-    run_id: RunId
-    question_id: QuestionId
-
-
-@dataclass(frozen=True, slots=True)
-class SettleQuestion(Intent, only_shows=True):
-    """Edit the question's comment to show its answer."""
+    """Post a question as a comment that notifies; edit it once it is answered or withdrawn."""
 
     run_id: RunId
     question_id: QuestionId

@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 import docker
-from bot.admin.doctor import DoctorContext, Level, runner
+from bot.admin.doctor import DoctorContext, runner
 from bot.github.client import Hub
 from bot.system import config
 from ledger.events.reproduction import AFTER, BEFORE, FAILED, PASSED, UNPLAYABLE
+from ledger.queue.examinations import Level
 from ledger.states import Ending
 from rules.runs.browser_steps import read
 from runner.artifacts.store import store_of

@@ -1,6 +1,6 @@
 """Nothing in the ledger grows for ever but its log: each table beside the views is named with its bound."""
 
-from bot.scheduler.ledger_retention import KEPT, KEPT_FOR_PEOPLE
+from bot.scheduler.cleanup import KEPT, KEPT_FOR_PEOPLE
 from ledger.db.tables import BOUND, CORE
 from ledger.queue import api_tokens, sign_ins
 

@@ -27,8 +27,6 @@ from rules.intents.outbound import (
     PostReport,
     ReportPolicy,
     Say,
-    SettlePlan,
-    SettleQuestion,
     UntickBoxes,
     UpdatePull,
     WriteRunComment,
@@ -96,7 +94,7 @@ def test_a_plan_is_posted_and_settled(cardinal: Cardinal) -> None:
     cardinal.do(PostPlan(CARD, RUN, 1))
     assert "Fix the sum" in cardinal.comments()[0]
     cardinal.past(PlanApproved(RUN, 1, ADMIN))
-    cardinal.do(SettlePlan(CARD, RUN, 1))
+    cardinal.do(PostPlan(CARD, RUN, 1))
     (body,) = cardinal.comments()
     assert ADMIN in body
     assert "- [ ]" not in body
@@ -108,7 +106,7 @@ def test_a_question_is_posted_and_settled(cardinal: Cardinal) -> None:
     cardinal.do(PostQuestion(CARD, RUN, ASKED))
     assert "Which one?" in cardinal.comments()[0]
     cardinal.past(QuestionAnswered(RUN, ASKED, ADMIN, "That"))
-    cardinal.do(SettleQuestion(CARD, RUN, ASKED))
+    cardinal.do(PostQuestion(CARD, RUN, ASKED))
     (body,) = cardinal.comments()
     assert "That" in body
     assert ADMIN in body

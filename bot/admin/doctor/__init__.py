@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from enum import StrEnum
 from typing import Protocol, TypeVar
 
 from sqlalchemy import Connection, Engine
@@ -16,19 +15,12 @@ from bot.system import lock_file, program
 from bot.system.config import Config, ConfigError
 from ledger.log import event_store
 from ledger.parts import Registry
+from ledger.queue.examinations import Level
 from ledger.views import boards
 from ledger.views.boards import BoardRow
 from rules.policy.model import Policy
 
 T = TypeVar("T")
-
-
-class Level(StrEnum):
-    """How bad a result is."""
-
-    OK = "ok"
-    WARN = "warn"
-    FAIL = "fail"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import urlsplit
 
-from bot.admin.doctor import CheckResult, DoctorContext, Level, fail, ok, warn
+from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
 from bot.github import failed_deliveries as hook_deliveries
 from bot.github.app_manifest import WEBHOOK_PATH, manifest
 from bot.github.errors import NotFoundError
@@ -26,6 +26,7 @@ from bot.ingest.events import subscribed
 from bot.system import github_address, lock_file
 from ledger.ids import DeliveryId
 from ledger.queue import inbox
+from ledger.queue.examinations import Level
 from rules.text import plain
 
 CLOCK_OFF_S = 30  # GitHub refuses an App's word that is dated more than a minute ahead

@@ -1,7 +1,6 @@
 """Is this machine in order: settings, ledger, disk, home, processes, Redis."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -9,6 +8,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
+from bot.scheduler.alarms import FULL_BYTES, free_bytes
 from bot.system import lock_file
 from bot.system import redis as embedded_redis
 from bot.system.config import ConfigError
@@ -17,7 +17,7 @@ from ledger.lifecycle.migrate import current_number
 from ledger.lifecycle.open import journal_warning
 from ledger.log import event_store
 
-FREE_BYTES, FULL_BYTES = 1024**3, 100 * 1024**2
+FREE_BYTES = 1024**3
 
 
 def settings(context: DoctorContext) -> Iterator[CheckResult]:
@@ -51,11 +51,6 @@ def ledger(context: DoctorContext) -> Iterator[CheckResult]:
             "ledger",
             f"the ledger is in {context.engine.dialect.name}, with {events} events, of shape {number}",
         )
-
-
-def free_bytes(place: Path) -> int:
-    """Return the free bytes on the disk of a place."""
-    return shutil.disk_usage(place).free
 
 
 def disk(context: DoctorContext, free_in: Callable[[Path], int] = free_bytes) -> Iterator[CheckResult]:

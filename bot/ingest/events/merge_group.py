@@ -6,17 +6,13 @@ stands in the group's branch alone: `refs/heads/gh-readonly-queue/main/pr-12-<co
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from bot.bootstrap import Services
 from bot.ingest.events._payload import Payload, text, text_or_empty
-from bot.ingest.facts import Fact
+from bot.ingest.facts import Fact, Resolution
 from ledger.events.pull import GroupFormed, GroupGone
 from ledger.log import event_store
 from ledger.views import cards
-
-if TYPE_CHECKING:
-    from bot.bootstrap import Services
-    from bot.ingest.resolve import Resolution
 
 SUBJECT = ("merge_group",)
 _BRANCH = re.compile(r"refs/heads/gh-readonly-queue/.{1,250}/pr-([0-9]{1,9})-[0-9a-f]{7,64}", re.DOTALL)
@@ -34,7 +30,7 @@ class GroupMoved(Fact):
     sha: str
     reason: str
 
-    def resolve(self, services: "Services", resolution: "Resolution") -> None:
+    def resolve(self, services: Services, resolution: Resolution) -> None:
         """Record it on the pull request's cards; others Cardinal did not open, and its gate never saw."""
         with event_store.reading(services.engine) as db:
             concerned = cards.of_pull(db, self.repository, self.number)

@@ -1,5 +1,7 @@
 """Merges the pull request, guarded by its head, at once or as soon as GitHub allows it."""
 
+import re
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -8,16 +10,18 @@ from sqlalchemy import Connection
 from bot.github.api import checks as checks_api
 from bot.github.api import merge_queue, pulls, repositories, rulesets
 from bot.github.api.checks import Light
+from bot.github.api.pulls import PullCommit
 from bot.github.client import Hub
 from bot.github.errors import ConflictError, RefusedError
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, GivenUpError, TooSoonError
 from bot.outbox.handlers.write_check import ACT as CHECK
-from bot.outbox.merge_credits import credits_of
 from bot.outbox.targets import Talk, pull_of, read_row
 from bot.render.markdown.escape import code
+from bot.render.mention import requester_of
 from bot.render.pull import merge_message
 from bot.render.pull.gate_check import OWN_CHECKS
+from bot.render.pull.merge_message import MergeCredits
 from bot.state import snapshots
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -26,17 +30,23 @@ from ledger.queries import siblings
 from ledger.queue import outbox
 from ledger.queue.outbox import Entry
 from ledger.rows.cards import CardRow
-from ledger.views import cards, checks
+from ledger.views import cards, checks, plans, runs, verdicts
 from rules.card.column_actions import has_action
 from rules.card.move_rights import is_dragged
 from rules.intents.outbound import MergePull, WriteCheck
+from rules.policy.roles import LOGIN
 from rules.runs.branch_rules import SIGN, BranchRule, environments, of_merge
 from rules.runs.gate import unmergeable
+from runner.git.commits import named_runs
 
 # One attempt to merge one head; coalesced, because a refused merge is requested again when the card
 # comes back.
 CHECK_WAIT = timedelta(seconds=1)
 ACT = Act("merge:{card_id}:{head}:{about}", ordered=True, coalesce=True)
+
+_MAX_RUNS = 200  # of a card, newest first
+_BY_POLICY = "policy"  # in place of a person who approves a plan
+_CO_AUTHOR = re.compile(r"(?im)^co-authored-by[ \t]*:([^\n<>]*)<([^\n<>]*)>[ \t\r]*$")
 
 
 def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActResult:
@@ -83,7 +93,7 @@ def _attempt(context: OutboxContext, card: CardRow, pull: Talk, intent: MergePul
     """Return as `_merge` does; raises GivenUpError with advice for a person."""
     words = {}  # a rebase makes no commit of its own
     if intent.method != "rebase":
-        credit = credits_of(context, card, pull, intent.head)
+        credit = _credits_of(context, card, pull, intent.head)
         words = merge_message.write(card, pull.number, intent.method, credit)
     try:
         return _merge(context.hub, card, pull, intent, words)
@@ -180,3 +190,37 @@ def _unmet(hub: Hub, repository: str, base: str, rules: tuple[BranchRule, ...], 
         return f"required check {code(unmet, 80)} is failing"
     pending = next((name for name, light in lights.items() if light is Light.PENDING), "")
     return f"required check {code(pending, 80)} is pending" if pending else ""
+
+
+def _credits_of(context: OutboxContext, card: CardRow, pull: Talk, head: str) -> MergeCredits:
+    """Return the credits of a merge at `head`.
+
+    A run counts where a commit of Cardinal's own names it, and where it pushed `head`: a trailer alone proves
+    nothing. An agent names no co-authors either.
+    """
+    commits = pulls.commits(context.hub, pull.repository, pull.number)
+    named = {run_id for commit in commits if commit.is_own for run_id in named_runs(commit.message)[-1:]}
+    with context.reading() as db:
+        made = [
+            run
+            for run in reversed(runs.of_card(db, card.card_id, limit=_MAX_RUNS))
+            if run.run_id in named or run.pushed_head == head
+        ]
+        newest = [plans.newest(db, run.run_id) for run in made]
+        approvers = verdicts.approvers(db, card.card_id, head)
+    decided = [plan.by for plan in newest if plan is not None and plan.state == "approved"]
+    return MergeCredits(
+        runs=tuple(run.run_id for run in made),
+        requesters=tuple(filter(None, map(requester_of, made))),
+        plan_approvers=tuple(by for by in decided if by != _BY_POLICY and LOGIN.fullmatch(by)),
+        approvers=approvers,
+        authors=tuple(_authors(commits)),
+    )
+
+
+def _authors(commits: tuple[PullCommit, ...]) -> Iterator[tuple[str, str]]:
+    """Yield who wrote people's commits, and whom they name as their co-authors."""
+    for commit in commits:
+        if not commit.is_own:
+            yield commit.name, commit.email
+            yield from ((name, address.strip()) for name, address in _CO_AUTHOR.findall(commit.message))

@@ -1,29 +1,23 @@
-"""Posts a plan that waits for approval, as a comment that notifies."""
+"""Posts a plan that waits for approval, as a comment that notifies; edits it to name who decided."""
 
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish_comment
-from bot.outbox.targets import Talk, story_of, talk_of_run
+from bot.outbox.targets import story_of, talk_of_run
 from bot.render import plan as text
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
-from ledger.views import plans
-from rules.intents.outbound import PostPlan, SettlePlan
+from rules.intents.outbound import PostPlan
 
 # One comment per revision of a run's plan.
-ACT = Act("plan:{run_id}:{revision}", priority=0, ordered=True)
+ACT = Act("plan:{run_id}:{revision}", priority=0, ordered=True, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: PostPlan, entry: Entry) -> ActResult:
-    """Post the plan."""
-    talk, body = comment_of(context, intent)
-    return publish_comment(context, entry, talk, body) if body else ActResult()
-
-
-def comment_of(context: OutboxContext, intent: PostPlan | SettlePlan) -> tuple[Talk, str]:
-    """Return the place and the current text of the plan's comment; no text for an unknown revision."""
+    """Post or edit the plan's comment; an unknown revision has none."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
         talk = talk_of_run(db, intent.run_id, context)
-        of_run = {plan.revision: plan for plan in plans.of_run(db, intent.run_id)}
-    plan = of_run.get(intent.revision)
-    return talk, text.write(story, plan) if plan is not None else ""
+    plan = next((it for it in story.plans if it.revision == intent.revision), None)
+    if plan is None:
+        return ActResult()
+    return publish_comment(context, entry, talk, text.write(story, plan), reposts=False)

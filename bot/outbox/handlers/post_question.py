@@ -1,32 +1,26 @@
-"""Posts a question as a comment that notifies."""
+"""Posts a question as a comment that notifies; edits it to show the answer."""
 
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish_comment
-from bot.outbox.targets import Talk, talk_of_run
+from bot.outbox.targets import talk_of_run
 from bot.render import question as text
 from bot.render.mention import run_mention
 from bot.render.run.story import watch_link
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
 from ledger.views import questions, runs
-from rules.intents.outbound import PostQuestion, SettleQuestion
+from rules.intents.outbound import PostQuestion
 
 # One comment per question.
-ACT = Act("question:{question_id}", priority=0, ordered=True)
+ACT = Act("question:{question_id}", priority=0, ordered=True, coalesce=True)
 
 
 def carry_out(context: OutboxContext, intent: PostQuestion, entry: Entry) -> ActResult:
-    """Post the question."""
-    talk, body = comment_of(context, intent)
-    return publish_comment(context, entry, talk, body) if body else ActResult()
-
-
-def comment_of(context: OutboxContext, intent: PostQuestion | SettleQuestion) -> tuple[Talk, str]:
-    """Return the place and the current text of the question's comment; no text for an unknown question."""
+    """Post or edit the question's comment; an unknown question has none."""
     with context.reading() as db:
         talk = talk_of_run(db, intent.run_id, context)
         question, run = questions.get(db, intent.question_id), runs.get(db, intent.run_id)
     if question is None or run is None:
-        return talk, ""
-    link = watch_link(context.config.public_url, run)
-    return talk, text.write(question, run_mention(run), link)
+        return ActResult()
+    body = text.write(question, run_mention(run), watch_link(context.config.public_url, run))
+    return publish_comment(context, entry, talk, body, reposts=False)

@@ -1,7 +1,7 @@
 """Reports the changes by a branch's policy file, as a check run on its commit."""
 
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.policy_check import write_check
+from bot.outbox.handlers.report_policy import write_check
 from bot.render.markdown.marker import text_digest
 from bot.render.pull import policy_check
 from bot.state.outbox_context import OutboxContext

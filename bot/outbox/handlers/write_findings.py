@@ -18,10 +18,9 @@ def carry_out(context: OutboxContext, intent: WriteFindings, entry: Entry) -> Ac
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
         talk = talk_of_run(db, intent.run_id, context)
-        report = findings.get(db, intent.run_id)
         made = findings.follow_ups_made(db, intent.run_id)
-    if report is None:
+    if story.findings is None:
         raise GivenUpError(f"run {intent.run_id} left no findings")
     root = context.hub.page_url(story.run.repository)
-    said = text.write(story, report, made, root=root, here=talk.repository)
+    said = text.write(story, story.findings, made, root=root, here=talk.repository)
     return publish_comment(context, entry, talk, said, unticks=True)

@@ -39,7 +39,7 @@ def write(story: Story) -> str:
             *(whole_report(story) or (() if run.ending else ("_The report follows when the run is done._",))),
             evidence.checks_or_waiver(story, names_commit=True),
             artifacts.pointer(story),
-            reproduction.played_list(story.played, story.site),
+            reproduction.played_list(story.reproductions, story.site),
             f"Run {run.run_id}{f' · attempt {run.attempt}' if run.attempt > 1 else ''}"
             f" · {usd(story.card_usd)} for this card so far"
             f" · the conversation and the plan are on {issue}",

@@ -12,7 +12,7 @@ MAX_FILES = 30
 def pointer(story: Story) -> str:
     """Return one line that leads to the run's files; empty without pages or files."""
     run_id = story.run.run_id
-    if not story.site or not story.left:
+    if not story.site or not story.artifacts:
         return ""
     files = f"[Logs, patch and report of {run_id}]({links.files_link(story.site, run_id)})"
     return f"{files}, for anyone who can read the repository"
@@ -20,7 +20,7 @@ def pointer(story: Story) -> str:
 
 def list_artifacts(story: Story) -> str:
     """Return the run's files; without pages only the attached ones, and the command that gets them."""
-    kept = tuple(file for file in story.left if not file.dropped and file.is_for_readers)
+    kept = tuple(file for file in story.artifacts if not file.dropped and file.is_for_readers)
     run_id = story.run.run_id
     if story.site and kept:
         rows = [

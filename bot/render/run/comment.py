@@ -35,9 +35,9 @@ def write(story: Story) -> str:
             _facts(story),
             _now(story),
             _plan(story.run),
-            observations.todo_list(story.seen) if story.run.state is RunState.WORKING else "",
-            observations.server_troubles(story.seen),
-            reproduction.played_list(story.played, story.site) if lives else "",
+            observations.todo_list(story.observations) if story.run.state is RunState.WORKING else "",
+            observations.server_troubles(story.observations),
+            reproduction.played_list(story.reproductions, story.site) if lives else "",
             _elsewhere(story),
             _controls(story),
         ),
@@ -167,9 +167,12 @@ def _controls(story: Story) -> str:
 
 def _more_dollars(story: Story) -> list[str]:
     """Return the box that adds the column's budget once more, where the run waits for dollars."""
-    if story.asker != "budget" or story.dollars is None or story.dollars.base_usd < MIN_USD:
+    question = story.open_question
+    if question is None or question.asker != "budget":
         return []
-    more_usd = min(story.dollars.base_usd, MAX_USD)
+    if story.budget is None or story.budget.base_usd < MIN_USD:
+        return []
+    more_usd = min(story.budget.base_usd, MAX_USD)
     name = f"budget:{story.run.run_id}:{more_usd:.2f}"
     return [box(name, f"Raise the budget by ${more_usd:,.2f}and continue")]
 
@@ -198,7 +201,7 @@ def _debug(story: Story) -> str:
         "Base and head": f"{run.base} {run.head}".strip(),
         "Tokens": f"{run.input_tokens} in, {run.output_tokens} out, {run.turns} turns" if run.turns else "",
         "Stages": stages.personas(story.stages),
-        **observations.observation_lines(story.seen),
+        **observations.observation_lines(story.observations),
     }
     rows = [f"- {name}: {code(value)}" for name, value in facts.items() if value]
     pointed = artifacts.pointer(story)

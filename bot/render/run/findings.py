@@ -31,7 +31,7 @@ def write(
             f"{head}{link}",
             quote(report.summary, 4_000),
             *(_finding(number, finding, blob) for number, finding in enumerate(report.findings, start=1)),
-            reproduction.played_list(story.played, story.site),
+            reproduction.played_list(story.reproductions, story.site),
             _discarded(report.discarded, report.discarded_omitted),
             _follow_ups(report, made, here),
             f"Read at {code(report.base[:12])}; nothing was changed. {run_story.spent(story)}",

@@ -7,17 +7,12 @@ from datetime import datetime
 
 from bot.render.markdown import links
 from bot.render.markdown.escape import code
+from ledger.queries.run_rows import RunRows
 from ledger.queries.timeline import TimelineRow
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD, Ending, RunState
-from ledger.views.artifacts import ArtifactRow
-from ledger.views.budgets import BudgetRow
-from ledger.views.checks import CheckRow
-from ledger.views.observations import ObservationRow
 from ledger.views.reports import ReportRow
-from ledger.views.reproductions import ReproductionRow
-from ledger.views.stages import StageRow
 from ledger.views.threads import ThreadRow
 from rules.text import count, usd
 
@@ -56,8 +51,8 @@ REASONS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Story:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Story(RunRows):
     """One run as the ledger has it; `card_usd` is the cost of all runs of the card.
 
     `on_pull`: its comments stand on the pull request, because an earlier run pushed to it. `waived`: by the
@@ -65,25 +60,16 @@ class Story:
     """
 
     card: CardRow
-    run: RunRow
-    report: ReportRow | None
-    checks: tuple[CheckRow, ...]
     activity: tuple[TimelineRow, ...]
     stop_asked_at: datetime | None
     card_usd: float
     on_pull: bool
-    dollars: BudgetRow | None = None
-    asker: str = ""  # of the question that is open
-    seen: ObservationRow | None = None
-    waived: bool = False
-    stages: tuple[StageRow, ...] = ()
-    left: tuple[ArtifactRow, ...] = ()
-    site: str = ""  # where Cardinal's pages are, empty where they are not served
-    played: tuple[ReproductionRow, ...] = ()
-    reports: tuple[ReportRow, ...] = ()  # of the runs that made what is on the branch, the oldest first
-    threads: tuple[ThreadRow, ...] = ()  # of the pull request that no run has addressed
-    asking: tuple[str, ...] = ()  # who requested changes and has not reviewed again
-    reported: str | None = None  # its report's comment id, empty until it is posted; None without a report
+    waived: bool
+    site: str  # where Cardinal's pages are, empty where they are not served
+    reports: tuple[ReportRow, ...]  # of the runs that made what is on the branch, the oldest first
+    threads: tuple[ThreadRow, ...]  # of the pull request that no run has addressed
+    asking: tuple[str, ...]  # who requested changes and has not reviewed again
+    reported: str | None  # its report's comment id, empty until it is posted; None without a report
 
 
 def run_headline(story: Story) -> str:
@@ -128,7 +114,7 @@ def limit_of(story: Story, name: str) -> float | None:
 
 def budget_of(story: Story) -> float | None:
     """Return the run's budget with people's additions; None where there is none."""
-    known = story.dollars
+    known = story.budget
     return known.budget_usd if known is not None and known.budget_usd > 0 else limit_of(story, "budget_usd")
 
 

@@ -1,6 +1,6 @@
 """A run from the log, live while it goes on: stages, plan, question, checks, report, cost and activity."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import timedelta
 
 from flask import Response, current_app, make_response, render_template
@@ -26,12 +26,12 @@ from ledger.events.witness import witness_text
 from ledger.log import event_store
 from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
+from ledger.queries.run_rows import RunRows
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
-from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
 from ledger.states import RunState
-from ledger.views import cards, checks, plans, questions, reports, runs, stages
+from ledger.views import cards, runs
 from ledger.views.checks import TierRow
 from ledger.views.stages import StageRow
 from rules.explain import why
@@ -137,16 +137,16 @@ class RunPage:
 
     def _now(self, db: Connection, run: RunRow, card: CardRow) -> dict[str, object]:
         """Return the values of the part that each message replaces."""
-        plan, report = plans.newest(db, run.run_id), reports.get(db, run.run_id)
-        of_run = questions.of_run(db, run.run_id)
+        rows = RunRows.read(db, run)
+        plan, report = rows.plan, rows.report
         return {
             "run": run,
-            "offers": _offers(run, of_run),
+            "offers": _offers(rows),
             "lines": [sentence(plain(text, MAX_LINE)) for text in (run.detail, self._waits(db, run)) if text],
             "state": state_word(run.ending or run.state),
             "facts": facts_of(run),
             "elapsed": brief((run.ended_at or self._site.clock()) - run.queued_at),
-            "stages": newest_fitting(_crumbs(run, stages.of_run(db, run.run_id))),
+            "stages": newest_fitting(_crumbs(run, rows.stages)),
             "changed": _changed(run),
             "plan": None if plan is None else (plan.revision, plan.state, plain(plan.summary, MAX_LINE)),
             "steps": fit_rows(
@@ -162,7 +162,7 @@ class RunPage:
                     plain(row.answered_by),
                     row.withdrawn,
                 )
-                for row in of_run[-MAX_ROWS:]
+                for row in rows.questions[-MAX_ROWS:]
             ),
             "checks": newest_fitting(
                 {
@@ -175,9 +175,9 @@ class RunPage:
                     "digest": row.log_digest,
                     "log": row.log_digest and links.of_file("", run.run_id, row.log_digest, LOG),
                 }
-                for row in checks.of_run(db, run.run_id)[-MAX_ROWS:]
+                for row in rows.checks[-MAX_ROWS:]
             ),
-            "evidence": _evidence(checks.newest_gate(db, run.run_id)),
+            "evidence": _evidence(rows.gate),
             "report": None if report is None else terminal_html(report.done[:MAX_TEXT]),
             "card_name": f"{card.repository}#{card.number}" if card.number else "a draft",
             "card_title": plain(card.title),
@@ -193,9 +193,10 @@ class RunPage:
         return why(in_force, snapshots.with_place(db, snapshot), quotes=False)  # the page has the question
 
 
-def _offers(run: RunRow, of_run: Iterable[QuestionRow]) -> str:
+def _offers(rows: RunRows) -> str:
     """Return a word that is another one when other forms may be offered; an open page then asks for them."""
-    unanswered = (row.question_id for row in of_run if row.answered_at is None and not row.withdrawn)
+    run = rows.run
+    unanswered = (it.question_id for it in rows.questions if it.answered_at is None and not it.withdrawn)
     return " ".join((run.state, f"{run.plan_revision}{run.plan_approved:d}", *unanswered))
 
 

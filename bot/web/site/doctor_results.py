@@ -5,13 +5,12 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection
 
-from bot.admin.doctor import Level
 from bot.web.site.layout import Site
 from ledger.db.tables import ExaminationSubject
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queue import examinations
-from ledger.queue.examinations import ExaminationRow
+from ledger.queue.examinations import ExaminationRow, Level
 from ledger.queue.sign_ins import SignIn
 from ledger.views import boards
 from rules.text import brief, count, plain, sentence

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.admin import support_bundle
-from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, github, mend
+from bot.admin.doctor import CheckResult, DoctorContext, examine, github, mend
 from bot.admin.doctor import board as checkups
 from bot.github.failed_deliveries import RETENTION
 from bot.sync import board
@@ -26,6 +26,7 @@ from ledger.ids import DeliveryId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.queue import inbox
+from ledger.queue.examinations import Level
 from ledger.queue.inbox import Delivery
 from ledger.views import boards
 from tests.bot.flows.cardinal import Cardinal

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from bot.admin.doctor import CheckResult, DoctorContext, Level, examine, hosts, ok, runner
+from bot.admin.doctor import CheckResult, DoctorContext, examine, hosts, ok, runner
 from bot.github.errors import UnavailableError
 from bot.system import config as configuration
 from bot.system.program import TRIAL
@@ -21,6 +21,7 @@ from bot.system.setting_types import BoardAddress
 from ledger.events.policy import PolicyLoaded
 from ledger.log import event_store
 from ledger.queue import hosts as known_hosts
+from ledger.queue.examinations import Level
 from rules.policy.images import IMAGE
 from runner.run.provider import TokenPrice
 from tests.bot.admin.conftest import POLICY

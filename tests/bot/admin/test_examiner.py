@@ -4,14 +4,14 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from bot.admin.doctor import Level, checks, checks_of_host
-from bot.scheduler.jobs import examine_due
+from bot.admin.doctor import checks, checks_of_host
+from bot.admin.examination import examine_due
 from bot.system import lock_file
 from bot.system.lock_file import Presence
 from ledger.db.tables import ExaminationSubject
 from ledger.log import event_store
 from ledger.queue import examinations
-from ledger.queue.examinations import ExaminationRow
+from ledger.queue.examinations import ExaminationRow, Level
 from tests.bot.flows.cardinal import Cardinal
 from tests.ledgers import new_ledger
 

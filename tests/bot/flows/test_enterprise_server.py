@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 import requests
 
-from bot.admin.doctor import Level, github
+from bot.admin.doctor import github
 from bot.github.api import projects
 from bot.github.errors import RefusedError
 from ledger.ids import CardId
+from ledger.queue.examinations import Level
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
 from tests.bot.flows.pulls import test_gate

@@ -74,6 +74,19 @@ def test_an_answer_that_never_arrives_makes_no_second_check(stage: Stage, kind: 
     assert len(mine) == 1
 
 
+def test_a_check_that_was_given_up_after_it_was_made_is_found_again(stage: Stage) -> None:
+    head = pulled(stage)
+    stage.fault(method="POST", path=MADE, status=502, after=True, cut=True)
+    stage.do(WriteCheck(stage.card_id, head))
+    stage.fault(method="GET", path="/check-runs$", status=422, count=3)
+    for wait_s in (6, 30, 90):
+        stage.clock.forward(wait_s)
+        counts = stage.publish()
+    assert counts.given_up == 1
+    assert stage.do(WriteCheck(stage.card_id, head)).settled == 1
+    assert len(checks(stage, head)) == 1
+
+
 def test_a_check_that_github_forgot_is_made_anew(stage: Stage) -> None:
     head = pulled(stage)
     stage.do(WriteCheck(stage.card_id, head))

@@ -24,8 +24,6 @@ from rules.intents.outbound import (
     PostReport,
     React,
     Say,
-    SettlePlan,
-    SettleQuestion,
     WriteRunComment,
 )
 from tests.bot.outbox.conftest import BRANCH, Stage
@@ -122,6 +120,28 @@ def test_an_answer_that_never_arrives_does_not_double_the_comment(stage: Stage, 
     assert published.remote_id == str(stage.issue.comments[0].id)
 
 
+@pytest.mark.parametrize("kind", ["plan", "question", "run"])
+def test_a_comment_that_was_given_up_after_it_was_posted_is_not_posted_again(stage: Stage, kind: str) -> None:
+    stage.past.planned()
+    stage.happen(QuestionAsked(RUN, ASKED, "agent", "Half up?", ("yes", "no")))
+    intent = {
+        "plan": PostPlan(stage.card_id, RUN, 1),
+        "question": PostQuestion(stage.card_id, RUN, ASKED),
+        "run": WriteRunComment(stage.card_id, RUN),
+    }[kind]
+    stage.fault(method="POST", path="/comments$", status=502, after=True, cut=True)
+    stage.do(intent)
+    stage.fault(method="GET", path="/comments$", status=422, count=3)
+    for wait_s in (6, 30, 90):
+        stage.clock.forward(wait_s)
+        counts = stage.publish()
+    assert (counts.given_up, len(stage.bodies)) == (1, 1)
+    stage.happen(QuestionAnswered(RUN, ASKED, "alice", "yes"), PlanApproved(RUN, 1, "alice"))
+    assert stage.do(intent).settled == 1
+    assert len(stage.bodies) == 1
+    assert "box:approve" not in stage.bodies[0]
+
+
 def test_whoever_must_answer_is_mentioned_once_over_a_lost_answer_another_host_and_a_second_wish(
     stage: Stage,
 ) -> None:
@@ -163,17 +183,27 @@ def test_plan_and_question_are_settled_in_place(stage: Stage) -> None:
     assert "box:approve" in stage.bodies[0]
     assert "@bob: " in stage.bodies[0]
     stage.happen(PlanApproved(RUN, 1, "alice"))
-    stage.do(SettlePlan(stage.card_id, RUN, 1))
+    stage.do(PostPlan(stage.card_id, RUN, 1))
     assert "approved by alice" in stage.bodies[0]
     assert "box:" not in stage.bodies[0]
     stage.happen(QuestionAsked(RUN, ASKED, "agent", "Half up?", ("yes", "no")))
     stage.do(PostQuestion(stage.card_id, RUN, ASKED))
     assert "@bob: " in stage.bodies[1]
     stage.happen(QuestionAnswered(RUN, ASKED, "alice", "yes"))
-    stage.do(SettleQuestion(stage.card_id, RUN, ASKED))
+    stage.do(PostQuestion(stage.card_id, RUN, ASKED))
     assert "answered by alice" in stage.bodies[1]
     assert "@bob" not in "".join(stage.bodies)
     assert len(stage.bodies) == 2
+
+
+def test_a_question_whose_comment_somebody_deleted_is_not_posted_again_with_its_answer(stage: Stage) -> None:
+    stage.past.planned()
+    stage.happen(QuestionAsked(RUN, ASKED, "agent", "Half up?", ("yes", "no")))
+    stage.do(PostQuestion(stage.card_id, RUN, ASKED))
+    stage.forge.store.issues.delete_comment(stage.issue.comments[0], actor=stage.alice)
+    stage.happen(QuestionAnswered(RUN, ASKED, "alice", "yes"))
+    assert stage.do(PostQuestion(stage.card_id, RUN, ASKED)).given_up == 0
+    assert stage.bodies == []
 
 
 def test_a_later_run_talks_on_the_pull_request_and_the_first_stays_on_the_issue(stage: Stage) -> None:

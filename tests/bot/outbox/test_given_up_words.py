@@ -9,7 +9,7 @@ from rules.intents.outbound import Say
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull
 
 # Nobody waits for these: they only decorate, come again with the next change, or edit what is there.
-SILENT = {"react", "untick_boxes", "settle_plan", "settle_question", "update_face"}
+SILENT = {"react", "untick_boxes", "update_face"}
 # These are about a board, not a card: Health and `cardinal doctor` list them.
 OF_A_BOARD = {
     *("create_job", "create_scheduled_card", "describe_columns", "preview_policy", "report_policy"),

@@ -54,7 +54,7 @@ def test_the_agents_own_list_stands_under_the_plan_while_it_works(past: Past) ->
 def test_a_long_list_is_cut(past: Past) -> None:
     approved(past)
     past(TodoListed(RUN, tuple(f"step {n}" for n in range(40)), (False,) * 40))
-    assert "… and 20 more" in observations.todo_list(past.story().seen)
+    assert "… and 20 more" in observations.todo_list(past.story().observations)
 
 
 def test_hosts_refusals_and_failures_are_grouped_and_folded(past: Past) -> None:
@@ -73,7 +73,10 @@ def test_hosts_refusals_and_failures_are_grouped_and_folded(past: Past) -> None:
 
 def test_a_run_without_any_of_it_says_nothing_about_it(past: Past) -> None:
     approved(past)
-    assert (observations.todo_list(past.story().seen), observations.observation_lines(past.story().seen)) == (
+    assert (
+        observations.todo_list(past.story().observations),
+        observations.observation_lines(past.story().observations),
+    ) == (
         "",
         {},
     )

@@ -1,14 +1,16 @@
 """Cards are dragged at once: they are read together, a column's order once; a bad one holds up no other."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
+from types import FrameType
 from typing import Any
 
 import pytest
 
 from bot.github.client import Hub
 from bot.github.errors import GithubError
-from bot.ingest import delivery
+from bot.ingest import delivery, events
 from bot.scheduler import jobs, ticker
 from bot.sync import card, column_order
 from forge.store.board import Item
@@ -37,7 +39,7 @@ def ingested(cardinal: Cardinal) -> tuple[CardId, ...]:
     """Ingest what waits; return the cards to refresh."""
     due = inbox.due_deliveries(cardinal.services.engine, limit=100)
     cards, left = delivery.ingest_light(cardinal.services, due)
-    assert left == ()
+    assert not left
     assert inbox.due_deliveries(cardinal.services.engine, limit=100) == ()
     return cards
 
@@ -111,6 +113,15 @@ def test_a_card_that_another_worker_holds_is_left_to_it(cardinal: Cardinal) -> N
     assert card.sync_cards(cardinal.services, cards) == {second.node_id}
 
 
+def test_a_card_is_read_under_a_lease_that_its_record_gives_back(cardinal: Cardinal) -> None:
+    (item,) = dragged(cardinal, 1)
+    ingested(cardinal)
+    with traced(cardinal.services.engine) as statements:
+        assert card.sync_card(cardinal.services, CardId(item.node_id))
+    released = [sql for sql in statements if "UPDATE leases" in sql and "look:" in sql and "holder=''" in sql]
+    assert len(released) == 1
+
+
 def test_a_delivery_that_costs_calls_is_left_and_one_that_somebody_took_is_recorded_once(
     cardinal: Cardinal,
 ) -> None:
@@ -124,14 +135,33 @@ def test_a_delivery_that_costs_calls_is_left_and_one_that_somebody_took_is_recor
     assert delivery.ingest_light(cardinal.services, due) == ((), left)
 
 
+def test_a_delivery_that_costs_calls_is_parsed_once(cardinal: Cardinal) -> None:
+    cardinal.say(cardinal.at_work(), "/cardinal status")
+    while cardinal.mail:
+        cardinal.receive(cardinal.mail.popleft())
+    due = inbox.due_deliveries(cardinal.services.engine, limit=100)
+    parsed: list[str] = []
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code is events.read.__code__:
+            parsed.append(frame.f_locals["event"])
+
+    sys.setprofile(count)
+    try:
+        _, failed = jobs.ingest_together(cardinal.process, due)
+    finally:
+        sys.setprofile(None)
+    assert (failed, parsed) == ((), ["issue_comment"])
+
+
 def test_a_delivery_whose_worker_was_killed_is_left_and_not_forgotten(cardinal: Cardinal) -> None:
     engine = cardinal.services.engine
     dragged(cardinal, 2)
     first, second = inbox.due_deliveries(engine, limit=100)
     assert inbox.claim(engine, first, lease_s=0)
     cards, left = delivery.ingest_light(cardinal.services, (first, second))
-    assert (len(cards), left) == (1, (first,))
-    assert delivery.ingest_light(cardinal.services, (first,)) == ((), (first,))
+    assert (len(cards), left) == (1, {first: None})
+    assert delivery.ingest_light(cardinal.services, (first,)) == ((), {first: None})
 
 
 def test_a_delivery_that_cannot_be_recorded_with_others_holds_up_none_and_its_attempts_end(
@@ -160,7 +190,7 @@ def test_deliveries_that_say_nothing_are_settled_by_one_statement(cardinal: Card
         )
     due = inbox.due_deliveries(engine, limit=100)
     with traced(engine) as statements:
-        assert delivery.ingest_light(cardinal.services, due) == ((), ())
+        assert delivery.ingest_light(cardinal.services, due) == ((), {})
     assert len([sql for sql in statements if "inbox" in sql]) == 2
     with event_store.reading(engine) as db:
         assert inbox.delivery_counts(db)["done"] >= len(due)

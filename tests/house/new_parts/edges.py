@@ -65,7 +65,8 @@ SAMPLES = {
         "bot/admin/doctor/weather.py",
         '''
         """Is the weather good?"""
-        from bot.admin.doctor import CheckResult, Level
+        from bot.admin.doctor import CheckResult
+        from ledger.queue.examinations import Level
 
         def sun(context):
             """Does the sun shine?"""

@@ -143,6 +143,17 @@ def test_of_an_older_ledger_s_outbox_only_what_is_open_stays(ledger: Engine) -> 
         assert [state for state in states if outbox.get(db, EntryKey(state))] == ["pending", "claimed"]
 
 
+def test_an_older_ledger_s_entry_that_settles_a_question_edits_its_comment(ledger: Engine) -> None:
+    with event_store.writing(ledger) as db:
+        outbox.put(db, replace(DRAFT, key=EntryKey("question-settled:r1-q1"), act="settle_question"), NOW)
+    make_older(ledger)
+    upgrade_ledger(ledger)
+    with event_store.reading(ledger) as db:
+        entry = outbox.get(db, EntryKey("question:r1-q1"))
+    assert entry is not None
+    assert (entry.act, entry.coalesce, entry.payload) == ("post_question", True, DRAFT.payload)
+
+
 @pytest.mark.parametrize("url", ["mysql://localhost/x", "sqlite://", "sqlite:///:memory:"])
 def test_an_address_of_another_kind_is_refused(url: str) -> None:
     with pytest.raises(LedgerUrlError):

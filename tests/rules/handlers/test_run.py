@@ -24,7 +24,6 @@ from rules.intents.outbound import (
     OpenPull,
     PostPlan,
     Say,
-    SettlePlan,
     UpdateTicker,
 )
 from tests.rules import scene
@@ -96,9 +95,9 @@ def test_a_plan_is_posted_once_the_run_waits_for_its_approval() -> None:
 
 
 def test_what_became_of_a_plan_is_written_into_its_comment() -> None:
-    assert "SettlePlan" in kinds(asks(card(run=run()), runs.PlanApproved(R1, 1, "bob")))
-    assert "SettlePlan" in kinds(asks(card(run=run()), runs.PlanRedirected(R1, 1, "bob", "no")))
-    assert "SettlePlan" not in kinds(asks(card(run=run()), runs.PlanApproved(R1, 1, "policy")))
+    assert "PostPlan" in kinds(asks(card(run=run()), runs.PlanApproved(R1, 1, "bob")))
+    assert "PostPlan" in kinds(asks(card(run=run()), runs.PlanRedirected(R1, 1, "bob", "no")))
+    assert "PostPlan" not in kinds(asks(card(run=run()), runs.PlanApproved(R1, 1, "policy")))
 
 
 def test_a_question_is_posted_and_the_card_needs_input() -> None:
@@ -110,7 +109,7 @@ def test_a_question_is_posted_and_the_card_needs_input() -> None:
 
 def test_an_answered_question_is_settled_and_a_run_that_parked_late_goes_on() -> None:
     answered = runs.QuestionAnswered(R1, QUESTION.question_id, "bob", "8080")
-    assert kinds(asks(card(state=S.NEEDS_INPUT, run=run(R.QUEUED)), answered))[0] == "SettleQuestion"
+    assert kinds(asks(card(state=S.NEEDS_INPUT, run=run(R.QUEUED)), answered))[0] == "PostQuestion"
     late = asks(card(state=S.NEEDS_INPUT, run=run(R.PARKED)), runs.RunParked(R1, "question"))
     assert only(late, RunRequeued).why == "answered"
     paused = run(R.PARKED, stop_asked="pause")
@@ -233,7 +232,7 @@ def test_the_policy_may_move_a_card_that_succeeded_and_no_other() -> None:
 
 def test_a_question_that_was_open_at_the_end_is_settled() -> None:
     event = runs.RunEnded(R1, Ending.CANCELLED, "", "", "")
-    assert "SettleQuestion" in kinds(
+    assert "PostQuestion" in kinds(
         asks(card(run=ended(Ending.CANCELLED), questions=(replace(QUESTION, withdrawn=True),)), event)
     )
 
@@ -241,8 +240,8 @@ def test_a_question_that_was_open_at_the_end_is_settled() -> None:
 def test_a_plan_that_nobody_approved_before_the_end_is_settled() -> None:
     event = runs.RunEnded(R1, Ending.CANCELLED, "", "", "")
     waiting = ended(Ending.CANCELLED, plan_required=True, plan_revision=2, plan_approved=False)
-    assert only(asks(card(run=waiting), event), SettlePlan) == SettlePlan(CARD, R1, 2)
-    assert "SettlePlan" not in kinds(asks(card(run=replace(waiting, plan_approved=True)), event))
+    assert only(asks(card(run=waiting), event), PostPlan) == PostPlan(CARD, R1, 2)
+    assert "PostPlan" not in kinds(asks(card(run=replace(waiting, plan_approved=True)), event))
 
 
 @pytest.mark.parametrize(

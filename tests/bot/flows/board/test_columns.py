@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from bot.admin.doctor import CheckResult, DoctorContext, Level
+from bot.admin.doctor import CheckResult, DoctorContext
 from bot.admin.doctor import board as checkups
 from bot.sync import card
 from forge.store.board import Item
 from ledger.events.board import CardMoved, ColumnsChanged, DecisionFailed, StatusFound, StatusLost
 from ledger.events.run import RunEnded
 from ledger.ids import CardId
+from ledger.queue.examinations import Level
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.settings import POLICY
 

@@ -4,7 +4,7 @@ from datetime import datetime
 
 import pytest
 
-from bot.admin.doctor import DoctorContext, Level, examine
+from bot.admin.doctor import DoctorContext, examine
 from bot.bootstrap import Services
 from bot.reactor import reactor
 from bot.scheduler import dispatch, ticker
@@ -24,6 +24,7 @@ from ledger.events.policy import PolicyLoaded
 from ledger.events.run import AgentSaid, QuestionAnswered, QuestionAsked, RunEnded, RunParked, RunQueued
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
+from ledger.queue.examinations import Level
 from ledger.states import CardState, Ending, RunState
 from rules.decide import decide
 from rules.intents.internal import ChangeCardState

@@ -6,7 +6,7 @@ import pytest
 
 from bot.admin import boards as admin
 from bot.admin.boards import BoardInUseError
-from bot.admin.doctor import DoctorContext, Level, backlog
+from bot.admin.doctor import DoctorContext, backlog
 from bot.github.client import Hub
 from bot.github.errors import GithubError, NotFoundError
 from bot.scheduler import ticker
@@ -23,6 +23,7 @@ from ledger.events.run import RunEnded
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queue import leases, outbox, refresh_requests
+from ledger.queue.examinations import Level
 from ledger.states import Ending
 from ledger.views import boards, cards
 from tests.bot.flows.cardinal import Cardinal

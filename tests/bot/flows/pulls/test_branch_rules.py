@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from bot.admin.doctor import DoctorContext, Level, repositories
+from bot.admin.doctor import DoctorContext, repositories
 from bot.github.client import RECENT_S
 from ledger.events.run import RunClaimed
 from ledger.events.turn import TurnStarted
+from ledger.queue.examinations import Level
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_merges import approved, ready
 from tests.bot.flows.runs.test_briefing import order_of

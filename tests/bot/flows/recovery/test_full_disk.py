@@ -5,10 +5,12 @@ from threading import Event
 
 import pytest
 
-from bot.admin.doctor import DoctorContext, Level, host
-from bot.admin.doctor.host import FREE_BYTES, FULL_BYTES
+from bot.admin.doctor import DoctorContext, host
+from bot.admin.doctor.host import FREE_BYTES
 from bot.scheduler import alarms, ticker
+from bot.scheduler.alarms import FULL_BYTES
 from ledger.events.board import DiskWasFull
+from ledger.queue.examinations import Level
 from tests.bot.flows.cardinal import Cardinal
 
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from bot.admin.doctor import CheckResult, DoctorContext, Level, repositories
+from bot.admin.doctor import CheckResult, DoctorContext, repositories
 from forge.store.board import Item
 from ledger.events.bounds import ValidationWaived
 from ledger.events.turn import TurnStarted
+from ledger.queue.examinations import Level
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_check_buttons import check_of
 from tests.bot.flows.pulls.test_review import review

@@ -1,0 +1,121 @@
+"""What GitHub answers about cards, made good: people's own words, half-done replacements, older answers."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from sqlalchemy import Connection
+
+from bot.bootstrap import Services
+from bot.github.api.project_models import CardLook
+from bot.github.errors import BEHIND
+from bot.render.markdown.marker import OF_DRAFT, draft_of, marker_of, words_of_draft
+from bot.sync.movers import on_timeline
+from ledger.events.board import CardMoved, CardReplaced
+from ledger.ids import CardId, EntryKey
+from ledger.log import event_store
+from ledger.queue import change_reports, outbox, refresh_requests
+from ledger.queue.change_reports import About, Report
+from ledger.views import cards, expansions, remotes
+
+Looks = Mapping[CardId, CardLook | None]
+
+
+def with_own_words(services: Services, looks: Looks) -> Looks:
+    """Return the looks with the descriptions that people wrote.
+
+    A model's words carry nobody's rights: they neither choose a repository nor steer an agent. Once somebody
+    has edited them, they are that person's.
+    """
+    with event_store.reading(services.engine) as db:
+        written = expansions.of_issues(db, (seen.content_id for seen in looks.values() if seen))
+        return {card_id: _own(db, seen, written) for card_id, seen in looks.items()}
+
+
+def _own(
+    db: Connection, seen: CardLook | None, written: Mapping[str, expansions.ExpansionRow]
+) -> CardLook | None:
+    expansion = written.get(seen.content_id) if seen else None
+    if seen is None:
+        return None
+    seen = replace(seen, body=words_of_draft(seen.body))
+    if expansion is not None and expansions.digest(seen.body) == expansion.written:
+        return replace(seen, body=expansion.before, expanded=True)
+    marker = marker_of(seen.body)
+    entry = outbox.get(db, marker.key) if marker else None
+    if entry is None or entry.act != "expand_body" or entry not in outbox.open_of_card(db, entry.card_id):
+        return seen
+    known = cards.get(db, entry.card_id)
+    if known is None or known.content_id != seen.content_id:
+        return seen
+    return replace(seen, body=known.body, expanded=known.expanded)  # written, and not committed yet
+
+
+def find_unsettled(services: Services, looks: Looks) -> frozenset[CardId]:
+    """Return the cards whose looks tell nothing: the entry that replaces the draft records its own acts.
+
+    Those are the draft once it is away, the issue's card before the ledger knows it, and a draft that GitHub
+    still shows, or showed before, though its issue has its place.
+    """
+    with event_store.reading(services.engine) as db:
+        return frozenset(card_id for card_id, seen in looks.items() if _is_unsettled(db, card_id, seen))
+
+
+def _is_unsettled(db: Connection, card_id: CardId, seen: CardLook | None) -> bool:
+    known = cards.get(db, card_id)
+    if seen is None:
+        return known is not None and known.number is None and _is_open(db, card_id)
+    if known is not None:
+        return False
+    if seen.kind == "DraftIssue":
+        done = remotes.get(db, EntryKey(f"{OF_DRAFT}{card_id}"))
+        return done is not None and bool(done.remote_id)
+    draft = draft_of(seen.body)
+    return bool(draft) and _is_open(db, CardId(draft))
+
+
+def _is_open(db: Connection, draft: CardId) -> bool:
+    return any(entry.key == f"{OF_DRAFT}{draft}" for entry in outbox.open_of_card(db, draft))
+
+
+def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
+    """Return the look, with the column and the archive as they are known where it is older than that.
+
+    After Cardinal's own change GitHub's time may be the same: then they are as Cardinal has just left them,
+    unless somebody else changed them since, by a delivery or the issue's timeline. A change that nobody told
+    of is seen by a later look.
+    """
+    if seen is None:
+        return None
+    with event_store.reading(services.engine) as db:
+        known, reports = cards.get(db, seen.card_id), change_reports.of_card(db, seen.card_id)
+        if known is None or (known.column, known.archived) == (seen.column, seen.archived):
+            return seen
+        moves = event_store.newest_of(db, f"card:{seen.card_id}", CardMoved, 1)
+        placed = event_store.newest_of(db, f"card:{seen.card_id}", CardReplaced, 1)
+        archived_at = remotes.done_at(db, seen.card_id, "archive_card")
+        recorded_at = refresh_requests.recorded_at(db, seen.card_id)
+    ids = {name: option_id for option_id, name in seen.status}
+    as_known = replace(seen, column=known.column, option_id=ids.get(known.column or "", ""))
+    if recorded_at is not None and seen.updated_at < recorded_at:
+        return replace(as_known, archived=known.archived)
+    others = tuple(it for it in reports if it.sender != services.hub.bot_login)
+    since = services.now() - BEHIND
+    for at, move in moves:
+        own = move.by_cardinal and at >= since and known.column == move.after
+        mover = on_timeline(seen.last_move, seen.column, at) if own else ""
+        by_other = mover not in ("", services.hub.bot_login) or _is_told(others, at, About.COLUMN)
+        if own and seen.column == move.before and not by_other:
+            seen = as_known
+    in_place = placed and not moves and placed[0][0] >= since and seen.column is None
+    if in_place and not _is_told(others, placed[0][0], About.COLUMN):
+        seen = as_known
+    if archived_at is not None and archived_at >= since:
+        by_other = _is_told(others, archived_at, About.ARCHIVED, About.RESTORED)
+        seen = seen if by_other else replace(seen, archived=known.archived)
+    return seen
+
+
+def _is_told(reports: tuple[Report, ...], since: datetime, *about: About) -> bool:
+    """Tell whether a report about that is as new; GitHub's times have whole seconds."""
+    return any(it.about in about and it.at >= since.replace(microsecond=0) for it in reports)

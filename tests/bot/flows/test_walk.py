@@ -1,0 +1,41 @@
+"""How far a drag walks through the code until its comment stands: modules, and transactions that write."""
+
+import sys
+from pathlib import Path
+from types import CodeType, FrameType
+
+from bot.scheduler import jobs
+from ledger.db.transactions import writing
+from ledger.queue import inbox
+from tests.bot.flows.cardinal import Cardinal
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = tuple(f"{ROOT}/{name}/" for name in ("bot", "rules", "runner", "ledger"))
+# Of a drag that writes a comment and a face. They may fall; the goal is 90 modules.
+MAX_MODULES, MAX_WRITES = 160, 8
+
+
+def test_a_drag_becomes_a_comment_by_few_modules_and_transactions(cardinal: Cardinal) -> None:
+    first, item = (cardinal.new(f"Card {number}") for number in (1, 2))
+    cardinal.drag(first, "In Progress")
+    cardinal.catch_up()  # so that what is read once for a process or a board is read
+    cardinal.drag(item, "In Progress")
+    called: list[CodeType] = []
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(PACKAGES):
+            called.append(frame.f_code)
+
+    sys.setprofile(note)
+    try:
+        while cardinal.mail:
+            cardinal.receive(cardinal.mail.popleft())
+        due = inbox.due_deliveries(cardinal.services.engine, limit=100)
+        card_ids, _ = jobs.ingest_together(cardinal.process, due)
+        jobs.sync_together(cardinal.process, card_ids or ())
+        cardinal.publish()
+    finally:
+        sys.setprofile(None)
+    assert cardinal.comment(item, "r2")
+    assert len({code.co_filename for code in called}) <= MAX_MODULES
+    assert called.count(writing.__code__) <= MAX_WRITES
