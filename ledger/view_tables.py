@@ -78,7 +78,9 @@ def name_tables(code: Sources, modules: Mapping[str, ModuleType]) -> dict[str, s
     digests = {}
     for name, files in groups(code, tuple(modules)).items():
         if files not in of_group:
-            parts = (file.encode() + b"\0" + code[file] + b"\0" + shapes.get(file, b"") for file in sorted(files))
+            parts = (
+                file.encode() + b"\0" + code[file] + b"\0" + shapes.get(file, b"") for file in sorted(files)
+            )
             of_group[files] = sha256(b"".join(parts)).hexdigest()
         digests[name] = of_group[files]
     for name, tables in own.items():

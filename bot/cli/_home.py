@@ -4,9 +4,10 @@ Reads wait for every import: the rarer ones are where they are used.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from sqlalchemy import Connection, Engine, make_url
 
@@ -98,6 +99,14 @@ def open_for_reading() -> Iterator[Connection]:
     """Yield a connection that reads the ledger at one moment."""
     with ledger_opened() as engine, event_store.reading(engine) as db:
         yield db
+
+
+def ask(operation: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer of an operation of the API, run in this process on this home's ledger."""
+    from bot.web.api import in_process
+
+    with ledger_opened() as engine:
+        return in_process.answer(in_process.operators_request(settings(), engine), operation, fields)
 
 
 @contextmanager

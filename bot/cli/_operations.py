@@ -1,10 +1,8 @@
 """Operations of the API as commands: arguments and options from their input, output as lines or JSON."""
 
 import json
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Any
 
 import click
@@ -13,7 +11,7 @@ from bot.cli import CliError, _api, _bulk, _following
 from bot.cli._bulk import JobPlace
 from bot.cli._following import NOT_DONE, NotDoneError
 from bot.cli._names import ISSUE, UnlistedNameError
-from bot.cli._show import ago, clean, json_option, table
+from bot.cli._show import answer_lines, clean, json_option
 from bot.web.api.sending import ApiProblemError, call_once, operations
 
 SHORT: Mapping[str, str] = {
@@ -30,7 +28,6 @@ WAIT = "Follow new events for up to this many seconds. For a run, until it ends:
 JOB = ("owner", "repository", "number")
 READ = "read"  # the scope of operations that change nothing
 Operation = Mapping[str, Any]
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")  # RFC 3339
 NOT_YET = "would be done"
 
 
@@ -74,7 +71,7 @@ def command_of(name: str, operation: str) -> click.Command:
         except ApiProblemError as error:
             fault: type[CliError] = NotDoneError if error.status in NOT_DONE else CliError
             raise fault(clean(str(error))) from error
-        _print(document, as_json=as_json)
+        _print(document, part["columns"], as_json=as_json)
 
     return command
 
@@ -96,8 +93,7 @@ def _many(
         given = {**fields, **_place(job)}
         if not dry_run:
             return _call(operation, given, own)
-        from bot.web.api.client import checked  # as the server would check it
-        from bot.web.api.operation import OPERATIONS
+        from bot.web.api.operation import OPERATIONS, checked  # as the server would check it
 
         checked(OPERATIONS.load(operation).Input, given)
         return {"answer": NOT_YET}
@@ -167,27 +163,14 @@ def _option(name: str, schema: Mapping[str, Any]) -> click.Option:
     return click.Option([f"--{name}"], type=of, multiple=kind == "array", help=about)
 
 
-def _cell(value: object) -> object:
-    """Return a time as one: the API has them as text."""
-    if isinstance(value, str) and TIME.fullmatch(value):
-        return datetime.fromisoformat(value.replace("Z", "+00:00"))
-    return value
-
-
-def _print(document: Mapping[str, Any], *, as_json: bool) -> None:
+def _print(document: Mapping[str, Any], columns: Sequence[str], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(document, indent=2))
         return
     if not any(document.values()):
         click.echo("nothing matches", err=True)
-    for name, value in document.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            heads = [head for head, cell in value[0].items() if not isinstance(cell, list | dict)]
-            for row in table(heads, [[_cell(it[head]) for head in heads] for it in value], empty=""):
-                click.echo(row)
-        elif value not in (None, "", [], {}) and (name, value) != ("number", 0):
-            shown = ago(at, datetime.now(UTC)) if isinstance(at := _cell(value), datetime) else value
-            click.echo(f"{name}: {clean(shown if isinstance(shown, str) else json.dumps(shown))}")
+    for line in answer_lines(document, columns):
+        click.echo(line)
     if document.get("request") and not document["number"] and not document["problem"]:
         key = clean(str(document["request"]))
         click.echo(f"the card will be created shortly: `cardinal job get-request {key}` will show its number")

@@ -10,8 +10,9 @@ from sqlalchemy import Connection
 
 from bot.state import loads, policies, snapshots
 from bot.system import program
-from bot.web.site.layout import VisibleBoard, when
+from bot.web.site.layout import when
 from bot.web.site.lists import MAX_WHY, path_of
+from bot.web.site.visibility import VisibleBoard
 from ledger.ids import BoardId, CardId
 from ledger.model.column_names import same_column
 from ledger.queries import run_queue, siblings

@@ -158,8 +158,8 @@ def test_the_board_is_filtered(
 
 
 def test_the_inbox_is_filtered(cardinal: Cardinal, story: Engine) -> None:
-    (listed,) = printed(cardinal("inbox", "--json", "--search", "prices"))
-    assert (listed["number"], listed["by"]) == (1, "alice")
+    (listed,) = printed(cardinal("inbox", "--json", "--search", "prices"))["jobs"]
+    assert (listed["number"], listed["people"]) == (1, ["alice"])
     assert cardinal("inbox", "--search", "idle").stdout == "nothing is waiting for anyone\n"
     with event_store.writing(story) as db:
         event_store.append(db, card(7, "Merge me", CardState.BLOCKED), at=AT)
@@ -207,11 +207,11 @@ def test_outside_text_cannot_move_the_cursor_or_turn_the_line(
 
 
 def test_the_inbox_has_what_waits_for_a_person(cardinal: Cardinal, story: Engine) -> None:
-    (card,) = printed(cardinal("inbox", "--json"))
-    assert (card["number"], card["state"], card["because"]) == (1, "failed", "the agent crashed")
+    (card,) = printed(cardinal("inbox", "--json"))["jobs"]
+    assert (card["number"], card["state"], card["why"]) == (1, "failed", "the agent crashed")
     head, row = (re.split(r" {2,}", line) for line in cardinal("inbox").stdout.splitlines())
     waits = dict(zip(head, row, strict=False))
-    assert (waits["lane"], waits["card"], waits["for"]) == ("Stuck", "acme/shop#1", "alice")
+    assert (waits["lane"], waits["job"], waits["for"]) == ("Stuck", "acme/shop#1", "alice")
 
 
 def test_the_inbox_has_the_lanes_of_the_page_and_a_persons_own_cards_first(
@@ -221,7 +221,7 @@ def test_the_inbox_has_the_lanes_of_the_page_and_a_persons_own_cards_first(
         for number, state in ((7, CardState.IN_REVIEW), (8, CardState.WORKING), (9, CardState.IN_REVIEW)):
             event_store.append(db, card(number, f"Card {number}", state), at=AT)
         event_store.append(db, on_board.MoverFound(CardId("PVTI_9"), "In Progress", "Carol", "write"), at=AT)
-    every = printed(cardinal("inbox", "--json", "--all", "--mine", "carol"))
+    every = printed(cardinal("inbox", "--json", "--all", "--mine", "carol"))["jobs"]
     assert [(it["lane"], it["number"]) for it in every] == [
         ("Working", 8),
         ("In review", 9),
@@ -232,7 +232,7 @@ def test_the_inbox_has_the_lanes_of_the_page_and_a_persons_own_cards_first(
 
 def test_the_runs_name_card_person_age_duration_and_reason(cardinal: Cardinal, story: Engine) -> None:
     head, row = cardinal("runs").stdout.splitlines()
-    assert head.split() == ["run", "state", "card", "title", "by", "queued", "took", "cost", "why"]
+    assert head.split() == ["run", "state", "job", "title", "by", "queued", "took", "cost", "why"]
     assert row.startswith("r1   failed  acme/shop#1  Prices")
     assert re.search(r"alice  \d+ \w+ ago \(2026-11-20 UTC\)  5 s", row)
     assert row.endswith("the agent stopped with an error: it crashed")
@@ -291,9 +291,9 @@ def test_times_are_relative_with_the_zone_behind(past: timedelta, told: str) -> 
 
 
 def test_the_runs_are_listed_and_shown(cardinal: Cardinal, story: Engine) -> None:
-    (run,) = printed(cardinal("runs", "--json"))
-    assert (run["run_id"], run["ending"]) == ("r1", "failed")
-    assert printed(cardinal("runs", "--json", "--card", "acme/shop#2")) == []
+    (run,) = printed(cardinal("runs", "--json"))["runs"]
+    assert (run["run"], run["ending"]) == ("r1", "failed")
+    assert printed(cardinal("runs", "--json", "--card", "acme/shop#2")) == {"runs": []}
     shown = printed(cardinal("show", "r1", "--json"))
     assert shown["plans"][0]["summary"] == "Two steps"
     assert shown["checks"][0]["command"] == "ruff check ."
@@ -417,5 +417,5 @@ def test_times_are_relative_in_lists_and_exact_in_json(cardinal: Cardinal, story
         listed = cardinal(*words.split())
         assert (listed.exit_code, ISO.findall(listed.stdout)) == (0, []), listed.output
     assert " ago (" in cardinal("show", "acme/shop#1").stdout
-    (run,) = printed(cardinal("runs", "--json"))
+    (run,) = printed(cardinal("runs", "--json"))["runs"]
     assert datetime.fromisoformat(run["queued_at"]) == AT + timedelta(seconds=4)

@@ -21,6 +21,7 @@ from ledger.states import CardState
 
 PATH = "/jobs"
 EXAMPLE: Mapping[str, Any] = {"state": "needs_input", "limit": 10}
+COLUMNS = ("job", "board", "column", "state", "since", "run", "usd", "title", "why")
 MAX_LISTED = 100
 
 

@@ -1,7 +1,13 @@
 """Programs see what waits for people, and what work costs: of what their account may read."""
 
-import pytest
+import json
+from typing import Any
+from urllib.parse import urlencode
 
+import pytest
+from click.testing import CliRunner
+
+from bot.cli import main
 from bot.outbox import subscribers
 from bot.web.authorization import KEPT_S
 from rules.chatops.notices import Subscriber
@@ -79,5 +85,54 @@ def test_what_waits_for_people_is_listed_and_what_runs_did_is_counted(pages: Pag
     hide(pages.cardinal)
     pages.cardinal.clock.forward(KEPT_S + 1)
     mallory = Program(pages, "mallory")
-    assert mallory.get("/inbox") == {"jobs": [], "total": 0}
+    assert mallory.get("/inbox") == {"jobs": [], "total": 0, "others": 0}
     assert mallory.get("/stats")["runs"] == 0
+
+
+@pytest.mark.after(scene=Cardinal.at_work)
+def test_runs_are_listed_with_their_jobs_for_who_may_read_both_repositories(pages: Pages) -> None:
+    item = asked(pages, "8080")
+    card, first = pages.cardinal.card(item), pages.cardinal.run_of(item)
+    second = pages.cardinal.run_of(at_work(pages))
+    bob = Program(pages, "bob")
+    listed = bob.get("/runs")["runs"]
+    assert [it["run"] for it in listed][:2] == [second.run_id, first.run_id]
+    assert (listed[1]["number"], listed[1]["title"]) == (card.number, card.title)
+    assert [it["run"] for it in bob.get("/runs?limit=1")["runs"]] == [second.run_id]
+    of_job = bob.get(f"/runs?{urlencode({'job': f'{card.repository}#{card.number}'})}")["runs"]
+    assert [it["run"] for it in of_job] == [first.run_id]
+    assert bob.send("GET", "/runs?job=nonsense").status_code == 422
+    hide(pages.cardinal)
+    pages.cardinal.clock.forward(KEPT_S + 1)
+    mallory = Program(pages, "mallory")
+    assert mallory.get("/runs") == {"runs": []}
+    assert mallory.send("GET", "/runs?job=acme/shop%231").status_code == 404
+
+
+@pytest.mark.after(scene=Cardinal.at_work)
+def test_the_command_line_prints_what_the_api_answers(pages: Pages) -> None:
+    item = asked(pages, "8080")
+    card = pages.cardinal.card(item)
+    bob = Program(pages, "bob")
+    home = {"CARDINAL_HOME": str(pages.cardinal.services.config.home)}
+    job = f"{card.repository}#{card.number}"
+    for words, path in (
+        (("inbox",), "/inbox"),
+        (("runs", "--card", job), f"/runs?{urlencode({'job': job})}"),
+        (("explain", job), f"/jobs/{card.repository}/{card.number}/explanation"),
+        (("stats",), "/stats"),
+    ):
+        printed = CliRunner().invoke(main, [*words, "--json"], env=home)
+        assert printed.exit_code == 0, printed.output
+        said, answered = (_without_clock(it) for it in (json.loads(printed.stdout), bob.get(path)))
+        assert said == answered
+
+
+def _without_clock(document: Any) -> Any:
+    """Return it without what is counted until now."""
+    if isinstance(document, list):
+        return [_without_clock(it) for it in document]
+    if not isinstance(document, dict):
+        return document
+    kept = {name: it for name, it in document.items() if not name.endswith("_s") and name != "since"}
+    return {name: _without_clock(it) for name, it in kept.items()}

@@ -1,0 +1,71 @@
+"""Operations of the API in this process, for the operator: they see all, and GitHub is not asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Engine
+
+from bot.system.clock import utc_now
+from bot.system.config import Config
+from bot.web.api.operation import ApiRequest, Operation, checked
+from bot.web.site.visibility import VisibleBoard, VisibleLedger
+from ledger.log import event_store
+from ledger.queries.card_filter import CardScope
+from ledger.queue.sign_ins import SignIn
+from ledger.views import boards
+
+OPERATOR = "operator"
+
+
+class AllRights:
+    """The rights of whoever can read the ledger's file."""
+
+    def may(self, _visit: SignIn, _names: frozenset[str], _since: datetime) -> bool:
+        """Say yes, also to a draft, which is about no repository."""
+        return True
+
+    def readable(self, _visit: SignIn, since: Mapping[str, datetime]) -> frozenset[str]:
+        """Return all of them."""
+        return frozenset(since)
+
+    def must_be_able_to_ask(self, _visit: SignIn) -> None:
+        """Nothing is asked."""
+
+
+class WholeBoard(VisibleBoard):
+    """A board with all its cards."""
+
+    @property
+    def scope(self) -> CardScope:
+        """All cards."""
+        return CardScope(self.board_id)
+
+
+@dataclass(frozen=True, slots=True)
+class WholeLedger(VisibleLedger):
+    """The ledger as the operator sees it: boards that Cardinal does not serve any more, too."""
+
+    def boards_of(self, _visit: SignIn) -> tuple[VisibleBoard, ...]:
+        """Return all boards."""
+        with event_store.reading(self.engine) as db:
+            known = boards.all_boards(db)
+        return tuple(
+            WholeBoard(row.board_id, row.owner, row.number, row.title, frozenset(), home=True)
+            for row in known
+        )
+
+
+def operators_request(config: Config, engine: Engine) -> ApiRequest:
+    """Return the operator's request about a ledger."""
+    return ApiRequest(WholeLedger(config, engine, utc_now, AllRights()), SignIn(0, OPERATOR, utc_now()))
+
+
+def answer(call: ApiRequest, operation: Operation, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an operation that only reads answers; no field counts that is None.
+
+    Raises ApiError, ApiProblemError, FilterError.
+    """
+    given = {name: value for name, value in fields.items() if value is not None}
+    return operation.run(call, checked(operation.Input, given)).model_dump(mode="json")
