@@ -119,7 +119,7 @@ def _place(place: JobPlace) -> dict[str, str]:
 
 def _is_job(part: Operation) -> bool:
     """Tell whether the operation is about one job."""
-    return all(field in part["fields"] for field in JOB)
+    return set(JOB) <= set(part["required"])
 
 
 def _example(name: str, part: Operation) -> str:

@@ -23,6 +23,13 @@ CELL = 500
 UNBOUND = 10_000  # columns where nobody looks at them: a line is never wrapped there
 PROSE = ("title", "why", "error")  # what is wrapped, in columns of this width at least
 PROSE_WIDTH = 24
+FILTERS = {
+    "state": "Only cards in this state, such as failed.",
+    "repository": "Only cards for this owner/name: the issue's, or the one its newest run works in.",
+    "person": "Only cards this person moved, requested work on, or is assigned to.",
+    "label": "Only cards with this label.",
+    "search": "Only cards with all these words in the title, or this issue number.",
+}
 GAP, INDENT = 2, "    "
 NAMES: Mapping[str, str] = {  # of facts, where their own are too short
     "agents_s": "waited for agents at work",
@@ -40,6 +47,13 @@ COLOURS: Mapping[str, str] = {
     **dict.fromkeys(("succeeded", "done", "approved", "ok", "alive"), "green"),
     **dict.fromkeys(("working", "revising", "planning", "validating", "publishing"), "cyan"),
 }
+
+
+def filter_options(command: C) -> C:
+    """Add the filters to a command, as arguments of their names."""
+    for field, about in reversed(FILTERS.items()):
+        command = click.option(f"--{field}", help=about)(command)
+    return command
 
 
 def json_option(command: C) -> C:
@@ -134,10 +148,10 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
     """Return a fact of an answer as people read it: a time as one, seconds as a duration, dollars with $."""
     value = row.get(name)
     match value:
-        case _ if name == "job":
-            return f"{row['repository']}#{row['number']}" if row["number"] else "draft"
+        case _ if name == "job" and value is None:
+            return f"{row['repository']}#{row['number']}" if row["number"] else row.get("card") or "draft"
         case _ if name == "state":
-            return state_word(row.get("ending") or value) or value
+            return state_word(str(row.get("ending") or value)) or value
         case str() if TIME.fullmatch(value):
             return datetime.fromisoformat(value.replace("Z", "+00:00"))
         case bool() | str() | None:

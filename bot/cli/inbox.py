@@ -2,8 +2,8 @@
 
 import click
 
-from bot.cli import _filters, _home
-from bot.cli._show import answer_rows, json_option, show
+from bot.cli import _home
+from bot.cli._show import answer_rows, filter_options, json_option, show
 from bot.web.api.operations import list_inbox
 from rules.text import count
 
@@ -11,7 +11,7 @@ READS = True
 
 
 @click.command("inbox")
-@_filters.filter_options
+@filter_options
 @click.option(
     "--mine", "login", metavar="LOGIN", default="", help="Show this person's cards first in each lane."
 )

@@ -42,7 +42,7 @@ def measure(*, quick: bool) -> Iterator[Figure]:
 
 def _all_known(scene: Scene, numbers: list[int]) -> str | None:
     boards = json.loads(scene.command("board", "--json").stdout or "[]")
-    found = {card["number"] for board in boards for cards in board["columns"].values() for card in cards}
+    found = {card["number"] for board in boards for column in board["columns"] for card in column["listed"]}
     return f"{len(numbers)} cards" if found.issuperset(numbers) else None
 
 

@@ -65,6 +65,7 @@ class JobSummary(ApiModel):
 
     repository: str = Field(description="owner/name of the issue's repository; empty for a draft")
     number: int = Field(description="The issue's number; 0 for a draft")
+    card: str = Field(description="Its card's id: the only name of a draft")
     title: str
     board: str = Field(description="owner/number of its board")
     column: str = Field(description="The board's column; empty for none")
@@ -116,6 +117,7 @@ def job_summary(card: ListedCard, among: Iterable[VisibleBoard]) -> JobSummary:
     return JobSummary(
         repository=card.repository or "",
         number=card.number or 0,
+        card=card.card_id,
         title=clean(card.title),
         board=next(f"{it.owner}/{it.number}" for it in among if it.board_id == card.board_id),
         column=clean(card.column or ""),

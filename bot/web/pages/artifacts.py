@@ -13,7 +13,8 @@ from bot.render.markdown import links
 from bot.runspec import builder
 from bot.runspec.store_mark import marked
 from bot.web.site import parameters
-from bot.web.site.layout import Site, when
+from bot.web.site.layout import Site
+from bot.web.site.times import when
 from bot.web.site.visibility import run_visible
 from ledger.ids import RunId
 from ledger.log import event_store

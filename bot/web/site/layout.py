@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial, wraps
 from threading import BoundedSemaphore
 from typing import Any, Concatenate
@@ -256,13 +255,3 @@ def _protect(answer: Response) -> Response:
     for name, value in HEADERS.items():
         answer.headers.setdefault(name, value)
     return answer
-
-
-def when(moment: datetime) -> str:
-    """Return a time as pages show it."""
-    return f"{moment:%d %b %Y, %H:%M} UTC"
-
-
-def short_when(moment: datetime) -> str:
-    """Return a time as lines show it, under a heading that names UTC."""
-    return f"{moment:%d %b, %H:%M:%S}"

@@ -12,7 +12,7 @@ from sqlalchemy import Engine
 from bot.state import served_boards
 from bot.system.clock import Clock
 from bot.system.config import Config
-from ledger.ids import BoardId, RunId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
@@ -137,3 +137,11 @@ def may_see(site: VisibleLedger, visit: SignIn, card: CardRow) -> bool:
         worked_in = runs.worked_in(db, card.card_id)
     names = frozenset(filter(None, (card.repository, *worked_in)))
     return site.readers.may(visit, names, card.created_at)
+
+
+def path_of(repository: str | None, number: int | None, card_id: CardId) -> str:
+    """Return the path of a card's page; empty for a draft.
+
+    An issue on several boards has as many cards: the id says which.
+    """
+    return f"/cards/{quote(repository)}/{number}/{quote(card_id)}" if repository and number else ""

@@ -104,6 +104,7 @@ def whole_job(call: SiteRequest, card: CardRow) -> Job:
     return Job(
         repository=card.repository or "",
         number=card.number or 0,
+        card=card.card_id,
         title=clean(card.title),
         board=board,
         column=clean(card.column or ""),
@@ -132,6 +133,7 @@ def pending_job(call: SiteRequest, row: JobRow) -> Job:
     return Job(
         repository=row.repository,
         number=row.number,
+        card="",
         title=clean(_wanted_title(call, row)),
         board=next((f"{it.owner}/{it.number}" for it in call.boards if it.board_id == row.board_id), ""),
         column=clean(row.column),

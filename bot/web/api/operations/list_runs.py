@@ -63,7 +63,7 @@ def run(call: ApiRequest, given: RunQuery) -> RunList:
     if given.job:
         repository, _, number = given.job.partition("#")
         owner, _, name = repository.partition("/")
-        card = jobs.card_of(call, JobName(owner=owner, repository=name, number=int(number)))
+        card = jobs.card_of(call, JobName(owner=owner, repository=name, number=int(number), board=""))
         with event_store.reading(call.site.engine) as db:
             listed = [(it, card) for it in runs.of_card(db, card.card_id, given.limit)]
     else:
