@@ -11,6 +11,7 @@ from bot.state import card_filters
 from bot.web.api.operations import show_board
 from ledger.views import boards
 
+COLUMNS = ("job", "state", "run", "title", "why")
 READS = True
 
 
@@ -59,7 +60,7 @@ def _text(answers: Sequence[Mapping[str, Any]]) -> Iterable[str]:
             yield ""
             yield f"{clean(column['name']) or 'no column'} ({sum(column['jobs'].values())})"
             if column["listed"]:
-                yield from answer_rows(column["listed"], show_board.COLUMNS)
+                yield from answer_rows(column["listed"], COLUMNS)
             queue = [it for it in board["queues"] if it["column"] == column["name"]]
             if queue:
                 yield "queue:"

@@ -30,7 +30,7 @@ MAX_LISTED = 1000
 class RunQuery(ApiModel):
     """Of which job, and how many."""
 
-    job: str = Field(
+    issue: str = Field(
         "",
         pattern=f"^({NAME}/{NAME}#[1-9][0-9]{{0,8}})?$",
         description="owner/repository#number of a job; empty for all",
@@ -60,8 +60,8 @@ Input, Output = RunQuery, RunList
 def run(call: ApiRequest, given: RunQuery) -> RunList:
     """Return them. Raises ApiError, BusyError."""
     now = call.site.clock()
-    if given.job:
-        repository, _, number = given.job.partition("#")
+    if given.issue:
+        repository, _, number = given.issue.partition("#")
         owner, _, name = repository.partition("/")
         card = jobs.card_of(call, JobName(owner=owner, repository=name, number=int(number), board=""))
         with event_store.reading(call.site.engine) as db:

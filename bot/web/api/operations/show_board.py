@@ -22,7 +22,6 @@ from runner.text.untrusted import without_invisible as clean
 
 PATH = "/boards/{owner}/{number}"
 EXAMPLE: Mapping[str, Any] = {"owner": "acme", "number": 1}
-COLUMNS = ("job", "state", "run", "title", "why")
 MAX_LISTED = 10_000
 
 

@@ -99,14 +99,14 @@ def test_runs_are_listed_with_their_jobs_for_who_may_read_both_repositories(page
     assert [it["run"] for it in listed][:2] == [second.run_id, first.run_id]
     assert (listed[1]["number"], listed[1]["title"]) == (card.number, card.title)
     assert [it["run"] for it in bob.get("/runs?limit=1")["runs"]] == [second.run_id]
-    of_job = bob.get(f"/runs?{urlencode({'job': f'{card.repository}#{card.number}'})}")["runs"]
+    of_job = bob.get(f"/runs?{urlencode({'issue': f'{card.repository}#{card.number}'})}")["runs"]
     assert [it["run"] for it in of_job] == [first.run_id]
-    assert bob.send("GET", "/runs?job=nonsense").status_code == 422
+    assert bob.send("GET", "/runs?issue=nonsense").status_code == 422
     hide(pages.cardinal)
     pages.cardinal.clock.forward(KEPT_S + 1)
     mallory = Program(pages, "mallory")
     assert mallory.get("/runs") == {"runs": []}
-    assert mallory.send("GET", "/runs?job=acme/shop%231").status_code == 404
+    assert mallory.send("GET", "/runs?issue=acme/shop%231").status_code == 404
 
 
 @pytest.mark.after(scene=Cardinal.at_work)
@@ -118,7 +118,7 @@ def test_the_command_line_prints_what_the_api_answers(pages: Pages) -> None:
     job = f"{card.repository}#{card.number}"
     for words, path in (
         (("inbox",), "/inbox"),
-        (("runs", "--card", job), f"/runs?{urlencode({'job': job})}"),
+        (("runs", "--card", job), f"/runs?{urlencode({'issue': job})}"),
         (("explain", job), f"/jobs/{card.repository}/{card.number}/explanation"),
         (("stats",), "/stats"),
     ):
