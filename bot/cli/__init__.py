@@ -103,9 +103,9 @@ def load_command(name: str) -> click.Command:
     try:
         if name in COMMANDS.names():
             return COMMANDS.load(name).command
-        from bot.cli import _verbs
+        from bot.cli import _operator
 
-        return _verbs.verb(name)
+        return _operator.verb(name)
     finally:
         collector.enable()
 

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from sqlalchemy import Engine
 
-from bot.cli import COMMANDS, _reads, _socket
+from bot.cli import COMMANDS, _socket
 from bot.daemon.group import MAX_VISITS, ProcessGroup
 from bot.system.config import Config
 from tests.bot.cli.conftest import story
@@ -38,9 +38,9 @@ READS = ("runs --json", "board --json", "show acme/shop#99", "watch --once", "ru
 
 def serve(home: str) -> None:
     """Be the group of a home, without roles."""
-    _reads.warm_up()
+    _socket.warm_up()
     with _socket.listening(Path(home)) as visitors:
-        ProcessGroup((), print, visitors=visitors, receive=_reads.carry_out_for).run()
+        ProcessGroup((), print, visitors=visitors, receive=_socket.carry_out_for).run()
 
 
 @pytest.fixture
