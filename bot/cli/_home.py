@@ -19,8 +19,6 @@ from ledger.errors import CardinalError, OlderLedgerError
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.queries.cards import CardLine
-from ledger.queries.lanes import ListedCard
 from ledger.views import boards, cards, runs
 from ledger.views.boards import BoardRow
 from ledger.views.cards import CardRow
@@ -101,12 +99,12 @@ def open_for_reading() -> Iterator[Connection]:
         yield db
 
 
-def ask(operation: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+def run_operation(operation: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer of an operation of the API, run in this process on this home's ledger."""
     from bot.web.api import in_process
 
     with ledger_opened() as engine:
-        return in_process.answer(in_process.operators_request(settings(), engine), operation, fields)
+        return in_process.run_reading(in_process.operators_request(settings(), engine), operation, fields)
 
 
 @contextmanager
@@ -156,7 +154,7 @@ def board(db: Connection, name: str) -> BoardRow:
     return row
 
 
-def name_of(row: CardRow | CardLine | ListedCard) -> str:
+def name_of(row: CardRow) -> str:
     """Return the card's name for people: its issue, or its id while it is a draft."""
     return row.card_id if row.number is None else f"{row.repository}#{row.number}"
 

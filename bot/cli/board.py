@@ -37,7 +37,7 @@ def command(column: str | None, as_json: bool, **given: str | None) -> None:
         raise card_filters.unknown_word("column", column, names)
     wanted = {**given, "column": column, "limit": show_board.MAX_LISTED}
     answers = [
-        _home.ask(show_board, {**wanted, "owner": board.owner, "number": board.number})
+        _home.run_operation(show_board, {**wanted, "owner": board.owner, "number": board.number})
         for board in listed
         if column is None or column in {known.name for known in board.columns}
     ]

@@ -27,7 +27,7 @@ def command(card: str, as_json: bool) -> None:
         with event_store.reading(engine) as db:
             row = _home.find_card(db, card)
         call = in_process.operators_request(_home.settings(), engine)
-        answer = explain.explanation(call, row)
+        answer = explain.explain_card(call, row)
 
     def text() -> tuple[str]:
         away = _home.absence()

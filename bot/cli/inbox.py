@@ -29,7 +29,7 @@ def command(login: str, *, everything: bool, as_json: bool, **given: str | None)
       cardinal inbox --repository acme/shop
     """
     wanted = {**given, "mine": login, "every": everything, "limit": list_inbox.MAX_LISTED}
-    answer = _home.ask(list_inbox, wanted)
+    answer = _home.run_operation(list_inbox, wanted)
     empty = "nothing is waiting for anyone"
     if answer["others"]:
         left_out = count(answer["others"], "card")

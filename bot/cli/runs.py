@@ -23,6 +23,6 @@ def command(name: str | None, limit: int, as_json: bool) -> None:
       cardinal runs
       cardinal runs --card acme/shop#12
     """
-    answer = _home.ask(list_runs, {"issue": name, "limit": limit})
+    answer = _home.run_operation(list_runs, {"issue": name, "limit": limit})
     rows = answer_rows(answer["runs"], list_runs.COLUMNS, empty="no runs yet")
     show(answer, as_json=as_json, text=lambda: rows)

@@ -24,5 +24,5 @@ def command(days: int, as_json: bool) -> None:
     Example:
       cardinal stats --days 7
     """
-    answer = _home.ask(get_stats, {"days": days})
+    answer = _home.run_operation(get_stats, {"days": days})
     show(answer, as_json=as_json, text=lambda: answer_lines(answer))

@@ -62,7 +62,7 @@ def operators_request(config: Config, engine: Engine) -> ApiRequest:
     return ApiRequest(WholeLedger(config, engine, utc_now, AllRights()), SignIn(0, OPERATOR, utc_now()))
 
 
-def answer(call: ApiRequest, operation: Operation, fields: Mapping[str, Any]) -> dict[str, Any]:
+def run_reading(call: ApiRequest, operation: Operation, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an operation that only reads answers; no field counts that is None.
 
     Raises ApiError, ApiProblemError, FilterError.

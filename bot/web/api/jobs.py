@@ -147,7 +147,7 @@ def card_of(call: ApiRequest, name: JobName, *, acts: bool = False) -> CardRow:
     with event_store.reading(call.site.engine) as db:
         repository = cards.spelt(db, f"{name.owner}/{name.repository}")
         known = cards.of_issue(db, repository, name.number) or cards.of_pull(db, repository, name.number)
-        places = [(board_address(db, it), it) for it in known]
+        places = [(address_of_board(db, it), it) for it in known]
     named = (it for it in places if not name.board or it[0].casefold() == name.board.casefold())
     seen = [it for it in named if may_see(call.site, call.visit, it[1])]
     if not seen:
@@ -161,7 +161,7 @@ def card_of(call: ApiRequest, name: JobName, *, acts: bool = False) -> CardRow:
     return seen[0][1]
 
 
-def board_address(db: Connection, card: CardRow) -> str:
+def address_of_board(db: Connection, card: CardRow) -> str:
     board = boards.get(db, card.board_id)
     return f"{board.owner}/{board.number}" if board else ""
 

@@ -32,10 +32,10 @@ Output = Explanation
 
 def run(call: ApiRequest, given: JobName) -> Explanation:
     """Return it. Raises ApiError, BusyError."""
-    return explanation(call, jobs.card_of(call, given))
+    return explain_card(call, jobs.card_of(call, given))
 
 
-def explanation(call: ApiRequest, card: CardRow) -> Explanation:
+def explain_card(call: ApiRequest, card: CardRow) -> Explanation:
     """Return it of a card that the account may see."""
     with event_store.reading(call.site.engine) as db:
         snapshot = snapshots.of_card(db, card.card_id)

@@ -15,7 +15,7 @@ from bot.web.api.jobs import (
     JobRun,
     JobSummary,
     PendingJobError,
-    board_address,
+    address_of_board,
     plan_of,
     run_summary,
 )
@@ -99,7 +99,7 @@ def whole_job(call: SiteRequest, card: CardRow) -> Job:
         newest = runs.get(db, card.run_id) if card.run_id else None  # a check of a push is none of its runs
         plan = plan_of(db, newest) if newest else None
         of_run = questions.of_run(db, newest.run_id) if newest else ()
-        board = board_address(db, card)
+        board = address_of_board(db, card)
     waiting = (it for it in of_run if it.answered_at is None and not it.withdrawn)
     return Job(
         repository=card.repository or "",

@@ -69,8 +69,8 @@ def run(call: ApiRequest, given: InboxQuery) -> Inbox:
         for card in chain(*by_lane[lane].of(given.mine, limit=count))
         if card.state in states
     ]
-    found = [
+    shown = [
         InboxJob(**job_summary(card, boards).model_dump(), lane=lane, people=list(card.people))
         for lane, card in listed[: given.limit]
     ]
-    return Inbox(jobs=found, total=len(listed), others=count - len(listed))
+    return Inbox(jobs=shown, total=len(listed), others=count - len(listed))
