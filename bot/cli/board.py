@@ -18,8 +18,12 @@ READS = True
 @click.command("board")
 @click.option("--column", help="Only this column.")
 @filter_options
+@click.option(
+    "--limit", type=click.IntRange(1, show_board.MAX_LISTED), default=100, show_default=True,
+    help="Most cards to list in each column.",
+)  # fmt: skip
 @json_option
-def command(column: str | None, as_json: bool, **given: str | None) -> None:
+def command(column: str | None, limit: int, as_json: bool, **given: str | None) -> None:
     """Print the columns with their cards.
 
     Each card is shown with its state and why it is waiting. Cards that need someone come first in their
@@ -35,7 +39,7 @@ def command(column: str | None, as_json: bool, **given: str | None) -> None:
     names = dict.fromkeys(known.name for board in listed for known in board.columns)
     if column is not None and column not in names:
         raise card_filters.unknown_word("column", column, names)
-    wanted = {**given, "column": column, "limit": show_board.MAX_LISTED}
+    wanted = {**given, "column": column, "limit": limit}
     answers = [
         _home.run_operation(show_board, {**wanted, "owner": board.owner, "number": board.number})
         for board in listed
@@ -58,9 +62,12 @@ def _text(answers: Sequence[Mapping[str, Any]]) -> Iterable[str]:
             yield f"in use: {used} for {clean(limit['place'])}: {limit['meaning']}"
         for column in board["columns"]:
             yield ""
-            yield f"{clean(column['name']) or 'no column'} ({sum(column['jobs'].values())})"
+            total = sum(column["jobs"].values())
+            yield f"{clean(column['name']) or 'no column'} ({total})"
             if column["listed"]:
                 yield from answer_rows(column["listed"], COLUMNS)
+            if left_out := total - len(column["listed"]):
+                yield f"{left_out} more: `cardinal board --limit {show_board.MAX_LISTED}` lists them"
             queue = [it for it in board["queues"] if it["column"] == column["name"]]
             if queue:
                 yield "queue:"

@@ -175,7 +175,7 @@ def _due(engine: Engine) -> None:
 def _list(engine: Engine) -> None:
     with event_store.reading(engine) as db:
         for name in card_queries.counts(db, BOARD):
-            lanes.of_column(db, [CardScope(BOARD)], name)
+            lanes.of_column(db, [CardScope(BOARD)], name, limit=100)
 
 
 def _brief(engine: Engine) -> None:

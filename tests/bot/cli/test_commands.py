@@ -154,6 +154,13 @@ def test_the_board_of_one_column(cardinal: Cardinal, story: Engine) -> None:
     assert [(it["name"], it["listed"]) for it in board["columns"]] == [("Tasks", [])]
 
 
+def test_a_long_column_says_how_many_cards_it_leaves_out(cardinal: Cardinal, story: Engine) -> None:
+    output = cardinal("board", "--limit", "1").stdout
+    assert "In Progress (2)\n" in output
+    assert "\n1 more: `cardinal board --limit 10000` lists them\n" in output
+    assert " more: " not in cardinal("board").stdout
+
+
 @pytest.mark.parametrize(
     ("words", "listed"),
     [
