@@ -1,6 +1,6 @@
 """Jobs: cards as programs see them, runs among them; outside text without its hidden parts."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
@@ -9,9 +9,11 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 from sqlalchemy import Connection
 
+from bot.state import card_filters
 from bot.web.api.operation import ApiError, ApiModel, ApiRequest, not_found
 from bot.web.site.visibility import VisibleBoard, may_see
 from ledger.log import event_store
+from ledger.queries.card_filter import CardFilter, CardScope
 from ledger.queries.lanes import ListedCard
 from ledger.states import CardState
 from ledger.views import boards, cards, checks, jobs, plans
@@ -52,6 +54,25 @@ class JobName(ApiModel):
         if number in (0, "0"):
             raise PydanticCustomError("not_made", NOT_MADE)
         return number
+
+
+class JobFilter(ApiModel):
+    """Conditions on jobs: all that are given must hold."""
+
+    state: str = Field("", max_length=200, description=f"One of {', '.join(CardState)}")
+    repository: str = Field("", max_length=200, description="owner/name")
+    person: str = Field(
+        "", max_length=200, description="Someone who moved it, requested its run, or is assigned"
+    )
+    label: str = Field("", max_length=200, description="One of its labels")
+    search: str = Field("", max_length=200, description="Words in its title, or its number")
+
+    def wanted(
+        self, db: Connection, scopes: Sequence[CardScope], states: Collection[CardState] = tuple(CardState)
+    ) -> CardFilter:
+        """Return the filter of cards in these states. Raises FilterError."""
+        known = card_filters.choices_of_state(db, scopes, self.state)
+        return card_filters.read(self.model_dump(include=set(card_filters.FIELDS)), known, states)
 
 
 class RunName(ApiModel):

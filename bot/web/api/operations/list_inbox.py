@@ -6,8 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.state import card_filters
-from bot.web.api.jobs import JobSummary, job_summary
+from bot.web.api.jobs import JobFilter, JobSummary, job_summary
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
 from ledger.queries import lanes
@@ -20,17 +19,10 @@ COLUMNS = ("lane", "job", "state", "since", "people", "run", "title", "why")
 MAX_LISTED = 1000
 
 
-class InboxQuery(ApiModel):
+class InboxQuery(JobFilter):
     """Of which board, which jobs, and how many."""
 
     board: str = Field("", max_length=200, description="owner/number of a board; empty for all")
-    state: str = Field("", max_length=200, description="A state that needs a person")
-    repository: str = Field("", max_length=200, description="owner/name")
-    person: str = Field(
-        "", max_length=200, description="Someone who moved it, requested its run, or is assigned"
-    )
-    label: str = Field("", max_length=200, description="One of its labels")
-    search: str = Field("", max_length=200, description="Words in its title, or its number")
     mine: str = Field("", max_length=200, description="An account whose jobs come first in each lane")
     every: bool = Field(False, description="Jobs in a lane that need nobody, too")
     limit: int = Field(30, ge=1, le=MAX_LISTED)
@@ -59,8 +51,7 @@ def run(call: ApiRequest, given: InboxQuery) -> Inbox:
     boards = call.boards_named(given.board)
     scopes, states = [board.scope for board in boards], tuple(LANES) if given.every else ATTENTION
     with event_store.reading(call.site.engine) as db:
-        known = card_filters.choices_of_state(db, scopes, given.state)
-        wanted = card_filters.read(given.model_dump(include=set(card_filters.FIELDS)), known, states)
+        wanted = given.wanted(db, scopes, states)
         by_lane = lanes.by_lane(db, scopes, wanted)
     count = sum(len(it.cards) for it in by_lane.values())
     listed = [

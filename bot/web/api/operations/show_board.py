@@ -8,7 +8,7 @@ from pydantic import Field
 from sqlalchemy import Connection
 
 from bot.state import card_filters, policies
-from bot.web.api.jobs import JobSummary, job_summary
+from bot.web.api.jobs import JobFilter, JobSummary, job_summary
 from bot.web.api.operation import ApiModel, ApiRequest
 from bot.web.site import holds
 from bot.web.site.visibility import VisibleBoard
@@ -25,19 +25,12 @@ EXAMPLE: Mapping[str, Any] = {"owner": "acme", "number": 1}
 MAX_LISTED = 10_000
 
 
-class BoardQuery(ApiModel):
+class BoardQuery(JobFilter):
     """The board, and which of its jobs to list."""
 
     owner: str = Field(max_length=100)
     number: int = Field(ge=1, le=999_999_999)
     column: str = Field("", max_length=200, description="Only this column")
-    state: str = Field("", max_length=200, description="Only jobs in this state")
-    repository: str = Field("", max_length=200, description="Only jobs for this owner/name")
-    person: str = Field(
-        "", max_length=200, description="Only jobs this person moved, requested, or is assigned to"
-    )
-    label: str = Field("", max_length=200, description="Only jobs with this label")
-    search: str = Field("", max_length=200, description="Only jobs with these words in the title")
     limit: int = Field(0, ge=0, le=MAX_LISTED, description="List up to this many jobs of each column")
 
 
@@ -90,8 +83,7 @@ def run(call: ApiRequest, given: BoardQuery) -> BoardDetail:
     board, now = call.board(f"{given.owner}/{given.number}"), call.site.clock()
     whole = call.site.is_whole_to(call.visit, board)
     with event_store.reading(call.site.engine) as db:
-        known = card_filters.choices_of_state(db, [board.scope], given.state)
-        wanted = card_filters.read(given.model_dump(include=set(card_filters.FIELDS)), known)
+        wanted = given.wanted(db, [board.scope])
         stops = holds.stop_lines(db, board, now, whole=whole)
         limits = holds.limits(db, board.board_id, now) if whole else []
         queues = holds.queue_order(db, board.board_id, now) if whole and wanted == ALL else []
