@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, make_url
 
@@ -23,6 +23,9 @@ from ledger.views import boards, cards, runs
 from ledger.views.boards import BoardRow
 from ledger.views.cards import CardRow
 from ledger.views.runs import RunRow
+
+if TYPE_CHECKING:
+    from bot.web.api.operation import ApiModel, ApiRequest
 
 
 class NoLedgerError(CardinalError):
@@ -99,12 +102,23 @@ def open_for_reading() -> Iterator[Connection]:
         yield db
 
 
-def run_operation(operation: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the answer of an operation of the API, run in this process on this home's ledger."""
+@contextmanager
+def operators_request() -> "Iterator[ApiRequest]":
+    """Yield a request to the API's operations, which run in this process on this home's ledger."""
     from bot.web.api import in_process
 
     with ledger_opened() as engine:
-        return in_process.run_reading(in_process.operators_request(settings(), engine), operation, fields)
+        yield in_process.operators_request(settings(), engine)
+
+
+def run_operation(operation: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer of an operation of the API that only reads; no field counts that is None."""
+    from bot.web.api.operation import checked
+
+    with operators_request() as call:
+        given = {name: value for name, value in fields.items() if value is not None}
+        answer: ApiModel = operation.run(call, checked(operation.Input, given))
+    return answer.model_dump(mode="json")
 
 
 @contextmanager

@@ -4,7 +4,6 @@ import click
 
 from bot.cli import _home
 from bot.cli._show import clean, json_option, show
-from bot.web.api import in_process
 from bot.web.api.operations import explain
 from ledger.log import event_store
 
@@ -23,10 +22,9 @@ def command(card: str, as_json: bool) -> None:
     Example:
       cardinal explain acme/shop#12
     """
-    with _home.ledger_opened() as engine:
-        with event_store.reading(engine) as db:
+    with _home.operators_request() as call:
+        with event_store.reading(call.site.engine) as db:
             row = _home.find_card(db, card)
-        call = in_process.operators_request(_home.settings(), engine)
         answer = explain.explain_card(call, row)
 
     def text() -> tuple[str]:

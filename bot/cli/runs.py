@@ -5,6 +5,7 @@ import click
 from bot.cli import _home
 from bot.cli._show import answer_rows, json_option, show
 from bot.web.api.operations import list_runs
+from ledger.log import event_store
 
 READS = True
 
@@ -23,6 +24,12 @@ def command(name: str | None, limit: int, as_json: bool) -> None:
       cardinal runs
       cardinal runs --card acme/shop#12
     """
-    answer = _home.run_operation(list_runs, {"issue": name, "limit": limit})
+    if name is None:
+        answer = _home.run_operation(list_runs, {"limit": limit})
+    else:
+        with _home.operators_request() as call:
+            with event_store.reading(call.site.engine) as db:
+                card = _home.find_card(db, name)
+            answer = list_runs.list_of_card(call, card, limit).model_dump(mode="json")
     rows = answer_rows(answer["runs"], list_runs.COLUMNS, empty="no runs yet")
     show(answer, as_json=as_json, text=lambda: rows)

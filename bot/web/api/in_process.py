@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import Engine
 
 from bot.system.clock import utc_now
 from bot.system.config import Config
-from bot.web.api.operation import ApiRequest, Operation, checked
+from bot.web.api.operation import ApiRequest
 from bot.web.site.visibility import VisibleBoard, VisibleLedger
 from ledger.log import event_store
 from ledger.queries.card_filter import CardScope
@@ -60,12 +59,3 @@ class WholeLedger(VisibleLedger):
 def operators_request(config: Config, engine: Engine) -> ApiRequest:
     """Return the operator's request about a ledger."""
     return ApiRequest(WholeLedger(config, engine, utc_now, AllRights()), SignIn(0, OPERATOR, utc_now()))
-
-
-def run_reading(call: ApiRequest, operation: Operation, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what an operation that only reads answers; no field counts that is None.
-
-    Raises ApiError, ApiProblemError, FilterError.
-    """
-    given = {name: value for name, value in fields.items() if value is not None}
-    return operation.run(call, checked(operation.Input, given)).model_dump(mode="json")

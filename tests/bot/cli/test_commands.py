@@ -316,6 +316,9 @@ def test_the_runs_are_listed_and_shown(cardinal: Cardinal, story: Engine) -> Non
     (run,) = printed(cardinal("runs", "--json"))["runs"]
     assert (run["run"], run["ending"]) == ("r1", "failed")
     assert printed(cardinal("runs", "--json", "--card", "acme/shop#2")) == {"runs": []}
+    (of_card,) = printed(cardinal("runs", "--json", "--card", CARD))["runs"]
+    assert (of_card["run"], of_card["number"]) == ("r1", 1)
+    assert "`cardinal board` lists them" in cardinal("runs", "--card", "acme/shop#99").stderr
     shown = printed(cardinal("show", "r1", "--json"))
     assert shown["plans"][0]["summary"] == "Two steps"
     assert shown["checks"][0]["command"] == "ruff check ."

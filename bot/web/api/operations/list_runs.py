@@ -59,19 +59,23 @@ Input, Output = RunQuery, RunList
 
 def run(call: ApiRequest, given: RunQuery) -> RunList:
     """Return them. Raises ApiError, BusyError."""
-    now = call.site.clock()
     if given.issue:
         repository, _, number = given.issue.partition("#")
         owner, _, name = repository.partition("/")
         card = jobs.card_of(call, JobName(owner=owner, repository=name, number=int(number), board=""))
-        with event_store.reading(call.site.engine) as db:
-            listed = [(it, card) for it in runs.of_card(db, card.card_id, given.limit)]
-    else:
-        boards = {board.board_id: board for board in call.boards}
-        with event_store.reading(call.site.engine) as db:
-            newest = _with_cards(db, runs.newest(db, MAX_LISTED))
-            listed = list(islice((it for it in newest if _is_seen(boards, *it)), given.limit))
+        return list_of_card(call, card, given.limit)
+    boards, now = {board.board_id: board for board in call.boards}, call.site.clock()
+    with event_store.reading(call.site.engine) as db:
+        newest = _with_cards(db, runs.newest(db, MAX_LISTED))
+        listed = list(islice((it for it in newest if _is_seen(boards, *it)), given.limit))
     return RunList(runs=[_listed(it, card, now) for it, card in listed])
+
+
+def list_of_card(call: ApiRequest, card: CardRow, limit: int) -> RunList:
+    """Return the runs of a card that the account may see."""
+    with event_store.reading(call.site.engine) as db:
+        listed = runs.of_card(db, card.card_id, limit)
+    return RunList(runs=[_listed(it, card, call.site.clock()) for it in listed])
 
 
 def _with_cards(db: Connection, newest: Iterable[RunRow]) -> Iterable[tuple[RunRow, CardRow]]:
