@@ -1,5 +1,7 @@
 """`cardinal inbox`: the cards on their way, in lanes."""
 
+from collections.abc import Iterable
+
 import click
 
 from bot.cli import _home
@@ -34,4 +36,10 @@ def command(login: str, *, everything: bool, as_json: bool, **given: str | None)
     if answer["others"]:
         left_out = count(answer["others"], "card")
         empty = f"not waiting for anyone: {left_out}; `cardinal inbox --all` lists them"
-    show(answer, as_json=as_json, text=lambda: answer_rows(answer["jobs"], list_inbox.COLUMNS, empty=empty))
+
+    def text() -> Iterable[str]:
+        yield from answer_rows(answer["jobs"], list_inbox.COLUMNS, empty=empty)
+        if more := answer["total"] - len(answer["jobs"]):
+            yield f"{count(more, 'more card')}: use a filter, such as --repository"
+
+    show(answer, as_json=as_json, text=text)

@@ -11,6 +11,7 @@ from bot.system.config import Config
 from bot.web.api.operation import ApiRequest
 from bot.web.site.visibility import VisibleBoard, VisibleLedger
 from ledger.log import event_store
+from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
 from ledger.queue.sign_ins import SignIn
 from ledger.views import boards
@@ -49,11 +50,17 @@ class WholeLedger(VisibleLedger):
     def boards_of(self, _visit: SignIn) -> tuple[VisibleBoard, ...]:
         """Return all boards."""
         with event_store.reading(self.engine) as db:
-            known = boards.all_boards(db)
-        return tuple(
-            WholeBoard(row.board_id, row.owner, row.number, row.title, frozenset(), home=True)
-            for row in known
-        )
+            return tuple(
+                WholeBoard(
+                    row.board_id,
+                    row.owner,
+                    row.number,
+                    row.title,
+                    frozenset(lanes.repositories_ever(db, row.board_id)),
+                    home=True,
+                )
+                for row in boards.all_boards(db)
+            )
 
 
 def operators_request(config: Config, engine: Engine) -> ApiRequest:

@@ -22,13 +22,14 @@ from bot.cli._show import ago, table
 from bot.system import lock_file
 from bot.system.config import Config
 from bot.system.program import TRIAL
+from bot.web.api.operations import list_inbox
 from ledger.events import board as on_board
 from ledger.events import run as of_run
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.states import CardState
-from tests.bot.cli.conftest import AT, CARD, Cardinal, card, printed, queued
+from tests.bot.cli.conftest import AT, BOARD, CARD, Cardinal, card, printed, queued
 
 
 def leaves(group: Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
@@ -123,6 +124,9 @@ def test_the_board_lists_columns_and_cards(cardinal: Cardinal, story: Engine) ->
     output = cardinal("board").stdout
     assert "acme/1  Shop board" in output
     assert "The board is stopped by alice since " in output
+    with event_store.writing(story) as db:
+        event_store.append(db, on_board.StopOrdered(BOARD, "card", "PVTI_2", "bob"), at=AT)
+    assert "The card acme/shop#2 is stopped by bob since " in cardinal("board").stdout
     assert " for the board: Runs at the same time on the board." in output
     assert "In Progress (2)" in output
     assert "Tasks (0)" in output
@@ -187,6 +191,16 @@ def test_the_inbox_is_filtered(cardinal: Cardinal, story: Engine) -> None:
         event_store.append(db, card(7, "Merge me", CardState.BLOCKED), at=AT)
     held = cardinal("inbox", "--search", "merge")
     assert held.stdout == "not waiting for anyone: 1 card; `cardinal inbox --all` lists them\n"
+
+
+def test_a_long_inbox_says_how_many_cards_it_leaves_out(
+    cardinal: Cardinal, story: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with event_store.writing(story) as db:
+        event_store.append(db, card(7, "Held", CardState.NEEDS_INPUT), at=AT)
+    assert "more card" not in cardinal("inbox").stdout
+    monkeypatch.setattr(list_inbox, "MAX_LISTED", 1)
+    assert cardinal("inbox").stdout.endswith("\n1 more card: use a filter, such as --repository\n")
 
 
 def test_a_card_is_no_run_and_another_command_prints_it(cardinal: Cardinal, story: Engine) -> None:

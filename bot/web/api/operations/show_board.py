@@ -1,7 +1,6 @@
 """Show a board: its columns, the effect of a drag there, their jobs, and what holds its runs."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from pydantic import Field
@@ -11,6 +10,7 @@ from bot.state import card_filters, policies
 from bot.web.api.jobs import JobFilter, JobSummary, job_summary
 from bot.web.api.operation import ApiModel, ApiRequest
 from bot.web.site import holds
+from bot.web.site.holds import LimitView
 from bot.web.site.visibility import VisibleBoard
 from ledger.log import event_store
 from ledger.queries import lanes
@@ -43,16 +43,6 @@ class BoardColumn(ApiModel):
     listed: list[JobSummary] = Field(description="Those that need a person first, then from the top")
 
 
-class BoardLimit(ApiModel):
-    """A limit in use."""
-
-    meaning: str
-    place: str = Field(description="The column or repository it is for")
-    used: str
-    allowed: str
-    is_reached: bool
-
-
 class QueuedRun(ApiModel):
     """A run in a column's queue."""
 
@@ -70,7 +60,7 @@ class BoardDetail(ApiModel):
     board: str
     title: str
     stops: list[str] = Field(description="A sentence for each stop in force")
-    limits: list[BoardLimit]
+    limits: list[LimitView] = Field(description="The use of each, and whether it is reached")
     queues: list[QueuedRun] = Field(description="The head of each column's queue; none with a filter")
     columns: list[BoardColumn]
 
@@ -92,7 +82,7 @@ def run(call: ApiRequest, given: BoardQuery) -> BoardDetail:
         board=f"{board.owner}/{board.number}",
         title=clean(board.title),
         stops=list(map(clean, stops)),
-        limits=[BoardLimit(**asdict(it)) for it in limits],
+        limits=limits,
         queues=[
             QueuedRun(column=it.column, place=place, job=clean(job), run=run, waiting=waiting, why=clean(why))
             for it in queues
