@@ -10,11 +10,15 @@ from click.testing import CliRunner
 from bot.cli import main
 from bot.outbox import subscribers
 from bot.web.authorization import KEPT_S
+from ledger.events.board import StopOrdered
+from ledger.events.run import RunClaimed
 from rules.chatops.notices import Subscriber
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.web.api.program import Program, path_of
 from tests.bot.web.pages.forms import asked, at_work
 from tests.bot.web.pages.test_artifacts import hide
+from tests.bot.web.pages.test_boards import hidden_card
+from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
 
 MISSING = "Ask Cardinal's operator to run `cardinal notify add bob`"
@@ -107,6 +111,25 @@ def test_runs_are_listed_with_their_jobs_for_who_may_read_both_repositories(page
     mallory = Program(pages, "mallory")
     assert mallory.get("/runs") == {"runs": []}
     assert mallory.send("GET", "/runs?issue=acme/shop%231").status_code == 404
+
+
+def test_a_board_has_its_jobs_limits_and_queues_and_nothing_of_a_hidden_repository(pages: Pages) -> None:
+    at_work, queued = pages.run(), pages.run()
+    happens(pages, RunClaimed(at_work, 1, "b-1", "b"))
+    bob, path = Program(pages, "bob"), "/boards/acme/1"
+    shown = bob.get(f"{path}?limit=1&column=In%20Progress")
+    assert [it["run"] for it in shown["queues"]] == [queued]
+    assert ("the board", "1", "4") in {(it["place"], it["used"], it["allowed"]) for it in shown["limits"]}
+    (column,) = shown["columns"]
+    assert (len(column["listed"]), sum(column["jobs"].values())) == (1, 2)
+    assert bob.get(path)["columns"][0]["listed"] == bob.get(f"{path}?search=basket")["queues"] == []
+    wrong = bob.send("GET", f"{path}?column=In%20Progres")
+    assert (wrong.status_code, "did you mean In Progress?" in wrong.text) == (422, True)
+    secret = hidden_card(pages, "S")
+    happens(pages, StopOrdered(pages.cardinal.board_id, "card", secret, "eve"))
+    hidden = bob.get(f"{path}?limit=10&state=archived")
+    assert (hidden["limits"], hidden["queues"], hidden["stops"]) == ([], [], [])
+    assert "acme/secret" not in json.dumps(hidden)
 
 
 @pytest.mark.after(scene=Cardinal.at_work)
