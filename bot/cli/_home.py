@@ -103,7 +103,7 @@ def open_for_reading() -> Iterator[Connection]:
 
 
 @contextmanager
-def operators_request() -> "Iterator[ApiRequest]":
+def open_request() -> "Iterator[ApiRequest]":
     """Yield a request to the API's operations, which run in this process on this home's ledger."""
     from bot.web.api import in_process
 
@@ -115,7 +115,7 @@ def run_operation(operation: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer of an operation of the API that only reads; no field counts that is None."""
     from bot.web.api.operation import checked
 
-    with operators_request() as call:
+    with open_request() as call:
         given = {name: value for name, value in fields.items() if value is not None}
         answer: ApiModel = operation.run(call, checked(operation.Input, given))
     return answer.model_dump(mode="json")

@@ -22,7 +22,7 @@ def command(card: str, as_json: bool) -> None:
     Example:
       cardinal explain acme/shop#12
     """
-    with _home.operators_request() as call:
+    with _home.open_request() as call:
         with event_store.reading(call.site.engine) as db:
             row = _home.find_card(db, card)
         answer = explain.explain_card(call, row)

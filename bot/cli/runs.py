@@ -27,7 +27,7 @@ def command(name: str | None, limit: int, as_json: bool) -> None:
     if name is None:
         answer = _home.run_operation(list_runs, {"limit": limit})
     else:
-        with _home.operators_request() as call:
+        with _home.open_request() as call:
             with event_store.reading(call.site.engine) as db:
                 card = _home.find_card(db, name)
             answer = list_runs.list_of_card(call, card, limit).model_dump(mode="json")
