@@ -73,14 +73,16 @@ def name_tables(code: Sources, modules: Mapping[str, ModuleType]) -> dict[str, s
     Must be done before the first statement about a view is compiled.
     """
     own = {name: _own_tables(code, name, modules) for name in modules}
+    shapes = {name: b"".join(map(_shape, tables)) for name, tables in own.items()}
+    of_group = dict[frozenset[str], str]()
     digests = {}
     for name, files in groups(code, tuple(modules)).items():
-        hasher = sha256()
-        for file in sorted(files):
-            hasher.update(file.encode() + b"\0" + code[file] + b"\0")
-            for column in (column for table in own.get(file, ()) for column in table.columns):
-                hasher.update(_shape(column).encode() + b"\0")
-        digests[name] = hasher.hexdigest()
+        if files not in of_group:
+            parts = (
+                file.encode() + b"\0" + code[file] + b"\0" + shapes.get(file, b"") for file in sorted(files)
+            )
+            of_group[files] = sha256(b"".join(parts)).hexdigest()
+        digests[name] = of_group[files]
     for name, tables in own.items():
         for table in tables:
             suffix = digests[name][:DIGEST_CHARS]
@@ -114,8 +116,12 @@ def _own_tables(code: Sources, name: str, modules: Mapping[str, ModuleType]) -> 
     return tuple(sorted((mine[at] for at in mine.keys() - foreign), key=lambda table: table.name))
 
 
-def _shape(column: Column[object]) -> str:
-    """Return a column's parts that database and row depend on; its type may be that of an event's field."""
+def _shape(table: Table) -> bytes:
+    """Return the parts of the columns that database and row depend on: a type may be an event field's."""
+    return b"".join(_column_shape(column).encode() + b"\0" for column in table.columns)
+
+
+def _column_shape(column: Column[object]) -> str:
     default = getattr(column.default, "arg", None)
     return f"{column.name} {column.type!r} {column.nullable} {column.primary_key} {default!r}"
 

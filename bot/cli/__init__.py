@@ -1,7 +1,6 @@
 """Command line: one file per command, found by its name."""
 
 import errno
-import gc as collector  # a command has that name
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Protocol
@@ -99,15 +98,11 @@ def verbs() -> tuple[str, ...]:
 
 def load_command(name: str) -> click.Command:
     """Return the command as it runs, with all that it imports."""
-    collector.disable()  # imports leave little garbage, and searching for it slows the start
-    try:
-        if name in COMMANDS.names():
-            return COMMANDS.load(name).command
-        from bot.cli import _verbs
+    if name in COMMANDS.names():
+        return COMMANDS.load(name).command
+    from bot.cli import _operator
 
-        return _verbs.verb(name)
-    finally:
-        collector.enable()
+    return _operator.verb(name)
 
 
 def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:

@@ -4,9 +4,10 @@ Reads wait for every import: the rarer ones are where they are used.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, Engine, make_url
 
@@ -18,12 +19,13 @@ from ledger.errors import CardinalError, OlderLedgerError
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.queries.cards import CardLine
-from ledger.queries.lanes import ListedCard
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.views import boards, cards, runs
 from ledger.views.boards import BoardRow
+
+if TYPE_CHECKING:
+    from bot.web.api.operation import ApiModel, ApiRequest
 
 
 class NoLedgerError(CardinalError):
@@ -101,6 +103,25 @@ def open_for_reading() -> Iterator[Connection]:
 
 
 @contextmanager
+def open_request() -> "Iterator[ApiRequest]":
+    """Yield a request to the API's operations, which run in this process on this home's ledger."""
+    from bot.web.api import in_process
+
+    with ledger_opened() as engine:
+        yield in_process.operators_request(settings(), engine)
+
+
+def run_operation(operation: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer of an operation of the API that only reads; no field counts that is None."""
+    from bot.web.api.operation import checked
+
+    with open_request() as call:
+        given = {name: value for name, value in fields.items() if value is not None}
+        answer: ApiModel = operation.run(call, checked(operation.Input, given))
+    return answer.model_dump(mode="json")
+
+
+@contextmanager
 def open_for_writing() -> Iterator[Connection]:
     """Yield a connection that writes to the ledger in one transaction."""
     with ledger_opened() as engine, event_store.writing(engine) as db:
@@ -147,7 +168,7 @@ def board(db: Connection, name: str) -> BoardRow:
     return row
 
 
-def name_of(row: CardRow | CardLine | ListedCard) -> str:
+def name_of(row: CardRow) -> str:
     """Return the card's name for people: its issue, or its id while it is a draft."""
     return row.card_id if row.number is None else f"{row.repository}#{row.number}"
 

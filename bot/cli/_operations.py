@@ -1,21 +1,52 @@
-"""Operations of the API as commands: arguments and options from their input, output as lines or JSON."""
+"""Operations of the API as commands, for one job and for many; events as they come.
 
+Arguments and options are those of the operation's input, the output is lines or JSON.
+"""
+
+import hashlib
 import json
-import re
+import os
+import secrets
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from time import sleep
+from typing import Any, NamedTuple
 
 import click
 
-from bot.cli import CliError, _api, _bulk, _following
-from bot.cli._bulk import JobPlace
-from bot.cli._following import NOT_DONE, NotDoneError
+from bot.cli import CliError
 from bot.cli._names import ISSUE, UnlistedNameError
-from bot.cli._show import ago, clean, json_option, table
-from bot.web.api.sending import ApiProblemError, call_once, operations
+from bot.cli._show import answer_lines, clean, json_option, text_block
+from bot.system.env_file import PREFIX, given_settings
+from bot.web.api.sending import BUSY, ApiProblemError, call_once, operations
+from ledger.errors import CardinalError
+from ledger.states import Ending
+from rules.text import alternatives
 
+NOT_DONE = frozenset({403, 404, 409, 410, 415})  # of the API: it is refused, or not there
+FILTERS = ("board", "column", "state", "repository", "person", "label", "search")
+MOST, MAX_MOST = 100, 1000  # jobs at once
+WAITS, WAIT_S = 6, 15.0  # for one job, where the API is busy or takes no more commands this minute
+Call = Callable[[str, Mapping[str, Any], str], dict[str, Any]]
+OPTIONS = (
+    click.Option(
+        ["--filter"],
+        multiple=True,
+        metavar="NAME=VALUE",
+        help=f"Instead of JOB: all jobs that match, by {alternatives(FILTERS)}. Repeat it to narrow further.",
+    ),
+    click.Option(["--dry-run"], is_flag=True, help="Only list the jobs that would be affected."),
+    click.Option(
+        ["--most"],
+        type=click.IntRange(1, MAX_MOST),
+        default=MOST,
+        show_default=True,
+        help="Do nothing if more jobs than this match.",
+    ),
+)
 SHORT: Mapping[str, str] = {
     "create_job": "create",
     "get_job": "show",
@@ -30,8 +61,161 @@ WAIT = "Follow new events for up to this many seconds. For a run, until it ends:
 JOB = ("owner", "repository", "number")
 READ = "read"  # the scope of operations that change nothing
 Operation = Mapping[str, Any]
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")  # RFC 3339
 NOT_YET = "would be done"
+
+
+def api_address() -> tuple[str, str]:
+    """Return the address and the token, without reading any other setting. Raises CliError."""
+    given = given_settings(os.environ, Path.cwd())
+    if given.mistakes:
+        raise CliError("; ".join(given.mistakes))
+    url, public_url, token = (given.texts.get(PREFIX + name, "") for name in ("URL", "PUBLIC_URL", "TOKEN"))
+    url = url or public_url
+    wanted = (
+        (url, "CARDINAL_URL to the address of a Cardinal"),
+        (
+            token,
+            f"CARDINAL_TOKEN to a token: sign in at {url or 'that address'} and create one on /tokens",
+        ),
+    )
+    missing = [what for text, what in wanted if not text]
+    if missing:
+        raise CliError(f"set {', and '.join(missing)}")
+    if not url.startswith(("http://", "https://")):
+        raise CliError("CARDINAL_URL begins with http:// or https://: set it to the address of a Cardinal")
+    return url.rstrip("/"), token
+
+
+class NotDoneError(CliError):
+    """The API did not do it, or the run did not succeed: exit code 1."""
+
+    exit_code = 1
+
+
+def follow(operation: str, fields: Mapping[str, Any], wait_s: int, *, as_json: bool) -> None:
+    """Print each event. Raises ApiProblemError, ApiUnreachableError, CliError."""
+    from bot.web.api.following import follow_once  # streams take more than a call
+
+    url, token = api_address()
+    is_over = follow_once(url, token, operation, fields, printer(as_json), wait_s)
+    if "run" not in fields:
+        return
+    run = str(fields["run"])
+    if not is_over:
+        raise CliError(
+            f"{run} has not ended after {wait_s} s: follow it again, or run `cardinal job get-run {run}`"
+        )
+    document = call_once(url, token, "get_run", {"run": run})
+    ending, reason = str(document["ending"]), str(document["reason"])
+    if ending != Ending.SUCCEEDED:
+        raise NotDoneError(clean(": ".join(filter(None, (f"{run} {ending}", reason)))))
+
+
+def printer(as_json: bool) -> Any:
+    """Return the printer of an event."""
+
+    def show(event: dict[str, Any]) -> None:
+        if as_json:
+            click.echo(json.dumps(event))
+            return
+        if "text" not in event:
+            click.echo("older events are left out: `cardinal job list` shows the current state", err=True)
+            return
+        number = event.get("number")
+        job = f"{event['repository']}#{number}" if number else ""
+        click.echo(
+            " ".join(filter(None, (clean(str(event["at"]))[:19], clean(job), clean(str(event["text"])))))
+        )
+        for row in text_block(str(event.get("output", ""))):
+            click.echo(row)
+
+    return show
+
+
+class JobPlace(NamedTuple):
+    """A job by its issue, and by its board where that is known."""
+
+    job: str
+    board: str = ""
+
+
+def job_names(call: Call, filters: Sequence[str], most: int) -> list[JobPlace]:
+    """Return the jobs of the filters, or of standard input. Raises CliError where there are more."""
+    rows = (row.split(maxsplit=1) for row in sys.stdin)
+    given = _filtered(call, filters) if filters else (JobPlace(*row) for row in rows if row)
+    listed = list(islice(_once(given), most + 1))
+    if len(listed) > most:
+        raise CliError(f"more than {most} jobs match, so nothing was done: narrow it down, or raise --most")
+    return listed
+
+
+def _once(given: Iterable[JobPlace]) -> Iterator[JobPlace]:
+    known = set[JobPlace]()
+    for job in given:
+        if job not in known:
+            known.add(job)
+            yield job
+
+
+def _filtered(call: Call, filters: Sequence[str]) -> Iterator[JobPlace]:
+    page_size = operations()["list_jobs"]["fields"]["limit"]["maximum"]
+    fields: dict[str, Any] = {"limit": page_size}
+    for given in filters:
+        name, _, value = given.partition("=")
+        if name not in FILTERS or not value or name in fields:
+            raise CliError(
+                f"--filter {clean(given)}: write NAME=VALUE, each NAME once: {alternatives(FILTERS)}"
+            )
+        fields[name] = value
+    for _ in range(MAX_MOST // page_size + 1):
+        page = call("list_jobs", fields, "")
+        for it in page["jobs"]:
+            if it["number"]:
+                yield JobPlace(f"{it['repository']}#{it['number']}", it["board"])
+        if not page["next"]:
+            return
+        fields["after"] = page["next"]
+    raise CliError("too many cards match, including drafts, so nothing was done: narrow the filter")
+
+
+def each(
+    jobs: Sequence[JobPlace], key: str, do: Callable[[JobPlace, str], dict[str, Any]], *, as_json: bool
+) -> int:
+    """Do it for each job, with a key of its own; return the worst exit code. A fault stops no other job."""
+    worst, key = 0, key or secrets.token_hex(16)  # a second try may follow an answer of 503 to an act
+    for job in jobs:
+        own = hashlib.sha256(f"{key} {' '.join(job)}".encode()).hexdigest()
+        document, fault = dict[str, Any](), ""
+        try:
+            document = _patiently(lambda: do(job, own))  # noqa: B023 -- it is called at once
+        except CardinalError as error:
+            fault = clean(str(error))
+            refused = isinstance(error, ApiProblemError) and error.status in NOT_DONE
+            worst = max(worst, 1 if refused else 2)
+        _report(job, document, fault, as_json=as_json)
+    return worst
+
+
+def _patiently(do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Do it, and again while the API has no room for it; with its key it is done once."""
+    for _ in range(WAITS):
+        try:
+            return do()
+        except ApiProblemError as error:
+            if error.status not in BUSY:
+                raise
+        sleep(WAIT_S)
+    return do()
+
+
+def _report(place: JobPlace, document: Mapping[str, Any], fault: str, *, as_json: bool) -> None:
+    """Print the line of one job."""
+    if as_json:
+        click.echo(json.dumps({**place._asdict(), "fault": fault, "output": document or None}))
+    else:
+        click.echo(
+            f"{clean(place.job)}: {fault or clean(str(document.get('answer', 'done')))}", err=bool(fault)
+        )
 
 
 def operations_by_name() -> dict[str, str]:
@@ -54,7 +238,7 @@ def command_of(name: str, operation: str) -> click.Command:
         wait: int | None = None,
         filter: Sequence[str] = (),
         dry_run: bool = False,
-        most: int = _bulk.MOST,
+        most: int = MOST,
         **given: Any,
     ) -> None:
         fields = {field: value for field, value in given.items() if value not in (None, ())}
@@ -64,17 +248,17 @@ def command_of(name: str, operation: str) -> click.Command:
         try:
             if filter or job == "-" or dry_run:
                 of_many = bool(filter) or job == "-"
-                jobs = _bulk.job_names(_call, filter, most) if of_many else [JobPlace(str(job))]
+                jobs = job_names(_call, filter, most) if of_many else [JobPlace(str(job))]
                 _many(operation, fields, key, jobs, dry_run, as_json)
                 return
             if wait:
-                _following.follow(operation, fields, wait, as_json=as_json)
+                follow(operation, fields, wait, as_json=as_json)
                 return
             document = _call(operation, {**fields, **(_place(JobPlace(job)) if job else {})}, key)
         except ApiProblemError as error:
             fault: type[CliError] = NotDoneError if error.status in NOT_DONE else CliError
             raise fault(clean(str(error))) from error
-        _print(document, as_json=as_json)
+        _print(document, part["columns"], as_json=as_json)
 
     return command
 
@@ -88,7 +272,7 @@ def _many(
     as_json: bool,
 ) -> None:
     """Do it for each job, or only name them. The worst fault is the exit code."""
-    _api.api_address()  # without it, each would fail the same
+    api_address()  # without it, each would fail the same
     if not jobs:
         click.echo("no jobs match, so nothing was done", err=True)
 
@@ -96,19 +280,18 @@ def _many(
         given = {**fields, **_place(job)}
         if not dry_run:
             return _call(operation, given, own)
-        from bot.web.api.client import checked  # as the server would check it
-        from bot.web.api.operation import OPERATIONS
+        from bot.web.api.operation import OPERATIONS, checked  # as the server would check it
 
         checked(OPERATIONS.load(operation).Input, given)
         return {"answer": NOT_YET}
 
-    worst = _bulk.each(jobs, key, do, as_json=as_json)
+    worst = each(jobs, key, do, as_json=as_json)
     if worst:
         click.get_current_context().exit(worst)
 
 
 def _call(operation: str, fields: Mapping[str, Any], key: str) -> dict[str, Any]:
-    url, token = _api.api_address()
+    url, token = api_address()
     return call_once(url, token, operation, fields, key)
 
 
@@ -123,7 +306,7 @@ def _place(place: JobPlace) -> dict[str, str]:
 
 def _is_job(part: Operation) -> bool:
     """Tell whether the operation is about one job."""
-    return all(field in part["fields"] for field in JOB)
+    return set(JOB) <= set(part["required"])
 
 
 def _example(name: str, part: Operation) -> str:
@@ -148,7 +331,7 @@ def _params(part: Operation) -> Iterator[click.Parameter]:
         if name not in part["required"]:
             yield _option(name, schema)
     if is_job:
-        yield from _bulk.OPTIONS
+        yield from OPTIONS
     if part["streams"]:
         yield click.Option(["--wait"], type=click.IntRange(1, MAX_WAIT_S), help=WAIT)
     if part["scope"] != READ:
@@ -167,27 +350,14 @@ def _option(name: str, schema: Mapping[str, Any]) -> click.Option:
     return click.Option([f"--{name}"], type=of, multiple=kind == "array", help=about)
 
 
-def _cell(value: object) -> object:
-    """Return a time as one: the API has them as text."""
-    if isinstance(value, str) and TIME.fullmatch(value):
-        return datetime.fromisoformat(value.replace("Z", "+00:00"))
-    return value
-
-
-def _print(document: Mapping[str, Any], *, as_json: bool) -> None:
+def _print(document: Mapping[str, Any], columns: Sequence[str], *, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(document, indent=2))
         return
     if not any(document.values()):
         click.echo("nothing matches", err=True)
-    for name, value in document.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
-            heads = [head for head, cell in value[0].items() if not isinstance(cell, list | dict)]
-            for row in table(heads, [[_cell(it[head]) for head in heads] for it in value], empty=""):
-                click.echo(row)
-        elif value not in (None, "", [], {}) and (name, value) != ("number", 0):
-            shown = ago(at, datetime.now(UTC)) if isinstance(at := _cell(value), datetime) else value
-            click.echo(f"{name}: {clean(shown if isinstance(shown, str) else json.dumps(shown))}")
+    for line in answer_lines(document, columns):
+        click.echo(line)
     if document.get("request") and not document["number"] and not document["problem"]:
         key = clean(str(document["request"]))
         click.echo(f"the card will be created shortly: `cardinal job get-request {key}` will show its number")

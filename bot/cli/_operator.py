@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import re
 from pathlib import Path
 
 import click
@@ -9,7 +10,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services, open_services
 from bot.cli import CliError, _home
-from bot.cli._show import clean, show
+from bot.cli._show import clean, json_option, show
 from bot.reactor import reactor
 from bot.scheduler.wakeups import wake
 from bot.state import policies, snapshots
@@ -32,9 +33,19 @@ from ledger.views import cards, halts, runs
 from ledger.views.boards import BoardRow
 from rules.chatops import parser
 from rules.policy.roles import Role
+from rules.registry import COMMANDS
 from rules.runs import kill_switch
 from rules.text import alternatives
 
+HELP = """{about}
+
+It is `/cardinal {name}`, given by the operator, as `cardinal command` gives it. TARGET is a run or
+OWNER/REPOSITORY#NUMBER.
+
+\b
+Example:
+  cardinal {example}"""
+TAKES = {"none": None, "text": True, "optional": False, "optional text": False}  # whether a text is required
 MAX_LOOKED_AT = 200  # cards of a board or a column
 DONE = {"pause": "The {scope} is stopped.", "resume": "The {scope} is resumed."}
 DONE_BEFORE = {"pause": "The {scope} is already stopped.", "resume": "The {scope} is not stopped."}
@@ -176,3 +187,28 @@ def _switch(services: Services, board: BoardRow, word: str, scope: str, column: 
         reactor.append_and_react(db, *done, now=now)
     wake(services)
     return CommandOutcome((DONE if done else DONE_BEFORE)[word].format(scope=scope), refused=False)
+
+
+def verb(name: str) -> click.Command:
+    """Return the command that gives the slash command of that name."""
+    part = COMMANDS.load(name)
+    about = " ".join((part.__doc__ or "").split())
+    help_text = HELP.format(about=about, name=name, example=example(name, part.USAGE))
+
+    @click.command(name, help=help_text, short_help=re.split("[,:;.]", about)[0] + ".")
+    @click.argument("target")
+    @json_option
+    def command(target: str, as_json: bool, text: tuple[str, ...] = ()) -> None:
+        give(target, name, " ".join(text), as_json=as_json)
+
+    required = TAKES[part.TAKES]
+    if required is not None:
+        command.params.insert(1, click.Argument(["text"], nargs=-1, required=required))
+    return command
+
+
+def example(name: str, usage: str) -> str:
+    """Return the usage with the shortest of its texts, in capitals, for a card."""
+    text = usage.removeprefix(f"/cardinal {name}").partition("[")[0].partition("|")[0].strip()
+    words = text.replace(" ", "-").replace("<", "").replace(">", "").upper()
+    return f"{name} acme/shop#4 {words}".rstrip()

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from rules.text import brief, plain
+from rules.text import brief, plain, state_word, usd
 
 if TYPE_CHECKING:  # what draws is imported where something is drawn: git's hooks do not wait for it
     from rich.console import Console
@@ -22,7 +23,23 @@ CELL = 500
 UNBOUND = 10_000  # columns where nobody looks at them: a line is never wrapped there
 PROSE = ("title", "why", "error")  # what is wrapped, in columns of this width at least
 PROSE_WIDTH = 24
+FILTERS = {
+    "state": "Only cards in this state, such as failed.",
+    "repository": "Only cards for this owner/name: the issue's, or the one its newest run works in.",
+    "person": "Only cards this person moved, requested work on, or is assigned to.",
+    "label": "Only cards with this label.",
+    "search": "Only cards with all these words in the title, or this issue number.",
+}
 GAP, INDENT = 2, "    "
+NAMES: Mapping[str, str] = {  # of facts, where their own are too short
+    "agents_s": "waited for agents at work",
+    "needed_person": "needed a person",
+    "people": "for",
+    "people_s": "waited for people",
+    "usd": "cost",
+    "workers_s": "waited for a worker",
+}
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")  # RFC 3339
 COLOURS: Mapping[str, str] = {
     **dict.fromkeys(("failed", "lost", "fail"), "red"),
     **dict.fromkeys(("needs input", "blocked", "changes requested", "parked", "warn"), "yellow"),
@@ -30,6 +47,13 @@ COLOURS: Mapping[str, str] = {
     **dict.fromkeys(("succeeded", "done", "approved", "ok", "alive"), "green"),
     **dict.fromkeys(("working", "revising", "planning", "validating", "publishing"), "cyan"),
 }
+
+
+def filter_options(command: C) -> C:
+    """Add the filters to a command, as arguments of their names."""
+    for field, about in reversed(FILTERS.items()):
+        command = click.option(f"--{field}", help=about)(command)
+    return command
 
 
 def json_option(command: C) -> C:
@@ -91,6 +115,59 @@ def table(
         more = " · ".join(f"{heads[place]} {row[place]}" for place in facts[len(shown) :] if row[place])
         for text in (more, *(row[place] for place in prose)):
             yield from textwrap.wrap(text, width - GAP, initial_indent=INDENT, subsequent_indent=INDENT)
+
+
+def answer_rows(
+    listed: Sequence[Mapping[str, Any]], columns: Sequence[str] = (), *, empty: str = ""
+) -> Iterable[str]:
+    """Yield the table of a list in an answer of the API: of these columns, or of all that hold one fact."""
+    columns = columns or [
+        name for row in listed[:1] for name, it in row.items() if not isinstance(it, list | dict)
+    ]
+    rows = [[_fact(row, column) if row.get(column) != 0 else "" for column in columns] for row in listed]
+    return table(list(map(_label, columns)), rows, empty=empty)
+
+
+def answer_lines(document: Mapping[str, Any], columns: Sequence[str] = ()) -> Iterable[str]:
+    """Yield an answer of the API, a line for each fact; what is empty is left out."""
+    for name, value in document.items():
+        if isinstance(value, list) and value and isinstance(value[0], dict):
+            yield from answer_rows(value, columns)
+        elif isinstance(value, dict) and any(isinstance(it, dict) for it in value.values()):
+            for inner, facts in value.items():
+                yield from answer_lines({f"{name.removesuffix('_by')} by {inner}": facts})
+        elif value not in (None, "", [], {}) and (name, value) != ("number", 0):
+            yield f"{_label(name)}: {clean(str(_word(_fact(document, name))))}"
+
+
+def _label(name: str) -> str:
+    return NAMES.get(name) or name.removesuffix("_at").removesuffix("_s").replace("_", " ")
+
+
+def _fact(row: Mapping[str, Any], name: str) -> object:
+    """Return a fact of an answer as people read it: a time as one, seconds as a duration, dollars with $."""
+    value = row.get(name)
+    match value:
+        case _ if name == "job" and value is None:
+            return f"{row['repository']}#{row['number']}" if row["number"] else row.get("card") or "draft"
+        case _ if name == "state":
+            return state_word(str(row.get("ending") or value)) or value
+        case str() if TIME.fullmatch(value):
+            return datetime.fromisoformat(value.replace("Z", "+00:00"))
+        case bool() | str() | None:
+            return value
+        case list():
+            return ", ".join(str(_word(it)) for it in value)
+        case dict():
+            unit = name.partition(" ")[0]
+            return ", ".join(
+                f"{state_word(key) or 'none'} {_fact({unit: it}, unit)}" for key, it in value.items()
+            )
+        case _ if name.endswith("_s"):
+            return brief(timedelta(seconds=value))
+        case _ if "usd" in name.split("_"):
+            return usd(value)
+    return f"{value:g}"
 
 
 def _width(console: "Console", grid: "Table") -> int:

@@ -3,10 +3,9 @@
 import click
 
 from bot.cli import _home
-from bot.cli._names import UnlistedNameError
 from bot.cli._show import clean, json_option, show
-from bot.state import policies, snapshots
-from rules.explain import why
+from bot.web.api.operations import explain
+from ledger.log import event_store
 
 READS = True
 
@@ -23,17 +22,13 @@ def command(card: str, as_json: bool) -> None:
     Example:
       cardinal explain acme/shop#12
     """
-    with _home.open_for_reading() as db:
-        row = _home.find_card(db, card)
-        snapshot = snapshots.of_card(db, row.card_id)
-        if snapshot is None:
-            raise UnlistedNameError("card", card)
-        policy = policies.in_force(db, row.board_id)
-        because = why(policy, snapshots.with_place(db, snapshot))
-    result = {"card": card, "column": row.column, "state": row.state, "because": because}
+    with _home.open_request() as call:
+        with event_store.reading(call.site.engine) as db:
+            row = _home.find_card(db, card)
+        answer = explain.explain_card(call, row)
 
     def text() -> tuple[str]:
         away = _home.absence()
-        return (clean(f"{away}. Status when it last ran: {because}" if away else because),)
+        return (clean(f"{away}. Status when it last ran: {answer.why}" if away else answer.why),)
 
-    show(result, as_json=as_json, text=text)
+    show(answer.model_dump(mode="json"), as_json=as_json, text=text)

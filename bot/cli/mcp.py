@@ -2,7 +2,7 @@
 
 import click
 
-from bot.cli import _api
+from bot.cli._operations import api_address
 
 
 @click.command("mcp")
@@ -15,7 +15,7 @@ def command() -> None:
     Example:
       claude mcp add cardinal -- cardinal mcp
     """
-    url, token = _api.api_address()
+    url, token = api_address()
     from bot.web.mcp import server
 
     server.serve_stdio(url, token)

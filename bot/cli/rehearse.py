@@ -2,7 +2,9 @@
 
 import json
 import os
+import secrets
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -11,16 +13,17 @@ from sqlalchemy import Engine
 from bot.admin.rehearsal import play
 from bot.admin.rehearsal.belief import Comparison
 from bot.admin.rehearsal.counting import CountingHub
+from bot.admin.rehearsal.mail import ListedDelivery
 from bot.admin.rehearsal.remains import remove_remains
 from bot.admin.rehearsal.report import line_of
 from bot.admin.rehearsal.stage import Nobody, Participant, PersonAct, RehearsalStage
 from bot.admin.rehearsal.watch import Watch
 from bot.cli import CliError, _home
-from bot.cli._samples import write_samples
 from bot.cli._show import clean, json_option, show
 from bot.system import lock_file
 from bot.system.clock import utc_now
 from bot.system.config import Config
+from bot.web.capture import SHOWN_HEADERS, redacted
 
 
 class _AtTerminal:
@@ -125,3 +128,22 @@ def _stage(
     watch = Watch(engine, *config.board, is_up) if engine is not None else None
     person: Participant = _AtTerminal() if with_person else Nobody()
     return RehearsalStage(hub, config.board, repository, watch, person, float(patience_s))
+
+
+def write_samples(folder: Path, deliveries: Sequence[ListedDelivery]) -> None:
+    """Write one file for each kind of delivery, of the first that came."""
+    folder.mkdir(parents=True, exist_ok=True)
+    salt, done = secrets.token_hex(16), set[str]()
+    for delivery in deliveries:
+        name = f"{delivery.event}-{delivery.action}.json"
+        if name in done:
+            continue
+        done.add(name)
+        headers = {key.lower(): str(text) for key, text in delivery.headers.items()}
+        document = {
+            "event": delivery.event,
+            "action": delivery.action,
+            "headers": {key: text for key, text in headers.items() if key in SHOWN_HEADERS},
+            "payload": redacted(delivery.payload, salt),
+        }
+        (folder / name).write_text(json.dumps(document, indent=1), encoding="utf-8")

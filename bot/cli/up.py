@@ -19,9 +19,9 @@ def command() -> None:
     Example:
       cardinal up
     """
-    from bot.cli import _reads, _socket
+    from bot.cli import _socket
     from bot.daemon.up import up
 
     logs.set_up_logs(_home.settings())
-    _reads.warm_up()  # once, for all who will type them
-    up(os.environ, Path.cwd(), click.echo, _socket.listening, _reads.carry_out_for)
+    _socket.warm_up()  # once, for all who will type them
+    up(os.environ, Path.cwd(), click.echo, _socket.listening, _socket.carry_out_for)

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection, Engine
 
-from bot.github.client import Hub
 from bot.system.config import Config
 from bot.system.setting_types import BoardAddress
 from ledger.errors import CardinalError
@@ -13,6 +13,9 @@ from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.views import boards
 from ledger.views.boards import BoardRow
+
+if TYPE_CHECKING:  # commands read the boards without a client of GitHub
+    from bot.github.client import Hub
 
 
 class OtherBoardError(CardinalError):
@@ -110,7 +113,7 @@ def require_board(db: Connection, config: Config, board_id: BoardId) -> ServedBo
     return board
 
 
-def hub_of(engine: Engine, config: Config, hub: Hub, repository: str) -> Hub:
+def hub_of(engine: Engine, config: Config, hub: "Hub", repository: str) -> "Hub":
     """Return GitHub as the installation at the repository's owner, if a board is served there."""
     owner = repository.partition("/")[0].casefold()
     with event_store.reading(engine) as db:

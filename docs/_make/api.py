@@ -34,6 +34,7 @@ def _request(part: Operation) -> dict[str, object]:
         "fields": schema.get("properties", {}),
         "required": schema.get("required", []),
         "example": part.EXAMPLE,
+        "columns": part.COLUMNS,
     }
 
 

@@ -1,56 +1,18 @@
-"""Queries over all cards of a board: lists, columns, counts and repositories."""
+"""Queries over all cards of a board: columns, counts and repositories."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
-from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from functools import lru_cache
+from typing import Any
 
-from sqlalchemy import Connection, Select, Text, and_, bindparam, false, func, or_, select, type_coerce
+from sqlalchemy import Connection, Select, and_, bindparam, false, func, or_, select
 
 from ledger.db.clock import database_now
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import refresh_requests
-from ledger.ids import BoardId, CardId, RunId
-from ledger.queries.card_filter import ALL, FROM, NEED, CardFilter, asked_for
+from ledger.ids import BoardId, CardId
 from ledger.states import CardState
 from ledger.views.cards import UNRANKED, cards
-
-
-class CardLine(NamedTuple):
-    """One line in a list of cards. A tuple: ten thousand dataclasses cost several times as much."""
-
-    card_id: CardId
-    repository: str | None
-    number: int | None
-    title: str
-    column: str | None
-    state: str
-    because: str
-    run_id: RunId | None
-
-
-def lines(
-    db: Connection, board_id: BoardId, columns: tuple[str, ...] | None = None, wanted: CardFilter = ALL
-) -> tuple[CardLine, ...]:
-    """Return the wanted cards of the board as lines of a list: several times faster than whole cards. Those
-    that need somebody come first in each column.
-    """
-    shown = (
-        cards.c[name] if name != "state" else type_coerce(cards.c.state, Text) for name in CardLine._fields
-    )
-    away = cards.c.archived if wanted.archived else ~cards.c.archived
-    query = select(*shown).where(cards.c.board_id == board_id, away)
-    if wanted != ALL:
-        query = query.select_from(FROM).where(asked_for(wanted))
-    if columns is not None:
-        query = query.where(cards.c.column.in_(columns))
-    order = (cards.c.column, cards.c.rank, cards.c.card_id)
-    rows: Any = db.execute(query.order_by(*order)).cursor
-    # None of these columns has to be read back, so the driver's own tuples do: a third less time than Rows.
-    # Each goes as the next one comes, which spares the collector of garbage thousands.
-    listed: Iterator[CardLine] = map(partial(tuple.__new__, CardLine), rows)
-    # Sorted here: the database reads the other order from its index.
-    return tuple(sorted(listed, key=lambda card: (card.column or "", NEED.get(card.state, len(NEED)))))
 
 
 def counts(db: Connection, board_id: BoardId) -> dict[str | None, int]:

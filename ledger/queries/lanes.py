@@ -22,7 +22,7 @@ from ledger.queries.card_filter import (
     asked_for,
     in_sight,
 )
-from ledger.states import ATTENTION, CardState, RunState
+from ledger.states import CardState, RunState
 from ledger.views.cards import cards
 from ledger.views.questions import questions
 from ledger.views.runs import runs
@@ -215,14 +215,6 @@ def newest(
 def lane_place(card: ListedCard) -> tuple[datetime, CardId]:
     """Return the card's place in the list of `newest`."""
     return card.state_at, card.card_id
-
-
-def waiting_cards(
-    db: Connection, scopes: Sequence[CardScope], *, limit: int | None = None
-) -> tuple[ListedCard, ...]:
-    """Return the cards that wait for a person: questions, failures, then finished work, the oldest first."""
-    query = _listed(scopes, ALL).where(cards.c.state.in_(ATTENTION))
-    return _rows(db, query.order_by(_BY_NEED, cards.c.state_at, cards.c.card_id).limit(limit))
 
 
 def lane_counts(

@@ -9,7 +9,7 @@ from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_,
 
 from ledger.events.run import CHECK
 from ledger.events.turn import SUBSCRIPTION
-from ledger.ids import BoardId
+from ledger.queries.card_filter import CardScope
 from ledger.states import Ending
 from ledger.views.cards import cards
 from ledger.views.runs import runs
@@ -116,16 +116,18 @@ def of_boards(
     db: Connection,
     since: datetime,
     now: datetime,
-    *,
-    boards: Collection[BoardId] | None = None,
-    seen: Collection[str] = (),
+    scopes: Collection[CardScope] | None = None,
 ) -> Stats:
-    """Return the figures of all boards; or of these, of cards and runs about repositories in `seen` alone."""
+    """Return the figures of all boards; or of these, of cards and runs about repositories seen in any of them
+    alone.
+    """
     visible: list[ColumnElement[bool]] = []
     whole: list[ColumnElement[bool]] = []  # for what is said of a card, with all its runs
-    if boards is not None:
-        names = tuple(seen)
-        own = (cards.c.board_id.in_(tuple(boards)), cards.c.repository.in_(names))
+    if scopes is not None:
+        visible = whole = [cards.c.board_id.in_([scope.board_id for scope in scopes])]
+    if scopes is not None and not all(scope.seen is None for scope in scopes):
+        names = tuple(frozenset[str]().union(*(scope.seen or () for scope in scopes)))
+        own = (*visible, cards.c.repository.in_(names))
         no_work = or_(runs.c.repository.is_(None), runs.c.repository == "")
         visible, whole = [*own, or_(no_work, runs.c.repository.in_(names))], [*own, *_wholly_in(names)]
     begun = _runs(db, since, visible)

@@ -20,6 +20,8 @@ from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import cursors, event_store
 from ledger.queries import cards as card_queries
+from ledger.queries import lanes
+from ledger.queries.card_filter import CardScope
 from ledger.queue import inbox, leases, outbox, refresh_requests
 from ledger.states import CardState, Ending, RunState
 from ledger.views import cards
@@ -172,7 +174,8 @@ def _due(engine: Engine) -> None:
 
 def _list(engine: Engine) -> None:
     with event_store.reading(engine) as db:
-        card_queries.lines(db, BOARD)
+        for name in card_queries.counts(db, BOARD):
+            lanes.of_column(db, [CardScope(BOARD)], name, limit=100)
 
 
 def _brief(engine: Engine) -> None:

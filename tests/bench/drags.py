@@ -41,8 +41,8 @@ def measure(*, quick: bool) -> Iterator[Figure]:
 
 
 def _all_known(scene: Scene, numbers: list[int]) -> str | None:
-    boards = json.loads(scene.command("board", "--json").stdout or "[]")
-    found = {card["number"] for board in boards for cards in board["columns"].values() for card in cards}
+    boards = json.loads(scene.command("board", "--json", "--limit", "1000").stdout or "[]")
+    found = {card["number"] for board in boards for column in board["columns"] for card in column["listed"]}
     return f"{len(numbers)} cards" if found.issuperset(numbers) else None
 
 

@@ -25,7 +25,7 @@ MAY_SLEEP: dict[str, str] = {
     "bot/runspec/retry.py": "while GitHub is away or wants fewer calls, with the run's claim in hand",
     "ledger/db/transactions.py": "between two looks whether it is this writer's turn, for at most WAIT_S",
     "ledger/lifecycle/upgrade.py": "between two pages of events, so that SQLite's writers get their turn",
-    "bot/cli/_bulk.py": "while the API is busy, for WAITS times WAIT_S for a job at most",
+    "bot/cli/_operations.py": "while the API is busy, for WAITS times WAIT_S for a job at most",
     "bot/github/personal.py": "until a limit of GitHub allows the call, for at most MAX_WAIT_S",
     "bot/admin/rehearsal/stage.py": "between two readings of GitHub in a rehearsal, for its patience at most",
     "bot/github/tokens.py": "while a token is requested elsewhere, or new to GitHub, for at most MINTING_S",

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from bot.render.markdown import links
 from bot.render.markdown.escape import code
+from bot.render.run.reasons import REASONS
 from ledger.queries.run_rows import RunRows
 from ledger.queries.timeline import TimelineRow
 from ledger.rows.cards import CardRow
@@ -32,22 +33,6 @@ ENDINGS: Mapping[Ending, tuple[str, str]] = {
     Ending.FAILED: ("❌", "failed"),
     Ending.CANCELLED: ("🛑", "was cancelled"),
     Ending.LOST: ("💥", "was lost"),
-}
-REASONS: Mapping[str, str] = {
-    "agent_error": "the agent stopped with an error",
-    "guardrail": "a guardrail stopped it",
-    "validation": "the checks did not pass",
-    "stalled": "the agent stopped responding",
-    "spawn_failed": "the agent could not be started",
-    "gave_up": "it stopped without a report",
-    "stopped": "a person stopped it",
-    "superseded": "its card was dragged away before it started",
-    "no_changes": "nothing was changed",
-    "no_validation": "there was nothing to check its work with",
-    "repository": "the repository could not be used",
-    "provider": "its model provider did not respond",
-    "hung": "it hung its worker",
-    "internal": "Cardinal itself failed",
 }
 
 

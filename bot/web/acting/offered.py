@@ -7,7 +7,8 @@ from flask import Blueprint
 
 from bot.state import policies, snapshots
 from bot.web.acting import form
-from bot.web.site.layout import Site, VisibleBoard
+from bot.web.site.layout import Site
+from bot.web.site.visibility import VisibleBoard
 from ledger.events.board import CardArchived
 from ledger.ids import CardId
 from ledger.log import event_store

@@ -10,12 +10,10 @@ from typing import Any
 
 import httpx2
 from httpx2 import EventSource
-from pydantic import ValidationError
 
-from bot.web.api.operation import OPERATIONS, ApiModel, Operation, faults_of
+from bot.web.api.operation import OPERATIONS, Operation, checked
 from bot.web.api.sending import (
     TIMEOUT_S,
-    ApiProblemError,
     ApiUnreachableError,
     address_of,
     document_of,
@@ -85,16 +83,3 @@ def connect_api(url: str, token: str) -> ApiClient:
 def _trust() -> SSLContext:
     """Return the authorities of this system: to read them takes longer than a call."""
     return httpx2.create_ssl_context()
-
-
-def checked(model: type[ApiModel], fields: Mapping[str, Any]) -> ApiModel:
-    """Return the fields as an input. Raises ApiProblemError."""
-    try:
-        return model.model_validate(fields)
-    except ValidationError as error:
-        raise ApiProblemError(
-            HTTPStatus.UNPROCESSABLE_ENTITY,
-            "unfit",
-            faults_of(error, model),
-            "follow its schema",
-        ) from error

@@ -25,8 +25,8 @@ from bot.web.api import description
 from bot.web.api.operation import (
     OPERATIONS,
     ApiError,
-    ApiRequest,
     Operation,
+    SiteRequest,
     faults_of,
 )
 from bot.web.api.sending import ROOT
@@ -123,7 +123,7 @@ def _allowed(
         raise ApiError(HTTPStatus.FORBIDDEN, "scope", because, "create a token with that scope")
     given = _given(operation, path)
     visit = SignIn(token.user_id, token.login, token.until)
-    call = ApiRequest(site, visit, token, f"api:{token.token_id}:{_key()}")
+    call = SiteRequest(site, visit, token, f"api:{token.token_id}:{_key()}")
     if operation.stream is not None and "text/event-stream" in request.headers.get("Accept", ""):
         return operation.stream(call, given)
     if operation.SCOPE is Scope.READ:

@@ -1,7 +1,7 @@
 """Jobs: cards as programs see them, runs among them; outside text without its hidden parts."""
 
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any
 
@@ -9,26 +9,35 @@ from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
 from sqlalchemy import Connection
 
-from bot.state import policies, snapshots
-from bot.web.acting import offered
-from bot.web.api.job_requests import require_known, wanted_title
+from bot.state import card_filters
 from bot.web.api.operation import ApiError, ApiModel, ApiRequest, not_found
-from bot.web.site.layout import VisibleBoard, may_see
+from bot.web.site.visibility import VisibleBoard, may_see
 from ledger.log import event_store
+from ledger.queries.card_filter import CardFilter, CardScope
 from ledger.queries.lanes import ListedCard
 from ledger.rows.cards import CardRow
 from ledger.rows.jobs import JobRow
-from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
 from ledger.states import CardState
-from ledger.views import boards, cards, checks, plans, questions, runs
-from rules.explain import why
+from ledger.views import boards, cards, checks, jobs, plans
 from runner.text.untrusted import without_invisible as clean
 
 NOT_MADE = "its issue is not made yet: GET /api/v1/requests/<request> has its number then"
-PENDING = "pending: its card is being made"
-MAX_BODY, MAX_TEXT = 20_000, 4_000
+MAX_TEXT = 4_000
+LATE = timedelta(hours=1)  # after this long a card that was made is not on its way any more
+SOON_S = 2
 NAME = r"\.{0,9}[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99}"  # never `.` or `..`, which are steps of a path
+
+
+class PendingJobError(ApiError):
+    """The account asked for this job, and its card is not in the ledger yet."""
+
+    def __init__(self, row: JobRow) -> None:
+        self.row = row
+        because = f"the card of {row.repository}#{row.number} is being made"
+        super().__init__(
+            HTTPStatus.SERVICE_UNAVAILABLE, "pending", because, "send it again in a few seconds", SOON_S
+        )
 
 
 class JobName(ApiModel):
@@ -47,6 +56,25 @@ class JobName(ApiModel):
         return number
 
 
+class JobFilter(ApiModel):
+    """Conditions on jobs: all that are given must hold."""
+
+    state: str = Field("", max_length=200, description=f"One of {', '.join(CardState)}")
+    repository: str = Field("", max_length=200, description="owner/name")
+    person: str = Field(
+        "", max_length=200, description="Someone who moved it, requested its run, or is assigned"
+    )
+    label: str = Field("", max_length=200, description="One of its labels")
+    search: str = Field("", max_length=200, description="Words in its title, or its number")
+
+    def wanted(
+        self, db: Connection, scopes: Sequence[CardScope], states: Collection[CardState] = tuple(CardState)
+    ) -> CardFilter:
+        """Return the filter of cards in these states. Raises FilterError."""
+        known = card_filters.choices_of_state(db, scopes, self.state)
+        return card_filters.read(self.model_dump(include=set(card_filters.FIELDS)), known, states)
+
+
 class RunName(ApiModel):
     """A run."""
 
@@ -58,6 +86,7 @@ class JobSummary(ApiModel):
 
     repository: str = Field(description="owner/name of the issue's repository; empty for a draft")
     number: int = Field(description="The issue's number; 0 for a draft")
+    card: str = Field(description="Its card's id: the only name of a draft")
     title: str
     board: str = Field(description="owner/number of its board")
     column: str = Field(description="The board's column; empty for none")
@@ -86,14 +115,6 @@ class JobRun(ApiModel):
     ended_at: datetime | None
 
 
-class JobQuestion(ApiModel):
-    """A question that waits."""
-
-    question: str = Field(description="Its name; answer it with the command answer:<question>")
-    text: str
-    choices: list[str] = Field(description="Answers to choose from, numbered from 1")
-
-
 class JobPlan(ApiModel):
     """The newest plan of a run."""
 
@@ -101,38 +122,6 @@ class JobPlan(ApiModel):
     state: str = Field(description="proposed, approved or redirected")
     summary: str
     steps: list[str]
-
-
-class JobOffer(ApiModel):
-    """A command that the token's account may give on the job now."""
-
-    name: str = Field(description="Command to send, with its subject")
-    label: str
-    hint: str
-    takes: str = Field(description="What its text means; empty if it takes none")
-    choices: list[str] = Field(description="The texts it accepts, unless any will do")
-
-
-class JobPull(ApiModel):
-    """The pull request of a job."""
-
-    number: int
-    state: str
-    draft: bool
-    verdict: str = Field(description="Verdict of its reviews; empty for none")
-
-
-class Job(JobSummary):
-    """A job with all that a program needs to go on with it."""
-
-    body: str
-    labels: list[str]
-    assignees: list[str]
-    pull: JobPull | None
-    runs: list[JobRun] = Field(description="Newest first, up to 20")
-    plan: JobPlan | None
-    question: JobQuestion | None
-    offers: list[JobOffer]
 
 
 class JobRunDetail(JobRun):
@@ -149,6 +138,7 @@ def job_summary(card: ListedCard, among: Iterable[VisibleBoard]) -> JobSummary:
     return JobSummary(
         repository=card.repository or "",
         number=card.number or 0,
+        card=card.card_id,
         title=clean(card.title),
         board=next(f"{it.owner}/{it.number}" for it in among if it.board_id == card.board_id),
         column=clean(card.column or ""),
@@ -160,21 +150,30 @@ def job_summary(card: ListedCard, among: Iterable[VisibleBoard]) -> JobSummary:
     )
 
 
+def _require_known(call: ApiRequest, repository: str, number: int) -> None:
+    """Raise PendingJobError where the account asked for that job a moment ago."""
+    with event_store.reading(call.site.engine) as db:
+        mine = jobs.requested_since(db, call.visit.user_id, call.site.clock() - LATE)
+    for row in mine:
+        if (row.repository.casefold(), row.number) == (repository.casefold(), number):
+            raise PendingJobError(row)
+
+
 def card_of(call: ApiRequest, name: JobName, *, acts: bool = False) -> CardRow:
-    """Return the card of an issue, on whichever board unless one is named; where it is on none, one that left
-    its board.
+    """Return the card of an issue or a pull request, on whichever board unless one is named; where it is on
+    none, one that left its board.
 
     Raises ApiError, PendingJobError, BusyError; also where somebody who `acts` names none of several boards.
     """
     with event_store.reading(call.site.engine) as db:
         repository = cards.spelt(db, f"{name.owner}/{name.repository}")
-        known = cards.of_issue(db, repository, name.number)
-        places = [(_board_address(db, it), it) for it in known]
+        known = cards.of_issue(db, repository, name.number) or cards.of_pull(db, repository, name.number)
+        places = [(address_of_board(db, it), it) for it in known]
     named = (it for it in places if not name.board or it[0].casefold() == name.board.casefold())
     seen = [it for it in named if may_see(call.site, call.visit, it[1])]
     if not seen:
         call.site.readers.must_be_able_to_ask(call.visit)
-        require_known(call, f"{name.owner}/{name.repository}", name.number)
+        _require_known(call, f"{name.owner}/{name.repository}", name.number)
         raise not_found()
     live = [board for board, card in seen if not card.archived]
     if acts and len(live) > 1:
@@ -183,69 +182,7 @@ def card_of(call: ApiRequest, name: JobName, *, acts: bool = False) -> CardRow:
     return seen[0][1]
 
 
-def whole_job(call: ApiRequest, card: CardRow) -> Job:
-    """Return a card with its runs, its question and the commands that fit. Raises BusyError."""
-    with event_store.reading(call.site.engine) as db:
-        listed = runs.of_card(db, card.card_id)
-        snapshot = snapshots.of_card(db, card.card_id)
-        policy = policies.in_force(db, card.board_id)
-        because = why(policy, snapshot) if snapshot else ""
-        newest = runs.get(db, card.run_id) if card.run_id else None  # a check of a push is none of its runs
-        plan = plan_of(db, newest) if newest else None
-        of_run = questions.of_run(db, newest.run_id) if newest else ()
-        board = _board_address(db, card)
-    waiting = (it for it in of_run if it.answered_at is None and not it.withdrawn)
-    return Job(
-        repository=card.repository or "",
-        number=card.number or 0,
-        title=clean(card.title),
-        board=board,
-        column=clean(card.column or ""),
-        state=card.state,
-        since=card.state_at,
-        why=clean(because),
-        run=card.run_id or "",
-        usd=newest.usd if newest else 0.0,
-        body=clean(card.body)[:MAX_BODY],
-        labels=[clean(label) for label in card.labels],
-        assignees=list(card.assignees),
-        pull=None
-        if card.pull_number is None
-        else JobPull(
-            number=card.pull_number, state=card.pull_state, draft=card.pull_draft, verdict=card.verdict
-        ),
-        runs=[run_summary(run) for run in listed],
-        plan=plan,
-        question=next((_question(it) for it in waiting), None),
-        offers=list(_offers(call, card)),
-    )
-
-
-def pending_job(call: ApiRequest, row: JobRow) -> Job:
-    """Return a job whose card is being made: no text and no labels yet. Raises BusyError."""
-    return Job(
-        repository=row.repository,
-        number=row.number,
-        title=clean(wanted_title(call, row)),
-        board=next((f"{it.owner}/{it.number}" for it in call.boards if it.board_id == row.board_id), ""),
-        column=clean(row.column),
-        state=CardState.DRAFT,
-        since=row.at,
-        why=PENDING,
-        run="",
-        usd=0.0,
-        body="",
-        labels=[],
-        assignees=[],
-        pull=None,
-        runs=[],
-        plan=None,
-        question=None,
-        offers=[],
-    )
-
-
-def _board_address(db: Connection, card: CardRow) -> str:
+def address_of_board(db: Connection, card: CardRow) -> str:
     board = boards.get(db, card.board_id)
     return f"{board.owner}/{board.number}" if board else ""
 
@@ -293,21 +230,3 @@ def _run_fields(run: RunRow) -> dict[str, Any]:
         "queued_at": run.queued_at,
         "ended_at": run.ended_at,
     }
-
-
-def _question(question: QuestionRow) -> JobQuestion:
-    choices = [clean(choice) for choice in question.choices]
-    return JobQuestion(question=question.question_id, text=clean(question.text)[:MAX_TEXT], choices=choices)
-
-
-def _offers(call: ApiRequest, card: CardRow) -> Iterable[JobOffer]:
-    for form in offered.for_card(call.site, call.visit, card.card_id):
-        offer = form.offer
-        choices = [text for text, _ in offer.choices]
-        yield JobOffer(
-            name=offer.name,
-            label=clean(offer.label),
-            hint=clean(offer.hint),
-            takes=clean(offer.asks),
-            choices=choices,
-        )

@@ -5,18 +5,22 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from http import HTTPStatus
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
 
-from bot.web.live.response import StreamResponse
-from bot.web.site.layout import Site, VisibleBoard
+from bot.web.api.sending import ApiProblemError
+from bot.web.site.visibility import VisibleBoard, VisibleLedger
 from ledger.errors import CardinalError
 from ledger.parts import Registry
 from ledger.queue.api_tokens import Scope, TokenRow
 from ledger.queue.sign_ins import SignIn
 from rules.text import plain
+
+if TYPE_CHECKING:  # an operation that only reads runs without a web server, too
+    from bot.web.live.response import StreamResponse
+    from bot.web.site.layout import Site
 
 MAX_FAULTS, MAX_FAULT = 5, 300  # so many, of so many characters
 M = TypeVar("M", bound=BaseModel)
@@ -70,14 +74,25 @@ class Nothing(ApiModel):
     """No input."""
 
 
+def checked(model: type[ApiModel], fields: Mapping[str, Any]) -> ApiModel:
+    """Return the fields as an input. Raises ApiProblemError."""
+    try:
+        return model.model_validate(fields)
+    except ValidationError as error:
+        raise ApiProblemError(
+            HTTPStatus.UNPROCESSABLE_ENTITY,
+            "unfit",
+            faults_of(error, model),
+            "follow its schema",
+        ) from error
+
+
 @dataclass(frozen=True)
 class ApiRequest:
-    """A request: the site, the account as a visit, its token, and the key by which it acts once."""
+    """A request: the ledger as the account may see it, and the account as a visit."""
 
-    site: Site
+    site: VisibleLedger
     visit: SignIn
-    token: TokenRow
-    key: str
 
     @cached_property
     def boards(self) -> tuple[VisibleBoard, ...]:
@@ -97,12 +112,23 @@ class ApiRequest:
         raise not_found()
 
 
+@dataclass(frozen=True)
+class SiteRequest(ApiRequest):
+    """A request to the web server with a token: what acts or offers acts needs its site, and the key by which
+    it acts once.
+    """
+
+    site: "Site"
+    token: TokenRow
+    key: str
+
+
 class Operation(Protocol):
     """A file of `bot/web/api/operations/`; its name is the operation's, its docstring the description for
     people.
 
     `PATH` holds fields of `Input` in braces; a GET has the others in its query, a POST in its JSON body.
-    `ALSO` are more paths, where people look for it.
+    `ALSO` are more paths, where people look for it. `COLUMNS` are the fields of a list that a table shows.
     `stream` answers who accepts server-sent events. `EXAMPLE` is an input by the names of a card
     `acme/shop#1` and a run `r1`.
     """
@@ -114,8 +140,9 @@ class Operation(Protocol):
     Input: type[ApiModel]
     Output: type[ApiModel]
     EXAMPLE: Mapping[str, Any] = {}
-    stream: Callable[[ApiRequest, Any], StreamResponse] | None = None
-    run: Callable[[ApiRequest, Any], ApiModel]
+    COLUMNS: tuple[str, ...] = ()
+    stream: "Callable[[SiteRequest, Any], StreamResponse] | None" = None
+    run: Callable[[Any, Any], ApiModel]  # of an ApiRequest where a ledger is enough, else of a SiteRequest
 
 
 OPERATIONS = Registry[Operation]("operation of the API", "bot.web.api.operations", Operation)

@@ -10,9 +10,10 @@ from typing import Any
 from mcp_types import CallToolResult, TextContent, Tool, ToolAnnotations
 from pydantic import Field
 
-from bot.web.api.client import ApiClient, checked
-from bot.web.api.jobs import Job, JobName, JobOffer
-from bot.web.api.operation import OPERATIONS, ApiModel
+from bot.web.api.client import ApiClient
+from bot.web.api.jobs import JobName
+from bot.web.api.operation import OPERATIONS, ApiModel, checked
+from bot.web.api.operations.get_job import Job, JobOffer
 from bot.web.api.sending import ApiProblemError, ApiUnreachableError
 from ledger.parts import UnknownPartError, charter
 from ledger.queue.api_tokens import Scope

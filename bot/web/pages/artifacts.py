@@ -13,7 +13,9 @@ from bot.render.markdown import links
 from bot.runspec import builder
 from bot.runspec.store_mark import marked
 from bot.web.site import parameters
-from bot.web.site.layout import Site, run_visible, when
+from bot.web.site.layout import Site
+from bot.web.site.times import when
+from bot.web.site.visibility import run_visible
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn

@@ -15,8 +15,9 @@ from bot.web.acting import offered
 from bot.web.site import following, holds
 from bot.web.site.filters import FilterForm, filter_form
 from bot.web.site.following import ListHtml
-from bot.web.site.layout import Site, VisibleBoard
+from bot.web.site.layout import Site
 from bot.web.site.lists import CardView, RowHtml, card_view, row_html
+from bot.web.site.visibility import VisibleBoard
 from ledger.log import event_store
 from ledger.queries import lanes
 from ledger.queries.lanes import ListedCard

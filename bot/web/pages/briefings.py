@@ -5,7 +5,8 @@ from flask import Response, make_response, render_template
 from bot.state import instructions, served_boards
 from bot.state.instructions import Section
 from bot.web.site import parameters
-from bot.web.site.layout import Site, run_visible
+from bot.web.site.layout import Site
+from bot.web.site.visibility import run_visible
 from ledger.events.run import CHECK
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn

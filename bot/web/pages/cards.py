@@ -16,8 +16,10 @@ from bot.state import policies, served_boards, snapshots
 from bot.state.card_filters import FilterError
 from bot.web.acting import offered
 from bot.web.site import following, parameters
-from bot.web.site.layout import Site, may_see, short_when, when
-from bot.web.site.lists import fit_rows, path_of
+from bot.web.site.layout import Site
+from bot.web.site.lists import fit_rows
+from bot.web.site.times import short_when, when
+from bot.web.site.visibility import may_see, path_of
 from ledger.event import Zoom
 from ledger.events.board import CardArchived
 from ledger.ids import CardId

@@ -14,7 +14,9 @@ from bot.state.patches import KeptPatch
 from bot.web.pages.artifacts import AWAY, DAMAGED
 from bot.web.site import parameters
 from bot.web.site.diff import DiffView, parse_patch
-from bot.web.site.layout import Site, run_visible, when
+from bot.web.site.layout import Site
+from bot.web.site.times import when
+from bot.web.site.visibility import run_visible
 from ledger.log import event_store
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow

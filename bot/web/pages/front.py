@@ -13,8 +13,10 @@ from bot.web.acting import offered
 from bot.web.site import following
 from bot.web.site.filters import FilterForm, filter_form
 from bot.web.site.following import ListHtml
-from bot.web.site.layout import TITLE, Site, VisibleBoard, when
+from bot.web.site.layout import TITLE, Site
 from bot.web.site.lists import MAX_ACTING, card_view, row_html
+from bot.web.site.times import when
+from bot.web.site.visibility import VisibleBoard
 from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.model.limit_answers import Subject

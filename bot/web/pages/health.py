@@ -20,8 +20,9 @@ from bot.state.standstill import MAX_BECAUSE, REPLAY, left_out, subject_name, wa
 from bot.system import lock_file, program
 from bot.system import redis as known
 from bot.web.site import doctor_results, parameters
-from bot.web.site.layout import Site, VisibleBoard, when
-from bot.web.site.lists import path_of
+from bot.web.site.layout import Site
+from bot.web.site.times import when
+from bot.web.site.visibility import VisibleBoard, path_of
 from ledger.log import event_store
 from ledger.queries import hosts, standstill
 from ledger.queries.standstill import UNDONE_AFTER, Standstill, StandstillSort

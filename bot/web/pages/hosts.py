@@ -5,7 +5,8 @@ from flask import Response, make_response, render_template
 from bot.state import served_boards
 from bot.system import program
 from bot.web.site import parameters
-from bot.web.site.layout import Site, when
+from bot.web.site.layout import Site
+from bot.web.site.times import when
 from ledger.log import event_store
 from ledger.queries.hosts import statuses
 from ledger.queue.sign_ins import SignIn

@@ -8,11 +8,12 @@ from urllib.parse import quote
 
 from flask import Response, make_response, render_template
 
-from bot.render.run.story import REASONS
+from bot.render.run.reasons import REASONS
 from bot.state import forecasts
 from bot.web.site import charts, parameters
-from bot.web.site.layout import Site, VisibleBoard
+from bot.web.site.layout import Site
 from bot.web.site.lists import MAX_TITLE
+from bot.web.site.visibility import VisibleBoard
 from ledger.log import event_store
 from ledger.queries import stats
 from ledger.queries.stats import SpendShare, Stats
@@ -82,11 +83,10 @@ def _days() -> int:
 
 
 def _figures(site: Site, boards: Sequence[VisibleBoard]) -> Stats:
-    seen = frozenset[str]().union(*(board.seen for board in boards))
     with event_store.reading(site.engine) as db:
         now = site.clock()
         since = now - timedelta(days=_days())
-        return stats.of_boards(db, since, now, boards=[board.board_id for board in boards], seen=seen)
+        return stats.of_boards(db, since, now, [board.scope for board in boards])
 
 
 def _limits(site: Site, visit: SignIn, boards: Sequence[VisibleBoard]) -> list[tuple[str, Forecast]]:

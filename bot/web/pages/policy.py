@@ -15,7 +15,9 @@ from bot.state.policy_names import installed
 from bot.web.authorization import LAST, RequestLimiter
 from bot.web.pages.act import try_later
 from bot.web.site import parameters
-from bot.web.site.layout import Site, VisibleBoard, when
+from bot.web.site.layout import Site
+from bot.web.site.times import when
+from bot.web.site.visibility import VisibleBoard
 from ledger.events.policy import ColumnChange, SettingChange
 from ledger.log import event_store
 from ledger.queries import lanes, policy_history

@@ -18,8 +18,10 @@ from bot.web.live import assets
 from bot.web.live.response import PageUpdate, StreamResponse, message, seen
 from bot.web.live.terminal import terminal_html
 from bot.web.site import parameters
-from bot.web.site.layout import HEADERS, Site, run_visible, short_when, when
-from bot.web.site.lists import fit_rows, newest_fitting, path_of
+from bot.web.site.layout import HEADERS, Site
+from bot.web.site.lists import fit_rows, newest_fitting
+from bot.web.site.times import short_when, when
+from bot.web.site.visibility import path_of, run_visible
 from ledger.events.run import BY_PUSH, CHECK
 from ledger.events.turn import SUBSCRIPTION
 from ledger.events.witness import witness_text

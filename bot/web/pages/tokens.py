@@ -6,7 +6,8 @@ from datetime import timedelta
 from flask import Response, make_response, redirect, render_template, request
 
 from bot.web.site import parameters
-from bot.web.site.layout import Site, when
+from bot.web.site.layout import Site
+from bot.web.site.times import when
 from ledger.log import event_store
 from ledger.queue import api_tokens
 from ledger.queue.api_tokens import MAX_NAME, MEANING, Scope, TokenRow, TooManyTokensError

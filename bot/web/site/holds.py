@@ -10,8 +10,8 @@ from sqlalchemy import Connection
 
 from bot.state import loads, policies
 from bot.system import program
-from bot.web.site.layout import VisibleBoard, when
-from bot.web.site.lists import MAX_WHY, path_of
+from bot.web.site.times import when
+from bot.web.site.visibility import VisibleBoard, path_of
 from ledger.ids import BoardId, CardId
 from ledger.model.column_names import same_column
 from ledger.queries import run_queue, siblings
@@ -23,6 +23,7 @@ from rules.runs.queue import without_labels
 from rules.text import brief, plain, sentence
 
 MAX_QUEUED = 50  # lines of all columns
+MAX_WHY = 240  # characters
 MAX_LANE = 20  # cards of one merge lane
 NEXT = "next in line for a free worker"
 NO_HOST = "No host takes runs: start {workers}, and check `cardinal hosts` for one that is not drained."

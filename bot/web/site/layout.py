@@ -1,9 +1,7 @@
 """Shared by all pages: the visitor, the layout, the security headers."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
 from functools import partial, wraps
 from threading import BoundedSemaphore
 from typing import Any, Concatenate
@@ -12,29 +10,20 @@ from urllib.parse import quote, urlsplit
 from flask import Blueprint, Response, make_response, render_template, request
 from flask.blueprints import BlueprintSetupState
 from markupsafe import Markup
-from sqlalchemy import Engine
 from werkzeug.exceptions import HTTPException, MethodNotAllowed
 
 from bot.bootstrap import Services
 from bot.state import served_boards
 from bot.state.card_filters import FilterError
 from bot.state.served_boards import ServedBoard
-from bot.system.clock import Clock
-from bot.system.config import Config
 from bot.system.github_address import GITHUB_API, web_root
 from bot.system.secret import Secret
 from bot.web.authorization import BusyError, Readers, RequestLimiter
 from bot.web.site.seal import Seal
-from ledger.ids import BoardId, RunId
+from bot.web.site.visibility import VisibleLedger
 from ledger.log import event_store
-from ledger.queries import lanes
-from ledger.queries.card_filter import CardScope
 from ledger.queue import sign_ins as visits
 from ledger.queue.sign_ins import SignIn
-from ledger.rows.cards import CardRow
-from ledger.rows.runs import RunRow
-from ledger.views import boards, cards, runs
-from rules.card.loss import is_outside
 from rules.text import sentence
 from runner.text.untrusted import without_invisible
 
@@ -48,7 +37,6 @@ NAV = (
     ("/tokens", "Tokens"),
 )
 OPERATORS_NAV = (("/health", "Health"), ("/hosts", "Hosts"))  # for whoever may write to a board's policy
-RUN = re.compile(r"r[1-9][0-9]{0,17}")
 NOT_FOUND = (
     "Page not found, or you may not read the repository it is about.",
     "If a colleague can see it: you are signed in as {login}. Does that account have access?",
@@ -82,37 +70,9 @@ SignedInPage = Callable[Concatenate[SignIn, ...], Response]
 
 
 @dataclass(frozen=True, slots=True)
-class VisibleBoard:
-    """A board of which a visitor may see something: cards about the repositories in `seen`.
-
-    `home`: the visitor may read the repository of its policy, and so sees drafts and stops, too.
-    """
-
-    board_id: BoardId
-    owner: str
-    number: int
-    title: str
-    seen: frozenset[str]
-    home: bool
-
-    @property
-    def scope(self) -> CardScope:
-        """The cards of it that the visitor may see."""
-        return CardScope(self.board_id, self.seen, drafts=self.home)
-
-    @property
-    def path(self) -> str:
-        """The path of its page."""
-        return f"/boards/{quote(self.owner)}/{self.number}"
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
+class Site(VisibleLedger):
     """The pages over one ledger."""
 
-    config: Config
-    engine: Engine
-    clock: Clock
     readers: Readers
     sign_ins: RequestLimiter
     at_github: BoundedSemaphore  # for as many sign-ins at once
@@ -220,48 +180,6 @@ class Site:
     def _seal(self) -> Seal:
         return Seal("token", self.config.client_secret, self.clock)
 
-    def boards_of(self, visit: SignIn) -> tuple[VisibleBoard, ...]:
-        """Return the boards of which the visitor may see something. Raises BusyError.
-
-        That takes a repository of the board's owner: a card about another owner's shows nobody the board.
-        """
-        now, since_by_name = self.clock(), dict[str, datetime]()
-        with event_store.reading(self.engine) as db:
-            served = [
-                (row, board.home_repository, lanes.repositories(db, row.board_id))
-                for board in served_boards.all_served(db, self.config)
-                if board.board_id and (row := boards.get(db, board.board_id)) is not None
-            ]
-        for _, home, repositories in served:
-            for name, since in {home: now, **repositories}.items():
-                since_by_name[name] = min(since, since_by_name.get(name, since))
-        readable = self.readers.readable(visit, since_by_name)
-        known = (
-            VisibleBoard(row.board_id, row.owner, row.number, row.title, seen, home in readable)
-            for row, home, repositories in served
-            for seen in (readable.intersection(repositories),)
-        )
-        return tuple(
-            board
-            for board in known
-            if board.home or not all(is_outside(name, board.owner) for name in board.seen)
-        )
-
-    def whole_to(self, visit: SignIn) -> tuple[VisibleBoard, ...]:
-        """Return the boards of whose cards and runs, past ones too, the visitor may read every repository.
-
-        Of them alone sums and recorded texts may be shown as they are. Raises BusyError.
-        """
-        return tuple(board for board in self.boards_of(visit) if self.is_whole_to(visit, board))
-
-    def is_whole_to(self, visit: SignIn, board: VisibleBoard) -> bool:
-        """Tell whether `whole_to` has the board. Raises BusyError."""
-        if not board.home:
-            return False
-        with event_store.reading(self.engine) as db:
-            ever = lanes.repositories_ever(db, board.board_id)
-        return self.readers.readable(visit, ever) >= ever.keys()
-
     def operated_by(self, visit: SignIn) -> tuple[ServedBoard, ...]:
         """Return the boards whose policy the visitor may write. Raises BusyError."""
         with event_store.reading(self.engine) as db:
@@ -337,37 +255,3 @@ def _protect(answer: Response) -> Response:
     for name, value in HEADERS.items():
         answer.headers.setdefault(name, value)
     return answer
-
-
-def run_visible(site: Site, visit: SignIn, run: str) -> tuple[RunRow, CardRow] | None:
-    """Return the run and its card; None if it is unknown or the visitor may not see it. Raises BusyError.
-
-    The visitor must be able to read the repository of the work and that of the issue.
-    """
-    if not RUN.fullmatch(run):
-        return None
-    with event_store.reading(site.engine) as db:
-        known = runs.get(db, RunId(run))
-        card = cards.get(db, known.card_id) if known is not None else None
-    if known is None or card is None:
-        return None
-    about = frozenset(filter(None, (known.repository, card.repository)))
-    return (known, card) if site.readers.may(visit, about, known.queued_at) else None
-
-
-def may_see(site: Site, visit: SignIn, card: CardRow) -> bool:
-    """Tell whether the visitor may read the card's repository and those of all its runs. Raises BusyError."""
-    with event_store.reading(site.engine) as db:
-        worked_in = runs.worked_in(db, card.card_id)
-    names = frozenset(filter(None, (card.repository, *worked_in)))
-    return site.readers.may(visit, names, card.created_at)
-
-
-def when(moment: datetime) -> str:
-    """Return a time as pages show it."""
-    return f"{moment:%d %b %Y, %H:%M} UTC"
-
-
-def short_when(moment: datetime) -> str:
-    """Return a time as lines show it, under a heading that names UTC."""
-    return f"{moment:%d %b, %H:%M:%S}"

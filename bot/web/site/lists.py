@@ -4,18 +4,18 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
-from urllib.parse import quote
 
 from flask import get_template_attribute
 from markupsafe import Markup, escape
 
 from bot.web.acting.offered import FormView
-from ledger.ids import CardId
+from bot.web.site.holds import MAX_WHY
+from bot.web.site.visibility import path_of
 from ledger.queries.lanes import ListedCard
 from ledger.states import CardState
 from rules.text import brief, plain, state_word, usd
 
-MAX_TITLE, MAX_WHY = 120, 240
+MAX_TITLE = 120
 MAX_PART = 8_000  # bytes of HTML of one list among others on a page
 Row = TypeVar("Row")
 # After how long a card looks late, and overdue: one that waits for people, one that agents have.
@@ -89,14 +89,6 @@ def age_of(state: str, length: timedelta) -> str:
     """Return how old a card in that state looks: `late`, `overdue`, or empty."""
     late, overdue = _AGES.get(state, (timedelta.max, timedelta.max))
     return "overdue" if length >= overdue else "late" if length >= late else ""
-
-
-def path_of(repository: str | None, number: int | None, card_id: CardId) -> str:
-    """Return the path of a card's page; empty for a draft.
-
-    An issue on several boards has as many cards: the id says which.
-    """
-    return f"/cards/{quote(repository)}/{number}/{quote(card_id)}" if repository and number else ""
 
 
 def fit_rows(rows: Iterable[Row], room: int = MAX_PART) -> list[Row]:

@@ -8,10 +8,11 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click import Command, Context, Group
-from click.testing import CliRunner
+from click.testing import CliRunner, Result
 from redis import Redis
 from rich.console import Console
 from sqlalchemy import Engine
@@ -21,13 +22,14 @@ from bot.cli._show import ago, table
 from bot.system import lock_file
 from bot.system.config import Config
 from bot.system.program import TRIAL
+from bot.web.api.operations import list_inbox
 from ledger.events import board as on_board
 from ledger.events import run as of_run
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.states import CardState
-from tests.bot.cli.conftest import AT, CARD, Cardinal, card, printed, queued
+from tests.bot.cli.conftest import AT, BOARD, CARD, Cardinal, card, printed, queued
 
 
 def leaves(group: Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Command]]:
@@ -39,6 +41,13 @@ def leaves(group: Group = main, path: tuple[str, ...] = ()) -> Iterator[tuple[tu
             yield from leaves(inner, (*path, name))
         elif not inner.hidden:
             yield (*path, name), inner
+
+
+def of_column(name: str, result: Result) -> list[dict[str, Any]]:
+    """Return the cards that `cardinal board --json` lists in a column."""
+    (board,) = printed(result)
+    (column,) = [column for column in board["columns"] if column["name"] == name]
+    return list(column["listed"])
 
 
 def test_every_command_has_help_with_examples_that_it_understands(
@@ -114,30 +123,46 @@ def test_a_database_that_is_none_is_one_sentence(cardinal: Cardinal, config: Con
 def test_the_board_lists_columns_and_cards(cardinal: Cardinal, story: Engine) -> None:
     output = cardinal("board").stdout
     assert "acme/1  Shop board" in output
-    assert "stopped: board acme/1 by alice, " in output
+    assert "The board is stopped by alice since " in output
+    with event_store.writing(story) as db:
+        event_store.append(db, on_board.StopOrdered(BOARD, "card", "PVTI_2", "bob"), at=AT)
+    assert "The card acme/shop#2 is stopped by bob since " in cardinal("board").stdout
     assert " for the board: Runs at the same time on the board." in output
     assert "In Progress (2)" in output
     assert "Tasks (0)" in output
-    (board,) = printed(cardinal("board", "--json"))
-    assert [card["state"] for card in board["columns"]["In Progress"]] == ["failed", "draft"]
+    assert [card["state"] for card in of_column("In Progress", cardinal("board", "--json"))] == [
+        "failed",
+        "draft",
+    ]
 
 
 def test_the_board_has_places_of_queued_cards_with_reasons(cardinal: Cardinal, story: Engine) -> None:
-    assert "queue 1" not in cardinal("board").stdout
+    assert "queue:" not in cardinal("board").stdout
     moved = on_board.CardStateChanged(CardId("PVTI_2"), CardState.DRAFT, CardState.QUEUED, "behind r1")
     with event_store.writing(story) as db:
         event_store.append(db, queued("r2", 2), moved, at=AT)
-    assert "queue 1: acme/shop#2 r2, queued " in cardinal("board").stdout
-    assert ": behind r1" in cardinal("board").stdout
-    assert "queue 1" not in cardinal("board", "--search", "no title").stdout
+    assert re.search(r"\n1      acme/shop#2  r2   .*behind r1\n", cardinal("board").stdout)
+    assert "queue:" not in cardinal("board", "--search", "no title").stdout
     (board,) = printed(cardinal("board", "--json"))
-    (place,) = board["queues"]["In Progress"]
-    assert (place["place"], place["run_id"], place["because"]) == (1, "r2", "behind r1")
+    (place,) = board["queues"]
+    assert (place["column"], place["place"], place["run"], place["why"]) == (
+        "In Progress",
+        "1",
+        "r2",
+        "behind r1",
+    )
 
 
 def test_the_board_of_one_column(cardinal: Cardinal, story: Engine) -> None:
     (board,) = printed(cardinal("board", "--json", "--column", "Tasks"))
-    assert board["columns"] == {"Tasks": []}
+    assert [(it["name"], it["listed"]) for it in board["columns"]] == [("Tasks", [])]
+
+
+def test_a_long_column_says_how_many_cards_it_leaves_out(cardinal: Cardinal, story: Engine) -> None:
+    output = cardinal("board", "--limit", "1").stdout
+    assert "In Progress (2)\n" in output
+    assert "\n1 more: `cardinal board --limit 10000` lists them\n" in output
+    assert " more: " not in cardinal("board").stdout
 
 
 @pytest.mark.parametrize(
@@ -153,18 +178,29 @@ def test_the_board_of_one_column(cardinal: Cardinal, story: Engine) -> None:
 def test_the_board_is_filtered(
     cardinal: Cardinal, story: Engine, words: tuple[str, ...], listed: list[int]
 ) -> None:
-    (board,) = printed(cardinal("board", "--json", *words))
-    assert [card["number"] for card in board["columns"]["In Progress"]] == listed
+    assert [
+        card["number"] for card in of_column("In Progress", cardinal("board", "--json", *words))
+    ] == listed
 
 
 def test_the_inbox_is_filtered(cardinal: Cardinal, story: Engine) -> None:
-    (listed,) = printed(cardinal("inbox", "--json", "--search", "prices"))
-    assert (listed["number"], listed["by"]) == (1, "alice")
+    (listed,) = printed(cardinal("inbox", "--json", "--search", "prices"))["jobs"]
+    assert (listed["number"], listed["people"]) == (1, ["alice"])
     assert cardinal("inbox", "--search", "idle").stdout == "nothing is waiting for anyone\n"
     with event_store.writing(story) as db:
         event_store.append(db, card(7, "Merge me", CardState.BLOCKED), at=AT)
     held = cardinal("inbox", "--search", "merge")
     assert held.stdout == "not waiting for anyone: 1 card; `cardinal inbox --all` lists them\n"
+
+
+def test_a_long_inbox_says_how_many_cards_it_leaves_out(
+    cardinal: Cardinal, story: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with event_store.writing(story) as db:
+        event_store.append(db, card(7, "Held", CardState.NEEDS_INPUT), at=AT)
+    assert "more card" not in cardinal("inbox").stdout
+    monkeypatch.setattr(list_inbox, "MAX_LISTED", 1)
+    assert cardinal("inbox").stdout.endswith("\n1 more card: use a filter, such as --repository\n")
 
 
 def test_a_card_is_no_run_and_another_command_prints_it(cardinal: Cardinal, story: Engine) -> None:
@@ -207,11 +243,11 @@ def test_outside_text_cannot_move_the_cursor_or_turn_the_line(
 
 
 def test_the_inbox_has_what_waits_for_a_person(cardinal: Cardinal, story: Engine) -> None:
-    (card,) = printed(cardinal("inbox", "--json"))
-    assert (card["number"], card["state"], card["because"]) == (1, "failed", "the agent crashed")
+    (card,) = printed(cardinal("inbox", "--json"))["jobs"]
+    assert (card["number"], card["state"], card["why"]) == (1, "failed", "the agent crashed")
     head, row = (re.split(r" {2,}", line) for line in cardinal("inbox").stdout.splitlines())
     waits = dict(zip(head, row, strict=False))
-    assert (waits["lane"], waits["card"], waits["for"]) == ("Stuck", "acme/shop#1", "alice")
+    assert (waits["lane"], waits["job"], waits["for"]) == ("Stuck", "acme/shop#1", "alice")
 
 
 def test_the_inbox_has_the_lanes_of_the_page_and_a_persons_own_cards_first(
@@ -221,7 +257,7 @@ def test_the_inbox_has_the_lanes_of_the_page_and_a_persons_own_cards_first(
         for number, state in ((7, CardState.IN_REVIEW), (8, CardState.WORKING), (9, CardState.IN_REVIEW)):
             event_store.append(db, card(number, f"Card {number}", state), at=AT)
         event_store.append(db, on_board.MoverFound(CardId("PVTI_9"), "In Progress", "Carol", "write"), at=AT)
-    every = printed(cardinal("inbox", "--json", "--all", "--mine", "carol"))
+    every = printed(cardinal("inbox", "--json", "--all", "--mine", "carol"))["jobs"]
     assert [(it["lane"], it["number"]) for it in every] == [
         ("Working", 8),
         ("In review", 9),
@@ -232,7 +268,7 @@ def test_the_inbox_has_the_lanes_of_the_page_and_a_persons_own_cards_first(
 
 def test_the_runs_name_card_person_age_duration_and_reason(cardinal: Cardinal, story: Engine) -> None:
     head, row = cardinal("runs").stdout.splitlines()
-    assert head.split() == ["run", "state", "card", "title", "by", "queued", "took", "cost", "why"]
+    assert head.split() == ["run", "state", "job", "title", "by", "queued", "took", "cost", "why"]
     assert row.startswith("r1   failed  acme/shop#1  Prices")
     assert re.search(r"alice  \d+ \w+ ago \(2026-11-20 UTC\)  5 s", row)
     assert row.endswith("the agent stopped with an error: it crashed")
@@ -291,9 +327,12 @@ def test_times_are_relative_with_the_zone_behind(past: timedelta, told: str) -> 
 
 
 def test_the_runs_are_listed_and_shown(cardinal: Cardinal, story: Engine) -> None:
-    (run,) = printed(cardinal("runs", "--json"))
-    assert (run["run_id"], run["ending"]) == ("r1", "failed")
-    assert printed(cardinal("runs", "--json", "--card", "acme/shop#2")) == []
+    (run,) = printed(cardinal("runs", "--json"))["runs"]
+    assert (run["run"], run["ending"]) == ("r1", "failed")
+    assert printed(cardinal("runs", "--json", "--card", "acme/shop#2")) == {"runs": []}
+    (of_card,) = printed(cardinal("runs", "--json", "--card", CARD))["runs"]
+    assert (of_card["run"], of_card["number"]) == ("r1", 1)
+    assert "`cardinal board` lists them" in cardinal("runs", "--card", "acme/shop#99").stderr
     shown = printed(cardinal("show", "r1", "--json"))
     assert shown["plans"][0]["summary"] == "Two steps"
     assert shown["checks"][0]["command"] == "ruff check ."
@@ -417,5 +456,5 @@ def test_times_are_relative_in_lists_and_exact_in_json(cardinal: Cardinal, story
         listed = cardinal(*words.split())
         assert (listed.exit_code, ISO.findall(listed.stdout)) == (0, []), listed.output
     assert " ago (" in cardinal("show", "acme/shop#1").stdout
-    (run,) = printed(cardinal("runs", "--json"))
+    (run,) = printed(cardinal("runs", "--json"))["runs"]
     assert datetime.fromisoformat(run["queued_at"]) == AT + timedelta(seconds=4)

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bot.cli import main
-from bot.cli._following import printer
+from bot.cli._operations import printer
 from bot.web.api import following
 from bot.web.api.following import follow_once
 from bot.web.live.streams import StreamLimits

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.cli import CliError, _bulk, _operations, main
+from bot.cli import CliError, _operations, main
 from bot.web.api.operation import OPERATIONS
 from bot.web.api.sending import ApiProblemError
 from ledger.events.conversation import CommandGiven
@@ -107,17 +107,17 @@ def test_more_commands_than_a_minute_has_wait_for_the_next(
         waits.append(seconds)
         pages.cardinal.clock.forward(61)
 
-    monkeypatch.setattr(_bulk, "sleep", wait)
+    monkeypatch.setattr(_operations, "sleep", wait)
     pages.cardinal.set_policy(POLICY.replace("limits: {", "limits: {commands_per_minute: 1, "))
     pages.cardinal.catch_up()
     cards = [pages.cardinal.card(at_work(pages)) for _ in range(2)]
     stdin = "\n".join(f"{card.repository}#{card.number}" for card in cards)
     many = shell("command", "status", "-", stdin=stdin)
-    assert (many.exit_code, waits) == (0, [_bulk.WAIT_S]), many.output
-    monkeypatch.setattr(_bulk, "sleep", waits.append)
+    assert (many.exit_code, waits) == (0, [_operations.WAIT_S]), many.output
+    monkeypatch.setattr(_operations, "sleep", waits.append)
     late = shell("command", "status", "-", stdin=stdin)
     assert (late.exit_code, "continue in a minute" in late.stderr) == (2, True)
-    assert len(waits) == 1 + 2 * _bulk.WAITS
+    assert len(waits) == 1 + 2 * _operations.WAITS
     assert [it.command for it in pages.cardinal.events(CommandGiven)] == ["status", "status"]
 
 
@@ -159,9 +159,9 @@ def test_a_second_try_has_the_key_of_the_first(monkeypatch: pytest.MonkeyPatch) 
             raise ApiProblemError(503, "busy", "GitHub is away", "send it again")
         return {}
 
-    monkeypatch.setattr(_bulk, "sleep", lambda _: None)
-    jobs = [_bulk.JobPlace("acme/shop#1"), _bulk.JobPlace("acme/shop#1", "acme/2")]
-    assert _bulk.each(jobs, "", do, as_json=False) == 0
+    monkeypatch.setattr(_operations, "sleep", lambda _: None)
+    jobs = [_operations.JobPlace("acme/shop#1"), _operations.JobPlace("acme/shop#1", "acme/2")]
+    assert _operations.each(jobs, "", do, as_json=False) == 0
     assert keys[0] == keys[1] != keys[2]
     assert all(keys)
 
@@ -169,4 +169,4 @@ def test_a_second_try_has_the_key_of_the_first(monkeypatch: pytest.MonkeyPatch) 
 def test_a_filter_that_mostly_drafts_fit_does_nothing_in_silence() -> None:
     page = {"jobs": [{"repository": "", "number": 0}], "next": "more"}
     with pytest.raises(CliError, match="too many cards match"):
-        _bulk.job_names(lambda *_: page, ["column=Tasks"], 100)
+        _operations.job_names(lambda *_: page, ["column=Tasks"], 100)

@@ -15,7 +15,7 @@ import psutil
 import pytest
 from sqlalchemy import Engine
 
-from bot.cli import COMMANDS, _reads, _socket
+from bot.cli import COMMANDS, _socket
 from bot.daemon.group import MAX_VISITS, ProcessGroup
 from bot.system.config import Config
 from tests.bot.cli.conftest import story
@@ -38,9 +38,9 @@ READS = ("runs --json", "board --json", "show acme/shop#99", "watch --once", "ru
 
 def serve(home: str) -> None:
     """Be the group of a home, without roles."""
-    _reads.warm_up()
+    _socket.warm_up()
     with _socket.listening(Path(home)) as visitors:
-        ProcessGroup((), print, visitors=visitors, receive=_reads.carry_out_for).run()
+        ProcessGroup((), print, visitors=visitors, receive=_socket.carry_out_for).run()
 
 
 @pytest.fixture
@@ -110,13 +110,13 @@ def test_variables_that_are_too_many_to_send_cost_nobody_the_command(config: Con
     many = {f"V{number}": "é" * 60_000 for number in range(_socket.MAX_BYTES // 360_000 + 1)}
     with typed(config, "runs", "--json", more=many) as process:
         out, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors, len(json.loads(out))) == (0, "", 1)
+    assert (process.returncode, errors, len(json.loads(out)["runs"])) == (0, "", 1)
 
 
 def test_a_socket_that_nobody_answers_holds_nobody_up(config: Config, group: Warm) -> None:
     os.kill(group.pid, signal.SIGSTOP)
     code, out, _ = result(config, "runs", "--json")
-    assert (code, [run["run_id"] for run in json.loads(out)]) == (0, ["r1"])
+    assert (code, [run["run"] for run in json.loads(out)["runs"]]) == (0, ["r1"])
     os.kill(group.pid, signal.SIGCONT)
 
 
@@ -165,7 +165,7 @@ def test_silent_connections_are_few_and_hold_no_other_up(config: Config, group: 
             each.connect(place)
     until(lambda: len(psutil.Process(group.pid).children()) == MAX_VISITS, "as many as may be")
     code, out, _ = result(config, "runs", "--json")
-    assert (code, len(json.loads(out))) == (0, 1)
+    assert (code, len(json.loads(out)["runs"])) == (0, 1)
     for each in silent:
         each.close()
     until(lambda: not psutil.Process(group.pid).children(), "all have left")

@@ -20,12 +20,14 @@ def test_figures_are_printed_for_people_and_for_programs(cardinal: Cardinal, con
         board = BoardSeen(BOARD, "acme", 1, "Shop board", "F_1", (), ())
         event_store.append(db, board, card(1, "Sum"), queued("r1", 1), used, ended, at=utc_now())
     text = cardinal("stats").stdout
-    assert "1 run, $1.25" in text
-    assert "endings: 1 failed" in text
-    assert "needed a person: 0 of 1 run" in text
+    assert "runs: 1\n" in text
+    assert "cost: $1.25\n" in text
+    assert "endings: failed 1\n" in text
+    assert "needed a person: 0\n" in text
+    assert "usd by repository: acme/shop $1.25\n" in text
     assert "$1.25 of $50.00 today" in text
     figures = json.loads(cardinal("stats", "--days", "7", "--json").stdout)
     assert (figures["runs"], figures["reasons"]) == (1, {"validation": 1})
-    assert figures["usd_by"]["repository"] == [{"name": "acme/shop", "usd": 1.25}]
-    assert [it["spent_usd"] for it in figures["forecasts"]] == [1.25]
+    assert figures["usd_by"]["repository"] == {"acme/shop": 1.25}
+    assert figures["limits"][0].startswith("$1.25 of $50.00 today")
     assert cardinal("stats", "--days", "0").exit_code == 2

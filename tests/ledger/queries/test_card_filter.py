@@ -10,7 +10,7 @@ from ledger.events.run import RunQueued
 from ledger.events.subscription import CardSubscribed
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
-from ledger.queries import cards, lanes
+from ledger.queries import lanes
 from ledger.queries.card_filter import ALL, CardFilter, CardScope, choices
 from ledger.queries.lanes import Lane
 from ledger.states import CardState
@@ -83,7 +83,7 @@ def run(name: str, card_id: str, repository: str, *, by: str) -> RunQueued:
     )
 
 
-def names(listed: tuple[lanes.ListedCard, ...] | tuple[cards.CardLine, ...]) -> str:
+def names(listed: tuple[lanes.ListedCard, ...]) -> str:
     return "".join(it.card_id for it in listed)
 
 
@@ -122,7 +122,6 @@ CASES = (
 def test_a_filter_lists_the_cards_that_have_all_of_it(db: Connection) -> None:
     for wanted, listed in CASES:
         assert (names(lanes.of_column(db, [EVERYTHING], "In Progress", wanted)), wanted) == (listed, wanted)
-        assert (names(cards.lines(db, BOARD, None, wanted)), wanted) == (listed, wanted)
         assert total(lanes.lane_counts(db, [EVERYTHING], wanted)) == len(listed)
 
 
@@ -142,7 +141,7 @@ def test_what_may_not_be_read_is_not_listed_counted_or_offered(db: Connection) -
     assert not {"gus", "gone"} & {*everything.people, *everything.labels}
     gone = choices(db, [EVERYTHING], archived=True)
     assert (gone.people, gone.labels) == (("gus",), ("gone",))
-    assert names(lanes.waiting_cards(db, [])) == names(tuple(lanes.by_lane(db, [])[Lane.WORKING].cards)) == ""
+    assert not any(it.cards for it in lanes.by_lane(db, []).values())
 
 
 def test_a_lane_has_ones_own_first_and_goes_on_where_the_page_before_ended(db: Connection) -> None:
@@ -160,7 +159,6 @@ def test_a_lane_has_ones_own_first_and_goes_on_where_the_page_before_ended(db: C
     ]
     assert [names_of("eve", 1), names_of("eve", 1, 1)] == [["d", ""], ["e", ""]]
     assert len(listed[Lane.WORKING].cards) == 2
-    assert names(lanes.waiting_cards(db, [EVERYTHING])) == "deb"
 
 
 def test_a_card_is_an_assignees_own_in_its_lane(db: Connection) -> None:

@@ -24,6 +24,7 @@ from ledger.events.stage import StageEntered
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries import stats
+from ledger.queries.card_filter import CardScope
 from ledger.queries.stats import ASSISTANT, CardWait, DayShare, DayWaits, SpendShare
 from ledger.states import ATTENTION, CardState, Ending, Reason
 from ledger.views.waits import waits
@@ -120,9 +121,9 @@ def test_what_is_older_does_not_count(worked: Engine) -> None:
 def test_a_sum_never_has_what_its_reader_may_not_see(worked: Engine) -> None:
     write(worked, card_seen("PVTI_3", 3), after_s=300)
     with event_store.reading(worked) as db:
-        nothing = stats.of_boards(db, SINCE, UNTIL, boards=(BOARD,), seen=("acme/other",))
-        all_of_it = stats.of_boards(db, SINCE, UNTIL, boards=(BOARD,), seen=("acme/app",))
-        elsewhere = stats.of_boards(db, SINCE, UNTIL, boards=(), seen=("acme/app",))
+        nothing = stats.of_boards(db, SINCE, UNTIL, [CardScope(BOARD, frozenset(("acme/other",)))])
+        all_of_it = stats.of_boards(db, SINCE, UNTIL, [CardScope(BOARD, frozenset(("acme/app",)))])
+        elsewhere = stats.of_boards(db, SINCE, UNTIL, [])
     assert (nothing.runs, nothing.usd, nothing.merged, nothing.people_s) == (0, 0, 0, 0)
     assert (elsewhere.runs, elsewhere.usd, elsewhere.usd_by["person"]) == (0, 0, ())
     assert (all_of_it.runs, all_of_it.usd) == (2, 2.25)
@@ -132,8 +133,8 @@ def test_no_merge_is_counted_for_whoever_may_not_read_where_a_run_of_its_card_wo
     secret = replace(run_queued("r3", CARD, 2), repository="acme/secret")
     write(worked, secret, AssistantMetered(CARD, 0.125, 10), after_s=300)
     with event_store.reading(worked) as db:
-        some = stats.of_boards(db, SINCE, UNTIL, boards=(BOARD,), seen=("acme/app",))
-        whole = stats.of_boards(db, SINCE, UNTIL, boards=(BOARD,), seen=("acme/app", "acme/secret"))
+        some = stats.of_boards(db, SINCE, UNTIL, [CardScope(BOARD, frozenset(("acme/app",)))])
+        whole = stats.of_boards(db, SINCE, UNTIL, [CardScope(BOARD, frozenset(("acme/app", "acme/secret")))])
     assert (some.merged, some.usd_per_merge, some.hours_per_merge) == (0, None, None)
     assert (whole.merged, whole.usd_per_merge, whole.hours_per_merge) == (1, 1.625, 0.5)
 
@@ -142,7 +143,7 @@ def test_no_merge_is_counted_for_whoever_may_not_read_where_it_was_merged(worked
     write(worked, PullOpened(OTHER, "acme/secret", 8, "PR_8", "cardinal/r2", "b" * 40, False), after_s=300)
     write(worked, PullChanged(OTHER, 8, "merged", False, "b" * 40), after_s=310)
     with event_store.reading(worked) as db:
-        assert stats.of_boards(db, SINCE, UNTIL, boards=(BOARD,), seen=("acme/app",)).merged == 1
+        assert stats.of_boards(db, SINCE, UNTIL, [CardScope(BOARD, frozenset(("acme/app",)))]).merged == 1
         assert stats.of_boards(db, SINCE, UNTIL).merged == 2
 
 
@@ -244,7 +245,9 @@ def test_no_wait_tells_of_a_card_that_worked_where_its_reader_may_not_read(ledge
     write(ledger, board_seen(), card_seen(), secret)
     moves(ledger, (CardState.NEEDS_INPUT, 100))
     with event_store.reading(ledger) as db:
-        some = stats.of_boards(db, SINCE, later(400), boards=(BOARD,), seen=("acme/app",))
-        whole = stats.of_boards(db, SINCE, later(400), boards=(BOARD,), seen=("acme/app", "acme/secret"))
+        some = stats.of_boards(db, SINCE, later(400), [CardScope(BOARD, frozenset(("acme/app",)))])
+        whole = stats.of_boards(
+            db, SINCE, later(400), [CardScope(BOARD, frozenset(("acme/app", "acme/secret")))]
+        )
     assert (some.waits, some.people_s, some.workers_s) == ((), 0, 0)
     assert (whole.people_s, whole.workers_s) == (300, 100)

@@ -14,10 +14,10 @@ from bot.outbox import handlers
 from bot.scheduler.wakeups import wake
 from bot.state import policies
 from bot.system.clock import ledger_clock
-from bot.web.api.job_requests import JobRequest, request_of
 from bot.web.api.jobs import NAME
-from bot.web.api.operation import KEPT, ApiError, ApiModel, ApiRequest, not_found
-from bot.web.site.layout import VisibleBoard
+from bot.web.api.operation import KEPT, ApiError, ApiModel, SiteRequest, not_found
+from bot.web.api.operations.get_request import JobRequest, request_of
+from bot.web.site.visibility import VisibleBoard
 from ledger.events.job import JobRequested
 from ledger.ids import CardId
 from ledger.log import event_store
@@ -70,7 +70,7 @@ class JobWish(ApiModel):
 Input, Output = JobWish, JobRequest
 
 
-def run(call: ApiRequest, given: JobWish) -> JobRequest:
+def run(call: SiteRequest, given: JobWish) -> JobRequest:
     """Record the request once; its card is made soon.
 
     Raises ApiError, BusyError, GithubError, ReusedKeyError.
@@ -115,7 +115,7 @@ def _as_at_github(board: VisibleBoard, given: JobWish) -> JobWish:
 
 
 def _request(
-    call: ApiRequest, board: VisibleBoard, given: JobWish, key: str
+    call: SiteRequest, board: VisibleBoard, given: JobWish, key: str
 ) -> tuple[JobRequested, CreateJob]:
     """Return the request, and the act that makes its card."""
     by, via, column = call.visit.login, call.token.name, given.column
@@ -161,7 +161,7 @@ def _made(db: Connection, key: str, text: str, now: datetime) -> str:
     return event.key if isinstance(event, JobRequested) else ""
 
 
-def _require_fit(call: ApiRequest, board: VisibleBoard, given: JobWish) -> None:
+def _require_fit(call: SiteRequest, board: VisibleBoard, given: JobWish) -> None:
     """Raise ApiError for a column, a repository, a parent or a skill that the board cannot have."""
     with event_store.reading(call.site.engine) as db:
         row = boards.get(db, board.board_id)

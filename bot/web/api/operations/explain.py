@@ -10,6 +10,7 @@ from bot.web.api import jobs
 from bot.web.api.jobs import JobName
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
+from ledger.rows.cards import CardRow
 from ledger.states import CardState
 from rules.explain import why
 from runner.text.untrusted import without_invisible as clean
@@ -31,7 +32,11 @@ Output = Explanation
 
 def run(call: ApiRequest, given: JobName) -> Explanation:
     """Return it. Raises ApiError, BusyError."""
-    card = jobs.card_of(call, given)
+    return explain_card(call, jobs.card_of(call, given))
+
+
+def explain_card(call: ApiRequest, card: CardRow) -> Explanation:
+    """Return it of a card that the account may see."""
     with event_store.reading(call.site.engine) as db:
         snapshot = snapshots.of_card(db, card.card_id)
         policy = policies.in_force(db, card.board_id)

@@ -1,22 +1,179 @@
 """Get one job, with its runs, its question and the commands you can give."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from pydantic import Field
+
+from bot.state import policies, snapshots
+from bot.web.acting import offered
 from bot.web.api import jobs
-from bot.web.api.job_requests import PendingJobError
-from bot.web.api.jobs import Job, JobName
-from bot.web.api.operation import ApiRequest
+from bot.web.api.jobs import (
+    MAX_TEXT,
+    JobName,
+    JobPlan,
+    JobRun,
+    JobSummary,
+    PendingJobError,
+    address_of_board,
+    plan_of,
+    run_summary,
+)
+from bot.web.api.operation import ApiModel, SiteRequest
+from ledger.events.board import BoardEvent
+from ledger.events.job import JobRequested
+from ledger.log import event_store
+from ledger.rows.cards import CardRow
+from ledger.rows.jobs import JobRow
+from ledger.rows.questions import QuestionRow
+from ledger.states import CardState
+from ledger.views import questions, runs
+from rules.explain import why
+from runner.text.untrusted import without_invisible as clean
 
 PATH = "/jobs/{owner}/{repository}/{number}"
 EXAMPLE: Mapping[str, Any] = {"owner": "acme", "repository": "shop", "number": 1}
+PENDING = "pending: its card is being made"
+MAX_BODY = 20_000
+MAX_LOOKED_AT = 200  # requests of a board
+
+
+class JobQuestion(ApiModel):
+    """A question that waits."""
+
+    question: str = Field(description="Its name; answer it with the command answer:<question>")
+    text: str
+    choices: list[str] = Field(description="Answers to choose from, numbered from 1")
+
+
+class JobOffer(ApiModel):
+    """A command that the token's account may give on the job now."""
+
+    name: str = Field(description="Command to send, with its subject")
+    label: str
+    hint: str
+    takes: str = Field(description="What its text means; empty if it takes none")
+    choices: list[str] = Field(description="The texts it accepts, unless any will do")
+
+
+class JobPull(ApiModel):
+    """The pull request of a job."""
+
+    number: int
+    state: str
+    draft: bool
+    verdict: str = Field(description="Verdict of its reviews; empty for none")
+
+
+class Job(JobSummary):
+    """A job with all that a program needs to go on with it."""
+
+    body: str
+    labels: list[str]
+    assignees: list[str]
+    pull: JobPull | None
+    runs: list[JobRun] = Field(description="Newest first, up to 20")
+    plan: JobPlan | None
+    question: JobQuestion | None
+    offers: list[JobOffer]
+
+
 Input, Output = JobName, Job
 
 
-def run(call: ApiRequest, given: JobName) -> Job:
+def run(call: SiteRequest, given: JobName) -> Job:
     """Return it. Raises ApiError, BusyError."""
     try:
         card = jobs.card_of(call, given)
     except PendingJobError as error:
-        return jobs.pending_job(call, error.row)
-    return jobs.whole_job(call, card)
+        return pending_job(call, error.row)
+    return whole_job(call, card)
+
+
+def whole_job(call: SiteRequest, card: CardRow) -> Job:
+    """Return a card with its runs, its question and the commands that fit. Raises BusyError."""
+    with event_store.reading(call.site.engine) as db:
+        listed = runs.of_card(db, card.card_id)
+        snapshot = snapshots.of_card(db, card.card_id)
+        policy = policies.in_force(db, card.board_id)
+        because = why(policy, snapshot) if snapshot else ""
+        newest = runs.get(db, card.run_id) if card.run_id else None  # a check of a push is none of its runs
+        plan = plan_of(db, newest) if newest else None
+        of_run = questions.of_run(db, newest.run_id) if newest else ()
+        board = address_of_board(db, card)
+    waiting = (it for it in of_run if it.answered_at is None and not it.withdrawn)
+    return Job(
+        repository=card.repository or "",
+        number=card.number or 0,
+        card=card.card_id,
+        title=clean(card.title),
+        board=board,
+        column=clean(card.column or ""),
+        state=card.state,
+        since=card.state_at,
+        why=clean(because),
+        run=card.run_id or "",
+        usd=newest.usd if newest else 0.0,
+        body=clean(card.body)[:MAX_BODY],
+        labels=[clean(label) for label in card.labels],
+        assignees=list(card.assignees),
+        pull=None
+        if card.pull_number is None
+        else JobPull(
+            number=card.pull_number, state=card.pull_state, draft=card.pull_draft, verdict=card.verdict
+        ),
+        runs=[run_summary(run) for run in listed],
+        plan=plan,
+        question=next((_question(it) for it in waiting), None),
+        offers=list(_offers(call, card)),
+    )
+
+
+def pending_job(call: SiteRequest, row: JobRow) -> Job:
+    """Return a job whose card is being made: no text and no labels yet. Raises BusyError."""
+    return Job(
+        repository=row.repository,
+        number=row.number,
+        card="",
+        title=clean(_wanted_title(call, row)),
+        board=next((f"{it.owner}/{it.number}" for it in call.boards if it.board_id == row.board_id), ""),
+        column=clean(row.column),
+        state=CardState.DRAFT,
+        since=row.at,
+        why=PENDING,
+        run="",
+        usd=0.0,
+        body="",
+        labels=[],
+        assignees=[],
+        pull=None,
+        runs=[],
+        plan=None,
+        question=None,
+        offers=[],
+    )
+
+
+def _question(question: QuestionRow) -> JobQuestion:
+    choices = [clean(choice) for choice in question.choices]
+    return JobQuestion(question=question.question_id, text=clean(question.text)[:MAX_TEXT], choices=choices)
+
+
+def _offers(call: SiteRequest, card: CardRow) -> Iterable[JobOffer]:
+    for form in offered.for_card(call.site, call.visit, card.card_id):
+        offer = form.offer
+        choices = [text for text, _ in offer.choices]
+        yield JobOffer(
+            name=offer.name,
+            label=clean(offer.label),
+            hint=clean(offer.hint),
+            takes=clean(offer.asks),
+            choices=choices,
+        )
+
+
+def _wanted_title(call: SiteRequest, row: JobRow) -> str:
+    """Return the title that was asked for; empty where many requests came since."""
+    with event_store.reading(call.site.engine) as db:
+        newest = event_store.newest_of(db, BoardEvent(row.board_id).stream, JobRequested, MAX_LOOKED_AT)
+    return next((event.title for _, event in newest if event.key == row.key), "")

@@ -6,7 +6,7 @@ from typing import Any
 from bot.web.api import jobs
 from bot.web.api.jobs import JobRunDetail, RunName
 from bot.web.api.operation import ApiRequest, not_found
-from bot.web.site.layout import run_visible
+from bot.web.site.visibility import run_visible
 from ledger.log import event_store
 from ledger.rows.runs import RunRow
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pydantic import Field
 
+from bot.state import forecasts
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
 from ledger.queries import stats
@@ -44,20 +45,23 @@ class RunStats(ApiModel):
     usd_by: dict[str, dict[str, float]] = Field(
         description="Dollars by day, column, repository, person, agent and model"
     )
+    limits: list[str] = Field(
+        description="Today's dollars against each limit, on boards of which the account sees every repository"
+    )
 
 
 Input, Output = StatsQuery, RunStats
-FIGURES = tuple(name for name in RunStats.model_fields if name != "usd_by")
+FIGURES = tuple(name for name in RunStats.model_fields if name not in ("usd_by", "limits"))
 
 
 def run(call: ApiRequest, given: StatsQuery) -> RunStats:
     """Return them. Raises ApiError, BusyError."""
     boards = call.boards_named(given.board)
-    seen = frozenset[str]().union(*(board.seen for board in boards))
+    whole = [board.board_id for board in boards if call.site.is_whole_to(call.visit, board)]
     now = call.site.clock()
     with event_store.reading(call.site.engine) as db:
-        figures = stats.of_boards(
-            db, now - timedelta(days=given.days), now, boards=[it.board_id for it in boards], seen=seen
-        )
+        figures = stats.of_boards(db, now - timedelta(days=given.days), now, [it.scope for it in boards])
+        limits = [it for board_id in whole for it in forecasts.board_forecast(db, board_id, now)]
     usd_by = {name: {clean(it.name): it.usd for it in shares} for name, shares in figures.usd_by.items()}
-    return RunStats(usd_by=usd_by, **{name: getattr(figures, name) for name in FIGURES})
+    said = [clean(forecasts.forecast_words(it)) for it in limits]
+    return RunStats(usd_by=usd_by, limits=said, **{name: getattr(figures, name) for name in FIGURES})

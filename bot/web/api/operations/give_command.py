@@ -15,7 +15,7 @@ from bot.web.acting.form import NUMBER_BITS
 from bot.web.acting.record import SentCommand
 from bot.web.api import jobs
 from bot.web.api.jobs import JobName
-from bot.web.api.operation import KEPT, ApiError, ApiModel, ApiRequest, not_found
+from bot.web.api.operation import KEPT, ApiError, ApiModel, SiteRequest, not_found
 from ledger.log import event_store
 from ledger.queue.api_tokens import Scope
 from ledger.rows.cards import CardRow
@@ -60,7 +60,7 @@ class CommandReceipt(ApiModel):
 Input, Output = CommandRequest, CommandReceipt
 
 
-def _require_pace(call: ApiRequest, card: CardRow, command: str) -> None:
+def _require_pace(call: SiteRequest, card: CardRow, command: str) -> None:
     """Raise ApiError where the rules would not obey the command any more this minute: it can come later."""
     if command in ALWAYS:
         return
@@ -72,7 +72,7 @@ def _require_pace(call: ApiRequest, card: CardRow, command: str) -> None:
         raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many", because, "continue in a minute", LATER_S)
 
 
-def run(call: ApiRequest, given: CommandRequest) -> CommandReceipt:
+def run(call: SiteRequest, given: CommandRequest) -> CommandReceipt:
     """Record it once. Raises ApiError, BusyError, CardBusyError, GithubError, ReusedKeyError."""
     card = jobs.card_of(call, given, acts=True)
     number = int.from_bytes(hashlib.sha256(call.key.encode()).digest()) % 2**NUMBER_BITS + 1

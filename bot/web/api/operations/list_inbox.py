@@ -1,43 +1,67 @@
-"""List the jobs that need a person: questions first, then failures and finished work."""
+"""List the jobs that need a person, in the lanes of the inbox's page."""
 
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from pydantic import Field
 
-from bot.web.api.jobs import JobSummary, job_summary
+from bot.web.api.jobs import JobFilter, JobSummary, job_summary
 from bot.web.api.operation import ApiModel, ApiRequest
 from ledger.log import event_store
 from ledger.queries import lanes
+from ledger.queries.lanes import LANES, Lane
 from ledger.states import ATTENTION
 
 PATH = "/inbox"
 EXAMPLE: Mapping[str, Any] = {"limit": 10}
-MAX_LISTED = 100
+COLUMNS = ("lane", "job", "state", "since", "people", "run", "title", "why")
+MAX_LISTED = 1000
 
 
-class InboxQuery(ApiModel):
-    """Of which board, and how many."""
+class InboxQuery(JobFilter):
+    """Of which board, which jobs, and how many."""
 
     board: str = Field("", max_length=200, description="owner/number of a board; empty for all")
+    mine: str = Field("", max_length=200, description="An account whose jobs come first in each lane")
+    every: bool = Field(False, description="Jobs in a lane that need nobody, too")
     limit: int = Field(30, ge=1, le=MAX_LISTED)
+
+
+class InboxJob(JobSummary):
+    """A job in a lane."""
+
+    lane: Lane
+    people: list[str] = Field(description="The people it is waiting for")
 
 
 class Inbox(ApiModel):
     """The jobs that wait."""
 
-    jobs: list[JobSummary] = Field(description="Most urgent first, then longest waiting")
-    total: int = Field(description="How many are waiting in all, beyond `limit`")
+    jobs: list[InboxJob] = Field(description="By lane, then the longest waiting first")
+    total: int = Field(description="How many there are in all, beyond `limit`")
+    others: int = Field(description="Jobs in a lane that are left out: they need nobody")
 
 
 Input, Output = InboxQuery, Inbox
 
 
 def run(call: ApiRequest, given: InboxQuery) -> Inbox:
-    """Return them. Raises ApiError, BusyError."""
+    """Return them. Raises ApiError, BusyError, FilterError."""
     boards = call.boards_named(given.board)
-    scopes = [board.scope for board in boards]
+    scopes, states = [board.scope for board in boards], tuple(LANES) if given.every else ATTENTION
     with event_store.reading(call.site.engine) as db:
-        waiting, counts = lanes.waiting_cards(db, scopes, limit=given.limit), lanes.lane_counts(db, scopes)
-    total = sum(by_state.get(state, 0) for by_state in counts.values() for state in ATTENTION)
-    return Inbox(jobs=[job_summary(card, boards) for card in waiting], total=total)
+        wanted = given.wanted(db, scopes, states)
+        by_lane = lanes.by_lane(db, scopes, wanted)
+    count = sum(len(it.cards) for it in by_lane.values())
+    listed = [
+        (lane, card)
+        for lane in Lane
+        for card in chain(*by_lane[lane].of(given.mine, limit=count))
+        if card.state in states
+    ]
+    shown = [
+        InboxJob(**job_summary(card, boards).model_dump(), lane=lane, people=list(card.people))
+        for lane, card in listed[: given.limit]
+    ]
+    return Inbox(jobs=shown, total=len(listed), others=count - len(listed))

@@ -11,31 +11,23 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.state import card_filters
-from bot.web.api.jobs import JobSummary, job_summary
+from bot.web.api.jobs import JobFilter, JobSummary, job_summary
 from bot.web.api.operation import ApiError, ApiModel, ApiRequest
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries import lanes
-from ledger.states import CardState
 
 PATH = "/jobs"
 EXAMPLE: Mapping[str, Any] = {"state": "needs_input", "limit": 10}
+COLUMNS = ("job", "board", "column", "state", "since", "run", "usd", "title", "why")
 MAX_LISTED = 100
 
 
-class JobQuery(ApiModel):
+class JobQuery(JobFilter):
     """Conditions on jobs: all that are given must hold."""
 
     board: str = Field("", max_length=200, description="owner/number of a board")
     column: str = Field("", max_length=200, description="The column's name")
-    state: str = Field("", max_length=200, description=f"One of {', '.join(CardState)}")
-    repository: str = Field("", max_length=200, description="owner/name")
-    person: str = Field(
-        "", max_length=200, description="Someone who moved it, requested its run, or is assigned"
-    )
-    label: str = Field("", max_length=200, description="One of its labels")
-    search: str = Field("", max_length=200, description="Words in its title, or its number")
     subscribed: bool = Field(False, description="Only those the account follows")
     limit: int = Field(30, ge=1, le=MAX_LISTED)
     after: str = Field("", max_length=400, description="`next` of the page before")
@@ -56,8 +48,7 @@ def run(call: ApiRequest, given: JobQuery) -> JobPage:
     boards = call.boards_named(given.board)
     scopes = [board.scope for board in boards]
     with event_store.reading(call.site.engine) as db:
-        known = card_filters.choices_of_state(db, scopes, given.state)
-        wanted = card_filters.read(given.model_dump(include=set(card_filters.FIELDS)), known)
+        wanted = given.wanted(db, scopes)
         place = read_cursor(given.after) if given.after else None
         if given.subscribed:
             wanted = replace(wanted, subscriber=call.visit.login)

@@ -1,14 +1,20 @@
-"""Show a board: its columns, the effect of a drag there, and the number of jobs in each state."""
+"""Show a board: its columns, the effect of a drag there, their jobs, and what holds its runs."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field
+from sqlalchemy import Connection
 
-from bot.state import policies
+from bot.state import card_filters, policies
+from bot.web.api.jobs import JobFilter, JobSummary, job_summary
 from bot.web.api.operation import ApiModel, ApiRequest
+from bot.web.site import holds
+from bot.web.site.holds import LimitView
+from bot.web.site.visibility import VisibleBoard
 from ledger.log import event_store
 from ledger.queries import lanes
+from ledger.queries.card_filter import ALL, CardFilter
 from ledger.states import CardState
 from ledger.views import boards
 from rules.card.column_actions import consequence
@@ -16,43 +22,96 @@ from runner.text.untrusted import without_invisible as clean
 
 PATH = "/boards/{owner}/{number}"
 EXAMPLE: Mapping[str, Any] = {"owner": "acme", "number": 1}
+MAX_LISTED = 10_000
 
 
-class BoardName(ApiModel):
-    """The board."""
+class BoardQuery(JobFilter):
+    """The board, and which of its jobs to list."""
 
     owner: str = Field(max_length=100)
     number: int = Field(ge=1, le=999_999_999)
+    column: str = Field("", max_length=200, description="Only this column")
+    limit: int = Field(0, ge=0, le=MAX_LISTED, description="List up to this many jobs of each column")
 
 
 class BoardColumn(ApiModel):
     """A column."""
 
-    name: str
+    name: str = Field(description="Empty for jobs in no column")
     meaning: str = Field(description="Effect of a drag into it; empty for none")
     jobs: dict[CardState, int] = Field(description="Number of jobs there, by state")
+    listed: list[JobSummary] = Field(description="Those that need a person first, then from the top")
+
+
+class QueuedRun(ApiModel):
+    """A run in a column's queue."""
+
+    column: str
+    place: str = Field(description="Its place, or that it is not queued yet")
+    job: str
+    run: str
+    waiting: str = Field(description="How long it has waited")
+    why: str
 
 
 class BoardDetail(ApiModel):
-    """The board."""
+    """The board. Limits and queues are for an account that may read every repository of its jobs."""
 
     board: str
     title: str
+    stops: list[str] = Field(description="A sentence for each stop in force")
+    limits: list[LimitView] = Field(description="The use of each, and whether it is reached")
+    queues: list[QueuedRun] = Field(description="The head of each column's queue; none with a filter")
     columns: list[BoardColumn]
 
 
-Input, Output = BoardName, BoardDetail
+Input, Output = BoardQuery, BoardDetail
 
 
-def run(call: ApiRequest, given: BoardName) -> BoardDetail:
-    """Return it. Raises ApiError, BusyError."""
-    board = call.board(f"{given.owner}/{given.number}")
+def run(call: ApiRequest, given: BoardQuery) -> BoardDetail:
+    """Return it. Raises ApiError, BusyError, FilterError."""
+    board, now = call.board(f"{given.owner}/{given.number}"), call.site.clock()
+    whole = call.site.is_whole_to(call.visit, board)
     with event_store.reading(call.site.engine) as db:
-        row, policy = boards.get(db, board.board_id), policies.in_force(db, board.board_id)
-        counts = lanes.lane_counts(db, [board.scope])
+        wanted = given.wanted(db, [board.scope])
+        stops = holds.stop_lines(db, board, now, whole=whole)
+        limits = holds.limits(db, board.board_id, now) if whole else []
+        queues = holds.queue_order(db, board.board_id, now) if whole and wanted == ALL else []
+        columns = _columns(db, board, given, wanted)
+    return BoardDetail(
+        board=f"{board.owner}/{board.number}",
+        title=clean(board.title),
+        stops=list(map(clean, stops)),
+        limits=limits,
+        queues=[
+            QueuedRun(column=it.column, place=place, job=clean(job), run=run, waiting=waiting, why=clean(why))
+            for it in queues
+            if given.column in ("", it.column)
+            for place, job, _, run, waiting, why in it.runs
+        ],
+        columns=columns,
+    )
+
+
+def _columns(db: Connection, board: VisibleBoard, given: BoardQuery, wanted: CardFilter) -> list[BoardColumn]:
+    """Return the columns in the board's order, and last the jobs in none. Raises FilterError."""
+    row, policy, scopes = boards.get(db, board.board_id), policies.in_force(db, board.board_id), [board.scope]
+    names: list[str | None] = [column.name for column in row.columns] if row else []
+    counts = lanes.lane_counts(db, scopes, wanted)
+    if given.column and given.column not in names:
+        raise card_filters.unknown_word("column", given.column, [name for name in names if name])
     columns = list[BoardColumn]()
-    for name in (known.name for known in row.columns) if row else ():
-        column = policy.column(name)
-        meaning = clean(consequence(column)) if column else ""
-        columns.append(BoardColumn(name=clean(name), meaning=meaning, jobs=counts.get(name, {})))
-    return BoardDetail(board=f"{board.owner}/{board.number}", title=clean(board.title), columns=columns)
+    for name in dict.fromkeys((*names, *counts)):
+        if given.column not in ("", name):
+            continue
+        column = policy.column(name) if name else None
+        listed = lanes.of_column(db, scopes, name, wanted, limit=given.limit) if given.limit else ()
+        columns.append(
+            BoardColumn(
+                name=clean(name or ""),
+                meaning=clean(consequence(column)) if column else "",
+                jobs=counts.get(name, {}),
+                listed=[job_summary(card, [board]) for card in listed],
+            )
+        )
+    return columns

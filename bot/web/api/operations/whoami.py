@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from bot.web.api.operation import ApiModel, ApiRequest, Nothing
+from bot.web.api.operation import ApiModel, Nothing, SiteRequest
 
 PATH = "/whoami"
 Input = Nothing
@@ -20,7 +20,7 @@ class TokenOwner(ApiModel):
 Output = TokenOwner
 
 
-def run(call: ApiRequest, _given: Nothing) -> TokenOwner:
+def run(call: SiteRequest, _given: Nothing) -> TokenOwner:
     """Return it."""
     token = call.token
     return TokenOwner(login=token.login, token=token.name, scopes=list(token.scopes), until=token.until)

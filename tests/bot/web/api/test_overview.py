@@ -1,14 +1,24 @@
 """Programs see what waits for people, and what work costs: of what their account may read."""
 
-import pytest
+import json
+from typing import Any
+from urllib.parse import urlencode
 
+import pytest
+from click.testing import CliRunner
+
+from bot.cli import main
 from bot.outbox import subscribers
 from bot.web.authorization import KEPT_S
+from ledger.events.board import StopOrdered
+from ledger.events.run import RunClaimed
 from rules.chatops.notices import Subscriber
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.web.api.program import Program, path_of
 from tests.bot.web.pages.forms import asked, at_work
 from tests.bot.web.pages.test_artifacts import hide
+from tests.bot.web.pages.test_boards import hidden_card
+from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
 
 MISSING = "Ask Cardinal's operator to run `cardinal notify add bob`"
@@ -79,5 +89,73 @@ def test_what_waits_for_people_is_listed_and_what_runs_did_is_counted(pages: Pag
     hide(pages.cardinal)
     pages.cardinal.clock.forward(KEPT_S + 1)
     mallory = Program(pages, "mallory")
-    assert mallory.get("/inbox") == {"jobs": [], "total": 0}
+    assert mallory.get("/inbox") == {"jobs": [], "total": 0, "others": 0}
     assert mallory.get("/stats")["runs"] == 0
+
+
+@pytest.mark.after(scene=Cardinal.at_work)
+def test_runs_are_listed_with_their_jobs_for_who_may_read_both_repositories(pages: Pages) -> None:
+    item = asked(pages, "8080")
+    card, first = pages.cardinal.card(item), pages.cardinal.run_of(item)
+    second = pages.cardinal.run_of(at_work(pages))
+    bob = Program(pages, "bob")
+    listed = bob.get("/runs")["runs"]
+    assert [it["run"] for it in listed][:2] == [second.run_id, first.run_id]
+    assert (listed[1]["number"], listed[1]["title"]) == (card.number, card.title)
+    assert [it["run"] for it in bob.get("/runs?limit=1")["runs"]] == [second.run_id]
+    of_job = bob.get(f"/runs?{urlencode({'issue': f'{card.repository}#{card.number}'})}")["runs"]
+    assert [it["run"] for it in of_job] == [first.run_id]
+    assert bob.send("GET", "/runs?issue=nonsense").status_code == 422
+    hide(pages.cardinal)
+    pages.cardinal.clock.forward(KEPT_S + 1)
+    mallory = Program(pages, "mallory")
+    assert mallory.get("/runs") == {"runs": []}
+    assert mallory.send("GET", "/runs?issue=acme/shop%231").status_code == 404
+
+
+def test_a_board_has_its_jobs_limits_and_queues_and_nothing_of_a_hidden_repository(pages: Pages) -> None:
+    at_work, queued = pages.run(), pages.run()
+    happens(pages, RunClaimed(at_work, 1, "b-1", "b"))
+    bob, path = Program(pages, "bob"), "/boards/acme/1"
+    shown = bob.get(f"{path}?limit=1&column=In%20Progress")
+    assert [it["run"] for it in shown["queues"]] == [queued]
+    assert ("the board", "1", "4") in {(it["place"], it["used"], it["allowed"]) for it in shown["limits"]}
+    (column,) = shown["columns"]
+    assert (len(column["listed"]), sum(column["jobs"].values())) == (1, 2)
+    assert bob.get(path)["columns"][0]["listed"] == bob.get(f"{path}?search=basket")["queues"] == []
+    wrong = bob.send("GET", f"{path}?column=In%20Progres")
+    assert (wrong.status_code, "did you mean In Progress?" in wrong.text) == (422, True)
+    secret = hidden_card(pages, "S")
+    happens(pages, StopOrdered(pages.cardinal.board_id, "card", secret, "eve"))
+    hidden = bob.get(f"{path}?limit=10&state=archived")
+    assert (hidden["limits"], hidden["queues"], hidden["stops"]) == ([], [], [])
+    assert "acme/secret" not in json.dumps(hidden)
+
+
+@pytest.mark.after(scene=Cardinal.at_work)
+def test_the_command_line_prints_what_the_api_answers(pages: Pages) -> None:
+    item = asked(pages, "8080")
+    card = pages.cardinal.card(item)
+    bob = Program(pages, "bob")
+    home = {"CARDINAL_HOME": str(pages.cardinal.services.config.home)}
+    job = f"{card.repository}#{card.number}"
+    for words, path in (
+        (("inbox",), "/inbox"),
+        (("runs", "--card", job), f"/runs?{urlencode({'issue': job})}"),
+        (("explain", job), f"/jobs/{card.repository}/{card.number}/explanation"),
+        (("stats",), "/stats"),
+    ):
+        printed = CliRunner().invoke(main, [*words, "--json"], env=home)
+        assert printed.exit_code == 0, printed.output
+        said, answered = (_without_clock(it) for it in (json.loads(printed.stdout), bob.get(path)))
+        assert said == answered
+
+
+def _without_clock(document: Any) -> Any:
+    """Return it without what is counted until now."""
+    if isinstance(document, list):
+        return [_without_clock(it) for it in document]
+    if not isinstance(document, dict):
+        return document
+    kept = {name: it for name, it in document.items() if not name.endswith("_s") and name != "since"}
+    return {name: _without_clock(it) for name, it in kept.items()}

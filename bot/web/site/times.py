@@ -1,0 +1,13 @@
+"""Times as pages show them."""
+
+from datetime import datetime
+
+
+def when(moment: datetime) -> str:
+    """Return a time as pages show it."""
+    return f"{moment:%d %b %Y, %H:%M} UTC"
+
+
+def short_when(moment: datetime) -> str:
+    """Return a time as lines show it, under a heading that names UTC."""
+    return f"{moment:%d %b, %H:%M:%S}"
