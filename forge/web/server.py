@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, ClassVar
 
-from flask import Flask, Response, g, request
+from flask import Blueprint, Flask, Response, g, jsonify, request
 from flask.typing import ResponseReturnValue
 from werkzeug.exceptions import HTTPException
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
@@ -23,11 +23,33 @@ from forge.payloads.webhook import Announcer
 from forge.rest import blueprints
 from forge.rest.context import FORGE, forge, store
 from forge.store import Store
+from forge.store.authorizations import REFRESH_VALID, TOKEN_VALID, AuthorizationError
 from forge.web.control import blueprint as control_blueprint
 from forge.web.gateway import READING, Gateway, message_response
 from forge.web.git_http import blueprint as git_blueprint
-from forge.web.login import blueprint as login_blueprint
 from forge.web.sender import Sender
+
+login_blueprint = Blueprint("login", __name__)
+
+
+@login_blueprint.post("/login/oauth/access_token")
+def exchange() -> Response:
+    """Answer with a person's token or an error; both are a 200, as on GitHub. The forge writes only JSON."""
+    names = ("client_id", "client_secret", "code", "redirect_uri", "code_verifier")
+    client_id, secret, code, redirect_uri, verifier = (request.values.get(name, "") for name in names)
+    try:
+        token = store().authorizations.exchange(client_id, secret, code, redirect_uri, verifier)
+    except AuthorizationError as error:
+        return jsonify(error.fields())
+    return jsonify(
+        access_token=token,
+        expires_in=int(TOKEN_VALID.total_seconds()),
+        refresh_token=f"ghr_{token.removeprefix('ghu_')}",
+        refresh_token_expires_in=int(REFRESH_VALID.total_seconds()),
+        scope="",
+        token_type="bearer",  # noqa: S106  GitHub's word
+    )
+
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment

@@ -1,8 +1,212 @@
 """Claude Code: spoken to in JSON lines over its stdin and stdout, paid for through the gateway."""
 
-from runner.agents.claude.dialogue import ClaudeDialogue
-from runner.agents.claude.settings import command
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runner.agents import contract
+from runner.agents.claude.settings import (
+    allow_reply,
+    command,
+    deny_reply,
+    interruption,
+    said_by_user,
+    unknown_request,
+)
 from runner.agents.contract import Dialogue, Layout, Task
+from runner.agents.json_lines import JsonLinesDialogue
+from runner.text.plain import cut_bytes, one_line
+
+_ERROR_BYTES = 600
+_SUMMARY_BYTES = 300
+_KINDS = {
+    "Bash": "run",
+    "Edit": "edit",
+    "MultiEdit": "edit",
+    "Write": "edit",
+    "NotebookEdit": "edit",
+    "Read": "read",
+    "Glob": "read",
+    "Grep": "read",
+}
+# The most telling input of each tool; for others the first text.
+_TELLING = ("command", "file_path", "notebook_path", "pattern", "description", "query", "url")
+# What the program puts around a provider's words, of no use to somebody who reads them on a card.
+_AROUND = re.compile(
+    r"API Error: (?:\d{3} )?|(?:(?<!\s)\s++)?If it persists, check your inference gateway .*$", re.DOTALL
+)
+_TEXT_BYTES = 32_000
+_NAME_BYTES = 100
+_TODOS = 100
+_KEPT = 1_000  # at most so many tools in use and asks are remembered
+_SYNTHETIC = "<synthetic>"  # the model's name where the program itself speaks
+
+
+class ClaudeDialogue(JsonLinesDialogue):
+    """One session, one prompt, and messages from people meanwhile."""
+
+    def __init__(self, task: contract.Task, layout: contract.Layout, command: contract.Command) -> None:
+        self._task, self._layout, self._command = task, layout, command
+        self._session: contract.Session | None = None
+        self._asks: dict[str, Mapping[str, Any]] = {}
+        self._in_use: dict[str, tuple[str, str]] = {}
+        self._sent, self._replayed = 1, 0
+        self._interrupted = False
+
+    @property
+    def command(self) -> contract.Command:
+        """The program with its first prompt."""
+        return self._command
+
+    def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
+        """Return the decision; None when the program withdrew its request."""
+        wish = self._asks.pop(ask_id, None)
+        if wish is None:
+            return None
+        if allowed:
+            return allow_reply(ask_id, wish)
+        return deny_reply(ask_id, f"Cardinal does not allow this: {why}")
+
+    def steer(self, text: str) -> bytes | None:
+        """Return the message; the model reads it after the running tool, or in a turn of its own."""
+        if not text.strip():
+            return None
+        self._sent += 1
+        return said_by_user(text)
+
+    def interrupt(self) -> bytes | None:
+        """Return the interruption; the running tool is killed, and a result follows."""
+        self._interrupted = True
+        return interruption()
+
+    def _events(self, said: Any) -> Iterator[contract.AgentEvent]:
+        match said["type"]:
+            case "system":
+                yield from self._system_message(said)
+            case "assistant":
+                yield from self._assistant_message(said)
+            case "user":
+                yield from self._tool_results(said)
+            case "control_request":
+                yield self._requested(str(said["request_id"]), said["request"])
+            case "control_cancel_request":
+                self._asks.pop(str(said["request_id"]), None)
+            case "result":
+                yield self._ended(said)
+
+    def _system_message(self, said: Any) -> Iterator[contract.AgentEvent]:
+        if said["subtype"] == "init":
+            version = one_line(str(said["claude_code_version"]), 50)
+            session = contract.Session(one_line(str(said["session_id"]), 200), version)
+            if session != self._session:  # each message of the user begins with such a line
+                self._session = session
+                yield session
+        elif said["subtype"] == "api_retry":
+            yield contract.Noise(f"attempt {said['attempt']!s:.20} failed: {said['error']!s:.100}")
+
+    def _assistant_message(self, said: Any) -> Iterator[contract.AgentEvent]:
+        message, subagent = said["message"], bool(said.get("parent_tool_use_id"))
+        if said.get("error") or message.get("model") == _SYNTHETIC:
+            return  # the result repeats it
+        for block in message["content"]:
+            if block["type"] == "tool_use":
+                yield from self._begun(block, by_subagent=subagent)
+            elif block["type"] == "text" and not subagent and block["text"].strip():
+                yield contract.Text(cut_bytes(block["text"], _TEXT_BYTES))
+
+    def _begun(self, block: Any, *, by_subagent: bool) -> Iterator[contract.AgentEvent]:
+        tool, wish = one_line(block["name"], _NAME_BYTES), dict(block["input"])
+        if tool_kind(tool) == "board":
+            return  # the gateway reports it
+        if tool == "TodoWrite":
+            if not by_subagent:
+                yield _todos(wish["todos"])
+            return
+        summary = summary_of(wish, self._layout.repo, by_subagent=by_subagent)
+        if len(self._in_use) < _KEPT:
+            self._in_use[str(block["id"])] = (tool, summary)
+        yield contract.ToolStart(tool, summary)
+
+    def _tool_results(self, said: Any) -> Iterator[contract.AgentEvent]:
+        content = said["message"]["content"]
+        blocks = content if isinstance(content, list) else [{"type": "text"}]
+        if said.get("isReplay") is True:
+            # Messages that wait for the same moment come back as one, with a block for each.
+            self._replayed += sum(block["type"] == "text" for block in blocks)
+            return
+        for block in blocks:
+            used = self._in_use.pop(str(block.get("tool_use_id")), None)
+            if block["type"] == "tool_result" and used is not None:
+                yield contract.ToolEnd(*used, ok=block.get("is_error") is not True)
+
+    def _requested(self, ask_id: str, request: Any) -> contract.AgentEvent:
+        if request["subtype"] != "can_use_tool":
+            return contract.Send(unknown_request(ask_id))
+        tool, wish = one_line(request["tool_name"], _NAME_BYTES), dict(request["input"])
+        if len(self._asks) >= _KEPT:
+            return contract.Send(deny_reply(ask_id, "too many wishes wait for an answer"))
+        self._asks[ask_id] = wish
+        return contract.PermissionAsked(
+            ask_id, tool_kind(tool), tool, subject_of_wish(wish, self._layout.repo)
+        )
+
+    def _ended(self, result: Any) -> contract.AgentEvent:
+        problem = problem_of(result, self._task.session_id)
+        if not problem and self._replayed < self._sent and not self._interrupted:
+            return contract.Noise("a message of a person came at the very end: the next turn is about it")
+        # It greets with its session before it asks its model anything; one that it does not have, it refuses.
+        refused_session = bool(problem and self._task.session_id) and self._session is None
+        return contract.TurnEnd(problem, session_gone=refused_session)
+
+
+def _todos(todos: Any) -> contract.TodoShown:
+    shown = todos[:_TODOS]
+    return contract.TodoShown(
+        tuple((one_line(todo["content"]), todo["status"] == "completed") for todo in shown)
+    )
+
+
+def tool_kind(tool: str) -> str:
+    """Return read, edit, run, board or other."""
+    return "board" if tool.startswith("mcp__board__") else _KINDS.get(tool, "other")
+
+
+def subject_of_wish(wish: Mapping[str, Any], repo: str) -> str:
+    """Return the subject of a tool's use, untruncated: a shell line, a path in the repository, a pattern."""
+    texts = {key: value for key, value in wish.items() if isinstance(value, str)}
+    for key in _TELLING:
+        if key in texts:
+            return texts[key].removeprefix(f"{repo}/") if key.endswith("_path") else texts[key]
+    return next(iter(texts.values()), "")
+
+
+def summary_of(wish: Mapping[str, Any], repo: str, *, by_subagent: bool) -> str:
+    """Return the subject as one short line; a subagent's is marked."""
+    line = one_line(subject_of_wish(wish, repo), _SUMMARY_BYTES)
+    return f"subagent: {line}" if by_subagent else line
+
+
+def problem_of(result: Mapping[str, Any], session_id: str) -> str:
+    """Return the problem in the last line of a turn, for people; empty without one.
+
+    `subtype` alone says nothing: a refused model call ends as `success` with `is_error`.
+    """
+    if result["subtype"] == "success" and result["is_error"] is False:
+        return ""
+    errors = result.get("errors")
+    error_text = " ".join(map(str, errors)) if isinstance(errors, list) else ""
+    if "No conversation found" in error_text or "--resume requires" in error_text:
+        gone = one_line(session_id, 80)
+        return f"its session {gone} is not in this workspace any more, so claude cannot go on in it"
+    if str(result.get("terminal_reason", "")).startswith("aborted"):
+        return "it was interrupted"
+    said = result.get("result")
+    text = one_line(_AROUND.sub("", said if isinstance(said, str) else error_text), _ERROR_BYTES)
+    status = result.get("api_error_status")
+    if isinstance(status, int):
+        return cut_bytes(f"the model's provider answered {status}: {text}", _ERROR_BYTES)
+    return text or f"it ended with {one_line(str(result['subtype']), 80)}"
+
 
 # `default` is what this version asks for by itself, the last three are what it makes of its own short names.
 # All have known prices. Source: its requests as tried out, and the package genai-prices.
