@@ -21,7 +21,6 @@ _PART = 40  # characters of a tool's input in one event
 
 
 def failure(status: int, message: str) -> dict[str, Any]:
-    """Return the body of an error."""
     return {"type": "error", "error": {"type": _TYPES.get(status, "api_error"), "message": message}}
 
 

@@ -54,7 +54,6 @@ class Column:
 
     @property
     def name(self) -> str:
-        """Return the column's name."""
         return self.option.name if self.option else "No status"
 
 
@@ -70,7 +69,6 @@ def columns_of(project: Project) -> list[Column]:
 
 
 def face(item: Item) -> Face:
-    """Return the face of a card."""
     texts = {
         field.name: _text(value)
         for field in item.project.fields

@@ -21,7 +21,6 @@ MAX_LINE_COMMENTS = 200
 
 
 def render_tab(pull: Pull, tab: str, template: str) -> ResponseReturnValue:
-    """Render one tab of a pull request."""
     state = store()
     return render_template(
         template,

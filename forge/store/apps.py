@@ -23,7 +23,6 @@ class Access(Part):
     """
 
     def repositories(self, installation: Installation) -> list[Repo]:
-        """Return the repositories that an installation reaches."""
         mine = [repo for repo in self.store.repos.all() if repo.owner is installation.account]
         return [repo for repo in mine if installation.repo_ids is None or repo.id in installation.repo_ids]
 
@@ -33,7 +32,6 @@ class Access(Part):
         self.announce(installation, "suspend", actor)
 
     def unsuspend(self, installation: Installation, *, actor: User) -> None:
-        """Switch an installation on again."""
         installation.suspended_at = installation.suspended_by = None
         self.announce(installation, "unsuspend", actor)
 
@@ -87,7 +85,6 @@ class Access(Part):
         self.store.emit("repository", "transferred", actor, repo, organization=before, former_owner=before)
 
     def announce(self, installation: Installation, action: str, actor: User) -> None:
-        """Announce a change of an installation."""
         self.store.emit(
             "installation", action, actor, organization=installation.account, installation=installation
         )
@@ -131,7 +128,6 @@ ALL_EVENTS = [
 
 
 def new_key() -> rsa.RSAPrivateKey:
-    """Return a new private key."""
     return rsa.generate_private_key(public_exponent=65537, key_size=2048)
 
 

@@ -179,7 +179,6 @@ class Issues(Part):
                 self._announce(issue, action, actor, assignee=user)
 
     def delete(self, issue: Issue, *, actor: User) -> None:
-        """Remove an issue and its cards."""
         issue.deleted = True
         issue.repo.issues.pop(issue.number, None)
         self.store.nodes.pop(issue.node_id, None)
@@ -215,7 +214,6 @@ class Issues(Part):
         self._announce_comment(comment, "edited", actor, {"changes": {"body": {"from": before}}})
 
     def delete_comment(self, comment: Comment, *, actor: User) -> None:
-        """Remove a comment."""
         comment.issue.comments.remove(comment)
         del self._comments[comment.id]
         self.store.nodes.pop(comment.node_id, None)

@@ -27,7 +27,6 @@ class Sender:
         store.deliveries.outlets.append(self.take)
 
     def start(self) -> None:
-        """Begin to send."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -39,7 +38,6 @@ class Sender:
             self._thread.join(DEADLINE_S + 1)
 
     def take(self, delivery: Delivery) -> None:
-        """Queue a delivery."""
         with self._wake:
             self._queue.append(delivery)
             self._wake.notify_all()

@@ -122,7 +122,6 @@ class Child:
 
     @property
     def output_bytes(self) -> int:
-        """The size of its output so far."""
         return self._stream.read_bytes
 
     def write(self, message: bytes) -> bool:

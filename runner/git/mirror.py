@@ -163,7 +163,6 @@ class Mirror:
         return self.read_commits((commit,))[0].tree
 
     def files(self, commit: str) -> frozenset[str]:
-        """Return the paths of all files of a commit."""
         return frozenset(map(unquoted, self.query("ls-tree", "-r", "--name-only", commit).splitlines()))
 
     def remember(self, name: str, commit: str) -> None:

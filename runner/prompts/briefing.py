@@ -127,7 +127,6 @@ class _Texts:
         return kept
 
     def newest(self, items: tuple[T, ...], cap: int, what: str) -> tuple[T, ...]:
-        """Return the newest items, at most `cap`."""
         left = max(0, len(items) - cap)
         if left:
             self.omitted.append(f"{left} older {what}")

@@ -124,7 +124,6 @@ class History:
         return next((question for question in self.questions if question.answer is None), None)
 
     def newest(self, *subjects: Subject) -> Question | None:
-        """Return the newest question about one of these."""
         return next((question for question in reversed(self.questions) if question.subject in subjects), None)
 
     @property

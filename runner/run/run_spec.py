@@ -123,7 +123,6 @@ class Guards:
     checks: tuple[str, ...] = ()  # the shell lines of set-up and checks, which name files that decide
 
     def action(self, guard: str) -> str:
-        """Return the action for the findings of a guard."""
         return self.actions.get(guard, "allow")
 
 

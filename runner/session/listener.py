@@ -111,12 +111,10 @@ class AgentListener:
         self.needs_usd = 0.0
 
     def line(self, text: str) -> None:
-        """Take one line of the agent."""
         for event in self._dialogue.decode(text):
             self._react(event)
 
     def message(self, text: str) -> None:
-        """Take one message of the gateway."""
         gateway = self._run.gateway
         if not text and self.exceeded is None:
             self.exceeded, self.cause = ExceededLimit.PROVIDER, "gateway"

@@ -95,7 +95,6 @@ class Batch:
         self.add(sent)
 
     def meter(self, usage: Usage) -> None:
-        """Add usage."""
         used, before = believable(usage), self._used
         self._used = UsageMetered(
             before.run_id,

@@ -37,7 +37,6 @@ class Ask:
 
     @property
     def subject(self) -> Subject:
-        """The subject of the question."""
         if self.why != "approval":
             return Subject.STAGE_LOOPS
         return Subject.STAGE if self.source else Subject.START

@@ -123,7 +123,6 @@ class Folder:
         return not (self.root / "ready").exists()
 
     def mark_ready(self) -> None:
-        """Mark the checkout as complete."""
         (self.root / "ready").touch()
 
     def sign(self, *claims: str) -> None:

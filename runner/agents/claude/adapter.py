@@ -233,7 +233,6 @@ class Claude:
         return (_MODELS.get(wanted, wanted),)
 
     def provider(self, wanted: str) -> str:
-        """Return the only one that it asks."""
         return "anthropic"
 
     def session_files(self, session_id: str) -> tuple[str, ...]:
@@ -241,7 +240,6 @@ class Claude:
         return (f"claude/projects/*/{session_id}.jsonl", f"claude/projects/*/{session_id}/*/*.jsonl")
 
     def begin(self, task: Task, layout: Layout) -> Dialogue:
-        """Return the protocol with `claude --print` for this task."""
         return ClaudeDialogue(task, layout, command(task, layout, self.models(task.model)[0]))
 
 

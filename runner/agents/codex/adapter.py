@@ -403,7 +403,6 @@ class Codex:
         return (_MODELS.get(wanted, wanted),)
 
     def provider(self, wanted: str) -> str:
-        """Return the only one that it asks."""
         return "openai"
 
     def session_files(self, session_id: str) -> tuple[str, ...]:

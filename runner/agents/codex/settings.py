@@ -87,7 +87,6 @@ def _board(layout: Layout) -> dict[str, Value]:
 
 
 def rpc_request(number: int, method: str, params: Mapping[str, object]) -> bytes:
-    """Return a request that is answered under `number`."""
     return json_line({"id": number, "method": method, "params": params})
 
 

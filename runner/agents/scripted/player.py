@@ -286,13 +286,11 @@ class Player:
 
 
 def read(path: str) -> str:
-    """Return the text of a file."""
     with open(path) as file:
         return file.read()
 
 
 def write(path: str, text: str) -> None:
-    """Write a file anew."""
     with open(path, "w") as file:
         file.write(text)
 

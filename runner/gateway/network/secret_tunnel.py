@@ -41,7 +41,6 @@ class TlsEnd:
         self._left_bytes = cap_bytes
 
     async def open(self) -> None:
-        """Shake hands."""
         await self._carried(self._tls.do_handshake)
 
     async def read(self, n: int) -> bytes:
@@ -60,7 +59,6 @@ class TlsEnd:
             await self._carried(lambda: self._tls.write(data))
 
     async def close(self) -> None:
-        """Say that this was all."""
         with suppress(ssl.SSLError):  # the client's own goodbye is not waited for
             self._tls.unwrap()
         await self._flush()
@@ -115,7 +113,6 @@ class SecretTunnels:
         self._contexts = {host: authority.context(host) for host, _ in self._added}
 
     def has(self, host: str, port: int) -> bool:
-        """Whether a tunnel to that host ends here."""
         return (host, port) in self._added
 
     async def carry(

@@ -140,7 +140,6 @@ class ToolServers:
         self._servers[order["server"]] = server
 
     def close(self) -> None:
-        """Let go of all servers."""
         for server in self._servers.values():
             server.client.close("the run is over")
 

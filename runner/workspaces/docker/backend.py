@@ -85,7 +85,6 @@ def home_of(workspaces: Path) -> str:
 
 
 def labels_of(home: str, tenancy: Tenancy) -> dict[str, str]:
-    """Return the labels of a container of this tenancy."""
     return {
         HOME_LABEL: home,
         CARD_LABEL: tenancy.card_id,
@@ -116,7 +115,6 @@ def remove_all(engine: Engine, home: str, card_id: CardId) -> None:
 
 
 def dead_containers(engine: Engine, home: str, alive: Callable[[RunId, int], bool]) -> Iterator[Leftover]:
-    """Yield the containers of dead claims."""
     for container in engine.find({HOME_LABEL: home}):
         if not alive(container.run_id, container.generation):
             whose = f"run {container.run_id}" if container.run_id else "no run"
@@ -394,12 +392,10 @@ class Docker:
         yield from seeds.old(engine, home)
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
-        """Remove the containers of this claim."""
         engine = Engine(self._address(), _END_S)
         remove_claim(engine, home_of(places.workspaces), run_id, generation)
 
     def cards(self, places: HostPaths) -> tuple[CardId, ...]:
-        """Return the cards that have a folder here."""
         return cards_in(places.workspaces)
 
 

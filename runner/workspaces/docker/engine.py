@@ -66,7 +66,6 @@ class Engine:
         self.address, self._limit_s = address, limit_s
 
     def ping(self) -> None:
-        """Return when the engine answers."""
         with self._client_for("answer") as client:
             client.ping()
 

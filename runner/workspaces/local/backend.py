@@ -166,7 +166,6 @@ class Local:
         return LocalWorkspace(root, tenancy.card_id, self._problem(), read_packages(places.packages))
 
     def open_clean(self, places: HostPaths, tenancy: Tenancy) -> CleanLocalWorkspace:
-        """Return the folder, empty."""
         self.open(places, tenancy).destroy()
         root = places.workspaces / folder_name(tenancy.card_id)
         return CleanLocalWorkspace(root, tenancy.card_id, self._problem(), read_packages(places.packages))
@@ -186,7 +185,6 @@ class Local:
                 os.kill(pid, signal.SIGKILL)
 
     def cards(self, places: HostPaths) -> tuple[CardId, ...]:
-        """Return the cards that have a folder here."""
         return cards_in(places.workspaces)
 
 
