@@ -318,7 +318,7 @@ class _Turn:
             case "say":
                 self.texts.append(value)
             case "long":
-                self.texts.append(_words_of_length(value))
+                self.texts.append(("words " * (value // 6 + 1))[:value])
             case "sleep":
                 self.extras["delay_s"] = self.extras.get("delay_s", 0.0) + value
             case "slow":
@@ -413,10 +413,6 @@ def _tokens(given: dict[str, Any]) -> Tokens:
         given.get("cache_read", 0),
         given.get("cache_write", 0),
     )
-
-
-def _words_of_length(characters: int) -> str:
-    return ("words " * (characters // 6 + 1))[:characters]
 
 
 def _asks(step: Step) -> bool:
