@@ -28,7 +28,11 @@ DEEPEST = 20  # a document may not spread a fragment into itself
 
 
 def points(document: object, variables: object) -> int:
-    """Return the price of a document; one that cannot be read costs as much as the cheapest."""
+    """Return the price of a document; one that cannot be read costs as much as the cheapest.
+
+    Every connection counts as one request, times the nodes of the connections around it. A hundred requests
+    are a point. Source: docs.github.com/graphql/overview/rate-limits-and-query-limits-for-the-graphql-api.
+    """
     parsed, _faults = read(str(document))
     if parsed is None:
         return 1

@@ -39,7 +39,10 @@ class ToolServerError(RunnerError):
 
 
 class StdioClient:
-    """Requests to one server and their answers. `errors` is the end of its standard error."""
+    """Requests to one server and their answers. `errors` is the end of its standard error.
+
+    Source: modelcontextprotocol.io/specification/2025-06-18/basic/transports (stdio).
+    """
 
     def __init__(self, wire: socket.socket, errors: socket.socket) -> None:
         self._wire, self._errors = wire, errors

@@ -1,4 +1,8 @@
-"""Keys, tokens and passwords in added lines, names of files and messages; findings never contain them."""
+"""Keys, tokens and passwords in added lines, names of files and messages; findings never contain them.
+
+They are found by Kingfisher's rules and by those of `secret_rules.yml`. Only patterns are used, on text in
+memory: nothing asks the network whether a key is valid.
+"""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
