@@ -166,7 +166,7 @@ class Child:
         self._close_input()
         if self._ends_within(grace.close_s):
             return "close"
-        self._popen.terminate()
+        self._term()
         return "term" if self._ends_within(grace.term_s) else "kill"
 
     def _ends_within(self, wait_s: float) -> bool:
@@ -226,6 +226,9 @@ class Child:
         self._unsent.clear()
         with contextlib.suppress(OSError):
             self._stdin.close()
+
+    def _term(self) -> None:
+        self._popen.terminate()
 
     def _kill(self) -> None:
         # The group goes too: without a sandbox it is all that ties a shell's children together.
