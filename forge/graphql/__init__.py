@@ -63,7 +63,6 @@ HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def type_name(source: Any, _info: GraphQLResolveInfo, _abstract: GraphQLAbstractType) -> str | None:
-    """Return the schema's name of a thing's type."""
     if isinstance(source, User):
         return ACCOUNT_NAMES[source.type]
     if isinstance(source, Field):

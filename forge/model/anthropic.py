@@ -25,7 +25,6 @@ def failure(status: int, message: str) -> dict[str, Any]:
 
 
 def whole(answer: Answer, conversation: Conversation, ident: str) -> dict[str, Any]:
-    """Return the body of an answer that is not streamed."""
     message = _message(conversation, ident, _usage(answer.tokens))
     return {**message, "content": _content(answer), "stop_reason": _reason(answer)}
 

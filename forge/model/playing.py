@@ -460,7 +460,6 @@ def _tokens(given: dict[str, Any]) -> Tokens:
 
 
 def _asks(step: Step) -> bool:
-    """Tell whether people are asked by the step, which ends the turn."""
     return step.kind in ("ask", "block") or (
         step.kind == "create_card" and bool(step.value.get("repository"))
     )

@@ -276,7 +276,6 @@ def command(script: str, *given: str, prologue: str = _PROLOGUE) -> tuple[str, .
 
 
 def git_command(*words: str) -> tuple[str, ...]:
-    """Return one git command under the same settings."""
     return command('g "$@"', *words)
 
 

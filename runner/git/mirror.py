@@ -312,7 +312,6 @@ class Mirror:
         return len(text.removesuffix("\n").split("\n")) if text else 0
 
     def differing(self, commit: str, other: str) -> frozenset[str]:
-        """Return the paths at which two commits differ."""
         words = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
         return frozenset(map(unquoted, self.query("diff", *words, commit, other, "--").splitlines()))
 

@@ -141,7 +141,6 @@ def claim_signature(run_id: RunId, generation: int) -> str:
 
 
 def pace_of(order: RunSpec) -> CheckpointPace:
-    """Return the pace of a claim that begins now."""
     log_file = transcript_of(order.places.logs, order.run_id)
     return CheckpointPace(logged_bytes=log_file.stat().st_size if log_file.exists() else 0)
 
@@ -238,7 +237,6 @@ def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
 
 
 def session_patterns(run: RunContext) -> tuple[str, ...]:
-    """Return the patterns of the files in the home that are the run's sessions."""
     history = run.history
     sessions = (history.session(run.order.session_id), *(visit.session_id for visit in history.stages.visits))
     known = dict.fromkeys(name for name in sessions if _NAME.fullmatch(name))
@@ -413,7 +411,6 @@ def _folder(run: RunContext) -> Iterator[Path]:
 
 @contextmanager
 def as_folder(run: RunContext, archive: FileIO) -> Iterator[Path]:
-    """Yield a folder with the session's archive."""
     with _folder(run) as folder:
         folder.chmod(0o755)  # the user inside reads it
         with archive, (folder / "session.tar.gz").open("wb") as copy:
@@ -422,7 +419,6 @@ def as_folder(run: RunContext, archive: FileIO) -> Iterator[Path]:
 
 
 def record_restored(run: RunContext, brought: Brought) -> WorkspaceRestored:
-    """Return the event of a workspace that was made from a checkpoint."""
     row = brought.row
     place = tenancy(run.order).card_id
     return WorkspaceRestored(

@@ -242,7 +242,6 @@ def mark_prepared(run: RunContext) -> None:
 
 
 def _check_out(run: RunContext, heads: Heads) -> None:
-    """Fill an empty workspace."""
     brought = _bring_back(run, heads)
     if not brought:
         run.checkout.clone(run.order.branch, run.order.base_branch, heads)

@@ -169,7 +169,6 @@ def own_part(text: str) -> str:
 
 
 def digest_of(text: str) -> str:
-    """Return the SHA-256 of a briefing's text, in hex."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 

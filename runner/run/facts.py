@@ -219,7 +219,6 @@ class FailedRounds:
         self.failed.clear()
 
     def same_in_a_row(self) -> int:
-        """Return how many of the last rounds failed in the same way."""
         count = 0
         for failed in reversed(self.failed):
             if failed.signature != self.failed[-1].signature:

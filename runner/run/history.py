@@ -128,7 +128,6 @@ class History:
 
     @property
     def own(self) -> Question | None:
-        """The newest question of Cardinal's own."""
         return next((question for question in reversed(self.questions) if question.is_own), None)
 
     def refused(self) -> tuple[str, ...]:

@@ -342,7 +342,6 @@ class RunSpec:
 
     @property
     def stack(self) -> tuple[Layer, ...]:
-        """All instructions of the agent, in order."""
         return stack(self.mode, self.instructions, self.briefing.text, self.equipment.layers)
 
     @property

@@ -126,11 +126,9 @@ class Folder:
         (self.root / "ready").touch()
 
     def sign(self, *claims: str) -> None:
-        """Store the names of the claims."""
         self._keep(_SIGNED, " ".join(claims))
 
     def signed(self) -> tuple[str, ...]:
-        """Return the names that were stored last."""
         return tuple(self._kept(_SIGNED).split())
 
     def distrust(self, why: str) -> None:
@@ -210,7 +208,6 @@ class Folder:
             self._keep(_TOLD, json.dumps(list(phrases)))
 
     def private_phrases(self) -> tuple[str, ...]:
-        """Return the phrases that were stored last."""
         try:
             return tuple(map(str, json.loads((self.root / _TOLD).read_text(encoding="utf-8"))))
         except FileNotFoundError:

@@ -37,7 +37,6 @@ class RequestRefusedError(Exception):
 
     @property
     def answer(self) -> bytes:
-        """The whole answer, as HTTP/1.1."""
         body = one_line(self.why, 600).encode() + b"\n"
         return (
             f"HTTP/1.1 {self.status} {_REASONS[self.status]}\r\n"
@@ -81,7 +80,6 @@ class TlsEnd:
         return chunk
 
     async def write(self, data: bytes) -> None:
-        """Send bytes, as fast as the client takes them."""
         if data:
             self._count(len(data))
             await self._carried(lambda: self._tls.write(data))

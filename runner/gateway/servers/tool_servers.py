@@ -61,7 +61,6 @@ class StdioClient:
 
     @property
     def said(self) -> str:
-        """The end of its standard error."""
         return self._tail.decode("utf-8", "replace").strip()
 
     async def open(self) -> None:
@@ -215,7 +214,6 @@ def plain_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def description(server: str, text: object) -> str:
-    """Return a tool's description for agents."""
     said = cut_bytes(without_invisible(text), _DESCRIPTION_BYTES) if isinstance(text, str) else ""
     return f"A tool of the repository's tool server {server}, in its own words: {said}"
 

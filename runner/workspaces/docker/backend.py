@@ -109,7 +109,6 @@ def remove_claim(engine: Engine, home: str, run_id: RunId, generation: int) -> N
 
 
 def remove_all(engine: Engine, home: str, card_id: CardId) -> None:
-    """Remove the containers of that card's workspace."""
     for container in engine.find({HOME_LABEL: home, CARD_LABEL: card_id}):
         engine.remove(container.container_id)
 

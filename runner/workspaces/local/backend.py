@@ -161,7 +161,6 @@ class Local:
         return ""
 
     def open(self, places: HostPaths, tenancy: Tenancy) -> LocalWorkspace:
-        """Return the card's folder as a workspace."""
         root = places.workspaces / folder_name(tenancy.card_id)
         return LocalWorkspace(root, tenancy.card_id, self._problem(), read_packages(places.packages))
 
