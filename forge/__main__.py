@@ -10,7 +10,6 @@ from forge.web.server import Forge
 
 
 def parsed(arguments: list[str]) -> argparse.Namespace:
-    """Return the options of the command line."""
     parser = argparse.ArgumentParser(prog="python -m forge", description="A small GitHub on this machine.")
     parser.add_argument("--port", type=int, default=0, help="0 (default): any free port")
     parser.add_argument("--root", type=Path, required=True, help="the folder for the git repositories")

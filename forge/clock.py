@@ -6,7 +6,6 @@ from threading import Lock
 
 
 def utc_now() -> datetime:
-    """Return the machine's time in UTC."""
     return datetime.now(UTC)
 
 

@@ -15,6 +15,5 @@ def stop_event() -> Event:
 
 
 def wait_for_stop(stopped: Event) -> None:
-    """Return once the event is set."""
     while not stopped.wait(POLL_S):
         pass

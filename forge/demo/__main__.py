@@ -4,23 +4,99 @@ import argparse
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
+import threading
 import webbrowser
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import NoReturn
+from typing import IO, TYPE_CHECKING, NoReturn
 
-from forge.demo import event_lines, launch
+from forge.demo import launch
 from forge.demo.people import REPOSITORY, StoryError
 from forge.demo.stage import PATIENCE_S, Stage
 from forge.demo.story import Seen, play
 from forge.model.server import ScriptedModel
+from forge.seed.demo import TEAM
 from forge.stopping import stop_event, wait_for_stop
+
+if TYPE_CHECKING:
+    from forge.demo.launch import Scene
+
+# Beside what people and agents say: what an agent is doing, how its checks ended, and whether it is merged.
+WORK = frozenset({"Progressed", "CommandChecked", "PullChanged"})
+WIDTH, TITLE_CHARS = 120, 40
+STOP_S = 10
+
+
+@contextmanager
+def printed(scene: "Scene") -> Iterator[None]:
+    """Print each event from now on until the block ends. What follows the log dies with this process."""
+    # From the first event, for it needs seconds to start; what is older than this moment is not printed.
+    words = ["setpriv", "--pdeathsig", "KILL", *scene.words("watch", "--json", "--from", "0")]
+    begun, log = datetime.now(UTC), scene.home.parent / "cardinal.log"
+    with log.open("ab") as errors:
+        following = subprocess.Popen(  # in a group of its own: Ctrl-C is for the demo, which stops it
+            words, env=scene.environment, stdout=subprocess.PIPE, stderr=errors, text=True, process_group=0
+        )
+    assert following.stdout is not None
+    printing = threading.Thread(target=_print, args=(following.stdout, begun), name="events")
+    printing.start()
+    try:
+        yield
+    finally:
+        ended = following.poll()
+        following.terminate()
+        following.wait(STOP_S)
+        printing.join()
+        if ended is not None:
+            print(f"The lines about events stopped early: see {log}", flush=True)
+
+
+def _print(events: IO[str], begun: datetime) -> None:
+    last = ""
+    for text in events:
+        event = json.loads(text)
+        is_shown = event["zoom"] == "conversation" or event["kind"] in WORK
+        if is_shown and datetime.fromisoformat(event["at"]) >= begun:
+            now = line(event, _width())
+            if now != last:  # a command is something that a person said, too
+                print(now, flush=True)
+            last = now
+
+
+def line(event: dict[str, str], width: int = WIDTH) -> str:
+    """Return one line about an event; the people of the team are whoever sits at this machine."""
+    _, is_issue, number = event["card"].rpartition("#")
+    card = f"#{number}" if is_issue else "draft"
+    said = event["text"].removesuffix(f": {event['title']}")
+    who = next((login for login in TEAM if re.match(rf"{login}\b", said)), "")
+    if who:
+        said = f"you ({who}){said.removeprefix(who)}"
+    said = f"{card} “{_cut(event['title'], TITLE_CHARS)}”  {said}"
+    at = datetime.fromisoformat(event["at"]).astimezone()
+    return _cut(f"{at:%H:%M:%S}  {said}", width)
+
+
+def _cut(text: str, most: int) -> str:
+    text = "".join(char for char in text if char.isprintable())
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _width() -> int:
+    """Return the terminal's width; without a terminal that of a usual page."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).columns or WIDTH
+    except OSError:
+        return WIDTH
+
 
 BOARD = "/orgs/acme/projects/1"
 # How much longer than the scripted agent's steps theirs may take: OpenCode alone starts for seconds.
@@ -145,7 +221,7 @@ def _by_hand(scene: launch.Scene, *, browser: bool) -> int:
     board = url + BOARD
     as_carol = url.replace("://", "://carol:forge-user-carol@")
     stopped = stop_event()
-    with event_lines.printed(scene):
+    with printed(scene):
         print(FIRST.format(board=board), flush=True)
         if browser:
             webbrowser.open(board)

@@ -75,7 +75,6 @@ class Scene:
             raise StoryError(f"cardinal {words[0]}", COMMAND_S, busy) from error
 
     def checkup(self) -> list[dict[str, str]]:
-        """Return the findings of `cardinal doctor`."""
         findings: list[dict[str, str]] = json.loads(self.command("doctor", "--json").stdout)
         return findings
 

@@ -61,7 +61,6 @@ class Stage:
         return comments[-1] if comments else None
 
     def pull_read(self) -> Json:
-        """Return the pull request in full."""
         answer: Json = self.team.call("alice", "GET", f"/repos/{REPOSITORY}/pulls/{self.pull}")
         return answer
 

@@ -33,7 +33,6 @@ class Line:
 
     @property
     def number(self) -> int | None:
-        """Return the line's number on its side."""
         return self.old if self.mark is Mark.REMOVED else self.new
 
 

@@ -86,7 +86,6 @@ def merged_tree(git: Git, base: str, head: str) -> str:
 
 
 def is_mergeable(git: Git, base: str, head: str) -> bool:
-    """Return whether `head` merges into `base` without a conflict."""
     try:
         merged_tree(git, base, head)
     except GitError:

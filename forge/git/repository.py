@@ -250,7 +250,6 @@ class Git:
         return dict(sorted(refs.items()))
 
     def branches(self) -> dict[str, str]:
-        """Return the commit of every branch by its name."""
         heads = "refs/heads/"
         return {ref.removeprefix(heads): sha for ref, sha in self.refs().items() if ref.startswith(heads)}
 
@@ -276,7 +275,6 @@ class Git:
         self.run("update-ref", "-d", ref)
 
     def is_valid_ref(self, ref: str) -> bool:
-        """Return whether git accepts `ref` as a full ref name."""
         return self.attempt("check-ref-format", ref) is not None
 
     def commit(self, sha: str) -> Commit:

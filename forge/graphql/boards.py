@@ -126,7 +126,6 @@ def field_values(source: Item, _scope: Scope, **arguments: Any) -> Any:
 
 @resolvers.field("ProjectV2Item.fieldValueByName")
 def field_value(source: Item, _scope: Scope, name: str) -> Value | None:
-    """Return the value of a card in one field; `None` without one."""
     field = source.project.field_named(name)
     if field is None:
         return None

@@ -14,7 +14,6 @@ resolvers = Resolvers()
 
 @resolvers.field("UpdateProjectV2ItemPositionPayload.items")
 def moved_items(source: Input, _scope: Scope, **arguments: Any) -> Any:
-    """Return the cards in their new order."""
     return connection(source["project"].items, "items", arguments)
 
 

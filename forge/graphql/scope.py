@@ -22,12 +22,10 @@ class Scope:
 
     @property
     def store(self) -> Store:
-        """Return the state."""
         return self.view.store
 
     @property
     def actor(self) -> User:
-        """Return the account that acts."""
         return self.caller.actor
 
     def node(self, node_id: str, kind: type[T]) -> T:

@@ -21,12 +21,10 @@ _PART = 40  # characters of a tool's input in one event
 
 
 def failure(status: int, message: str) -> dict[str, Any]:
-    """Return the body of an error."""
     return {"type": "error", "error": {"type": _TYPES.get(status, "api_error"), "message": message}}
 
 
 def whole(answer: Answer, conversation: Conversation, ident: str) -> dict[str, Any]:
-    """Return the body of an answer that is not streamed."""
     message = _message(conversation, ident, _usage(answer.tokens))
     return {**message, "content": _content(answer), "stop_reason": _reason(answer)}
 

@@ -11,7 +11,6 @@ DONE = Piece("[DONE]")
 
 
 def whole(answer: Answer, conversation: Conversation, ident: str) -> dict[str, Any]:
-    """Return the body of an answer that is not streamed."""
     message: dict[str, Any] = {"role": "assistant", "content": answer.text or None}
     if answer.calls:
         message["tool_calls"] = _calls(answer)
@@ -42,7 +41,6 @@ def stream(answer: Answer, conversation: Conversation, ident: str) -> Iterator[P
 
 
 def ping(conversation: Conversation, ident: str) -> Piece:
-    """Return an empty chunk."""
     delta = {"index": 0, "delta": {}, "finish_reason": None}
     return Piece({**_head(conversation, ident, "chat.completion.chunk"), "choices": [delta]})
 

@@ -72,7 +72,6 @@ def title_of(prompt: str) -> str:
 
 
 def slug_of(title: str) -> str:
-    """Return the title as a file name."""
     return re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:60].rstrip("-") or "card"
 
 

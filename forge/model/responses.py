@@ -19,7 +19,6 @@ def failure(status: int, message: str) -> dict[str, Any]:
 
 
 def whole(answer: Answer, conversation: Conversation, ident: str) -> dict[str, Any]:
-    """Return the body of an answer that is not streamed."""
     return _response(conversation, ident, "completed", _items(answer, ident), _usage(answer.tokens))
 
 

@@ -23,7 +23,6 @@ class FileDiff:
     omitted: int
 
     def threads_at(self, line: Line, threads: list[Thread]) -> list[Thread]:
-        """Return the threads that belong under a line."""
         return [
             thread
             for thread in threads

@@ -7,10 +7,9 @@ from flask.typing import ResponseReturnValue
 
 from forge.errors import UnprocessableError
 from forge.pages.changes import commits_of, files_of
-from forge.pages.conversation import may_close, read_body
+from forge.pages.conversation import conversation, may_close, read_body
 from forge.pages.looks import address
 from forge.pages.site import came_from, done, pages, person, reaches, require
-from forge.pages.timeline import conversation
 from forge.rest.context import store
 from forge.store.base import first
 from forge.store.models import Pull, Repo, Role, Thread
@@ -21,7 +20,6 @@ MAX_LINE_COMMENTS = 200
 
 
 def render_tab(pull: Pull, tab: str, template: str) -> ResponseReturnValue:
-    """Render one tab of a pull request."""
     state = store()
     return render_template(
         template,

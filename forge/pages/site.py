@@ -75,7 +75,6 @@ pages = Pages()
 
 
 def people() -> list[User]:
-    """Return the people that a visitor can be."""
     return [user for user in store().users.all() if user.type is UserType.USER]
 
 

@@ -35,7 +35,6 @@ class Wanted:
 
     @classmethod
     def of(cls, text: str) -> "Wanted":
-        """Return the content of the file."""
         given: dict[str, Any] = json.loads(text)
         known = {each.name: given[each.name] for each in fields(cls) if each.name in given}
         return cls(**{**known, "columns": tuple(given["columns"])})

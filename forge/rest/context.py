@@ -24,7 +24,6 @@ FORGE = "forge"  # the key of the answering forge in a request's environment: al
 
 
 def forge() -> "Forge":
-    """Return the forge that answers this request."""
     return cast("Forge", request.environ[FORGE])
 
 
@@ -39,7 +38,6 @@ def view() -> View:
 
 
 def caller() -> Caller:
-    """Return the sender of this request."""
     return cast(Caller, g.caller)
 
 

@@ -57,7 +57,6 @@ def collaborator_permission(repo: Repo, login: str) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/branches", "contents")
 def list_branches(repo: Repo) -> ResponseReturnValue:
-    """Answer with the branches by name."""
     branches = store().repos.git(repo).branches()
     return paged(sorted(branches), lambda here, name: commit.branch(here, repo, name, branches[name]))
 

@@ -6,15 +6,13 @@ from threading import RLock
 from typing import Any
 
 from forge.clock import Clock
-from forge.store.access import Access
-from forge.store.apps import Apps
+from forge.store.apps import Access, Apps
 from forge.store.authorizations import Authorizations
 from forge.store.base import Identifiers, Occurrence
 from forge.store.checks import Checks, Statuses
 from forge.store.deliveries import Deliveries
 from forge.store.faults import Faults
-from forge.store.issues import Issues
-from forge.store.links import Links
+from forge.store.issues import Issues, Links
 from forge.store.manifests import Manifests
 from forge.store.merges import Groups, Merges
 from forge.store.models import Repo, User, UserType

@@ -78,7 +78,6 @@ class Authorizations(Part):
         return wanted or app.callback_urls[0]
 
     def grant(self, app: App, user: User, redirect_uri: str, challenge: str) -> str:
-        """Return the code of a new consent."""
         code = secrets.token_hex(10)
         self._grants[code] = Grant(app, user, redirect_uri, challenge, self.store.clock.now())
         return code

@@ -30,8 +30,6 @@ class Option:
 
 @dataclass(slots=True, eq=False)
 class Field(Node):
-    """A field of a project."""
-
     project: "Project"
     name: str
     data_type: FieldType
@@ -109,7 +107,6 @@ class Item(Node):
 
     @property
     def title(self) -> str:
-        """Return the title of the content."""
         return self.content.issue.title if isinstance(self.content, Pull) else self.content.title
 
     def column(self) -> Option | None:
@@ -120,8 +117,6 @@ class Item(Node):
 
 @dataclass(slots=True, eq=False)
 class StatusUpdate(Node):
-    """A status update of a project."""
-
     project: "Project"
     body: str
     status: str | None

@@ -105,7 +105,6 @@ class Checks(Part):
         return [run for run in reversed(self._runs.values()) if run.repo is repo]
 
     def on_commit(self, repo: Repo, sha: str) -> list[CheckRun]:
-        """Return the check runs of a commit, newest first."""
         return [run for run in reversed(self._runs.values()) if run.repo is repo and run.head_sha == sha]
 
     def _apply(self, run: CheckRun, changes: Mapping[str, Any]) -> None:

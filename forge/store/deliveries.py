@@ -60,7 +60,6 @@ class Deliveries(Part):
             del self._records[next(iter(self._records))]
 
     def repeat(self, delivery: Delivery) -> Delivery:
-        """Return a new attempt of a delivery."""
         return self.record(
             delivery.app,
             delivery.event,
@@ -80,7 +79,6 @@ class Deliveries(Part):
         return delivery
 
     def all(self, app: App | None = None) -> list[Delivery]:
-        """Return the deliveries, newest first."""
         return [
             delivery for delivery in reversed(self._records.values()) if app is None or delivery.app is app
         ]

@@ -104,7 +104,6 @@ class Manifests(Part):
 
 
 def slug_of(name: str) -> str:
-    """Return the App's name as it stands in addresses."""
     return "-".join(name.lower().split())
 
 

@@ -63,8 +63,6 @@ class User(Node):
 
 @dataclass(slots=True, eq=False)
 class Label(Node):
-    """A label of one repository."""
-
     name: str
     color: str
     description: str | None = None
@@ -226,7 +224,6 @@ class Pull(Node):
 
     @property
     def repo(self) -> Repo:
-        """Return the repository that the pull request is in."""
         return self.issue.repo
 
     @property
@@ -263,8 +260,6 @@ class Thread(Node):
 
 @dataclass(slots=True, eq=False)
 class ReviewComment(Node):
-    """A comment in a thread."""
-
     thread: Thread
     review: Review
     body: str
@@ -280,8 +275,6 @@ class ReviewComment(Node):
 
 @dataclass(slots=True, eq=False)
 class CheckRun(Node):
-    """A check on one commit."""
-
     suite_id: int
     repo: Repo
     app_slug: str

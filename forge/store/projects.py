@@ -150,7 +150,6 @@ class Projects(Part):
         return there or self._new_item(project, content, actor)
 
     def add_draft(self, project: Project, title: str, body: str = "", *, actor: User) -> Item:
-        """Return a new draft card."""
         check_title("DraftIssue", title)
         check_body("DraftIssue", body)
         now = self.store.clock.now()

@@ -201,7 +201,6 @@ class Repos(Part):
         return existing(self.git(repo).resolve(wanted), message)
 
     def signature(self, user: User) -> Signature:
-        """Return the commit signature of a user, now."""
         return Signature(user.name, user.email, self.store.clock.now())
 
     def write_files(

@@ -125,7 +125,6 @@ class Reviews(Part):
         return thread.comments[0]
 
     def reply(self, thread: Thread, body: str, *, actor: User) -> ReviewComment:
-        """Return a reply in a thread."""
         check_body("PullRequestReviewComment", body, needed=True)
         review = self._new_review(thread.pull, "COMMENTED", "", actor)
         comment = self._new_comment(thread, review, body, actor, thread.comments[0].diff_hunk)
@@ -150,7 +149,6 @@ class Reviews(Part):
         return sorted(comments, key=lambda comment: comment.id)
 
     def edit_comment(self, comment: ReviewComment, body: str, *, actor: User) -> None:
-        """Replace the text of a review comment."""
         check_body("PullRequestReviewComment", body, needed=True)
         before, comment.body = comment.body, body
         if before != body:

@@ -31,7 +31,6 @@ class Settings:
 
     @property
     def apps_path(self) -> str:
-        """Return where the pages of Apps are."""
         return "/github-apps" if self.server_version else "/apps"
 
     def is_before(self, release: tuple[int, int]) -> bool:

@@ -29,7 +29,6 @@ class Users(Part):
         return user
 
     def add_organization(self, login: str, members: list[User]) -> User:
-        """Return a new organisation with these members."""
         organization = self.add(login, UserType.ORGANIZATION)
         organization.members.update(member.login for member in members)
         return organization

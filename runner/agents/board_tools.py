@@ -288,7 +288,6 @@ def _plain(schema: Any, parts: Mapping[str, Any]) -> Any:
 
 
 def description_of(tool: str) -> str:
-    """Return a tool's description for agents."""
     return " ".join((TOOLS[tool].__doc__ or "").split())
 
 

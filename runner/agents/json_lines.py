@@ -32,5 +32,4 @@ class JsonLinesDialogue(ABC):
 
 
 def json_line(message: Mapping[str, object]) -> bytes:
-    """Return the message as one line of ASCII."""
     return json.dumps(message).encode() + b"\n"

@@ -21,7 +21,6 @@ class BlobStore:
 
     @property
     def address(self) -> str:
-        """Where it is, for people."""
         return self._backend.address
 
     def put(self, source: BinaryIO, digest: str, *, beat: Beat = unheard) -> None:
@@ -64,7 +63,6 @@ class BlobStore:
         return self._backend.age_s(digest)
 
     def listing(self) -> Iterator[Listed]:
-        """Yield all blobs."""
         return self._backend.listing()
 
     def delete(self, digest: str) -> None:

@@ -26,7 +26,6 @@ class FolderStore:
 
     @property
     def address(self) -> str:
-        """The folder's path."""
         return str(self._root)
 
     def put(self, source: BinaryIO, name: str, *, beat: Beat = unheard) -> None:
@@ -45,7 +44,6 @@ class FolderStore:
             unless_moved.pop_all()
 
     def get(self, name: str, *, beat: Beat = unheard) -> FileIO | None:  # noqa: ARG002 - the contract's
-        """Return the file itself."""
         with self._reported("read"):
             try:
                 return self._file(name).open("rb", buffering=0)
@@ -73,7 +71,6 @@ class FolderStore:
                     yield Listed(file.name, now - file.stat().st_mtime)
 
     def delete(self, name: str) -> None:
-        """Remove the file."""
         with self._reported("written"):
             self._demand_mark("written")
             self._file(name).unlink(missing_ok=True)

@@ -71,7 +71,6 @@ def _pack(run: RunContext) -> Iterator[Path]:
 
 
 def head_name(run: RunContext) -> str:
-    """Return the mirror's name for the newest export."""
     return f"{run.order.run_id}-head"
 
 
@@ -126,7 +125,6 @@ def _content(commit: Commit) -> tuple[str, tuple[str, ...], str]:
 
 
 def remember_stamped(run: RunContext, commit: str) -> None:
-    """Note a commit that is not to be rewritten again."""
     run.mirror.remember(_stamped(run), commit)
 
 

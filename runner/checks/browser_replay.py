@@ -109,7 +109,6 @@ class Browsed:
 
 
 def list_texts(texts: Sequence[str]) -> tuple[str, ...]:
-    """Return steps as an event stores them."""
     return tuple(map(_short, texts))
 
 

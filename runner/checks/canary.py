@@ -269,6 +269,5 @@ def _dotted(path: str) -> str:
 
 
 def test_files(language: Language, files: Iterable[str]) -> dict[str, str]:
-    """Return the test files of a language, with their folders."""
     shape = _TEST_FILES.get(language)
     return {file: dirname(file) for file in files if shape is not None and shape.search(file)}

@@ -252,7 +252,7 @@ def named_as_failing(output: str, names: tuple[str, ...]) -> frozenset[str]:
         name
         for line in _lines(output)
         for name in names
-        if name in line.replace(" ", "_") and _names_failure(line)
+        if name in line.replace(" ", "_") and any(shape.search(line) for shape in _FAILURES)
     )
 
 
@@ -262,10 +262,6 @@ _FAILURES = (
     re.compile(r"^\(fail\) \S"),  # bun
     re.compile(r" \.\.\. FAILED\b"),  # deno
 )
-
-
-def _names_failure(line: str) -> bool:
-    return any(shape.search(line) for shape in _FAILURES)
 
 
 def _lines(output: str) -> Iterator[str]:

@@ -122,7 +122,6 @@ class Child:
 
     @property
     def output_bytes(self) -> int:
-        """The size of its output so far."""
         return self._stream.read_bytes
 
     def write(self, message: bytes) -> bool:
@@ -140,7 +139,6 @@ class Child:
         self._close_input()
 
     def hear(self, wait_s: float) -> tuple[Heard, ...]:
-        """Return its next output, waiting at most `wait_s`."""
         self._send()
         if self._ahead:
             pieces = tuple(self._ahead)

@@ -85,5 +85,4 @@ class Silence:
 
     @property
     def lasts_s(self) -> float:
-        """The seconds since the worker's last sign."""
         return time.monotonic() - self._times[1]

@@ -37,7 +37,6 @@ class ProcessLimits:
     cpu_s: int | None = None
 
     def steps(self) -> Iterator[str]:
-        """Yield the shell commands that set the limits."""
         if self.file_bytes is not None:
             yield f"ulimit -f {self.file_bytes // _FILE_UNIT_BYTES}"
         if self.memory_bytes is not None:

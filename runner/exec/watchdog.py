@@ -48,7 +48,6 @@ class Watchdog:
             raise KilledError("the watchdog of the run")
 
     def close(self) -> None:
-        """End it: nothing is left to watch."""
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(self._pidfd, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):

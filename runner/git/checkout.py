@@ -31,7 +31,6 @@ Beat = Callable[[], None]
 
 
 def identity(committer: Committer) -> dict[str, str]:
-    """Return the environment that makes git commit as `committer`."""
     return {
         f"GIT_{role}_{part}": value
         for role in ("AUTHOR", "COMMITTER")

@@ -272,12 +272,10 @@ tar --extract --gzip --file="$1/session.tar.gz" --directory="$HOME" --no-same-ow
 
 
 def command(script: str, *given: str, prologue: str = _PROLOGUE) -> tuple[str, ...]:
-    """Return the command that runs `script` with its arguments."""
     return ("/bin/sh", "-c", prologue + script, "cardinal", *given)
 
 
 def git_command(*words: str) -> tuple[str, ...]:
-    """Return one git command under the same settings."""
     return command('g "$@"', *words)
 
 

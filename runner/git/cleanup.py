@@ -33,7 +33,6 @@ def remove(export: Path) -> None:
 
 
 def mirrors_in(folder: Path) -> tuple[Path, ...]:
-    """Return the mirrors in a folder."""
     return tuple(sorted(head.parent for head in folder.glob("*.git/HEAD")))
 
 

@@ -61,7 +61,6 @@ LOCK_S = 120
 
 
 def arguments(settings: Mapping[str, str] = SETTINGS) -> tuple[str, ...]:
-    """Return `git` with these settings as arguments."""
     return ("git", *(part for name, value in settings.items() for part in ("-c", f"{name}={value}")))
 
 

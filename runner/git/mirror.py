@@ -1,5 +1,7 @@
 """Bare mirrors on the host: the only place where the host reads an agent's work, and pushes from."""
 
+import base64
+import binascii
 import hashlib
 import os
 import re
@@ -12,15 +14,50 @@ from functools import partial
 from pathlib import Path
 
 from runner import errors
-from runner.exec.child import Ran
-from runner.git import commits, credentials, signing
+from runner.errors import SigningError
+from runner.exec.child import Child, Ran, finish
+from runner.git import commits, credentials
 from runner.git.cli import run_git
-from runner.git.commits import Commit, unquoted
+from runner.git.commits import Commit, commit_text, unquoted
 from runner.git.object_files import count_refs, read_ref, read_refs, write_commit, write_ref
 from runner.git.push_refusals import PushCause, find_push_refusal
 from runner.git.tree_entries import check_entries
 from runner.run.run_spec import Remote, SigningKey
 from runner.text.plain import one_line, redact
+
+_LIMIT_S = 30.0
+_OUTPUT_BYTES = 100_000
+# A signature of another kind differs each time, and so would the commit after a crash. Source: RFC 5656, 3.
+_CHANCE = (b"ecdsa-", b"sk-ssh-", b"ssh-dss")
+
+
+def signed(commit: Commit, key: SigningKey, beat: Callable[[], None]) -> bytes:
+    """Return the git object of a commit with its signature; the same commit gives the same object.
+
+    Raises SigningError. Source: git-config(1), gpg.format; ssh-keygen(1), -Y sign.
+    """
+    content = commit_text(commit)
+    child = Child(
+        ("ssh-keygen", "-Y", "sign", "-n", "git", "-f", str(key.path)),
+        env={"PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"},
+        cwd=key.path.parent,
+        cap_bytes=_OUTPUT_BYTES,
+    )
+    child.write(content)
+    ran = finish(child, what="ssh-keygen", timeout_s=_LIMIT_S, beat=beat)
+    rows = ran.out.strip().splitlines()
+    if ran.exit_code != 0 or not rows or rows[0] != "-----BEGIN SSH SIGNATURE-----":
+        raise SigningError("it cannot be used: is it there, readable, and without a passphrase?")
+    try:
+        blob = base64.b64decode("".join(rows[1:-1]))
+    except binascii.Error as error:
+        raise SigningError("ssh-keygen made a signature that is not Base64") from error
+    if any(kind in blob for kind in _CHANCE):
+        raise SigningError("its kind signs differently each time: make one with `ssh-keygen -t ed25519`")
+    head, _, message = content.partition(b"\n\n")
+    header = "\n ".join(rows).encode()
+    return b"%s\ngpgsig %s\n\n%s" % (head, header, message)
+
 
 _FETCH_S, _QUERY_S = 600.0, 60.0
 _SIZE_CAP_BYTES = 4_000_000_000
@@ -163,7 +200,6 @@ class Mirror:
         return self.read_commits((commit,))[0].tree
 
     def files(self, commit: str) -> frozenset[str]:
-        """Return the paths of all files of a commit."""
         return frozenset(map(unquoted, self.query("ls-tree", "-r", "--name-only", commit).splitlines()))
 
     def remember(self, name: str, commit: str) -> None:
@@ -276,7 +312,6 @@ class Mirror:
         return len(text.removesuffix("\n").split("\n")) if text else 0
 
     def differing(self, commit: str, other: str) -> frozenset[str]:
-        """Return the paths at which two commits differ."""
         words = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
         return frozenset(map(unquoted, self.query("diff", *words, commit, other, "--").splitlines()))
 
@@ -334,7 +369,7 @@ class Mirror:
 
     def make_commit(self, commit: Commit, key: SigningKey | None = None) -> str:
         """Store a commit, signed if there is a key, and return its id. Raises SigningError."""
-        content = signing.signed(commit, key, self.beat) if key else commits.commit_text(commit)
+        content = signed(commit, key, self.beat) if key else commits.commit_text(commit)
         name = write_commit(self.path, content)
         self._known[name] = commits.parse_commit(name, content.decode())
         return name

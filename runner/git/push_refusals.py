@@ -9,8 +9,6 @@ from enum import StrEnum
 
 
 class PushCause(StrEnum):
-    """The cause of a refusal."""
-
     MOVED = "moved"  # the branch has commits that the push does not know
     IN_THE_WAY = "in_the_way"  # another branch's name
     RULE = "rule"  # a protection, a ruleset, a hook of the server
@@ -29,7 +27,6 @@ class PushRefusal:
 
     @property
     def because(self) -> str:
-        """The cause in words."""
         return _WORDS[self.cause]
 
 

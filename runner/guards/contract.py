@@ -39,7 +39,6 @@ class Touched:
 
     @property
     def is_file(self) -> bool:
-        """Whether a file with content stands there now."""
         return self.mode.startswith("100")
 
     @property

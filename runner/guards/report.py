@@ -27,7 +27,6 @@ def list_violations(violations: Sequence[Violation], more: int = 0, shown: int =
 
 
 def guard_question(violations: Sequence[Violation], more: int) -> str:
-    """Return the question for a person."""
     listed = list_violations(violations, more)
     return f"The guardrails of the repository's policy ask about this change: {listed}. Publish that too?"
 

@@ -1,14 +1,20 @@
 """Checkpoint: branch, uncommitted files and session go to the store, and come back on another host."""
 
+import gzip
 import hashlib
+import io
+import json
 import logging
 import re
+import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from io import FileIO
 from pathlib import Path
+from typing import Any
 
 from ledger.events.artifact import TRANSCRIPT
 from ledger.events.run import Progressed, RunEvent
@@ -16,7 +22,6 @@ from ledger.events.workspace import Checkpointed, WorkspaceRestored
 from ledger.ids import RunId
 from ledger.states import Ending
 from ledger.views.checkpoints import CheckpointRow
-from runner.artifacts import session_archive
 from runner.artifacts.backend import Beat, StoreError
 from runner.artifacts.blobs import BlobStore
 from runner.artifacts.opening import open_store
@@ -37,7 +42,73 @@ from runner.run.run_spec import RunSpec
 from runner.session.context import CheckpointPace, RunContext
 from runner.session.keep import keep
 from runner.session.records import transcript_of
-from runner.text.plain import one_line
+from runner.text.plain import one_line, redact
+
+MAX_FILES = 1_000
+_LINES = (".jsonl", ".json")
+
+
+class SessionArchiveError(RunnerError):
+    """The session's files cannot be kept; the message says why."""
+
+
+def rewrite(source: Path, target: Path, patterns: Sequence[str]) -> None:
+    """Write the archive that a workspace left as one of only these files; the same files make the same bytes.
+
+    Lines of JSON lose texts that look like a secret. Raises SessionArchiveError for any other file that holds
+    one.
+    """
+    try:
+        with (
+            tarfile.open(source, "r:") as given,
+            gzip.GzipFile(target, "wb", mtime=0) as packed,
+            tarfile.open(fileobj=packed, mode="w") as kept,
+        ):
+            for number, member in enumerate(given):
+                if number >= MAX_FILES:
+                    raise SessionArchiveError(f"it has more than {MAX_FILES:,} files")
+                content = given.extractfile(member) if member.isreg() and not member.issparse() else None
+                if content is None or not _is_one_of(member.name, patterns):
+                    raise SessionArchiveError("it has other files than an agent's")
+                entry = tarfile.TarInfo(member.name)
+                clean = _clean(member.name, content.read())
+                entry.size, entry.mode = len(clean), 0o600
+                kept.addfile(entry, io.BytesIO(clean))
+    except (tarfile.TarError, ValueError, EOFError) as error:
+        raise SessionArchiveError(f"it cannot be read: {error}") from error
+
+
+def _is_one_of(name: str, patterns: Sequence[str]) -> bool:
+    return ".." not in name.split("/") and any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _clean(name: str, raw: bytes) -> bytes:
+    if not name.endswith(_LINES):
+        text = raw.decode("latin-1")
+        if redact(text) != text:
+            raise SessionArchiveError("it holds what looks like a secret")
+        return raw
+    whole = raw if name.endswith(".json") else raw[: raw.rfind(b"\n") + 1]  # it may end in half a line
+    return b"\n".join(map(_clean_line, whole.split(b"\n")))
+
+
+def _clean_line(raw: bytes) -> bytes:
+    line = raw.decode("utf-8", "replace")
+    if redact(line) == line:
+        return raw
+    try:
+        return json.dumps(_redacted(json.loads(line)), ensure_ascii=False).encode("utf-8", "replace")
+    except (ValueError, RecursionError):
+        return redact(line).encode("utf-8", "replace")
+
+
+def _redacted(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _redacted(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_redacted(item) for item in value]
+    return redact(value) if isinstance(value, str) else value
+
 
 MAX_BUNDLE_BYTES = 200_000_000  # commits and uncommitted files together, as git packs them
 MAX_SESSION_BYTES = 100_000_000
@@ -66,7 +137,6 @@ def claim_signature(run_id: RunId, generation: int) -> str:
 
 
 def pace_of(order: RunSpec) -> CheckpointPace:
-    """Return the pace of a claim that begins now."""
     log_file = transcript_of(order.places.logs, order.run_id)
     return CheckpointPace(logged_bytes=log_file.stat().st_size if log_file.exists() else 0)
 
@@ -163,7 +233,6 @@ def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
 
 
 def session_patterns(run: RunContext) -> tuple[str, ...]:
-    """Return the patterns of the files in the home that are the run's sessions."""
     history = run.history
     sessions = (history.session(run.order.session_id), *(visit.session_id for visit in history.stages.visits))
     known = dict.fromkeys(name for name in sessions if _NAME.fullmatch(name))
@@ -178,8 +247,8 @@ def _session(
     if not _took_out(run, archive, MAX_SESSION_BYTES, "the session: it is", left_out):
         return ""
     try:
-        session_archive.rewrite(archive, clean, patterns)
-    except session_archive.SessionArchiveError as error:
+        rewrite(archive, clean, patterns)
+    except SessionArchiveError as error:
         left_out.append(f"the session: {error}")
         return ""
     return _put(run, clean, beat)
@@ -338,7 +407,6 @@ def _folder(run: RunContext) -> Iterator[Path]:
 
 @contextmanager
 def as_folder(run: RunContext, archive: FileIO) -> Iterator[Path]:
-    """Yield a folder with the session's archive."""
     with _folder(run) as folder:
         folder.chmod(0o755)  # the user inside reads it
         with archive, (folder / "session.tar.gz").open("wb") as copy:
@@ -347,7 +415,6 @@ def as_folder(run: RunContext, archive: FileIO) -> Iterator[Path]:
 
 
 def record_restored(run: RunContext, brought: Brought) -> WorkspaceRestored:
-    """Return the event of a workspace that was made from a checkpoint."""
     row = brought.row
     place = tenancy(run.order).card_id
     return WorkspaceRestored(

@@ -230,7 +230,6 @@ def cut_short(run: RunContext, since: int = 0) -> str:
 
 
 def _phase_of(turn: str) -> Phase:
-    """Return the phase of a turn, by its name."""
     return Phase(turn.split("-")[0])
 
 

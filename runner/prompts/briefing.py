@@ -127,7 +127,6 @@ class _Texts:
         return kept
 
     def newest(self, items: tuple[T, ...], cap: int, what: str) -> tuple[T, ...]:
-        """Return the newest items, at most `cap`."""
         left = max(0, len(items) - cap)
         if left:
             self.omitted.append(f"{left} older {what}")
@@ -170,7 +169,6 @@ def own_part(text: str) -> str:
 
 
 def digest_of(text: str) -> str:
-    """Return the SHA-256 of a briefing's text, in hex."""
     return hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
 
 

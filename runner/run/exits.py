@@ -40,5 +40,4 @@ class StopRequested(StageExit):
 
 
 def failed(reason: str, detail: str, cause: str = "") -> Finish:
-    """Return the exit of a failed run."""
     return Finish(Ending.FAILED, reason, detail, cause)

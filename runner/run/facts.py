@@ -70,12 +70,10 @@ class Question:
 
     @property
     def question_id(self) -> QuestionId:
-        """The id of its event."""
         return self.event.question_id
 
     @property
     def subject(self) -> Subject:
-        """The matter that it is about."""
         return subject_of(self.event)
 
     @property
@@ -134,7 +132,6 @@ class StageVisit:
         return f"stage-{self.number}-{self.stage}"
 
     def meter(self, usage: UsageMetered) -> None:
-        """Add the usage of a part of it."""
         self.usd += usage.usd
         self.input_tokens += usage.input_tokens
         self.output_tokens += usage.output_tokens
@@ -214,7 +211,6 @@ class FailedRounds:
     newest: RoundFailed | None = None
 
     def take(self, failed: RoundFailed) -> None:
-        """Add a round."""
         self.failed.append(failed)
         self.newest = failed
 
@@ -223,7 +219,6 @@ class FailedRounds:
         self.failed.clear()
 
     def same_in_a_row(self) -> int:
-        """Return how many of the last rounds failed in the same way."""
         count = 0
         for failed in reversed(self.failed):
             if failed.signature != self.failed[-1].signature:
@@ -339,7 +334,6 @@ class MadeCards:
     limited: set[str] = field(default_factory=set)
 
     def take(self, event: CardProposed | CardLinked | PipelineLimited) -> None:
-        """Count a card, a link or a limit."""
         match event:
             case CardProposed():
                 self.proposed = max(self.proposed, event.proposal)

@@ -124,12 +124,10 @@ class History:
         return next((question for question in self.questions if question.answer is None), None)
 
     def newest(self, *subjects: Subject) -> Question | None:
-        """Return the newest question about one of these."""
         return next((question for question in reversed(self.questions) if question.subject in subjects), None)
 
     @property
     def own(self) -> Question | None:
-        """The newest question of Cardinal's own."""
         return next((question for question in reversed(self.questions) if question.is_own), None)
 
     def refused(self) -> tuple[str, ...]:

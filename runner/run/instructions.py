@@ -109,12 +109,10 @@ class KnownInstructions:
     session_id: str = ""  # of the newest turn
 
     def stack(self, event: InstructionsStacked) -> None:
-        """Take the newest stack."""
         self.digest = event.digest
         self.layers = {(layer.kind, layer.name): layer.digest for layer in event.layers}
 
     def brief(self, digest: str) -> None:
-        """Take the newest briefing."""
         self.briefed = digest
         self.read.clear()
 

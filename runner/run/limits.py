@@ -65,7 +65,6 @@ class Allowance:
     rule_usd: float = 0.0
 
     def times(self, subject: Subject) -> int:
-        """Return the factor on the limit of that subject."""
         return 1 + sum(extended is subject for extended, _ in self.extensions)
 
     @property

@@ -69,7 +69,6 @@ class RunLog:
 
     @property
     def generation(self) -> int:
-        """The generation of the claim."""
         return self._fence.generation
 
     def append(self, *events: RunEvent) -> None:
@@ -175,7 +174,6 @@ class RunLog:
         self.raise_if_stopped()
 
     def events(self) -> tuple[Recorded, ...]:
-        """Return the whole stream of the run."""
         return tuple(recorded for page in self._pages(after=0) for recorded in page)
 
     def _pages(self, after: int) -> Iterator[tuple[Recorded, ...]]:

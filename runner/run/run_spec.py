@@ -125,7 +125,6 @@ class Guards:
     checks: tuple[str, ...] = ()  # the shell lines of set-up and checks, which name files that decide
 
     def action(self, guard: str) -> str:
-        """Return the action for the findings of a guard."""
         return self.actions.get(guard, "allow")
 
 
@@ -345,7 +344,6 @@ class RunSpec:
 
     @property
     def stack(self) -> tuple[Layer, ...]:
-        """All instructions of the agent, in order."""
         return stack(self.mode, self.instructions, self.briefing.text, self.equipment.layers)
 
     @property

@@ -136,7 +136,6 @@ class _Listener:
         return self._end is not None
 
     def overhear(self, message: str) -> None:
-        """Take one message of the gateway."""
         for event in self._gateway.decode(message) if self._gateway is not None else ():
             if isinstance(event, contract.Usage):
                 self._meter(event)

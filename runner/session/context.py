@@ -93,7 +93,6 @@ class RunContext:
 
     @property
     def history(self) -> History:
-        """The fold of the run's events."""
         return self.log.history
 
     @property

@@ -28,7 +28,6 @@ def keep(run: RunContext, name: str, kind: str, text: str) -> tuple[RunEvent, ..
 
 
 def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:
-    """Return the event of a file that was just stored."""
     run_id, known = run.order.run_id, run.history.artifacts
     name = one_line(name, 200)
     if known.get((name, stored.digest)) is not None:
@@ -48,7 +47,6 @@ def patch(run: RunContext, base: str, head: str) -> tuple[RunEvent, ...]:
 
 
 def keep_report(run: RunContext) -> tuple[RunEvent, ...]:
-    """Keep the agent's final report."""
     said = run.history.finish or {}
     lists = (("What changed", "changed"), ("What to check", "check"), ("Open questions", "open_questions"))
     parts = [f"# Report of {run.order.run_id}", str(said.get("done") or "Nothing was reported.")]

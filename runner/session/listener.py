@@ -1,15 +1,18 @@
 """Interprets an agent's output and its gateway's messages: events, replies, and how the turn ends."""
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import assert_never
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, assert_never
 
 from ledger.events import agent as seen
 from ledger.events.artifact import FILE, PAGE, ArtifactDropped
 from ledger.events.run import Progressed, RunEvent, SessionStarted, ToolUsed
 from ledger.model import limit_answers
 from ledger.model.limit_answers import Subject
+from ledger.model.strict_json import StrictJsonError, parse_json
 from runner.agents import contract
 from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call, offered
 from runner.gateway.control import messages
@@ -19,10 +22,64 @@ from runner.session import permission
 from runner.session.context import RunContext
 from runner.session.keep import keep
 from runner.session.records import Batch
-from runner.session.text_tools import calls_in
 from runner.session.tool_effects import Effect, effect_of
 from runner.session.tool_servers import record_server_message
 from runner.text.plain import one_line, redact
+
+_TEXT_BYTES = 400_000
+_BLOCK_BYTES = 40_000
+_BLOCKS = 20
+_FENCE = re.compile(r" {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)")
+
+
+@dataclass(frozen=True, slots=True)
+class TextCall:
+    """One block. `problem` is for the agent; empty without one."""
+
+    tool: str
+    input: Any
+    problem: str = ""
+
+
+def calls_in(text: str) -> tuple[TextCall, ...]:
+    """Return the calls in the blocks of `text`, in order; never raises.
+
+    A block inside another one, in a quote, or without an end is plain text.
+    """
+    blocks = _blocks(text[:_TEXT_BYTES])
+    return tuple(_read(block) for block, _ in zip(blocks, range(_BLOCKS), strict=False))
+
+
+def _blocks(text: str) -> Iterator[str]:
+    fence, ours, lines = "", False, list[str]()
+    for line in text.split("\n"):
+        match = _FENCE.fullmatch(line.rstrip("\r"))
+        if not fence:
+            if match:
+                fence, ours, lines = match["fence"], match["info"].strip() == "board", []
+        elif match and match["fence"].startswith(fence) and not match["info"].strip():
+            if ours:
+                yield "\n".join(lines)
+            fence = ""
+        elif ours:
+            lines.append(line)
+
+
+def _read(block: str) -> TextCall:
+    if len(block) > _BLOCK_BYTES:
+        return TextCall("", None, f"the block is longer than {_BLOCK_BYTES} characters: say it shorter")
+    try:
+        said = parse_json(block)
+    except StrictJsonError as error:
+        return TextCall("", None, f"the block is no JSON: {error.because}")
+    tool = said.get("tool") if isinstance(said, dict) else None
+    if not isinstance(tool, str) or not tool:
+        return TextCall("", None, 'the block must be {"tool": "<name>", "input": {…}}')
+    extra = [name[:40] for name in said if name not in ("tool", "input")]
+    if extra:
+        return TextCall(tool, None, f"besides `tool` and `input` there is {', '.join(extra[:3])}")
+    return TextCall(tool, said.get("input", {}))
+
 
 # What a browser would run or draw if it were a page: people get it as a download.
 _PAGES = (".html", ".htm", ".xhtml", ".xht", ".svg", ".xml", ".mht", ".mhtml")
@@ -54,12 +111,10 @@ class AgentListener:
         self.needs_usd = 0.0
 
     def line(self, text: str) -> None:
-        """Take one line of the agent."""
         for event in self._dialogue.decode(text):
             self._react(event)
 
     def message(self, text: str) -> None:
-        """Take one message of the gateway."""
         gateway = self._run.gateway
         if not text and self.exceeded is None:
             self.exceeded, self.cause = ExceededLimit.PROVIDER, "gateway"

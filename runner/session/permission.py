@@ -178,7 +178,6 @@ def written_mark(request: PermissionAsked, written: str, card_id: str) -> str:
 
 
 def permission_question(request: PermissionAsked, why: str) -> str:
-    """Return the question for a person."""
     wish = _cut_command(request.command) or request.tool
     verb = "edit" if request.kind == "edit" else "run" if request.kind == "run" else "use"
     return f"May the agent {verb} this? ({why})\n\n    {wish}"

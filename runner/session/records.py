@@ -24,7 +24,6 @@ _KEY_GOES_ON = re.compile(r"[\w+/=:,. -]*")
 
 
 def transcript_of(logs: Path, run_id: str) -> Path:
-    """Return where this host has the debug log of a run."""
     return logs / f"{run_id}.log"
 
 
@@ -56,7 +55,6 @@ class Transcript:
         return redact(_PIECE.sub(r'\1"…"', text))
 
     def close(self) -> None:
-        """Write out and close the file."""
         self._file.close()
 
 
@@ -95,7 +93,6 @@ class Batch:
         self.add(sent)
 
     def meter(self, usage: Usage) -> None:
-        """Add usage."""
         used, before = believable(usage), self._used
         self._used = UsageMetered(
             before.run_id,

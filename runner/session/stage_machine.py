@@ -37,7 +37,6 @@ class Ask:
 
     @property
     def subject(self) -> Subject:
-        """The subject of the question."""
         if self.why != "approval":
             return Subject.STAGE_LOOPS
         return Subject.STAGE if self.source else Subject.START
@@ -76,12 +75,10 @@ def stage_named(stages: Sequence[StageSpec], name: str) -> StageSpec:
 
 
 def may_edit(stage: StageSpec) -> bool:
-    """Whether its agent can change files."""
     return stage.tools.edit != "deny"
 
 
 def choices_of(stage: StageSpec, source: str) -> tuple[AnswerChoice, ...]:
-    """Return the possible answers to whether a stage may begin."""
     back = (AnswerChoice(Code.BACK, f"Back to {source}"),) if source else ()
     return (AnswerChoice(Code.GO_ON, f"Begin {stage.name}"), *back, STOP)
 
@@ -147,7 +144,6 @@ def refusal_of_stage(given: Tool, order: RunSpec, history: History) -> str:
 
 
 def ways(stage: StageSpec) -> str:
-    """Return how to leave a stage, for its agent."""
     names = ", ".join(stage.next)
     go = f"call `go_to_stage` with `stage` {names if len(stage.next) == 1 else f'one of {names}'}"
     if not stage.next:

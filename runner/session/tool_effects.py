@@ -260,7 +260,6 @@ def _question(
 
 
 def report(order: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
-    """Return the answers to review threads and the final report."""
     if history.reported:
         return ()
     said = board_tools.FinishInput.model_validate(history.finish)

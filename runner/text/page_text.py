@@ -94,7 +94,6 @@ class PageText(HTMLParser):
         self._small, self._inline_code, self._left_out = 0, 0, 0
 
     def text(self) -> str:
-        """Return the text of the page."""
         self.close()
         self._end_paragraph()
         return "\n".join(self._lines)

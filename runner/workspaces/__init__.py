@@ -10,7 +10,6 @@ names, load = BACKENDS.names, BACKENDS.load
 
 
 def backends_of(agent: AgentAdapter) -> tuple[str, ...]:
-    """Return the names of the backends that have the agent's program."""
     return tuple(name for name, backend in BACKENDS.all() if backend.runs_images or not agent.in_image)
 
 

@@ -19,10 +19,9 @@ from ledger.ids import CardId, RunId
 from runner.exec.child import Child, Ran, finish
 from runner.run.run_spec import HostPaths, ResourceSpec
 from runner.workspaces.contract import CleanWorkspace, Tenancy, Workspace
-from runner.workspaces.docker.backend import Docker
+from runner.workspaces.docker.backend import Docker, home_of
 from runner.workspaces.docker.container import problem_with
 from runner.workspaces.docker.engine import engine_address
-from runner.workspaces.docker.sweeping import home_of
 
 SMALL = ResourceSpec(memory_mb=256, cpus=1.0, processes=64, disk_mb=64, open_files=256)
 _STARTED: list[Child] = []

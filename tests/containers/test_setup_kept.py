@@ -8,9 +8,8 @@ import pytest
 from runner.errors import WorkspaceError
 from runner.workspaces.contract import CleanWorkspace
 from runner.workspaces.docker import seeds
-from runner.workspaces.docker.backend import DEFAULT_IMAGE
+from runner.workspaces.docker.backend import DEFAULT_IMAGE, home_of
 from runner.workspaces.docker.engine import Engine, engine_address
-from runner.workspaces.docker.sweeping import home_of
 from tests.containers.engine import Bench, sh
 
 ODD = "made/new\nline -x\u00e9"

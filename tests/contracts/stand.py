@@ -19,8 +19,8 @@ from runner.run.log import RunLog
 from runner.run.provider import Provider
 from runner.run.run_spec import Limits, ResourceSpec, RunSpec, ToolSpec
 from runner.supervisor import execute_run
+from runner.workspaces.docker.backend import home_of
 from runner.workspaces.docker.engine import engine_address
-from runner.workspaces.docker.sweeping import home_of
 from tests.runner.world import World
 
 AGENTS = tuple(name for name in agents.names() if agents.load(name).secrets)

@@ -7,7 +7,7 @@ import pytest
 
 from bot.github.api import project_queries
 from forge.graphql.connections import connection
-from forge.graphql.cost import points
+from forge.web.gateway import points
 
 
 @pytest.mark.parametrize(

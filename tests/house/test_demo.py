@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.demo import event_lines, launch
+from forge.demo import launch
+from forge.demo.__main__ import line
 from runner import agents
 from tests.house.source import ROOT
 
@@ -198,5 +199,5 @@ def test_the_demo_says_in_one_line_that_agents_run_without_a_sandbox(
 )
 def test_each_event_is_one_line_and_the_team_is_you(event: dict[str, str], printed: str) -> None:
     at = datetime(2026, 1, 1, 12, 0, 5, tzinfo=UTC)
-    shown = event_lines.line({"at": at.isoformat(), "title": "Add it up", **event}, 80)
+    shown = line({"at": at.isoformat(), "title": "Add it up", **event}, 80)
     assert shown == f"{at.astimezone():%H:%M:%S}  {printed}"

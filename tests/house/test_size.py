@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from tests.house.source import ROOT, Source, sources, tracked
 
-MODULE_LINES = 800  # advice is 250: nothing is cut only to fit
+MODULE_LINES = 800  # `scripts/check` warns above 400: nothing is cut only to fit
 FUNCTION_LINES = 60  # advice is 50
 SCRIPT_LINES = 100  # advice is 80: nothing is folded only to fit
 

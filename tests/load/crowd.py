@@ -17,8 +17,8 @@ from ledger.event import Event
 from ledger.events.board import CardSeen
 from ledger.events.policy import PolicyLoaded
 from ledger.log import event_store
+from runner.workspaces.docker.backend import home_of
 from runner.workspaces.docker.engine import engine_address
-from runner.workspaces.docker.sweeping import home_of
 from tests.chaos.cardinal import Cardinal, running
 from tests.waiting import until
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import docker
+from runner.workspaces.docker.backend import home_of
 from runner.workspaces.docker.engine import engine_address
-from runner.workspaces.docker.sweeping import home_of
 from tests.runner.world import GIT_ENVIRONMENT
 
 # Put together here, so that no file of the repository looks as if it held one.

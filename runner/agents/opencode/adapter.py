@@ -74,7 +74,6 @@ class OpenCode:
         return (".local/share/opencode/opencode*.db", ".local/share/opencode/opencode*.db-wal")
 
     def begin(self, task: contract.Task, layout: contract.Layout) -> "OpenCodeDialogue":
-        """Return the protocol for `task`."""
         return OpenCodeDialogue(task, layout)
 
 
@@ -175,7 +174,6 @@ _SUMMARY_KEYS = ("command", "filePath", "path", "pattern", "description", "tool"
 
 
 def _model(wanted: str) -> tuple[str, str]:
-    """Return the provider and its name of the model."""
     wanted = MODELS.get(wanted, wanted)
     provider, slash, name = wanted.partition("/")
     return (provider, name) if slash and name and provider in _PROVIDERS else ("compatible", wanted)

@@ -286,13 +286,11 @@ class Player:
 
 
 def read(path: str) -> str:
-    """Return the text of a file."""
     with open(path) as file:
         return file.read()
 
 
 def write(path: str, text: str) -> None:
-    """Write a file anew."""
     with open(path, "w") as file:
         file.write(text)
 
@@ -309,7 +307,6 @@ def slug_of(title: str) -> str:
 
 
 def scenario_for(scenario: dict[str, Any], title: str) -> dict[str, Any]:
-    """Return the scenario that a card of this title gets."""
     for scene in scenario.get("cards", []):
         if re.search(scene["title"], title):
             chosen: dict[str, Any] = scene["scenario"]
@@ -331,7 +328,6 @@ def chat(opening: dict[str, Any], wire: Wire) -> None:
 
 
 def main() -> None:
-    """Read the opening message and play."""
     wire = Wire()
     opening = wire.hear(None)
     if opening is None:

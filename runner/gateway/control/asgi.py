@@ -83,7 +83,6 @@ async def replay_strict_json(receive: Receive, send: Send, cap_bytes: int) -> Re
 
 
 async def respond(send: Send, status: int, body: bytes, headers: Headers = ()) -> None:
-    """Send a JSON answer in one piece."""
     all_headers = [
         (b"content-type", b"application/json"),
         (b"content-length", str(len(body)).encode()),
@@ -94,6 +93,5 @@ async def respond(send: Send, status: int, body: bytes, headers: Headers = ()) -
 
 
 async def disconnected(receive: Receive) -> None:
-    """Return once the client closed its connection."""
     while (await receive())["type"] != "http.disconnect":
         pass

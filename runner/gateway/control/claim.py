@@ -150,12 +150,10 @@ def requested_hosts(gateway: Gateway, run_id: RunId) -> tuple[HostReached | Secr
 
 
 def secret_sent(run_id: RunId, use: SecretUse, times: int = 1) -> SecretSent:
-    """Return the event of requests with a secret."""
     return SecretSent(run_id, one_line(use.host, 255), one_line(use.secret, 60), times)
 
 
 def host_reached(run_id: RunId, request: HostRequest) -> HostReached:
-    """Return the event of a requested host."""
     return HostReached(
         run_id, one_line(request.host, 255), request.port, request.allowed, one_line(request.why)
     )

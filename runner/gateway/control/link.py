@@ -123,7 +123,6 @@ class Gateway:
         self._order({"type": "top_up", "usd_left": usd_left})
 
     def reply(self, call_id: str, result: Mapping[str, object]) -> None:
-        """Answer a board call."""
         message: dict[str, object] = {"type": "reply", "id": call_id, "result": dict(result)}
         if len(json.dumps(message)) > messages.MESSAGE_BYTES:
             message["result"] = {"error": "the answer is too large to be shown"}

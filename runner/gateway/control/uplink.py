@@ -40,7 +40,6 @@ class Uplink:
         self._loop.add_reader(line.fileno(), self._receive)
 
     def say(self, event: GatewayMessage) -> None:
-        """Send an event."""
         self.tell(written(event))
 
     def tell(self, message: Mapping[str, object]) -> None:

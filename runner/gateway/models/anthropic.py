@@ -64,7 +64,6 @@ class Messages(Wire):
         reading.ended = True
 
     def error(self, status: int, kind: str, message: str) -> bytes:  # noqa: ARG002
-        """Return the body of a refusal."""
         return json.dumps(
             {"type": "error", "error": {"type": _TYPES.get(status, "api_error"), "message": message}}
         ).encode()

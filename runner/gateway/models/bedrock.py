@@ -118,7 +118,6 @@ def model_id(provider: BedrockProvider, model: str) -> str:
 
 
 def root(provider: BedrockProvider) -> str:
-    """Return the root of Bedrock's API for a region."""
     return provider.url.rstrip("/") or f"https://bedrock-runtime.{provider.region}.amazonaws.com"
 
 

@@ -56,7 +56,6 @@ class RunBudget:
 
     @property
     def idle(self) -> bool:
-        """Whether no call is under way."""
         return not self._held
 
     def grant(self, usd_left: float) -> None:
@@ -126,7 +125,6 @@ class Streaks:
         self._over.clear()
 
     def succeeded(self, provider: str) -> None:
-        """A call was answered to its end."""
         self._in_a_row[provider] = 0
 
     def failed(self, provider: str, status: int, detail: str, setting: str) -> ProviderFailure:

@@ -46,7 +46,6 @@ class Experience:
         return digest in self._read
 
     def learn(self, model: str, estimated_usd: float, true_usd: float, digests: Iterable[bytes]) -> None:
-        """Learn from the newest call of a model."""
         if estimated_usd > 0:
             self._share[model] = min(_MAX_SHARE, max(_MIN_SHARE, true_usd / estimated_usd))
         self._read |= dict.fromkeys(digests)

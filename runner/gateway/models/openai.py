@@ -32,7 +32,6 @@ class _OpenAI(Wire):
     priced_by = "service_tier"
 
     def error(self, status: int, kind: str, message: str) -> bytes:
-        """Return the body of a refusal."""
         problem = {
             "message": message,
             "type": _TYPES.get(status, "invalid_request_error"),

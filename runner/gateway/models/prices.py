@@ -121,7 +121,6 @@ def _own(price: TokenPrice) -> ModelPrice:
 
 
 def warm() -> None:
-    """Load the price list."""
     data_snapshot.get_snapshot()
 
 

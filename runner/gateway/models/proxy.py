@@ -77,7 +77,6 @@ class Models:
         self._wake()
 
     async def __call__(self, scope: asgi.Scope, receive: asgi.Receive, send: asgi.Send) -> None:
-        """Answer one request."""
         path, method = scope["path"], scope["method"]
         route = ROUTES.get(path) if method == "POST" else None
         if method == "HEAD":  # Claude Code looks in this way whether there is anybody

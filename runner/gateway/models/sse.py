@@ -58,6 +58,5 @@ def _payload(event: bytes) -> bytes:
 
 
 def event_bytes(payload: bytes, name: str = "") -> bytes:
-    """Return one event in its wire format."""
     head = f"event: {name}\n".encode() if name else b""
     return head + b"data: " + payload + b"\n\n"

@@ -120,7 +120,6 @@ def _fetch(
 
 
 def root(provider: VertexProvider) -> str:
-    """Return the root of Vertex's API for a region."""
     if provider.url:
         return provider.url.rstrip("/")
     match provider.region:

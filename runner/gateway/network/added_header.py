@@ -84,7 +84,6 @@ class Mask:
         return whole[:cut]
 
     def rest(self) -> bytes:
-        """Return the rest."""
         rest, self._rest = self._rest, b""
         return rest
 
@@ -101,7 +100,6 @@ class Mask:
         return name
 
     def headers(self, answer: h11.Response | h11.InformationalResponse) -> list[tuple[bytes, bytes]]:
-        """Return the headers of an answer for the client."""
         chunked = any(name == b"transfer-encoding" for name, _ in answer.headers)
         drop = _NOT_RETURNED | ({b"content-length"} if chunked else set())
         return [

@@ -43,7 +43,6 @@ class Authority:
 
     @property
     def certificate(self) -> bytes:
-        """The authority's certificate, as PEM."""
         return self._own.public_bytes(serialization.Encoding.PEM)
 
     def context(self, host: str) -> ssl.SSLContext:

@@ -15,9 +15,36 @@ from runner.gateway.control.messages import SecretUse, Warned, written
 from runner.gateway.network.added_header import AddedHeader, Mask, with_secrets
 from runner.gateway.network.addresses import BadAuthorityError
 from runner.gateway.network.authority import Authority
-from runner.gateway.network.refused import RequestRefusedError
 from runner.gateway.network.relay import CHUNK_BYTES, Ends, both, read_request, send_body
 from runner.gateway.network.request import BadRequestError
+from runner.text.plain import one_line
+
+_REASONS = {
+    400: "Bad Request",
+    403: "Forbidden",
+    429: "Too Many Requests",
+    502: "Bad Gateway",
+    503: "Service Unavailable",
+}
+
+
+class RequestRefusedError(Exception):
+    """The request is answered with this status and reason, and goes nowhere."""
+
+    def __init__(self, status: int, why: str) -> None:
+        self.status, self.why = status, why
+        super().__init__(why)
+
+    @property
+    def answer(self) -> bytes:
+        body = one_line(self.why, 600).encode() + b"\n"
+        return (
+            f"HTTP/1.1 {self.status} {_REASONS[self.status]}\r\n"
+            "Content-Type: text/plain; charset=utf-8\r\n"
+            f"Content-Length: {len(body)}\r\n"
+            "Connection: close\r\n\r\n"
+        ).encode() + body
+
 
 MAX_REQUESTS = 50_000  # with secrets in one claim: an agent could ask all day
 MAX_BYTES = 4_000_000_000  # of one request and its answer
@@ -41,7 +68,6 @@ class TlsEnd:
         self._left_bytes = cap_bytes
 
     async def open(self) -> None:
-        """Shake hands."""
         await self._carried(self._tls.do_handshake)
 
     async def read(self, n: int) -> bytes:
@@ -54,13 +80,11 @@ class TlsEnd:
         return chunk
 
     async def write(self, data: bytes) -> None:
-        """Send bytes, as fast as the client takes them."""
         if data:
             self._count(len(data))
             await self._carried(lambda: self._tls.write(data))
 
     async def close(self) -> None:
-        """Say that this was all."""
         with suppress(ssl.SSLError):  # the client's own goodbye is not waited for
             self._tls.unwrap()
         await self._flush()
@@ -115,7 +139,6 @@ class SecretTunnels:
         self._contexts = {host: authority.context(host) for host, _ in self._added}
 
     def has(self, host: str, port: int) -> bool:
-        """Whether a tunnel to that host ends here."""
         return (host, port) in self._added
 
     async def carry(

@@ -1,27 +1,169 @@
 """A workspace in containers: a folder per card, and a hardened container per command."""
 
+import contextlib
+import hashlib
 import os
 import secrets
+import shutil
+import subprocess
+import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from ledger.ids import CardId, RunId
+from runner.errors import RunnerError, SpawnError
 from runner.exec.child import Child
+from runner.exec.launch import launched
 from runner.exec.proxy import CERTIFICATES, proxy_environment
-from runner.run.run_spec import HostPaths, ToolServerSpec
-from runner.workspaces.bubblewrap import INSIDE, MIRROR, Bind
+from runner.run.run_spec import HostPaths, ResourceSpec, ToolServerSpec
+from runner.workspaces.bubblewrap import INSIDE, MIRROR, PLAYER, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
-from runner.workspaces.docker import seeds, sweeping
+from runner.workspaces.docker import seeds
 from runner.workspaces.docker.cell import Cell, locked
-from runner.workspaces.docker.container import problem_with, start_container
+from runner.workspaces.docker.container import (
+    ATTACH,
+    cli_environment,
+    problem_with,
+    start_container,
+    working_cli,
+)
 from runner.workspaces.docker.engine import Engine, Image, engine_address
 from runner.workspaces.docker.errors import ForeignSetUpError
-from runner.workspaces.docker.programs import programs
-from runner.workspaces.docker.tool_server import RESOURCES, ToolServerContainer
+from runner.workspaces.docker.seeds import HOME_LABEL, REPOSITORY_LABEL
+
+RESOURCES = ResourceSpec(memory_mb=512, cpus=1.0, processes=128, disk_mb=64, open_files=1024)
+_DETACH_S = 5.0
+
+
+class ToolServerContainer:
+    """One started container; `close` removes it in every case, and the sweep after a crash."""
+
+    def __init__(self, engine: Engine, cell: Cell, wire: int, errors: int) -> None:
+        """Create and start it. Raises SpawnError or an error of the engine; nothing is left then."""
+        self._engine = engine
+        self._id = engine.create(cell)
+        env, root = cli_environment(), Path("/")
+        try:
+            command = (working_cli(engine.address), "-H", engine.address, *ATTACH, self._id)
+            self._attached = subprocess.Popen(
+                launched(command, env=env, cwd=root, expendable=True),
+                env=env,
+                cwd=root,
+                stdin=wire,
+                stdout=wire,
+                stderr=errors,
+                start_new_session=True,
+            )
+        except (OSError, ValueError, subprocess.SubprocessError, RunnerError) as error:
+            with contextlib.suppress(RunnerError):
+                engine.remove(self._id)
+            raise SpawnError(f"the container of a tool server did not start: {error}") from error
+
+    def close(self) -> None:
+        """Remove the container, and end its attached process."""
+        with contextlib.suppress(RunnerError):  # an engine that is away keeps it for the sweep
+            self._engine.remove(self._id)
+        self._attached.kill()
+        self._attached.wait(_DETACH_S)
+
+
+CARD_LABEL = "cardinal.card"
+RUN_LABEL = "cardinal.run"
+GENERATION_LABEL = "cardinal.generation"
+
+
+def home_of(workspaces: Path) -> str:
+    """Return the stable id of a state folder, which tells our containers from those of another Cardinal.
+
+    Its path is enough, since an engine mounts folders of one machine only.
+    """
+    return hashlib.sha256(str(workspaces.absolute()).encode()).hexdigest()[:16]
+
+
+def labels_of(home: str, tenancy: Tenancy) -> dict[str, str]:
+    return {
+        HOME_LABEL: home,
+        CARD_LABEL: tenancy.card_id,
+        RUN_LABEL: tenancy.run_id,
+        GENERATION_LABEL: str(tenancy.generation),
+        REPOSITORY_LABEL: tenancy.repository_id,
+    }
+
+
+def remove_older(engine: Engine, home: str, tenancy: Tenancy) -> None:
+    """Remove the containers of the same card from other runs and older claims of this one."""
+    for container in engine.find({HOME_LABEL: home, CARD_LABEL: tenancy.card_id}):
+        if container.run_id != tenancy.run_id or container.generation < tenancy.generation:
+            engine.remove(container.container_id)
+
+
+def remove_claim(engine: Engine, home: str, run_id: RunId, generation: int) -> None:
+    """Remove the containers of that claim: one that is only about to start must not, either."""
+    labels = {HOME_LABEL: home, RUN_LABEL: run_id, GENERATION_LABEL: str(generation)}
+    for container in engine.find(labels):
+        engine.remove(container.container_id)
+
+
+def remove_all(engine: Engine, home: str, card_id: CardId) -> None:
+    for container in engine.find({HOME_LABEL: home, CARD_LABEL: card_id}):
+        engine.remove(container.container_id)
+
+
+def dead_containers(engine: Engine, home: str, alive: Callable[[RunId, int], bool]) -> Iterator[Leftover]:
+    for container in engine.find({HOME_LABEL: home}):
+        if not alive(container.run_id, container.generation):
+            whose = f"run {container.run_id}" if container.run_id else "no run"
+            what = f"the container {container.name} of {whose}, claim {container.generation}, which ended"
+            yield Leftover(what, partial(engine.remove, container.container_id))
+
+
+_RUNNER = Path(__file__).parents[2]
+_INSIDE = ("exec/in_container", "agents/*/in_container")  # every agent's own programs, too
+_ENDINGS = (".py", ".sh")
+
+
+def programs(state: Path, uid: int, gid: int) -> Path:
+    """Return the folder with `player/`, `passwd`, `group`, `empty/` and `blank`, created when missing.
+
+    It is below the state folder, which Cardinal and the engine see under the same path even where Cardinal
+    itself lives in a container. Its name is the digest of its contents, so nobody changes it under a running
+    command.
+    """
+    wanted = _content(uid, gid)
+    digest = hashlib.sha256(repr(sorted(wanted.items())).encode()).hexdigest()[:16]
+    folder = state / "inside" / digest
+    if folder.is_dir():
+        return folder
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(dir=folder.parent, prefix="draft-"))
+    for name, content in wanted.items():
+        (draft / name).parent.mkdir(exist_ok=True)
+        (draft / name).write_bytes(content)
+    (draft / "empty").mkdir()
+    (draft / "blank").touch()
+    for path in (draft, *draft.rglob("*")):  # another user reads it, whatever the umask
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    try:
+        os.rename(draft, folder)
+    except OSError:  # another process was first
+        shutil.rmtree(draft, ignore_errors=True)
+    return folder
+
+
+def _content(uid: int, gid: int) -> Mapping[str, bytes]:
+    inside = (path for folder in _INSIDE for path in _RUNNER.glob(f"{folder}/*") if path.suffix in _ENDINGS)
+    sources = [PLAYER / "player.py", *inside]
+    return {
+        "passwd": f"agent:x:{uid}:{gid}:agent:/workspace/home:/bin/sh\n".encode(),
+        "group": f"agent:x:{gid}:\n".encode(),
+        # The mirror belongs to the host's user; git reads it only when a file of settings says so.
+        "player/gitconfig": f"[safe]\n\tdirectory = {MIRROR}\n".encode(),
+    } | {f"player/{path.name}": path.read_bytes() for path in sources if path.name != "__init__.py"}
+
 
 DEFAULT_IMAGE = "cardinal/agent:latest"
 _SOCKETS = "/run/cardinal"
@@ -63,8 +205,8 @@ class DockerWorkspace(Folder):
         self._name = folder_name(tenancy.card_id)
         super().__init__(places.workspaces / self._name, tenancy.card_id, self._uid, self._gid)
         self._programs = programs(places.workspaces.absolute().parent, self._uid, self._gid)
-        self._home = sweeping.home_of(places.workspaces)
-        sweeping.remove_older(engine, self._home, tenancy)
+        self._home = home_of(places.workspaces)
+        remove_older(engine, self._home, tenancy)
 
     @property
     def image(self) -> str:
@@ -117,7 +259,7 @@ class DockerWorkspace(Folder):
 
     def destroy(self) -> None:
         """Remove the containers, then the folder."""
-        sweeping.remove_all(self._engine, self._home, self._tenancy.card_id)
+        remove_all(self._engine, self._home, self._tenancy.card_id)
         super().destroy()
 
     @cached_property
@@ -160,7 +302,7 @@ class DockerWorkspace(Folder):
             user=f"{self._uid}:{self._gid}",
             folder=LAYOUT.repo,
             binds=binds,
-            labels=sweeping.labels_of(self._home, self._tenancy),
+            labels=labels_of(self._home, self._tenancy),
             resources=self._tenancy.resources,
             volumes=tuple(volume for volume in self._image.volumes if volume not in taken),
         )
@@ -244,17 +386,15 @@ class Docker:
         """Yield containers without a claim and old images of set-ups; nothing while no engine answers."""
         if self.problem():
             return
-        engine, home = Engine(self._address()), sweeping.home_of(places.workspaces)
-        yield from sweeping.dead_containers(engine, home, alive)
+        engine, home = Engine(self._address()), home_of(places.workspaces)
+        yield from dead_containers(engine, home, alive)
         yield from seeds.old(engine, home)
 
     def end_claim(self, places: HostPaths, run_id: RunId, generation: int) -> None:
-        """Remove the containers of this claim."""
         engine = Engine(self._address(), _END_S)
-        sweeping.remove_claim(engine, sweeping.home_of(places.workspaces), run_id, generation)
+        remove_claim(engine, home_of(places.workspaces), run_id, generation)
 
     def cards(self, places: HostPaths) -> tuple[CardId, ...]:
-        """Return the cards that have a folder here."""
         return cards_in(places.workspaces)
 
 

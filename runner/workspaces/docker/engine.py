@@ -66,7 +66,6 @@ class Engine:
         self.address, self._limit_s = address, limit_s
 
     def ping(self) -> None:
-        """Return when the engine answers."""
         with self._client_for("answer") as client:
             client.ping()
 
@@ -166,7 +165,6 @@ class Engine:
             client.put_archive(container_id, "/", archive)
 
     def commit(self, container_id: str, repository: str, tag: str) -> None:
-        """Make an image of a stopped container."""
         with self._client_for("keep an image", _COMMIT_S) as client:
             client.commit(container_id, repository=repository, tag=tag)
 

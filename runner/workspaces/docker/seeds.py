@@ -97,7 +97,6 @@ def _remove(engine: Engine, names: Iterable[str]) -> None:
 
 
 def _folder(name: str, uid: int, gid: int) -> bytes:
-    """Return an archive with one empty folder."""
     entry = tarfile.TarInfo(name)
     entry.type, entry.mode, entry.uid, entry.gid = tarfile.DIRTYPE, 0o700, uid, gid
     archive = io.BytesIO()

@@ -161,12 +161,10 @@ class Local:
         return ""
 
     def open(self, places: HostPaths, tenancy: Tenancy) -> LocalWorkspace:
-        """Return the card's folder as a workspace."""
         root = places.workspaces / folder_name(tenancy.card_id)
         return LocalWorkspace(root, tenancy.card_id, self._problem(), read_packages(places.packages))
 
     def open_clean(self, places: HostPaths, tenancy: Tenancy) -> CleanLocalWorkspace:
-        """Return the folder, empty."""
         self.open(places, tenancy).destroy()
         root = places.workspaces / folder_name(tenancy.card_id)
         return CleanLocalWorkspace(root, tenancy.card_id, self._problem(), read_packages(places.packages))
@@ -186,7 +184,6 @@ class Local:
                 os.kill(pid, signal.SIGKILL)
 
     def cards(self, places: HostPaths) -> tuple[CardId, ...]:
-        """Return the cards that have a folder here."""
         return cards_in(places.workspaces)
 
 

@@ -36,7 +36,6 @@ class Packages:
 
 
 def write_packages(file: Path, packages: Packages) -> None:
-    """Write them for the workspaces of this machine."""
     fresh = file.with_suffix(".new")
     fresh.write_text(json.dumps(asdict(packages), indent=1), encoding="utf-8")
     fresh.replace(file)

@@ -8,7 +8,7 @@ import yaml
 
 from forge.demo.launch import MODEL_KEY, agents, model_for, paid_by
 from forge.seed import load
-from forge.seed.shop import policy
+from forge.seed.demo import policy
 from forge.web.server import Forge
 
 

@@ -13,7 +13,7 @@ import requests
 
 from forge.demo.launch import SCENARIOS
 from forge.model.server import ScriptedModel
-from forge.seed.shop import SHOP
+from forge.seed.demo import SHOP
 from tests.forge.model.agents import AGENTS, Agent, ClaudeLike
 from tests.runner.world import git
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import requests
 
-from forge.portable.addresses import Addresses
+from forge.portable.__main__ import Addresses
 from forge.web.server import Forge
 from tests.forge.portable.conftest import Portable
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from runner.gateway.network.addresses import NetworkRules, reachable_addresses
-from runner.gateway.network.own_addresses import is_own_address
+from runner.gateway.network.proxy import is_own_address
 
 OWN = ("9.9.9.9", "::ffff:9.9.9.9", "2620:fe::9", "11.1.2.3", "2620:fe:1::77")
 OTHERS = ("8.8.8.8", "9.9.9.10", "2620:fe::a", "2001:4860:4860::8888")
@@ -30,7 +30,7 @@ exec "$@"
 """
 ASK = """import sys
 from ipaddress import ip_address
-from runner.gateway.network.own_addresses import is_own_address
+from runner.gateway.network.proxy import is_own_address
 print(*(is_own_address(ip_address(each)) for each in sys.argv[1:]))
 """
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from kingfisher_sdk import Rules
 
-from runner.guards import secret_scan
-from runner.guards.secret_scan import RULES, find_secrets
+from runner.guards.builtin import secrets
+from runner.guards.builtin.secrets import RULES, find_secrets
 from tests.house.source import ROOT
 
 LETTERS, DIGITS, HEX = string.ascii_letters, string.digits, "0123456789abcdef"
@@ -157,7 +157,7 @@ def test_every_rule_of_cardinals_own_compiles_and_has_a_sample() -> None:
 
 
 def test_every_rule_that_is_doubtful_is_one() -> None:
-    assert catalog() >= set(secret_scan._DOUBTFUL)
+    assert catalog() >= set(secrets._DOUBTFUL)
 
 
 def test_a_secret_is_found_in_its_line_wherever_the_text_is_cut() -> None:

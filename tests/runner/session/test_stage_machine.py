@@ -12,8 +12,7 @@ from ledger.events.turn import BoardToolCalled
 from ledger.ids import QuestionId
 from ledger.model.limit_answers import STOP, answer_question, question
 from runner.agents.contract import Phase
-from runner.prompts.compose import compose
-from runner.prompts.stage import SNAPSHOTS_BYTES
+from runner.prompts.compose import SNAPSHOTS_BYTES, compose
 from runner.run.history import History
 from runner.run.run_spec import StageSpec, ToolSpec
 from runner.session.stage_machine import AS_MANY, MAX_ENTRIES, ONCE_MORE, Ask, Enter, admit_entry, choices_of

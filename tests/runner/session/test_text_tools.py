@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from runner.session.text_tools import TextCall, calls_in
+from runner.session.listener import TextCall, calls_in
 
 PLAN = '```board\n{"tool": "plan", "input": {"summary": "s", "steps": ["a"]}}\n```'
 MEANT = TextCall("plan", {"summary": "s", "steps": ["a"]})

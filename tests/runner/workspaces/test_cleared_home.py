@@ -8,7 +8,7 @@ import pytest
 
 from ledger.ids import CardId
 from runner.agents.claude.adapter import AGENT
-from runner.workspaces import moved_files
+from runner.workspaces import card_folder
 from runner.workspaces.card_folder import Folder
 
 SESSION = "0a1b"
@@ -80,7 +80,7 @@ def test_no_link_on_the_way_is_followed_and_only_plain_files_stay(place: Folder,
 def test_a_session_is_no_program_and_no_more_files_than_a_session_has(
     place: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(moved_files, "MAX_FILES", 5)
+    monkeypatch.setattr(card_folder, "MAX_FILES", 5)
     home = place.root / "home"
     for number in range(9):
         write(home / f"claude/projects/{number}/{SESSION}.jsonl").chmod(0o4777)
