@@ -90,12 +90,24 @@ def test_a_contributor_needs_no_engine_and_ci_runs_every_suite_once(tmp_path: Pa
 
 
 def test_one_process_compiles_the_modules_of_a_new_clone(tmp_path: Path) -> None:
-    compiled, tested = said(tmp_path, "scripts/test")[1][:2]
-    assert compiled.replace("--collect-only -qq", "-n 4") == tested
+    lines = said(tmp_path, "scripts/test")[1]
+    compiled, tested = lines[0], next(line for line in lines if "-n 4" in line)
+    assert "--collect-only" in compiled
+    assert {*re.findall(r"tests/(\w+)", compiled)} == {*suites_in([tested]), "rules"}
     (tmp_path / "tests" / "__pycache__").mkdir()
     (tmp_path / "said").unlink()
     subprocess.run("scripts/test", cwd=tmp_path, capture_output=True, timeout=300, check=True)
     assert "--collect-only" not in (tmp_path / "said").read_text()
+
+
+def test_how_much_of_the_rules_their_tests_reach_is_printed_and_may_not_fall(tmp_path: Path) -> None:
+    status, plain = said(tmp_path / "plain", "scripts/test")
+    assert status == 0
+    assert [line for line in plain if "coverage" in line and "published" not in line] == [
+        "-m coverage run -m pytest -n 0 tests/rules",
+        "-m coverage report",
+    ]
+    assert said(tmp_path / "fallen", "scripts/test", failing="coverage report")[0] == 1
 
 
 def test_a_change_meets_the_browser_and_the_other_github_before_the_push(tmp_path: Path) -> None:
@@ -234,7 +246,7 @@ def test_a_whole_test_that_is_marked_names_the_test_that_proves_its_point_before
     wrong = []
     for place, parent in marks():
         instead = [
-            word.value.value
+            str(word.value.value)
             for word in getattr(parent, "keywords", [])
             if word.arg == "instead" and isinstance(word.value, ast.Constant)
         ]
