@@ -8,8 +8,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
+from xdist.remote import Producer  # type: ignore[import-untyped]  # xdist publishes no types
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 SHARED = re.compile(r'scope="module"|\.after\(scene=[a-z]')  # a scene of Cardinal's own is in many files
 # Suites, from scripts/test: those whose files, and those that as a whole, go to one process.
@@ -17,7 +17,7 @@ WHOLE_FILES = set(os.environ.get("CARDINAL_TEST_WHOLE_FILES", "").split())
 WHOLE_SUITES = set(os.environ.get("CARDINAL_TEST_WHOLE_SUITES", "").split())
 
 
-class WholeFiles(LoadScopeScheduling):
+class WholeFiles(LoadScopeScheduling):  # type: ignore[misc]  # see above
     """One pool for all suites: hands out tests one by one, but together those that share what they start."""
 
     def _split_scope(self, nodeid: str) -> str:
@@ -63,6 +63,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeFi
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Refuse a test whose fixture is not there: one for the soak would fail at night only."""
+    assert isinstance(item, pytest.Function)
     wanted = item._fixtureinfo  # there is no public way to ask
     lacking = {*wanted.names_closure} - {*wanted.name2fixturedefs, "request"}
     if lacking:

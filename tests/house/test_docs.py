@@ -5,12 +5,13 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from bot.system.config import FIELDS, PREFIX, TEST_PREFIX
+from bot.system.config import FIELDS, TEST_PREFIX
+from bot.system.env_file import PREFIX
 from docs._make import pages, pictures, reference
 from forge.demo.story import STEPS
 from ledger.states import CARD_STEPS, CardState
@@ -125,7 +126,7 @@ def test_every_generated_block_stands_in_one_page() -> None:
 
 
 @pytest.mark.parametrize("check", [dead_links, unknown_commands, missing_files, unknown_settings])
-def test_what_a_page_names_exists(check: "type[Iterable[str]]") -> None:
+def test_what_a_page_names_exists(check: Callable[[str, str], Iterator[str]]) -> None:
     assert [one for path, text in texts().items() for one in check(path, text)] == []
 
 

@@ -112,7 +112,7 @@ def sentences_with(literal: str, files: Iterable[Source]) -> Iterator[str]:
         for node in source.nodes():
             text = node.value if isinstance(node, ast.Constant) and id(node) not in docs else ""
             if literal in str(text):
-                yield f"{source.path}:{node.lineno}"
+                yield f"{source.path}:{getattr(node, 'lineno', 0)}"
 
 
 def test_only_one_place_knows_how_an_instance_is_started() -> None:

@@ -13,8 +13,8 @@ import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
-from re import _constants as ops  # type: ignore[attr-defined]
-from re import _parser as parser  # type: ignore[attr-defined]
+from re import _constants as ops
+from re import _parser as parser
 from time import process_time
 from typing import Any
 
@@ -237,8 +237,8 @@ def test_each_pattern_is_linear_in_its_text() -> None:
             tried.setdefault((text, re.compile(text).flags, frozenset(used)), place)
     assert len(tried) > 200
     slow = {}
-    for (text, flags, used), name in tried.items():
-        if why := slowest(re.compile(text, flags), set(used)):
+    for (text, flags, methods_of), name in tried.items():
+        if why := slowest(re.compile(text, flags), set(methods_of)):
             slow[name] = why
     assert slow == {}, "\n".join(f"{name}: {why}" for name, why in slow.items())
 

@@ -109,7 +109,7 @@ def started(cardinal: Path, repository: Path, *more: str) -> "Iterator[subproces
         name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "CARDINAL_"))
     }
     with (repository.parent / "said").open("ab") as out:
-        words = [cardinal, "try", "--yes", "--no-browser", *more]
+        words = [str(cardinal), "try", "--yes", "--no-browser", *more]
         process = subprocess.Popen(
             words, cwd=repository, env=environment, stdout=out, stderr=out, process_group=0
         )

@@ -1,5 +1,6 @@
 """Every event is decided, on every card, without an illegal step and without an error."""
 
+from dataclasses import replace
 from itertools import product
 
 import pytest
@@ -16,6 +17,7 @@ from rules.card.state import legal_way, rest_of
 from rules.decide import BOARD_RULES, CARD_RULES, decide
 from rules.explain import card_status, why
 from rules.intents.outbound import Decision
+from rules.policy.model import Policy
 from rules.registry import ARCHETYPES
 from rules.runs.kill_switch import spread_stop
 from rules.snapshot import Snapshot
@@ -40,9 +42,7 @@ def test_every_rule_is_for_an_event_kind_that_the_ledger_knows() -> None:
 
 @many
 @given(events, snapshots, st.sampled_from([POLICY, BOLD, MILD]))
-def test_no_event_on_any_card_asks_for_an_illegal_step(
-    event: Event, snapshot: Snapshot, by: scene.Policy
-) -> None:
+def test_no_event_on_any_card_asks_for_an_illegal_step(event: Event, snapshot: Snapshot, by: Policy) -> None:
     decided = scene.checked(by, snapshot, decide(by, snapshot, event, NOW))
     assert len(set(decided.intents)) == len(decided.intents)
     assert decide(by, snapshot, event, NOW) == decided
@@ -50,7 +50,7 @@ def test_no_event_on_any_card_asks_for_an_illegal_step(
 
 @many
 @given(snapshots, st.sampled_from([POLICY, BOLD, MILD]))
-def test_every_card_can_be_explained_in_one_harmless_line(snapshot: Snapshot, by: scene.Policy) -> None:
+def test_every_card_can_be_explained_in_one_harmless_line(snapshot: Snapshot, by: Policy) -> None:
     line = why(by, snapshot)
     assert line.strip()
     assert len(line) <= 400
@@ -78,7 +78,7 @@ def test_a_state_that_the_column_does_not_know_is_never_asked_for() -> None:
 @given(snapshots)
 def test_the_state_at_rest_does_not_depend_on_the_state_before_where_a_run_lives(snapshot: Snapshot) -> None:
     if snapshot.live_run and not snapshot.archived:
-        rests = {rest_of(POLICY, scene.replace(snapshot, state=state)) for state in CardState}
+        rests = {rest_of(POLICY, replace(snapshot, state=state)) for state in CardState}
         assert len(rests) == 1
 
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
@@ -38,7 +39,7 @@ def server(config: Config, engine: Engine) -> Iterator[tuple[Warm, str]]:
 
 
 @contextmanager
-def served(config: Config, processes: int = 1, **settings: str) -> Iterator[tuple[Warm, str]]:
+def served(config: Config, *, processes: int = 1, **settings: str) -> Iterator[tuple[Warm, str]]:
     environ = {
         **os.environ,
         "CARDINAL_HOME": str(config.home),
@@ -222,7 +223,7 @@ def test_a_server_that_looks_once_an_hour_stops_at_a_signal(monkeypatch: pytest.
 
 
 def test_an_agent_reaches_the_mcp_server_where_there_are_pages(config: Config, engine: Engine) -> None:
-    pages = {
+    pages: dict[str, Any] = {
         "CARDINAL_PUBLIC_URL": "https://cardinal.example.com",
         "CARDINAL_CLIENT_ID": "Iv1.1",
         "CARDINAL_CLIENT_SECRET": "s",

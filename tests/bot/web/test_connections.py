@@ -47,8 +47,9 @@ def start() -> Iterator[Start]:
         def begin(bounds: ConnectionLimits, most_bytes: int = 200_000) -> tuple[str, int]:
             listener = until_then.enter_context(socket.create_server(("127.0.0.1", 0)))
             ready = threading.Event()
-            limits = {"threads": (1, 1), "most_bytes": most_bytes}
-            bridge = Bridge(application, deliveries="/door", follow=nobody, **limits)
+            bridge = Bridge(
+                application, deliveries="/door", follow=nobody, threads=(1, 1), most_bytes=most_bytes
+            )
             server = web_server.UvicornServer(
                 web_server.server_settings(bridge, Connections(bounds)), ready.set
             )

@@ -7,14 +7,14 @@ import pytest
 from ledger.events.board import CardDescribed, CardMoved
 from ledger.states import CardState, Ending
 from rules.intents.internal import ChangeCardState
-from rules.intents.outbound import AskAssistant, ConvertDraft, Intent
+from rules.intents.outbound import AskAssistant, ConvertDraft, Intent, RuleEvent
 from rules.snapshot import Snapshot
 from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 
 S = CardState
 
 
-def enters(snapshot: Snapshot, before: str = "Elsewhere") -> tuple[Intent, ...]:
+def enters(snapshot: Snapshot, before: str = "Elsewhere") -> tuple[Intent | RuleEvent, ...]:
     return asks(snapshot, CardMoved(CARD, before, snapshot.column, by_cardinal=False))
 
 

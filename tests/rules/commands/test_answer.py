@@ -5,7 +5,7 @@ import pytest
 from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
-from rules.intents.outbound import Intent
+from rules.intents.outbound import Intent, RuleEvent
 from rules.snapshot import OpenQuestion
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import LEAVING, QUESTION, R1, answer_to, asks, card, given, kinds, run
@@ -46,7 +46,7 @@ def test_a_choice_of_another_question_changes_nothing(source: str) -> None:
     assert kinds(asks(PARKED, given("answer", "2", source=source))) == ["Say", "WriteRunComment"]
 
 
-def leaving(text: str) -> tuple[Intent, ...]:
+def leaving(text: str) -> tuple[Intent | RuleEvent, ...]:
     return handled("answer", card(run=run(question=LEAVING), held_back="Review"), text)
 
 

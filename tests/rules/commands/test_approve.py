@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -76,7 +77,8 @@ def test_what_is_approved_is_bound_by_its_digest() -> None:
     intents = handled("approve", BOUND, base="a" * 40)
     digest = only(intents, PlanApproved).bound
     assert digest == bound(BOUND, BOUND.run)
-    for changed in ({"briefed": "x"}, {"plan_digest": "x"}, {"plan_base": "x"}, {"plan_policy": "x"}):
+    for field in ("briefed", "plan_digest", "plan_base", "plan_policy"):
+        changed: dict[str, Any] = {field: "x"}
         assert bound(BOUND, replace(BOUND.run, **changed)) != digest
 
 
