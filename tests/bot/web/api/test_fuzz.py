@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import schemathesis
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from schemathesis import Case, GenerationMode
 from schemathesis.checks import not_a_server_error
 from schemathesis.specs.openapi.checks import (
@@ -84,7 +84,12 @@ def fuzz(pages: Pages, monkeypatch: pytest.MonkeyPatch, *, examples: int) -> Non
         assert last(pages) == before
         statuses.add(send(case, "bob"))
 
-    limits = settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    limits = settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        phases=[Phase.generate],  # a search for a shorter example would outlast the test's own limit
+    )
     for name, mode in product(OPERATIONS.names(), GenerationMode):
         cases = schema.find_operation_by_id(name).as_strategy(generation_mode=mode)
         limits(given(cases)(send_as_both))()
