@@ -9,8 +9,8 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from xdist.remote import Producer
-from xdist.scheduler import LoadScopeScheduling
+from xdist.remote import Producer  # type: ignore[import-untyped]  # xdist publishes no types
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 SHARED = re.compile(r'scope="module"|\.after\(scene=[a-z]')  # a scene of Cardinal's own is in many files
 # Suites, from scripts/test: those whose files, and those that as a whole, go to one process.
@@ -22,7 +22,7 @@ BEGIN_WITHIN_S = float(os.environ.get("CARDINAL_TEST_BEGIN_WITHIN_S", "inf"))
 _began = list[float]()
 
 
-class WholeFiles(LoadScopeScheduling):
+class WholeFiles(LoadScopeScheduling):  # type: ignore[misc]  # see above
     """One pool for all suites: hands out tests one by one, but together those that share what they start."""
 
     def _split_scope(self, nodeid: str) -> str:
@@ -80,6 +80,7 @@ def pytest_runtest_setup() -> None:
 
 def pytest_itemcollected(item: pytest.Item) -> None:
     """Refuse a test whose fixture is not there: one for the soak would fail at night only."""
+    assert isinstance(item, pytest.Function)
     wanted = item._fixtureinfo  # there is no public way to ask
     lacking = {*wanted.names_closure} - {*wanted.name2fixturedefs, "request"}
     if lacking:

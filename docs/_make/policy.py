@@ -103,7 +103,7 @@ def _part(model: type[BaseModel]) -> str:
 
 
 def _table(model: type[BaseModel]) -> str:
-    rows = []
+    rows = list[tuple[str, ...]]()
     for name, field in model.model_fields.items():
         required = field.is_required()
         default = "**required**" if required else wording.default(field.default)

@@ -12,7 +12,8 @@ from pydantic.fields import FieldInfo
 
 from bot import cli as command_line
 from bot.cli import _described
-from bot.system.config import PREFIX, Config
+from bot.system.config import Config
+from bot.system.env_file import PREFIX
 from docs._make import wording
 from ledger import codec
 from ledger.event import Event

@@ -5,13 +5,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Dialog, Page, ViewportSize, expect
 
 from docs._make.pictures import chromium
 from tests.browser.world import Town
 from tests.kept import demo
 
-DESK = {"width": 1400, "height": 900}
+DESK: ViewportSize = {"width": 1400, "height": 900}
 WAIT_MS = 60_000
 
 
@@ -43,9 +43,14 @@ def looking(browser: Browser, *, scripts: bool = True) -> Iterator[Page]:
     context.set_default_timeout(WAIT_MS)
     page = context.new_page()
     faults: list[str] = []
+
+    def refuse(dialog: Dialog) -> None:
+        faults.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
     page.on("pageerror", lambda error: faults.append(str(error)))
     page.on("console", lambda message: faults.append(_fault(message)) if message.type == "error" else None)
-    page.on("dialog", lambda dialog: (faults.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+    page.on("dialog", refuse)
     yield page
     context.close()
     # A test may ask for what is refused, and cut the page off.

@@ -107,7 +107,7 @@ def test_no_page_breaks_a_rule(inbox: Page, axe: bytes) -> None:
         f"{links['cards']}?zoom=debug",
         f"{links['boards']}?search=shop&label=bgu",
         *(f"{links['runs']}/{tab}" for tab in ("changes", "briefing", "artifacts")),
-        links["boards"].replace("/boards", "/policy"),
+        str(links["boards"]).replace("/boards", "/policy"),
         "/money",
         "/notices",
         "/tokens",

@@ -1,7 +1,7 @@
 """Somebody watches a run in a real browser: what happens is there at once, and once."""
 
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -62,7 +62,7 @@ def town(tmp_path: Path) -> Iterator[Watched]:
 
 @contextmanager
 def served(
-    town: Watched, *pages: Page, app: Callable[..., Any] | None = None, limits: StreamLimits | None = None
+    town: Watched, *pages: Page, app: Any = None, limits: StreamLimits | None = None
 ) -> Iterator[None]:
     """Serve until the block ends; these pages leave before, for a server that stops refuses their streams."""
     with serving(app or town.app, town.cardinal.services.engine, limits, town.place):

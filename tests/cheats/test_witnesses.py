@@ -1,6 +1,7 @@
 """Changes that make a red check green by what runs it, and not by what it tests."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,7 +78,7 @@ def append(path: str, text: str) -> dict[str, str]:
     return run(f"mkdir -p $(dirname {path}) && cat >> {path} <<'END'\n{text}END")
 
 
-CHEATS = {
+CHEATS: dict[str, tuple[Any, ...]] = {
     "pytest: a product module ends it": (PYTEST, append("cart.py", EXIT)),
     "pytest: a package of tests patches the runner": (PYTEST, append("tests/__init__.py", CASES)),
     "pytest: a helper that a new test imports": (

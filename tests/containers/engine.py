@@ -98,7 +98,8 @@ def start(workspace: Workspace, *argv: str, **how: Any) -> Child:
 
     The bench closes it, should the test not get that far.
     """
-    child = workspace.start(argv, **{"env": {}, "writable": True, "cap_bytes": 1_000_000} | how)
+    usual: dict[str, Any] = {"env": {}, "writable": True, "cap_bytes": 1_000_000}
+    child = workspace.start(argv, **usual | how)
     _STARTED.append(child)
     return child
 

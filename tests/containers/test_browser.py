@@ -191,7 +191,7 @@ STOPS = (
     ],
 )
 def test_an_app_that_ends_never_listens_or_stops_the_browser_ends_no_run(
-    shop: World, start: str, limits: dict[str, float], said: str
+    shop: World, start: str, limits: dict[str, Any], said: str
 ) -> None:
     played = reproduce(shop, wanted(start=start, **limits))
     assert (played.outcome, played.step) == (UNPLAYABLE, 0)

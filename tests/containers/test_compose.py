@@ -115,7 +115,8 @@ def healthy(port: int) -> dict[str, object]:
     """Return what /healthz says, or nothing."""
     try:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/healthz", timeout=2) as answer:
-            return json.loads(answer.read())
+            health: dict[str, object] = json.loads(answer.read())
+            return health
     except OSError:
         return {}
 

@@ -6,6 +6,7 @@ import pytest
 
 from runner.run.run_spec import ToolServerSpec
 from runner.workspaces.docker import seeds
+from runner.workspaces.docker.backend import home_of
 from runner.workspaces.docker.errors import ForeignSetUpError, ImageMissingError
 from tests.containers.engine import Bench, sh
 from tests.containers.test_setup_kept import COMMIT, made
@@ -21,7 +22,7 @@ def test_no_id_and_no_beginning_of_one_opens_an_image(bench: Bench) -> None:
             sh(bench.open("odd", image=name), "true")
         with pytest.raises(ImageMissingError):
             bench.open_clean("served").serve(
-                replace(SERVER, image=name), 0, 1, network=None, data=None, env={}
+                replace(SERVER, image=name), 0, 1, network=None, data=bench.places.workspaces, env={}
             )
 
 
@@ -36,14 +37,21 @@ def test_the_result_of_a_set_up_is_opened_in_its_own_repository_alone(bench: Ben
     assert sh(other, COMMIT).exit_code == 0
     assert not other.restore_setup("key")
     assert not other.restore_setup("of nobody")
-    own = seeds.seed_name(mine._home, mine.image, "key")
+    own = seeds.seed_name(home_of(bench.places.workspaces), mine.image, "key")
     bench.api.tag(own, "acme/looks-fine", "1")
     try:
         with pytest.raises(ForeignSetUpError, match="build one for this repository"):
             sh(bench.open("third", image="acme/looks-fine:1", repository_id="12"), "true")
         served = bench.open_clean("served", repository_id="12")
         with pytest.raises(ForeignSetUpError):
-            served.serve(replace(SERVER, image="acme/looks-fine:1"), 0, 1, network=None, data=None, env={})
+            served.serve(
+                replace(SERVER, image="acme/looks-fine:1"),
+                0,
+                1,
+                network=None,
+                data=bench.places.workspaces,
+                env={},
+            )
         assert sh(bench.open("fourth", image="acme/looks-fine:1", repository_id="11"), "true").exit_code == 0
     finally:
         bench.api.remove_image("acme/looks-fine:1", force=True)

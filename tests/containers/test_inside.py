@@ -3,17 +3,20 @@
 import hashlib
 import shutil
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import Any
 
 import pytest
 import uvicorn
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
-from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
+from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, TextContent, Tool
+from starlette.types import Receive, Scope, Send
 
 from tests.containers.locked import AGENT, ROOT, inside, need_image
 from tests.waiting import until
@@ -64,7 +67,9 @@ def sockets(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def entered(sockets: Path, *words: str, given: str = "", more: tuple[str, ...] = ()):
+def entered(
+    sockets: Path, *words: str, given: str = "", more: tuple[str, ...] = ()
+) -> subprocess.CompletedProcess[str]:
     """Run a command behind enter.sh in a container that sees `sockets`."""
     mounts = (f"{sockets}:/run/cardinal", f"{ROOT}/runner/exec/in_container:/player:ro")
     options = (*(part for mount in mounts for part in ("--volume", mount)), "--workdir", "/tmp", *more)
@@ -74,7 +79,8 @@ def entered(sockets: Path, *words: str, given: str = "", more: tuple[str, ...] =
 @pytest.fixture
 def models(sockets: Path) -> Iterator[Path]:
     """Yield the folder with a server behind both sockets."""
-    servers = [UnixServer(str(sockets / f"{name}.sock"), Big) for name in ("models", "network")]
+    places: list[Any] = [str(sockets / f"{name}.sock") for name in ("models", "network")]
+    servers = [UnixServer(place, Big) for place in places]  # typeshed knows no server of HTTP but on TCP
     threads = [threading.Thread(target=server.serve_forever, args=(0.05,)) for server in servers]
     for thread in threads:
         thread.start()
@@ -150,7 +156,7 @@ def tools() -> Server:
             tools=[Tool(name="progress", description="One line.\nMore.", input_schema=shape)]
         )
 
-    async def called(_context: object, asked) -> CallToolResult:
+    async def called(_context: object, asked: CallToolRequestParams) -> CallToolResult:
         text = (asked.arguments or {}).get("text", "")
         said = f"heard {asked.name}: {text}" if text else "text: say something"
         return CallToolResult(content=[TextContent(type="text", text=said)], is_error=not text)
@@ -162,7 +168,7 @@ def tools() -> Server:
 def board(request: pytest.FixtureRequest, sockets: Path) -> Iterator[Path]:
     """Yield the folder with an MCP server of the official package behind `models.sock`, in both dialects."""
 
-    async def serve(scope, receive, send) -> None:
+    async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         sessions = StreamableHTTPSessionManager(tools(), json_response=request.param, stateless=True)
         async with sessions.run():
             await sessions.handle_request(scope, receive, send)
@@ -177,7 +183,7 @@ def board(request: pytest.FixtureRequest, sockets: Path) -> Iterator[Path]:
     thread.join()
 
 
-def client(board: Path, *words: str, given: str = ""):
+def client(board: Path, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:
     return entered(board, "python3", "/player/board.py", *words, given=given)
 
 

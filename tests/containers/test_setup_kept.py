@@ -43,7 +43,8 @@ def another_image(bench: Bench) -> Iterator[str]:
     name = f"cardinal-test-another:{home_of(bench.places.workspaces)[:12]}"
     changed = bench.api.create_container(DEFAULT_IMAGE, ["true"])["Id"]
     try:
-        bench.api.commit(changed, *name.split(":"), changes="ENV ANOTHER=1")
+        repository, tag = name.split(":")
+        bench.api.commit(changed, repository, tag, changes="ENV ANOTHER=1")
     finally:
         bench.api.remove_container(changed)
     try:

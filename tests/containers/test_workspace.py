@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -55,10 +56,10 @@ def test_a_dialogue_goes_on_while_input_is_open(room: Workspace) -> None:
 def test_standard_error_is_told_from_output(room: Workspace) -> None:
     child = start(room, "/bin/sh", "-c", "echo out; echo err >&2")
     child.end_input()
-    heard = []
+    heard = list[Any]()
     while not heard or type(heard[-1]).__name__ != "Closed":
         heard += child.hear(0.5)
-    assert {(line.text, line.error) for line in heard[:-1]} == {("out", False), ("err", True)}  # type: ignore[union-attr]
+    assert {(line.text, line.error) for line in heard[:-1]} == {("out", False), ("err", True)}
     child.close()
 
 

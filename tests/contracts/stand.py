@@ -94,7 +94,7 @@ class Stand:
             self.world.write(plan, PlanApproved(made.run_id, 1, "ann"))
         return dataclasses.replace(made)
 
-    def run(self, order: RunSpec) -> RunEvent:
+    def run(self, order: RunSpec) -> Any:
         """Claim and execute; return the run's newest event."""
         return self.world.run(order)
 
@@ -135,7 +135,7 @@ class Stand:
 
     def usd(self) -> float:
         """Return the dollars of the run, as its events add up."""
-        return sum(event.usd for event in self.world.of("UsageMetered"))
+        return float(sum(event.usd for event in self.world.of("UsageMetered")))
 
     def tokens(self) -> tuple[int, int]:
         """Return the tokens of the run, in and out, as its events add up."""

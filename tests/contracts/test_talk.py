@@ -6,6 +6,7 @@ from ledger.events.run import RunSteered, RunStopAsked
 from ledger.states import Ending
 from runner.run.run_spec import ToolSpec
 from tests.contracts.stand import COMMIT, EDIT, FINISH, Stand, first_of_all
+from tests.runner.world import RUN
 
 pytestmark = pytest.mark.timeout(600)
 BUSY = {"run": "python3 -c 'import time; time.sleep(4)'"}
@@ -17,7 +18,7 @@ def test_a_message_steers_the_agent_at_its_next_step(stand: Stand) -> None:
     stand.scenario(work=[{"progress": "Busy"}, BUSY, EDIT, COMMIT, FINISH])
     order = stand.order()
     stand.world.meanwhile(
-        order, "Busy", lambda: stand.world.write(RunSteered("r1", "ann", "In blue, please.", 77))
+        order, "Busy", lambda: stand.world.write(RunSteered(RUN, "ann", "In blue, please.", 77))
     )
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert stand.world.only("SteeringHeard").comment_ids == (77,)
@@ -29,7 +30,7 @@ def test_a_message_steers_the_agent_at_its_next_step(stand: Stand) -> None:
 def test_a_cancelled_run_stops_in_the_middle_of_a_tool_and_leaves_nothing(stand: Stand) -> None:
     busy = {"run": "python3 -c 'import time; time.sleep(120)'"}
     stand.scenario(work=[EDIT, COMMIT, {"progress": "Busy"}, busy, FINISH])
-    stop = RunStopAsked("r1", "cancel", "ann", "wrong card")
+    stop = RunStopAsked(RUN, "cancel", "ann", "wrong card")
     took_s = stand.world.meanwhile(stand.order(), "Busy", lambda: stand.world.write(stop))
     assert (stand.world.ended().ending, stand.world.ended().reason) == (Ending.CANCELLED, "cancelled")
     assert stand.world.ended().commits == 1

@@ -21,10 +21,12 @@ def on(stand: Stand, order: RunSpec, host: str) -> RunSpec:
     """Return the order as a worker of that host gets it; both hosts share a store."""
     root: Path = stand.root / host
     root.mkdir(mode=0o755, exist_ok=True)
-    folders = (root / name for name in ("mirrors", "workspaces", "logs"))
+    mirrors, workspaces, logs = (root / name for name in ("mirrors", "workspaces", "logs"))
     store = StoreSpec(str(stand.root / "shared"))
     return dataclasses.replace(
-        order, host=host, places=HostPaths(*folders, stand.world.places.scenarios, store=store)
+        order,
+        host=host,
+        places=HostPaths(mirrors, workspaces, logs, stand.world.places.scenarios, store=store),
     )
 
 

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 GIVEN = json.loads(sys.argv[1])
@@ -92,7 +93,7 @@ def through_proxy(head: str) -> str:
 
 def network() -> None:
     for name, (host, port) in GIVEN["addresses"].items():
-        note(f"tcp {name}", lambda host=host, port=port: connect(host, port))
+        note(f"tcp {name}", partial(connect, host, port))
     note("dns", lambda: socket.getaddrinfo("example.org", 80))
     note("udp dns", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("8.8.8.8", 53)))
     note("raw", lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1))
@@ -100,21 +101,25 @@ def network() -> None:
     note("vsock", lambda: socket.socket(socket.AF_VSOCK, socket.SOCK_STREAM))
     note("io_uring", lambda: system_call(425, 8, 0))
     for name, path in GIVEN["sockets"].items():
-        note(f"unix {name}", lambda path=path: connect_unix(path))
+        note(f"unix {name}", partial(connect_unix, path))
     found["interfaces"] = " ".join(sorted(name for _, name in socket.if_nameindex()))
     found["listening"] = ran("sh", "-c", "cat /proc/net/tcp /proc/net/tcp6 | grep -c ' 0A ' || true").strip()
 
 
+def beginning(path: str) -> bytes:
+    return Path(path).read_bytes()[:50]
+
+
 def files() -> None:
     for path in GIVEN["files"]:
-        note(f"read {path}", lambda path=path: Path(path).read_bytes()[:50])
+        note(f"read {path}", partial(beginning, path))
     for path in GIVEN["unwritable"]:
-        note(f"write {path}", lambda path=path: write(path))
+        note(f"write {path}", partial(write, path))
     for path in GIVEN["leaks"]:
-        note(f"leak {path}", lambda path=path: something(path))
+        note(f"leak {path}", partial(something, path))
     for name in ("models.sock", "network.sock"):
-        note(f"remove {name}", lambda name=name: os.unlink(f"/run/cardinal/{name}"))
-        note(f"rename {name}", lambda name=name: os.rename(f"/run/cardinal/{name}", "/tmp/x"))
+        note(f"remove {name}", partial(os.unlink, f"/run/cardinal/{name}"))
+        note(f"rename {name}", partial(os.rename, f"/run/cardinal/{name}", "/tmp/x"))
     note("new socket", lambda: socket.socket(socket.AF_UNIX).bind("/run/cardinal/other.sock"))
     everything = ""
     for path in Path("/proc").glob("*/environ"):
@@ -162,12 +167,12 @@ def power() -> None:
         "setuid shell": ("sh", "-c", "cp /bin/sh /tmp/s; chmod 4755 /tmp/s; [ $(/tmp/s -p -c 'id -u') = 0 ]"),
         "docker": ("docker", "ps"),
     }.items():
-        note(name, lambda argv=argv: ran(*argv))
+        note(name, partial(ran, *argv))
 
 
 def proxy() -> None:
     for name, head in GIVEN["requests"].items():
-        note(f"proxy {name}", lambda head=head: through_proxy(head))
+        note(f"proxy {name}", partial(through_proxy, head))
     note("proxy control", lambda: through_proxy(GIVEN["control"]))
 
 

@@ -21,7 +21,8 @@ def town(town: Town) -> Town:
 
 def code(town: Town, verifier: str = VERIFIER) -> str:
     app, bob = town.world.app, town.store.users.get("bob")
-    return town.store.authorizations.grant(app, bob, BACK, challenge_of(verifier) if verifier else "")
+    granted: str = town.store.authorizations.grant(app, bob, BACK, challenge_of(verifier) if verifier else "")
+    return granted
 
 
 def exchange(town: Town, **changes: str) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """Issues and their conversation."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -70,7 +71,11 @@ def test_closing_and_labels_are_announced_with_their_sender(hooked: Town, receiv
 def test_an_outsider_may_talk_but_not_steer(town: Town) -> None:
     issue = town.person("mallory").get_repo("acme/shop").get_issue(1)
     assert issue.create_comment("hello").raw_data["author_association"] == "NONE"
-    for deed in (lambda: issue.edit(title="mine"), lambda: issue.add_to_labels("bug")):
+    deeds: tuple[Callable[[], object], ...] = (
+        lambda: issue.edit(title="mine"),
+        lambda: issue.add_to_labels("bug"),
+    )
+    for deed in deeds:
         with pytest.raises(GithubException) as refused:
             deed()
         assert refused.value.status == 403

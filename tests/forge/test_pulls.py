@@ -1,6 +1,7 @@
 """Pull requests: opening, following their branch, merging."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import requests
@@ -13,7 +14,7 @@ Branch = Callable[..., str]
 CART = "shop/cart.py"
 
 
-def opened(town: Town, branch: Branch, name: str = "cardinal/1-x", **options: bool) -> PullRequest:
+def opened(town: Town, branch: Branch, name: str = "cardinal/1-x", **options: Any) -> PullRequest:
     branch(name)
     return (
         town.app()
@@ -173,12 +174,14 @@ def test_files_are_read_and_written_with_their_sha(town: Town) -> None:
     with pytest.raises(GithubException) as refused:
         shop.update_file(CART, "Change it again", "# newer\n", file.sha, branch="main")
     assert refused.value.status == 409
-    assert [one.name for one in shop.get_contents("shop")] == [
+    listed = shop.get_contents("shop")
+    assert isinstance(listed, list)
+    assert [one.name for one in listed] == [
         "__init__.py",
         "cart.py",
         "prices.py",
         "receipt.py",
-    ]  # type: ignore[union-attr]
+    ]
     with pytest.raises(GithubException) as missing:
         shop.get_contents(".github/nothing.yml")
     assert missing.value.status == 404

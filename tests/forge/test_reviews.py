@@ -1,6 +1,7 @@
 """Reviews, threads and their resolution."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from github import GithubException
@@ -26,7 +27,7 @@ def by(town: Town, login: str, pull: PullRequest) -> PullRequest:
     return town.person(login).get_repo("acme/shop").get_pull(pull.number)
 
 
-def remarks(*lines: int) -> list[dict[str, object]]:
+def remarks(*lines: int) -> list[Any]:
     return [
         {"path": "NEWS.md", "line": line, "side": "RIGHT", "body": f"about line {line}"} for line in lines
     ]
@@ -35,7 +36,7 @@ def remarks(*lines: int) -> list[dict[str, object]]:
 def test_a_review_with_two_threads_is_one_batch(hooked: Town, receiver: Receiver, pull: PullRequest) -> None:
     review = by(hooked, "bob", pull).create_review(
         event="REQUEST_CHANGES", body="Two things", comments=remarks(1, 3)
-    )  # type: ignore[arg-type]
+    )
     assert review.state == "CHANGES_REQUESTED"
     submitted = receiver.wait("pull_request_review", "submitted")
     assert [one["review"]["state"] for one in submitted] == ["changes_requested"]
@@ -48,7 +49,7 @@ def test_a_review_with_two_threads_is_one_batch(hooked: Town, receiver: Receiver
 
 
 def test_threads_are_answered_and_resolved(hooked: Town, receiver: Receiver, pull: PullRequest) -> None:
-    by(hooked, "bob", pull).create_review(event="REQUEST_CHANGES", body="x", comments=remarks(1, 2))  # type: ignore[arg-type]
+    by(hooked, "bob", pull).create_review(event="REQUEST_CHANGES", body="x", comments=remarks(1, 2))
     app = hooked.app()
     first, second = hooked.graphql(app, THREADS, n=pull.number)["repository"]["pullRequest"]["reviewThreads"][
         "nodes"
@@ -86,7 +87,7 @@ def test_threads_are_answered_and_resolved(hooked: Town, receiver: Receiver, pul
 
 
 def test_a_thread_is_outdated_when_its_lines_change(town: Town, pull: PullRequest, branch: Branch) -> None:
-    by(town, "bob", pull).create_review(event="COMMENT", body="x", comments=remarks(2))  # type: ignore[arg-type]
+    by(town, "bob", pull).create_review(event="COMMENT", body="x", comments=remarks(2))
     branch("cardinal/1-x", {"NEWS.md": "one\nTWO\nthree\n"})
     thread = town.graphql(town.app(), THREADS, n=pull.number)["repository"]["pullRequest"]["reviewThreads"][
         "nodes"
@@ -96,9 +97,10 @@ def test_a_thread_is_outdated_when_its_lines_change(town: Town, pull: PullReques
 
 
 def test_a_comment_must_be_on_a_line_of_the_diff(town: Town, pull: PullRequest) -> None:
-    for comments in (remarks(99), [{"path": "shop/cart.py", "line": 1, "side": "RIGHT", "body": "x"}]):
+    elsewhere: list[Any] = [{"path": "shop/cart.py", "line": 1, "side": "RIGHT", "body": "x"}]
+    for comments in (remarks(99), elsewhere):
         with pytest.raises(GithubException) as refused:
-            by(town, "bob", pull).create_review(event="COMMENT", body="x", comments=comments)  # type: ignore[arg-type]
+            by(town, "bob", pull).create_review(event="COMMENT", body="x", comments=comments)
         assert refused.value.status == 422
     assert pull.get_reviews().totalCount == 0
 
@@ -116,8 +118,8 @@ def test_a_comment_may_be_placed_by_its_position_in_the_diff(
     heads = [place for place, text in enumerate(patch) if text.startswith("@@")]
     wanted = {"-1": (1, "LEFT"), "+first": (1, "RIGHT"), "-15": (15, "LEFT"), "+last": (29, "RIGHT")}
     assert len(heads) == 3
-    said = [{"path": "MANY.md", "position": patch.index(text), "body": text} for text in wanted]
-    review = by(town, "bob", many).create_review(event="COMMENT", body="See below", comments=said)  # type: ignore[arg-type]
+    said: list[Any] = [{"path": "MANY.md", "position": patch.index(text), "body": text} for text in wanted]
+    review = by(town, "bob", many).create_review(event="COMMENT", body="See below", comments=said)
     path = f"/repos/acme/shop/pulls/{many.number}/reviews/{review.id}/comments"
     _, listed = town.app().requester.requestJsonAndCheck("GET", path)
     assert [one["body"] for one in listed] == list(wanted)
@@ -182,7 +184,7 @@ def test_check_runs_have_githubs_limits(hooked: Town, receiver: Receiver, pull: 
     ]
     for wrong in too_much:
         with pytest.raises(GithubException) as refused:
-            run.edit(**wrong)  # type: ignore[arg-type]
+            run.edit(**wrong)
         assert refused.value.status == 422
     with pytest.raises(GithubException) as refused:
         hooked.person("bob").get_repo("acme/shop").create_check_run("mine", pull.head.sha)

@@ -8,7 +8,7 @@ from threading import get_ident
 from typing import Any
 from urllib.parse import quote, unquote
 
-from moto.server import DomainDispatcherApplication, create_backend_app
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
 from werkzeug.serving import run_simple
 from werkzeug.test import Client
 

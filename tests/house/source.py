@@ -44,11 +44,7 @@ class Source:
 
     def named(self) -> Iterator[tuple[str, Definition]]:
         """Yield every function and class of the file, nested ones too."""
-        below: list[ast.AST] = [self.tree]
-        for node in below:
-            if isinstance(node, Definition):
-                yield node.name, node
-            below += (child for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS))
+        yield from ((node.name, node) for node in _statements(self) if isinstance(node, Definition))
 
     def calls(self) -> tuple[tuple[str, int], ...]:
         """Return the dotted name and the line of every call; imported names are spelt out in full."""
@@ -69,6 +65,15 @@ def _tree(source: Source) -> ast.Module:
 
 
 @cache
+def _statements(source: Source) -> tuple[ast.AST, ...]:
+    """Return the statements, nested ones too: a tenth of all nodes."""
+    below: list[ast.AST] = [source.tree]
+    for node in below:
+        below += (child for child in ast.iter_child_nodes(node) if isinstance(child, STATEMENTS))
+    return tuple(below)
+
+
+@cache
 def _nodes(source: Source) -> tuple[ast.AST, ...]:
     return tuple(ast.walk(source.tree))
 
@@ -76,7 +81,7 @@ def _nodes(source: Source) -> tuple[ast.AST, ...]:
 @cache
 def _imported(source: Source) -> tuple[tuple[str, str], ...]:
     found = []
-    for node in source.nodes():
+    for node in _statements(source):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 found.append((alias.asname, alias.name) if alias.asname else (alias.name.split(".")[0],) * 2)
@@ -105,6 +110,12 @@ def _dotted(node: ast.expr) -> str:
             return f"{_dotted(value)}.{name}"
         case _:
             return ast.unparse(node)
+
+
+def forget() -> None:
+    """Free the trees: each collection of garbage would walk through their millions of objects."""
+    for parsed in (_tree, _statements, _nodes):
+        parsed.cache_clear()
 
 
 @cache

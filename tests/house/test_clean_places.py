@@ -3,7 +3,7 @@
 import ast
 
 from runner.workspaces.contract import CleanWorkspace, Workspace
-from tests.house.source import sources
+from tests.house.source import sources, with_words
 
 MAKES = "runner/checks/places.py"
 RIGHTS = {"serve": "runner/session/tool_servers.py", "keep_setup": "runner/checks/set_up.py"}
@@ -13,8 +13,8 @@ def _calls(method: str) -> set[str]:
     """Return the runner's modules that call a method of that name on anything."""
     return {
         source.path
-        for source in sources("runner")
-        for node in ast.walk(ast.parse(source.text))
+        for source in with_words(sources("runner"), [rf"\b{method}\("])
+        for node in source.nodes()
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Attribute)
         and node.func.attr == method

@@ -5,12 +5,13 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from bot.system.config import FIELDS, PREFIX, TEST_PREFIX
+from bot.system.config import FIELDS, TEST_PREFIX
+from bot.system.env_file import PREFIX
 from docs._make import pages, pictures, reference
 from forge.demo.story import STEPS
 from ledger.states import CARD_STEPS, CardState
@@ -21,7 +22,7 @@ from runner import agents
 from runner.agents.board_tools import TOOLS
 from runner.agents.scripted.scenario import Scenario, ScenarioStep, parse_scenario
 from runner.run.key_names import SETTINGS
-from tests.house.source import PACKAGES, ROOT
+from tests.house.source import PACKAGES, ROOT, sources
 from tests.rules.scene import NOW, POLICY, card, given
 
 PICTURE_BYTES = 450_000  # of two pixels for each of the page
@@ -117,9 +118,7 @@ def unknown_slash_commands(path: str, text: str) -> Iterator[str]:
 
 
 def test_what_is_made_from_the_code_is_fresh() -> None:
-    command = [sys.executable, "-m", "docs._make", "--check"]  # as scripts/docs does, in a process of its own
-    check = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert check.returncode == 0, check.stdout + check.stderr
+    assert list(pages.differences()) == [], "run scripts/docs"
 
 
 def test_every_page_of_the_reference_is_made() -> None:
@@ -134,7 +133,7 @@ def test_the_pages_that_are_written_by_hand_are_short() -> None:
 
 
 @pytest.mark.parametrize("check", [dead_links, unknown_commands, missing_files, unknown_settings])
-def test_what_a_page_names_exists(check: "type[Iterable[str]]") -> None:
+def test_what_a_page_names_exists(check: Callable[[str, str], Iterator[str]]) -> None:
     assert [one for path, text in texts().items() for one in check(path, text)] == []
 
 
@@ -192,8 +191,8 @@ def written() -> str:
     said = [
         path.read_text(encoding="utf-8") for path in sorted((ROOT / "runner/exec/in_container").glob("*.sh"))
     ]
-    for path in (*(ROOT / "runner").rglob("*.py"), *(ROOT / "rules").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for source in sources("runner", "rules"):
+        for node in source.nodes():
             if isinstance(node, ast.JoinedStr):
                 parts = (part.value if isinstance(part, ast.Constant) else "\0" for part in node.values)
                 said.append("".join(map(str, parts)))

@@ -99,7 +99,7 @@ def coroutines(files: Iterable[Source]) -> Iterator[str]:
 
 def unrooted(files: Iterable[Source]) -> Iterator[str]:
     """Yield web applications that have another name than their module's: their root is the current folder."""
-    for source in with_words(files, ["Flask", "App", "Blueprint"]):
+    for source in with_words(files, [r"(Flask|App|Blueprint)\("]):
         for node in source.nodes():
             if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("Flask", "App", "Blueprint")):
                 given = [ast.unparse(one) for one in node.args]

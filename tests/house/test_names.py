@@ -1,46 +1,20 @@
-"""Names say what a thing is: no words that fit everything, and one meaning for each word."""
+"""One meaning for each name, limits that begin alike, and a first line in each module."""
 
 import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from pathlib import PurePosixPath
 
 from tests.house.source import PACKAGES, ROOT, Source, sources, tracked, with_words
 
-EMPTY_WORDS = {"util", "common", "helper", "manager"}
 FLOORS = ("bot", "rules", "runner", "ledger")  # the forge is another program, with GitHub's words
-# Names that fit everything. A variable, an argument or a function is called as the thing or the act.
-NAMES_OF_ANYTHING = {"one", "found", "many", "told", "asked", "heard"}
-# Verbs and nouns that had several meanings: no function is called so; `settle` is said of queue rows alone.
-BANNED_FUNCTIONS = {"look", "obey", "leave", "settle", "shown", "spoken", "doubts", "verdict", "patient"}
-OF_QUEUES = ("ledger/queue/", "bot/outbox/publisher.py")
 BOUND = re.compile(r"_?(MOST|LEAST|LONGEST|SHORTEST)_[A-Z]")  # a limit begins with MAX_ or MIN_
 # Names that several modules give to public functions with different parameters, and how many lists of
 # parameters a name has at the most. Both only fall. `WITH_MODULE` are said with their module (`outbox.get`).
 MAX_NAMESAKES, MAX_MEANINGS = 45, 4
 WITH_MODULE = {"command", "read", "write", "newest", "get", "find"}
-# Fields of these are stored, or carried over to what is: they keep their names.
-STORED = ("ledger/events/", "ledger/rows/", "ledger/views/", "rules/intents/")
 # Parts of one kind have the same members, by their contract.
 OF_PARTS = {"Settings", "Wire"}
-
-
-def words(name: str) -> set[str]:
-    """Return the words of a snake_case or CamelCase name, lower-case and in the singular."""
-    found = re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z0-9]+", name)
-    lower = {word.lower() for word in found}
-    return lower | {re.sub(r"(?<=s)es$|s$", "", word) for word in lower}
-
-
-def empty_names(files: Iterable[Source]) -> Iterator[str]:
-    for source in files:
-        for part in PurePosixPath(source.path).with_suffix("").parts:
-            if words(part) & EMPTY_WORDS:
-                yield f"{source.path}: {part}"
-        for name, node in source.named():
-            if words(name) & EMPTY_WORDS:
-                yield f"{source.path}:{node.lineno} {name}"
 
 
 def bound(node: ast.AST) -> Iterator[str]:
@@ -59,25 +33,6 @@ def bound(node: ast.AST) -> Iterator[str]:
             yield name
         case ast.alias(name, asname):
             yield asname or name
-
-
-def names_of_anything(files: Iterable[Source]) -> Iterator[str]:
-    """Yield every binding of a name that fits anything, but for the fields of stored classes."""
-    for source in with_words(files, NAMES_OF_ANYTHING):
-        classes = (node for node in source.nodes() if isinstance(node, ast.ClassDef))
-        fields = {line.target for node in classes for line in node.body if isinstance(line, ast.AnnAssign)}
-        stored = fields if source.path.startswith(STORED) else set()
-        for node in source.nodes():
-            if node not in stored and NAMES_OF_ANYTHING & {*bound(node)}:
-                yield f"{source.path}:{getattr(node, 'lineno', 0)} {next(bound(node))}"
-
-
-def banned_functions(files: Iterable[Source]) -> Iterator[str]:
-    for source in with_words(files, [rf"\b(def|class)\s+_*({'|'.join(BANNED_FUNCTIONS)})_*\b"]):
-        for name, node in source.named():
-            is_row = name.strip("_") == "settle" and source.path.startswith(OF_QUEUES)
-            if name.strip("_") in BANNED_FUNCTIONS and not is_row:
-                yield f"{source.path}:{node.lineno} {name}"
 
 
 def other_bounds(files: Iterable[Source]) -> Iterator[str]:
@@ -112,18 +67,6 @@ def silent_modules(files: Iterable[Source]) -> Iterator[str]:
             yield source.path
 
 
-def test_no_name_uses_a_word_that_fits_everything() -> None:
-    assert list(empty_names(sources())) == []
-
-
-def test_no_variable_has_a_name_of_anything() -> None:
-    assert list(names_of_anything(sources())) == []
-
-
-def test_no_function_has_a_word_of_several_meanings() -> None:
-    assert list(banned_functions(sources(*PACKAGES, "tests"))) == []
-
-
 def test_limits_begin_with_max_or_min() -> None:
     assert list(other_bounds(sources(*PACKAGES, "tests"))) == []
 
@@ -143,41 +86,7 @@ def test_functions_do_not_share_more_names_than_they_did() -> None:
     assert {name for name, count in counts.items() if count > MAX_MEANINGS} == WITH_MODULE
 
 
-NAMED = """\
-def heard(told: int, *many: int) -> None:
-    one = asked = 1
-    for found in many: ...
-    [one for one in many if (told := one)]
-    lambda one: one.found
-    with a as asked: ...
-    try: ...
-    except ValueError as found: ...
-    match told:
-        case [one, *many]: ...
-        case {"a": told, **asked}: ...
-    told.found = one.asked
-    one, (found, _) = told
-from a import b as heard
-class A:
-    found: int
-"""
-NAMED_LINES = (
-    "1 heard, 1 told, 1 many, 2 one, 2 asked, 3 found, 4 one, 4 told, 5 one, 6 asked, 8 found, 10 one,"
-    " 10 many, 11 told, 11 asked, 12 found, 13 one, 13 found, 14 heard, 16 found"
-)
-
-
 def test_the_name_tests_bite() -> None:
-    bad = Source("bot/utils.py", "def process_card(): ...\nclass RunManager: ...\ndef metadata(): ...\n")
-    assert list(empty_names([bad])) == ["bot/utils.py: utils", "bot/utils.py:2 RunManager"]
-    assert list(empty_names([Source("bot/a.py", "class HTTPHelper: ...")])) == ["bot/a.py:1 HTTPHelper"]
-    lines = sorted(line.removeprefix("bot/a.py:") for line in names_of_anything([Source("bot/a.py", NAMED)]))
-    assert lines == sorted(NAMED_LINES.split(", "))
-    stored = Source("ledger/events/a.py", "class A:\n    found: int\n    one = 1")
-    assert list(names_of_anything([stored])) == ["ledger/events/a.py:3 one"]
-    verbs = "def look(): ...\nclass A:\n    def _settle(self): ...\ndef looked(): ..."
-    assert list(banned_functions([Source("bot/a.py", verbs)])) == ["bot/a.py:1 look", "bot/a.py:3 _settle"]
-    assert list(banned_functions([Source("ledger/queue/a.py", verbs)])) == ["ledger/queue/a.py:1 look"]
     limits = "MOST_ROWS, _LEAST_MS = 1, 2\nMOSTLY = 3\nMAX_MOST_S = 4"
     assert list(other_bounds([Source("bot/a.py", limits)])) == ["bot/a.py: MOST_ROWS", "bot/a.py: _LEAST_MS"]
     twice = [Source("bot/a.py", "class Told: ...\nclass _Own: ..."), Source("rules/a.py", "class Told: ...")]
@@ -195,7 +104,7 @@ HOW_STARTED = "cardinal up"  # or `cardinal try`: bot/system/program.py knows it
 
 def sentences_with(literal: str, files: Iterable[Source]) -> Iterator[str]:
     """Yield every text of the files that has it; docstrings speak to developers, or are help."""
-    for source in files:
+    for source in with_words(files, [re.escape(literal)]):
         described = (
             it for it in source.nodes() if isinstance(it, ast.Module | ast.ClassDef | ast.FunctionDef)
         )
@@ -203,7 +112,7 @@ def sentences_with(literal: str, files: Iterable[Source]) -> Iterator[str]:
         for node in source.nodes():
             text = node.value if isinstance(node, ast.Constant) and id(node) not in docs else ""
             if literal in str(text):
-                yield f"{source.path}:{node.lineno}"
+                yield f"{source.path}:{getattr(node, 'lineno', 0)}"
 
 
 def test_only_one_place_knows_how_an_instance_is_started() -> None:

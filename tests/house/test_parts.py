@@ -53,6 +53,7 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         programs[kind] = dedent(sample.use).replace("{home}", str(home))
     env = {
         "PATH": os.environ["PATH"],
+        "HOME": os.environ["HOME"],  # has the compiled rules of the scan for secrets
         "PYTHONPATH": f"{tree}{os.pathsep}{ROOT}",
         "CARDINAL_HOME": str(tree / "homes" / "nobody"),
         "CARDINAL_GITHUB_URL": "http://127.0.0.1:9",

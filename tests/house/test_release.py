@@ -10,7 +10,9 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from bot.cli import main
 from tests.house.source import ROOT, tracked
 from tests.house.test_demo import DOCKER
 
@@ -142,15 +144,16 @@ def test_the_notes_of_a_release_are_its_section_of_the_changelog(
 
 
 def test_images_of_a_release_are_fetched_by_their_digests_alone(
-    stand_in: dict[str, str], tmp_path: Path
+    stand_in: dict[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     listed = tmp_path / "images.txt"
     line = f"ghcr.io/acme/cardinal/agent@{DIGEST}"
     listed.write_text(f"{line}\nghcr.io/acme/cardinal/postgres:latest\n")
-    command = (ROOT / ".venv/bin/cardinal", "images", "--from", listed)
-    assert run(*command, "agent", environment=stand_in).returncode == 0
+    command = ["images", "--from", str(listed)]
+    fetched = run(ROOT / ".venv/bin/cardinal", *command, "agent", environment=stand_in)
+    assert fetched.returncode == 0, fetched.stderr
     assert (tmp_path / "notes").read_text() == f"pull -q {line}\ntag {line} cardinal/agent:latest\n"
     for name in ("postgres", "browser"):
-        refused = run(*command, name, environment=stand_in)
-        assert refused.returncode == 1
-        assert f"lists no image {name} with its digest" in refused.stderr
+        refused = CliRunner().invoke(main, [*command, name], env=stand_in | {"DOCKER_HOST": None})
+        assert refused.exit_code == 1
+        assert f"lists no image {name} with its digest" in capfd.readouterr().err

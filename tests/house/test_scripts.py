@@ -58,22 +58,18 @@ def test_a_suite_that_does_not_exist_is_an_error() -> None:
     assert "no-such-suite" in result.stderr
 
 
-def test_a_database_lives_as_long_as_the_command_that_needs_it() -> None:
+def test_a_database_lives_as_long_as_the_command_that_needs_it_and_the_exit_code_is_the_commands() -> None:
     if not list(Path("/usr/lib/postgresql").glob("*/bin/postgres")):
         pytest.skip("needs PostgreSQL's programs: scripts/services says how to install them")
     ask = (
         "import os, sqlalchemy; engine = sqlalchemy.create_engine(os.environ['CARDINAL_TEST_POSTGRESQL']);"
-        "engine.connect(); print(engine.url)"
+        "engine.connect(); print(engine.url); raise SystemExit(7)"
     )
     result = run("scripts/services", ".venv/bin/python", "-W", "ignore", "-c", ask)
-    assert result.returncode == 0, result.stderr
+    assert result.returncode == 7, result.stderr
     folder = Path(result.stdout.strip().rsplit("host=", 1)[1].replace("%2F", "/"))
     assert folder.name.startswith("cardinal-pg.")
     assert not folder.exists()
-
-
-def test_the_exit_code_of_the_command_is_the_exit_code_of_the_services() -> None:
-    assert run("scripts/services", "sh", "-c", "exit 7").returncode == 7
 
 
 def bare_machine(folder: Path, *, user_id: int) -> str:

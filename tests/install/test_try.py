@@ -23,7 +23,7 @@ import requests
 from forge.demo.people import wait_for
 from runner.workspaces import bubblewrap
 from tests.bot.admin.clone import shapes
-from tests.bot.admin.clone.test_try_shapes import MAY_CHANGE
+from tests.bot.admin.trial.test_try_shapes import MAY_CHANGE
 from tests.forge.portable.conftest import besides_git
 from tests.install.conftest import run
 from tests.runner.world import git
@@ -109,7 +109,7 @@ def started(cardinal: Path, repository: Path, *more: str) -> "Iterator[subproces
         name: text for name, text in os.environ.items() if not name.startswith(("PYTHON", "CARDINAL_"))
     }
     with (repository.parent / "said").open("ab") as out:
-        words = [cardinal, "try", "--yes", "--no-browser", *more]
+        words = [str(cardinal), "try", "--yes", "--no-browser", *more]
         process = subprocess.Popen(
             words, cwd=repository, env=environment, stdout=out, stderr=out, process_group=0
         )

@@ -37,7 +37,8 @@ def test_two_builds_of_a_commit_are_the_same_bytes(built: Path, commit: str, tmp
         {path.name: path.read_bytes() for path in folder.iterdir()} for folder in (built, tmp_path)
     )
     assert first == second
-    sums = dict(reversed(line.split()) for line in first.pop("SHA256SUMS").decode().splitlines())
+    lines = first.pop("SHA256SUMS").decode().splitlines()
+    sums = {name: digest for digest, name in map(str.split, lines)}
     assert sums == {name: hashlib.sha256(data).hexdigest() for name, data in first.items()}
 
 

@@ -76,7 +76,8 @@ def run_queued(run_id: str = RUN, card_id: str = CARD, attempt: int = 1) -> RunQ
 
 def any_event(pick: Pick[Any], kind: type[Event] | None = None) -> Event:
     """Return an event of any kind, or of the one asked for, with what `pick` chooses in its fields."""
-    return _made(kind or pick(sorted(kinds().values(), key=lambda found: found.__name__)), pick)
+    made: Event = _made(kind or pick(sorted(kinds().values(), key=lambda found: found.__name__)), pick)
+    return made
 
 
 def random_events(seed: int, count: int) -> list[Event]:
@@ -99,7 +100,7 @@ def _value(name: str, hint: Any, pick: Pick[Any]) -> Any:
         return _value(name, pick(get_args(hint)), pick)
     if get_origin(hint) is tuple:
         return tuple(_value("", get_args(hint)[0], pick) for _ in range(pick((0, 1, 3))))
-    if is_dataclass(hint):
+    if isinstance(hint, type) and is_dataclass(hint):
         return _made(hint, pick)
     if hint is NoneType:
         return None

@@ -59,7 +59,8 @@ def silent_bot(side: Side) -> int:
 
 
 def reachable(side: Side) -> int:
-    return _as_app(side, "GET", "/installation/repositories").status
+    status: int = _as_app(side, "GET", "/installation/repositories").status
+    return status
 
 
 def deliveries(side: Side) -> int:

@@ -151,12 +151,9 @@ def operations(files: Iterable[Source]) -> Iterator[str]:
     """Yield `query Board` and the like: every named operation, also of documents that are made of pieces."""
     for source in files:
         for node in ast.walk(source.tree):
-            start = (
-                OPERATION.match(node.value)
-                if isinstance(node, ast.Constant) and isinstance(node.value, str)
-                else None
-            )
-            if start and "(" in node.value[start.end() : start.end() + 1]:
+            text = node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+            start = OPERATION.match(text)
+            if start and "(" in text[start.end() : start.end() + 1]:
                 yield " ".join(start[1].split())
 
 

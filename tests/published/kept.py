@@ -3,8 +3,9 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from forge.payloads.judging import Exchange
+from forge.payloads.judging import Exchange, Judge
 from forge.web.server import Forge
 
 
@@ -40,4 +41,4 @@ class Kept:
 class KeepingForge(Forge):
     """A forge with a judge of its own."""
 
-    judge = None
+    judge: ClassVar[Judge | None] = None

@@ -34,19 +34,19 @@ TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 FORMATS = FormatChecker(formats=())
 
 
-@FORMATS.checks("date-time")
+@FORMATS.checks("date-time")  # type: ignore[untyped-decorator]  # jsonschema publishes no types
 def _is_time(text: object) -> bool:
     return not isinstance(text, str) or (
         TIME.fullmatch(text) is not None and bool(datetime.fromisoformat(text))
     )
 
 
-@FORMATS.checks("uri")
+@FORMATS.checks("uri")  # type: ignore[untyped-decorator]  # jsonschema publishes no types
 def _is_address(text: object) -> bool:
     return not isinstance(text, str) or re.match(r"[a-z][a-z0-9+.-]*:\S+$", text) is not None
 
 
-@FORMATS.checks("email")
+@FORMATS.checks("email")  # type: ignore[untyped-decorator]  # jsonschema publishes no types
 def _is_mailbox(text: object) -> bool:
     return not isinstance(text, str) or re.match(r"\S+@\S+$", text) is not None  # a bot's has brackets
 

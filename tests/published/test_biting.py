@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from operator import methodcaller
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from bot.github.client import repository_path
 from bot.github.transport import USER_AGENT
 from forge.payloads.judging import Exchange
 from forge.web.server import Forge
+from ledger.ids import CardId
 from tests.bot.github.world import World, build
 from tests.published.court import Court
 from tests.published.kept import KeepingForge, Kept
@@ -32,7 +34,8 @@ Change = Callable[[dict[str, Any]], Any]
 def said(tmp_path_factory: pytest.TempPathFactory) -> Kept:
     """Return what was said while Cardinal commented, checked, opened a pull request and moved a card."""
     root = tmp_path_factory.mktemp("said")
-    keeper = KeepingForge.judge = Kept()
+    keeper = Kept()
+    KeepingForge.judge = keeper
     forge = KeepingForge(root / "forge").start()
     _work(build(forge, root / "home"))
     forge.stop()
@@ -48,7 +51,7 @@ def _work(world: World) -> None:
     _open_pull(world)
     look = projects.read_board(world.hub, "acme", 1)
     done = next(column for column in look.columns if column.name == "Done")
-    projects.move_card(world.hub, look.board_id, item.node_id, look.status_field_id, done.option_id)
+    projects.move_card(world.hub, look.board_id, CardId(item.node_id), look.status_field_id, done.option_id)
 
 
 def _open_pull(world: World) -> None:
@@ -128,7 +131,7 @@ def test_every_key_that_a_comment_must_have_is_missed(said: Kept, published: Cou
     )
     kinder = {"author_association", "body"}  # the description does not demand them
     for name in needed:
-        found = faults(published, with_answer(exchange, lambda made, name=name: made.pop(name)))
+        found = faults(published, with_answer(exchange, methodcaller("pop", name)))
         assert bool(found) is (name not in kinder), name
 
 

@@ -1,5 +1,6 @@
 """Every event is decided, on every card, without an illegal step and without an error."""
 
+from dataclasses import replace
 from datetime import datetime
 from itertools import product
 from typing import get_type_hints
@@ -56,9 +57,7 @@ def test_a_second_rule_about_the_same_events_is_refused_with_both_files() -> Non
 
 @many
 @given(events, snapshots, st.sampled_from([POLICY, BOLD, MILD]))
-def test_no_event_on_any_card_asks_for_an_illegal_step(
-    event: Event, snapshot: Snapshot, by: scene.Policy
-) -> None:
+def test_no_event_on_any_card_asks_for_an_illegal_step(event: Event, snapshot: Snapshot, by: Policy) -> None:
     snapshot = scene.as_read(snapshot, event)
     decided = scene.checked(by, snapshot, decide(by, snapshot, event, NOW))
     assert len(set(decided.intents)) == len(decided.intents)
@@ -67,7 +66,7 @@ def test_no_event_on_any_card_asks_for_an_illegal_step(
 
 @many
 @given(snapshots, st.sampled_from([POLICY, BOLD, MILD]))
-def test_every_card_can_be_explained_in_one_harmless_line(snapshot: Snapshot, by: scene.Policy) -> None:
+def test_every_card_can_be_explained_in_one_harmless_line(snapshot: Snapshot, by: Policy) -> None:
     line = why(by, snapshot)
     assert line.strip()
     assert len(line) <= 400
@@ -95,7 +94,7 @@ def test_a_state_that_the_column_does_not_know_is_never_asked_for() -> None:
 @given(snapshots)
 def test_the_state_at_rest_does_not_depend_on_the_state_before_where_a_run_lives(snapshot: Snapshot) -> None:
     if snapshot.live_run and not snapshot.archived:
-        rests = {rest_of(POLICY, scene.replace(snapshot, state=state)) for state in CardState}
+        rests = {rest_of(POLICY, replace(snapshot, state=state)) for state in CardState}
         assert len(rests) == 1
 
 

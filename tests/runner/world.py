@@ -23,7 +23,6 @@ from ledger.events.run import (
     PlanRedirected,
     RunClaimed,
     RunEnded,
-    RunEvent,
     RunQueued,
     RunRequeued,
 )
@@ -191,8 +190,8 @@ class World:
         order = dataclasses.replace(order, generation=self.lease.generation)
         return order, RunLog(self.engine, order.run_id, self.lease, self.clock, ttl_s=ttl_s)
 
-    def run(self, order: RunSpec, **options: Any) -> RunEvent:
-        """Claim and execute; return the newest event of the run."""
+    def run(self, order: RunSpec, **options: Any) -> Any:
+        """Claim and execute; return the newest event of the run, of whichever kind."""
         order, log = self.claim(order, **options)
         execute_run(
             order, log, self.remote, self.clock, providers=self.providers, tool_secrets=self.tool_secrets
@@ -220,22 +219,22 @@ class World:
         assert acted_at, self.events()[-3:]
         return time.monotonic() - acted_at[0]
 
-    def again(self, order: RunSpec, why: str) -> RunEvent:
+    def again(self, order: RunSpec, why: str) -> Any:
         """Let the run go on, as bot does after `why`."""
         self.write(RunRequeued(order.run_id, why))
         return self.run(order)
 
-    def answer(self, order: RunSpec, text: str, code: str = "") -> RunEvent:
+    def answer(self, order: RunSpec, text: str, code: str = "") -> Any:
         asked = self.only("QuestionAsked", order.run_id, newest=True)
         self.write(answer_question(asked, by="ann", text=text, code=code))
         return self.again(order, "answered")
 
-    def approve(self, order: RunSpec) -> RunEvent:
+    def approve(self, order: RunSpec) -> Any:
         plan = self.only("PlanProposed", order.run_id, newest=True)
         self.write(PlanApproved(order.run_id, plan.revision, "ann"))
         return self.again(order, "approved")
 
-    def redirect(self, order: RunSpec, text: str) -> RunEvent:
+    def redirect(self, order: RunSpec, text: str) -> Any:
         plan = self.only("PlanProposed", order.run_id, newest=True)
         self.write(PlanRedirected(order.run_id, plan.revision, "ann", text))
         return self.again(order, "redirected")
@@ -250,23 +249,23 @@ class World:
         restore(copy, str(self.engine.url), overwrite_newer=True)
         self.lease = lease
 
-    def events(self, run_id: RunId = RUN) -> tuple[Any, ...]:
+    def events(self, run_id: str = RUN) -> tuple[Any, ...]:
         with event_store.reading(self.engine) as db:
             return tuple(one.event for one in event_store.read(db, limit=100_000, stream=f"run:{run_id}"))
 
-    def kinds(self, run_id: RunId = RUN) -> list[str]:
+    def kinds(self, run_id: str = RUN) -> list[str]:
         return [type(event).__name__ for event in self.events(run_id)]
 
-    def of(self, kind: str, run_id: RunId = RUN) -> list[Any]:
+    def of(self, kind: str, run_id: str = RUN) -> list[Any]:
         return [event for event in self.events(run_id) if type(event).__name__ == kind]
 
-    def only(self, kind: str, run_id: RunId = RUN, *, newest: bool = False) -> Any:
+    def only(self, kind: str, run_id: str = RUN, *, newest: bool = False) -> Any:
         found = self.of(kind, run_id)
         assert found, f"no {kind} in {self.kinds(run_id)}"
         assert newest or len(found) == 1, found
         return found[-1]
 
-    def ended(self, run_id: RunId = RUN) -> RunEnded:
+    def ended(self, run_id: str = RUN) -> RunEnded:
         found: RunEnded = self.only("RunEnded", run_id)
         return found
 

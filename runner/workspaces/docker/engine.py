@@ -132,7 +132,7 @@ class Engine:
         """
         with self._client_for("look at an image") as client:
             try:
-                details = client.inspect_image(name)  # type: ignore[no-untyped-call]
+                details = client.inspect_image(name)
             except docker.errors.NotFound as error:
                 raise errors.ImageMissingError(name) from error
         names, digests = (tuple(details.get(key) or ()) for key in ("RepoTags", "RepoDigests"))

@@ -33,6 +33,7 @@ Doctor = Callable[[Callable[[DoctorContext], Iterator[CheckResult]]], list[Check
 
 @pytest.fixture
 def engine(context: DoctorContext) -> Engine:
+    assert context.engine is not None
     return context.engine
 
 
@@ -214,8 +215,9 @@ def test_a_cloud_that_pays_is_named(context: DoctorContext, given: dict[str, Any
 @pytest.mark.usefixtures("bare_engine")
 def test_an_extra_that_is_missing_is_said(context: DoctorContext, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "botocore", None)
-    cloud = {"bedrock_region": "eu-west-1", "bedrock_profile": "eu"}
-    config = replace(context.config, anthropic_key=Secret(""), **cloud)
+    config = replace(
+        context.config, anthropic_key=Secret(""), bedrock_region="eu-west-1", bedrock_profile="eu"
+    )
     claude, _ = runner.agents(replace(context, config=config))
     assert (claude.level, "pip install 'cardinal-board[bedrock]'" in claude.next_step) == (Level.FAIL, True)
 

@@ -96,7 +96,7 @@ def test_on_a_terminal_what_a_program_wrote_cannot_steer_it(
     stored = store_of(artifact_places(config)).keep(said)
     with event_store.writing(engine) as db:
         event_store.append(db, ArtifactKept(R1, "full 2", "log", stored.digest, stored.size_bytes), at=AT)
-    command = [program, "artifacts", "r1", "--get", stored.digest]
+    command = [str(program), "artifacts", "r1", "--get", stored.digest]
     environ = {**os.environ, "CARDINAL_HOME": str(config.home)}
     ours, theirs = pty.openpty()
     try:

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
+from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 from click.testing import CliRunner, Result
@@ -40,7 +41,7 @@ def address(pages: Pages, connected: Semaphore, monkeypatch: pytest.MonkeyPatch)
     """Serve streams that are cut all the time."""
     monkeypatch.setattr(following, "AGAIN_S", 0.05)
 
-    def app(environ: dict[str, str], start: Callable[..., object]) -> object:
+    def app(environ: WSGIEnvironment, start: StartResponse) -> object:
         if environ["PATH_INFO"].endswith("/events"):
             connected.release()
         return pages.app(environ, start)

@@ -62,7 +62,7 @@ def test_a_repositorys_own_profile_lies_beside_its_policy_file(cardinal: Cardina
     assert cardinal("policy", "validate", str(file)).exit_code == 0
 
 
-WRONG_BESIDE = {
+WRONG_BESIDE: dict[str, tuple[str | bytes, str]] = {
     "profiles/our_shop.md": (
         "---\nskils: [cents]\n---\nCents.\n",
         "line 2: skils: unknown key `skils`: did you",

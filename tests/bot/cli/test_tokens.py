@@ -17,8 +17,9 @@ from tests.house.source import ROOT
 def test_a_token_is_listed_without_its_text_until_it_is_revoked(cardinal: Cardinal, config: Config) -> None:
     engine = open_ledger(config.database_url)
     with event_store.writing(engine) as db:
-        account = {"login": "bob", "user_id": 7, "scopes": ("read",)}
-        text, row = api_tokens.make(db, "ci", **account, now=utc_now(), lives=timedelta(days=1))
+        text, row = api_tokens.make(
+            db, "ci", login="bob", user_id=7, scopes=("read",), now=utc_now(), lives=timedelta(days=1)
+        )
     engine.dispose()
     shown = cardinal("tokens", "list").output
     assert "bob" in shown

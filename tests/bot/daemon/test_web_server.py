@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from threading import Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
@@ -35,7 +36,7 @@ def server(config: Config, engine: Engine) -> Iterator[tuple[Warm, str]]:
 
 
 @contextmanager
-def served(config: Config, processes: int = 1, **settings: str) -> Iterator[tuple[Warm, str]]:
+def served(config: Config, *, processes: int = 1, **settings: str) -> Iterator[tuple[Warm, str]]:
     environ = {
         **os.environ,
         "CARDINAL_HOME": str(config.home),
@@ -206,7 +207,7 @@ def test_a_stop_lets_the_server_end_by_itself(server: tuple[Warm, str]) -> None:
 
 
 def test_an_agent_reaches_the_mcp_server_where_there_are_pages(config: Config, engine: Engine) -> None:
-    pages = {
+    pages: dict[str, Any] = {
         "CARDINAL_PUBLIC_URL": "https://cardinal.example.com",
         "CARDINAL_CLIENT_ID": "Iv1.1",
         "CARDINAL_CLIENT_SECRET": "s",

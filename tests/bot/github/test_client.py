@@ -4,6 +4,7 @@ import json
 import logging
 import os
 import socket
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -233,33 +234,6 @@ def test_a_server_that_never_answers_is_given_up(config: Config, clock: Clock) -
             hub.rest("GET", "/x")
 
 
-@pytest.mark.parametrize(
-    ("kind", "message", "error"),
-    [
-        ("NOT_FOUND", "Could not resolve to a node", NotFoundError),
-        ("FORBIDDEN", "Resource not accessible by integration", PermissionMissingError),
-        ("RATE_LIMITED", "API rate limit exceeded", RateLimitedError),
-        ("UNPROCESSABLE", "Name has already been taken", RefusedError),
-        ("RATE_LIMIT", "API rate limit already exceeded for installation ID 7.", RateLimitedError),
-        (None, "API rate limit already exceeded for installation ID 7.", RateLimitedError),
-        (None, "You have exceeded a secondary rate limit.", RateLimitedError),
-        ("INSUFFICIENT_SCOPES", "Your token has not been granted the scopes", PermissionMissingError),
-        ("RESOURCE_LIMITS_EXCEEDED", "Resource limits for this query exceeded.", UnavailableError),
-        ("SERVICE_UNAVAILABLE", "Please try again", UnavailableError),
-        (None, "Something went wrong while executing your query.", UnavailableError),
-        (None, "Field 'x' doesn't exist", RefusedError),
-    ],
-)
-def test_graphql_errors_are_the_same_tree(
-    hub: Hub, scripted: Scripted, kind: str | None, message: str, error: type[GithubError]
-) -> None:
-    scripted.tokens()
-    scripted.answer("POST", "/graphql", {"data": None, "errors": [{"type": kind, "message": message}]})
-    with pytest.raises(GithubError, match="query Look") as caught:
-        hub.graphql(QUERY, {})
-    assert type(caught.value) is error
-
-
 @pytest.mark.parametrize("body", [[], {}, {"data": None}, {"data": 1}, {"errors": ["x"]}])
 def test_a_graphql_answer_of_no_known_shape_is_an_error(hub: Hub, scripted: Scripted, body: Any) -> None:
     scripted.tokens()
@@ -287,13 +261,6 @@ def test_only_new_content_counts_as_content(hub: Hub, scripted: Scripted) -> Non
     hub.graphql("mutation B { createProjectV2StatusUpdate(input: {}) { x } }", {})
     seen, _ = hub.budget.seen()
     assert (sum(seen.contents.values()), sum(seen.points.values())) == (2, 5 + 5 + 1 + 5 + 5)
-
-
-def test_the_bot_is_asked_for_once(hub: Hub, scripted: Scripted) -> None:
-    scripted.tokens()
-    scripted.answer("GET", "/app", {"slug": "cardinal"})
-    scripted.answer("GET", "/users/cardinal%5Bbot%5D", {"id": 99})
-    assert (hub.bot_id, hub.bot_login, hub.bot_id) == (99, "cardinal[bot]", 99)
 
 
 def test_a_listing_is_read_page_by_page_and_no_further_than_told(hub: Hub, scripted: Scripted) -> None:
@@ -387,6 +354,7 @@ def test_a_permission_accepted_meanwhile_needs_another_token(
 ) -> None:
     scripted.tokens(times=2)
     refused = {"message": "Resource not accessible by integration"}
+    ask: Callable[[], object]
     if how == "rest":
         scripted.answer("POST", "/x", refused, status=403)
         scripted.answer("POST", "/x", refused, status=403)

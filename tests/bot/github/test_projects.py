@@ -244,7 +244,8 @@ def answer_card(scripted: Scripted, *wrong: tuple[str, list[str | int]]) -> None
 
 def test_links_with_issues_out_of_sight_do_not_hide_the_card(hub: Hub, scripted: Scripted) -> None:
     scripted.tokens()
-    parent, blocker = ["nodes", 0, "content", "parent"], ["nodes", 0, "content", "blockedBy", "nodes", 0]
+    parent: list[str | int] = ["nodes", 0, "content", "parent"]
+    blocker: list[str | int] = ["nodes", 0, "content", "blockedBy", "nodes", 0]
     answer_card(
         scripted, ("NOT_FOUND", parent), ("FORBIDDEN", [*parent, "repository"]), ("FORBIDDEN", blocker)
     )

@@ -6,7 +6,15 @@ import pytest
 
 from bot.github import refusals
 from bot.github.client import Hub
-from bot.github.errors import GithubError, NotYetError, PermissionMissingError, RefusedError
+from bot.github.errors import (
+    GithubError,
+    NotFoundError,
+    NotYetError,
+    PermissionMissingError,
+    RateLimitedError,
+    RefusedError,
+    UnavailableError,
+)
 from bot.github.refusals import Meaning
 from tests.bot.github.conftest import Scripted
 
@@ -104,6 +112,17 @@ def test_words_that_nobody_has_read_before_are_unknown(
         ("FORBIDDEN", "the `acme` organization has an IP allow list enabled", NotYetError),
         ("FORBIDDEN", "Unable to create comment because issue is locked", RefusedError),
         ("FORBIDDEN", "Resource not accessible by integration", PermissionMissingError),
+        ("NOT_FOUND", "Could not resolve to a node", NotFoundError),
+        ("RATE_LIMITED", "API rate limit exceeded", RateLimitedError),
+        ("UNPROCESSABLE", "Name has already been taken", RefusedError),
+        ("RATE_LIMIT", "API rate limit already exceeded for installation ID 7.", RateLimitedError),
+        (None, "API rate limit already exceeded for installation ID 7.", RateLimitedError),
+        (None, "You have exceeded a secondary rate limit.", RateLimitedError),
+        ("INSUFFICIENT_SCOPES", "Your token has not been granted the scopes", PermissionMissingError),
+        ("RESOURCE_LIMITS_EXCEEDED", "Resource limits for this query exceeded.", UnavailableError),
+        ("SERVICE_UNAVAILABLE", "Please try again", UnavailableError),
+        (None, "Something went wrong while executing your query.", UnavailableError),
+        (None, "Field 'x' doesn't exist", RefusedError),
         (None, "We couldn't respond to your request in time. Please try resubmitting your request.",
             NotYetError),
     ],
@@ -113,7 +132,7 @@ def test_errors_of_graphql_have_the_same_table(
 ) -> None:
     scripted.tokens()
     scripted.answer("POST", "/graphql", {"data": None, "errors": [{"type": kind, "message": words}]})
-    with pytest.raises(GithubError) as caught:
+    with pytest.raises(GithubError, match="mutation Do") as caught:
         hub.graphql(QUERY, {})
     assert type(caught.value) is error
 

@@ -185,8 +185,15 @@ def test_an_app_that_may_not_write_to_the_queue_is_told_which_permissions_it_wan
 
 def enqueue(world: World, pull: Pull) -> str:
     """Let Cardinal put the pull request into the queue; return how it is merged."""
-    given = {"method": "squash", "head": pull.head_sha, "refused": "Changes must be made through the queue"}
-    return merge_queue.wait(world.hub, "acme/shop", pull.node_id, words={}, **given)
+    return merge_queue.wait(
+        world.hub,
+        "acme/shop",
+        pull.node_id,
+        method="squash",
+        head=pull.head_sha,
+        words={},
+        refused="Changes must be made through the queue",
+    )
 
 
 def test_an_issue_is_no_pull_request(world: World) -> None:

@@ -51,7 +51,7 @@ def test_a_token_that_came_between_look_and_claim_is_taken(
     config: Config, scripted: Scripted, clock: Clock
 ) -> None:
     records = home_records(config, clock)
-    other, looks = Hub(config, clock, records=records), []
+    other, looks = Hub(config, clock, records=records), list[str]()
 
     class Overtaken(FileRecords):
         def read(self, name: str) -> tuple[bytes, float]:

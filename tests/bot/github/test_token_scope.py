@@ -93,7 +93,7 @@ def test_the_forge_lets_a_narrowed_token_do_nothing_else(world: World) -> None:
     world.hub.rest("GET", "/repos/acme/shop/issues")
     token: Token = list(world.forge.store.apps._tokens.values())[-1]
     assert token.permissions == {"issues": "read", "metadata": "read"}
-    assert token.repo_ids == {world.shop.id}
+    assert token.repo_ids == frozenset((world.shop.id,))
     assert len(token.value) == 520
 
 

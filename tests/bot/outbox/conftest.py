@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -30,6 +30,7 @@ from tests.kept import demo
 from tests.ledgers import new_ledger, set_clock
 from tests.near import near
 
+Kind = TypeVar("Kind", bound=Event)
 BRANCH = "cardinal/7-totals"
 TOO_LONG = {"message": "Validation Failed", "errors": [{"message": "Body is too long (maximum is 65536)"}]}
 FINAL = {"status": 422, "answer": TOO_LONG}  # a refusal that GitHub would repeat
@@ -101,7 +102,7 @@ class Stage:
         self.past.now = self.clock()
         self.past(*events)
 
-    def events(self, kind: type[Event]) -> list[Event]:
+    def events(self, kind: type[Kind]) -> list[Kind]:
         with event_store.reading(self.context.engine) as db:
             return [one.event for one in event_store.read(db, limit=10_000) if isinstance(one.event, kind)]
 

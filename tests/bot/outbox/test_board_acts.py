@@ -109,10 +109,7 @@ def test_the_eight_fields_are_made_once_and_written_in_one_request(stage: Stage)
     assert value_of(stage, "Waits for") == "a free slot"
     assert value_of(stage, "Validation") is None
     names = ("Agent", "Waits for", "Validation", "Progress", "Run", "Cost $", "Elapsed min", "PR")
-    assert {*names} <= {
-        field.name
-        for field in seen[1].fields  # type: ignore[attr-defined]
-    }
+    assert {*names} <= {field.name for field in seen[1].fields}
 
 
 def test_a_face_that_did_not_change_costs_no_call(stage: Stage) -> None:

@@ -15,12 +15,13 @@ from bot.render.markdown.marker import mark
 from bot.state.outbox_context import OutboxContext
 from bot.system import liveness
 from forge.store.reviews import LineComment
+from ledger.errors import StaleClaimError
 from ledger.events.board import CardArchived
 from ledger.events.policy import PolicyLoaded
 from ledger.events.publication import EntryGivenUp, EntryHeld, EntryPublished
 from ledger.events.pull import ReviewSubmitted, Thread
 from ledger.events.run import BranchPushed, ThreadAnswered
-from ledger.ids import BoardId, EntryKey, RunId
+from ledger.ids import BoardId, EntryKey, QuestionId, RunId
 from ledger.log import event_store
 from ledger.parts import UnknownPartError
 from ledger.queue import outbox
@@ -151,7 +152,7 @@ def test_a_refusal_for_now_is_told_once_and_lets_others_pass_unless_all_is_refus
         stage.clock.forward(1800)
         stage.publish()
     assert sorted(first_lines(stage)) == ["one", "two"]
-    assert [bool(it.because) for it in stage.events(EntryHeld)] == [True, False]  # type: ignore[attr-defined]
+    assert [bool(it.because) for it in stage.events(EntryHeld)] == [True, False]
 
 
 def test_the_longer_an_act_is_held_the_rarer_it_is_tried(stage: Stage) -> None:
@@ -302,7 +303,7 @@ def test_a_publisher_that_lost_its_claim_records_nothing(stage: Stage) -> None:
     assert entry is not None
     stage.clock.forward(2)
     assert stage.publish().settled == 1
-    with pytest.raises(outbox.StaleClaimError), event_store.writing(stage.context.engine) as db:
+    with pytest.raises(StaleClaimError), event_store.writing(stage.context.engine) as db:
         outbox.drop_entry(db, entry)
     assert len(stage.events(EntryPublished)) == 1
 
@@ -346,7 +347,7 @@ def test_every_outward_intent_has_its_file_and_every_file_its_intent() -> None:
 
 @pytest.mark.parametrize("intent_class", outward())
 def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: type[outbound.Intent]) -> None:
-    shapes = {
+    shapes: dict[str, Any] = {
         "int": 7,
         "bool": True,
         "RunId": RunId("r1"),
@@ -358,7 +359,7 @@ def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: typ
         "after": (1, 2),
         "lines": (outbound.NoticeLine(outbound.NoticeKind.SPEND, text="x"),),
     }
-    kinds = {one.name: getattr(one.type, "__name__", one.type) for one in fields(intent_class)}
+    kinds = {one.name: str(getattr(one.type, "__name__", one.type)) for one in fields(intent_class)}
     intent = intent_class(**{name: shapes.get(name, shapes[kind]) for name, kind in kinds.items()})
     draft = handlers.draft(intent, stage.clock(), None)
     assert json.loads(draft.payload)
@@ -372,7 +373,7 @@ def test_an_intent_survives_the_outbox_unchanged(stage: Stage, intent_class: typ
 
 def test_questions_and_acknowledgements_go_before_reports_and_those_before_faces(stage: Stage) -> None:
     order = [
-        outbound.PostQuestion(stage.card_id, RUN, outbound.QuestionId("r1-q1")),
+        outbound.PostQuestion(stage.card_id, RUN, QuestionId("r1-q1")),
         PostReport(stage.card_id, RUN),
         React(stage.card_id, "issue", 1, "eyes"),
         Say(stage.card_id, "a", "b"),

@@ -43,7 +43,7 @@ def test_the_pull_request_is_a_draft_that_closes_the_issue(stage: Stage) -> None
     assert stage.do(OpenPull(stage.card_id, RUN)).settled == 1
     (pull,) = stage.forge.store.pulls.all(stage.shop)
     assert pull.draft
-    assert f"\nCloses #{stage.issue.number}\n" in pull.issue.body
+    assert f"\nCloses #{stage.issue.number}\n" in (pull.issue.body or "")
     assert pull.issue.title == "Totals are wrong"
     assert (opened(stage).number, opened(stage).node_id) == (pull.issue.number, pull.node_id)
     assert (opened(stage).head, opened(stage).draft) == (pull.head_sha, True)

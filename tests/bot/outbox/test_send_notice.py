@@ -31,7 +31,8 @@ from ledger.events.run import QuestionAnswered, QuestionAsked, UsageMetered
 from ledger.events.subscription import CardSubscribed, CardUnsubscribed
 from ledger.ids import CardId, QuestionId, RunId
 from ledger.views import subscriptions
-from rules.chatops.notices import NoticeKind, Subscriber
+from rules.chatops.notices import Subscriber
+from rules.intents.outbound import NoticeKind
 from tests.bot.conftest import free_port
 from tests.bot.outbox.conftest import Stage
 from tests.bot.render.past import RUN
@@ -326,7 +327,7 @@ def test_a_question_that_nobody_answers_goes_to_somebody_else(stage: Stage, rece
 
 
 def test_a_limit_is_told_once_for_each_step(stage: Stage, receiver: Receiver) -> None:
-    subscribe(stage, ops=Subscriber(address=receiver.url, channel=True, kinds=("spend",)))
+    subscribe(stage, ops=Subscriber(address=receiver.url, channel=True, kinds=(NoticeKind.SPEND,)))
     for usd in (20, 6, 1, 14):  # of 50 a day
         stage.happen(UsageMetered(RUN, usd, 0, 0, 0, 0))
         send_news(stage)

@@ -183,9 +183,10 @@ def said(past: Past, *events: Event) -> Said:
         past(event)
     with event_store.writing(past.engine) as db:
         card = cards.get(db, CARD)
-        for event in events[-1:] if card else ():
-            snapshot = snapshots.for_event(db, card, event, START)
-            apply(db, POLICY, decide(POLICY, snapshot, event, START), now=START)
+        for event in events[-1:]:
+            if card is not None:
+                heard = snapshots.for_event(db, card, event, START)
+                apply(db, POLICY, decide(POLICY, heard, event, START), now=START)
         snapshot, run = snapshots.of_card(db, CARD), runs.get(db, RUN)
         audit = trail.make_trail(db, RUN, at=START)["summary"]
         shown = card_fields.field_values(past.row(), run, card_usd=spend.of_card(db, CARD).usd)

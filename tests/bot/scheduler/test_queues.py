@@ -10,6 +10,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -122,7 +123,9 @@ def test_jobs_travel_as_json_and_not_as_pickles(redis: Redis) -> None:
     enqueue(redis, "control", NOTE, "f", "x", job_id="a")
     control = queues.queue(redis, "control")
     (job_id,) = control.job_ids
-    assert WakeUp.fetch(job_id, redis, control.serializer).call == QueuedCall(NOTE, ("f", "x"), "a")
+    job = WakeUp.fetch(job_id, redis, control.serializer)
+    assert isinstance(job, WakeUp)
+    assert job.call == QueuedCall(NOTE, ("f", "x"), "a")
 
 
 def test_an_unknown_queue_is_refused(redis: Redis) -> None:
@@ -222,11 +225,11 @@ class Pickled:
         return os.mkdir, (self.folder,)
 
 
-def plant(redis: Redis, name: str, call: object, **fields: str | bytes) -> str:
+def plant(redis: Redis, name: str, call: object, **fields: Any) -> str:
     """Queue a job as somebody would who can write to Redis; return its id."""
     job_id = uuid.uuid4().hex
     data = call if isinstance(call, bytes) else zlib.compress(json.dumps(call).encode())
-    redis.hset(f"rq:job:{job_id}", mapping={"data": data, "description": "x", "status": "queued", **fields})
+    redis.hset(f"rq:job:{job_id}", mapping={"data": data, "description": "x", "status": "queued"} | fields)
     redis.rpush(f"rq:queue:{name}", job_id)
     return job_id
 
@@ -236,13 +239,14 @@ def test_nothing_that_somebody_else_wrote_into_redis_is_called_or_read(
     config: Config, redis: Redis, tmp_path: Path, name: str
 ) -> None:
     out, made = tmp_path / "noted", str(tmp_path / "made")
-    fail, bait = "tests.bot.daemon.playground.fail", ["os.mkdir", None, [made], {}]
+    fail = "tests.bot.daemon.playground.fail"
+    bait: list[object] = ["os.mkdir", None, [made], {}]
     callbacks = {
         f"{kind}_callback_name": "tests.bot.daemon.playground.owned" for kind in ("failure", "success")
     }
     hook = json.dumps([{"url": "http://127.0.0.1:9/", "job_status": "failed"}])
     planted = plant(redis, "elsewhere", bait)
-    for call in (
+    calls: tuple[object, ...] = (
         bait,
         ["tests.bot.daemon.playground.os.mkdir", None, [made], {}],
         ["mkdir", "os", [made], {}],
@@ -254,7 +258,8 @@ def test_nothing_that_somebody_else_wrote_into_redis_is_called_or_read(
         pickle.dumps(("os.mkdir", None, (made,), {})),
         zlib.compress(b"[" * 9_000_000),
         b"",
-    ):
+    )
+    for call in calls:
         plant(redis, name, call)
     redis.rpush(f"rq:queue:{name}", "no id at all", b"\xff", "unknown")
     redis.set("rq:job:text", "not a hash")

@@ -7,6 +7,7 @@ from random import Random
 import pytest
 from sqlalchemy import Engine
 
+from bot.scheduler import dispatch
 from bot.state import forecasts
 from ledger.events.budget import BudgetRaised, BudgetReserved
 from ledger.events.conversation import CommandGiven
@@ -71,7 +72,7 @@ def test_what_is_left_of_a_limit_is_all_that_the_next_run_gets(ledger: Engine) -
     assert claim(ledger, R2)
     assert grants(ledger)[-1] == BudgetReserved(R2, 1.0, "usd_total", 3.0)
     assert not claim(ledger, RunId("r3"))
-    board.dispatch.ready_runs(ledger, now=NOW, slots=50)
+    dispatch.ready_runs(ledger, now=NOW, slots=50)
     assert "$0.00 spent and $3.00 reserved by r1, r2" in because(ledger, "c3")
 
 
@@ -92,7 +93,7 @@ def test_a_run_that_no_worker_holds_reserves_nothing(ledger: Engine, how: str) -
             steps = (RunState.CLAIMED, RunState.PREPARING, RunState.PLANNING, RunState.AWAITING_APPROVAL)
             tell(ledger, *(RunStepped(R1, *pair) for pair in pairwise(steps)))
     assert row(ledger, R1).open_usd == 0
-    board.dispatch.ready_runs(ledger, now=NOW, slots=50)
+    dispatch.ready_runs(ledger, now=NOW, slots=50)
     if how == "requeue":  # it stands in front of the other in the queue
         assert claim(ledger, R1)
         assert grants(ledger)[-1].usd == 1.5

@@ -92,8 +92,8 @@ def play(cardinal: Cardinal, home: Path, *, size: int, seed: int) -> Storm:
     quiet_s, start = time.perf_counter() - start, time.perf_counter()
     lost = [one for one in told if chance.random() < LOST]
     gone = {one.guid for one in lost}
-    for one in lost:
-        one.status_code, one.status, one.delivered_at = 502, "failed to connect", cardinal.clock()
+    for away in lost:
+        away.status_code, away.status, away.delivered_at = 502, "failed to connect", cardinal.clock()
     sent = [one for one in told if one.guid not in gone]
     sent += [one for one in sent if chance.random() < TWICE]
     chance.shuffle(sent)

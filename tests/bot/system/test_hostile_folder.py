@@ -85,7 +85,7 @@ def test_modules_beside_the_caller_are_not_imported(trap: Path) -> None:
     for name in ("bot", "flask", "sqlalchemy", "gunicorn", "uvicorn"):
         (trap / f"{name}.py").write_text("print('owned')")
     (trap / "gunicorn.conf.py").write_text("print('owned')")
-    command = [Path(sys.executable).with_name("cardinal"), "doctor"]
+    command = [str(Path(sys.executable).with_name("cardinal")), "doctor"]
     environ = {"PATH": os.environ["PATH"], "CARDINAL_HOME": str(trap / "none")}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=120)
     assert "settings" in done.stdout

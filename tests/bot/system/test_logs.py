@@ -3,6 +3,7 @@
 import json
 import logging
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -52,7 +53,7 @@ def test_no_secret_of_the_settings_is_in_a_line_nor_a_line_of_a_key(config: Conf
     pem = f"-----BEGIN PRIVATE {'KEY'}-----\n{'MIIEvQ' * 9}\n{'x9Kd+/' * 9}\n-----END PRIVATE {'KEY'}-----\n"
     account = json.dumps({"type": "service_account", "private_key": pem, "private_key_id": "0a1b2c3d4e5f"})
     names = ("openai_key", "compatible_key", "bedrock_secret_key", "subscription_token", "store_secret_key")
-    given = {name: Secret(f"sesame of {name}") for name in names}
+    given: dict[str, Any] = {name: Secret(f"sesame of {name}") for name in names}
     try:
         logs.set_up_logs(replace(config, vertex_credentials=Secret(account), **given))
         said = " ".join((*(secret.reveal() for secret in given.values()), *pem.splitlines(), "0a1b2c3d4e5f"))

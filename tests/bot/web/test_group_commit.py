@@ -1,6 +1,6 @@
 """Deliveries that wait together share a commit, never a failure; a 202 means that one is on disk."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -69,7 +69,12 @@ def known(engine: Engine, *names: str) -> list[str]:
 
 def test_what_waits_together_is_one_commit_and_one_wake_up(ledger: Engine) -> None:
     calls: list[int] = []
-    commits = GroupCommit(ledger, lambda group: not calls.append(len(group)), lambda *_: None)
+
+    def wake(group: Sequence[tuple[DeliveryId, bool, str]]) -> bool:
+        calls.append(len(group))
+        return True
+
+    commits = GroupCommit(ledger, wake, lambda *_: None)
     group = [incoming(f"d{number}") for number in range(40)]
     begun: list[object] = []
 

@@ -74,7 +74,7 @@ def post(client: TestClient, body: bytes = BODY, **changed: str | None) -> Respo
     return client.post(
         "/webhooks/github",
         content=body,
-        headers={name: value.encode() for name, value in headers.items() if value is not None},
+        headers={name.encode(): value.encode() for name, value in headers.items() if value is not None},
     )
 
 

@@ -112,8 +112,8 @@ class Agent:
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(given["content"])
             return "ok"
-        old = given.get("old_string", given.get("oldString"))
-        new = given.get("new_string", given.get("newString"))
+        old = str(given.get("old_string", given.get("oldString")))
+        new = str(given.get("new_string", given.get("newString")))
         text = file.read_text()
         assert text.count(old) == 1, f"{old!r} is not unique"
         file.write_text(text.replace(old, new))

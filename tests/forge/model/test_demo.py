@@ -21,6 +21,7 @@ def test_the_policy_of_the_demo_names_the_agent(tmp_path: Path, agent: str) -> N
         written = forge.store.repos.git(home).read("main", ".github/cardinal.yml")
     finally:
         forge.stop()
+    assert written is not None
     columns = yaml.safe_load(written)["board"]["columns"]
     assert [columns[name]["agent"] for name in ("Planning", "In Progress")] == [agent] * 2
     models = [columns[name]["model"] for name in ("Planning", "In Progress")]

@@ -33,7 +33,7 @@ def events(raw: bytes) -> list[Any]:
     for block in raw.decode().removesuffix("\n\n").split("\n\n"):
         fields = dict(line.split(": ", 1) for line in block.splitlines())
         assert set(fields) <= {"event", "data"}
-        told = fields["data"] if fields["data"] == "[DONE]" else json.loads(fields["data"])
+        told: Any = fields["data"] if fields["data"] == "[DONE]" else json.loads(fields["data"])
         assert "event" not in fields or fields["event"] == told["type"]
         found.append(told)
     return found
@@ -47,7 +47,7 @@ def anthropic(raw: bytes) -> Message:
         "message_delta",
         "message_stop",
     ]
-    text, calls, at = "", [], 1
+    text, calls, at = "", list[Called](), 1
     while told[at]["type"] == "content_block_start":
         block, index = told[at]["content_block"], told[at]["index"]
         assert index == (len(calls) + bool(text))

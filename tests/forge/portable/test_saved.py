@@ -26,9 +26,9 @@ def test_what_was_written_is_there_again_and_what_was_not_did_not_happen(portabl
     assert opened is not None
     store, world, shared = opened
     refs = store.repos.git(store.repos.get("local", "shop")).branches()
-    assert (refs["cardinal/1"], refs.keys()) == (kept, {"main", "cardinal/1"})
+    assert (refs["cardinal/1"], {*refs}) == (kept, {"main", "cardinal/1"})
     assert shared == {"refs/heads/main": kept}
-    assert [item.content.title for item in world.project.items] == ["Say hello"]
+    assert [item.title for item in world.project.items] == ["Say hello"]
     assert store.projects.get(store.users.get("local"), 1) is world.project
     assert oct((portable.root / "state").stat().st_mode)[-3:] == "600"
 

@@ -62,5 +62,5 @@ def test_a_first_start_that_was_killed_before_anything_was_written_is_begun_anew
         "cardinal/1-say-hello", "Hello."
     )  # the fixture's forge is built, and not yet written
     _, world, shared = _opened(SavedForge(portable.root), portable.branches.wanted)
-    assert [item.content.title for item in world.project.items] == ["Say hello"]
+    assert [item.title for item in world.project.items] == ["Say hello"]
     assert (shared, half in git(portable.ours, "rev-list", "--all")) == ({}, False)

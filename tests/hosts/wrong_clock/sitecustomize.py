@@ -2,5 +2,11 @@
 
 import select
 import time
+from typing import Any
 
-time.sleep = lambda seconds: select.select((), (), (), seconds) and None  # type: ignore[assignment]
+
+def _sleep(seconds: Any, /) -> None:
+    select.select((), (), (), seconds)
+
+
+time.sleep = _sleep

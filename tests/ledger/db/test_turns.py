@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,10 @@ def ticket(folder: Path, *, urgent: bool = False) -> Iterator[tuple[int, int]]:
         os.close(opened)
 
 
+def has_waiting(folder: Path, number: int) -> bool:
+    return waiting(folder) == number
+
+
 def waiting(folder: Path) -> int:
     """Return how many tickets are taken below 100."""
     opened = os.open(folder, os.O_RDONLY)
@@ -68,7 +73,7 @@ def order_of(engine: Engine, folder: Path, *comers: str) -> list[str]:
     with writing(engine):
         for number, thread in enumerate(threads, 1):
             thread.start()
-            until(lambda number=number: waiting(folder) == number, "it waits for its turn")
+            until(partial(has_waiting, folder, number), "it waits for its turn")
     for thread in threads:
         thread.join(60)
     return wrote

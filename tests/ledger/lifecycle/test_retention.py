@@ -1,6 +1,7 @@
 """Rows beside the events go once nobody needs them, and not before."""
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Engine, select
 
@@ -75,7 +76,12 @@ def test_what_people_see_in_lists_stays_for_a_season(ledger: Engine, hand: Hand)
             hosts_queue.drain(db, f"drained {name}", drained=True)
             examinations.record_examination(db, name, ExaminationSubject.HOST, "doctor", ())
     with event_store.writing(ledger) as db:
-        lives = {"login": "a", "user_id": 1, "scopes": ("read",), "lives": timedelta(days=365)}
+        lives: dict[str, Any] = {
+            "login": "a",
+            "user_id": 1,
+            "scopes": ("read",),
+            "lives": timedelta(days=365),
+        }
         tokens.make(db, "lives", now=VERY_OLD, **lives)
         for name, at in (("revoked", OLD), ("revoked long ago", VERY_OLD)):
             _, revoked = tokens.make(db, name, now=VERY_OLD, **lives)

@@ -8,6 +8,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DatabaseError
 
 from ledger.errors import IllegalStepError, LateWriterError, StaleClaimError, UnfitEventError
+from ledger.event import Event
 from ledger.events.run import Progressed, RunClaimed, RunEnded, RunStepped, UsageMetered
 from ledger.ids import RunId
 from ledger.log import event_store
@@ -61,13 +62,14 @@ def test_a_writer_whose_claim_was_taken_over_is_refused(ledger: Engine, hand: Ha
 
 def test_a_step_that_a_run_cannot_take_is_refused(ledger: Engine) -> None:
     ended = RunEnded(RUN, Ending.SUCCEEDED, "", "", "working")
-    refused = (
+    refused: tuple[Event, ...] = (
         RunStepped(RUN, RunState.QUEUED, RunState.PUBLISHING),
         RunStepped(RUN, RunState.WORKING, RunState.VALIDATING),
         run_queued(),
     )
     with event_store.writing(ledger) as db:
         event_store.append(db, run_queued(), at=NOW)
+    event: Event
     for event in refused:
         with pytest.raises(IllegalStepError), event_store.writing(ledger) as db:
             event_store.append(db, event, at=NOW)

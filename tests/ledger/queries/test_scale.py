@@ -149,8 +149,12 @@ def test_sqlite_prepares_a_frequent_question_once(ledgers: tuple[Engine, Engine]
     """Preparing takes longer than answering; SQLite asks its authorizer whenever it prepares."""
     engine, prepared, anew = ledgers[0], list[Any](), set[str]()
 
+    def note(*what: Any) -> int:
+        prepared.append(what)
+        return 0
+
     def watch(driver: Any, _record: object) -> None:
-        driver.set_authorizer(lambda *what: prepared.append(what) or 0)
+        driver.set_authorizer(note)
 
     engine.dispose()
     event.listen(engine, "connect", watch)

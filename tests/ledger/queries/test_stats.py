@@ -75,6 +75,7 @@ def test_dollars_endings_and_waits_are_counted_once(worked: Engine) -> None:
 
 def test_no_program_is_a_person_in_money(ledger: Engine) -> None:
     write(ledger, board_seen(), card_seen())
+    asked: tuple[tuple[str, str], ...]
     asked = (("alice", "board"), ("CI", "checks"), ("Cardinal", "policy"), ("push", ""), ("x[bot]", "board"))
     asked += (("the board", "board"), ("bob", "checks"), ("Cardinal", "api"))
     for number, (by, door) in enumerate(asked, start=1):

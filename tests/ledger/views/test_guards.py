@@ -2,6 +2,7 @@
 
 from sqlalchemy import Engine
 
+from ledger.event import Zoom
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.log import event_store
 from ledger.queries import timeline
@@ -16,8 +17,8 @@ def test_what_the_guards_found_is_told_as_an_activity(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
         for event in (board_seen(), card_seen(), run_queued(), judged, clean, early):
             event_store.append(db, event, at=later(event_store.last_seq(db)))
-        told = [line.text for line in timeline.of_card(db, CARD, timeline.Zoom.ACTIVITY)]
-        quiet = [line.text for line in timeline.of_card(db, CARD, timeline.Zoom.CONVERSATION)]
+        told = [line.text for line in timeline.of_card(db, CARD, Zoom.ACTIVITY)]
+        quiet = [line.text for line in timeline.of_card(db, CARD, Zoom.CONVERSATION)]
     assert "guards on cccccccccccc: deny: a.py:3 holds a token (rule secrets: deny)" in told
     assert "guards on eeeeeeeeeeee: nothing found" in told
     assert "early publication of ffffffffffff withheld: rule secrets: deny" in told

@@ -2,7 +2,7 @@
 
 from sqlalchemy import Engine
 
-from ledger.event import Event
+from ledger.event import Event, Zoom
 from ledger.events.access import RepositoryMoved
 from ledger.events.board import IssueClosed
 from ledger.events.related import Blocker, CardLinked, CardProposed, LinksSeen
@@ -19,7 +19,7 @@ def test_proposed_and_linked_cards_are_told_in_the_conversation(ledger: Engine) 
     with event_store.writing(ledger) as db:
         for event in (board_seen(), card_seen(), run_queued(), proposed, linked):
             event_store.append(db, event, at=later(event_store.last_seq(db)))
-        told = [line.text for line in timeline.of_card(db, CARD, timeline.Zoom.CONVERSATION)]
+        told = [line.text for line in timeline.of_card(db, CARD, Zoom.CONVERSATION)]
     assert "wants a new card: Mend the till (seen on the way)" in told
     assert "this card blocks acme/shop#7: it needs this one" in told
 
@@ -53,7 +53,7 @@ def test_blockers_out_of_sight_hold_a_card_and_newer_links_replace_older_ones(le
     write(ledger, board_seen(), card_seen(), seen(1, 7, 8, hidden=2))
     with event_store.reading(ledger) as db:
         assert [one.holds for one in links.of_card(db, CARD)] == [True] * 4
-        assert db.scalars(links.held_cards()).all() == [CARD] * 4
+        assert [str(card_id) for card_id in db.scalars(links.held_cards())] == [CARD] * 4
     write(ledger, LinksSeen(CARD, (Blocker("acme/app", 7, "T", "completed"),), 0, "acme/app#9"))
     with event_store.reading(ledger) as db:
         assert [one.holds for one in links.of_card(db, CARD)] == [False]

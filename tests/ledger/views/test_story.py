@@ -4,7 +4,7 @@ import pytest
 from sqlalchemy import Connection, Engine
 
 from ledger.codec import kinds
-from ledger.event import Event
+from ledger.event import Event, Zoom
 from ledger.events import board, bounds, conversation, policy, publication, pull, run
 from ledger.ids import CardId, EntryKey, QuestionId, RunId
 from ledger.log import event_store
@@ -331,11 +331,11 @@ def test_the_timeline_shows_more_the_deeper_one_looks(ledger: Engine, zoom: str,
             run.AgentSaid(RUN, "hm " * 999),
         )
         told(db, conversation.PersonSaid(CARD, 1, "issue", "ann", True, "hello"))
-        lines = timeline.of_card(db, CARD, timeline.Zoom(zoom))
+        lines = timeline.of_card(db, CARD, Zoom(zoom))
         assert len(lines) == count
         assert [it.seq for it in lines] == sorted(it.seq for it in lines)
         assert all(len(it.text) <= 500 and it.text.isprintable() for it in lines)
-        assert timeline.of_card(db, CARD, timeline.Zoom(zoom), 1, before=lines[-1].seq) == lines[-2:-1]
+        assert timeline.of_card(db, CARD, Zoom(zoom), 1, before=lines[-1].seq) == lines[-2:-1]
 
 
 def test_a_failed_round_and_a_waiver_are_told_and_the_waiver_is_about_its_commit(ledger: Engine) -> None:

@@ -21,8 +21,8 @@ def test_a_subscription_to_a_run_ends_with_the_cards_next_one_and_no_other(ledge
         assert subscriptions.subscribers_of(db, CARD) == {"bob", "ann"}
         event_store.append(db, replace(run_queued(), run_id=RunId("r2")), at=NOW)
         assert (subscriptions.subscribers_of(db, CARD), subscriptions.subscribers_of(db, OTHER)) == (
-            {"bob"},
-            {"ann"},
+            frozenset(("bob",)),
+            frozenset(("ann",)),
         )
         event_store.append(db, CardSubscribed(CARD, "BOB", RunId("r2")), at=NOW)
         event_store.append(db, CardUnsubscribed(CARD, "bob", ""), at=NOW)

@@ -32,7 +32,7 @@ def test_an_open_pull_request_is_merged_and_the_card_is_done_only_afterwards() -
         ({"verdict": "approved"}, "approved another commit"),
     ],
 )
-def test_what_was_not_approved_as_it_is_is_not_merged_and_says_so(reviews: dict[str, str], said: str) -> None:
+def test_what_was_not_approved_as_it_is_is_not_merged_and_says_so(reviews: dict[str, Any], said: str) -> None:
     intents = asks(card("Done", APPROVED, run=ended(), pull=pull(), **reviews), MOVED)
     assert "MergePull" not in kinds(intents)
     assert states(intents) == [CardState.BLOCKED]

@@ -1,6 +1,7 @@
 """Who may move cards: whatever somebody without the right drags, archives or puts there does nothing."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
@@ -77,8 +78,8 @@ def test_who_may_is_the_policys_to_say(changes: dict[str, object], mover: Mover,
     assert may_move(by, mover) is may
 
 
-REVIEWED = {"run": ended(), "pull": pull(), "verdict": "approved", "approved_head": "abc123"}
-WAITS = REVIEWED | {"pull": pull(awaits="auto", awaited_head="abc123")}
+REVIEWED: dict[str, Any] = {"run": ended(), "pull": pull(), "verdict": "approved", "approved_head": "abc123"}
+WAITS: dict[str, Any] = REVIEWED | {"pull": pull(awaits="auto", awaited_head="abc123")}
 STEERED: list[tuple[Snapshot, Event]] = [
     (card(state=CardState.DRAFT), CardMoved(CARD, "Tasks", "In Progress", False)),
     (

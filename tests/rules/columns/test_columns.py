@@ -1,9 +1,11 @@
 """Entering each archetype (inbox, planning, execution, review, terminal): the state that the card takes."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from ledger.event import RuleEvent
 from ledger.events.board import CardDescribed, CardMoved
 from ledger.states import CardState, Ending
 from rules.intents.internal import ChangeCardState
@@ -14,7 +16,7 @@ from tests.rules.scene import CARD, asks, card, ended, kinds, only, pull, states
 S = CardState
 
 
-def enters(snapshot: Snapshot, before: str = "Elsewhere") -> tuple[Intent, ...]:
+def enters(snapshot: Snapshot, before: str = "Elsewhere") -> tuple[Intent | RuleEvent, ...]:
     return asks(snapshot, CardMoved(CARD, before, snapshot.column, by_cardinal=False))
 
 
@@ -61,7 +63,7 @@ def test_in_planning_a_description_that_comes_later_is_answered() -> None:
     assert asks(card("Tasks", S.DRAFT), event) == ()
 
 
-APPROVING = {"verdict": "approved", "approved_head": "abc123"}
+APPROVING: dict[str, Any] = {"verdict": "approved", "approved_head": "abc123"}
 
 
 @pytest.mark.parametrize(

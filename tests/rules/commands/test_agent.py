@@ -3,9 +3,10 @@
 import pytest
 
 from ledger.events.instruction import AgentPinned
+from rules.intents.outbound import Say
 from rules.policy.model import Policy, parse
 from tests.rules.commands.cases import handled, told
-from tests.rules.scene import CARD, asks, card, given, policy, run
+from tests.rules.scene import CARD, asks, card, given, only, policy, run
 
 AGENTS = policy("Work: {archetype: execution, agents: [codex, claude/opus]}\nOther: {archetype: execution}")
 
@@ -50,5 +51,4 @@ def test_where_no_column_lists_any_it_says_how() -> None:
 
 
 def _answer(by: Policy, text: str) -> str:
-    _, said = asks(card("Work"), given("agent", text), by=by)
-    return said.text  # type: ignore[union-attr]
+    return only(asks(card("Work"), given("agent", text), by=by), Say).text

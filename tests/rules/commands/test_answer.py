@@ -2,6 +2,7 @@
 
 import pytest
 
+from ledger.event import RuleEvent
 from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
@@ -45,7 +46,7 @@ def test_a_choice_of_another_question_changes_nothing(source: str) -> None:
     assert kinds(asks(PARKED, given("answer", "2", source=source))) == ["Say", "WriteRunComment"]
 
 
-def leaving(text: str) -> tuple[Intent, ...]:
+def leaving(text: str) -> tuple[Intent | RuleEvent, ...]:
     return handled("answer", card(run=run(), questions=(LEAVING,), held_back="Review"), text)
 
 

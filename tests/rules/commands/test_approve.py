@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -90,7 +91,8 @@ def test_what_is_approved_is_bound_by_its_digest() -> None:
     intents = handled("approve", BOUND, base="a" * 40)
     digest = only(intents, PlanApproved).bound
     assert digest == bound(BOUND)
-    for changed in ({"summary": "x"}, {"steps": ()}, {"base": "x"}, {"policy": "x"}):
+    changes: tuple[dict[str, Any], ...] = ({"summary": "x"}, {"steps": ()}, {"base": "x"}, {"policy": "x"})
+    for changed in changes:
         assert bound(replace(BOUND, plan=replace(BOUND.plan, **changed))) != digest
     assert bound(replace(BOUND, briefed="x")) != digest
 

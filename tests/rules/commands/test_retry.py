@@ -1,6 +1,7 @@
 """`/cardinal retry`: another run starts, or a revision where a review asked for something."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -57,7 +58,7 @@ def test_where_no_run_may_start_it_says_why(snapshot: Snapshot, said: str) -> No
 
 
 def test_in_a_terminal_column_it_tries_the_merge_again() -> None:
-    approved = {"verdict": "approved", "approved_head": "abc123"}
+    approved: dict[str, Any] = {"verdict": "approved", "approved_head": "abc123"}
     intents = handled("retry", card("Done", CardState.BLOCKED, run=ended(), pull=pull(), **approved))
     assert kinds(intents) == ["MergePull", "CardExplained"]
     assert only(intents, MergePull).head == "abc123"

@@ -1,5 +1,7 @@
 """What it means for a card that its repository cannot be reached, and that it can again."""
 
+from typing import Any
+
 import pytest
 
 from ledger.events.board import CardConverted
@@ -24,7 +26,7 @@ def test_a_run_at_work_is_paused_and_its_card_blocked(name: str) -> None:
     assert states(decided.intents) == [CardState.BLOCKED]
 
 
-def paused(**changes: str) -> Snapshot:
+def paused(**changes: Any) -> Snapshot:
     parked = run(RunState.PARKED, stop_asked="pause", stop_by="Cardinal", stop_why=WHY)
     return card(state=CardState.BLOCKED, run=parked, board_owner="acme", **changes)
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -261,7 +262,7 @@ def test_an_act_that_the_card_needs_and_that_failed_blocks_it_with_the_reason(
     assert only(intents, Say).text.endswith("merge conflict in app.py.")
 
 
-ASKED = {"run": ended(), "pull": pull(draft=True), "verdict": "changes_requested"}
+ASKED: dict[str, Any] = {"run": ended(), "pull": pull(draft=True), "verdict": "changes_requested"}
 
 
 @pytest.mark.parametrize(
@@ -302,9 +303,9 @@ def test_a_report_that_could_not_be_posted_leaves_the_reason_to_the_runs_comment
 def test_a_policy_in_force_describes_the_columns_and_a_bad_one_is_reported() -> None:
     loaded = asks(card(), PolicyLoaded(BOARD, "d", "version: 1", "c0ffee"))
     ticker = UpdateTicker(CardId(BOARD))
-    assert loaded == (DescribeColumns(BOARD), ticker, ReportPolicy(BOARD, "c0ffee"))
-    assert asks(card(), PolicyLoaded(BOARD, "d", "", "")) == (DescribeColumns(BOARD), ticker)
-    assert asks(card(), PolicyRejected(BOARD, "d", "bad", ("x",))) == (ReportPolicy(BOARD, "bad"),)
+    assert loaded == (DescribeColumns(CardId(BOARD)), ticker, ReportPolicy(CardId(BOARD), "c0ffee"))
+    assert asks(card(), PolicyLoaded(BOARD, "d", "", "")) == (DescribeColumns(CardId(BOARD)), ticker)
+    assert asks(card(), PolicyRejected(BOARD, "d", "bad", ("x",))) == (ReportPolicy(CardId(BOARD), "bad"),)
 
 
 def test_a_kill_switch_parks_live_runs_and_its_end_lets_only_those_go_on() -> None:

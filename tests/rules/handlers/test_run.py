@@ -12,7 +12,7 @@ from ledger.events.publication import EntryGivenUp
 from ledger.events.pull import PullOpened
 from ledger.events.related import CardLinked, CardProposed, PipelineLimited
 from ledger.events.run import RunEnded, RunRequeued
-from ledger.ids import QuestionId, RunId
+from ledger.ids import CardId, EntryKey, QuestionId, RunId
 from ledger.rows.runs import RunRow
 from ledger.states import CardState, Ending, RunState
 from rules.intents.internal import ChangeCardState
@@ -58,7 +58,7 @@ def test_a_queued_run_is_seen_at_once() -> None:
     intents = asks(card(state=S.DISCUSSING, run=run(R.QUEUED)), QUEUED)
     assert states(intents) == [S.QUEUED]
     assert {"WriteRunComment", "UpdateFace", "UpdateTicker"} <= set(kinds(intents))
-    assert only(intents, UpdateTicker).card_id == BOARD
+    assert only(intents, UpdateTicker).card_id == CardId(BOARD)
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_what_an_agent_may_not_make_or_link_is_said_once() -> None:
     said = {only(asks(card(run=run()), PipelineLimited(R1, "cards", 5)), Say) for _ in range(2)}
     assert {it.about for it in said} == {"pipeline:r1:cards"}
     assert "it may make 5 cards" in said.pop().text
-    keys = (f"link:r1:blocks:acme/shop#{number}" for number in (7, 8))
+    keys = (EntryKey(f"link:r1:blocks:acme/shop#{number}") for number in (7, 8))
     refused = [only(asks(card(), EntryGivenUp(CARD, key, "link_card", "a circle")), Say) for key in keys]
     assert {it.about for it in refused} == {"unlinked:r1"}
     assert refused[0].text == "r1 wanted a dependency with acme/shop#7, and it was not made: a circle."
@@ -291,8 +291,9 @@ def test_a_card_in_another_repository_is_made_by_somebodys_yes_alone(code: str) 
     answer = runs.QuestionAnswered(R1, QuestionId("r1-q1"), "bob", "said", code, "supervisor", "elsewhere")
     decided = asks(card(run=run(), proposed=wanted), answer)
     made = [intent for intent in decided if isinstance(intent, CreateCard)]
-    given = {"repository": "acme/site", "relation": "blocks", "by": "bob"}
-    expected = CreateCard(CARD, R1, 2, "Test it", "Nobody does", "why", **given)
+    expected = CreateCard(
+        CARD, R1, 2, "Test it", "Nobody does", "why", repository="acme/site", relation="blocks", by="bob"
+    )
     assert made == ([expected] if code == "create" else [])
 
 

@@ -88,8 +88,9 @@ def test_every_key_of_the_format_is_read() -> None:
     assert column.on_success is not None
     assert column.on_success.move == "Review"
     assert policy.board.commands["approve"] == ("alice", "maintain")
+    assert policy.repository.validation is not None
     assert policy.repository.validation.full == ("pytest -q",)
-    assert policy.repository.guardrails.dependencies == "deny"
+    assert policy.repository.guardrails.model_dump()["dependencies"] == "deny"
     assert policy.repository.mcp["context7"].command[0] == "npx"
 
 
@@ -114,6 +115,7 @@ def test_without_a_file_the_six_column_board_applies() -> None:
 def test_a_file_without_a_board_keeps_the_default_columns_and_its_own_repository_part() -> None:
     policy = parse("version: 1\nrepository: {validation: {fast: [make lint]}}", home="acme/board")
     assert list(policy.board.columns) == list(default_policy("acme/board").board.columns)
+    assert policy.repository.validation is not None
     assert policy.repository.validation.fast == ("make lint",)
     assert parse_repository("version: 1").limits.iterations == 5
 
@@ -312,4 +314,5 @@ repository:
 """
     board, repository = parse(text, home="acme/board"), parse_repository(text)
     assert (board.limits.same_failures, repository.limits.same_failures) == (9, 4)
-    assert (dict(board.board.modes.labels), repository.guardrails.modes) == ({"look": "investigate"}, "deny")
+    assert dict(board.board.modes.labels) == {"look": "investigate"}
+    assert repository.guardrails.model_dump()["modes"] == "deny"

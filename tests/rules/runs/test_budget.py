@@ -1,5 +1,7 @@
 """Dollars that runs share: no promise is made twice, and a run that must wait is told by which limit."""
 
+from typing import Any
+
 import pytest
 
 from ledger.events.budget import BudgetReserved
@@ -17,7 +19,7 @@ def limited(limits: str = "", column: str = "") -> Policy:
     return parse(f"version: 1\nboard:\n  {shape}", home="acme/board")
 
 
-def granted(usd: float, by_rule: str = "", limit_usd: float = 0.0, run_id: RunId = R1) -> BudgetReserved:
+def granted(usd: Any, by_rule: str = "", limit_usd: float = 0.0, run_id: RunId = R1) -> BudgetReserved:
     return BudgetReserved(run_id, usd, by_rule, limit_usd)
 
 

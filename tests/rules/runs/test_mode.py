@@ -9,7 +9,7 @@ from ledger.events.run import RunEnded
 from ledger.rows.findings import FollowUpRow
 from ledger.states import CardState, Ending
 from rules.chatops.parser import Mistyped, Parsed, mentioned, of_box, parse
-from rules.intents.internal import QueueRun
+from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import CreateCard, MarkReady, MoveCard, WriteFindings
 from rules.policy.model import Policy
 from rules.runs.mode import Chosen, again, choose_mode
@@ -259,5 +259,4 @@ def test_a_tick_names_the_run_whose_follow_up_it_is() -> None:
 
 def test_a_card_that_was_investigated_is_complete_and_says_what_comes_next() -> None:
     intents = asks(card(state=CardState.WORKING, run=LOOKED), DONE)
-    (changed,) = [one for one in intents if type(one).__name__ == "ChangeCardState"]
-    assert "read its findings; /cardinal fix" in changed.because
+    assert "read its findings; /cardinal fix" in only(intents, ChangeCardState).because

@@ -42,8 +42,8 @@ def test_a_column_runs_no_more_than_its_limit() -> None:
     load = replace(IDLE, total=1, by_column={"In Progress": 1})
     found = chosen(*(waits(n) for n in range(1, 7)), load=load)
     assert found.starts == ("r1", "r2")
-    assert found.reasons["r3"] == "In Progress is full with 3 runs"
-    assert found.reasons["r5"] == "In Progress is full with 3 runs"
+    assert found.reasons[RunId("r3")] == "In Progress is full with 3 runs"
+    assert found.reasons[RunId("r5")] == "In Progress is full with 3 runs"
     assert not found.need_person
 
 
@@ -137,7 +137,7 @@ def test_a_check_needs_no_column_no_dollars_and_no_agents_place() -> None:
 def test_no_more_checks_run_at_once_than_a_few() -> None:
     found = chosen(*(checks(n) for n in range(1, 4)), load=replace(IDLE, checks=1))
     assert found.starts == ("r1",)
-    assert found.reasons["r3"] == "2 checks run already"
+    assert found.reasons[RunId("r3")] == "2 checks run already"
     assert chosen(checks(1), slots=0).reasons == {"r1": "no worker is free"}
 
 

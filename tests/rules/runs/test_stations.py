@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from ledger.ids import RunId
 from rules.policy.model import Policy
 from rules.runs.queue import RunSelection, Station, Waiting, choose_runs
 from tests.rules.runs.test_queue import IDLE, waits
@@ -47,7 +48,7 @@ def test_a_run_without_files_starts_anywhere_and_takes_one_worker() -> None:
     assert found.starts == ("r1", "r2", "r3")
     assert found.hosts == {}
     assert sum(one.free for one in found.free) == 0
-    assert found.reasons["r4"] == "no worker is free"
+    assert found.reasons[RunId("r4")] == "no worker is free"
 
 
 def test_the_labels_of_a_column_are_demanded_all_of_them() -> None:

@@ -25,12 +25,13 @@ def s3_server(prefix: tuple[str, ...] = ()) -> Iterator[str]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
     )
+    assert server.stderr is not None
+    errors = server.stderr
     try:
-        assert server.stderr is not None
         said, until = b"", time.monotonic() + START_S
         while not (listens := _LISTENS.search(said)):
-            ready = select.select([server.stderr], [], [], max(0.0, until - time.monotonic()))[0]
-            chunk = os.read(server.stderr.fileno(), 1 << 16) if ready else b""
+            ready = select.select([errors], [], [], max(0.0, until - time.monotonic()))[0]
+            chunk = os.read(errors.fileno(), 1 << 16) if ready else b""
             assert chunk, said
             said += chunk
         address = listens[1].decode()
@@ -47,7 +48,7 @@ def s3_server(prefix: tuple[str, ...] = ()) -> Iterator[str]:
     finally:
         server.kill()
         server.wait()
-        server.stderr.close()
+        errors.close()
 
 
 def in_bucket(address: str, **more: str) -> StoreSpec:

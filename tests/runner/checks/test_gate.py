@@ -14,7 +14,7 @@ from runner.run.run_spec import PathSpec
 from runner.supervisor import execute_run
 from runner.workspaces.local.packages import Packages, write_packages
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import LIMITS, World, checks, git
+from tests.runner.world import LIMITS, RUN, World, checks, git
 
 IGNORED = {"edit": {"path": ".gitignore", "content": "*.local\n__pycache__/\n"}}
 CACHED = """
@@ -124,7 +124,7 @@ def test_a_gate_is_stopped_like_everything_else_and_leaves_nothing(world: World)
             if (
                 world.places.workspaces / "gate-PVTI_1" / "repo" / "hello.txt"
             ).exists() and not self.history.stop:
-                world.write(RunStopAsked("r1", "cancel", "ann", ""))
+                world.write(RunStopAsked(RUN, "cancel", "ann", ""))
             super().beat()
 
     log.__class__ = Watched

@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -15,7 +16,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 ROOT = Path("/")
 
 
-def run(line: str, **options: ProcessLimits | bool) -> Ran:
+def run(line: str, **options: Any) -> Ran:
     started = Child(("/bin/sh", "-c", line), env=ENVIRONMENT, cwd=ROOT, cap_bytes=100_000, **options)
     return finish(started, what=line, timeout_s=60, beat=lambda: None)
 
@@ -26,8 +27,9 @@ def test_a_program_dies_with_the_process_that_started_it() -> None:
         "child = Child(('sleep', '600'), env={'PATH': '/usr/bin:/bin'}, cwd=Path('/'), cap_bytes=1)\n"
         "print(child.pid, flush=True); sys.stdin.read()"
     )
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen((sys.executable, "-c", program), text=True, **pipes) as parent:
+    pipe = subprocess.PIPE
+    with subprocess.Popen((sys.executable, "-c", program), text=True, stdin=pipe, stdout=pipe) as parent:
+        assert parent.stdout is not None
         sleeper = psutil.Process(int(parent.stdout.readline()))
         parent.kill()
     psutil.wait_procs([sleeper], timeout=60)

@@ -24,7 +24,7 @@ from tests.runner.flows.test_travel import killed_in_its_turn
 from tests.runner.flows.test_travel import on as sharing
 from tests.runner.guards.test_guards import KEY, nothing_left, rules
 from tests.runner.phases.test_stages import LOOP, STAGES
-from tests.runner.world import BRANCH, CARD, COMMITTER, HURRY, LIMITS, World, checks, git
+from tests.runner.world import BRANCH, CARD, COMMITTER, HURRY, LIMITS, RUN, World, checks, git
 
 SECRET = [{"edit": {"path": "key.txt", "content": f"{KEY}\n"}}, {"commit": "A key"}]
 INFRA = [{"edit": {"path": "infra/a", "content": "a\n"}}, {"commit": "Infra"}]
@@ -230,7 +230,7 @@ def test_the_next_run_may_end_with_what_a_cancelled_one_published(world: World) 
     stages = {"implement": LOOP["implement"], "verify": [{"progress": "Busy"}, "hang"]}
     world.scenario(plan=[PLAN], stages=stages)
     order = on(world, world.order(stages=STAGES, early=True), "b")
-    world.meanwhile(order, "Busy", lambda: world.write(RunStopAsked("r1", "cancel", "ann", "")))
+    world.meanwhile(order, "Busy", lambda: world.write(RunStopAsked(RUN, "cancel", "ann", "")))
     assert world.ended().ending is Ending.CANCELLED
     early = world.only("BranchPushed")
     assert early.head == world.head()
@@ -351,7 +351,7 @@ def test_a_stop_in_the_middle_of_a_push_leaves_nothing_half(world: World) -> Non
 
         def beat(self) -> None:
             if flag.exists() and self.history.stop is None:
-                world.write(RunStopAsked("r1", "pause", "ann", ""))
+                world.write(RunStopAsked(RUN, "pause", "ann", ""))
                 self.fold_new()
             super().beat()
 

@@ -33,7 +33,8 @@ def _scenarios(world: World) -> None:
 def home(world: World, host: str) -> HostPaths:
     """Return the folders of another home on this machine, with the same scenarios."""
     root = world.root / host
-    return HostPaths(*(root / name for name in ("mirrors", "workspaces", "logs")), world.places.scenarios)
+    mirrors, workspaces, logs = (root / name for name in ("mirrors", "workspaces", "logs"))
+    return HostPaths(mirrors, workspaces, logs, world.places.scenarios)
 
 
 def on(world: World, order: RunSpec, host: str) -> RunSpec:
@@ -105,6 +106,7 @@ def test_the_agent_elsewhere_gets_what_people_answered_before(world: World) -> N
     history = History()
     history.take(stream[:began])
     turn = stream[began].event
+    assert isinstance(turn, TurnStarted)
     assert (turn.phase, turn.session_id) == ("work", "")
     told = compose(Phase.WORK, order, history, turn="work")
     assert "Question: Which greeting?\nAnswer: Moin, please" in told

@@ -16,7 +16,7 @@ from runner.run.log import RunLog
 from runner.run.run_spec import RunSpec
 from runner.supervisor import execute_run
 from tests.runner.flows.test_story import FINISH, PLAN
-from tests.runner.world import World, checks, git
+from tests.runner.world import RUN, World, checks, git
 from tests.waiting import until
 
 STORY = [
@@ -113,11 +113,11 @@ def test_a_killed_supervisor_loses_nothing_and_doubles_nothing(
         world.again(order, "reclaimed")
     if not world.of("RunEnded"):
         asked = world.only("QuestionAsked")
-        world.write(QuestionAnswered("r1", asked.question_id, "ann", "Moin"), RunRequeued("r1", "answered"))
+        world.write(QuestionAnswered(RUN, asked.question_id, "ann", "Moin"), RunRequeued(RUN, "answered"))
         killed = killed or die_at(world, order, moment, after=after)
         if killed and not world.of("RunEnded"):
             if world.kinds()[-1] != "RunRequeued":
-                world.write(RunRequeued("r1", "reclaimed"))
+                world.write(RunRequeued(RUN, "reclaimed"))
             world.run(order)
     assert killed
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
@@ -167,11 +167,11 @@ def test_an_agent_that_hangs_dies_with_its_supervisor(world: World) -> None:
 def test_a_claim_that_was_taken_over_cannot_write(world: World) -> None:
     order = world.order()
     _, old = world.claim(order)
-    world.write(RunRequeued("r1", "reclaimed"))
+    world.write(RunRequeued(RUN, "reclaimed"))
     _, new = world.claim(order)
     with pytest.raises(StaleClaimError):
-        old.append(Progressed("r1", "late"))
-    new.append(Progressed("r1", "in time"))
+        old.append(Progressed(RUN, "late"))
+    new.append(Progressed(RUN, "in time"))
     assert [event.text for event in world.of("Progressed")] == ["in time"]
 
 
@@ -189,7 +189,7 @@ def test_a_stale_claim_writes_nothing_more_and_its_agent_is_dead(world: World) -
                 and world.lease
                 and world.lease.generation == claimed.generation
             ):
-                world.write(RunRequeued("r1", "reclaimed"))
+                world.write(RunRequeued(RUN, "reclaimed"))
                 world.claim(order, worker="new")
             super().beat()
 

@@ -11,6 +11,7 @@ from multiprocessing.connection import Connection
 import pytest
 
 from ledger.events.run import RunSteered, RunStopAsked
+from ledger.ids import QuestionId
 from ledger.log import event_store
 from ledger.states import Ending
 from runner.run.log import RunLog
@@ -19,7 +20,7 @@ from runner.session import turn
 from runner.supervisor import execute_run
 from tests.runner.flows.test_kill import living_in
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import HURRY, World, checks
+from tests.runner.world import HURRY, RUN, World, checks
 from tests.waiting import until
 
 
@@ -34,7 +35,7 @@ def test_a_cancelled_run_stops_soon_and_says_what_it_cost(world: World, busy: ob
     done = [EDIT, {"commit": "One"}, {"run": "git commit -qm Two --allow-empty"}]
     world.scenario(plan=[PLAN], work=[{"usage": {"usd": 0.42}}, *done, {"progress": "Busy"}, busy, FINISH])
     took_s = world.meanwhile(
-        world.order(), "Busy", lambda: world.write(RunStopAsked("r1", "cancel", "ann", "wrong card"))
+        world.order(), "Busy", lambda: world.write(RunStopAsked(RUN, "cancel", "ann", "wrong card"))
     )
     ended = world.ended()
     assert (ended.ending, ended.reason) == (Ending.CANCELLED, "cancelled")
@@ -48,7 +49,7 @@ def test_a_paused_run_keeps_its_place(world: World) -> None:
     busy = [{"note": "Once"}, {"progress": "Busy"}]
     world.scenario(plan=[PLAN], work=[*busy, {"sleep": 60}, EDIT, FINISH])
     order = world.order()
-    world.meanwhile(order, "Busy", lambda: world.write(RunStopAsked("r1", "pause", "ann", "")))
+    world.meanwhile(order, "Busy", lambda: world.write(RunStopAsked(RUN, "pause", "ann", "")))
     assert world.events()[-1].why == "pause"
     world.scenario(plan=[PLAN], work=[*busy, {"sleep": 0}, EDIT, FINISH])
     world.again(order, "resumed")
@@ -58,7 +59,7 @@ def test_a_paused_run_keeps_its_place(world: World) -> None:
 
 def test_a_run_that_was_cancelled_before_its_claim_starts_nothing(world: World) -> None:
     order = world.order()
-    world.write(RunStopAsked("r1", "cancel", "ann", ""))
+    world.write(RunStopAsked(RUN, "cancel", "ann", ""))
     world.run(order)
     assert world.ended().ending is Ending.CANCELLED
     assert not world.places.workspaces.exists()
@@ -74,7 +75,7 @@ def test_checks_are_stopped_too(world: World) -> None:
 
         def beat(self) -> None:
             if self.history.state == "validating" and self.history.stop is None:
-                world.write(RunStopAsked("r1", "cancel", "ann", ""))
+                world.write(RunStopAsked(RUN, "cancel", "ann", ""))
             super().beat()
 
     log.__class__ = Watched
@@ -86,7 +87,7 @@ def test_checks_are_stopped_too(world: World) -> None:
 
 def test_a_message_reaches_the_working_agent_once(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"progress": "Busy"}, {"sleep": 2}, EDIT, FINISH])
-    world.meanwhile(world.order(), "Busy", lambda: world.write(RunSteered("r1", "ann", "Use Moin", 77)))
+    world.meanwhile(world.order(), "Busy", lambda: world.write(RunSteered(RUN, "ann", "Use Moin", 77)))
     assert world.ended().ending is Ending.SUCCEEDED
     assert world.only("SteeringHeard").comment_ids == (77,)
     assert [said.text for said in world.of("AgentSaid")] == ["Heard: Use Moin"]
@@ -103,7 +104,9 @@ def test_an_answer_that_arrives_before_the_parking_leaves_the_run_queued(world: 
         """Somebody answers in the moment between question and parking."""
 
         def append_unless_requeued(self, *events: object) -> bool:
-            world.write(QuestionAnswered("r1", "r1-q1", "ann", "Yes"), RunRequeued("r1", "answered"))
+            world.write(
+                QuestionAnswered(RUN, QuestionId("r1-q1"), "ann", "Yes"), RunRequeued(RUN, "answered")
+            )
             return super().append_unless_requeued(*events)  # type: ignore[arg-type]
 
     log.__class__ = Quick

@@ -58,7 +58,8 @@ def world(tmp_path: Path) -> Any:
 
 
 def call(name: str, tokens: int = 20_000, **fields: Any) -> dict[str, Any]:
-    return ask(MODEL[name], **{LIMIT.get(name, "max_tokens"): tokens}, **fields)
+    limit: dict[str, Any] = {LIMIT.get(name, "max_tokens"): tokens}
+    return ask(MODEL[name], **limit, **fields)
 
 
 def hang_up(line: Line) -> None:

@@ -110,7 +110,8 @@ def test_an_agent_of_any_age_shakes_hands_lists_and_calls(tmp_path: Path, versio
             "/board", json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=HEADERS
         )
         assert noted.status_code == 202
-        listed = await made.post("tools/list", **{"mcp-protocol-version": version})
+        spoken: dict[str, Any] = {"mcp-protocol-version": version}
+        listed = await made.post("tools/list", **spoken)
         assert [tool["name"] for tool in listed["tools"]] == list(WORK)
         result = await made.post(
             "tools/call",

@@ -203,11 +203,12 @@ def test_an_answer_is_limited_to_what_is_left(world: Scene) -> None:
         world.upstream.answers.clear()
         world.upstream.answers.append(Answer(messages("hi", usage={"input_tokens": 1})))
         world.open(usd_left=0.10)
-        for given in ({}, {field: 100_000}):
+        wishes: tuple[dict[str, Any], ...] = ({}, {field: 100_000})
+        for given in wishes:
             reply = world.post(PATHS[name], ask(model, **given))
             assert field in reply.headers["x-cardinal-changed"]
             assert 8_000 < json.loads(world.upstream.got[-1].body)[field] < 16_000
-        world.post(PATHS[name], ask(model, **{field: 500}))
+        world.post(PATHS[name], {**ask(model), field: 500})
         assert json.loads(world.upstream.got[-1].body)[field] == 500
 
 

@@ -60,11 +60,17 @@ def test_loopback_is_this_hosts(address: str) -> None:
 
 
 def test_an_own_address_is_for_the_operators_hosts_alone() -> None:
+    def mine(_: object) -> bool:
+        return True
+
+    def foreign(_: object) -> bool:
+        return False
+
     quad9 = (ip_address("9.9.9.9"),)
     rules = NetworkRules("list", ("a.example",), ("b.example",))
     for host, is_own, wanted in (
-        ("a.example", True, ()),
-        ("a.example", False, quad9),
-        ("b.example", True, quad9),
+        ("a.example", mine, ()),
+        ("a.example", foreign, quad9),
+        ("b.example", mine, quad9),
     ):
-        assert reachable_addresses(rules, host, 443, quad9, lambda _, own=is_own: own) == wanted
+        assert reachable_addresses(rules, host, 443, quad9, is_own) == wanted

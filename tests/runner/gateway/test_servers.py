@@ -58,7 +58,10 @@ async def table(way: str, call_s: float, start_s: float, earlier: int = 0) -> As
     wire, its_wire = socket.socketpair()
     errors, its_errors = socket.socketpair()
     child = subprocess.Popen(
-        [sys.executable, "-I", str(PROGRAM), way], stdin=its_wire, stdout=its_wire, stderr=its_errors
+        [sys.executable, "-I", str(PROGRAM), way],
+        stdin=its_wire.fileno(),
+        stdout=its_wire.fileno(),
+        stderr=its_errors.fileno(),
     )
     its_wire.close()
     its_errors.close()
@@ -210,7 +213,9 @@ def test_an_agent_meets_the_tools_among_those_of_the_board(tmp_path: Path) -> No
     gateway = Gateway.spawn(tmp_path / "g", terms, {}, servers=tmp_path / "s")
     wire, its_wire = socket.socketpair()
     errors, its_errors = socket.socketpair()
-    child = subprocess.Popen([sys.executable, "-I", str(PROGRAM)], stdin=its_wire, stdout=its_wire)
+    child = subprocess.Popen(
+        [sys.executable, "-I", str(PROGRAM)], stdin=its_wire.fileno(), stdout=its_wire.fileno()
+    )
     try:
         with wire, its_wire, errors, its_errors:
             gateway.attach("docs", wire.fileno(), errors.fileno())

@@ -8,6 +8,7 @@ import pytest
 from runner.errors import RemoteAwayError
 from runner.git import credentials
 from runner.run.exits import StopRequested
+from runner.run.run_spec import MadeCommit
 
 
 @dataclass(slots=True)
@@ -22,6 +23,9 @@ class AwayRemote:
         if self.waits_s:
             raise RemoteAwayError("away", self.waits_s.pop(0), limited=self.limited)
         return {"GIT_CONFIG_COUNT": "0"}
+
+    def make_commit(self, tree: str, parents: tuple[str, ...], message: str, /) -> MadeCommit:
+        raise AssertionError("no commit is asked for here")
 
 
 def test_who_is_away_for_a_moment_is_waited_for_and_the_claim_is_kept() -> None:

@@ -163,6 +163,7 @@ def test_of_all_new_trees_together_no_more_is_listed_than_fits(tmp_path: Path) -
 
 def test_git_in_the_place_of_the_agent_is_bounded_as_well(tmp_path: Path) -> None:
     git(tmp_path, "init", "--quiet", ".")
+    assert checkout_scripts.BOUNDS.memory_bytes is not None
     wanted = str(checkout_scripts.BOUNDS.memory_bytes // 1024)
     show = ("-c", "alias.show-bound=!ulimit -v", "show-bound")
     for command in (checkout_scripts.git_command(*show), checkout_scripts.command('g "$@"', *show)):

@@ -265,6 +265,6 @@ def test_a_second_run_leaves_the_commits_of_the_first_as_they_are(world: World) 
     world.scenario(plan=[PLAN], work=[run("echo b > b"), COMMIT, FINISH])
     world.lease = None
     world.run(world.order(run_id="r2", attempt=2))
-    assert world.ended("r2").ending is Ending.SUCCEEDED, world.ended("r2")  # type: ignore[arg-type]
+    assert world.ended("r2").ending is Ending.SUCCEEDED, world.ended("r2")
     assert git(world.origin, "rev-parse", f"{BRANCH}~1") == first
     assert "Cardinal-Run: r2" in git(world.origin, "log", "-1", "--format=%B", BRANCH)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ledger.events.findings import FollowUp, Reference
+from ledger.ids import RunId
 from ledger.states import Ending
 from runner import workspaces
 from runner.agents.board_tools import INVESTIGATING, offered
@@ -154,7 +155,7 @@ def test_another_investigation_of_the_card_reads_the_base_as_it_is_then(world: W
     world.run(first)
     world.lease = None
     head = world.commit({"till.py": "x = 1\n"})
-    second = dataclasses.replace(first, run_id="r2")
+    second = dataclasses.replace(first, run_id=RunId("r2"))
     world.queue(second)
     world.run(second)
     told = world.only("FindingsReported", second.run_id)

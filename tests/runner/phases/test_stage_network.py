@@ -11,11 +11,11 @@ import pytest
 
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
 from runner.agents.scripted.adapter import Scripted
+from runner.checks.set_up import set_up
 from runner.gateway.control.link import NETWORK, Gateway
 from runner.gateway.control.terms import Terms
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.phases.prepare import set_up
 from runner.run.run_spec import StageSpec, ToolSpec, ValidationSpec
 from runner.session.context import RunContext
 from runner.workspaces.contract import Tenancy

@@ -32,8 +32,9 @@ from ledger.states import Ending
 from runner.run.history import History
 from runner.run.limits import Allowance, ExceededLimit, RunUsage
 from runner.run.run_spec import Limits
-from tests.runner.flows.test_limits import EDIT, FINISH, LIMITS, PLAN, SLOW, SPEND, awake
-from tests.runner.world import World
+from tests.runner.flows.test_limits import SLOW, SPEND, awake
+from tests.runner.flows.test_story import EDIT, FINISH, PLAN
+from tests.runner.world import LIMITS, World
 
 R1, Q1 = RunId("r1"), QuestionId("r1-q1")
 SPENT = RunUsage(60.0, 0.0, 2.03, 14, 9_000, 0)

@@ -28,7 +28,7 @@ from runner.run.instructions import (
     whole,
 )
 from runner.run.secrecy import PRIVATE_SKILL_MARK, secrecy_of
-from tests.runner.flows.test_story import ORDER
+from tests.runner.session.test_board_calls import ORDER
 
 AT, RUN = "/workspace/skills", RunId("r1")
 PROFILE = own_layer(LayerKind.PROFILE, "python_service", "built in", "# Python\nUse pytest.")

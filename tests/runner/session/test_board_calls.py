@@ -37,9 +37,9 @@ ORDER = RunSpec(
     "scripted", "default", "", True, "", Briefing("The issue says: hello."), Limits(),
     HostPaths(NOWHERE, NOWHERE, NOWHERE, NOWHERE), Authorship(Committer("cardinal", "c@acme.org")),
 )  # fmt: skip
-CARD = {"title": "Fix the door", "body": "It creaks.", "reason": "Not part of hello."}
+CARD: dict[str, Any] = {"title": "Fix the door", "body": "It creaks.", "reason": "Not part of hello."}
 NAMED = replace(ORDER, agents=("prober", "codex"))
-LINK = {"target": "7", "relation": "blocks", "reason": "It waits for hello."}
+LINK: dict[str, Any] = {"target": "7", "relation": "blocks", "reason": "It waits for hello."}
 
 
 def history(*events: Event) -> History:
@@ -158,7 +158,7 @@ def test_a_thousand_cards_end_at_the_policys_limit_and_the_card_is_told_once() -
 
 def test_a_new_card_waits_for_its_parents_which_count_as_links() -> None:
     past, order = history(CardProposed(RUN, 1, "t", "b", "r")), replace(ORDER, limits=Limits(links=3))
-    waits = {"parents": [7, "acme/app#7", "#8"], "after": [1, 1]}
+    waits: dict[str, Any] = {"parents": [7, "acme/app#7", "#8"], "after": [1, 1]}
     assert "may link 3" in str(effect(call("create_card", **CARD | waits), past, order=order).reply["error"])
     done = effect(call("create_card", **CARD | {"parents": [7], "after": [1, 1]}), past, order=order)
     (wanted,) = done.events[1:]
@@ -178,7 +178,7 @@ def test_a_new_card_waits_for_its_parents_which_count_as_links() -> None:
     ],
 )
 def test_a_new_card_waits_neither_for_its_own_card_nor_for_later_ones(
-    waits: dict[str, object], said: str
+    waits: dict[str, Any], said: str
 ) -> None:
     done = effect(call("create_card", **CARD | waits), history())
     assert said in str(done.reply["error"])
@@ -365,7 +365,7 @@ MAY = replace(ORDER, limits=Limits(columns=("Planning",), start=True, skills=("f
     ],
 )
 def test_a_new_card_goes_only_where_the_policy_allows(
-    order: RunSpec, given: dict[str, object], problem: str
+    order: RunSpec, given: dict[str, Any], problem: str
 ) -> None:
     made = effect(call("create_card", **CARD | given), history(), order=order)
     assert problem in str(made.reply.get("error", ""))

@@ -20,7 +20,7 @@ from runner.session.listener import AgentListener
 from runner.text.plain import REDACTED
 from tests.runner.agents.claude_lines import LAYOUT, asking, written
 from tests.runner.guards.test_guards import KEY
-from tests.runner.world import World
+from tests.runner.world import RUN, World
 
 PRIVATE = "the tills of the north are counted at noon"
 PRIVATE_TOO = "the tills of the south are counted at dusk"
@@ -130,7 +130,7 @@ def test_an_answer_gives_leave_once_or_for_the_card_or_not(
     first = begun(world)
     wish(world, first, "git push")
     question = world.only("QuestionAsked").question_id
-    world.write(QuestionAnswered("r1", question, "ann", answer), RunRequeued("r1", "answered"))
+    world.write(QuestionAnswered(RUN, question, "ann", answer), RunRequeued(RUN, "answered"))
     run = begun(world, first.order)
     granted = work._granted(run, run.history.questions[-1])
     sent: list[bytes] = []

@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,8 @@ from runner.prompts.compose import SNAPSHOTS_BYTES, compose
 from runner.run.history import History
 from runner.run.run_spec import StageSpec, ToolSpec
 from runner.session.stage_machine import AS_MANY, MAX_ENTRIES, ONCE_MORE, Ask, Enter, admit_entry, choices_of
-from tests.runner.session.test_board_calls import ORDER, RUN, call, effect_of, history
+from runner.session.tool_effects import effect_of
+from tests.runner.session.test_board_calls import ORDER, RUN, call, history
 
 BUILD = StageSpec("build", "senior-engineer", "Build.", next=("check",), ends=False)
 CHECK = StageSpec("check", "tester", "Check.", next=("build",), ends=True, tools=ToolSpec(edit="deny"))
@@ -159,7 +161,7 @@ def test_words_let_no_round_go_on_and_begin_no_first_stage() -> None:
     assert isinstance(due(*round_), Ask)
 
 
-def said(tool: str, events: list[Event], **given: object) -> str:
+def said(tool: str, events: list[Event], **given: Any) -> str:
     """Return why a call is refused; empty when it is obeyed."""
     done = effect_of(call(tool, **given), STAGED, history(*events), planning=False, session_id="s9")
     return str(done.reply.get("error", ""))
@@ -216,7 +218,8 @@ def test_hand_overs_are_bounded_and_what_is_left_out_is_said() -> None:
         stage = ("build", "check")[entry % 2]
         events.append(StageEntered(RUN, stage, entry, 1, "", "agent", False, "p", "b", "d", "m", "c"))
         events += left(stage, entry, ("check", "build")[entry % 2], f"{entry} {'x' * 3_000}")
-        events[-2] = replace(events[-2], notes=(f"port {entry}", "y" * 450, "z" * 450))
+        leaving: Any = events[-2]
+        events[-2] = replace(leaving, notes=(f"port {entry}", "y" * 450, "z" * 450))
     events += entered("build", first=12)
     text = prompt(events)
     assert "\n- check, entry 7: port 7\n" in text

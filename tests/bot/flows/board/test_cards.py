@@ -85,10 +85,8 @@ class InterruptedHub(Hub):
     def interrupt(self, with_: Any) -> None:
         self.next = with_
 
-    def graphql(
-        self, document: str, variables: Mapping[str, Any], *, may_miss: frozenset[str] = frozenset()
-    ) -> dict[str, Any]:
-        answer = super().graphql(document, variables, may_miss=may_miss)
+    def graphql(self, document: str, variables: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        answer = super().graphql(document, variables, **more)
         happen = getattr(self, "next", None)
         if happen is not None and "query Card(" in document:
             self.next = None
@@ -102,7 +100,7 @@ def test_an_older_reading_never_overwrites_a_newer_one(cardinal: Cardinal) -> No
     card_id, services = CardId(item.node_id), cardinal.services
     hub = InterruptedHub(services.config, cardinal.clock)
     slow = replace(services, name="test-2", context=replace(services.context, app=hub))
-    refused = []
+    refused = list[bool]()
 
     def meanwhile() -> None:
         cardinal.drag(item, "Review")

@@ -7,7 +7,7 @@ import pytest
 from bot.admin.doctor import DoctorContext, examine
 from bot.bootstrap import Services
 from bot.reactor import reactor
-from bot.scheduler import dispatch, ticker
+from bot.scheduler import ticker
 from bot.sync import card as card_sync
 from forge.store.board import Item
 from ledger.event import Event
@@ -112,19 +112,6 @@ def test_whoever_may_not_write_closes_an_issue_and_destroys_nothing(cardinal: Ca
 
 
 @pytest.mark.after(scene=with_pull)
-def test_a_dismissal_that_comes_before_its_review_still_counts(cardinal: Cardinal) -> None:
-    item = cardinal.newest
-    cardinal.drag(item, "Review")
-    cardinal.catch_up()
-    alice = cardinal.person("alice")
-    review = cardinal.forge.store.reviews.submit(cardinal.pull_of(item), "APPROVE", "ok", [], actor=alice)
-    cardinal.forge.store.reviews.dismiss(review, "no", actor=alice)
-    cardinal.mail.reverse()
-    cardinal.catch_up()
-    assert cardinal.card(item).verdict == "none"
-
-
-@pytest.mark.after(scene=with_pull)
 def test_a_card_taken_back_out_of_done_is_not_merged(cardinal: Cardinal) -> None:
     item = cardinal.newest
     cardinal.drag(item, "Review")
@@ -198,26 +185,6 @@ def test_a_late_move_of_the_policy_does_not_undo_a_persons_move(cardinal: Cardin
     cardinal.catch_up(publish=False)
     cardinal.catch_up()
     assert cardinal.column(item) == "Tasks"
-
-
-@pytest.mark.after(scene=Cardinal.at_work)
-def test_a_switch_lifted_while_the_run_still_stops_lets_it_go_on(cardinal: Cardinal) -> None:
-    item, run_id = at_work(cardinal)
-    for text in ("/cardinal stop-all", "/cardinal resume board"):
-        cardinal.say(item, text)
-        cardinal.catch_up()
-    cardinal.write(run_id, RunParked(run_id, "pause"))
-    assert cardinal.run_of(item).state is RunState.QUEUED
-
-
-@pytest.mark.after(scene=Cardinal.at_work)
-def test_a_pause_outlives_the_death_of_the_worker(cardinal: Cardinal) -> None:
-    item, _ = at_work(cardinal)
-    cardinal.say(item, "/cardinal pause")
-    cardinal.catch_up()
-    cardinal.clock.forward(601)
-    assert dispatch.reap_runs(cardinal.services.engine, now=cardinal.clock())
-    assert cardinal.run_of(item).stop_asked == "pause"
 
 
 @pytest.mark.after(scene=Cardinal.at_work)

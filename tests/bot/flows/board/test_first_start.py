@@ -84,7 +84,7 @@ def done(cardinal: Cardinal) -> list[Item]:
 
 
 def titled(cardinal: Cardinal, title: str) -> Item:
-    (found,) = [item for item in cardinal.project.items if item.content.title == title]
+    (found,) = [item for item in cardinal.project.items if item.title == title]
     return found
 
 

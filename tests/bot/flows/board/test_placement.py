@@ -68,7 +68,7 @@ def test_a_card_of_the_home_is_worked_on_in_the_repository_that_its_label_means(
     assert (run.repository, run.ending) == ("acme/shop", Ending.SUCCEEDED), run.detail
     pull = cardinal.pull_of(item)
     number = issue_of(item).number
-    assert f"Closes acme/board#{number}" in pull.issue.body
+    assert f"Closes acme/board#{number}" in (pull.issue.body or "")
     assert cardinal.comment(item, f"acme/shop#{pull.issue.number}")
     assert cardinal.comment(item, "works in `acme/shop`")
     message = cardinal.forge.store.repos.git(cardinal.repo).commit(pull.head_sha).message

@@ -133,7 +133,7 @@ def test_what_a_person_writes_into_the_draft_between_the_steps_is_in_the_issue(
     draft.content.title, draft.content.body = words
     go_on(cardinal)
     (issue,) = issues_of(cardinal, words[0])
-    assert issue.body.startswith(f"{words[1]}\n")
+    assert (issue.body or "").startswith(f"{words[1]}\n")
     assert len(cardinal.events(RunQueued)) == 1
 
 

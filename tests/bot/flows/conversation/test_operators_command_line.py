@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 from click.testing import CliRunner, Result
 
-from bot.cli import CliError, _operator
-from bot.cli.__main__ import main
+from bot.cli import CliError, _operator, main
 from forge.store.board import Item
 from ledger.events.board import BoardHalted, Column, HaltLifted, StopLifted, StopOrdered
 from ledger.events.conversation import CommandGiven, CommandRefused
@@ -235,7 +234,7 @@ def test_a_slash_command_is_a_verb_and_a_wrong_one_is_told_to_nobody(cardinal: C
         assert (refused.exit_code, said in refused.stderr) == (2, True), refused.output
     cardinal.catch_up()
     assert cardinal.told(item) == before
-    assert cardinal.events(CommandGiven) == cardinal.events(CommandRefused) == []
+    assert (cardinal.events(CommandGiven), cardinal.events(CommandRefused)) == ([], [])
     for words in (("pause", run_id), ("redirect", name, "Use", "the old port"), ("approve", run_id)):
         done = typed(cardinal, *words, "--json")
         assert done.exit_code == 0, done.output

@@ -15,7 +15,7 @@ from tests.bot.flows.runs.test_briefing import order_of
 from tests.bot.flows.runs.test_validation import set_rules, worked
 
 # Source: the parameters that GitHub always lists for this type of rule.
-PULL = {
+PULL: dict[str, Any] = {
     "dismiss_stale_reviews_on_push": False,
     "require_code_owner_review": False,
     "require_last_push_approval": False,

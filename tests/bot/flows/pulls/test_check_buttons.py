@@ -190,7 +190,7 @@ def test_a_press_on_anything_but_cardinals_own_check_means_nothing(
     cardinal.post("check_run", json.dumps(payload).encode(), "other-guid")
     cardinal.catch_up()
     assert cardinal.run_of(item).attempt == 1
-    assert cardinal.events(CommandGiven) == cardinal.events(CommandRefused) == []
+    assert (cardinal.events(CommandGiven), cardinal.events(CommandRefused)) == ([], [])
     cardinal.assert_nothing_is_stuck()
 
 

@@ -87,7 +87,7 @@ def test_the_merge_lane_lets_one_in_at_a_time_and_checks_each_on_the_last(
 ) -> None:
     """Where GitHub requires a check, it is the gate's: the lane itself turns it to *in progress*."""
     if required:
-        cardinal.repo.required_checks["main"] = list(required)
+        cardinal.repo.required_checks["main"] = tuple(required)
     cardinal.set_policy(POLICY.replace("method: squash", "method: squash, lane: true"))
     cardinal.catch_up()
     items = [delivered(cardinal, name, {f"{name}.txt": b"x\n"}) for name in ("one", "two", "three")]

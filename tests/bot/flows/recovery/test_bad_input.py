@@ -4,6 +4,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ TITLE = (
 WAIT_S = 60
 
 
-def start(cardinal: Cardinal, **scenario: object) -> Item:
+def start(cardinal: Cardinal, **scenario: Any) -> Item:
     """Return a card in progress whose scripted agent will do what the scenario says."""
     cardinal.scenario(**scenario)
     item = cardinal.new(column="In Progress")

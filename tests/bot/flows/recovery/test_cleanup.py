@@ -10,7 +10,7 @@ import pytest
 
 from bot.runspec import builder
 from bot.scheduler import artifact_retention, cleanup
-from ledger.ids import CardId
+from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queue import leases
 from runner import workspaces
@@ -116,7 +116,7 @@ def test_refs_stay_while_their_run_goes_on_and_go_with_its_place_or_after_two_we
     mirror.mkdir(parents=True)
     git(mirror, "init", "--quiet", "--bare")
     head = git(mirror, "commit-tree", "-m", "x", git(mirror, "hash-object", "-wt", "tree", "/dev/null"))
-    for run_id in (*ids, "r99"):
+    for run_id in (*ids, RunId("r99")):
         for name in ("start", "head"):
             git(mirror, "update-ref", f"refs/cardinal/{run_id}-{name}", head)
     git(mirror, "update-ref", "refs/heads/main", head)
@@ -196,7 +196,7 @@ def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(
         fcntl.flock(held, fcntl.LOCK_EX)
         assert leftovers.runs_in(mirror) == ("r99",)
         with pytest.raises(GitError):
-            leftovers.forget(mirror, ["r99"])
+            leftovers.forget(mirror, [RunId("r99")])
         assert cleanup.clean_up(cardinal.services) == ()
     store = store_of(builder.artifact_places(cardinal.services.config))
     digest = store.keep("of nobody").digest

@@ -23,6 +23,7 @@ from ledger.events.run import Progressed, RunEnded, RunRequeued
 from ledger.ids import CardId, DeliveryId, RunId
 from ledger.log import event_store
 from ledger.queue import inbox, leases, outbox
+from ledger.states import Ending
 from rules.decide import decide
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -143,7 +144,7 @@ def test_a_tick_finds_what_every_wake_up_lost(cardinal: Cardinal) -> None:
     item, run_id = at_work(cardinal)
     with event_store.writing(cardinal.services.engine) as db:
         event_store.append(
-            db, RunEnded(run_id, "failed", "stalled", "silent", "working"), at=cardinal.clock()
+            db, RunEnded(run_id, Ending.FAILED, "stalled", "silent", "working"), at=cardinal.clock()
         )
     ticker.tick(cardinal.services)
     assert cardinal.card(item).state == "failed"

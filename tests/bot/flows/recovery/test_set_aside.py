@@ -9,7 +9,7 @@ from bot.ingest import delivery as deliveries
 from bot.scheduler import jobs
 from bot.state.hang_guard import SetAsideError, delivery_name, guarded
 from ledger.events.publication import EntryGivenUp
-from ledger.ids import CardId
+from ledger.ids import CardId, DeliveryId
 from ledger.log import event_store
 from ledger.queue import hangs, inbox, refresh_requests
 from tests.bot.flows.cardinal import Cardinal
@@ -34,15 +34,17 @@ def test_a_delivery_that_hung_its_workers_is_quarantined_and_one_that_did_less_o
     for delivery in (first, second):
         cardinal.receive(delivery)
     cardinal.mail.clear()
-    hang(cardinal, delivery_name(first.guid))
-    hang(cardinal, delivery_name(second.guid), 1)
-    requested, failed = jobs.ingest_together(cardinal.process, (first.guid, second.guid))
+    hang(cardinal, delivery_name(DeliveryId(first.guid)))
+    hang(cardinal, delivery_name(DeliveryId(second.guid)), 1)
+    requested, failed = jobs.ingest_together(
+        cardinal.process, (DeliveryId(first.guid), DeliveryId(second.guid))
+    )
     assert requested is not None
     assert [error.delivery_id for error in failed] == [first.guid]
     with event_store.reading(cardinal.services.engine) as db:
         (aside,) = inbox.quarantined(db)
     assert "it hung its worker 3 times" in aside.error
-    assert counts(cardinal, delivery_name(second.guid)) == {}
+    assert counts(cardinal, delivery_name(DeliveryId(second.guid))) == {}
 
 
 def test_an_act_that_hung_its_publishers_is_given_up_and_the_next_ones_go(cardinal: Cardinal) -> None:
@@ -95,12 +97,12 @@ def test_a_replayed_delivery_is_tried_again(cardinal: Cardinal) -> None:
     cardinal.new(column="In Progress")
     first = cardinal.mail[0]
     cardinal.receive(first)
-    hang(cardinal, delivery_name(first.guid))
+    hang(cardinal, delivery_name(DeliveryId(first.guid)))
     with pytest.raises(deliveries.DeliveryError):
-        deliveries.ingest(cardinal.process, first.guid)
+        deliveries.ingest(cardinal.process, DeliveryId(first.guid))
     with event_store.writing(cardinal.services.engine) as db:
-        assert inbox.replay(db, first.guid)
-        hangs.forget_hangs(db, (delivery_name(first.guid),))
-    deliveries.ingest(cardinal.process, first.guid)
+        assert inbox.replay(db, DeliveryId(first.guid))
+        hangs.forget_hangs(db, (delivery_name(DeliveryId(first.guid)),))
+    deliveries.ingest(cardinal.process, DeliveryId(first.guid))
     with event_store.reading(cardinal.services.engine) as db:
         assert inbox.quarantined(db) == ()

@@ -8,6 +8,7 @@ from bot.system.program import TRIAL
 from forge.store.board import Item
 from ledger.events.board import CardExplained, WorkStalled
 from ledger.queries.standstill import STALLED_AFTER
+from ledger.states import RunState
 from rules.explain import why
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.pulls.test_gate import SOUND, push
@@ -115,5 +116,5 @@ def test_a_run_that_waits_for_its_turn_raises_no_alarm(cardinal: Cardinal) -> No
 
 
 def test_nothing_promises_a_worker() -> None:
-    queued = scene.card(run=scene.run(scene.RunState.QUEUED))
+    queued = scene.card(run=scene.run(RunState.QUEUED))
     assert "worker" not in why(scene.POLICY, queued)

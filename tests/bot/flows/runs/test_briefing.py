@@ -2,16 +2,17 @@
 
 import re
 
-from bot.runspec import briefing, builder
+from bot.runspec import briefing
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queue.leases import Lease
 from ledger.views import briefings as kept
+from runner.run.run_spec import RunSpec
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.settings import with_column
 
 
-def order_of(cardinal: Cardinal, body: str = "Please.", comments: int = 0) -> builder.RunSpec:
+def order_of(cardinal: Cardinal, body: str = "Please.", comments: int = 0) -> RunSpec:
     """Return the order of a run that was just claimed, on a card with so many comments."""
     item = cardinal.new(title="Totals", body=body)
     for number in range(1, comments + 1):

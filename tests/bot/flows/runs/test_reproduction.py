@@ -122,7 +122,7 @@ def test_before_and_after_stand_in_the_report_and_the_pull_request(cardinal: Car
     cardinal.write(run, after)
     cardinal.finish(run, files={"a.txt": b"a"})
     cardinal.catch_up()
-    for body in (cardinal.comment(item, "is done").body, cardinal.pull_of(item).issue.body):
+    for body in (cardinal.comment(item, "is done").body, cardinal.pull_of(item).issue.body or ""):
         assert '- Before: reproduced: step 2 of 2 failed, `expect "Total 90"`:' in body
         assert "- After: ✅ all 2 steps passed" in body
         assert f"- Kept: 2 traces: `cardinal artifacts {run}`" in body

@@ -66,7 +66,7 @@ def test_once_the_file_names_checks_a_retry_works(cardinal: Cardinal) -> None:
     cardinal.say(item, "/cardinal retry")
     cardinal.catch_up(work=True)
     assert cardinal.run_of(item).ending == "succeeded"
-    assert "Nothing was checked" not in cardinal.pull_of(item).issue.body
+    assert "Nothing was checked" not in (cardinal.pull_of(item).issue.body or "")
 
 
 def test_in_a_repository_without_a_file_the_boards_checks_count_until_they_change(cardinal: Cardinal) -> None:
@@ -100,7 +100,9 @@ def test_where_validation_is_none_pull_request_report_and_check_say_so(cardinal:
     assert cardinal.run_of(item).ending == "succeeded"
     pull = cardinal.pull_of(item)
     assert [one.head for one in cardinal.events(ValidationWaived)] == [cardinal.run_of(item).pushed_head]
-    assert "**Nothing was checked.** The repository's policy says `validation: none`" in pull.issue.body
+    assert "**Nothing was checked.** The repository's policy says `validation: none`" in (
+        pull.issue.body or ""
+    )
     assert "**Nothing was checked.**" in cardinal.comment(item, "is ready for your review").body
     check = check_of(cardinal, item)
     assert (check.conclusion, check.output["title"]) == ("neutral", "Nothing was checked: validation is none")

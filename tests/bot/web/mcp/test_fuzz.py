@@ -1,4 +1,4 @@
-"""Every tool by its schema: no fault is the server's, nothing is done twice, and nothing for strangers."""
+"""Every tool by its schema: a call is done once or refused. Who may do what, the API's own test tries."""
 
 import json
 from collections.abc import Iterator
@@ -25,24 +25,12 @@ from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import PUBLIC, Pages
 
 Sent = list[tuple[str, dict[str, Any]]]
+EXAMPLES = 3  # of arguments that fit a tool's schema, and as many that do not
 
 
 def test_whatever_an_agent_sends_is_done_once_or_refused(
     pages: Pages, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fuzz(pages, monkeypatch, examples=3)
-
-
-@pytest.mark.soak(
-    instead="tests/bot/web/mcp/test_fuzz.py::test_whatever_an_agent_sends_is_done_once_or_refused"
-)
-@pytest.mark.timeout(1800)
-def test_so_is_what_it_sends_in_thousands_of_calls(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
-    fuzz(pages, monkeypatch, examples=200)
-
-
-def fuzz(pages: Pages, monkeypatch: pytest.MonkeyPatch, *, examples: int) -> None:
-    """Call each tool so often with arguments that fit its schema, and with others."""
     monkeypatch.setattr(door, "A_MINUTE", 10**6)
     item = asked(pages, "8080", "8081")
     hide(pages.cardinal)
@@ -55,20 +43,17 @@ def fuzz(pages: Pages, monkeypatch: pytest.MonkeyPatch, *, examples: int) -> Non
             name,
             {**fields, **{key: value for key, value in there.items() if key in fields}} if fits else fields,
         )
-        for fits, name, fields in generated(examples)
+        for fits, name, fields in generated(EXAMPLES)
     ]
-    # A stranger first: what they are refused is there to be done.
     job = {name: there[name] for name in ("owner", "repository", "number")}
     calls.append(("resume_job", {**job, "text": "1"}))
-    assert set(play(pages, "mallory", calls)) <= {200, 400, 404, 422}
-    assert pages.cardinal.events(CommandGiven) == []
-    assert {200, 404} <= set(play(pages, "bob", calls)) <= {200, 400, 403, 404, 409, 422, 429}
+    assert {200, 404} <= set(play(pages, calls)) <= {200, 400, 403, 404, 409, 422, 429}
     assert pages.cardinal.events(CommandGiven)
 
 
-def play(pages: Pages, login: str, calls: Sent) -> list[int]:
+def play(pages: Pages, calls: Sent) -> list[int]:
     """Make each call twice, as one request that is repeated; return the API's answers to the first."""
-    statuses, program = list[int](), Program(pages, login)
+    statuses, program = list[int](), Program(pages, "bob")
 
     async def note(answer: httpx2.Response) -> None:
         statuses.append(answer.status_code)
@@ -121,11 +106,11 @@ def generated(examples: int) -> Iterator[tuple[bool, str, dict[str, Any]]]:
         yield from ((mode is GenerationMode.POSITIVE, name, fields) for fields in bodies(cases, examples))
 
 
-def bodies(cases: SearchStrategy[Case], examples: int) -> list[dict[str, Any]]:
+def bodies(cases: SearchStrategy[Case[Any]], examples: int) -> list[dict[str, Any]]:
     """Return the arguments of so many calls: the protocol has none but objects."""
     made: list[dict[str, Any]] = []
 
-    def keep(case: Case) -> None:
+    def keep(case: Case[Any]) -> None:
         if isinstance(case.body, dict):
             made.append(case.body)
 

@@ -82,7 +82,10 @@ def test_what_was_asked_before_the_input_ended_is_answered(
     pages: Pages, program: Path, tmp_path: Path
 ) -> None:
     calls = [("initialize", HELLO), *[("tools/call", {"name": "whoami", "arguments": {}})] * 5]
-    listens = ("subscriptions/listen", {"notifications": {}})  # is never answered, and held up for nothing
+    listens: tuple[str, dict[str, object]] = (
+        "subscriptions/listen",
+        {"notifications": {}},
+    )  # is never answered, and held up for nothing
     lines = [
         json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
         for number, (method, params) in enumerate([*calls, listens])

@@ -21,10 +21,10 @@ from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.people import issue_of
 from tests.bot.flows.runs.test_dependencies import close, waiting
 from tests.bot.flows.settings import POLICY
-from tests.bot.web.api.test_follow_events import happens, queued
+from tests.bot.web.api.test_follow_events import queued
 from tests.bot.web.pages.forms import forms, page_of, send
 from tests.bot.web.pages.test_artifacts import hide
-from tests.bot.web.pages.test_runs import messages
+from tests.bot.web.pages.test_runs import happens, messages
 from tests.bot.web.pages.world import Pages
 
 ASK = [

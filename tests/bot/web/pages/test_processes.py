@@ -4,6 +4,7 @@ import os
 import socket
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from redis import Redis
 from rq import SimpleWorker
@@ -36,7 +37,13 @@ def test_workers_of_all_hosts_are_listed_with_their_signs_of_life(pages: Pages, 
     born(redis, HERE, 11)
     born(redis, "other\x1b[31m", 12)
     redis.sadd("rq:workers", "rq:worker:gone", "rq:worker:torn")
-    torn = {"hostname": "x", "pid": "1", "queues": "q", "birth": "soon", "last_heartbeat": "never"}
+    torn: dict[Any, Any] = {
+        "hostname": "x",
+        "pid": "1",
+        "queues": "q",
+        "birth": "soon",
+        "last_heartbeat": "never",
+    }
     redis.hset("rq:worker:torn", mapping=torn)
     parts = {"runs-1": 11, "ticker": 13}
     lock_file.record_presence(services.config.home, Presence(os.getpid(), "http://here", parts))

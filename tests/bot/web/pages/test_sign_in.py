@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
@@ -27,6 +28,14 @@ from tests.bot.flows.cardinal import Clock
 from tests.bot.web.pages.world import PUBLIC, WAIT_S, Browser, Pages
 from tests.published.court import Court
 
+NOTHING: tuple[Any, Any, Any, Any, Any, Any] = (
+    None,
+    None,
+    None,
+    None,
+    None,
+    None,
+)  # what a name of a cookie does not need
 SIGN_IN = "__Host-cardinal-sign-in"
 PROTECTED = {
     "X-Content-Type-Options": "nosniff",
@@ -385,6 +394,4 @@ def test_the_settings_belong_together(tmp_path: Path, given: dict[str, str], pro
         return
     config = configuration.read(environ, tmp_path)
     assert config.public_url == "http://127.0.0.1:8484"
-    assert re.fullmatch(
-        "cardinal", Site(config, None, None, None, None, None, None, Blueprint("x", "y")).cookie
-    )  # type: ignore[arg-type]
+    assert re.fullmatch("cardinal", Site(config, *NOTHING, blueprint=Blueprint("x", "y")).cookie)

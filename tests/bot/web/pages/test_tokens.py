@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 from werkzeug.test import TestResponse
 
 from bot.github.api import roles
-from bot.web.api.door import ROOT
+from bot.web.api.sending import ROOT
 from tests.bot.web.pages.forms import HERE, TEXTUAL
 from tests.bot.web.pages.world import PUBLIC, Browser, Pages
 
