@@ -9,7 +9,7 @@ from forge.stopping import stop_event, wait_for_stop
 from forge.web.server import Forge
 
 
-def parsed(arguments: list[str]) -> argparse.Namespace:
+def parse_arguments(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m forge", description="A small GitHub on this machine.")
     parser.add_argument("--port", type=int, default=0, help="0 (default): any free port")
     parser.add_argument("--root", type=Path, required=True, help="the folder for the git repositories")
@@ -22,7 +22,7 @@ def parsed(arguments: list[str]) -> argparse.Namespace:
 
 def main(arguments: list[str]) -> int:
     """Serve until SIGTERM or Ctrl-C; return the exit status."""
-    options = parsed(arguments)
+    options = parse_arguments(arguments)
     forge = Forge(options.root.absolute(), options.port)
     stopping = stop_event()
     if options.seed:

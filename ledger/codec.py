@@ -52,7 +52,7 @@ def encode(event: Event) -> tuple[str, str]:
     return _encode(event)[:2]
 
 
-def written(event: Event) -> tuple[str, str, Event]:
+def encode_event(event: Event) -> tuple[str, str, Event]:
     """Return the kind and the body of `event`, and the event as it will be read back.
 
     Raises UnfitEventError and UnknownEventError as `encode` and `decode` do.

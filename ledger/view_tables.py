@@ -61,7 +61,7 @@ def groups(code: Sources, views: tuple[str, ...]) -> dict[str, frozenset[str]]:
     """Return for each of the modules in `views` those of `code` that its folds depend on, and itself."""
     merged: list[frozenset[str]] = []
     for view in views:
-        reached = _reached(code, view)
+        reached = _collect_imports(code, view)
         joined = [group for group in merged if not reached.isdisjoint(group.intersection(views))]
         merged = [group for group in merged if group not in joined] + [reached.union(*joined)]
     return {view: group for group in merged for view in sorted(group.intersection(views))}
@@ -92,16 +92,16 @@ def name_tables(code: Sources, modules: Mapping[str, ModuleType]) -> dict[str, s
     return digests
 
 
-def _reached(code: Sources, name: str) -> frozenset[str]:
+def _collect_imports(code: Sources, name: str) -> frozenset[str]:
     reached, waiting = {name}, [name]
     while waiting:
-        new = set(_imported(code, waiting.pop())) - reached
+        new = set(_find_imports(code, waiting.pop())) - reached
         reached |= new
         waiting += new
     return frozenset(reached)
 
 
-def _imported(code: Sources, name: str) -> Iterator[str]:
+def _find_imports(code: Sources, name: str) -> Iterator[str]:
     for package, imported in _IMPORT.findall(code[name]):
         for module in (package, *(package + b"." + word for word in re.findall(rb"\w+", imported))):
             if module.decode() in code:
@@ -110,7 +110,7 @@ def _imported(code: Sources, name: str) -> Iterator[str]:
 
 def _own_tables(code: Sources, name: str, modules: Mapping[str, ModuleType]) -> tuple[Table, ...]:
     """Return the tables that the view made, without those that it imported."""
-    others = [vars(modules[other]).values() for other in _imported(code, name) if other in modules]
+    others = [vars(modules[other]).values() for other in _find_imports(code, name) if other in modules]
     foreign = {id(value) for values in others for value in values}
     mine = {id(value): value for value in vars(modules[name]).values() if isinstance(value, Table)}
     return tuple(sorted((mine[at] for at in mine.keys() - foreign), key=lambda table: table.name))

@@ -9,7 +9,7 @@ from rules.answers import rule_about
 from rules.card import pull_cards, sibling_rebase
 from rules.card.move_rights import guard_move
 from rules.handlers import check_buttons, merge_queue
-from rules.handlers.access import foreign
+from rules.handlers.access import refuse_outside_owner
 from rules.intents.outbound import Decision, Intent, MoveCard, UpdateFace
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -24,22 +24,25 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
         return rule.decide(policy, event, now)
     if snapshot is None:
         return Decision((), (f"{type(event).__name__} is about a card that is not known",))
-    if snapshot.foreign and not snapshot.archived:
-        return _possible(snapshot, foreign(policy, snapshot))
+    if snapshot.is_outside_owner and not snapshot.archived:
+        return _possible(snapshot, refuse_outside_owner(policy, snapshot))
     if snapshot.pull_card and not snapshot.archived and not rule.answers_pulls:
         came = isinstance(event, CardSeen) and event.arrived
         entered = came or isinstance(event, CardMoved | CardArrived)
         return _possible(snapshot, pull_cards.explain_pull_card(policy, snapshot, entered=entered))
     check = check_buttons.rewrite_check(snapshot, event, changes=rule.changes_check)
     if snapshot.only_checks and isinstance(event, RunEvent):
-        checked = sibling_rebase.happened(policy, snapshot, event, now) + check
+        checked = sibling_rebase.follow_check(policy, snapshot, event, now) + check
         ended = isinstance(event, RunEnded)
         if ended or isinstance(event, RunQueued):
             checked += Decision((UpdateFace(snapshot.card_id),))
-        return _possible(snapshot, (merge_queue.astray(policy, snapshot) if ended else Decision()) + checked)
+        return _possible(
+            snapshot,
+            (merge_queue.cancel_merge_if_unwanted(policy, snapshot) if ended else Decision()) + checked,
+        )
     decided = rule.decide(policy, snapshot, event, now)
     if rule.unsettles_merge:
-        decided = merge_queue.astray(policy, snapshot, moved=rule.by_mover) + decided
+        decided = merge_queue.cancel_merge_if_unwanted(policy, snapshot, moved=rule.by_mover) + decided
     if rule.by_mover:
         decided = guard_move(policy, snapshot, event, decided, now)
     return _possible(snapshot, decided + check)

@@ -4,8 +4,8 @@ from ledger.model.column_names import same_column
 from ledger.rows.runs import RunRow
 from ledger.states import CardState, RunState
 from rules.card.move_rights import is_dragged, refusal
-from rules.card.state import rest_of
-from rules.card.stops import stopped_by
+from rules.card.state import derive
+from rules.card.stops import describe_stop
 from rules.chatops.parser import needs
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -20,10 +20,10 @@ def why(policy: Policy, snapshot: Snapshot, *, quotes: bool = True) -> str:
         if goes_on and not is_dragged(policy, snapshot):
             return plain(refusal(policy, snapshot), 400)
         return "the card left the board: restore it there to continue"
-    if snapshot.lost and not policy.archetype(snapshot.column).IS_FINAL:
-        return plain(snapshot.lost, 400)
+    if snapshot.unreachable_reason and not policy.archetype(snapshot.column).IS_FINAL:
+        return plain(snapshot.unreachable_reason, 400)
     run = snapshot.live_run
-    stopped = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
+    stopped = describe_stop(snapshot.stops, snapshot.card_id, snapshot.column)
     if run:
         return plain(
             f"{_of_run(policy, snapshot, run, stopped, quotes)}{_astray(policy, snapshot, run)}", 400
@@ -103,7 +103,7 @@ def _of_rest(policy: Policy, snapshot: Snapshot) -> str:
     # What the rules said last is nearer to the truth than what the views can tell: a refused merge, for one.
     if said and snapshot.state in (CardState.BLOCKED, CardState.FAILED):
         return said
-    rest = rest_of(policy, snapshot)
+    rest = derive(policy, snapshot)
     if rest is None:
         return said or "its pull request is being merged"
     return said if snapshot.state is rest.state and said else rest.because

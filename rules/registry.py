@@ -11,7 +11,7 @@ from ledger.states import CardState
 
 if TYPE_CHECKING:  # the policy and the snapshot need the registries themselves
     from ledger.events.conversation import CommandGiven
-    from rules.card.state import Rest
+    from rules.card.state import DerivedState
     from rules.card.trigger import RuleTrigger
     from rules.chatops.offers import CommandOffer
     from rules.intents.outbound import Decision
@@ -52,7 +52,7 @@ class Archetype(Protocol):
 
     `STATES` are those that a card may have there, the first one first; archived is legal everywhere.
     `ENTRY_ACTIONS` hold where a policy gives no `on_entry`. `AFTER_DISMISSAL` is how a card stands once its
-    last verdict was taken back; None: as `rest` says.
+    last verdict was taken back; None: as `derive` says.
     """
 
     STATES: tuple[CardState, ...]
@@ -62,14 +62,14 @@ class Archetype(Protocol):
     IS_FINAL: bool = False  # the end of a card's way: what is delivered is merged
     TAKES_NEW_CARDS: bool = False  # cards that agents propose are put there
     ENTRY_ACTIONS: tuple[dict[str, Any], ...] = ()
-    AFTER_DISMISSAL: "Rest | None" = None
+    AFTER_DISMISSAL: "DerivedState | None" = None
 
     def enter(
         self, policy: "Policy", snapshot: "Snapshot", column: "ColumnPolicy", occasion: "RuleTrigger"
     ) -> "Decision":
         """Return the decision on a card that enters."""
 
-    def rest(self, policy: "Policy", snapshot: "Snapshot") -> "Rest | None":
+    def derive(self, policy: "Policy", snapshot: "Snapshot") -> "DerivedState | None":
         """Return the state of a card without a live run; None: as it is."""
 
     def headline(self, column: "ColumnPolicy") -> str:

@@ -133,12 +133,14 @@ class Snapshot(CardRow):
         return Mover(self.mover, self.mover_role, self.own_move)
 
     @property
-    def lost(self) -> str:
+    def unreachable_reason(self) -> str:
         """Why nothing can be done for the card at all; empty while it is in reach."""
-        return next((say_loss(loss) for loss in self.losses if is_blocking(loss)), "") or self.astray
+        return (
+            next((say_loss(loss) for loss in self.losses if is_blocking(loss)), "") or self.wrong_owner_reason
+        )
 
     @property
-    def astray(self) -> str:
+    def wrong_owner_reason(self) -> str:
         """Why its runs cannot work where they were placed: that was given to another owner; or empty."""
         place = self.target.repository if self.target else ""
         if not place or not self._is_elsewhere(place):
@@ -148,10 +150,10 @@ class Snapshot(CardRow):
     @property
     def only_shown(self) -> bool:
         """Nothing is done for it, whatever happens to it: it is other people's, or a pull request."""
-        return self.foreign or bool(self.pull_card)
+        return self.is_outside_owner or bool(self.pull_card)
 
     @property
-    def foreign(self) -> bool:
+    def is_outside_owner(self) -> bool:
         """Its issue is in a repository outside of the board's owner, where other people have the say."""
         return self.repository is not None and self._is_elsewhere(self.repository)
 

@@ -20,13 +20,13 @@ from runner.phases.checkpoint import checkpoint, pace_of
 from runner.phases.early import keep_live, publish_early
 from runner.phases.guard import enforce_guards
 from runner.phases.investigate import investigate
-from runner.phases.prepare import prepare, take_in_again
+from runner.phases.prepare import prepare, refetch
 from runner.phases.publish import publish_work
 from runner.phases.recheck import recheck
 from runner.phases.stages import play_stages
 from runner.phases.validate import demand_checks, validate_work
 from runner.phases.work import do_work, make_plan
-from runner.run.exits import AwaitApproval, Finish, Park, StageExit, StopRequested, failed
+from runner.run.exits import AwaitApproval, Finish, Park, StageExit, StopRequested, fail
 from runner.run.log import RunLog
 from runner.run.provider import Provider
 from runner.run.run_spec import Clock, Remote, RunSpec
@@ -41,7 +41,7 @@ _DETAIL_BYTES = 2_000
 
 
 def execute_run(
-    order: RunSpec,
+    spec: RunSpec,
     log: RunLog,
     remote: Remote,
     clock: Clock,
@@ -66,12 +66,12 @@ def execute_run(
         return
     try:
         log.beat()  # nothing is started before the claim has a deadline
-        order = spare_set_up(order)
-        if order.kind == CHECK:
-            recheck(order, log, remote, clock, tool_secrets or {}, allow_unsandboxed=allow_unsandboxed)
+        spec = spare_set_up(spec)
+        if spec.kind == CHECK:
+            recheck(spec, log, remote, clock, tool_secrets or {}, allow_unsandboxed=allow_unsandboxed)
             return
         _carry_on(
-            order,
+            spec,
             log,
             remote,
             clock,
@@ -82,18 +82,18 @@ def execute_run(
     except (StaleClaimError, OperationalError, errors.KilledError):
         raise
     except StageExit as leave:
-        _record_exit(order, log, leave)
+        _record_exit(spec, log, leave)
     except (errors.RunnerError, UnknownPartError) as error:
         reason = _reason(error)
         cause = _cause(error) if reason == "spawn_failed" else ""
-        _record_exit(order, log, failed(reason, str(error), cause))
+        _record_exit(spec, log, fail(reason, str(error), cause))
     except Exception as error:
-        _record_exit(order, log, failed("internal", f"{type(error).__name__}: {error}"))
+        _record_exit(spec, log, fail("internal", f"{type(error).__name__}: {error}"))
         raise
 
 
 def _carry_on(
-    order: RunSpec,
+    spec: RunSpec,
     log: RunLog,
     remote: Remote,
     clock: Clock,
@@ -102,20 +102,20 @@ def _carry_on(
     *,
     allow_unsandboxed: bool,
 ) -> None:
-    log.secrecy = secrecy_of(order.equipment)
-    agent = agents.load(order.agent)
+    log.secrecy = secrecy_of(spec.equipment)
+    agent = agents.load(spec.agent)
     log.raise_if_stopped()
-    demand_checks(order)
-    workspace = _place(order, log)
+    demand_checks(spec)
+    workspace = _place(spec, log)
     # A session of the card may repeat private text of skills that were attached before.
-    log.secrecy = secrecy_of(order.equipment, workspace.private_phrases())
-    workspace.confide(log.secrecy.phrases)
-    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_or_stop)
-    checkout = Checkout(workspace, mirror, order.authorship.author, log.beat_or_stop)
-    models, calls = _models(order, agent), log.history.server_calls
-    with gateway_of(order, agent, models, providers, log.deadline, tool_secrets, calls) as gateway:
+    log.secrecy = secrecy_of(spec.equipment, workspace.private_phrases())
+    workspace.register_secrets(log.secrecy.phrases)
+    mirror = Mirror(spec.places.mirrors, spec.repository, remote, log.beat_or_stop)
+    checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat_or_stop)
+    models, calls = _models(spec, agent), log.history.server_calls
+    with gateway_of(spec, agent, models, providers, log.deadline, tool_secrets, calls) as gateway:
         run = RunContext(
-            order,
+            spec,
             log,
             clock,
             agent,
@@ -124,7 +124,7 @@ def _carry_on(
             checkout,
             gateway,
             keep=keep_live,
-            pace=pace_of(order),
+            pace=pace_of(spec),
             payer=lambda model: payer(agent, model, providers),
             tool_secrets=tool_secrets,
             stand=stand_for_servers,
@@ -133,7 +133,7 @@ def _carry_on(
             with ending_servers(run):
                 carry_out(run, allow_unsandboxed=allow_unsandboxed)
         except StopRequested as stop:
-            stop.commits = _commits_kept(order, log, remote, workspace)
+            stop.commits = _commits_kept(spec, log, remote, workspace)
             checkpoint(run)
             raise
         except (StageExit, errors.RunnerError):
@@ -141,23 +141,23 @@ def _carry_on(
             raise
 
 
-def _models(order: RunSpec, agent: AgentAdapter) -> tuple[str, ...]:
+def _models(spec: RunSpec, agent: AgentAdapter) -> tuple[str, ...]:
     """Return the models that the gateway allows: the column's, its stages', and the policy's others."""
-    stages = (agent.models(stage.model) for stage in order.stages if stage.model)
-    named = (*agent.models(order.model), *(model for models in stages for model in models), *order.models)
+    stages = (agent.models(stage.model) for stage in spec.stages if stage.model)
+    named = (*agent.models(spec.model), *(model for models in stages for model in models), *spec.models)
     return tuple(dict.fromkeys(named))
 
 
 def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """Take a run through its phases to its ending. Raises StageExit for every other exit, and RunnerError."""
-    if run.order.investigates:
+    if run.spec.investigates:
         investigate(run, allow_unsandboxed=allow_unsandboxed)
         return
     start = prepare(run, allow_unsandboxed=allow_unsandboxed)
     try:
-        play_before(run, run.mirror.head(run.order.base_branch))
+        play_before(run, run.mirror.head(run.spec.base_branch))
         make_plan(run)
-        if run.order.stages:
+        if run.spec.stages:
             play_stages(run)
         else:
             do_work(run)
@@ -166,25 +166,25 @@ def carry_out(run: RunContext, *, allow_unsandboxed: bool) -> None:
         publish_early(run)
         raise
     except (errors.WorkspaceError, errors.RepositoryError) as error:
-        run.workspace.distrust(str(error))  # else every retry would begin with the same failure
+        run.workspace.mark_untrusted(str(error))  # else every retry would begin with the same failure
         raise
     checkpoint(run)
     try:
         publish_work(run, start)
     except errors.MovedBranchError:  # once: who pushes all the time is asked to retry
-        take_in_again(run)
+        refetch(run)
         _offer(run, start)
         publish_work(run, start)
 
 
-def _place(order: RunSpec, log: RunLog) -> Workspace:
-    backend = workspaces.load(order.workspace)
-    workspace = backend.open(order.places, tenancy(order))
+def _place(spec: RunSpec, log: RunLog) -> Workspace:
+    backend = workspaces.load(spec.workspace)
+    workspace = backend.open(spec.places, tenancy(spec))
     # What was cut short while it was made begins again in an empty place; and where an earlier investigation
     # stood, it is at an older commit.
-    if workspace.fresh or (order.investigates and not log.history.reads):
+    if workspace.fresh or (spec.investigates and not log.history.reads):
         workspace.destroy()
-        workspace = backend.open(order.places, tenancy(order))
+        workspace = backend.open(spec.places, tenancy(spec))
     return workspace
 
 
@@ -200,13 +200,13 @@ def _offer(run: RunContext, start: str) -> None:
     play_after(run, start)
 
 
-def _commits_kept(order: RunSpec, log: RunLog, remote: Remote, workspace: Workspace) -> int:
+def _commits_kept(spec: RunSpec, log: RunLog, remote: Remote, workspace: Workspace) -> int:
     """Return the count of a stopped run's commits; its own parts would raise StopRequested again."""
     if workspace.fresh:
         return 0
-    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat)
-    checkout = Checkout(workspace, mirror, order.authorship.author, log.beat)
-    return checkout.commits_since(mirror.recall(f"{order.run_id}-start"))
+    mirror = Mirror(spec.places.mirrors, spec.repository, remote, log.beat)
+    checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat)
+    return checkout.commits_since(mirror.read_ref(f"{spec.run_id}-start"))
 
 
 def _reason(error: errors.RunnerError | UnknownPartError) -> str:
@@ -226,9 +226,9 @@ def _cause(error: Exception) -> str:
     return ":".join((type(error).__name__, *filter(None, facts)))
 
 
-def _record_exit(order: RunSpec, log: RunLog, leave: StageExit) -> None:
+def _record_exit(spec: RunSpec, log: RunLog, leave: StageExit) -> None:
     """Write the run's exit to the log; a run that was requeued meanwhile stays queued."""
-    run_id, history = order.run_id, log.history
+    run_id, history = spec.run_id, log.history
     last_known = one_line(f"{history.state}: {history.last_line}" if history.last_line else history.state)
     match leave:
         case Park(why=why):

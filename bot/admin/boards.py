@@ -46,7 +46,7 @@ def remove_board(services: Services, address: BoardAddress) -> None:
             raise BoardInUseError(
                 address, "CARDINAL_BOARD names it: change that to another served board first"
             )
-        at_work = runs.held(db, known.board_id)
+        at_work = runs.list_held(db, known.board_id)
         if at_work:
             because = (
                 f"{count(len(at_work), 'run')} still active there: `cardinal runs` lists them; wait for "

@@ -99,7 +99,7 @@ def descriptions() -> Mapping[str, Any]:
     return read
 
 
-def saved_form(command: click.Command, context: click.Context) -> dict[str, Any]:
+def describe_command(command: click.Command, context: click.Context) -> dict[str, Any]:
     """Return the text for `as_described`, of a command that can run."""
     about: dict[str, Any] = {
         "name": command.name,
@@ -112,7 +112,7 @@ def saved_form(command: click.Command, context: click.Context) -> dict[str, Any]
     if isinstance(command, click.Group):
         inside = {name: command.get_command(context, name) for name in command.list_commands(context)}
         about["commands"] = {
-            name: saved_form(inner, click.Context(inner, parent=context, info_name=name))
+            name: describe_command(inner, click.Context(inner, parent=context, info_name=name))
             for name, inner in inside.items()
             if inner is not None
         }

@@ -131,12 +131,12 @@ def open_for_writing() -> Iterator[Connection]:
 def read_blob(digest: str) -> bytes | None:
     """Return a file of the store; None for a missing or damaged one. Raises StoreError."""
     from bot.runspec.builder import artifact_places
-    from bot.runspec.store_mark import marked
+    from bot.runspec.store_mark import mark_store
     from runner.artifacts.store import store_of
 
     config = settings()
     with ledger_opened() as engine:
-        return store_of(marked(artifact_places(config), engine)).read(digest)
+        return store_of(mark_store(artifact_places(config), engine)).read(digest)
 
 
 def find_card(db: Connection, name: str) -> CardRow:
@@ -148,7 +148,7 @@ def find_card(db: Connection, name: str) -> CardRow:
     if issue is None:
         row = cards.get(db, CardId(name))
     else:
-        place = cards.spelt(db, issue["repository"]), int(issue["number"])
+        place = cards.canonical_name(db, issue["repository"]), int(issue["number"])
         known = cards.of_issue(db, *place) or cards.of_pull(db, *place)
         live = tuple(card for card in known if not card.archived)
         if len(live) > 1:

@@ -20,7 +20,7 @@ import click
 from bot.cli import CliError
 from bot.cli._names import ISSUE, UnlistedNameError
 from bot.cli._show import answer_lines, clean, json_option, text_block
-from bot.system.env_file import PREFIX, given_settings
+from bot.system.env_file import PREFIX, read_settings
 from bot.web.api.sending import BUSY, ApiProblemError, call_once, operations
 from ledger.errors import CardinalError
 from ledger.states import Ending
@@ -66,7 +66,7 @@ NOT_YET = "would be done"
 
 def api_address() -> tuple[str, str]:
     """Return the address and the token, without reading any other setting. Raises CliError."""
-    given = given_settings(os.environ, Path.cwd())
+    given = read_settings(os.environ, Path.cwd())
     if given.mistakes:
         raise CliError("; ".join(given.mistakes))
     url, public_url, token = (given.texts.get(PREFIX + name, "") for name in ("URL", "PUBLIC_URL", "TOKEN"))

@@ -75,7 +75,7 @@ def give(
     with _home.ledger_opened(), open_services(os.environ, Path.cwd()) as services:
         if column is None and ("/" not in target or "#" in target):
             with event_store.reading(services.engine) as db:
-                card_id, run = _named(db, target)
+                card_id, run = _find_named(db, target)
                 if of_living:
                     _require_living(db, target, word, card_id, run)
                 elif run is not None:
@@ -96,7 +96,7 @@ def give(
         raise click.exceptions.Exit(1)
 
 
-def _named(db: Connection, target: str) -> tuple[CardId, RunRow | None]:
+def _find_named(db: Connection, target: str) -> tuple[CardId, RunRow | None]:
     """Return the card of that name or id, or the run of that name with its card. Raises as they do."""
     if "#" in target or cards.get(db, CardId(target)) is not None:
         return _home.find_card(db, target).card_id, None
@@ -115,7 +115,7 @@ def _require_newest(db: Connection, run: RunRow, word: str) -> None:
 
 def _names_run(word: str, target: str) -> bool:
     """Tell whether the recorded command says which run it is about."""
-    return bool(parser.pressed_run(f"{parser.CLI}:{word}:{target}"))
+    return bool(parser.run_of_button(f"{parser.CLI}:{word}:{target}"))
 
 
 def _require_living(db: Connection, target: str, word: str, card_id: CardId, run: RunRow | None) -> None:
@@ -180,7 +180,7 @@ def _switch(services: Services, board: BoardRow, word: str, scope: str, column: 
             return CommandOutcome(allowed.because, refused=True)
         stops, halt = snapshots.board_stops(db, board.board_id), halts.of_board(db, board.board_id)
         about = (board.board_id, scope, board.board_id if column is None else column, record.OPERATOR)
-        events: list[Event | None] = [kill_switch.switched(stops, *about, on=word == "pause")]
+        events: list[Event | None] = [kill_switch.switch(stops, *about, on=word == "pause")]
         if halt is not None and word == "resume" and column is None:
             events.append(HaltLifted(board.board_id, halt.cause, record.OPERATOR))
         done = list(filter(None, events))

@@ -220,7 +220,7 @@ def ago(at: datetime | None, now: datetime) -> str:
     return f"{brief(past)} ago ({clock})" if past >= timedelta(seconds=1) else f"just now ({clock})"
 
 
-def gone(dropped: str) -> str:
+def why_gone(dropped: str) -> str:
     """Return why an artifact is not in the store, as ArtifactDropped has it, in words; empty while it is."""
     whys = {
         "share": "not kept: the run had used its share",

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from bot.cli import _home
-from bot.cli._show import ago, gone, json_option, show, table, text_block
+from bot.cli._show import ago, json_option, show, table, text_block, why_gone
 from bot.system.clock import utc_now
 from ledger.errors import CardinalError
 from ledger.lifecycle.private_files import write_file
@@ -49,7 +49,7 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
     if digest is None:
         now = utc_now()
         rows = (
-            (row.name, row.kind, row.size_bytes, gone(row.dropped) or ago(row.at, now), row.digest)
+            (row.name, row.kind, row.size_bytes, why_gone(row.dropped) or ago(row.at, now), row.digest)
             for row in known
         )
         show(known, as_json=as_json, text=lambda: table(HEADS, rows, empty=f"{run} has no files"))
@@ -72,7 +72,7 @@ def _content(run: str, digest: str, rows: tuple[artifacts.ArtifactRow, ...]) -> 
         raise NoArtifactError(run, digest, because)
     (row,) = named.values()
     if row.dropped:
-        raise NoArtifactError(run, digest, gone(row.dropped))
+        raise NoArtifactError(run, digest, why_gone(row.dropped))
     raw = _home.read_blob(row.digest)
     if raw is None:
         raise NoArtifactError(run, digest, "the file is missing from the store, or damaged on its disk")

@@ -54,14 +54,14 @@ def _list(as_json: bool) -> None:
     """
     config = _home.settings()
     with _home.open_for_reading() as db:
-        known = {row.board_id: row for row in boards.served(db)}
+        known = {row.board_id: row for row in boards.list_served(db)}
         documents = [
             {
                 "board": str(board.address),
                 "title": known[board.board_id].title if board.board_id in known else "",
                 "policy_repository": board.home_repository,
                 "weight": board.weight,
-                "runs": len(runs.held(db, board.board_id)) if board.board_id else 0,
+                "runs": len(runs.list_held(db, board.board_id)) if board.board_id else 0,
             }
             for board in served_boards.all_served(db, config)
         ]

@@ -39,7 +39,7 @@ def command(minutes: int | None, most: int, off: bool, as_json: bool) -> None:
     elif minutes is not None:
         capture.begin_capture(config.home, now, lasting=timedelta(minutes=minutes), most=most)
     order = capture.current_capture(config.home, now)
-    files = capture.kept_deliveries(config.home)
+    files = capture.list_deliveries(config.home)
     state = (
         "off" if order is None else f"on, ends {ago(order.until, utc_now())}, at most {order.most} deliveries"
     )

@@ -125,7 +125,7 @@ def check_commit(
         say("Uncommitted changes are not checked.")
     judged = JudgedCommit(cloned, guard_violations(cloned, *published), [], fast)
     for violation in judged.violations[:MAX_VIOLATIONS]:
-        say(_found(violation))
+        say(_find(violation))
     if len(judged.violations) > MAX_VIOLATIONS:
         say(f"and {len(judged.violations) - MAX_VIOLATIONS} more")
 
@@ -141,7 +141,7 @@ def check_commit(
                 say(clean(f"$ {row.command}: {said}"))
         fewer = fewer_tests_than_base(cloned, judged.rows)
         for violation in fewer:
-            say(_found(violation))
+            say(_find(violation))
         judged.violations += fewer
         if judged.result.set_up_failed and not rules.tools.network:
             judged.hint = clean(NO_NETWORK.format(name))
@@ -173,7 +173,7 @@ def conclusion(judged: JudgedCommit, most: int | None = None) -> Iterator[str]:
         yield clean(f"The gate would refuse it: {judged.why}")
 
 
-def _found(violation: Violation) -> str:
+def _find(violation: Violation) -> str:
     word = "asks a person about" if violation.action == "ask" else "refuses"
     return clean(f"The guard `{violation.guard}` {word}: {violation_sentence(violation)}")
 

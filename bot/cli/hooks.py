@@ -61,7 +61,7 @@ def status(folder: Path, as_json: bool) -> None:
     Example:
       cardinal hooks status
     """
-    _print(hooks.tried_places(folder, os.environ), folder, as_json=as_json)
+    _print(hooks.try_hooks(folder, os.environ), folder, as_json=as_json)
 
 
 @command.command("uninstall")

@@ -78,7 +78,7 @@ def command(drain: str | None, undrain: str | None, remove: str | None, as_json:
 
 
 def _remove(db: Connection, name: str) -> bool:
-    known = hosts.known_hosts(db)
+    known = hosts.list_hosts(db)
     if any(row.name == name and known.is_alive(row) for row in known.rows):
         raise LivingHostError(name)
     return hosts.remove_host(db, name)

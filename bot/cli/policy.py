@@ -21,7 +21,7 @@ from rules.errors import PersonaError, PolicyError
 from rules.policy import locations
 from rules.policy.markdown.persona import MAX_BYTES as PERSONA_BYTES
 from rules.policy.markdown.persona import parse_persona
-from rules.policy.messages import capped
+from rules.policy.messages import cap
 from rules.policy.model import Policy, parse
 from rules.policy.schedule import coming
 from rules.policy.stages import is_persona
@@ -65,7 +65,7 @@ def validate(file: Path, home: str, as_json: bool) -> None:
 
 @command.command("propose")
 @clone_option("A folder of the clone.")
-def proposed_policy(folder: Path) -> None:
+def print_proposal(folder: Path) -> None:
     """Print a policy file that fits your clone.
 
     Its checks are those that the last commit appears to have. Nothing is written or run. Review it before
@@ -77,7 +77,7 @@ def proposed_policy(folder: Path) -> None:
     """
     if not own_git.commit_of(folder, "HEAD"):
         raise own_git.CloneError(f"{folder} has no commits: go to your clone and commit first")
-    proposal = proposals.proposed_checks(folder, "HEAD")
+    proposal = proposals.propose_checks(folder, "HEAD")
     click.echo(proposal.text(), nl=False)
     click.echo(
         f"taken from: {', '.join(map(clean, proposal.because)) or 'nothing: no checks known'}", err=True
@@ -124,12 +124,12 @@ def _described(profile: dict[str, object]) -> Iterable[str]:
 
 def _read(file: Path, home: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the mistakes in file and folder, and hints at surprising effects."""
-    further = capped((*_of_profiles(file), *_of_personas(file)))  # each of them fails a run
+    further = cap((*_of_profiles(file), *_of_personas(file)))  # each of them fails a run
     with file.open("rb") as opened:
         raw = opened.read(MAX_BYTES)
     try:
         text, own = raw.decode("utf-8"), _own_profiles(file)
-        policy = parse(text, home=home, installed=policy_names.installed(), profiles=own)
+        policy = parse(text, home=home, installed=policy_names.list_installed(), profiles=own)
     except UnicodeDecodeError:
         return ("the file is not UTF-8", *further), ()
     except PolicyError as error:

@@ -23,7 +23,7 @@ from bot.cli._show import clean, json_option, show
 from bot.system import lock_file
 from bot.system.clock import utc_now
 from bot.system.config import Config
-from bot.web.capture import SHOWN_HEADERS, redacted
+from bot.web.capture import SHOWN_HEADERS, redact_payload
 
 
 class _AtTerminal:
@@ -144,6 +144,6 @@ def write_samples(folder: Path, deliveries: Sequence[ListedDelivery]) -> None:
             "event": delivery.event,
             "action": delivery.action,
             "headers": {key: text for key, text in headers.items() if key in SHOWN_HEADERS},
-            "payload": redacted(delivery.payload, salt),
+            "payload": redact_payload(delivery.payload, salt),
         }
         (folder / name).write_text(json.dumps(document, indent=1), encoding="utf-8")

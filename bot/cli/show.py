@@ -9,10 +9,10 @@ import click
 from sqlalchemy import Connection
 
 from bot.cli import _home
-from bot.cli._show import ago, clean, gone, json_option, show, text_block
+from bot.cli._show import ago, clean, json_option, show, text_block, why_gone
 from bot.render.run import observations as texts
 from bot.render.run.folded_steps import fold_rows, without_echoes
-from bot.render.run.stages import used
+from bot.render.run.stages import describe_usage
 from bot.state import instructions, patches
 from bot.state.instructions import InstructionStack
 from bot.system.clock import utc_now
@@ -151,7 +151,7 @@ def _run_text(story: RunRows) -> Iterable[str]:
         ended = f"exit code {check.exit_code} after {check.duration_s:.1f} s"
         yield f"{check.tier} {check.iteration}: {clean(check.command)}: {ended}"
     for artifact in story.artifacts:
-        size = ", ".join(filter(None, (f"{artifact.size_bytes} bytes", gone(artifact.dropped))))
+        size = ", ".join(filter(None, (f"{artifact.size_bytes} bytes", why_gone(artifact.dropped))))
         yield f"{artifact.kind} {artifact.digest[:12]}: {clean(artifact.name)} ({size})"
     if story.report is not None:
         yield "report:"
@@ -190,7 +190,7 @@ def _stage(stage: StageRow) -> Iterable[str]:
     on = f" → {clean(stage.target)}" if stage.target else ""
     went = "" if stage.left_at is None else f"{on}, {ago(stage.left_at, utc_now())}"
     who = f"persona {clean(stage.persona)} ({clean(stage.persona_source)}, {stage.persona_digest[:12]})"
-    yield f"stage {stage.entry}, {clean(stage.stage)}{went}: {who}, {used((stage,))}"
+    yield f"stage {stage.entry}, {clean(stage.stage)}{went}: {who}, {describe_usage((stage,))}"
     if stage.summary:
         yield f"  {clean(stage.summary)}"
 

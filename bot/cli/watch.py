@@ -79,7 +79,7 @@ def command(
             with event_store.reading(engine) as db:
                 fresh = event_store.read(db, after=seq)
                 lines = [
-                    _printed(db, row, as_json)
+                    _print(db, row, as_json)
                     for row in _rows(db, fresh, only, board_id)
                     if (row.kind in kinds if kinds else row.zoom in depths)
                 ]
@@ -113,7 +113,7 @@ def _card_of(db: Connection, recorded: Recorded) -> CardId | None:
             return None
 
 
-def _printed(db: Connection, row: TimelineRow, as_json: bool) -> str:
+def _print(db: Connection, row: TimelineRow, as_json: bool) -> str:
     card = cards.get(db, row.card_id)
     name = f"{card.repository}#{card.number}" if card is not None and card.number else row.card_id
     if not as_json:

@@ -76,7 +76,7 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say, listen: Listen, receive:
 
     Raises AlreadyUpError, ConfigError, AddressTakenError.
     """
-    config = _prepared(environ, cwd, Config.require_github, say)
+    config = _prepare(environ, cwd, Config.require_github, say)
     web_server.import_pages(config)
     with (
         lock_file.hold_lock(config.home),
@@ -105,7 +105,7 @@ def serve(environ: Mapping[str, str], cwd: Path, say: Say) -> None:
 
     Raises ChangingHomeError.
     """
-    config = _prepared(environ, cwd, Config.require_web, say)
+    config = _prepare(environ, cwd, Config.require_web, say)
     web_server.import_pages(config)
     with lock_file.hold_part(config.home), web_server.bind(config) as listener:
         say(_way_in(config, web_server.listen_address(listener)))
@@ -116,7 +116,7 @@ def work(
     environ: Mapping[str, str], cwd: Path, say: Say, *, names: tuple[QueueName, ...], tick: bool
 ) -> None:
     """Run workers alone, of the queues in `names`. Raises NoRedisError, ChangingHomeError."""
-    config = _prepared(environ, cwd, Config.require_github, say)
+    config = _prepare(environ, cwd, Config.require_github, say)
     with lock_file.hold_part(config.home):
         client = embedded_redis.connect_redis(config)
         if not embedded_redis.is_reachable(client):
@@ -126,7 +126,7 @@ def work(
         ProcessGroup(_working(config, names, roster, tick=tick), say, requests=roster.requests).run()
 
 
-def _prepared(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None], say: Say) -> Config:
+def _prepare(environ: Mapping[str, str], cwd: Path, require: Callable[[Config], None], say: Say) -> Config:
     """Upgrade the ledger, import all that children share, and return the configuration.
 
     Raises ConfigError for missing settings, by `require`.
@@ -221,8 +221,8 @@ def _working(
     beats = QueueName.RUNS in names
     working = (*_workers(config, roster), _standby(config, roster)) if names else ()
     if tick:
-        return (*working, _looped("ticker", partial(ticker.run_forever, beats=beats)))
-    return (*working, _looped("heartbeat", ticker.beat_forever)) if beats else working
+        return (*working, _loop("ticker", partial(ticker.run_forever, beats=beats)))
+    return (*working, _loop("heartbeat", ticker.beat_forever)) if beats else working
 
 
 def _standby(config: Config, roster: Roster) -> ProcessRole:
@@ -256,7 +256,7 @@ def _workers(config: Config, roster: Roster) -> tuple[ProcessRole, ...]:
     return tuple(role(post.name) for post in roster.posts)
 
 
-def _looped(name: str, loop: Callable[[Services, threading.Event], None]) -> ProcessRole:
+def _loop(name: str, loop: Callable[[Services, threading.Event], None]) -> ProcessRole:
     def run(ready: Ready) -> None:
         stop = _Stop(ready)
 

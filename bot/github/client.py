@@ -24,7 +24,7 @@ from bot.github.errors import (
 )
 from bot.github.locked_cache import LockedCache
 from bot.github.rate_limit import ApiBudget
-from bot.github.shared_records import SharedRecords, home_records, shared_records
+from bot.github.shared_records import SharedRecords, home_records, open_records
 from bot.github.token_cache import TokenCache
 from bot.github.tokens import Tokens
 from bot.github.transport import CREATE, READ, WRITE, Answer, ApiCall, CallCost, CallSlots, Wire
@@ -66,7 +66,7 @@ class Hub:
         self._by_owner = {self._owner.casefold(): self}  # shared by all of one process
         # This name of the installation needs no call.
         whose = f"App {config.app_id} at {self._owner.casefold()} of {config.github_url}"
-        self.records = records or shared_records(config, clock)
+        self.records = records or open_records(config, clock)
         self.budget = ApiBudget(self.records, whose)
         self.roles = LockedCache[tuple[str, str], str](
             TTLCache(ROLES_KEPT, ROLES_KEPT_S, timer=lambda: clock().timestamp())
@@ -242,11 +242,11 @@ class Hub:
 
     def git_url(self, repository: str) -> str:
         """Return the address that git clones and pushes; it holds no token."""
-        return f"{self._config.git_url}/{_checked(repository)}.git"
+        return f"{self._config.git_url}/{_check(repository)}.git"
 
     def page_url(self, repository: str) -> str:
         """Return the address of the repository's pages, for people."""
-        return f"{self._config.git_url}/{_checked(repository)}"
+        return f"{self._config.git_url}/{_check(repository)}"
 
     def git_environment(
         self, repository: str, *, workflows: bool = False, writes: bool = True
@@ -257,7 +257,7 @@ class Hub:
         nothing else, goes to that repository's address only and shows in no command line. A new one is tried
         first: git would take a refusal for a repository that is gone.
         """
-        name = _checked(repository)
+        name = _check(repository)
         try:
             token = self._tokens.for_pushing(name, workflows=workflows, writes=writes)
         except UnknownNameError:
@@ -317,7 +317,7 @@ class Hub:
 
         GitHub redirects calls with the old name; it gives tokens for the current name only.
         """
-        call = ApiCall("GET", f"/repos/{_checked(repository)}", READ)
+        call = ApiCall("GET", f"/repos/{_check(repository)}", READ)
         return str(self._installed.send(call).body["full_name"])
 
     def _within(self, call: ApiCall) -> ApiCall:
@@ -359,10 +359,10 @@ def _may_miss(error: object, names: frozenset[str]) -> bool:
 
 def repository_path(repository: str) -> str:
     """Return `/repos/owner/name`. Raises RefusedError when `repository` is not owner/name."""
-    return f"/repos/{_checked(repository)}"
+    return f"/repos/{_check(repository)}"
 
 
-def _checked(repository: str) -> str:
+def _check(repository: str) -> str:
     if REPOSITORY.fullmatch(repository) is None:
         raise RefusedError(f"the repository {repository[:80]!r}", 0, "that is not owner/name")
     return repository

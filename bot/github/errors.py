@@ -129,11 +129,11 @@ def from_answer(
     """
     because, messages = _message_of(body)
     if status == 429 or (status == 403 and _is_rate_limit(headers, because)):
-        return _limited(call, status, because, headers, now_s)
+        return _limit_of(call, status, because, headers, now_s)
     if status == 401 and "not accessible" in because:  # GraphQL's message for a missing permission
         return PermissionMissingError(call, status, because)
     if refusals.classify(call, status, because).meaning is not Meaning.UNKNOWN:
-        return _refused(call, status, because, messages)
+        return _refusal_of(call, status, because, messages)
     if status == 403:
         needed = headers.get("x-accepted-github-permissions")
         return PermissionMissingError(call, status, f"{because}; needed: {needed}" if needed else because)
@@ -144,10 +144,10 @@ def from_answer(
     simple = {401: TokenError, 404: NotFoundError, 409: ConflictError, 410: NotFoundError}
     if status in simple:
         return simple[status](call, status, because)
-    return _refused(call, status, because, messages)
+    return _refusal_of(call, status, because, messages)
 
 
-def _refused(call: str, status: int, because: str, messages: tuple[str, ...]) -> GithubError:
+def _refusal_of(call: str, status: int, because: str, messages: tuple[str, ...]) -> GithubError:
     known = refusals.classify(call, status, because)
     if known.meaning in (Meaning.NOT_YET, Meaning.HELD):
         return NotYetError(call, status, because, known.advice, held=known.meaning is Meaning.HELD)
@@ -166,9 +166,9 @@ def from_graphql(call: str, errors: Sequence[Any], headers: Mapping[str, str], n
     because = "; ".join(messages)
     types = [str(error.get("type") or "") for error in known]
     if any(kind in ("RATE_LIMITED", "RATE_LIMIT") for kind in types) or _says_rate_limit(because):
-        return _limited(call, 200, because, headers, now_s)
+        return _limit_of(call, 200, because, headers, now_s)
     if refusals.classify(call, 200, because).meaning is not Meaning.UNKNOWN:
-        return _refused(call, 200, because, messages)
+        return _refusal_of(call, 200, because, messages)
     if any(kind in ("FORBIDDEN", "INSUFFICIENT_SCOPES") for kind in types):
         return PermissionMissingError(call, 200, because)
     if "NOT_FOUND" in types:
@@ -179,10 +179,10 @@ def from_graphql(call: str, errors: Sequence[Any], headers: Mapping[str, str], n
     away = {"SERVICE_UNAVAILABLE", "RESOURCE_LIMITS_EXCEEDED"}.intersection(types)
     if away or "Something went wrong while executing your query" in because:
         return UnavailableError(call, 200, because)
-    return _refused(call, 200, because, messages)
+    return _refusal_of(call, 200, because, messages)
 
 
-def _limited(
+def _limit_of(
     call: str, status: int, because: str, headers: Mapping[str, str], now_s: float
 ) -> RateLimitedError:
     """Return the limit with the seconds to wait: `retry-after`, else until the reset, else a minute."""

@@ -136,13 +136,13 @@ def _list(hub: Hub, since: datetime, came: Came, *, accepted: bool = False) -> t
         young = any(_time_of(attempt) > since for attempt in page[-1:])
         if following is None or not (young or (not accepted and _missing(page, came))):
             break
-        params["cursor"] = unquoted_cursor(following)
+        params["cursor"] = parse_cursor(following)
     if accepted:
         attempts = [attempt for attempt in attempts if _time_of(attempt) > since]
     return _missing(attempts, came, accepted=accepted)
 
 
-def unquoted_cursor(following: re.Match[str]) -> str:
+def parse_cursor(following: re.Match[str]) -> str:
     """Return the cursor of a match of NEXT; it is quoted again on its way."""
     return unquote(following[1])
 

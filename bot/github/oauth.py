@@ -65,7 +65,7 @@ def way_to_github(config: Config, state: str, verifier: str) -> str:
     return f"{config.git_url}/login/oauth/authorize?{urlencode(query)}"
 
 
-def refused_sign_in(name: str) -> SignInError:
+def error_of(name: str) -> SignInError:
     """Return the error for a name that GitHub sent back by the browser, or answered."""
     return SignInError(STEPS.get(name, f"GitHub refused: {AGAIN}"))
 
@@ -82,12 +82,12 @@ def who(config: Config, code: str, verifier: str) -> Person:
     address = f"{config.git_url}/login/oauth/access_token"
     answer = _answer("POST", address, {"Accept": "application/json"}, form)
     if "access_token" not in answer:  # with the status 200
-        raise refused_sign_in(str(answer.get("error") or ""))
+        raise error_of(str(answer.get("error") or ""))
     token = Secret(str(answer["access_token"]))
     headers = {**plain_headers(config.github_url), "Authorization": f"Bearer {token.reveal()}"}
     person = _answer("GET", f"{config.github_url}/user", headers, None)
     if not isinstance(person.get("id"), int) or not isinstance(person.get("login"), str):
-        raise refused_sign_in("")
+        raise error_of("")
     return Person(person["id"], person["login"], token)
 
 

@@ -57,13 +57,13 @@ def of_person(api_url: str, token: Secret, owners: Collection[str]) -> PersonAcc
             continue
         path = f"/user/installations/{int(installation['id'])}/repositories"
         before = len(listed)
-        listed.extend(map(_listed, _items(api_url, token, path, "repositories")))
+        listed.extend(map(_list_access, _items(api_url, token, path, "repositories")))
         if len(listed) - before < PAGE * MAX_PAGES:
             complete.add(owner)
     return PersonAccess(tuple(listed), frozenset(complete))
 
 
-def _listed(repository: dict[str, Any]) -> ListedRepository:
+def _list_access(repository: dict[str, Any]) -> ListedRepository:
     given = repository.get("permissions") or {}
     role = next((role for name, role in ROLES if given.get(name)), roles.NONE)
     return ListedRepository(repository["full_name"], role, datetime.fromisoformat(repository["created_at"]))

@@ -108,7 +108,7 @@ class RedisRecords(SharedRecords):
         raise UnavailableError("GitHub's shared budget", 0, f"{MAX_TRIES} changes were overtaken: try later")
 
 
-def shared_records(config: Config, clock: Clock) -> SharedRecords:
+def open_records(config: Config, clock: Clock) -> SharedRecords:
     """Return the records of all hosts where they share a Redis, else of this home."""
     if config.redis_url is not None:
         return RedisRecords(redis.connect_redis(config))

@@ -114,7 +114,7 @@ class Tokens:
     def forget(self) -> None:
         """Drop every cached token: GitHub refused one. Newer ones of other processes stay."""
         for kept in self._kept.take_all():
-            self._shared.drop(_written(kept))
+            self._shared.drop(_list_writers(kept))
 
     def renew(self, reach: TokenScope | None) -> bool:
         """Drop the token of this scope, unless it is young; return whether the next one is new.
@@ -124,7 +124,7 @@ class Tokens:
         kept = self._kept.get(reach.name if reach else "")
         if kept is None or self._clock() < kept.asked_at + YOUNG:
             return False
-        self._shared.drop(_written(kept))
+        self._shared.drop(_list_writers(kept))
         self._kept.drop(reach.name if reach else "")
         return True
 
@@ -136,7 +136,7 @@ class Tokens:
                     token = self._others(name)  # a process that claimed before may have stored one meanwhile
                     if token is None or self._stale(token):
                         token = self._new(reach)
-                        self._shared.put(_name(name), _written(token))
+                        self._shared.put(_name(name), _list_writers(token))
                 finally:
                     self._shared.put(claim, "0")
                 return token
@@ -201,5 +201,5 @@ def _name(reach: str) -> str:
     return f"token: {reach}"
 
 
-def _written(token: Token) -> str:
+def _list_writers(token: Token) -> str:
     return json.dumps([token.secret.reveal(), token.expires_at.isoformat(), token.asked_at.isoformat()])

@@ -149,13 +149,13 @@ class CallSlots:
             if self.everywhere is not None:
                 change = partial(self.everywhere.change, self.record)
                 full = f"{self.most_everywhere} calls are under way on all hosts"
-                _wait_for(lambda: change(partial(_leased, lease, self.most_everywhere)), until, full, call)
+                _wait_for(lambda: change(partial(_lease, lease, self.most_everywhere)), until, full, call)
             yield
         finally:
             os.close(place)
             if self.everywhere is not None:
                 with suppress(UnavailableError):  # the lease ends by itself
-                    self.everywhere.change(self.record, partial(_returned, lease))
+                    self.everywhere.change(self.record, partial(_give_back, lease))
 
     def _take(self) -> int | None:
         for n in range(self.most):
@@ -176,14 +176,14 @@ def _wait_for(take: Callable[[], Result | None], until: float, full: str, call: 
     return taken
 
 
-def _leased(lease: str, most: int, record: bytes, now_s: float) -> tuple[bytes, str | None]:
+def _lease(lease: str, most: int, record: bytes, now_s: float) -> tuple[bytes, str | None]:
     held = {name: until_s for name, until_s in _leases(record).items() if until_s > now_s}
     if len(held) >= most:
         return record, None
     return json.dumps({**held, lease: now_s + LEASE_S}).encode(), lease
 
 
-def _returned(lease: str, record: bytes, _now_s: float) -> tuple[bytes, None]:
+def _give_back(lease: str, record: bytes, _now_s: float) -> tuple[bytes, None]:
     held = {name: until_s for name, until_s in _leases(record).items() if name != lease}
     return json.dumps(held).encode(), None
 
@@ -249,7 +249,7 @@ class Wire:
         if self._budget is not None:
             with suppress(UnavailableError):  # the call was counted, and its answer is here
                 self._budget.learn(headers)
-        content = _parsed(text)
+        content = _parse(text)
         if call.redirects and status == 302 and headers.get("location"):
             return Answer(status, headers, None)
         if 200 <= status < 300:
@@ -311,7 +311,7 @@ class Wire:
         )
 
 
-def _parsed(text: str) -> Any:
+def _parse(text: str) -> Any:
     try:
         return json.loads(text) if text else None
     except ValueError:

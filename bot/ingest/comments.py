@@ -34,7 +34,7 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: CardRo
         return lambda _: (refusal,)
     parsed = parser.parse(fact.text)
     slug = services.hub.bot_login.removesuffix("[bot]")  # the name that people mention
-    named = parser.mentioned(fact.text, slug) if parsed is None else None
+    named = parser.parse_mention(fact.text, slug) if parsed is None else None
     parsed = parsed or named
     source = str(fact.comment_id)
     author = CommandAuthor(
@@ -52,7 +52,7 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: CardRo
         fact.at,
         parsed is not None,
     )
-    edited = _edited(services, card, parsed, author)
+    edited = _read_current(services, card, parsed, author)
 
     def make(db: Connection) -> tuple[Event, ...]:
         if messages.knows(db, card.card_id, fact.place, fact.comment_id):
@@ -62,7 +62,7 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: CardRo
     return make
 
 
-def _edited(
+def _read_current(
     services: Services,
     card: CardRow,
     parsed: parser.Parsed | parser.Mistyped | None,
@@ -75,8 +75,8 @@ def _edited(
         return no_events
     with event_store.reading(services.engine) as db:
         given = command_event(policies.in_force(db, card.board_id), card, parsed, author)
-        held = messages.held_messages(db, card.card_id)
-    meant = ok.meant_by(given, held) if isinstance(given, CommandGiven) else []
+        held = messages.list_held(db, card.card_id)
+    meant = ok.find_meant(given, held) if isinstance(given, CommandGiven) else []
     if len(meant) != 1:
         return no_events  # none is released
     (shown,) = meant
@@ -98,7 +98,7 @@ def comment_altered(services: Services | None, fact: facts.CommentAltered, card:
     """
     answers: tuple[Event, ...] = ()
     now = fact.new_text
-    mistyped = parser.edited(fact.old_text or "", now[:MAX_CHARACTERS]) if now is not None else None
+    mistyped = parser.parse_edit(fact.old_text or "", now[:MAX_CHARACTERS]) if now is not None else None
     if mistyped and services:
         role = roles.role(services.hub, fact.repository, fact.by)
         because, word = mistyped.because, mistyped.word
@@ -136,7 +136,7 @@ def resolve_ticks(services: Services, fact: facts.BoxTicked, card: CardRow) -> l
     ]
 
 
-def pressed(services: Services, fact: facts.ButtonPressed, card: CardRow) -> list[EventFactory]:
+def events_of_press(services: Services, fact: facts.ButtonPressed, card: CardRow) -> list[EventFactory]:
     """Return the events of a pressed button: the person gave its command. Nothing for an unknown button."""
     parsed = parser.of_button(fact.button)
     if parsed is None:

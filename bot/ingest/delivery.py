@@ -16,7 +16,7 @@ from bot.ingest.events import UnreadablePayloadError
 from bot.ingest.events._payload import text_or_empty
 from bot.ingest.facts import CardTouched, Fact, Resolution
 from bot.reactor import reactor
-from bot.state.hang_guard import SetAsideError, delivery_name, guarded
+from bot.state.hang_guard import SetAsideError, delivery_name, guard
 from bot.sync.card import CardBusyError
 from bot.system.current_work import working_on
 from ledger.errors import CardinalError
@@ -74,7 +74,7 @@ def ingest_light(
     """
     with event_store.reading(services.engine) as db:
         waiting = inbox.still_waiting(db, delivery_ids)
-        claimed = inbox.claimed(db, delivery_ids) if len(waiting) < len(delivery_ids) else ()
+        claimed = inbox.list_claimed(db, delivery_ids) if len(waiting) < len(delivery_ids) else ()
         hung = hangs.hang_counts(db, tuple(map(delivery_name, delivery_ids)))
     light: dict[DeliveryId, Resolution] = {}
     left: dict[DeliveryId, DeliveryContent | None] = {}
@@ -129,7 +129,7 @@ def ingest(
     if delivery is None:
         return ()
     try:
-        with guarded(services.engine, delivery_name(delivery_id)):
+        with guard(services.engine, delivery_name(delivery_id)):
             content = content or _read(services, delivery)
             result = resolve.resolve(services, content.facts)
             with event_store.writing(services.engine) as db:

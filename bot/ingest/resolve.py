@@ -45,7 +45,7 @@ def resolve(services: Services, delivered: tuple[facts.Fact, ...]) -> Resolution
             case facts.BlockerChanged():
                 _refresh_dependents(services, fact, result)
             case facts.IssueFact():
-                for card in _concerned(services, fact):
+                for card in _cards_of_fact(services, fact):
                     on = services.if_served(card.board_id)
                     if on is not None:
                         _about_card(on, fact, card, result)
@@ -79,7 +79,7 @@ def _refresh_dependents(services: Services, fact: facts.IssueFact, result: Resol
                 result.refreshes.append((card_id, card.board_id))
 
 
-def _concerned(services: Services, fact: facts.IssueFact) -> tuple[CardRow, ...]:
+def _cards_of_fact(services: Services, fact: facts.IssueFact) -> tuple[CardRow, ...]:
     """Return the cards that the fact is about, of all cards of its issue or pull request."""
     match fact:
         case facts.PullRequestRead(echo=True):
@@ -87,15 +87,15 @@ def _concerned(services: Services, fact: facts.IssueFact) -> tuple[CardRow, ...]
             with event_store.reading(services.engine) as db:
                 return tuple(card for card in known if not _is_own(db, card, fact))
         case facts.BoxTicked():
-            known = known_cards(services, fact.repository, fact.number)
+            known = find_cards(services, fact.repository, fact.number)
             with event_store.reading(services.engine) as db:
                 posted = remotes.cards_of(db, str(fact.comment_id))
             return known if len(known) < 2 else tuple(card for card in known if card.card_id in posted)
         case _:
-            return known_cards(services, fact.repository, fact.number)
+            return find_cards(services, fact.repository, fact.number)
 
 
-def known_cards(services: Services, repository: str, number: int) -> tuple[CardRow, ...]:
+def find_cards(services: Services, repository: str, number: int) -> tuple[CardRow, ...]:
     """Return the cards of an issue or pull request; an unknown card is read from GitHub."""
     known = _known(services, repository, number)
     if not known:
@@ -161,7 +161,7 @@ def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) 
         return
     on = services.if_served(card.board_id)
     if on is not None:
-        result.makers += comments.pressed(on, fact, card)
+        result.makers += comments.events_of_press(on, fact, card)
 
 
 def _about_card(services: Services, fact: facts.IssueFact, card: CardRow, result: Resolution) -> None:
@@ -179,7 +179,7 @@ def _about_card(services: Services, fact: facts.IssueFact, card: CardRow, result
         case facts.PullRequestRead():
             result.makers.append(_pull(services, fact, card))
         case facts.MergeLeft():
-            result.makers.append(_unmerged(services, fact, card))
+            result.makers.append(_read_unmerged(services, fact, card))
         case facts.Reviewed() | facts.ReviewWanted() | facts.ReviewTakenBack():
             result.makers.append(_about_review(services, fact, card))
         case _:
@@ -228,7 +228,7 @@ def _is_own(db: Connection, card: CardRow, echo: facts.PullRequestRead) -> bool:
     return lives or (card.pull_state, card.pull_draft, card.pull_head) == (echo.state, echo.draft, echo.head)
 
 
-def _unmerged(services: Services, fact: facts.MergeLeft, card: CardRow) -> EventFactory:
+def _read_unmerged(services: Services, fact: facts.MergeLeft, card: CardRow) -> EventFactory:
     """Read the pull request: one that left the queue may have been merged."""
     with event_store.reading(services.engine) as db:
         if merges.get(db, card.card_id) is None:

@@ -20,7 +20,7 @@ from ledger.queries import timeline
 from ledger.queue.outbox import Entry
 from ledger.rows.cards import CardRow
 from ledger.views import spend
-from rules.card.stops import stopped_by
+from rules.card.stops import describe_stop
 from rules.policy.images import IMAGE
 from runner.errors import BackendError, RunnerError, ScenarioError, UnsandboxedError
 from runner.session import chat
@@ -48,7 +48,7 @@ def require_allowed(context: OutboxContext, card: CardRow) -> None:
     """Raise TooSoonError where a kill switch, the day's budget or the limit per hour forbids a call."""
     now = context.clock()
     with context.reading() as db:
-        stopped = stopped_by(snapshots.board_stops(db, card.board_id), card.card_id, card.column)
+        stopped = describe_stop(snapshots.board_stops(db, card.board_id), card.card_id, card.column)
         spent_usd = spend.today(db, card.board_id, now.date()).usd
         recent = timeline.times_of(db, card.card_id, AssistantMetered, now - HOUR)
     if stopped:
@@ -60,7 +60,7 @@ def require_allowed(context: OutboxContext, card: CardRow) -> None:
         raise TooSoonError(recent[-MAX_AN_HOUR] + HOUR, f"{len(recent)} calls for this card in an hour")
 
 
-def metered(card_id: CardId, answer: chat.ChatAnswer, by: str) -> AssistantMetered:
+def meter_call(card_id: CardId, answer: chat.ChatAnswer, by: str) -> AssistantMetered:
     """Return the event that bills the call, to the person who asked for it."""
     return AssistantMetered(card_id, answer.usd, answer.tokens, by)
 

@@ -27,7 +27,7 @@ from rules.policy import locations
 from rules.runs.gate import CHECK
 
 
-def seen_of(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
+def read_gate(db: Connection, card: CardRow, head: str, site: str = "") -> Seen:
     """Return the gate's record of the commit `head` of the pull request. `site`: the pages' address."""
     of_card = runs.of_card(db, card.card_id, limit=MAX_RUNS)
     live = next((run for run in of_card if run.state is not RunState.ENDED), None)

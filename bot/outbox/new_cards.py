@@ -7,8 +7,8 @@ from typing import Any
 from bot.github.api import issues, projects
 from bot.github.client import repository_path
 from bot.github.errors import RefusedError
-from bot.outbox.posting import made_before, publish_comment
-from bot.outbox.targets import Talk
+from bot.outbox.posting import find_earlier, publish_comment
+from bot.outbox.targets import CommentThread
 from bot.render.markdown.escape import code
 from bot.render.markdown.marker import Marker, mark, text_digest
 from bot.state.outbox_context import OutboxContext
@@ -62,7 +62,7 @@ def _find_left(
     context: OutboxContext, entry: Entry, repository: str
 ) -> tuple[Mapping[str, Any], Marker] | None:
     path = f"{repository_path(repository)}/issues"
-    return next(made_before(context.hub, path, entry, params={"state": "all"}, most=MAX_PAGES), None)
+    return next(find_earlier(context.hub, path, entry, params={"state": "all"}, most=MAX_PAGES), None)
 
 
 def put_on_board(context: OutboxContext, board_id: BoardId, issue_id: str, column: str = "") -> CardId:
@@ -88,7 +88,7 @@ def wait_for(
     context: OutboxContext,
     entry: Entry,
     board_id: BoardId,
-    issue: Talk,
+    issue: CommentThread,
     issue_id: str,
     parents: Sequence[str],
 ) -> bool:
@@ -108,7 +108,7 @@ def _is_blocked(context: OutboxContext, board_id: BoardId, issue_id: str, parent
         return False
     repository, number = place
     with context.reading() as db:
-        there = cards.of_issue(db, cards.spelt(db, repository), number)
+        there = cards.of_issue(db, cards.canonical_name(db, repository), number)
     card = next((it for it in there if it.board_id == board_id), None)
     if card is None:
         return False

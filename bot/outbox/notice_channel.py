@@ -96,12 +96,14 @@ def _mail(service: Any, notice: Notice) -> bool:
             service.verify_certificate,
             service.socket_connect_timeout,
         ) as smtp:
-            return all([smtp.sendmail(sender, it.to_addrs, _named(it.body, name, sender)) for it in mails])
+            return all(
+                [smtp.sendmail(sender, it.to_addrs, _name_mail(it.body, name, sender)) for it in mails]
+            )
     except (OSError, SMTPException):
         return False
 
 
-def _named(mail: str, name: str, sender: str) -> str:
+def _name_mail(mail: str, name: str, sender: str) -> str:
     """Return the mail under that name at the sender's domain."""
     message = message_from_string(mail)
     message.replace_header("Message-ID", f"<{name}@{sender.rpartition('@')[2]}>")

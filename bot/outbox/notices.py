@@ -98,7 +98,7 @@ def _lines(
     match recorded.event:
         case UsageMetered() if card is not None:
             policy, day = policies.in_force(db, board.board_id), now.date()
-            spent = spend.shared(db, board.board_id, day, (card_id,))
+            spent = spend.spent_by_limit(db, board.board_id, day, (card_id,))
             passed = alerts(policy, spent, card.column or "", starter, card_id)
             return [
                 (f"spend:{board.board_id}:{day}:{key}", NoticeLine(kind, text=text)) for key, text in passed

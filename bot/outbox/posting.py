@@ -9,7 +9,7 @@ from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
 from bot.outbox.contract import ActResult, TooSoonError
 from bot.outbox.handlers import MAX_RETRY_AGE
-from bot.outbox.targets import Talk
+from bot.outbox.targets import CommentThread
 from bot.render.markdown.marker import Marker, mark, marker_of, text_digest
 from bot.state.outbox_context import OutboxContext
 from bot.system.clock import CLOCK_SLACK
@@ -29,7 +29,7 @@ MAX_WAIT_S = 60.0
 def publish_comment(
     context: OutboxContext,
     entry: Entry,
-    talk: Talk,
+    talk: CommentThread,
     text: str,
     *,
     unticks: bool = False,
@@ -63,7 +63,7 @@ def last_of(context: OutboxContext, key: EntryKey) -> RemoteRow | None:
 def failure_of(context: OutboxContext, key: EntryKey) -> GivenUpRow | None:
     """Return how the act under `key` failed for good; it may have left something on GitHub."""
     with context.reading() as db:
-        return remotes.given_up(db, key)
+        return remotes.find_given_up(db, key)
 
 
 def wait_for_more(context: OutboxContext, run: RunRow, last: RemoteRow) -> None:
@@ -76,7 +76,7 @@ def wait_for_more(context: OutboxContext, run: RunRow, last: RemoteRow) -> None:
         raise TooSoonError(due_at, "only progress: the next edit can wait")
 
 
-def made_before(
+def find_earlier(
     hub: Hub, path: str, entry: Entry, *, params: Mapping[str, str] | None = None, most: int = MAX_PAGES
 ) -> Iterator[tuple[Mapping[str, Any], Marker]]:
     """Yield the items of the listing at `path` that an earlier attempt of the entry made, with their markers.
@@ -97,14 +97,14 @@ def own_marker(hub: Hub, comment: Mapping[str, Any]) -> Marker | None:
     return marker if marker is not None and (comment["user"] or {}).get("id") == hub.bot_id else None
 
 
-def _adopt(context: OutboxContext, talk: Talk, entry: Entry) -> RemoteRow | None:
+def _adopt(context: OutboxContext, talk: CommentThread, entry: Entry) -> RemoteRow | None:
     """Return the comment that an earlier attempt left, or an earlier entry that was given up."""
     failure = failure_of(context, entry.key)
     if failure is not None:
         entry = replace(entry, created_at=min(entry.created_at, failure.at - MAX_RETRY_AGE))
     elif entry.attempts < 2:
         return None
-    for comment, marker in made_before(context.hub, _comments_path(talk), entry):
+    for comment, marker in find_earlier(context.hub, _comments_path(talk), entry):
         card_id = CardId(entry.card_id)
         return RemoteRow(entry.key, card_id, entry.act, str(comment["id"]), marker.digest, entry.created_at)
     return None
@@ -134,5 +134,5 @@ def _edit(hub: Hub, repository: str, comment_id: str, body: str) -> bool:
     return True
 
 
-def _comments_path(talk: Talk) -> str:
+def _comments_path(talk: CommentThread) -> str:
     return f"{repository_path(talk.repository)}/issues/{talk.number}/comments"

@@ -20,7 +20,7 @@ from bot.github.errors import (
 from bot.outbox import handlers as acts
 from bot.outbox.contract import ActResult, GivenUpError, TooSoonError, TryAgainError
 from bot.state import served_boards, snapshots
-from bot.state.hang_guard import SetAsideError, guarded
+from bot.state.hang_guard import SetAsideError, guard
 from bot.state.outbox_context import OutboxContext
 from bot.system import liveness
 from ledger.errors import LedgerError, StaleClaimError
@@ -87,7 +87,7 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float, begin_s: 
         return counts
     until = context.clock() + timedelta(seconds=within_s)
     holder = liveness.name(os.getpid())
-    context, everywhere = _begun(context)
+    context, everywhere = _begin_turn(context)
     while context.clock() < until:
         if lane == SPENDING_LANE and all(_spare_s(on, 0) > 0 for on in everywhere):
             break  # not even a question may go: leave the entries where they are
@@ -100,7 +100,7 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float, begin_s: 
     return counts
 
 
-def _begun(context: OutboxContext) -> tuple[OutboxContext, tuple[OutboxContext, ...]]:
+def _begin_turn(context: OutboxContext) -> tuple[OutboxContext, tuple[OutboxContext, ...]]:
     """Return the context with the caps of this turn, and the same on one board of each owner."""
     with context.reading() as db:
         every = served_boards.all_served(db, context.config)
@@ -156,7 +156,7 @@ def _carry_out(context: OutboxContext, entry: Entry, counts: Published) -> None:
     if entry.attempts > MAX_ATTEMPTS:  # each attempt killed its publisher before it could record an error
         return _give_up(context, entry, f"it failed {MAX_ATTEMPTS} times", counts)
     try:
-        with guarded(context.engine, f"entry:{entry.key}"):
+        with guard(context.engine, f"entry:{entry.key}"):
             intent = acts.intent_of(entry)
             outcome = acts.ACTS.load(entry.act).carry_out(context, intent, entry)
     except TooSoonError as error:

@@ -43,7 +43,7 @@ def post(address: str, document: Mapping[str, Any]) -> bool:
         raise GivenUpError(UNFIT)
     if len(secret) < MIN_SECRET:
         raise GivenUpError(f"its secret has less than {MIN_SECRET} characters: make a longer one")
-    place = _resolved(host, is_private)
+    place = _resolve(host, is_private)
     if not place:
         return False
     url = urlunsplit((parts.scheme, f"{place}{port}", parts.path, parts.query, ""))
@@ -55,14 +55,14 @@ def post(address: str, document: Mapping[str, Any]) -> bool:
         SIGNATURE: f"sha256={digest}",
     }
     try:
-        return anyio.run(partial(_accepted, url, host, content=body, headers=headers))
+        return anyio.run(partial(_is_accepted, url, host, content=body, headers=headers))
     except (httpx2.HTTPError, TimeoutError):
         return False
     except (httpx2.InvalidURL, UnicodeError) as error:
         raise GivenUpError(UNFIT) from error
 
 
-async def _accepted(url: str, host: str, **sent: Any) -> bool:
+async def _is_accepted(url: str, host: str, **sent: Any) -> bool:
     """Tell whether the answer is a success; only its status is read."""
     with anyio.fail_after(TIMEOUT_S):
         async with (
@@ -72,7 +72,7 @@ async def _accepted(url: str, host: str, **sent: Any) -> bool:
             return answer.is_success
 
 
-def _resolved(host: str, is_private: bool) -> str:
+def _resolve(host: str, is_private: bool) -> str:
     """Return the address to connect to, so that no later look-up can name another; empty without one."""
     try:
         answers = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)

@@ -10,7 +10,7 @@ from bot.system import private_file
 from ledger.errors import CardinalError
 from ledger.views import notice_choices
 from ledger.views.notice_choices import NoticeChoiceRow
-from rules.chatops.notices import NoticeChoice, Subscriber, narrowed
+from rules.chatops.notices import NoticeChoice, Subscriber, narrow_subscriber
 
 FILE = "notices.json"
 _READER = TypeAdapter(dict[str, Subscriber])
@@ -52,7 +52,7 @@ def of_people(db: Connection, known: Mapping[str, Subscriber]) -> dict[str, Subs
     return {
         name: it
         if it.channel or (row := choices.get(name.casefold())) is None
-        else narrowed(it, choice_of(row))
+        else narrow_subscriber(it, choice_of(row))
         for name, it in known.items()
     }
 

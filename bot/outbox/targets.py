@@ -40,7 +40,7 @@ CONVERSION, CONVERSION_S = "convert_draft", 2  # a draft issue is being converte
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class CommentThread:
     """A place for comments on GitHub: an issue or a pull request, which share this API."""
 
     repository: str
@@ -69,13 +69,13 @@ def run_of(db: Connection, run_id: RunId) -> RunRow:
     return run
 
 
-def issue_of(card: CardRow, context: OutboxContext) -> Talk:
+def issue_of(card: CardRow, context: OutboxContext) -> CommentThread:
     """Return the card's issue; raises TooSoonError while it is a draft issue that is being converted.
 
     Raises GivenUpError for a draft whose conversion was given up.
     """
     if card.repository is not None and card.number is not None:
-        return Talk(card.repository, card.number)
+        return CommentThread(card.repository, card.number)
     with context.reading() as db:
         waiting = outbox.open_of_card(db, card.card_id)
     if all(entry.act != CONVERSION for entry in waiting):
@@ -84,20 +84,20 @@ def issue_of(card: CardRow, context: OutboxContext) -> Talk:
     raise TooSoonError(due_at, "the card is a draft issue still")
 
 
-def pull_of(card: CardRow) -> Talk | None:
+def pull_of(card: CardRow) -> CommentThread | None:
     """Return the card's pull request in any state, or None."""
     if card.pull_repository is None or card.pull_number is None:
         return None
-    return Talk(card.pull_repository, card.pull_number)
+    return CommentThread(card.pull_repository, card.pull_number)
 
 
-def place_of(card: CardRow, place: str, context: OutboxContext) -> Talk:
+def place_of(card: CardRow, place: str, context: OutboxContext) -> CommentThread:
     """Return the place named issue, pull or review; the pull request may be in another repository."""
     pull = None if place == "issue" else pull_of(card)
     return pull or issue_of(card, context)
 
 
-def talk_of_run(db: Connection, run_id: RunId, context: OutboxContext) -> Talk:
+def thread_of_run(db: Connection, run_id: RunId, context: OutboxContext) -> CommentThread:
     """Return the place of the run's comments: the pull request if there was one before it, else the issue."""
     run = run_of(db, run_id)
     card = read_row(db, run.card_id)
@@ -130,7 +130,7 @@ def story_of(db: Connection, run_id: RunId, site: str) -> Story:
         stop_asked_at=next((row.at for row in mine if row.kind == "RunStopAsked"), None),
         card_usd=spend.of_card(db, card.card_id).usd,
         on_pull=talks_on_pull(db, card, run),
-        waived=_waived(db, card, run),
+        waived=_is_waived(db, card, run),
         site=site,
         reports=_reports(db, run),
         threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
@@ -143,7 +143,7 @@ def story_of(db: Connection, run_id: RunId, site: str) -> Story:
 def _as_on_github(db: Connection, story: Story) -> tuple[CheckRow, ...]:
     """Return the run's checks, each of the commit as it is on GitHub, which may have signed it anew."""
     pushed = story.run.pushed_head
-    judged = signed_commits.judged_as(db, pushed) if pushed else ""
+    judged = signed_commits.find_judged_commit(db, pushed) if pushed else ""
     return tuple(replace(it, head=pushed) if it.head == judged else it for it in story.checks)
 
 
@@ -169,7 +169,7 @@ def _reports(db: Connection, run: RunRow) -> tuple[ReportRow, ...]:
     return tuple(by_run[run_id] for run_id in made if run_id in by_run)
 
 
-def _waived(db: Connection, card: CardRow, run: RunRow) -> bool:
+def _is_waived(db: Connection, card: CardRow, run: RunRow) -> bool:
     """Tell whether the checks of this run's push, or else of the card's pull request, were waived."""
     head = run.pushed_head or card.pull_head
     of_card = runs.of_card(db, card.card_id, limit=MAX_RUNS)

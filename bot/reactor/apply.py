@@ -77,9 +77,9 @@ def _is_news(db: Connection, event: RuleEvent) -> bool:
         case CardToolAllowed():
             return event.pattern not in grants.of_card(db, event.card_id, exact=False)
         case SkillsPinned():
-            return event.names != instructions.pinned(db, event.card_id)
+            return event.names != instructions.list_pinned_skills(db, event.card_id)
         case AgentPinned():
-            return event.choice != instructions.pinned_agent(db, event.card_id)
+            return event.choice != instructions.find_pinned_agent(db, event.card_id)
         case CardSubscribed():
             known = subscriptions.get(db, event.card_id, event.login)
             return known is None or known.run_id != event.run_id

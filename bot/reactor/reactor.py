@@ -169,7 +169,7 @@ def _apply_to(db: Connection, card_ids: Iterable[CardId], rule: CardRule, now: d
 
 def _spread_stop(db: Connection, event: StopOrdered | StopLifted, now: datetime) -> None:
     """Apply a kill switch to every live run under it, and show that of a card on it."""
-    live = [run.card_id for run in (*runs.held(db), *runs.parked(db))]
+    live = [run.card_id for run in (*runs.list_held(db), *runs.list_parked(db))]
     _apply_to(db, live, lambda _, snapshot: kill_switch.spread_stop(snapshot, event), now)
     if event.scope == "card":
         _apply_to(db, [CardId(event.target)], kill_switch.show_block, now)
@@ -187,7 +187,7 @@ def _spread_access(
     if "/" in target:
         concerned = [card.card_id for card in placements.cards_working_in(db, target)]
     else:
-        live = [run.card_id for run in (*runs.held(db, event.board_id), *runs.parked(db))]
+        live = [run.card_id for run in (*runs.list_held(db, event.board_id), *runs.list_parked(db))]
         concerned = [*live, *card_queries.in_state(db, event.board_id, CardState.BLOCKED)]
 
     def rule(policy: Policy, snapshot: Snapshot) -> Decision:
@@ -266,7 +266,7 @@ def _update_dependents(db: Connection, card_id: CardId, now: datetime) -> None:
     """Update the reasons of waiting cards; the dispatch reads from the views whether one may start."""
     card = cards.get(db, card_id)
     if card is not None and card.repository is not None and card.number is not None:
-        waiting = run_queue.queued_dependents(db, card.repository, card.number, MAX_CARDS)
+        waiting = run_queue.list_queued_dependents(db, card.repository, card.number, MAX_CARDS)
         _apply_to(db, waiting, issue_links.update_waiting, now)
 
 
@@ -278,7 +278,7 @@ def _update_circle(db: Connection, card_id: CardId, event: Event, now: datetime)
         card = cards.get(db, name)
         if card is None or card.repository is None or card.number is None or len(asking) > MAX_CARDS:
             continue
-        after = run_queue.queued_dependents(db, card.repository, card.number, MAX_CARDS)
+        after = run_queue.list_queued_dependents(db, card.repository, card.number, MAX_CARDS)
         fresh = [it for it in (*after, *_wholes(db, name)) if it not in ways and _asks(db, it)]
         ways |= dict.fromkeys(fresh)
         asking += fresh

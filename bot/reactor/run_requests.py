@@ -14,7 +14,7 @@ from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from ledger.views import cards, instructions, placements, runs
-from rules.card.agent_choice import played
+from rules.card.agent_choice import apply_choice
 from rules.card.target_repository import is_shared
 from rules.intents.internal import QueueRun
 from rules.policy.model import Policy
@@ -48,9 +48,9 @@ def queue_run(db: Connection, policy: Policy, intent: QueueRun) -> tuple[Event, 
     repository = _repository(db, policy, card)
     if column is None or not repository or (newest is not None and newest.state is not RunState.ENDED):
         return ()
-    pinned, labels = instructions.pinned_agent(db, card.card_id), card.choosing_labels
-    usual = played(policy, column, pinned, labels)
-    column = played(policy, column, intent.other_agent or pinned, labels)
+    pinned, labels = instructions.find_pinned_agent(db, card.card_id), card.choosing_labels
+    usual = apply_choice(policy, column, pinned, labels)
+    column = apply_choice(policy, column, intent.other_agent or pinned, labels)
     if intent.other_agent and column == usual:
         return ()  # it is who has just failed
     return (

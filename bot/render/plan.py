@@ -1,7 +1,7 @@
 """Comment with a plan: the boxes to approve it, later the decision."""
 
 from bot.render.markdown.checkboxes import box
-from bot.render.markdown.escape import fit, line, quote
+from bot.render.markdown.escape import fit_comment, line, quote
 from bot.render.mention import run_mention
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
@@ -20,7 +20,7 @@ def write(story: Story, plan: PlanRow) -> str:
     more = len(plan.steps) - MAX_STEPS
     link = run_story.watch_link(story.site, story.run)
     decision = f"What should be different:\n\n{quote(plan.text, 3_000)}" if plan.text.strip() else ""
-    return fit(
+    return fit_comment(
         (
             f"### 📝 Plan of run {story.run.run_id}{revision}: {_decision_line(story, plan)}{link}",
             quote(plan.summary, 3_000),

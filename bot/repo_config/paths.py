@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from rules.policy.messages import located
+from rules.policy.messages import locate
 from rules.policy.repository import RepositoryRules, folder
 from rules.policy.yaml_reader import read
 
@@ -13,14 +13,14 @@ def links(root: Path, text: str, rules: RepositoryRules) -> Iterator[str]:
     for where, place in _places(rules):
         if any(part.is_symlink() for part in _parts(root, place)):
             said = "is a link here, or below one: name the folder it points to"
-            yield located(read(text), where, said)
+            yield locate(read(text), where, said)
 
 
 def missing(root: Path, text: str, rules: RepositoryRules) -> Iterator[str]:
     """Yield a sentence for each path that is no folder of the clone."""
     for where, place in _places(rules):
         if not (root / place).is_dir():
-            yield located(read(text), where, "is not a folder here: check upper and lower case")
+            yield locate(read(text), where, "is not a folder here: check upper and lower case")
 
 
 def _places(rules: RepositoryRules) -> Iterator[tuple[tuple[str, ...], str]]:

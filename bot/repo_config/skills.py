@@ -18,7 +18,7 @@ from ledger.views import instructions
 from rules.policy.markdown.skill import SkillFile, SkillFileError, parse
 from rules.policy.repository import Skills
 from rules.policy.roles import LOGIN
-from rules.runs.skills import OPERATOR, ConsideredSkill, Offer, SkillContext, choose_skills, named_in
+from rules.runs.skills import OPERATOR, ConsideredSkill, Offer, SkillContext, choose_skills, find_skill_line
 from runner.run.instructions import Equipment, Layer, LayerKind, SkillContent
 from runner.text.untrusted import without_invisible
 from runner.text.visible import clean_markup, strip_hidden
@@ -94,8 +94,8 @@ def _read(shelf: Shelf, name: str) -> _Skill:
 def _occasion(services: Services, card: CardRow) -> SkillContext:
     trusted = roles.writes(services.hub, card.repository or "", card.author)
     with event_store.reading(services.engine) as db:
-        pinned = instructions.pinned(db, card.card_id)
-    line = named_in(clean_markup(card.body).text)
+        pinned = instructions.list_pinned_skills(db, card.card_id)
+    line = find_skill_line(clean_markup(card.body).text)
     return SkillContext(without_invisible(card.title), trusted, card.choosing_labels, line, pinned)
 
 
@@ -105,7 +105,7 @@ def _equipment(choices: tuple[ConsideredSkill, ...], known: Mapping[tuple[str, s
         offer, why = choice.offer, choice.why
         here = known.get((offer.source, offer.name))
         if choice.loaded and here is not None and here.file is not None:
-            layer, contents, left = _loaded(here, here.file)
+            layer, contents, left = _load(here, here.file)
             layers.append(layer)
             files += contents
             offer = replace(offer, digest=layer.digest)
@@ -126,7 +126,7 @@ def _equipment(choices: tuple[ConsideredSkill, ...], known: Mapping[tuple[str, s
     return Equipment(tuple(layers), tuple(files), tuple(considered))
 
 
-def _loaded(here: _Skill, file: SkillFile) -> tuple[Layer, list[SkillContent], list[str]]:
+def _load(here: _Skill, file: SkillFile) -> tuple[Layer, list[SkillContent], list[str]]:
     name, digest, left = file.name, hashlib.sha256(here.offer.digest.encode()), []
     contents = []
     for path, raw in files_of(here.shelf, name):

@@ -22,7 +22,7 @@ def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
     refusing = () if begun else tuple(each for each in of_push(rules, pushed) if each.refuses)
     if refusing and (left := rulesets.binding(hub, spec.repository, refusing)):
         raise BranchRulesError(tuple(each.text for each in left))
-    return _told(spec, rules)
+    return _add_instructions(spec, rules)
 
 
 def pushes(branch: str, by: Authorship, ending: str, *, exists: bool = False) -> Pushes:
@@ -30,7 +30,7 @@ def pushes(branch: str, by: Authorship, ending: str, *, exists: bool = False) ->
     return Pushes(branch, by.author.email, by.committer.email, ending, by.signs, exists)
 
 
-def _told(spec: RunSpec, rules: tuple[BranchRule, ...]) -> RunSpec:
+def _add_instructions(spec: RunSpec, rules: tuple[BranchRule, ...]) -> RunSpec:
     words = " ".join(message_demands(rules))
     more = f"{words} GitHub refuses others." if words else ""
     return replace(spec, instructions="\n\n".join(filter(None, (spec.instructions, more))))

@@ -84,7 +84,7 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
         reviews=tuple(_conversation_message(message, last) for message in reviews),
         earlier=tuple(reversed(earlier)),
         feedback=pending_threads(db, card),
-        related=_related(db, card, run),
+        related=_list_related(db, card, run),
         notes=notes.newest(db, (past.run_id for past in before), briefing.NOTES + 1),
         rule_briefs=_rule_briefs(db, card),
         **({"request": run.asked, "requested_by": run.by} if run is not None and run.asked else {}),
@@ -122,7 +122,7 @@ def _conversation_message(message: MessageRow, last: RunRow | None) -> Conversat
     )
 
 
-def _related(db: Connection, card: CardRow, run: RunRow | None) -> tuple[RelatedReport, ...]:
+def _list_related(db: Connection, card: CardRow, run: RunRow | None) -> tuple[RelatedReport, ...]:
     """Return the reports of the issues that blocked the card, of its parent and of its parts.
 
     The agent writes for all readers of the card: it gets no report that they may not read.

@@ -18,7 +18,7 @@ from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
 from bot.runspec.committer import authorship_of
 from bot.runspec.policy_fields import from_policy, validation_of
-from bot.runspec.store_mark import marked
+from bot.runspec.store_mark import mark_store
 from bot.state import policies as policies_in_force
 from bot.system.config import Config
 from ledger.errors import LedgerError
@@ -43,7 +43,7 @@ from rules.policy.repository import RepositoryRules
 from rules.runs import plan_approval
 from runner.checks.by_path import describe_paths
 from runner.errors import RemoteAwayError, UnverifiedCommitError
-from runner.guards.path_patterns import protected
+from runner.guards.path_patterns import find_protected
 from runner.run.instructions import LayerKind, own_layer
 from runner.run.run_spec import (
     INVESTIGATE,
@@ -156,7 +156,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
     with event_store.reading(services.engine) as db:
         run, card = _run_and_card(db, run_id)
         known = _from_ledger(db, run, card)
-        agreed = questions.agreed(db, card.card_id, Subject.WORKFLOWS, Code.PUBLISH)
+        agreed = questions.has_agreed(db, card.card_id, Subject.WORKFLOWS, Code.PUBLISH)
         board = policies_in_force.in_force(db, card.board_id).board
     seen = repositories.base(hub, run.repository)
     base = seen.commit
@@ -173,7 +173,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         base_branch=seen.branch,
         repository_id=seen.repository_id,
         briefing=Briefing("") if run.kind == CHECK else _briefing(services, card, run_id),
-        places=marked(artifact_places(services.config), services.engine),
+        places=mark_store(artifact_places(services.config), services.engine),
         authorship=authorship_of(services.config, hub, run.repository, rules),
         validation=validation_of(run.repository, base, rules, has_file=bool(text)),
         base=base,
@@ -186,11 +186,11 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
             if seen.has_cardinal_branch and spec.branch.startswith("cardinal/"):
                 raise BranchRulesError((IN_THE_WAY,))
             spec = branch_rules.demand(hub, spec, exists=exists, begun=begun)
-        spec = _instructed(spec, services, card, rules, column.skills)
-        there = _offered_repositories(services, run, card)
+        spec = _add_layers(spec, services, card, rules, column.skills)
+        there = _list_repositories(services, run, card)
         spec = replace(spec, elsewhere=there, agents=agent_choice.agent_names(board))
         spec = reproduction.with_reproduction(services, spec, run, card, rules)
-        spec = spec if spec.investigates else _staged(services, spec, column)
+        spec = spec if spec.investigates else _add_stages(services, spec, column)
     return spec, _remote(services, spec, agreed=agreed)
 
 
@@ -200,7 +200,7 @@ def _remote(services: Services, spec: RunSpec, *, agreed: bool) -> HubRemote:
     `agreed`: a person let a run of the card publish files of CI; the runner looks at which ones.
     """
     guards, writes = spec.guards, spec.rebases or not (spec.investigates or spec.kind == CHECK)
-    free = guards.action("protected") == "allow" or not protected((_WORKFLOW,), guards.protect)
+    free = guards.action("protected") == "allow" or not find_protected((_WORKFLOW,), guards.protect)
     workflows = (free or agreed or spec.workflows) and writes
     return HubRemote(services.hub, services.engine, spec.run_id, workflows, writes)
 
@@ -251,7 +251,7 @@ def _failing(db: Connection, card: CardRow) -> str:
     return "\n\n".join((rule, *said)) if said else ""
 
 
-def _instructed(
+def _add_layers(
     spec: RunSpec, services: Services, card: CardRow, rules: RepositoryRules, of_column: tuple[str, ...]
 ) -> RunSpec:
     """Return the specification with the layers of repository and operator, as they are at its base."""
@@ -266,7 +266,7 @@ def _instructed(
     return replace(spec, equipment=replace(skilled, layers=layers))
 
 
-def _staged(services: Services, spec: RunSpec, column: ColumnPolicy) -> RunSpec:
+def _add_stages(services: Services, spec: RunSpec, column: ColumnPolicy) -> RunSpec:
     """Return the specification with its column's stages, each of which begins in a session of its own."""
     stages = run_stages.stages_of(services.hub, spec.repository, spec.base, column, spec.tools)
     return replace(spec, stages=stages, session_id="") if stages else spec
@@ -286,7 +286,7 @@ def _briefing(services: Services, card: CardRow, run_id: RunId) -> Briefing:
     return Briefing(known.text, known.omitted, known.issue)
 
 
-def _offered_repositories(services: Services, run: RunRow, card: CardRow) -> tuple[str, ...]:
+def _list_repositories(services: Services, run: RunRow, card: CardRow) -> tuple[str, ...]:
     """Return the other repositories of the board where whoever started the run has write access.
 
     The issues on both sides name each other, so a private repository is one only where the policy says so.

@@ -37,7 +37,7 @@ def require_granted(config: Config, spec: RunSpec, rules: RepositoryRules, seen:
     given = []
     if workspaces.load(spec.workspace).runs_images:
         lists = read_lists(config)
-        if missing := unlisted(lists, spec.repository, rules):
+        if missing := find_unlisted(lists, spec.repository, rules):
             raise ConfigError(tuple(missing.values()))
         if any(not is_listed(image, of_owner(lists, spec.repository)) for image in rules.images.values()):
             given.append(Path(IMAGES))
@@ -47,7 +47,7 @@ def require_granted(config: Config, spec: RunSpec, rules: RepositoryRules, seen:
         _require_same(config, spec.repository, seen, file)
 
 
-def unlisted(lists: Lists, repository: str, rules: RepositoryRules) -> dict[str, str]:
+def find_unlisted(lists: Lists, repository: str, rules: RepositoryRules) -> dict[str, str]:
     """Return the policy's images that the operator does not list for the repository, each with a sentence."""
     allowed = (*lists.get(repository.casefold(), ()), *of_owner(lists, repository))
     return {
@@ -92,7 +92,7 @@ def tool_secrets(config: Config, repository: str, repository_id: str) -> dict[st
     Raises ConfigError, without any value, for a file that cannot be read.
     """
     path = config.home / _secrets_file(repository)
-    if ".." in path.parts or _recorded(config.home / _record_file(repository)) != repository_id:
+    if ".." in path.parts or _read_record(config.home / _record_file(repository)) != repository_id:
         return {}
     values, mistakes = read_lines(path)
     if mistakes:
@@ -113,7 +113,7 @@ def _require_same(config: Config, repository: str, seen: Base, given: Path) -> N
     record, path = _record_file(repository), config.home / given
     if ".." in record.parts or not path.exists():
         return
-    known = _recorded(config.home / record)
+    known = _read_record(config.home / record)
     if known and known != seen.repository_id:
         raise ConfigError(
             (
@@ -135,5 +135,5 @@ def _require_same(config: Config, repository: str, seen: Base, given: Path) -> N
         private_file.write(config.home / record, seen.repository_id)
 
 
-def _recorded(record: Path) -> str:
+def _read_record(record: Path) -> str:
     return record.read_text(encoding="utf-8").strip() if record.exists() else ""

@@ -7,7 +7,7 @@ from bot.system.config import Config
 from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
 from rules.policy.repository import Guardrails, RepositoryRules, folder
-from rules.policy.stages import chosen_tools
+from rules.policy.stages import tools_of_choice
 from runner import workspaces
 from runner.guards import builtin as guards
 from runner.run.host_secret import HostSecretSpec
@@ -89,7 +89,7 @@ def _tools(column: ColumnPolicy, rules: RepositoryRules) -> ToolSpec:
         hosts=allowed.network if network == "list" else (),
         ask=allowed.ask,
         deny=rules.guardrails.commands.deny,
-        mcp=chosen_tools(
+        mcp=tools_of_choice(
             tuple(f"{name}__{tool}" for name, server in rules.mcp.items() for tool in server.tools),
             allowed.mcp,
         ),

@@ -9,7 +9,7 @@ from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.views import messages
 from rules.policy.repository import RepositoryRules
-from rules.runs.reproduction import Words, wanted
+from rules.runs.reproduction import Words, choose_reproduction
 from runner.run.run_spec import BrowserStep, ReproductionSpec, RunSpec
 from runner.text.visible import clean_markup
 
@@ -24,7 +24,7 @@ def with_reproduction(
     """
     if rules.reproduction is None and not run.reproduces:
         return spec
-    request = wanted(rules, _words(services, run, card), requested=run.reproduces)
+    request = choose_reproduction(rules, _words(services, run, card), requested=run.reproduces)
     if request is None:
         return spec
     settings = request.settings

@@ -10,7 +10,7 @@ from rules.policy import network as policy_network
 from rules.policy.column import ColumnPolicy
 from rules.policy.markdown.persona import Persona, parse_persona
 from rules.policy.messages import unknown
-from rules.policy.stages import Permission, Stage, chosen_tools, strictest
+from rules.policy.stages import Permission, Stage, strictest, tools_of_choice
 from runner.run import run_spec
 from runner.run.run_spec import ToolSpec
 from runner.text.visible import strip_hidden
@@ -37,7 +37,7 @@ def stages_of(
     if not column.stages:
         return ()
     sources = _find(hub, repository, commit, column.stages)
-    wrong = tuple(_unallowed(column, sources))
+    wrong = tuple(_list_unknown_models(column, sources))
     if wrong:
         raise PersonaError(wrong)
     return tuple(_stage(stage, sources[stage.persona], tools) for stage in column.stages)
@@ -51,10 +51,10 @@ def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> 
         try:
             if name in own:
                 text, source = personas.own_text(hub, repository, commit, name), repository
-            elif name in personas.built_in_names():
-                text, source = personas.built_in_text(name), BUILT_IN
+            elif name in personas.list_built_in():
+                text, source = personas.read_built_in(name), BUILT_IN
             else:
-                known = tuple(sorted({*own, *personas.built_in_names()}))
+                known = tuple(sorted({*own, *personas.list_built_in()}))
                 problems.append(f"{unknown('persona', name, known)}; there are {', '.join(known)}")
                 continue
             sources[name] = Source(parse_persona(name, text), source)
@@ -65,7 +65,7 @@ def _find(hub: Hub, repository: str, commit: str, stages: tuple[Stage, ...]) -> 
     return sources
 
 
-def _unallowed(column: ColumnPolicy, sources: Mapping[str, Source]) -> list[str]:
+def _list_unknown_models(column: ColumnPolicy, sources: Mapping[str, Source]) -> list[str]:
     """Return a sentence for each persona that wants a model which the policy does not know."""
     named = (stage.model for stage in column.stages if stage.model)
     allowed = tuple(dict.fromkeys((column.model, *column.models, *named)))
@@ -91,12 +91,12 @@ def _stage(stage: Stage, source: Source, tools: ToolSpec) -> run_spec.StageSpec:
         ends=stage.ends,
         approval=stage.approval == "required",
         model=stage.model or persona.model,
-        tools=_narrowed(tools, stage, persona),
+        tools=_narrow_tools(tools, stage, persona),
         cleanup=stage.cleanup,
     )
 
 
-def _narrowed(tools: ToolSpec, stage: Stage, persona: Persona) -> ToolSpec:
+def _narrow_tools(tools: ToolSpec, stage: Stage, persona: Persona) -> ToolSpec:
     """Return the column's tools, narrowed by stage and persona; neither can add any."""
     wanted = (stage.tools, persona.tools)
     allowed = policy_network.FULL if tools.network == "full" else tools.hosts  # hosts of a list only
@@ -110,7 +110,7 @@ def _narrowed(tools: ToolSpec, stage: Stage, persona: Persona) -> ToolSpec:
         run=_least(tools.run, *(rules.run for rules in wanted)),
         commit=_least(tools.commit, *(rules.commit for rules in wanted)),
         ask=tuple(dict.fromkeys((*tools.ask, *stage.tools.ask, *persona.tools.ask))),
-        mcp=chosen_tools(tools.mcp, *(rules.mcp for rules in wanted)),
+        mcp=tools_of_choice(tools.mcp, *(rules.mcp for rules in wanted)),
     )
 
 

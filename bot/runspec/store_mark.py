@@ -18,7 +18,7 @@ LEASE = "store"  # its holder is the mark
 FOR_EVER_S = 100 * 366 * 86_400.0
 
 
-def marked(places: HostPaths, engine: Engine | None) -> HostPaths:
+def mark_store(places: HostPaths, engine: Engine | None) -> HostPaths:
     """Return the places with the mark of their store, where that is a folder that hosts share."""
     address = places.store.address
     if engine is None or not address or address.startswith("s3://"):

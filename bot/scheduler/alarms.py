@@ -61,7 +61,7 @@ def _mark_full_disk(mark: Path, now: datetime) -> None:
 
 def _record_full_disk(services: Services, since: datetime) -> None:
     with event_store.writing(services.engine) as db:
-        full = tuple(DiskWasFull(board.board_id, since) for board in known_boards.served(db))
+        full = tuple(DiskWasFull(board.board_id, since) for board in known_boards.list_served(db))
         event_store.append(db, *full, at=services.now())
         reactor.advance(db, now=services.now())
 

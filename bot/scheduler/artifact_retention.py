@@ -7,7 +7,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.runspec import builder
-from bot.runspec.store_mark import marked
+from bot.runspec.store_mark import mark_store
 from ledger.events.artifact import ArtifactDropped
 from ledger.log import event_store
 from ledger.queue import leases
@@ -51,7 +51,7 @@ def drop_artifacts(
 
 def _drop(services: Services, renew: Renew | None) -> tuple[str, ...]:
     """Remove artifacts, each under a renewed claim; None: remove nothing."""
-    store = store_of(marked(builder.artifact_places(services.config), services.engine))
+    store = store_of(mark_store(builder.artifact_places(services.config), services.engine))
     before = services.now() - timedelta(days=services.config.artifact_days)
     with event_store.reading(services.engine) as db:
         too_old = artifacts.oldest(db, MAX_AT_ONCE, before)

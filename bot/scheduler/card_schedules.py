@@ -27,10 +27,10 @@ def request_due(services: Services) -> None:
     """Request the cards that are due. The transaction that finds one due records it: no other host does."""
     with event_store.reading(services.engine) as db:
         late = any(_is_late(services, db, *each) for each in _all(services, db))
-        if not late and not _removed(services, db):
+        if not late and not _forget_removed(services, db):
             return
     with event_store.writing(services.engine) as db:
-        event_store.append(db, *_removed(services, db), at=services.now())
+        event_store.append(db, *_forget_removed(services, db), at=services.now())
         for board_id, name, schedule in _all(services, db):
             _advance(services, db, board_id, name, schedule)
 
@@ -41,7 +41,7 @@ def _all(services: Services, db: Connection) -> list[tuple[BoardId, str, CardSch
     return [(board_id, name, it) for board_id, named in every for name, it in named.items() if it.on is None]
 
 
-def _removed(services: Services, db: Connection) -> list[ScheduleSet]:
+def _forget_removed(services: Services, db: Connection) -> list[ScheduleSet]:
     """Return the events that forget schedules which the policy has no more: none is made up for later."""
     kept = {(board_id, name) for board_id, name, _ in _all(services, db)}
     boards = [board.board_id for board in served_boards.all_served(db, services.config)]

@@ -59,7 +59,7 @@ def clean_up(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
     does it, or when one took over because a single removal took longer than LEASE_S.
     """
     if dry_run:
-        return tuple(dict.fromkeys(_tidied(services, None)))  # two backends may name one folder
+        return tuple(dict.fromkeys(_tidy(services, None)))  # two backends may name one folder
     with leases.lease_held(services.engine, f"tidy:{services.host}", services.name, ttl_s=LEASE_S) as lease:
         if lease is None:
             raise TidyingError
@@ -69,12 +69,12 @@ def clean_up(services: Services, *, dry_run: bool = False) -> tuple[str, ...]:
                 leases.renew(db, lease, ttl_s=LEASE_S)
 
         try:
-            return (*_drop_rows(services), *_tidied(services, renew))
+            return (*_drop_rows(services), *_tidy(services, renew))
         except StaleClaimError as error:
             raise TidyingError from error
 
 
-def _tidied(services: Services, renew: Renew | None) -> Iterator[str]:
+def _tidy(services: Services, renew: Renew | None) -> Iterator[str]:
     """Remove left-overs, each under a renewed claim, and yield a sentence for each; None: remove nothing."""
     places = builder.artifact_places(services.config)
 
@@ -87,20 +87,20 @@ def _tidied(services: Services, renew: Renew | None) -> Iterator[str]:
         if backend.problem():
             continue  # the folders are the same for all: another backend removes them
         try:
-            yield from _removed(backend.leftovers(places, alive), renew)
-            yield from _removed(_places(services, backend, places), renew)
+            yield from _remove(backend.leftovers(places, alive), renew)
+            yield from _remove(_places(services, backend, places), renew)
         except RunnerError as error:
             log.warning("not tidied backend=%s reason=%s", name, error)
     dead = (*_gateways(places, alive), *_exports(places, alive), *_logs(services, places))
-    yield from _removed(dead, renew)
+    yield from _remove(dead, renew)
     try:
         yield from artifact_retention.drop_artifacts(services, dry_run=renew is None, renew=renew)
     except (RunnerError, StaleClaimError) as error:  # this host's own claim is renewed again below
         log.warning("artifacts not tidied reason=%s", error)
-    yield from _removed(_refs(services, places), renew)  # the last: it may wait for mirrors
+    yield from _remove(_refs(services, places), renew)  # the last: it may wait for mirrors
 
 
-def _removed(leftovers: Iterable[Leftover], renew: Renew | None) -> Iterator[str]:
+def _remove(leftovers: Iterable[Leftover], renew: Renew | None) -> Iterator[str]:
     for it in leftovers:
         try:
             if renew:

@@ -28,7 +28,7 @@ from ledger.states import RUN_HELD, Ending, Reason, RunState
 from ledger.views import boards, budgets, questions, runs, workspaces
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
-from rules.runs.queue import Demand, RunSelection, Station, Waiting, choose_runs, shares
+from rules.runs.queue import Demand, HostCapacity, RunSelection, Waiting, choose_runs, shares
 from rules.snapshot import LEAVE
 from runner.checks.places import LOOK
 from runner.errors import KilledError
@@ -52,7 +52,7 @@ NO_PAUSES: Pauses = MappingProxyType({})
 # The last answer of each ledger, and the event up to which it stands. It depends on events, on the hosts, on
 # the day whose dollars count, and on which boards wait for GitHub: most ticks find that nothing happened that
 # can change it.
-Answer = tuple[tuple[date, tuple[Station, ...], frozenset[BoardId]], tuple[ReadyRun, ...]]
+Answer = tuple[tuple[date, tuple[HostCapacity, ...], frozenset[BoardId]], tuple[ReadyRun, ...]]
 _answers: WeakKeyDictionary[Engine, tuple[Answer, int]] = WeakKeyDictionary()
 
 
@@ -69,7 +69,7 @@ def ready_runs(
     others. `slots` are those of `host`, which asks, until its heartbeats say how many it has.
     """
     with event_store.reading(engine) as db:
-        at_work, agreed = _at_work(db, host, slots)
+        at_work, agreed = _list_hosts_online(db, host, slots)
         basis, seq = (now.date(), at_work, frozenset(paused)), event_store.last_seq(db)
         answer, upto = _answers.get(engine) or (None, 0)
         if (
@@ -81,7 +81,7 @@ def ready_runs(
             return answer[1]
         if restored.is_restored(db):
             return ()  # they may have been worked on already
-        choices = _choices(db, now, _free(db, at_work), paused)
+        choices = _choices(db, now, _with_free_slots(db, at_work), paused)
         news = _news(db, choices) if agreed else ()
         starts = tuple(
             ReadyRun(run_id, leases.generation(db, LEASE_PREFIX + run_id) + 1, choice.hosts.get(run_id, ""))
@@ -96,57 +96,57 @@ def ready_runs(
     return starts
 
 
-def _at_work(db: Connection, host: str, slots: int) -> tuple[tuple[Station, ...], bool]:
+def _list_hosts_online(db: Connection, host: str, slots: int) -> tuple[tuple[HostCapacity, ...], bool]:
     """Return the hosts that take runs, as if none had one yet; and whether all of them see the same ones.
 
     Where they do not, since the heartbeats of `host` are late, none of its reasons is recorded: another host
     would replace it, and so on at every tick. A host without heartbeats has no workers of runs to offer,
     unless no other host lives either.
     """
-    known = hosts.known_hosts(db)
-    offered = {row.name: Station(row.name, row.slots, row.labels) for row in known.at_work}
+    known = hosts.list_hosts(db)
+    offered = {row.name: HostCapacity(row.name, row.slots, row.labels) for row in known.at_work}
     own = next((row for row in known.rows if row.name == host), None)
     agreed = own is None or host in offered or not offered
     takes_runs = not offered if own is None else not own.drained
     if takes_runs:
-        offered.setdefault(host, Station(host, slots))
+        offered.setdefault(host, HostCapacity(host, slots))
     return tuple(offered[name] for name in sorted(offered)), agreed
 
 
-def _free(db: Connection, at_work: tuple[Station, ...]) -> tuple[Station, ...]:
+def _with_free_slots(db: Connection, at_work: tuple[HostCapacity, ...]) -> tuple[HostCapacity, ...]:
     """Return the hosts with how many more runs each of them takes."""
-    held = runs.held_by_host(db)
+    held = runs.count_held_by_host(db)
     return tuple(
-        replace(station, free=max(0, station.free - held.get(station.host, 0))) for station in at_work
+        replace(capacity, free=max(0, capacity.free - held.get(capacity.host, 0))) for capacity in at_work
     )
 
 
 def _choices(
-    db: Connection, now: datetime, free: tuple[Station, ...], paused: Pauses, host: str = ""
+    db: Connection, now: datetime, free: tuple[HostCapacity, ...], paused: Pauses, host: str = ""
 ) -> tuple[RunSelection, ...]:
     """Return the runs that may start on each board; a worker that one board takes is not free for the next.
 
     Where the workers do not suffice for all, each board gets its share of them. A board whose policy cannot
     be read has no choice: the rules say why on its cards.
     """
-    served = run_queue.boards_waiting(db) - boards.removed(db)
+    served = run_queue.boards_waiting(db) - boards.list_removed(db)
     waiting = sorted(board_id for board_id in served if policies.is_known(db, board_id))
     questions_of = {
         board_id: _question(db, board_id, now, host, len(free), paused.get(board_id)) for board_id in waiting
     }
-    alone = {board_id: choose_for(stations=free) for board_id, choose_for in questions_of.items()}
+    alone = {board_id: choose_for(capacities=free) for board_id, choose_for in questions_of.items()}
     if len(waiting) < 2:
         return tuple(alone.values())
     weights = {row.board_id: row.weight for row in boards.all_boards(db)}
     demands = [
-        Demand(board_id, len(choice.starts), len(runs.held(db, board_id)), weights.get(board_id, 1))
+        Demand(board_id, len(choice.starts), len(runs.list_held(db, board_id)), weights.get(board_id, 1))
         for board_id, choice in alone.items()
     ]
-    most = shares(demands, sum(station.free for station in free))
+    most = shares(demands, sum(capacity.free for capacity in free))
     choices: list[RunSelection] = []
     for board_id, choose_for in questions_of.items():
         left = choices[-1].free if choices else free
-        choices.append(choose_for(stations=left, most=most[board_id]))
+        choices.append(choose_for(capacities=left, most=most[board_id]))
     return tuple(choices)
 
 
@@ -160,7 +160,7 @@ def _question(
 ) -> Callable[..., RunSelection]:
     """Return the rules' choice among the board's runs; it takes the free workers."""
     policy = policies.in_force(db, board_id)
-    queue = shared_files.hold_back(db, policy, _waiting(db, _queued(db, board_id, policy)))
+    queue = shared_files.hold_back(db, policy, _waiting(db, _list_queued(db, board_id, policy)))
     queue = same_issue.hold_same_issue(db, queue)
     if host_count > 1:
         queue = _with_hosts(db, queue)
@@ -215,7 +215,7 @@ def _place(row: runs.QueuedRow) -> str:
     return f"{LOOK}{row.card_id}" if row.mode == INVESTIGATE else row.card_id
 
 
-def _queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:
+def _list_queued(db: Connection, board_id: BoardId, policy: Policy) -> tuple[runs.QueuedRow, ...]:
     """Return the head of each column's queue and of the checks': a stopped or full one holds up no other.
 
     A run that waits for another issue is not in it: the rules say so on the card.
@@ -262,8 +262,8 @@ def claim_run(
         run = runs.get(db, run_id)
         if run is None or run.state is not RunState.QUEUED or restored.is_restored(db):
             return None
-        free = _free(db, _at_work(db, host, slots)[0])
-        if not any(station.host == host and station.free for station in free):
+        free = _with_free_slots(db, _list_hosts_online(db, host, slots)[0])
+        if not any(capacity.host == host and capacity.free for capacity in free):
             return None
         choices = _choices(db, now, free, paused, host)
         chosen = next((choice for choice in choices if run_id in choice.grants), None)
@@ -293,14 +293,14 @@ def reap_runs(
     could renew a lease, no retry is spent.
     """
     with event_store.reading(engine) as db:
-        late = tuple(filter(sure, leases.expired(db, LEASE_PREFIX)))
+        late = tuple(filter(sure, leases.list_expired(db, LEASE_PREFIX)))
     if not late:
         return ()
     for lease in late:
         liveness.end_holder(lease.holder)  # before writing: it may sleep with the ledger's lock in its hands
     reaped = []
     with event_store.writing(engine) as db:
-        for lease in leases.expired(db, LEASE_PREFIX):
+        for lease in leases.list_expired(db, LEASE_PREFIX):
             if lease not in late:
                 continue
             leases.release(db, lease)  # the old worker's next write is refused from here on

@@ -21,7 +21,7 @@ from bot.runspec.policy_fields import workspace
 from bot.scheduler import cleanup, dispatch, github_pauses
 from bot.scheduler.queues import MAX_TOGETHER
 from bot.scheduler.wakeups import react_and_wake, wake
-from bot.state.hang_guard import guarded
+from bot.state.hang_guard import guard
 from bot.sync import card as card_sync
 from bot.sync import checks, column_order, sweep
 from bot.system import model_keys
@@ -36,7 +36,7 @@ from rules.errors import RulesError
 from runner import supervisor, workspaces
 from runner.errors import KilledError, RunnerError
 from runner.exec.deadline import SILENT_S, Deadline, Silence
-from runner.exec.watchdog import Steps, Watchdog, watched
+from runner.exec.watchdog import Steps, Watchdog, start_watchdog
 from runner.run.heartbeat import beating
 from runner.run.log import RunLog
 
@@ -103,7 +103,7 @@ def sync_together(services: Services, card_ids: tuple[CardId, ...], paused: Coll
 def rank_columns() -> None:
     """Read the order of columns in which runs wait."""
     services = current()
-    with guarded(services.engine, "job:rank_columns"):
+    with guard(services.engine, "job:rank_columns"):
         column_order.read_due(services, github_pauses.pauses(services))
     wake(services)
 
@@ -111,7 +111,7 @@ def rank_columns() -> None:
 def late_checks(card_id: str) -> None:
     """Look at the checks of a card's pull request that no delivery told of."""
     services = current()
-    with guarded(services.engine, f"job:late_checks {card_id}"):
+    with guard(services.engine, f"job:late_checks {card_id}"):
         checks.read_again(services, CardId(card_id))
     wake(services)
 
@@ -129,7 +129,7 @@ def sweep_board(owner: str, number: str) -> None:
     services = current()
     for each in services.on_every_board():
         if each.board.is_at(owner, int(number)):
-            with guarded(services.engine, f"job:sweep_board {owner}/{number}"):
+            with guard(services.engine, f"job:sweep_board {owner}/{number}"):
                 card_ids = sweep.sweep(each)
             sync_card(*card_ids)
     wake(services)
@@ -137,14 +137,14 @@ def sweep_board(owner: str, number: str) -> None:
 
 def recover_deliveries() -> None:
     """Have GitHub send failed deliveries again."""
-    with guarded(current().engine, "job:recover_deliveries"):
+    with guard(current().engine, "job:recover_deliveries"):
         sweep.recover_deliveries(current())
 
 
 def tidy(_host: str) -> None:
     """Remove left-overs of dead claims and finished cards on this host, which its queue is of."""
     services = current()
-    with suppress(cleanup.TidyingError), guarded(services.engine, f"job:tidy {services.host}"):
+    with suppress(cleanup.TidyingError), guard(services.engine, f"job:tidy {services.host}"):
         cleanup.clean_up(services)
 
 
@@ -166,7 +166,7 @@ def carry_out(services: Services, run_id: RunId, *, process_of_its_own: bool = F
         run = runs.get(db, run_id)
     generation = c_longlong.from_buffer(mmap(-1, 8))  # of the newest claim: the watchdog has to know
     generation.value = run.generation if run else 0
-    with _watched(services, run_id, generation) as watchdog:
+    with _watch(services, run_id, generation) as watchdog:
         _carry_out(services, run_id, watchdog, generation)
 
 
@@ -247,7 +247,7 @@ def _claim(services: Services, run_id: RunId) -> Lease | None:
     )
 
 
-def _watched(services: Services, run_id: RunId, generation: c_longlong) -> AbstractContextManager[Watchdog]:
+def _watch(services: Services, run_id: RunId, generation: c_longlong) -> AbstractContextManager[Watchdog]:
     backend, places = workspaces.load(workspace(services.config)), artifact_places(services.config)
 
     def end_containers() -> None:
@@ -261,4 +261,4 @@ def _watched(services: Services, run_id: RunId, generation: c_longlong) -> Abstr
 
     # An SQLite ledger is on this machine and sleeps with it: nobody else takes the lease meanwhile.
     deadline = Deadline(counts_sleep=services.engine.dialect.name != "sqlite")
-    return watched(f"run={run_id}", deadline, Silence(SILENT_S), Steps(end_containers, record_hang))
+    return start_watchdog(f"run={run_id}", deadline, Silence(SILENT_S), Steps(end_containers, record_hang))

@@ -111,7 +111,7 @@ def request_sweeps(services: Services) -> None:
 def request_upkeep(engine: Engine, redis: Redis, here: str) -> None:
     """Wake the clean-up and the doctor on this host and on every other that lives: each sees its own."""
     with event_store.reading(engine) as db:
-        known = hosts.known_hosts(db)
+        known = hosts.list_hosts(db)
     for host in {here, *(row.name for row in known.rows if known.is_alive(row))}:
         for job in ("tidy", "examine"):
             queues.request(redis, job, host, name=queues.tidy_queue(host))
@@ -169,7 +169,7 @@ def sync_cards(services: Services) -> None:
     """Wake the sync of cards with a refresh request; one that failed for long is tried less often."""
     paused = github_pauses.pauses(services)
     with event_store.reading(services.engine) as db:
-        waiting, now = refresh_requests.requested_cards(db, MAX_AT_ONCE, but=paused), database_now(db)
+        waiting, now = refresh_requests.list_requested_cards(db, MAX_AT_ONCE, but=paused), database_now(db)
     for card in waiting:
         waited_s = (now - card.rung_at).total_seconds()
         if waited_s > EAGER_S and int(waited_s) % PATIENT_S:
@@ -222,7 +222,7 @@ def write_places(services: Services) -> None:
     """Have the faces of the cards that go next written again where their places changed."""
     known = _places.setdefault(services.engine, {})
     with event_store.reading(services.engine) as db:
-        gone = boards.removed(db)
+        gone = boards.list_removed(db)
         lines = [line for line in run_queue.columns_waiting(db) if line[0] not in gone]
         heads = [run_queue.free(db, *line, limit=MAX_PLACE) for line in lines]
     places = {row.card_id: place for head in heads for place, row in enumerate(head)}

@@ -12,11 +12,11 @@ from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Share
 
 
-def reserved(db: Connection, board_id: BoardId) -> tuple[Share, ...]:
+def list_reservations(db: Connection, board_id: BoardId) -> tuple[Share, ...]:
     """Return the open reservations of the board's runs."""
     return tuple(
         Share(row.run_id, row.card_id, row.column, row.by, row.open_usd)
-        for row in budgets.reserved(db, board_id)
+        for row in budgets.list_reserved(db, board_id)
     )
 
 
@@ -33,6 +33,6 @@ def regrant(
     if row is None:
         return None
     wish = Share(run_id, row.card_id, row.column, row.by, wish_usd(row) + more_usd)
-    paid = spend.shared(db, row.board_id, now.date(), (row.card_id,))
-    granted = BudgetAllocator(policy, paid, reserved(db, row.board_id)).grant(wish)
+    paid = spend.spent_by_limit(db, row.board_id, now.date(), (row.card_id,))
+    granted = BudgetAllocator(policy, paid, list_reservations(db, row.board_id)).grant(wish)
     return granted if isinstance(granted, BudgetReserved) and granted.usd > row.open_usd else None

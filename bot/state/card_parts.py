@@ -25,7 +25,7 @@ def as_link(row: CardRow, part: CardRow) -> LinkRow:
     return LinkRow(row.card_id, *place, part.title, state="open", done=False, public=False)
 
 
-def failed_parts(db: Connection, row: CardRow, parts: Iterable[CardRow]) -> tuple[FailedPart, ...]:
+def find_failed_parts(db: Connection, row: CardRow, parts: Iterable[CardRow]) -> tuple[FailedPart, ...]:
     """Return those of the parts whose newest run failed or was cancelled."""
     newest = ((part, runs.get(db, RunId(part.run_id))) for part in parts if part.run_id)
     lost = ((part, run) for part, run in newest if run and _is_lost(part, run))

@@ -16,8 +16,8 @@ from rules.text import plain, usd
 def board_forecast(db: Connection, board_id: BoardId, now: datetime) -> tuple[Forecast, ...]:
     """Return the forecast of the board's day, and of each column's that has a limit."""
     policy = policies.in_force(db, board_id)
-    spent = spend.shared(db, board_id, now.astimezone(UTC).date(), ())
-    held = budgets.reserved(db, board_id)
+    spent = spend.spent_by_limit(db, board_id, now.astimezone(UTC).date(), ())
+    held = budgets.list_reservations(db, board_id)
     limits: dict[str, float | None] = {"": policy.limits.usd_per_day}
     limits |= {name: column.usd_per_day for name, column in policy.board.columns.items()}
     return tuple(

@@ -54,7 +54,7 @@ def stack_of(db: Connection, run_id: RunId) -> InstructionStack | None:
     briefing = briefings.newest(db, run_id)
     if briefing is None:
         return None
-    layers, skills = instructions.stack_rows(db, run_id), instructions.considered(db, run_id)
+    layers, skills = instructions.stack_rows(db, run_id), instructions.list_skills(db, run_id)
     return InstructionStack(
         briefing, layers, skills, briefings.of_stages(db, run_id), stages.of_run(db, run_id)
     )

@@ -17,14 +17,14 @@ from rules.text import usd
 
 def board_load(db: Connection, board_id: BoardId, day: date, card_ids: Collection[CardId] = ()) -> Load:
     """Return the limits in use on `day` of UTC, with the dollars of these cards."""
-    held = runs.held(db, board_id)
+    held = runs.list_held(db, board_id)
     agents = [run for run in held if run.kind != CHECK]
     return Load(
         len(agents),
         Counter(run.repository for run in agents),
         Counter(run.column for run in agents),
-        spend.shared(db, board_id, day, card_ids),
-        budgets.reserved(db, board_id),
+        spend.spent_by_limit(db, board_id, day, card_ids),
+        budgets.list_reservations(db, board_id),
         halt=halts.of_board(db, board_id),
         checks=len(held) - len(agents),
     )

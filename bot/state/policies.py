@@ -6,7 +6,7 @@ from functools import cache, lru_cache
 from sqlalchemy import Connection
 
 from bot.state import board_state
-from bot.state.policy_names import installed
+from bot.state.policy_names import list_installed
 from ledger.ids import BoardId
 from ledger.queries import cards
 from rules.errors import PolicyError
@@ -22,12 +22,12 @@ def in_force(db: Connection, board_id: BoardId) -> Policy:
     If neither is known, or this version cannot read it, the policy has no columns: no card is served.
     """
     row = board_state.of_board(db, board_id).policy
-    return _parsed(row.text) if row is not None and row.digest else _nothing()
+    return _parse(row.text) if row is not None and row.digest else _nothing()
 
 
 def of_text(text: str) -> Policy:
     """Return a policy that was in force; without columns where this version cannot read it."""
-    return _parsed(text)
+    return _parse(text)
 
 
 def is_known(db: Connection, board_id: BoardId) -> bool:
@@ -55,10 +55,10 @@ def other_repositories(db: Connection, board_id: BoardId, owner: str, *own: str 
 
 
 @lru_cache(maxsize=32)
-def _parsed(text: str) -> Policy:
+def _parse(text: str) -> Policy:
     try:
         # The file's place, the board's home, was checked when it was loaded.
-        return parse(text, home=None, installed=installed()) if text else default_policy("")
+        return parse(text, home=None, installed=list_installed()) if text else default_policy("")
     except PolicyError as error:
         log.error("policy in force unreadable because=%s", error.problems[0])
         return _nothing()

@@ -5,6 +5,6 @@ from runner import agents
 from runner.guards import builtin as guards
 
 
-def installed() -> Installed:
+def list_installed() -> Installed:
     """Return the names of the runner's parts that a policy file can hold."""
     return Installed(agents.names(), guards.names())

@@ -21,7 +21,7 @@ from rules.runs.queue import Waiting
 def hold_same_issue(db: Connection, queue: Iterable[Waiting]) -> tuple[Waiting, ...]:
     """Return the runs, with why they wait for a run on the same issue."""
     waiting = tuple(queue)
-    held_by = same_issue.held_by(db, (run.run_id for run in waiting)) if waiting else {}
+    held_by = same_issue.find_runs_ahead(db, (run.run_id for run in waiting)) if waiting else {}
     return tuple(
         replace(run, same_issue=say_whose_turn(held_by[run.run_id])) if run.run_id in held_by else run
         for run in waiting
@@ -32,16 +32,16 @@ def goes_first(db: Connection, run: RunRow | None) -> RunElsewhere | None:
     """Return the run that a queued run waits for; None for any other, and where it waits for none."""
     if run is None or run.state is not RunState.QUEUED:
         return None
-    return same_issue.held_by(db, (run.run_id,)).get(run.run_id)
+    return same_issue.find_runs_ahead(db, (run.run_id,)).get(run.run_id)
 
 
-def done_elsewhere(db: Connection, row: CardRow, run: RunRow | None) -> RunElsewhere | None:
+def find_work_done(db: Connection, row: CardRow, run: RunRow | None) -> RunElsewhere | None:
     """Return the run of another of the issue's cards that did the work since the card's own run was queued,
     unless that began and lives, or has done it as well.
     """
     if run is not None and (run.ending is Ending.SUCCEEDED or (not run.ending and run.claimed_at)):
         return None
-    done = same_issue.done(db, row.card_id)
+    done = same_issue.find_work_done(db, row.card_id)
     earlier = done and run and done.ended_at and done.ended_at < run.queued_at
     return None if earlier else done
 
@@ -50,7 +50,7 @@ def of_one_owner(db: Connection, card_id: CardId) -> tuple[CardRow, ...]:
     """Return the issue's other cards on boards of the same owner, of those that Cardinal serves."""
     row = cards.get(db, card_id)
     own = boards.owner_of(db, row.board_id) if row else ""
-    near = {it.board_id for it in boards.served(db) if it.owner == own}
+    near = {it.board_id for it in boards.list_served(db) if it.owner == own}
     return tuple(it for it in same_issue.cards_beside(db, card_id) if it.board_id in near)
 
 

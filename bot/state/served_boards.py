@@ -78,17 +78,17 @@ class ServedBoard:
         return self.is_at(*config.board)
 
 
-def configured(config: Config) -> ServedBoard:
+def configured_board(config: Config) -> ServedBoard:
     """Return the board of the settings."""
     return ServedBoard(*config.board, config.policy_repository)
 
 
 def all_served(db: Connection, config: Config) -> tuple[ServedBoard, ...]:
     """Return all boards, that of the settings first, even before its first reading."""
-    mine, seen = configured(config), boards.at(db, *config.board)
+    mine, seen = configured_board(config), boards.at(db, *config.board)
     if seen is not None:
         mine = replace(_of_row(seen), policy_repository=config.policy_repository)
-    served = (_of_row(row) for row in boards.served(db))
+    served = (_of_row(row) for row in boards.list_served(db))
     others = (board for board in served if not board.is_configured(config))
     return (*((mine,) if config.board else ()), *others)
 
@@ -127,7 +127,7 @@ def _of_row(row: BoardRow) -> ServedBoard:
 
 def refuse_another(db: Connection, config: Config) -> None:
     """Raise OtherBoardError where the ledger serves boards, and the settings name none of them."""
-    served = boards.served(db)
-    mine = configured(config)
+    served = boards.list_served(db)
+    mine = configured_board(config)
     if config.board and served and not any(mine.is_at(row.owner, row.number) for row in served):
         raise OtherBoardError(config.board, served)

@@ -96,7 +96,7 @@ def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snap
 
 def _is_unopened(db: Connection, card: Snapshot, _event: Event, _now: datetime) -> bool:
     """Tell whether the pull request of the card's newest run waits to be opened, or was given up."""
-    failed = remotes.given_up_keys(db, card.card_id)
+    failed = remotes.list_given_up(db, card.card_id)
     acts = [(it.act, it.key) for it in failed]
     acts += [(it.act, it.key) for it in outbox.open_of_card(db, card.card_id)]
     return any(act == "open_pull" and key.endswith(f":{card.run_id}") for act, key in acts)
@@ -122,7 +122,7 @@ def _made(db: Connection, card: Snapshot, event: Event, now: datetime) -> tuple[
     return tuple(findings.follow_ups_made(db, report.run_id).values()) if report else ()
 
 
-def _proposed(db: Connection, _card: Snapshot, event: Event, _now: datetime) -> CardProposed | None:
+def _find_proposal(db: Connection, _card: Snapshot, event: Event, _now: datetime) -> CardProposed | None:
     """Return the run's proposal of a card in another repository that the event is about; None without one."""
     match event:
         case EntryGivenUp(act="create_card", key=key):
@@ -137,7 +137,7 @@ def _proposed(db: Connection, _card: Snapshot, event: Event, _now: datetime) -> 
     return next((it for it in elsewhere if str(getattr(it, field)) == wanted), None)
 
 
-def _lifted(
+def _find_lift(
     db: Connection, card: Snapshot, event: CommandGiven, _now: datetime
 ) -> tuple[str, datetime] | None:
     scope = event.argument.strip().lower() or "card"
@@ -151,13 +151,13 @@ def _red(db: Connection, card: Snapshot, _event: Event, _now: datetime) -> tuple
 
 
 def _struck(db: Connection, card: Snapshot, event: RunEnded, now: datetime) -> int:
-    return halts.struck(db, card.board_id, event.cause, now - HOUR) if event.cause else 0
+    return halts.count_failed_cards(db, card.board_id, event.cause, now - HOUR) if event.cause else 0
 
 
 READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
-    "held": lambda db, card, _event, _now: messages.held_messages(db, card.card_id),
-    "released": lambda db, card, _event, _now: messages.held_messages(db, card.card_id, vouched=True),
-    "lifted": _lifted,
+    "held": lambda db, card, _event, _now: messages.list_held(db, card.card_id),
+    "released": lambda db, card, _event, _now: messages.list_held(db, card.card_id, vouched=True),
+    "lifted": _find_lift,
     "paced": lambda db, card, event, now: givers.count_commands(db, card.board_id, event.by, now - MINUTE),
     "unopened": _is_unopened,
     "halt": lambda db, card, _event, _now: halts.of_board(db, card.board_id),
@@ -167,7 +167,7 @@ READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
     "shared": lambda db, card, _event, _now: shared_files.of_card(db, card.card_id),
     "findings": _findings,
     "made": _made,
-    "proposed": _proposed,
+    "proposed": _find_proposal,
     "job": lambda db, card, _event, _now: jobs.of_card(db, card.card_id),
 }
 
@@ -198,24 +198,24 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
         pending_threads=threads.pending_count(db, row.card_id),
         stops=board.stops,
         losses=_losses(board, row, target),
-        served=_served(db, row),
+        served=_was_served(db, row),
         target=target,
         worked_in=worked_in,
         blockers=blockers,
         circle=links.circle(db, row.card_id) if waits else (),
         parts=tuple(card_parts.as_link(row, part) for part in parts),
-        failed_parts=card_parts.failed_parts(db, row, parts),
-        begun=attempts.begun_runs(db, row.card_id, MAX_KEPT) if row.attempts else (),
+        failed_parts=card_parts.find_failed_parts(db, row, parts),
+        begun=attempts.list_attempts(db, row.card_id, MAX_KEPT) if row.attempts else (),
         board_owner=board.owner,
         policy_digest=board.policy.digest if board.policy else "",
         checks=checks_begun,
         base_moved_at=base_moves.last(db, checks_begun[0].repository) if checks_begun else None,
         lane_ahead=_lane_ahead(db, row),
         goes_first=same_issue.goes_first(db, run),
-        done_elsewhere=same_issue.done_elsewhere(db, row, run),
+        done_elsewhere=same_issue.find_work_done(db, row, run),
         plan=plans.newest(db, run.run_id) if run and run.plan_revision else None,
         questions=questions.of_run(db, run.run_id) if run and run.questions else (),
-        briefed=briefings.briefed_issue(db, run.run_id) if run else "",
+        briefed=briefings.digest_of_briefing(db, run.run_id) if run else "",
     )
 
 
@@ -227,9 +227,9 @@ def _lane_ahead(db: Connection, row: CardRow) -> tuple[int, ...]:
     return tuple(it.pull for it in lane[:own])
 
 
-def _served(db: Connection, row: CardRow) -> bool:
-    asked_at = verdicts.asked_at(db, row.card_id) if row.verdict == "changes_requested" else None
-    return asked_at is not None and attempts.served_since(db, row.card_id, asked_at)
+def _was_served(db: Connection, row: CardRow) -> bool:
+    asked_at = verdicts.changes_requested_at(db, row.card_id) if row.verdict == "changes_requested" else None
+    return asked_at is not None and attempts.was_served_since(db, row.card_id, asked_at)
 
 
 def _worked_in(db: Connection, card_id: CardId) -> str:

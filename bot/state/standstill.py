@@ -54,7 +54,7 @@ def words(it: Standstill, now: datetime) -> str:
     return f"{what}: {because}" if because else what
 
 
-def left_out(sort: StandstillSort) -> str:
+def count_left_out(sort: StandstillSort) -> str:
     """Return how many more things of that kind there are; empty if none."""
     more = sort.total - len(sort.oldest)
     return f"and {more} more: {sort.oldest[0].kind}" if more else ""

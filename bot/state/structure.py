@@ -15,7 +15,7 @@ FILE = f"`{locations.PATH}`"
 
 def troubles(db: Connection, board_id: BoardId) -> Iterator[str]:
     """Yield each change that makes cards wait, with their count and the remedy."""
-    lost = boards.lost_status(db, board_id)
+    lost = boards.find_lost_status(db, board_id)
     if lost is not None:
         happened = f"is called {code(lost)} now" if lost else "is gone"
         step = f"rename {code(lost)} back" if lost else "make a single-select field Status with the columns"
@@ -51,5 +51,5 @@ def unknown_to_policy(db: Connection, board_id: BoardId) -> tuple[str, ...]:
 
 def _waiting(db: Connection, board_id: BoardId, column: str) -> str:
     """Return the count of queued runs that wait for the column; the board's readers may not read each."""
-    queued = len(runs.queued(db, board_id, column))
+    queued = len(runs.list_queued(db, board_id, column))
     return f"; {count(queued, 'queued run')} {'waits' if queued == 1 else 'wait'} for it" if queued else ""

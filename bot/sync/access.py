@@ -86,7 +86,7 @@ def _check_repositories(services: Services, board_id: BoardId) -> None:
     wrong: dict[str, tuple[str, str]] = {}
     for repository in mine:
         visible = there.get(repository.casefold())
-        if visible is None and complete and not _followed(services, board_id, repository):
+        if visible is None and complete and not _follow_rename(services, board_id, repository):
             wrong[repository] = ("removed", "")
         elif visible is not None and visible.get("archived"):
             wrong[repository] = ("archived", "")
@@ -96,15 +96,15 @@ def _check_repositories(services: Services, board_id: BoardId) -> None:
     _take_back(services, board_id, there)
 
 
-def _followed(services: Services, board_id: BoardId, repository: str) -> bool:
+def _follow_rename(services: Services, board_id: BoardId, repository: str) -> bool:
     """Append the rename or transfer of an invisible repository; return whether there is one."""
-    now = moved_to(services.hub, repository)
+    now = find_new_name(services.hub, repository)
     if now:
         record_moved(services.engine, (RepositoryMoved(board_id, repository, now),), at=services.now())
     return bool(now)
 
 
-def moved_to(hub: Hub, repository: str) -> str:
+def find_new_name(hub: Hub, repository: str) -> str:
     """Return the name that GitHub redirects to; empty without one, or if the repository is not visible."""
     try:
         now, _archived = repositories.look_up(hub, repository)
@@ -125,7 +125,7 @@ def _take_back(services: Services, board_id: BoardId, there: Mapping[str, Mappin
     with event_store.reading(services.engine) as db:
         back = tuple(
             RepositoryMoved(board_id, now, str(there[then.casefold()]["full_name"]))
-            for now, then in placements.renamed_repositories(db, board_id)
+            for now, then in placements.list_renamed(db, board_id)
             if now.partition("/")[0].casefold() != owner and then.casefold() in there
         )
     if back:

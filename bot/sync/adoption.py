@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 
 from bot.bootstrap import Services
 from bot.github.api.project_pages import survey
-from bot.github.api.pulls import BranchPull, PullCommit, changed_since, commits
+from bot.github.api.pulls import BranchPull, PullCommit, commits, list_changed_since
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, StatusMissingError
 from bot.outbox import gate_check, handlers
@@ -38,7 +38,7 @@ from ledger.states import BY_ITSELF, Ending, RunState
 from ledger.views import cards, remotes, runs
 from rules.policy.model import Policy
 from rules.runs.mode import FIX, INVESTIGATE
-from runner.git.commits import named_runs
+from runner.git.commits import find_run_trailers
 
 log = logging.getLogger(__name__)
 
@@ -163,7 +163,7 @@ def _read(hub: Hub, name: str, since: datetime) -> RepositoryTraces | None:
             if (marker := own_marker(hub, item)) is not None:
                 number = int(str(item["issue_url"]).rpartition("/")[2])
                 comments.append(Trace(marker.key, str(item["id"]), marker.digest, number))
-        changed = tuple(changed_since(hub, name, since, MAX_PAGES))
+        changed = tuple(list_changed_since(hub, name, since, MAX_PAGES))
     except NotFoundError as error:
         log.warning("not adopted repository=%s reason=%s", name, error)
         return None
@@ -245,7 +245,7 @@ def _adopt_card(services: Services, card_id: CardId, of_card: CardTraces) -> Non
     if card is None or services.if_served(card.board_id) is None:
         return
     repository = of_card.repository
-    pull = _chosen(of_card.pulls, card.pull_number)
+    pull = _choose_pull(of_card.pulls, card.pull_number)
     made = commits(repository.hub, repository.name, pull.look.number) if pull else ()
     check = gate_check.find_check(repository.hub, repository.name, pull.look.head, card_id) if pull else None
     with event_store.writing(services.engine) as db:
@@ -265,7 +265,7 @@ def _adopt_card(services: Services, card_id: CardId, of_card: CardTraces) -> Non
                 event_store.append(db, *adopted, at=services.now())
 
 
-def _chosen(there: list[BranchPull], known: int | None) -> BranchPull | None:
+def _choose_pull(there: list[BranchPull], known: int | None) -> BranchPull | None:
     """Return the card's pull request: the open one, else the newest; another one only where it is newer."""
     open_first = sorted(there, key=lambda it: (it.look.state == "open", it.look.number))
     newest = open_first[-1] if open_first else None
@@ -312,7 +312,7 @@ class _LostRuns:
         if known is not None and (known.state is RunState.ENDED or not has_ended):
             return ()
         reads = "findings" in posted or (known is not None and known.mode == INVESTIGATE)
-        delivered = has_ended and not reads and self._delivered(run_id)
+        delivered = has_ended and not reads and self._is_delivered(run_id)
         ending = Ending.SUCCEEDED if "findings" in posted or delivered else Ending.LOST
         if delivered:
             detail = "GitHub shows its work, from before the ledger was restored"
@@ -324,17 +324,17 @@ class _LostRuns:
         head = self.pull.look.head if self.pull else ""
         seen = ValidationEnded(run_id, 1, "full", passed=True, head=head, clean=True)
         evidence = (seen,) if delivered and self.passed else ()
-        queued = () if known is not None else (self._queued(run_id, repository, reads=reads),)
+        queued = () if known is not None else (self._make_run(run_id, repository, reads=reads),)
         return (*queued, *evidence, ended)
 
-    def _delivered(self, run_id: RunId) -> bool:
+    def _is_delivered(self, run_id: RunId) -> bool:
         """Tell whether the pull request is up for review, or merged, with the run's commits as its last."""
         if self.pull is None or (self.pull.look.draft and self.pull.look.state != "merged"):
             return False
-        trailers = [named[-1] for commit in self.made if (named := named_runs(commit.message))]
+        trailers = [named[-1] for commit in self.made if (named := find_run_trailers(commit.message))]
         return bool(trailers) and trailers[-1] == run_id
 
-    def _queued(self, run_id: RunId, repository: str, *, reads: bool) -> RunQueued:
+    def _make_run(self, run_id: RunId, repository: str, *, reads: bool) -> RunQueued:
         card = cards.get(self.db, self.card.card_id) or self.card
         newest = runs.get(self.db, RunId(card.run_id)) if card.run_id else None
         works = [name for name in self.policy.board.columns if self.policy.archetype(name).STARTS_RUNS]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bot.bootstrap import Services
 from bot.github.api import projects as github_board
-from bot.github.api.project_models import CardLook
+from bot.github.api.project_models import CardReading
 from bot.github.errors import NotFoundError, StatusMissingError
 from bot.reactor import reactor
 from bot.repo_config import policy_file, profiles
@@ -37,10 +37,10 @@ def is_ready(services: Services) -> bool:
     if unread:
         load_policy(services, board_id)
     with event_store.reading(services.engine) as db:
-        return policies_in_force.is_known(db, board_id) and boards.lost_status(db, board_id) is None
+        return policies_in_force.is_known(db, board_id) and boards.find_lost_status(db, board_id) is None
 
 
-def agrees(services: Services, seen: CardLook) -> bool:
+def agrees(services: Services, seen: CardReading) -> bool:
     """Tell whether the known columns are those in the card's answer; if not, read the board.
 
     Otherwise a renamed or deleted column would look like drags by people.
@@ -103,10 +103,10 @@ def note(services: Services, seen: BoardSeen) -> None:
     with event_store.writing(services.engine) as db:
         known = boards.get(db, seen.board_id)
         events: list[Event] = []
-        if boards.lost_status(db, seen.board_id) is not None:
+        if boards.find_lost_status(db, seen.board_id) is not None:
             events.append(StatusFound(seen.board_id))
         if known is not None:
-            events += _changed(known, seen)
+            events += _compare_columns(known, seen)
         if known is None or _shape(known) != _shape(seen):
             events.append(seen)
         reactor.append_and_react(db, *events, now=services.now())
@@ -119,11 +119,11 @@ def note_lost(services: Services, error: StatusMissingError) -> None:
         if known is None:
             raise error
         now = error.fields.get(known.status_field_id, "")
-        if boards.lost_status(db, known.board_id) != now:
+        if boards.find_lost_status(db, known.board_id) != now:
             reactor.append_and_react(db, StatusLost(known.board_id, now), now=services.now())
 
 
-def _changed(known: boards.BoardRow, seen: BoardSeen) -> Iterator[ColumnsChanged]:
+def _compare_columns(known: boards.BoardRow, seen: BoardSeen) -> Iterator[ColumnsChanged]:
     """Yield which known columns were renamed or removed, by their options' ids."""
     now = {column.option_id: column.name for column in seen.columns}
     renamed = tuple(
@@ -180,7 +180,7 @@ def load_policy(services: Services, board_id: BoardId) -> None:
         event: Event = PolicyLoaded(board_id, digest, text or "", commit)
         try:
             if text is not None:
-                parse(text, home=home, installed=policy_names.installed(), profiles=own)
+                parse(text, home=home, installed=policy_names.list_installed(), profiles=own)
         except PolicyError as error:
             event = PolicyRejected(board_id, digest, commit, error.problems)
         reactor.append_and_react(db, event, now=services.now())

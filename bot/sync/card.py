@@ -12,11 +12,11 @@ from bot.bootstrap import Services
 from bot.github.api import issues as github_issues
 from bot.github.api import projects as github_board
 from bot.github.api import pulls, roles
-from bot.github.api.project_models import CardLook
+from bot.github.api.project_models import CardReading
 from bot.github.errors import NotFoundError
 from bot.reactor import reactor
 from bot.state import policies, same_issue, snapshots
-from bot.state.hang_guard import guarded
+from bot.state.hang_guard import guard
 from bot.sync import board as boards
 from bot.sync import column_order, movers, target_repository
 from bot.sync.card_readings import find_unsettled, with_own_words, without_stale
@@ -77,7 +77,7 @@ def sync_cards(
     board_of = {card_id: it for card_id, it in _boards_of(services, card_ids).items() if it not in paused}
     if not board_of:
         return frozenset()
-    with guarded(services.engine, *(f"card:{card_id}" for card_id in board_of)):
+    with guard(services.engine, *(f"card:{card_id}" for card_id in board_of)):
         return _sync_boards(services, board_of)
 
 
@@ -192,7 +192,7 @@ def _skip_look(services: Services, lease: leases.Lease, requests: int) -> bool:
 
 
 def _keep_look(
-    services: Services, card_id: CardId, seen: CardLook | None, lease: leases.Lease, requests: int
+    services: Services, card_id: CardId, seen: CardReading | None, lease: leases.Lease, requests: int
 ) -> bool:
     """Record the look at a card with so many requests; return True, the lease released, if no more came."""
     if seen is not None and not services.board.is_at(seen.owner, seen.board_number):
@@ -208,7 +208,7 @@ def _keep_look(
 
 
 def _keep_served(
-    services: Services, card_id: CardId, seen: CardLook | None, lease: leases.Lease, requests: int
+    services: Services, card_id: CardId, seen: CardReading | None, lease: leases.Lease, requests: int
 ) -> bool:
     closing, placed = _find_closing(services, seen), target_repository.decide_target(services, seen)
     came_at = _came_at(services, card_id, seen)
@@ -233,7 +233,7 @@ def _keep_served(
     return quiet
 
 
-def _find_closing(services: Services, seen: CardLook | None) -> Closing:
+def _find_closing(services: Services, seen: CardReading | None) -> Closing:
     """Return the issue's closing, if it is news, and its author: only a trusted one gives work up.
 
     A merge closes the issue, and the delivery about the merge may be late: so the pull request is read.
@@ -247,7 +247,7 @@ def _find_closing(services: Services, seen: CardLook | None) -> Closing:
         return Closing(events=(on_board.IssueClosed(seen.card_id, reason, ""),))
     if known.closed == reason:
         return Closing(known.pull_state == "merged")
-    by = github_issues.closed_by(services.hub, seen.repository, seen.number)
+    by = github_issues.find_closer(services.hub, seen.repository, seen.number)
     trusted = bool(by) and may_move(policy, Mover(by, roles.role(services.hub, seen.repository, by)))
     changed = _pull_changed(services, known)
     merged = "merged" in (known.pull_state, changed.state if changed else "")
@@ -267,7 +267,7 @@ def _pull_changed(services: Services, known: CardRow) -> PullChanged | None:
     return PullChanged(known.card_id, now.number, now.state, now.draft, now.head)
 
 
-def _came_at(services: Services, card_id: CardId, seen: CardLook | None) -> datetime | None:
+def _came_at(services: Services, card_id: CardId, seen: CardReading | None) -> datetime | None:
     """Return the time, by deliveries, at which the card came to its column; None if that is no news."""
     if seen is None or seen.column is None:
         return None
@@ -275,7 +275,9 @@ def _came_at(services: Services, card_id: CardId, seen: CardLook | None) -> date
         return refresh_requests.came_to(db, card_id, seen.option_id)
 
 
-def _labels(services: Services, card_id: CardId, seen: CardLook | None) -> tuple[on_board.LabelJudged, ...]:
+def _labels(
+    services: Services, card_id: CardId, seen: CardReading | None
+) -> tuple[on_board.LabelJudged, ...]:
     if seen is None or seen.archived:
         return ()
     with event_store.reading(services.engine) as db:
@@ -286,7 +288,7 @@ def _labels(services: Services, card_id: CardId, seen: CardLook | None) -> tuple
 def _record(
     db: Connection,
     card_id: CardId,
-    seen: CardLook | None,
+    seen: CardReading | None,
     closing: Closing,
     moved: movers.Moved,
     came_at: datetime | None,
@@ -299,7 +301,7 @@ def _record(
             reason = "deleted" if seen is None else seen.kind
             event_store.append(db, on_board.CardArchived(card_id, reason, by.login, by.role), at=now)
         return
-    _found_again(db, card_id, now)
+    _reset_hidden(db, card_id, now)
     by = _for_whom(db, known, seen, by) if known is not None else by
     events, upto = _events(db, known, seen, closing, replace(moved, by=by), came_at)
     if events:
@@ -313,13 +315,13 @@ def _record(
 def _events(
     db: Connection,
     known: CardRow | None,
-    seen: CardLook,
+    seen: CardReading,
     closing: Closing,
     moved: movers.Moved,
     came_at: datetime | None,
 ) -> tuple[tuple[Event, ...], datetime | None]:
     """Return the news about a card, and the time up to which they cover its moves, if they do."""
-    card_id, by, facts = seen.card_id, moved.by, (*_assigned(known, seen), *_links(db, seen))
+    card_id, by, facts = seen.card_id, moved.by, (*_compare_assignees(known, seen), *_links(db, seen))
     if known is None:
         if seen.archived:
             return (), None
@@ -337,13 +339,13 @@ def _events(
     return (*events, on_board.CardArrived(card_id, seen.column, came_at, by.login, by.role)), came_at
 
 
-def _assigned(known: CardRow | None, seen: CardLook) -> tuple[on_board.CardAssigned, ...]:
+def _compare_assignees(known: CardRow | None, seen: CardReading) -> tuple[on_board.CardAssigned, ...]:
     """Return the issue's assignees where they differ from the known ones."""
     same = seen.archived or seen.assignees == (known.assignees if known is not None else ())
     return () if same else (on_board.CardAssigned(seen.card_id, seen.assignees),)
 
 
-def _links(db: Connection, seen: CardLook) -> tuple[LinksSeen, ...]:
+def _links(db: Connection, seen: CardReading) -> tuple[LinksSeen, ...]:
     """Return the issue's links where they differ from the known ones."""
     if seen.kind != "Issue" or seen.archived:
         return ()
@@ -359,7 +361,7 @@ def _links(db: Connection, seen: CardLook) -> tuple[LinksSeen, ...]:
     return () if was == now else (LinksSeen(seen.card_id, *now, parent if parent != seen.parent else ""),)
 
 
-def _is_gone(db: Connection, known: CardRow, seen: CardLook | None, now: datetime) -> bool:
+def _is_gone(db: Connection, known: CardRow, seen: CardReading | None, now: datetime) -> bool:
     """Tell whether the card left the board, or was hidden in every reading for HIDDEN_S.
 
     Access that is lost by mistake comes back; a lease that nobody renews measures the time. A card that is
@@ -369,25 +371,25 @@ def _is_gone(db: Connection, known: CardRow, seen: CardLook | None, now: datetim
         return True
     card_id = known.card_id
     snapshot = snapshots.of_card(db, card_id)
-    if snapshot is not None and (snapshot.lost or snapshot.foreign):
+    if snapshot is not None and (snapshot.unreachable_reason or snapshot.is_outside_owner):
         return False
     name = f"hidden:{card_id}"
-    if any(lease.name == name for lease in leases.expired(db, name)):
-        _found_again(db, card_id, now)
+    if any(lease.name == name for lease in leases.list_expired(db, name)):
+        _reset_hidden(db, card_id, now)
         return True
     if name not in leases.holders(db):
         leases.take(db, name, name, ttl_s=HIDDEN_S)
     return False
 
 
-def _found_again(db: Connection, card_id: CardId, now: datetime) -> None:
+def _reset_hidden(db: Connection, card_id: CardId, now: datetime) -> None:
     """Reset the time for which the card was hidden."""
     name = f"hidden:{card_id}"
     if name in leases.holders(db):
         leases.release(db, leases.Lease(name, name, leases.generation(db, name), now))
 
 
-def _first_sight(db: Connection, seen: CardLook, by: Mover, *, dragged: bool) -> on_board.CardSeen:
+def _first_sight(db: Connection, seen: CardReading, by: Mover, *, dragged: bool) -> on_board.CardSeen:
     board = known_boards.get(db, seen.board_id)
     # GitHub's times have whole seconds; a card unchanged since Cardinal was installed was there before. One
     # that is done may have been for years, whatever was changed of it since.
@@ -415,7 +417,7 @@ def _first_sight(db: Connection, seen: CardLook, by: Mover, *, dragged: bool) ->
 
 
 def card_changes(
-    known: CardRow, seen: CardLook, closing: tuple[Event, ...] = (), *, by: Mover = NOBODY
+    known: CardRow, seen: CardReading, closing: tuple[Event, ...] = (), *, by: Mover = NOBODY
 ) -> tuple[Event, ...]:
     """Return the changes between the known and the seen card, in the order in which rules must see them:
     a closing comes before the move by which GitHub followed it.
@@ -446,7 +448,7 @@ def card_changes(
     return tuple(events)
 
 
-def _for_whom(db: Connection, known: CardRow, seen: CardLook, by: Mover) -> Mover:
+def _for_whom(db: Connection, known: CardRow, seen: CardReading, by: Mover) -> Mover:
     """Return the mover; for Cardinal's own move, who asked for it or for the run."""
     for away in _own_acts(db, known.card_id, "archive_card"):
         if away["wanted"] == seen.archived != known.archived:

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from bot.bootstrap import Services
-from bot.github.api.project_models import CardLook
+from bot.github.api.project_models import CardReading
 from bot.github.errors import BEHIND
 from bot.render.markdown.marker import OF_DRAFT, draft_of, marker_of, words_of_draft
 from bot.sync.movers import on_timeline
@@ -18,7 +18,7 @@ from ledger.queue import change_reports, outbox, refresh_requests
 from ledger.queue.change_reports import About, Report
 from ledger.views import cards, expansions, remotes
 
-Looks = Mapping[CardId, CardLook | None]
+Looks = Mapping[CardId, CardReading | None]
 
 
 def with_own_words(services: Services, looks: Looks) -> Looks:
@@ -33,8 +33,8 @@ def with_own_words(services: Services, looks: Looks) -> Looks:
 
 
 def _own(
-    db: Connection, seen: CardLook | None, written: Mapping[str, expansions.ExpansionRow]
-) -> CardLook | None:
+    db: Connection, seen: CardReading | None, written: Mapping[str, expansions.ExpansionRow]
+) -> CardReading | None:
     expansion = written.get(seen.content_id) if seen else None
     if seen is None:
         return None
@@ -61,7 +61,7 @@ def find_unsettled(services: Services, looks: Looks) -> frozenset[CardId]:
         return frozenset(card_id for card_id, seen in looks.items() if _is_unsettled(db, card_id, seen))
 
 
-def _is_unsettled(db: Connection, card_id: CardId, seen: CardLook | None) -> bool:
+def _is_unsettled(db: Connection, card_id: CardId, seen: CardReading | None) -> bool:
     known = cards.get(db, card_id)
     if seen is None:
         return known is not None and known.number is None and _is_open(db, card_id)
@@ -78,7 +78,7 @@ def _is_open(db: Connection, draft: CardId) -> bool:
     return any(entry.key == f"{OF_DRAFT}{draft}" for entry in outbox.open_of_card(db, draft))
 
 
-def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
+def without_stale(services: Services, seen: CardReading | None) -> CardReading | None:
     """Return the look, with the column and the archive as they are known where it is older than that.
 
     After Cardinal's own change GitHub's time may be the same: then they are as Cardinal has just left them,
@@ -93,8 +93,8 @@ def without_stale(services: Services, seen: CardLook | None) -> CardLook | None:
             return seen
         moves = event_store.newest_of(db, f"card:{seen.card_id}", CardMoved, 1)
         placed = event_store.newest_of(db, f"card:{seen.card_id}", CardReplaced, 1)
-        archived_at = remotes.done_at(db, seen.card_id, "archive_card")
-        recorded_at = refresh_requests.recorded_at(db, seen.card_id)
+        archived_at = remotes.last_done_at(db, seen.card_id, "archive_card")
+        recorded_at = refresh_requests.last_recorded_at(db, seen.card_id)
     ids = {name: option_id for option_id, name in seen.status}
     as_known = replace(seen, column=known.column, option_id=ids.get(known.column or "", ""))
     if recorded_at is not None and seen.updated_at < recorded_at:

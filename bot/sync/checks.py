@@ -42,7 +42,7 @@ def read(services: Services, card: CardRow, *, patient: bool = True) -> EventFac
     repository, head = card.pull_repository or "", card.pull_head
     base_branch = repositories.default_branch(services.hub, repository)
     rules = rulesets.of_branch(services.hub, repository, base_branch)
-    required = checks.required(services.hub, repository, base_branch, rules)
+    required = checks.list_required(services.hub, repository, base_branch, rules)
     by_name = {check.name: check for check in checks.of_commit(services.hub, repository, head)}
     counted = {name: by_name.get(name) for name in sorted(required - OWN_CHECKS or by_name)}
     pending = tuple(
@@ -52,11 +52,11 @@ def read(services: Services, card: CardRow, *, patient: bool = True) -> EventFac
     )
     red = tuple(check for check in counted.values() if check is not None and check.light is Light.RED)
     if pending and patient:
-        return _awaited(card.card_id, head, pending)
+        return _await_checks(card.card_id, head, pending)
     failures = (
         _failures(services, repository, red[:MAX_FAILURES]) if red and _is_news(services, card, red) else None
     )
-    return _settled(card.card_id, head, failures, pending, is_red=bool(red))
+    return _settle_checks(card.card_id, head, failures, pending, is_red=bool(red))
 
 
 def overdue(services: Services, now: datetime, paused: Collection[BoardId] = ()) -> tuple[CardId, ...]:
@@ -65,8 +65,8 @@ def overdue(services: Services, now: datetime, paused: Collection[BoardId] = ())
     Those of paused boards are left out.
     """
     with event_store.reading(services.engine) as db:
-        gone = boards.removed(db).union(paused)
-        return tuple(row.card_id for row in ci.awaited_checks(db) if _is_due(db, row, gone, now))
+        gone = boards.list_removed(db).union(paused)
+        return tuple(row.card_id for row in ci.list_awaited_checks(db) if _is_due(db, row, gone, now))
 
 
 def read_again(services: Services, card_id: CardId) -> None:
@@ -105,7 +105,7 @@ def _is_late(db: Connection, row: CiRow, now: datetime) -> bool:
     return now - row.since >= timedelta(minutes=limits.ci_wait_minutes)
 
 
-def _awaited(card_id: CardId, head: str, pending: tuple[str, ...]) -> EventFactory:
+def _await_checks(card_id: CardId, head: str, pending: tuple[str, ...]) -> EventFactory:
     def make(db: Connection) -> tuple[Event, ...]:
         known = ci.of_card(db, card_id)
         if _is_elsewhere(db, card_id, head):
@@ -117,7 +117,7 @@ def _awaited(card_id: CardId, head: str, pending: tuple[str, ...]) -> EventFacto
     return make
 
 
-def _settled(
+def _settle_checks(
     card_id: CardId,
     head: str,
     failures: tuple[CheckFailure, ...] | None,

@@ -27,7 +27,7 @@ def mark_column(db: Connection, board_id: BoardId, column: str | None) -> None:
     """Have the column's order read if runs wait in it; the order decides which starts first."""
     if column is None or not policies.in_force(db, board_id).archetype(column).STARTS_RUNS:
         return
-    if runs.queued(db, board_id, column, limit=1):
+    if runs.list_queued(db, board_id, column, limit=1):
         leases.take(db, f"{PREFIX}{board_id}:{column}", PREFIX, ttl_s=0)
 
 
@@ -37,7 +37,7 @@ def is_due(db: Connection, paused: Collection[BoardId] = ()) -> bool:
 
 
 def _due(db: Connection, paused: Collection[BoardId]) -> tuple[Lease, ...]:
-    return tuple(it for it in leases.expired(db, PREFIX) if _place(it)[0] not in paused)
+    return tuple(it for it in leases.list_expired(db, PREFIX) if _place(it)[0] not in paused)
 
 
 def _place(mark: Lease) -> tuple[BoardId, str]:

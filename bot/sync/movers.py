@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from bot.bootstrap import Services
 from bot.github.api import issues as github_issues
 from bot.github.api import repositories, roles
-from bot.github.api.project_models import CardLook, StatusChange
+from bot.github.api.project_models import CardReading, StatusChange
 from bot.github.errors import BEHIND, NotFoundError
 from ledger.events.board import LabelJudged
 from ledger.ids import CardId
@@ -36,7 +36,7 @@ class Moved:
 
 
 def find(
-    services: Services, card_id: CardId, seen: CardLook | None, *, came: bool = False, merged: bool = False
+    services: Services, card_id: CardId, seen: CardReading | None, *, came: bool = False, merged: bool = False
 ) -> Moved:
     """Return who moved, archived or restored the card; nobody without such news.
 
@@ -72,7 +72,7 @@ def _is_known(report: Report, known: CardRow) -> bool:
 
 
 def judge_labels(
-    services: Services, card_id: CardId, policy: Policy, seen: CardLook | None
+    services: Services, card_id: CardId, policy: Policy, seen: CardReading | None
 ) -> tuple[LabelJudged, ...]:
     """Return the labels whose author's right to choose is news, by deliveries."""
     if seen is None or seen.repository is None:
@@ -93,7 +93,7 @@ def judge_labels(
     return tuple(judged)
 
 
-def _news(known: CardRow | None, seen: CardLook | None) -> tuple[About, ...] | None:
+def _news(known: CardRow | None, seen: CardReading | None) -> tuple[About, ...] | None:
     """Return the subjects of reports about the news; None if card and board agree."""
     if seen is None or seen.archived:
         return (About.ARCHIVED,) if known is not None and not known.archived else None
@@ -132,7 +132,7 @@ def sender(reports: Sequence[Report], column: str | None) -> str:
 
 
 def _with_role(
-    services: Services, known: CardRow | None, seen: CardLook | None, login: str, *, merged: bool
+    services: Services, known: CardRow | None, seen: CardReading | None, login: str, *, merged: bool
 ) -> Mover:
     """Return the mover with their role; for GitHub's own workflow behind a merge, whoever merged."""
     if not login or login == services.hub.bot_login:
@@ -155,7 +155,7 @@ def _is_gone(services: Services, repository: str) -> bool:
     return False
 
 
-def _closer(services: Services, seen: CardLook | None) -> str:
+def _closer(services: Services, seen: CardReading | None) -> str:
     if seen is None or seen.state != "closed" or seen.repository is None or seen.number is None:
         return ""
-    return github_issues.closed_by(services.hub, seen.repository, seen.number)
+    return github_issues.find_closer(services.hub, seen.repository, seen.number)

@@ -12,10 +12,10 @@ from ledger.ids import BoardId
 from ledger.log import event_store
 from ledger.queries import cards
 from ledger.views import policies
-from rules.card.column_actions import changed_columns
+from rules.card.column_actions import find_changed_columns
 from rules.errors import PolicyError
 from rules.policy.model import parse
-from rules.policy.settings import changed_settings
+from rules.policy.settings import find_changed_settings
 
 
 def read(services: Services, board_id: BoardId, commit: str) -> None:
@@ -37,10 +37,10 @@ def read(services: Services, board_id: BoardId, commit: str) -> None:
         settings: tuple[SettingChange, ...] = ()
         more = 0
         try:
-            after = parse(text, home=home, installed=policy_names.installed(), profiles=own)
+            after = parse(text, home=home, installed=policy_names.list_installed(), profiles=own)
             before = policies_in_force.in_force(db, board_id)
-            changes = changed_columns(before, after, cards.counts(db, board_id))
-            settings, more = changed_settings(before, after)
+            changes = find_changed_columns(before, after, cards.counts(db, board_id))
+            settings, more = find_changed_settings(before, after)
         except PolicyError as error:
             problems = error.problems
         proposed = PolicyProposed(board_id, digest, commit, problems, changes, settings, more)

@@ -6,7 +6,7 @@ from functools import partial
 from bot.bootstrap import Services
 from bot.github import failed_deliveries
 from bot.github.api.project_models import CardStub
-from bot.github.api.project_pages import Sight, survey
+from bot.github.api.project_pages import BoardReading, survey
 from bot.github.errors import RefusedError, StatusMissingError, UnavailableError
 from bot.state import policies
 from bot.sync import access, adoption, board, sweep_cursor
@@ -39,7 +39,7 @@ def recover_deliveries(services: Services) -> None:
     hub, now, came = services.context.app, services.now(), partial(_came, services)
     failed_deliveries.recover(hub, now, came)
     with event_store.reading(services.engine) as db:
-        since = lost_deliveries.searched_since(db)
+        since = lost_deliveries.search_start(db)
     if since is not None and failed_deliveries.recover_accepted(hub, now, came, since):
         with event_store.writing(services.engine) as db:
             lost_deliveries.end_search(db, since)
@@ -47,7 +47,7 @@ def recover_deliveries(services: Services) -> None:
 
 def _came(services: Services, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
     with event_store.reading(services.engine) as db:
-        return frozenset(delivery_id for delivery_id in ids if inbox.known(db, delivery_id))
+        return frozenset(delivery_id for delivery_id in ids if inbox.is_known(db, delivery_id))
 
 
 def _compare(services: Services) -> tuple[CardId, ...]:
@@ -63,7 +63,7 @@ def _compare(services: Services) -> tuple[CardId, ...]:
             board.note(services, sight.board)
             board.follow_policy(services, sight.board.board_id, newest=sight.home, last=memory.home)
             memory.home = sight.home
-            later = _unlearned(services, sight, quiet)[MAX_PAST:]
+            later = _list_unlearned(services, sight, quiet)[MAX_PAST:]
             memory.unlearned += len(later)
             requested |= dict.fromkeys(_request_refreshes(services, sight, turn.take(sight), quiet, later))
             if not turn.goes_on() or (memory.whole and services.hub.budget.spare(SPARING) > 0):
@@ -87,7 +87,7 @@ def _quiet(services: Services, board_id: BoardId) -> tuple[str, ...]:
     return tuple(name for name in policy.board.columns if policy.archetype(name).IS_FINAL)
 
 
-def _unlearned(services: Services, sight: Sight, quiet: tuple[str, ...]) -> tuple[CardId, ...]:
+def _list_unlearned(services: Services, sight: BoardReading, quiet: tuple[str, ...]) -> tuple[CardId, ...]:
     """Return the cards in sight that were done before Cardinal knew them."""
     with event_store.reading(services.engine) as db:
         known = cards.columns_of(db, sight.board.board_id)
@@ -99,7 +99,7 @@ def _unlearned(services: Services, sight: Sight, quiet: tuple[str, ...]) -> tupl
 
 def _request_refreshes(
     services: Services,
-    sight: Sight,
+    sight: BoardReading,
     all_seen: frozenset[CardId] | None,
     quiet: tuple[str, ...],
     later: Collection[CardId] = (),
@@ -109,10 +109,10 @@ def _request_refreshes(
     """
     board_id = sight.board.board_id
     with event_store.reading(services.engine) as db:
-        known, closed = cards.columns_of(db, board_id), cards.closed_of(db, board_id)
+        known, closed = cards.columns_of(db, board_id), cards.list_closed(db, board_id)
         issues = cards.issues_of(db, board_id)
-        late = run_queue.unrefreshed_dependents(db, board_id, LOOK_AGAIN_S, MAX_WAITING)
-        late += cards.unmerged_in(db, board_id, quiet, UNMERGED_S, MAX_WAITING)
+        late = run_queue.list_unrefreshed_dependents(db, board_id, LOOK_AGAIN_S, MAX_WAITING)
+        late += cards.list_unmerged(db, board_id, quiet, UNMERGED_S, MAX_WAITING)
     stubs = [stub for page in sight.pages for stub in page.stubs]
     differing = (stub.card_id for stub in stubs if _differs(stub, known, closed, issues))
     requested = [card_id for card_id in differing if card_id not in later]

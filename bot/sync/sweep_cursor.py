@@ -13,7 +13,7 @@ from datetime import datetime
 
 from pydantic import TypeAdapter
 
-from bot.github.api.project_pages import MAX_PAGES, Page, Sight
+from bot.github.api.project_pages import MAX_PAGES, BoardReading, Page
 from bot.github.shared_records import SharedRecords
 from ledger.ids import CardId
 
@@ -70,7 +70,7 @@ class BoardPass:
         known = [None, *(cursor for cursor, _ in self.memory.starts)]
         return tuple(known[self.memory.place : self.memory.place + self.memory.at_once])
 
-    def take(self, sight: Sight) -> frozenset[CardId] | None:
+    def take(self, sight: BoardReading) -> frozenset[CardId] | None:
         """Record a request's pages; return all items of the pass if it ends here, else None."""
         memory = self.memory
         if sight.touched_at != memory.touched_at:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from bot.bootstrap import Services
 from bot.github.api import repositories, roles
-from bot.github.api.project_models import CardLook
+from bot.github.api.project_models import CardReading
 from bot.github.errors import NotFoundError, RefusedError
 from bot.state import policies
 from bot.sync import movers
@@ -21,7 +21,7 @@ from rules.snapshot import Mover
 from runner.text.visible import strip_hidden
 
 
-def decide_target(services: Services, seen: CardLook | None) -> RepositoryResolved | None:
+def decide_target(services: Services, seen: CardReading | None) -> RepositoryResolved | None:
     """Return the decision if it is news; None for a card that can only be about its own repository."""
     if seen is None or seen.kind != "Issue" or seen.archived or seen.repository is None:
         return None
@@ -38,8 +38,8 @@ def decide_target(services: Services, seen: CardLook | None) -> RepositoryResolv
         placed = target_repository.resolve_target(policy, _hints(services, seen, author))
     if known is not None and _is_kept(known, placed):
         return None  # later changes of that repository are `access`'s part: renamed, archived, out of reach
-    placed = _chosen(services, policy, known, seen, placed)
-    placed = _trusted(services, seen, _reached(services, placed), author) if shared else placed
+    placed = _by_field(services, policy, known, seen, placed)
+    placed = _by_author(services, seen, _by_access(services, placed), author) if shared else placed
     was = known and RepositoryResolved(seen.card_id, known.repository, known.rule, known.value, known.problem)
     return None if placed == was else placed
 
@@ -50,18 +50,18 @@ def _is_kept(known: PlacementRow, placed: RepositoryResolved) -> bool:
     return same and known.named.casefold() == placed.repository.casefold()
 
 
-def _hints(services: Services, seen: CardLook, author: str) -> Hints:
+def _hints(services: Services, seen: CardReading, author: str) -> Hints:
     lines = target_repository.lines_of(strip_hidden(seen.body))
     # The author's role is read only if the description names something.
     trusted = bool(lines) and roles.writes(services.hub, seen.repository or "", author)
     return Hints(seen.card_id, seen.labels, lines, seen.repo_field, author, trusted)
 
 
-def _chosen(
+def _by_field(
     services: Services,
     policy: Policy,
     known: PlacementRow | None,
-    seen: CardLook,
+    seen: CardReading,
     placed: RepositoryResolved,
 ) -> RepositoryResolved:
     """Return the decision, or a question if the person who set the field or label may not move cards.
@@ -80,7 +80,7 @@ def _chosen(
     return placed if may_move(policy, who) else target_repository.unchosen(placed, by)
 
 
-def _setter(services: Services, seen: CardLook, placed: RepositoryResolved) -> str:
+def _setter(services: Services, seen: CardReading, placed: RepositoryResolved) -> str:
     """Return the person who set the field or label, by deliveries; empty if unsure."""
     with event_store.reading(services.engine) as db:
         reports = change_reports.of_card(db, seen.card_id)
@@ -90,8 +90,8 @@ def _setter(services: Services, seen: CardLook, placed: RepositoryResolved) -> s
     return senders.pop() if len(senders) == 1 else ""
 
 
-def _trusted(
-    services: Services, seen: CardLook, placed: RepositoryResolved, author: str
+def _by_author(
+    services: Services, seen: CardReading, placed: RepositoryResolved, author: str
 ) -> RepositoryResolved:
     """Return the decision, or a question if the author of the line or field may not write to that repository:
     a run publishes content of that repository in the home's issue.
@@ -108,7 +108,7 @@ def _trusted(
     return target_repository.unreachable(placed, why)
 
 
-def _reached(services: Services, placed: RepositoryResolved) -> RepositoryResolved:
+def _by_access(services: Services, placed: RepositoryResolved) -> RepositoryResolved:
     """Return the decision, or a question if Cardinal cannot work in that repository."""
     if not placed.repository:
         return placed

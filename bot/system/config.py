@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from bot.system.env_file import ENV_FILE, PREFIX, ForeignHomeError, given_settings, read_lines
+from bot.system.env_file import ENV_FILE, PREFIX, ForeignHomeError, read_lines, read_settings
 from bot.system.github_address import GITHUB_API, api_root, web_root
 from bot.system.secret import Secret
 from bot.system.setting_types import (
@@ -306,7 +306,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
     sentence for each wrong or unknown setting; no sentence repeats a value.
     """
     try:
-        home, lines, given, mistakes = given_settings(environ, cwd)
+        home, lines, given, mistakes = read_settings(environ, cwd)
     except ForeignHomeError as error:
         raise ConfigError((str(error),)) from error
     problems = list(mistakes)
@@ -343,7 +343,7 @@ def read(environ: Mapping[str, str], cwd: Path) -> Config:
             sealing.key_of(values["store_encryption_key"])
     except ValueError as error:
         problems.append(f"{PREFIX}STORE_ENCRYPTION_KEY: {error}, as `openssl rand -base64 32` makes it")
-    return _checked(values, problems, usual)
+    return _check(values, problems, usual)
 
 
 def read_owners(config: Config, path: Path) -> Config:
@@ -368,7 +368,7 @@ def read_owners(config: Config, path: Path) -> Config:
         )
     problems += resolve_paths(values, {name: (config.home,) for name in values})
     try:
-        return _checked(values, problems, usual)
+        return _check(values, problems, usual)
     except ConfigError as error:
         raise ConfigError(tuple(f"{path}: {problem}" for problem in error.problems)) from None
 
@@ -388,7 +388,7 @@ def _take_usual(values: dict[str, Any], *sources: Mapping[str, str]) -> dict[str
     return taken
 
 
-def _checked(values: Mapping[str, Any], problems: list[str], usual: Mapping[str, str]) -> Config:
+def _check(values: Mapping[str, Any], problems: list[str], usual: Mapping[str, str]) -> Config:
     """Return the settings; `usual` are the variables of keys that no setting gave.
 
     Raises ConfigError with these problems and all others; none repeats a value.
@@ -402,7 +402,7 @@ def _checked(values: Mapping[str, Any], problems: list[str], usual: Mapping[str,
             for problem in error.errors(include_input=False)
         ]
         raise ConfigError((*problems, *wrong)) from None  # the cause would show the values
-    problems += _unconfirmed(config)
+    problems += _list_unconfirmed(config)
     if problems:
         raise ConfigError(tuple(problems))
     for name, variable in usual.items():
@@ -410,7 +410,7 @@ def _checked(values: Mapping[str, Any], problems: list[str], usual: Mapping[str,
     return config
 
 
-def _unconfirmed(config: Config) -> Iterator[str]:
+def _list_unconfirmed(config: Config) -> Iterator[str]:
     """Yield the settings that need another one to confirm that they are meant."""
     if config.subscription_token and not config.allow_subscription:
         yield (

@@ -102,7 +102,7 @@ class ForeignHomeError(CardinalError):
     """A home that nobody named is somebody else's, or open to others."""
 
 
-def given_settings(environ: Mapping[str, str], cwd: Path) -> "GivenSettings":
+def read_settings(environ: Mapping[str, str], cwd: Path) -> "GivenSettings":
     """Return the settings as texts: `environ`, without empty ones, over the env file.
 
     Raises ForeignHomeError.

@@ -51,7 +51,7 @@ class Presence:
 @contextmanager
 def hold_lock(home: Path) -> Iterator[None]:
     """Hold the home's lock; raises AlreadyUpError. The kernel lets go of it when this process dies."""
-    with _locked(home, "up", fcntl.LOCK_EX, AlreadyUpError):
+    with _lock(home, "up", fcntl.LOCK_EX, AlreadyUpError):
         try:
             yield
         finally:
@@ -61,19 +61,19 @@ def hold_lock(home: Path) -> Iterator[None]:
 @contextmanager
 def hold_part(home: Path) -> Iterator[None]:
     """Hold the home as a web server or workers alone do, any number of them; raises ChangingHomeError."""
-    with _locked(home, "parts", fcntl.LOCK_SH, ChangingHomeError):
+    with _lock(home, "parts", fcntl.LOCK_SH, ChangingHomeError):
         yield
 
 
 @contextmanager
 def hold_alone(home: Path) -> Iterator[None]:
     """Hold the home for a change of its version or ledger; raises AlreadyUpError and PartsUpError."""
-    with hold_lock(home), _locked(home, "parts", fcntl.LOCK_EX, PartsUpError):
+    with hold_lock(home), _lock(home, "parts", fcntl.LOCK_EX, PartsUpError):
         yield
 
 
 @contextmanager
-def _locked(home: Path, name: str, how: int, refused: Callable[[Path], CardinalError]) -> Iterator[None]:
+def _lock(home: Path, name: str, how: int, refused: Callable[[Path], CardinalError]) -> Iterator[None]:
     path = home / "run" / f"{name}.lock"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     with path.open("a+") as lock:

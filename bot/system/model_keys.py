@@ -26,7 +26,7 @@ def providers(config: Config, owner: str) -> dict[str, Provider]:
     made = _own(config, owner)
     if not operators(config, owner):
         return made
-    others = _paid(config)
+    others = _list_paid(config)
     if made.keys() & CLAUDE:  # one way to pay for Anthropic's models
         others = {name: payer for name, payer in others.items() if name not in CLAUDE}
     elif not _is_operators(config, owner):
@@ -38,7 +38,7 @@ def _is_operators(config: Config, owner: str) -> bool:
     return owner.casefold() == config.board.owner.casefold()
 
 
-def _paid(config: Config) -> dict[str, Provider]:
+def _list_paid(config: Config) -> dict[str, Provider]:
     """Return the providers that these settings pay for, one at most for Anthropic's models."""
     known = (
         ("anthropic", config.anthropic_key, config.anthropic_url),
@@ -84,9 +84,9 @@ def _own(config: Config, owner: str) -> dict[str, Provider]:
     path = file_of(config, owner)
     own = read_owners(config, path)
     if operators(config, owner):
-        return _paid(own)
+        return _list_paid(own)
     if own.vertex_credentials and own.vertex_credentials.reveal() == config.vertex_credentials.reveal():
         raise ConfigError((f"{path}: {ACCOUNT}",))
     if own.bedrock_region and not own.bedrock_access_key:
         raise ConfigError((f"{path}: {MACHINES}",))
-    return _paid(own)
+    return _list_paid(own)

@@ -100,7 +100,7 @@ def problems_of_payment(values: Mapping[str, Any]) -> list[str]:
     problems = []
     for names in _TOGETHER:
         if 0 < sum(bool(values.get(name)) for name in names) < len(names):
-            problems.append(f"{_listed(names)} belong together: set all, or none")
+            problems.append(f"{_join_settings(names)} belong together: set all, or none")
     if values.get("compatible_key") and not values.get("compatible_url"):
         problems.append("CARDINAL_COMPATIBLE_KEY is set without CARDINAL_COMPATIBLE_URL: set both")
     if (token := values.get("subscription_token")) and not token.startswith(_SUBSCRIPTION):
@@ -112,7 +112,7 @@ def problems_of_payment(values: Mapping[str, Any]) -> list[str]:
         problems.append("CARDINAL_BEDROCK_ACCESS_KEY is set without CARDINAL_BEDROCK_REGION: set both")
     ways = [name for name in WAYS if values.get(name)]
     if len(ways) > 1:
-        problems.append(f"{_listed(ways)} would each pay for Anthropic's models: set only one of them")
+        problems.append(f"{_join_settings(ways)} would each pay for Anthropic's models: set only one of them")
     if (given := values.get("vertex_credentials")) and _kind_of(given) not in _GOOGLE_KINDS:
         problems.append(
             "CARDINAL_VERTEX_CREDENTIALS is neither a service account's key nor what "
@@ -121,7 +121,7 @@ def problems_of_payment(values: Mapping[str, Any]) -> list[str]:
     return problems
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_settings(names: Iterable[str]) -> str:
     return " and ".join(f"CARDINAL_{name.upper()}" for name in names)
 
 

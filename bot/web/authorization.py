@@ -242,7 +242,7 @@ class Readers:
                     if name := unknown.pop(it.name.casefold(), ""):
                         self._keep(visit, name, RepositoryAccess(it.role, it.born_at, at))
                 for name in unknown.values():
-                    if _owner(name) in listing.complete and (access := self._unlisted(name)):
+                    if _owner(name) in listing.complete and (access := self._check_unlisted(name)):
                         self._keep(visit, name, access)
             except GithubError as error:
                 log.warning("no listing for a visitor, each repository is asked about reason=%s", error)
@@ -252,7 +252,7 @@ class Readers:
             able = visit.user_id in self._tokens and visit.user_id not in self._listed
         return able and bool(self._unknown(visit, names))
 
-    def _unlisted(self, name: str) -> RepositoryAccess | None:
+    def _check_unlisted(self, name: str) -> RepositoryAccess | None:
         """Return the certain answer about a repository that a visitor's listing should have, and has not.
 
         A private one is for nobody who is not named, a public one for everybody. Raises GithubError.
@@ -286,7 +286,7 @@ class Readers:
         try:
             role = roles.role_of_account(hub, repository, visit.login, visit.user_id)
             readable = role != roles.NONE
-            born_at = repositories.born_at(hub, repository) if readable else None
+            born_at = repositories.read_creation_time(hub, repository) if readable else None
             return RepositoryAccess(role, born_at, self._now_s())
         except GithubError as error:
             raise BusyError("GitHub did not say") from error

@@ -44,7 +44,7 @@ PLAIN = re.compile(r"[A-Za-z0-9_./+-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class CaptureRequest:
     """A request to capture. `most` bounds the count; `salt` makes the pseudonyms this home's own."""
 
     until: datetime
@@ -52,12 +52,12 @@ class Order:
     salt: str
 
 
-_ORDER = TypeAdapter(Order)
+_ORDER = TypeAdapter(CaptureRequest)
 
 
-def begin_capture(home: Path, now: datetime, *, lasting: timedelta, most: int) -> Order:
+def begin_capture(home: Path, now: datetime, *, lasting: timedelta, most: int) -> CaptureRequest:
     """Capture deliveries from now on, within the limits; earlier captures stay."""
-    order = Order(now + min(lasting, LONGEST), max(1, min(most, MAX)), secrets.token_hex(16))
+    order = CaptureRequest(now + min(lasting, LONGEST), max(1, min(most, MAX)), secrets.token_hex(16))
     path = home / ORDER
     private_file.make_folder(path.parent)
     path.touch(mode=0o600)
@@ -70,7 +70,7 @@ def end_capture(home: Path) -> None:
     (home / ORDER).unlink(missing_ok=True)
 
 
-def current_capture(home: Path, now: datetime) -> Order | None:
+def current_capture(home: Path, now: datetime) -> CaptureRequest | None:
     """Return the order in force; None without one."""
     try:
         order = _ORDER.validate_json((home / ORDER).read_bytes())
@@ -79,7 +79,7 @@ def current_capture(home: Path, now: datetime) -> Order | None:
     return order if now < order.until else None
 
 
-def kept_deliveries(home: Path) -> tuple[Path, ...]:
+def list_deliveries(home: Path) -> tuple[Path, ...]:
     """Return the captured files, oldest first."""
     return tuple(sorted((home / FOLDER).glob("*.json")))
 
@@ -104,8 +104,8 @@ class Keeper:
             except OSError as error:
                 log.warning("delivery not captured id=%s error=%s", delivery.delivery_id, error)
 
-    def _write(self, order: Order, delivery: Delivery, headers: Mapping[str, str]) -> None:
-        there = kept_deliveries(self.home)
+    def _write(self, order: CaptureRequest, delivery: Delivery, headers: Mapping[str, str]) -> None:
+        there = list_deliveries(self.home)
         if len(there) >= order.most or sum(file.stat().st_size for file in there) >= MAX_BYTES_IN_ALL:
             return
         document = {
@@ -113,7 +113,7 @@ class Keeper:
             "action": delivery.action,
             "received_at": delivery.received_at.isoformat(timespec="seconds"),
             "headers": {name: text[:200] for name, text in headers.items() if name in SHOWN_HEADERS},
-            "payload": redacted(json.loads(delivery.payload), order.salt),
+            "payload": redact_payload(json.loads(delivery.payload), order.salt),
         }
         folder = self.home / FOLDER
         private_file.make_folder(folder)
@@ -124,7 +124,7 @@ class Keeper:
         path.write_text(json.dumps(document, indent=1), encoding="utf-8")
 
 
-def redacted(payload: Any, salt: str, key: str = "", depth: int = 0) -> Any:
+def redact_payload(payload: Any, salt: str, key: str = "", depth: int = 0) -> Any:
     """Return the payload's shape: the same keys and kinds of value, with pseudonyms in place of texts."""
     if depth > DEEPEST:
         return "too deep"
@@ -133,11 +133,11 @@ def redacted(payload: Any, salt: str, key: str = "", depth: int = 0) -> Any:
         return {
             str(name): _number(value, salt)
             if person and name == "id"
-            else redacted(value, salt, str(name), depth + 1)
+            else redact_payload(value, salt, str(name), depth + 1)
             for name, value in payload.items()
         }
     if isinstance(payload, list):
-        return [redacted(item, salt, key, depth + 1) for item in payload]
+        return [redact_payload(item, salt, key, depth + 1) for item in payload]
     return _text(payload, salt, key) if isinstance(payload, str) else payload
 
 
@@ -155,5 +155,5 @@ def _text(text: str, salt: str, key: str) -> str:
 def _number(value: Any, salt: str) -> Any:
     """Return another number for a person's id, the same one each time."""
     if not isinstance(value, int):
-        return redacted(value, salt)
+        return redact_payload(value, salt)
     return int(hashlib.sha256(f"{salt}{value}".encode()).hexdigest()[:8], 16)

@@ -96,7 +96,7 @@ def read_delivery(headers: Mapping[str, str], body: bytes, secret: Secret, *, no
     Raises RefusedDeliveryError: 401 for unsigned, 400 for unreadable ones, in this order: an unsigned body is
     not parsed.
     """
-    event = _verified(headers, body, secret)
+    event = _verify(headers, body, secret)
     data = event.data
     if not isinstance(data, dict):
         raise RefusedDeliveryError(400, "the body is not a JSON object")
@@ -125,7 +125,7 @@ def _about(data: Mapping[str, Any]) -> str:
     return commit if isinstance(commit, str) else ""
 
 
-def _verified(headers: Mapping[str, str], body: bytes, secret: Secret) -> Event:
+def _verify(headers: Mapping[str, str], body: bytes, secret: Secret) -> Event:
     """Return the signed event."""
     # gidgethub would take a SHA-1, and hmac.compare_digest raises TypeError for non-ASCII text.
     if not secret or not SIGNATURE.fullmatch(headers.get("x-hub-signature-256", "")):

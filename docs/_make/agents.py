@@ -80,7 +80,7 @@ def _tools() -> Iterator[tuple[str, ...]]:
             f"`{one}`" if field.is_required() else f"`{one}` (optional)"
             for one, field in model.model_fields.items()
         )
-        planned = "yes" if name in board_tools.offered(read_only=True, threads=True) else "no"
+        planned = "yes" if name in board_tools.offer_tools(read_only=True, threads=True) else "no"
         yield f"`{name}`", planned, wording.cell(", ".join(given) or "none"), _sentence(model)
 
 

@@ -10,7 +10,7 @@ from docs._make import wording
 def tools() -> str:
     """Return the table of all tools; fields in brackets may be left out."""
     rows = []
-    for tool in mcp_tools.listed_tools():
+    for tool in mcp_tools.list_tools():
         required = set(tool.input_schema.get("required", ()))
         fields = (it if it in required else f"[{it}]" for it in tool.input_schema.get("properties", {}))
         acts = "" if tool.annotations and tool.annotations.read_only_hint else "yes"

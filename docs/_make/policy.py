@@ -57,8 +57,8 @@ def _page_of(anchor: str) -> str:
 def personas() -> str:
     """Return the built-in personas with what each is for, and what it may not do."""
     rows = []
-    for name in built_in.built_in_names():
-        persona = parse_persona(name, built_in.built_in_text(name))
+    for name in built_in.list_built_in():
+        persona = parse_persona(name, built_in.read_built_in(name))
         narrowed = ", ".join(f"`{tool}: {may}`" for tool, may in persona.tools.model_dump().items() if may)
         rows.append((f"`{name}`", wording.cell(persona.description), narrowed or "all that its stage may do"))
     return wording.table(("persona", "what it does", "tools"), rows)

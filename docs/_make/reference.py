@@ -88,7 +88,7 @@ def described_commands() -> str:
     """Return `bot/cli/commands.json`: what help and completion have of each command."""
     top = _context(command_line.main, "cardinal", None)
     found = {name: command_line.load_command(name) for name in command_line.main.list_commands(top)}
-    about = {name: _described.saved_form(it, _context(it, name, top)) for name, it in found.items()}
+    about = {name: _described.describe_command(it, _context(it, name, top)) for name, it in found.items()}
     for name, part in command_line.COMMANDS.all():
         about[name]["reads"] = part.READS
     return wording.json_lines(about)

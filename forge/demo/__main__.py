@@ -239,9 +239,9 @@ def _print_behind(scene: launch.Scene) -> None:
 
 def _auto(scene: launch.Scene, stage: Stage, report: Path | None) -> int:
     observed = play(stage, before=lambda name: print(f"  … {name}", flush=True))
-    observed += _verified(scene, stage)
+    observed += _verify(scene, stage)
     if scene.model is not None:
-        observed += _modelled(scene.model)
+        observed += _report_model(scene.model)
     for step in observed:
         print(f"{step.took_s:6.2f} s  {step.step}: {step.seen}")
     took_s = sum(step.took_s for step in observed)
@@ -251,7 +251,7 @@ def _auto(scene: launch.Scene, stage: Stage, report: Path | None) -> int:
     return 0
 
 
-def _verified(scene: launch.Scene, stage: Stage) -> list[Seen]:
+def _verify(scene: launch.Scene, stage: Stage) -> list[Seen]:
     name = f"acme/shop#{stage.number}"
     audit = json.loads(_output(scene, "audit", "verify", "--json"))
     shown = json.loads(_output(scene, "show", name, "--zoom", "conversation", "--json"))
@@ -269,7 +269,7 @@ def _verified(scene: launch.Scene, stage: Stage) -> list[Seen]:
     ]
 
 
-def _modelled(model: ScriptedModel) -> list[Seen]:
+def _report_model(model: ScriptedModel) -> list[Seen]:
     """Report the model's calls; raises StoryError if it lacked a tool: then the story was luck."""
     if model.problems:
         raise StoryError("the model found every tool that it needed", 0, "; ".join(model.problems))

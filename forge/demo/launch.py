@@ -100,7 +100,7 @@ def running(
     forge.start()
     try:
         with model_for(agent, root) as model:
-            providers = {} if model is None else paid_by(model)
+            providers = {} if model is None else settings_of_model(model)
             address = {"CARDINAL_GITHUB_URL": f"{forge.url}/api/v3"} if server else {}
             chosen = {"CARDINAL_WORKSPACE": workspace, **address, **providers, **(settings or {})}
             with cardinal(forge.url, root, settings=chosen, agent=agent) as scene:
@@ -120,7 +120,7 @@ def model_for(agent: str, root: Path) -> Iterator[ScriptedModel | None]:
         yield model
 
 
-def paid_by(model: ScriptedModel) -> dict[str, str]:
+def settings_of_model(model: ScriptedModel) -> dict[str, str]:
     """Return the settings by which Cardinal takes that model for every provider."""
     return {
         name: text
@@ -226,7 +226,7 @@ def write_settings(
     there = (home / "env").read_text().splitlines() if (home / "env").exists() else []
     others = [line for line in there if line.partition("=")[0] not in wanted]
     lines = "".join(
-        f"{line}\n" for line in (*(f"{name}={quoted(text)}" for name, text in wanted.items()), *others)
+        f"{line}\n" for line in (*(f"{name}={quote(text)}" for name, text in wanted.items()), *others)
     )
     for name, text in (("app.pem", registered["pem"]), ("env", lines)):
         fresh = home / f"{name}.new"  # a full disk leaves the file that is there
@@ -235,7 +235,7 @@ def write_settings(
         fresh.replace(home / name)
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Return a value as the settings' file has it, on one line: a person's folder may have any name."""
     if re.fullmatch(r"[\w./:@%+=,-]*", text):
         return text

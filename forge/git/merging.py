@@ -36,7 +36,7 @@ def diff(git: Git, base: str, head: str, *options: str, from_merge_base: bool = 
     return git.known(*command, of=(base, head)).decode(errors="replace")
 
 
-def changed_files(git: Git, base: str, head: str, *, from_merge_base: bool = True) -> list[FileChange]:
+def list_changed_files(git: Git, base: str, head: str, *, from_merge_base: bool = True) -> list[FileChange]:
     """Return the files that `head` changes against `base`, by default against their merge base."""
     options = ("--raw", "--numstat", "--patch", "-z", "--no-abbrev")
     records, _, text = diff(git, base, head, *options, from_merge_base=from_merge_base).partition("\0\0")
@@ -74,7 +74,7 @@ def _patches(text: str) -> dict[str, str]:
     return patches
 
 
-def merged_tree(git: Git, base: str, head: str) -> str:
+def merge_tree(git: Git, base: str, head: str) -> str:
     """Return the tree of merging `head` into `base`; raises MergeConflictError when git cannot."""
     try:
         merged = git.known("merge-tree", "--write-tree", "--no-messages", of=(base, head))
@@ -87,7 +87,7 @@ def merged_tree(git: Git, base: str, head: str) -> str:
 
 def is_mergeable(git: Git, base: str, head: str) -> bool:
     try:
-        merged_tree(git, base, head)
+        merge_tree(git, base, head)
     except GitError:
         return False
     return True
@@ -95,7 +95,7 @@ def is_mergeable(git: Git, base: str, head: str) -> bool:
 
 def merge_commit(git: Git, base: str, head: str, message: str, author: Signature) -> str:
     """Return a new commit with both parents; raises MergeConflictError."""
-    return git.commit_tree(merged_tree(git, base, head), [base, head], message, author)
+    return git.commit_tree(merge_tree(git, base, head), [base, head], message, author)
 
 
 def squash_message(git: Git, base: str, head: str) -> str:
@@ -112,10 +112,10 @@ def squash_message(git: Git, base: str, head: str) -> str:
 
 def squash_commit(git: Git, base: str, head: str, message: str, author: Signature) -> str:
     """Return a new commit on `base` with everything that `head` brings; raises MergeConflictError."""
-    return git.commit_tree(merged_tree(git, base, head), [base], message, author)
+    return git.commit_tree(merge_tree(git, base, head), [base], message, author)
 
 
-def rebased_commit(git: Git, base: str, head: str, committer: Signature) -> str:
+def rebase_commit(git: Git, base: str, head: str, committer: Signature) -> str:
     """Return the last of `head`'s commits replayed on `base`; raises MergeConflictError.
 
     git before 2.40 has no `merge-tree --merge-base`: a stand-in commit with the tree of the new
@@ -127,6 +127,6 @@ def rebased_commit(git: Git, base: str, head: str, committer: Signature) -> str:
             continue
         tree_of_onto = git.line("rev-parse", f"{onto}^{{tree}}")
         stand_in = git.commit_tree(tree_of_onto, [commit.parents[0]], "stand-in", committer)
-        tree = merged_tree(git, stand_in, commit.sha)
+        tree = merge_tree(git, stand_in, commit.sha)
         onto = git.commit_tree(tree, [onto], commit.message, commit.author, committer)
     return onto

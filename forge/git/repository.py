@@ -331,7 +331,7 @@ class Git:
         self, branch: str, files: Mapping[str, bytes | None], message: str, author: Signature
     ) -> str:
         """Commit `files` (`None` removes one) on a branch, which is made if need be; return the commit."""
-        ref, who = f"refs/heads/{branch}", _stamped(author)
+        ref, who = f"refs/heads/{branch}", _format_signature(author)
         parent = self.refs().get(ref)
         lines = [
             *(f"commit {ref}", "mark :1", f"author {who}", f"committer {who}"),
@@ -379,7 +379,7 @@ def _known(git: Git, words: tuple[str, ...], _state: str) -> bytes:
     return git.run(*words)
 
 
-def _stamped(signature: Signature) -> str:
+def _format_signature(signature: Signature) -> str:
     return f"{signature.name} <{signature.email}> {int(signature.date.timestamp())} +0000"
 
 

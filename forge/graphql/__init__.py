@@ -111,7 +111,7 @@ def execute() -> ResponseReturnValue:
     if view().store.settings.is_before((3, 20)) and LATE in document:
         parsed, faults = None, (GraphQLError(f"No such type {LATE}, so it can't be a fragment condition"),)
     if parsed is None or faults:
-        return _written(ExecutionResult(errors=[*faults]))
+        return _encode_result(ExecutionResult(errors=[*faults]))
     result = execute_sync(
         schema(),
         parsed,
@@ -121,10 +121,10 @@ def execute() -> ResponseReturnValue:
         field_resolver=attribute,
         type_resolver=type_name,
     )
-    return _written(result)
+    return _encode_result(result)
 
 
-def _written(result: ExecutionResult) -> dict[str, Any]:
+def _encode_result(result: ExecutionResult) -> dict[str, Any]:
     if not result.errors:
         return {"data": result.data}
     errors = [_error(error) for error in result.errors]

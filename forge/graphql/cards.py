@@ -13,7 +13,7 @@ resolvers = Resolvers()
 
 
 @resolvers.field("UpdateProjectV2ItemPositionPayload.items")
-def moved_items(source: Input, _scope: Scope, **arguments: Any) -> Any:
+def list_moved_items(source: Input, _scope: Scope, **arguments: Any) -> Any:
     return connection(source["project"].items, "items", arguments)
 
 

@@ -100,7 +100,7 @@ def place_of(conversation: Conversation) -> Place | None:
         step=step,
         outcomes=outcomes,
         fresh=newest < last,
-        steered=_steered(conversation, max(newest, last)),
+        steered=_list_steering(conversation, max(newest, last)),
     )
 
 
@@ -140,7 +140,7 @@ def _answer(conversation: Conversation, prompts: list[str]) -> str:
     return next((match[1] for match in reversed(inside) if match), "")
 
 
-def _steered(conversation: Conversation, after: int) -> tuple[str, ...]:
+def _list_steering(conversation: Conversation, after: int) -> tuple[str, ...]:
     entries = conversation.entries[after + 1 :]
     return tuple(
         entry.text.strip() for entry in entries if isinstance(entry, Words) and not _HEAD.search(entry.text)

@@ -315,29 +315,29 @@ class _Turn:
             return self._answer()
         except NoToolError as error:
             self.complain(f"{self.place.run} {self.place.turn}: {error}")
-            return self._closed(f"There is no tool for this: {error}.", len(self.steps))
+            return self._close_turn(f"There is no tool for this: {error}.", len(self.steps))
 
     def _answer(self) -> Answer:
         index = self.place.step
         if index >= 0 and self._waits(index):
-            return self._closed("I wait for the answer.", index)
+            return self._close_turn("I wait for the answer.", index)
         if 0 <= index < len(self.steps):
-            calls = self.tools.calls(self._filled(self.steps[index]), self.place.outcomes)
+            calls = self.tools.calls(self._fill_step(self.steps[index]), self.place.outcomes)
             if calls:
-                return self._called(calls, index, len(self.place.outcomes))
+                return self._make_calls(calls, index, len(self.place.outcomes))
         for index in range(self._start(), len(self.steps)):
-            step = self._filled(self.steps[index])
+            step = self._fill_step(self.steps[index])
             if step.kind in AGENT_ONLY:
                 self.complain(f"{self.place.run} {self.place.turn}: only the scripted agent can {step.kind}")
-                return self._closed("I cannot do this.", index)
-            if self._noted(step, index):
+                return self._close_turn("I cannot do this.", index)
+            if self._take_note(step, index):
                 if self.extras.get("status"):
                     return self._with(index)
                 continue
             calls = self.tools.calls(step, ())
             if calls:
-                return self._called(calls, index, 0)
-        return self._closed("That is all.", len(self.steps))
+                return self._make_calls(calls, index, 0)
+        return self._close_turn("That is all.", len(self.steps))
 
     def _waits(self, index: int) -> bool:
         """Whether the newest call asked people, and no answer is there."""
@@ -355,7 +355,7 @@ class _Turn:
             return asking[0] + 1 if asking else after
         return after
 
-    def _noted(self, step: Step, index: int) -> bool:
+    def _take_note(self, step: Step, index: int) -> bool:
         """Take in a step that needs no tool; False for others."""
         value = step.value
         match step.kind:
@@ -387,7 +387,7 @@ class _Turn:
             "retry_after": step.extras.get("retry_after"),
         }
 
-    def _called(self, calls: tuple[Call, ...], index: int, number: int) -> Answer:
+    def _make_calls(self, calls: tuple[Call, ...], index: int, number: int) -> Answer:
         mark = self.place.mark
         search = self._search(calls)
         if search is not None:
@@ -414,7 +414,7 @@ class _Turn:
         query = "select:" + ",".join(sorted(wanted))
         return Call(offer.search, {"query": query, "max_results": len(wanted)})
 
-    def _closed(self, text: str, index: int) -> Answer:
+    def _close_turn(self, text: str, index: int) -> Answer:
         self.texts = self.texts or [text]
         return self._with(index)
 
@@ -422,7 +422,7 @@ class _Turn:
         place = (self.place.run, self.place.turn, index)
         return Answer(text="\n\n".join(self.texts), calls=calls, place=place, **self.extras)
 
-    def _filled(self, step: Step) -> Step:
+    def _fill_step(self, step: Step) -> Step:
         return dataclasses.replace(step, value=_fill(step.value, self._words()))
 
     def _words(self) -> Mapping[str, str]:

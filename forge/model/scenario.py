@@ -212,7 +212,7 @@ def _step(name: str, where: str, given: Any) -> Step:
 def _problem(kind: str, value: Any) -> str:
     shape = SHAPES[kind]
     if not isinstance(shape, Keys):
-        return "" if _is(value, shape) else f"{_named(shape)} was expected"
+        return "" if _is(value, shape) else f"{_join_names(shape)} was expected"
     if not isinstance(value, dict):
         return "a mapping was expected"
     allowed = {**shape.must, **shape.may}
@@ -220,7 +220,7 @@ def _problem(kind: str, value: Any) -> str:
         if key not in allowed:
             return f"there is no key {key!r}; there are {', '.join(allowed)}"
         if not _is(value[key], allowed[key]):
-            return f"{key}: {_named(allowed[key])} was expected"
+            return f"{key}: {_join_names(allowed[key])} was expected"
     missing = [key for key in shape.must if key not in value]
     if missing:
         return f"{missing[0]} is missing"
@@ -235,5 +235,5 @@ def _is(value: Any, wanted: Type) -> bool:
     return isinstance(value, wanted)
 
 
-def _named(wanted: Type) -> str:
+def _join_names(wanted: Type) -> str:
     return " or ".join(kind.__name__ for kind in (wanted if isinstance(wanted, tuple) else (wanted,)))

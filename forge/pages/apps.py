@@ -15,7 +15,7 @@ from forge.store.models import User, UserType
 CHALLENGE = re.compile(r"[A-Za-z0-9_-]{43}|")
 
 
-def _owned(login: str) -> User:
+def _require_owner(login: str) -> User:
     owner = store().users.get(login)
     if owner.type is not UserType.ORGANIZATION:
         raise NotFoundError("There is no such organization.")
@@ -27,7 +27,7 @@ def _owned(login: str) -> User:
 @pages.on("/organizations/<login>/settings/apps/new", post=True, abroad=True)
 def propose_app(login: str) -> ResponseReturnValue:
     """Show a manifest; the App is registered after a person agrees on this page."""
-    owner, text = _owned(login), request.form.get("manifest", "")
+    owner, text = _require_owner(login), request.form.get("manifest", "")
     manifest = store().manifests.check(text)
     allow_leaving_for(manifest["redirect_url"])
     state = request.args.get("state", "")
@@ -37,7 +37,7 @@ def propose_app(login: str) -> ResponseReturnValue:
 @pages.on("/organizations/<login>/settings/apps", post=True)
 def create_app(login: str) -> ResponseReturnValue:
     """Go back to the manifest's site with a code that gives the App's secrets."""
-    owner = _owned(login)
+    owner = _require_owner(login)
     manifest = json.loads(request.form.get("manifest", "{}"))
     manifest["name"] = request.form.get("name") or manifest.get("name")
     manifest = store().manifests.check(json.dumps(manifest))
@@ -57,7 +57,7 @@ def choose_account(place: str, slug: str) -> ResponseReturnValue:
 @pages.on("/apps/<slug>/installations", post=True)
 def install_app(slug: str) -> ResponseReturnValue:
     """Install the App, if it is not installed there."""
-    app, owner = store().apps.by_slug(slug), _owned(request.form.get("account", ""))
+    app, owner = store().apps.by_slug(slug), _require_owner(request.form.get("account", ""))
     if all(installation.account is not owner for installation in store().apps.installations(app)):
         store().apps.install(app, owner, actor=person())
     return redirect("/", 303)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from forge.git.diffs import Line, Mark, lines_of
-from forge.git.merging import changed_files, commits_between
+from forge.git.merging import commits_between, list_changed_files
 from forge.git.repository import EMPTY_TREE, Commit, FileChange, Git, GitError
 from forge.store import Store
 from forge.store.models import Pull, Thread
@@ -51,7 +51,7 @@ def _diff(change: FileChange) -> FileDiff:
 @lru_cache(maxsize=KEPT)
 def _files(git: Git, base: str, head: str) -> list[FileDiff]:
     with suppress(GitError):
-        return _diffs(changed_files(git, base, head))
+        return _diffs(list_changed_files(git, base, head))
     return []
 
 
@@ -75,4 +75,4 @@ def commits_of(store: Store, pull: Pull) -> list[Commit]:
 def files_of_commit(git: Git, commit: Commit) -> list[FileDiff]:
     """Return the changes of one commit against its first parent."""
     start = commit.parents[0] if commit.parents else EMPTY_TREE
-    return _diffs(changed_files(git, start, commit.sha, from_merge_base=False))
+    return _diffs(list_changed_files(git, start, commit.sha, from_merge_base=False))

@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from forge.clock import rfc3339
 from forge.pages.changes import tail_of_hunk
-from forge.pages.markdown import rendered
+from forge.pages.markdown import render
 from forge.store.board import DraftIssue, Item, Project
 from forge.store.models import Issue, Pull, Repo, UserType
 
@@ -84,5 +84,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "reaction_mark": lambda content: REACTION_MARKS.get(content, content),
     "title_of": lambda message: message.split("\n", 1)[0],
     "hunk_tail": tail_of_hunk,
-    "markdown": rendered,
+    "markdown": render,
 }

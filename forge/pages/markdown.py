@@ -42,7 +42,7 @@ class ChangedMeanwhileError(Exception):
 
 
 @lru_cache(maxsize=256)
-def rendered(text: str | None, repo: str = "", *, may_tick: bool = False, breaks: bool = True) -> Markup:
+def render(text: str | None, repo: str = "", *, may_tick: bool = False, breaks: bool = True) -> Markup:
     """Return the HTML of `text`; `repo` (owner/name) is where a bare #1 points to.
 
     A task's checkbox can be ticked when `may_tick`; it carries its line and words for `with_tick`.

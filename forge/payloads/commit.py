@@ -4,7 +4,7 @@ from datetime import UTC
 from typing import Any
 
 from forge.clock import rfc3339
-from forge.git.merging import changed_files, commits_between
+from forge.git.merging import commits_between, list_changed_files
 from forge.git.repository import ZERO_SHA, Commit, FileChange, Git, Signature
 from forge.payloads.account import user_or_none
 from forge.payloads.view import Json, View, attributes
@@ -140,7 +140,7 @@ def push(view: View, repo: Repo, actor: User, moved: dict[str, Any]) -> Json:
     """Return the fields that only a `push` has; `moved` has ref, before, after and forced."""
     git = view.store.repos.git(repo)
     before, after = moved["before"], moved["after"]
-    commits = _pushed(git, repo, moved)
+    commits = _list_pushed(git, repo, moved)
     entries = [_push_commit(view, repo, git, commit) for commit in commits]
     head = None if after == ZERO_SHA else _push_commit(view, repo, git, git.commit(after))
     return {
@@ -159,18 +159,18 @@ def simple_commit(git: Git, sha: str) -> Json:
     """Return a `simple-commit`."""
     commit = git.commit(sha)
     return {
-        **_pushed_commit(commit),
+        **_encode_commit(commit),
         "author": attributes(commit.author, "name", "email"),
         "committer": attributes(commit.committer, "name", "email"),
     }
 
 
-def _pushed_commit(commit: Commit) -> Json:
+def _encode_commit(commit: Commit) -> Json:
     moment = commit.committer.date.astimezone(UTC).isoformat()
     return {"id": commit.sha, "tree_id": commit.tree, "message": commit.message, "timestamp": moment}
 
 
-def _pushed(git: Git, repo: Repo, moved: dict[str, Any]) -> list[Commit]:
+def _list_pushed(git: Git, repo: Repo, moved: dict[str, Any]) -> list[Commit]:
     before, after = moved["before"], moved["after"]
     if after == ZERO_SHA:
         return []
@@ -184,7 +184,7 @@ def _pushed(git: Git, repo: Repo, moved: dict[str, Any]) -> list[Commit]:
 
 def _push_commit(view: View, repo: Repo, git: Git, commit: Commit) -> Json:
     parent = commit.parents[0] if commit.parents else None
-    files = changed_files(git, parent, commit.sha, from_merge_base=False) if parent else []
+    files = list_changed_files(git, parent, commit.sha, from_merge_base=False) if parent else []
     by_status = {
         key: [file.path for file in files if file.status in statuses]
         for key, statuses in (
@@ -194,7 +194,7 @@ def _push_commit(view: View, repo: Repo, git: Git, commit: Commit) -> Json:
         )
     }
     return {
-        **_pushed_commit(commit),
+        **_encode_commit(commit),
         "distinct": True,
         "url": view.repo_html(repo, f"/commit/{commit.sha}"),
         "author": _person(view, commit.author),

@@ -1,6 +1,6 @@
 """Pull requests, reviews, threads and review comments as GitHub writes them."""
 
-from forge.git.merging import ahead_behind, changed_files
+from forge.git.merging import ahead_behind, list_changed_files
 from forge.git.repository import GitError
 from forge.payloads.account import label, reaction_rollup, repository, user, user_or_none
 from forge.payloads.commit import simple_commit
@@ -83,7 +83,7 @@ def pull(view: View, pull: Pull) -> Json:
     """Return a full `pull-request`, with its merge state and the size of its diff."""
     pulls, git = view.store.pulls, view.store.repos.git(pull.repo)
     try:
-        files = changed_files(git, pull.base_sha, pull.head_sha)
+        files = list_changed_files(git, pull.base_sha, pull.head_sha)
         commits = ahead_behind(git, pull.base_sha, pull.head_sha)[0]
     except GitError:  # the branch was deleted and its commits pruned
         files, commits = [], 0

@@ -23,7 +23,7 @@ from forge.demo import launch
 from forge.demo.people import StoryError, Team
 from forge.git.repository import GitError
 from forge.portable.branches import Branches
-from forge.portable.door import ENTER, Door
+from forge.portable.door import ENTER, LoopbackAuth
 from forge.portable.saved import SavedForge, StateError
 from forge.portable.world import FIRST_CARD, Wanted, add_columns, build, write_policy
 from forge.seed.world import World
@@ -107,7 +107,7 @@ class TryError(Exception):
 class PortableForge(Forge):
     """A forge with a door."""
 
-    door: Door
+    door: LoopbackAuth
 
     def answer(self, environ: "WSGIEnvironment", start: "StartResponse") -> Iterator[bytes]:
         """Answer one request, unless the door does."""
@@ -191,12 +191,12 @@ def _serving(
     root = folder / "forge"
     root.mkdir(mode=0o700, exist_ok=True)
     is_new, saved = not (root / "state").exists(), SavedForge(root)
-    store, world, shared = _opened(saved, wanted)
+    store, world, shared = _open_store(saved, wanted)
     addresses = Addresses(root / "ports", wanted.port, (store.base_url, world.app.webhook_url))
     forge = PortableForge(root, addresses.board, store=store)
     forge.former = addresses.former()
     board = f"/orgs/{world.project.owner.login}/projects/{world.project.number}"
-    forge.door = Door(_key(root), wanted.login, board, store)
+    forge.door = LoopbackAuth(_key(root), wanted.login, board, store)
 
     def keep() -> None:
         with store.lock:
@@ -246,7 +246,7 @@ def _cardinal(folder: Path, workspace: str, forge_url: str, url: str) -> Iterato
         yield
 
 
-def _opened(saved: SavedForge, wanted: Wanted) -> tuple[Store, World, dict[str, str]]:
+def _open_store(saved: SavedForge, wanted: Wanted) -> tuple[Store, World, dict[str, str]]:
     try:
         known = saved.read()
     except StateError as error:

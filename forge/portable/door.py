@@ -33,7 +33,7 @@ HOSTS = ("127.0.0.1", "localhost")
 ESTABLISHED = "01"
 
 
-class Door:
+class LoopbackAuth:
     """Lets in who has the key of `login`, the one person here, and who proves to be the App.
 
     `board` is the path of the page that the person's address leads to.

@@ -5,7 +5,7 @@ from flask.typing import ResponseReturnValue
 
 from forge.errors import ForbiddenError, NotFoundError, UnauthorizedError, UnprocessableError
 from forge.payloads import account, application
-from forge.rest.context import actor, body, caller, page_of, paged, store, text_of, view
+from forge.rest.context import actor, answer_page, body, caller, page_of, store, text_of, view
 from forge.store.manifests import slug_of
 from forge.store.models import Repo, Role, UserType
 from forge.store.registration import App, Installation
@@ -13,7 +13,7 @@ from forge.store.registration import App, Installation
 blueprint = Blueprint("apps", __name__)
 
 
-def signed_app() -> App:
+def require_app() -> App:
     """Return the App that signed the request with a JWT; raises UnauthorizedError for any other caller."""
     app = caller().app
     if app is None:
@@ -23,7 +23,7 @@ def signed_app() -> App:
 
 @blueprint.get("/app")
 def show_app() -> ResponseReturnValue:
-    return application.app(view(), signed_app())
+    return application.app(view(), require_app())
 
 
 @blueprint.get("/apps/<slug>")
@@ -33,12 +33,12 @@ def show_app_by_slug(slug: str) -> ResponseReturnValue:
 
 @blueprint.get("/app/installations")
 def list_installations() -> ResponseReturnValue:
-    return paged(store().apps.installations(signed_app()), application.installation)
+    return answer_page(store().apps.installations(require_app()), application.installation)
 
 
 @blueprint.get("/app/installations/<int:number>")
 def show_installation(number: int) -> ResponseReturnValue:
-    return application.installation(view(), store().apps.get_installation(signed_app(), number))
+    return application.installation(view(), store().apps.get_installation(require_app(), number))
 
 
 @blueprint.get("/orgs/<login>/installation")
@@ -46,26 +46,26 @@ def organization_installation(login: str) -> ResponseReturnValue:
     account_ = store().users.get(login)
     if account_.type is not UserType.ORGANIZATION:
         raise NotFoundError
-    return application.installation(view(), store().apps.installation_of(signed_app(), account_))
+    return application.installation(view(), store().apps.installation_of(require_app(), account_))
 
 
 @blueprint.get("/users/<login>/installation")
 def user_installation(login: str) -> ResponseReturnValue:
     """Answer with the App's installation at an account: a person's, and an organisation's too."""
-    installation = store().apps.installation_of(signed_app(), store().users.get(login))
+    installation = store().apps.installation_of(require_app(), store().users.get(login))
     return application.installation(view(), installation)
 
 
 @blueprint.get("/repos/<owner>/<name>/installation")
 def repository_installation(owner: str, name: str) -> ResponseReturnValue:
     repo = store().repos.get(owner, name)
-    return application.installation(view(), store().apps.installation_of(signed_app(), repo.owner))
+    return application.installation(view(), store().apps.installation_of(require_app(), repo.owner))
 
 
 @blueprint.post("/app/installations/<int:number>/access_tokens")
 def create_token(number: int) -> ResponseReturnValue:
     """Answer with a new installation token, narrowed if the body says so."""
-    installation = store().apps.get_installation(signed_app(), number)
+    installation = store().apps.get_installation(require_app(), number)
     wanted = body()
     if installation.suspended_at is not None:
         raise ForbiddenError("This installation has been suspended")
@@ -111,7 +111,7 @@ def person_installations() -> ResponseReturnValue:
             "You must authenticate with an access token authorized to a GitHub App in order to list "
             "installations"
         )
-    listed = [it for it in store().apps.installations(app) if _given(it)]
+    listed = [it for it in store().apps.installations(app) if _list_given(it)]
     page, links = page_of(listed)
     shown = [application.installation(view(), installation) for installation in page]
     return {"total_count": len(listed), "installations": shown}, links
@@ -123,7 +123,7 @@ def person_repositories(number: int) -> ResponseReturnValue:
     app = caller().by_app
     if app is None:
         raise NotFoundError
-    listed = _given(store().apps.get_installation(app, number))
+    listed = _list_given(store().apps.get_installation(app, number))
     if not listed:
         raise NotFoundError
     page, links = page_of(listed)
@@ -133,7 +133,7 @@ def person_repositories(number: int) -> ResponseReturnValue:
     return {"total_count": len(listed), "repository_selection": "selected", "repositories": shown}, links
 
 
-def _given(installation: Installation) -> list[tuple[Repo, Role]]:
+def _list_given(installation: Installation) -> list[tuple[Repo, Role]]:
     """Return where the person who calls was given a role."""
     of_each = [
         (repo, store().repos.given_role(repo, actor())) for repo in store().access.repositories(installation)
@@ -148,7 +148,7 @@ def list_deliveries() -> ResponseReturnValue:
     before = float("inf") if cursor is None else int(cursor.removeprefix("v1_"))
     deliveries = [
         delivery
-        for delivery in store().deliveries.all(signed_app())
+        for delivery in store().deliveries.all(require_app())
         if delivery.status != "pending" and delivery.id < before
         if status is None or (200 <= delivery.status_code < 400) is (status == "success")
     ]
@@ -163,13 +163,13 @@ def list_deliveries() -> ResponseReturnValue:
 
 @blueprint.get("/app/hook/deliveries/<int:number>")
 def show_delivery(number: int) -> ResponseReturnValue:
-    return application.delivery(store().deliveries.get(number, signed_app()))
+    return application.delivery(store().deliveries.get(number, require_app()))
 
 
 @blueprint.post("/app/hook/deliveries/<int:number>/attempts")
 def redeliver(number: int) -> ResponseReturnValue:
     """Send a delivery again, under the same GUID."""
-    store().deliveries.repeat(store().deliveries.get(number, signed_app()))
+    store().deliveries.repeat(store().deliveries.get(number, require_app()))
     return {}, 202
 
 
@@ -203,13 +203,13 @@ def convert_manifest(code: str) -> ResponseReturnValue:
 @blueprint.get("/app/hook/config")
 def show_hook() -> ResponseReturnValue:
     """Answer with the address of the App's webhook."""
-    return application.hook_config(signed_app())
+    return application.hook_config(require_app())
 
 
 @blueprint.patch("/app/hook/config")
 def change_hook() -> ResponseReturnValue:
     """Change the address of the App's webhook, or the secret that signs it."""
-    app, wanted = signed_app(), body()
+    app, wanted = require_app(), body()
     app.webhook_url = text_of(wanted, "url", "Hook") or app.webhook_url
     app.webhook_secret = text_of(wanted, "secret", "Hook") or app.webhook_secret
     return application.hook_config(app)

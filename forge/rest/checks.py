@@ -10,9 +10,9 @@ from forge.rest.context import (
     actor,
     body,
     caller,
-    needed_text,
-    needed_texts,
     page_of,
+    require_text,
+    require_texts,
     store,
     view,
 )
@@ -33,7 +33,7 @@ def _writing_app() -> App:
 @blueprint.on("POST", "/check-runs", "checks")
 def create_check_run(repo: Repo) -> ResponseReturnValue:
     app, wanted = _writing_app(), body()
-    name, sha = needed_texts(wanted, "CheckRun", "name", "head_sha")
+    name, sha = require_texts(wanted, "CheckRun", "name", "head_sha")
     made = store().checks.create(repo, name, sha, wanted, app_slug=app.slug, actor=actor())
     return check.check_run(view(), made), 201
 
@@ -84,7 +84,7 @@ def create_status(repo: Repo, sha: str) -> ResponseReturnValue:
         repo,
         sha,
         wanted.get("context") or "default",
-        needed_text(wanted, "state", "Status"),
+        require_text(wanted, "state", "Status"),
         actor=actor(),
         description=wanted.get("description"),
         target_url=wanted.get("target_url"),

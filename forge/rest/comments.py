@@ -12,10 +12,10 @@ from forge.payloads.view import Json, View
 from forge.rest.context import (
     RepositoryRoutes,
     actor,
+    answer_page,
     body,
-    needed_text,
-    paged,
     require_author,
+    require_text,
     store,
     view,
 )
@@ -29,7 +29,7 @@ blueprint = RepositoryRoutes("comments")
 @blueprint.on("GET", "/issues/<int:number>/comments", TALK)
 def list_comments(repo: Repo, number: int) -> ResponseReturnValue:
     """Answer with the comments of an issue, oldest first."""
-    return paged(newer(store().issues.get(repo, number).comments), issue.comment)
+    return answer_page(newer(store().issues.get(repo, number).comments), issue.comment)
 
 
 @blueprint.on("GET", "/issues/comments", TALK)
@@ -38,13 +38,13 @@ def list_all_comments(repo: Repo) -> ResponseReturnValue:
     comments = newer(store().issues.comments_of(repo))
     if request.args.get("sort") and request.args.get("direction") == "desc":  # ignored without a sort
         comments.reverse()
-    return paged(comments, issue.comment)
+    return answer_page(comments, issue.comment)
 
 
 @blueprint.on("POST", "/issues/<int:number>/comments", TALK)
 def create_comment(repo: Repo, number: int) -> ResponseReturnValue:
     """Comment on an issue; reading rights are enough."""
-    text = needed_text(body(), "body", "IssueComment")
+    text = require_text(body(), "body", "IssueComment")
     issue_there = store().issues.get(repo, number)
     if issue_there.locked and not store().repos.role_of(repo, actor()).reaches(Role.WRITE):
         raise ForbiddenError("Unable to create comment because issue is locked.")
@@ -63,7 +63,7 @@ def mount(rule: str, permissions: str, resource: str, part: str, show: Callable[
     def edit_comment(repo: Repo, number: int) -> Json:
         comment = getattr(store(), part).get_comment(repo, number)
         require_author(comment.author, repo, permissions, Role.WRITE)
-        text = needed_text(body(), "body", resource)
+        text = require_text(body(), "body", resource)
         getattr(store(), part).edit_comment(comment, text, actor=actor())
         return show(view(), comment)
 
@@ -93,7 +93,7 @@ def _issue_with_id(repo: Repo, wanted: object) -> Issue:
 
 @blueprint.on("GET", "/issues/<int:number>/sub_issues", "issues")
 def list_sub_issues(repo: Repo, number: int) -> ResponseReturnValue:
-    return paged(store().issues.get(repo, number).sub_issues, issue.issue)
+    return answer_page(store().issues.get(repo, number).sub_issues, issue.issue)
 
 
 @blueprint.on("POST", "/issues/<int:number>/sub_issues", "issues", Role.TRIAGE)
@@ -106,7 +106,7 @@ def add_sub_issue(repo: Repo, number: int) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/issues/<int:number>/dependencies/blocked_by", "issues")
 def list_blocked_by(repo: Repo, number: int) -> ResponseReturnValue:
-    return paged(store().issues.get(repo, number).blocked_by, issue.issue)
+    return answer_page(store().issues.get(repo, number).blocked_by, issue.issue)
 
 
 @blueprint.on("POST", "/issues/<int:number>/dependencies/blocked_by", "issues", Role.TRIAGE)

@@ -105,14 +105,14 @@ def text_of(source: dict[str, Any], key: str, resource: str, *, needed: bool = F
     return text
 
 
-def needed_text(source: dict[str, Any], key: str, resource: str) -> str:
+def require_text(source: dict[str, Any], key: str, resource: str) -> str:
     """Return a text that the body must have; raises UnprocessableError."""
     return text_of(source, key, resource, needed=True) or ""
 
 
-def needed_texts(source: dict[str, Any], resource: str, *keys: str) -> list[str]:
+def require_texts(source: dict[str, Any], resource: str, *keys: str) -> list[str]:
     """Return several texts that the body must have; raises UnprocessableError."""
-    return [needed_text(source, key, resource) for key in keys]
+    return [require_text(source, key, resource) for key in keys]
 
 
 def page_of(things: Sequence[T]) -> tuple[list[T], dict[str, str]]:
@@ -133,7 +133,7 @@ def page_of(things: Sequence[T]) -> tuple[list[T], dict[str, str]]:
     return list(things[start : start + per_page]), {"Link": ", ".join(links)} if links else {}
 
 
-def paged(things: Sequence[T], show: Callable[[View, T], Json]) -> ResponseReturnValue:
+def answer_page(things: Sequence[T], show: Callable[[View, T], Json]) -> ResponseReturnValue:
     """Answer with the page that the request asks for, each thing as `show` builds it."""
     page, links = page_of(things)
     return [show(view(), thing) for thing in page], links

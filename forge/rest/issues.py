@@ -13,10 +13,10 @@ from forge.payloads.view import Json
 from forge.rest.context import (
     RepositoryRoutes,
     actor,
+    answer_page,
     body,
-    needed_text,
-    paged,
     require_author,
+    require_text,
     store,
     text_of,
     view,
@@ -59,13 +59,13 @@ def list_issues(repo: Repo) -> ResponseReturnValue:
         for entry in newer(reversed(repo.issues.values()))
         if state in ("all", entry.state) and wanted <= {label.name for label in entry.labels}
     ]
-    return paged(issues, issue.issue)
+    return answer_page(issues, issue.issue)
 
 
 @blueprint.on("POST", "/issues", "issues")
 def create_issue(repo: Repo) -> ResponseReturnValue:
     wanted = body()
-    title, text = needed_text(wanted, "title", "Issue"), text_of(wanted, "body", "Issue")
+    title, text = require_text(wanted, "title", "Issue"), text_of(wanted, "body", "Issue")
     made = store().issues.create(repo, title, text, actor=actor(), labels=_names(wanted.get("labels")))
     if wanted.get("assignees"):
         store().issues.set_assignees(made, wanted["assignees"], actor=actor())
@@ -159,13 +159,13 @@ def remove_label(repo: Repo, number: int, label: str) -> ResponseReturnValue:
 
 @blueprint.on("GET", "/labels", TALK)
 def list_labels(repo: Repo) -> ResponseReturnValue:
-    return paged(list(repo.labels.values()), lambda here, label: account.label(here, label, repo))
+    return answer_page(list(repo.labels.values()), lambda here, label: account.label(here, label, repo))
 
 
 @blueprint.on("POST", "/labels", TALK, Role.WRITE)
 def create_label(repo: Repo) -> ResponseReturnValue:
     wanted = body()
-    name = needed_text(wanted, "name", "Label")
+    name = require_text(wanted, "name", "Label")
     if name.casefold() in repo.labels:
         raise UnprocessableError.on_field("Label", "name", "already_exists")
     color, description = wanted.get("color", "ededed"), wanted.get("description")
@@ -207,12 +207,12 @@ def list_reactions(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
     reactions = [
         reaction for reaction in _subject(repo, kind, number).reactions if content in (None, reaction.content)
     ]
-    return paged(reactions, account.reaction)
+    return answer_page(reactions, account.reaction)
 
 
 @blueprint.on("POST", REACTIONS, TALK)
 def create_reaction(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
     """React; the same reaction again is 200 and changes nothing."""
-    content = needed_text(body(), "content", "Reaction")
+    content = require_text(body(), "content", "Reaction")
     made, is_new = store().issues.react(_subject(repo, kind, number), content, actor=actor())
     return account.reaction(view(), made), 201 if is_new else 200

@@ -7,7 +7,7 @@ from forge.errors import NotFoundError, UnprocessableError
 from forge.payloads import project as shown
 from forge.payloads.view import Json
 from forge.rest.access import require_board
-from forge.rest.context import actor, body, caller, needed_texts, paged, store, text_of, view
+from forge.rest.context import actor, answer_page, body, caller, require_texts, store, text_of, view
 from forge.store.board import Project
 
 blueprint = Blueprint("projects", __name__, url_prefix="/orgs/<login>/projectsV2/<int:number>")
@@ -22,7 +22,7 @@ def _project(login: str, number: int, level: str) -> Project:
 
 @blueprint.get("/fields")
 def list_fields(login: str, number: int) -> ResponseReturnValue:
-    return paged(_project(login, number, "read").fields, shown.field)
+    return answer_page(_project(login, number, "read").fields, shown.field)
 
 
 @blueprint.post("/views")
@@ -30,7 +30,7 @@ def create_view(login: str, number: int) -> tuple[Json, int]:
     if store().settings.server_version:
         raise NotFoundError  # the documentation of the servers has no such page
     project, wanted = _project(login, number, "write"), body()
-    name, layout = needed_texts(wanted, "ProjectV2View", "name", "layout")
+    name, layout = require_texts(wanted, "ProjectV2View", "name", "layout")
     numbers = {key: wanted.get(key) for key in ("visible_fields", "vertical_group_by")}
     for key, given in numbers.items():
         if given is not None and not (isinstance(given, list) and all(type(each) is int for each in given)):

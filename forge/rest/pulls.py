@@ -4,17 +4,17 @@ from flask import Response, request
 from flask.typing import ResponseReturnValue
 
 from forge.errors import UnprocessableError
-from forge.git.merging import changed_files, commits_between, diff
+from forge.git.merging import commits_between, diff, list_changed_files
 from forge.payloads import commit, pull
 from forge.rest.access import require_workflows
 from forge.rest.context import (
     RepositoryRoutes,
     actor,
+    answer_page,
     body,
     caller,
-    needed_texts,
-    paged,
     require_author,
+    require_texts,
     store,
     text_of,
     view,
@@ -39,13 +39,13 @@ def list_pulls(repo: Repo) -> ResponseReturnValue:
     ]
     if request.args.get("sort") == "updated":
         pulls.sort(key=lambda it: it.issue.updated_at, reverse=request.args.get("direction") == "desc")
-    return paged(pulls, pull.pull_simple)
+    return answer_page(pulls, pull.pull_simple)
 
 
 @blueprint.on("POST", "", "pull_requests")
 def create_pull(repo: Repo) -> ResponseReturnValue:
     wanted = body()
-    head, base, title = needed_texts(wanted, "PullRequest", "head", "base", "title")
+    head, base, title = require_texts(wanted, "PullRequest", "head", "base", "title")
     text, draft = text_of(wanted, "body", "PullRequest"), bool(wanted.get("draft"))
     sha = store().repos.git(repo).refs().get(f"refs/heads/{head}", "")
     known = store().faults.delays, repo.pushed_at, store().clock.now()
@@ -81,8 +81,8 @@ def edit_pull(repo: Repo, number: int) -> ResponseReturnValue:
 @blueprint.on("GET", "/<int:number>/files", "pull_requests")
 def list_files(repo: Repo, number: int) -> ResponseReturnValue:
     subject = store().pulls.get(repo, number)
-    files = changed_files(store().repos.git(repo), subject.base_sha, subject.head_sha)
-    return paged(files, lambda here, file: commit.file_change(here, repo, subject.head_sha, file))
+    files = list_changed_files(store().repos.git(repo), subject.base_sha, subject.head_sha)
+    return answer_page(files, lambda here, file: commit.file_change(here, repo, subject.head_sha, file))
 
 
 @blueprint.on("GET", "/<int:number>/commits", "pull_requests")
@@ -90,7 +90,7 @@ def list_commits(repo: Repo, number: int) -> ResponseReturnValue:
     """Answer with the commits, oldest first."""
     subject = store().pulls.get(repo, number)
     commits = commits_between(store().repos.git(repo), subject.base_sha, subject.head_sha)
-    return paged(commits, lambda here, each: commit.commit(here, repo, each))
+    return answer_page(commits, lambda here, each: commit.commit(here, repo, each))
 
 
 @blueprint.on("GET", "/<int:number>/merge", "pull_requests")

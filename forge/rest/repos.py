@@ -8,7 +8,7 @@ from flask import Response, request
 from flask.typing import ResponseReturnValue
 
 from forge.errors import ConflictError, ForbiddenError, NotFoundError, UnprocessableError
-from forge.git.merging import ahead_behind, changed_files, commits_between, diff, merge_base
+from forge.git.merging import ahead_behind, commits_between, diff, list_changed_files, merge_base
 from forge.git.repository import Git
 from forge.payloads import account, commit
 from forge.payloads.view import Json
@@ -16,11 +16,11 @@ from forge.rest.access import require_workflows
 from forge.rest.context import (
     RepositoryRoutes,
     actor,
+    answer_page,
     body,
     caller,
-    needed_text,
-    needed_texts,
-    paged,
+    require_text,
+    require_texts,
     store,
     view,
 )
@@ -58,7 +58,7 @@ def collaborator_permission(repo: Repo, login: str) -> ResponseReturnValue:
 @blueprint.on("GET", "/branches", "contents")
 def list_branches(repo: Repo) -> ResponseReturnValue:
     branches = store().repos.git(repo).branches()
-    return paged(sorted(branches), lambda here, name: commit.branch(here, repo, name, branches[name]))
+    return answer_page(sorted(branches), lambda here, name: commit.branch(here, repo, name, branches[name]))
 
 
 @blueprint.on("GET", "/branches/<path:branch>", "contents")
@@ -130,7 +130,7 @@ def show_ref(repo: Repo, ref: str) -> ResponseReturnValue:
 @blueprint.on("POST", "/git/refs", "contents", Role.WRITE)
 def create_ref(repo: Repo) -> ResponseReturnValue:
     wanted = body()
-    ref, sha = needed_texts(wanted, "Reference", "ref", "sha")
+    ref, sha = require_texts(wanted, "Reference", "ref", "sha")
     store().repos.create_ref(repo, ref, sha, actor=actor())
     return commit.git_ref(view(), repo, ref, sha), 201
 
@@ -139,7 +139,7 @@ def create_ref(repo: Repo) -> ResponseReturnValue:
 def create_commit(repo: Repo) -> ResponseReturnValue:
     """Make a commit of a tree that is there; one of an App that names no author is signed for it."""
     wanted = body()
-    message, tree = needed_texts(wanted, "Commit", "message", "tree")
+    message, tree = require_texts(wanted, "Commit", "message", "tree")
     parents = [str(parent) for parent in wanted.get("parents", ())]
     named = any(wanted.get(key) for key in ("author", "committer", "signature"))
     sha = store().repos.make_commit(repo, tree, parents, message, actor=actor(), signed=not named)
@@ -148,7 +148,7 @@ def create_commit(repo: Repo) -> ResponseReturnValue:
 
 @blueprint.on("PATCH", "/git/refs/<path:ref>", "contents", Role.WRITE)
 def update_ref(repo: Repo, ref: str) -> ResponseReturnValue:
-    sha = needed_text(body(), "sha", "Reference")
+    sha = require_text(body(), "sha", "Reference")
     store().repos.move_ref(repo, f"refs/{ref}", sha, force=bool(body().get("force")), actor=actor())
     return commit.git_ref(view(), repo, f"refs/{ref}", sha)
 
@@ -166,7 +166,7 @@ def list_commits(repo: Repo) -> ResponseReturnValue:
     if not git.refs():
         raise ConflictError("Git Repository is empty.")
     sha = store().repos.commit_of(repo, request.args.get("sha"))
-    return paged(git.log(sha), lambda here, entry: commit.commit(here, repo, entry))
+    return answer_page(git.log(sha), lambda here, entry: commit.commit(here, repo, entry))
 
 
 @blueprint.on("GET", "/commits/<path:ref>", "contents")
@@ -176,7 +176,7 @@ def show_commit(repo: Repo, ref: str) -> ResponseReturnValue:
     if sha is None:
         raise UnprocessableError(f"No commit found for SHA: {ref}")
     shown = git.commit(sha)
-    files = changed_files(git, shown.parents[0], sha, from_merge_base=False) if shown.parents else []
+    files = list_changed_files(git, shown.parents[0], sha, from_merge_base=False) if shown.parents else []
     added, removed = sum(file.additions for file in files), sum(file.deletions for file in files)
     return {
         **commit.commit(view(), repo, shown),
@@ -221,7 +221,7 @@ def _comparison(repo: Repo, git: Git, base: str, head: str) -> Json:
         "total_commits": ahead,
         "commits": [commit.commit(view(), repo, entry) for entry in commits_between(git, base, head)],
         "files": [
-            commit.file_change(view(), repo, head, change) for change in changed_files(git, base, head)
+            commit.file_change(view(), repo, head, change) for change in list_changed_files(git, base, head)
         ],
     }
 
@@ -274,11 +274,11 @@ def _file(repo: Repo, path: str, raw: bytes, commit_sha: str, *, with_content: b
 def write_contents(repo: Repo, path: str) -> ResponseReturnValue:
     """Write a file; an existing one needs the blob's sha, and a stale sha is 409."""
     wanted = body()
-    message = needed_text(wanted, "message", "Content")
+    message = require_text(wanted, "message", "Content")
     branch = wanted.get("branch") or repo.default_branch
     _require_workflows(path)
     try:
-        raw = base64.b64decode(needed_text(wanted, "content", "Content"))
+        raw = base64.b64decode(require_text(wanted, "content", "Content"))
     except binascii.Error as error:
         raise UnprocessableError("content is not valid Base64") from error
     there = _check_blob(repo, branch, path, wanted.get("sha"))
@@ -296,7 +296,7 @@ def delete_contents(repo: Repo, path: str) -> ResponseReturnValue:
     branch = wanted.get("branch") or repo.default_branch
     if not _check_blob(repo, branch, path, wanted.get("sha")):
         raise NotFoundError()
-    message = needed_text(wanted, "message", "Content")
+    message = require_text(wanted, "message", "Content")
     require_workflows(caller(), (path,))
     sha = store().repos.write_files(repo, branch, {path: None}, message, actor=actor())
     made = commit.file_commit(view(), repo, store().repos.git(repo).commit(sha))

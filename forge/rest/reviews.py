@@ -10,11 +10,11 @@ from forge.payloads import pull
 from forge.rest.context import (
     RepositoryRoutes,
     actor,
+    answer_page,
     body,
     caller,
-    needed_text,
-    needed_texts,
-    paged,
+    require_text,
+    require_texts,
     store,
     text_of,
     view,
@@ -28,7 +28,7 @@ blueprint = RepositoryRoutes("reviews", "/pulls")
 @blueprint.on("GET", "/<int:number>/reviews", "pull_requests")
 def list_reviews(repo: Repo, number: int) -> ResponseReturnValue:
     """Answer with the reviews, oldest first."""
-    return paged(store().pulls.get(repo, number).reviews, pull.review)
+    return answer_page(store().pulls.get(repo, number).reviews, pull.review)
 
 
 @blueprint.on("POST", "/<int:number>/reviews", "pull_requests")
@@ -38,7 +38,7 @@ def create_review(repo: Repo, number: int) -> ResponseReturnValue:
     try:
         made = store().reviews.submit(
             store().pulls.get(repo, number),
-            needed_text(wanted, "event", "PullRequestReview"),
+            require_text(wanted, "event", "PullRequestReview"),
             text_of(wanted, "body", "PullRequestReview") or "",
             comments,
             actor=actor(),
@@ -52,7 +52,7 @@ def _line_comment(entry: Any) -> LineComment:
     if not isinstance(entry, dict):
         raise UnprocessableError.on_field("PullRequestReviewComment", "comments", "invalid")
     line, position = entry.get("line"), entry.get("position")
-    path, text = needed_texts(entry, "PullRequestReviewComment", "path", "body")
+    path, text = require_texts(entry, "PullRequestReviewComment", "path", "body")
     return LineComment(
         path=path,
         body=text,
@@ -71,7 +71,7 @@ def show_review(repo: Repo, number: int, review: int) -> ResponseReturnValue:
 @blueprint.on("PUT", "/<int:number>/reviews/<int:review>/dismissals", "pull_requests", Role.WRITE)
 def dismiss(repo: Repo, number: int, review: int) -> ResponseReturnValue:
     subject = store().reviews.get(store().pulls.get(repo, number), review)
-    store().reviews.dismiss(subject, needed_text(body(), "message", "PullRequestReview"), actor=actor())
+    store().reviews.dismiss(subject, require_text(body(), "message", "PullRequestReview"), actor=actor())
     return pull.review(view(), subject)
 
 
@@ -80,7 +80,7 @@ def list_comments_of_review(repo: Repo, number: int, review: int) -> ResponseRet
     subject = store().pulls.get(repo, number)
     wanted = store().reviews.get(subject, review)
     comments = [comment for comment in store().reviews.comments_of(subject) if comment.review is wanted]
-    return paged(comments, pull.comment_of_review)
+    return answer_page(comments, pull.comment_of_review)
 
 
 @blueprint.on("GET", "/<int:number>/comments", "pull_requests")
@@ -89,7 +89,7 @@ def list_review_comments(repo: Repo, number: int) -> ResponseReturnValue:
     comments = store().reviews.comments_of(store().pulls.get(repo, number))
     if request.args.get("sort") is not None and request.args.get("direction") == "desc":
         comments.reverse()
-    return paged(comments, pull.review_comment)
+    return answer_page(comments, pull.review_comment)
 
 
 @blueprint.on("POST", "/<int:number>/comments", "pull_requests")
@@ -98,7 +98,7 @@ def create_review_comment(repo: Repo, number: int) -> ResponseReturnValue:
     subject, wanted = store().pulls.get(repo, number), body()
     if wanted.get("in_reply_to"):
         thread = store().reviews.get_comment(repo, wanted["in_reply_to"]).thread
-        text = needed_text(wanted, "body", "PullRequestReviewComment")
+        text = require_text(wanted, "body", "PullRequestReviewComment")
         made = store().reviews.reply(thread, text, actor=actor())
     else:
         made = store().reviews.comment_on_line(subject, _line_comment(wanted), actor=actor())
@@ -112,5 +112,5 @@ def create_reply(repo: Repo, number: int, comment: int) -> ResponseReturnValue:
         raise ForbiddenError()
     store().pulls.get(repo, number)
     thread = store().reviews.get_comment(repo, comment).thread
-    text = needed_text(body(), "body", "PullRequestReviewComment")
+    text = require_text(body(), "body", "PullRequestReviewComment")
     return pull.review_comment(view(), store().reviews.reply(thread, text, actor=actor())), 201

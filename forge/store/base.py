@@ -110,7 +110,7 @@ class Part:
     def __init_subclass__(cls) -> None:
         for name, method in list(vars(cls).items()):
             if isfunction(method) and not name.startswith("_"):
-                setattr(cls, name, _locked(method))
+                setattr(cls, name, _lock(method))
 
     def _new(
         self, kind: str, make: Callable[Concatenate[int, str, P], N], *args: P.args, **kwargs: P.kwargs
@@ -121,7 +121,7 @@ class Part:
         return node
 
 
-def _locked(method: Callable[..., R]) -> Callable[..., R]:
+def _lock(method: Callable[..., R]) -> Callable[..., R]:
     @wraps(method)
     def locked(self: Part, *args: Any, **kwargs: Any) -> R:
         with self.store.lock:

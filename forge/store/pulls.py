@@ -6,12 +6,12 @@ from typing import Any
 from forge.errors import ConflictError, NotAllowedError, UnprocessableError
 from forge.git.merging import (
     ahead_behind,
-    changed_files,
     commits_between,
     is_mergeable,
+    list_changed_files,
     merge_base,
     merge_commit,
-    rebased_commit,
+    rebase_commit,
     squash_commit,
     squash_message,
 )
@@ -197,7 +197,7 @@ class Pulls(Part):
         """Return the path of each file that it changes while it is open, and of each renamed one before."""
         if pull.issue.state != "open":
             return set()
-        files = changed_files(self.store.repos.git(pull.repo), pull.base_sha, pull.head_sha)
+        files = list_changed_files(self.store.repos.git(pull.repo), pull.base_sha, pull.head_sha)
         return {path for file in files for path in (file.path, file.previous_path) if path}
 
     def rule_against(self, pull: Pull) -> str:
@@ -301,7 +301,7 @@ class Pulls(Part):
                     text = f"{title or f'{pull.issue.title} (#{pull.number})'}\n\n{said}".strip()
                     return squash_commit(git, pull.base_sha, pull.head_sha, text, by)
                 case MergeMethod.REBASE:
-                    return rebased_commit(git, pull.base_sha, pull.head_sha, by)
+                    return rebase_commit(git, pull.base_sha, pull.head_sha, by)
         except MergeConflictError as error:
             raise NotAllowedError("Pull Request is not mergeable") from error
 

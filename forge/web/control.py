@@ -15,8 +15,8 @@ from forge.rest.context import (
     body,
     forge,
     is_loopback_request,
-    needed_text,
-    needed_texts,
+    require_text,
+    require_texts,
     store,
 )
 from forge.seed import load
@@ -248,11 +248,11 @@ def _app(wanted: Json) -> App:
 
 
 def _actor(wanted: Json) -> User:
-    return store().users.get(needed_text(wanted, "actor", "Request"))
+    return store().users.get(require_text(wanted, "actor", "Request"))
 
 
 def _repository(wanted: Json) -> Repo:
-    owner, _, name = needed_text(wanted, "repository", "Request").partition("/")
+    owner, _, name = require_text(wanted, "repository", "Request").partition("/")
     return store().repos.get(owner, name)
 
 
@@ -260,8 +260,8 @@ def _repository(wanted: Json) -> Repo:
 def seed() -> ResponseReturnValue:
     """Fill the forge with a prepared world and answer with the registration of its App."""
     wanted = body()
-    agent = needed_text(wanted, "agent", "Seed") if "agent" in wanted else "scripted"
-    return load(store(), needed_text(wanted, "name", "Seed"), agent=agent).registration(), 201
+    agent = require_text(wanted, "agent", "Seed") if "agent" in wanted else "scripted"
+    return load(store(), require_text(wanted, "name", "Seed"), agent=agent).registration(), 201
 
 
 @blueprint.post("/board")
@@ -271,8 +271,8 @@ def make_board() -> ResponseReturnValue:
     It has the named `columns`, or those of the `template`, by default of GitHub's Board.
     """
     wanted = body()
-    owner = store().users.get(needed_text(wanted, "owner", "Board"))
-    title, template = needed_text(wanted, "title", "Board"), str(wanted.get("template", "Board"))
+    owner = store().users.get(require_text(wanted, "owner", "Board"))
+    title, template = require_text(wanted, "title", "Board"), str(wanted.get("template", "Board"))
     if template not in TEMPLATES:
         raise UnprocessableError(f"Unknown template: {template}; known are {', '.join(TEMPLATES)}")
     columns = [str(name) for name in wanted.get("columns", TEMPLATES[template])]
@@ -283,8 +283,8 @@ def make_board() -> ResponseReturnValue:
 def register() -> ResponseReturnValue:
     """Register and install an App in an organisation; answer with its secrets."""
     wanted = body()
-    owner = store().users.get(needed_text(wanted, "owner", "App") if "owner" in wanted else "acme")
-    name = needed_text(wanted, "name", "App")
+    owner = store().users.get(require_text(wanted, "owner", "App") if "owner" in wanted else "acme")
+    name = require_text(wanted, "name", "App")
     slug = wanted.get("slug") or name.lower().replace(" ", "-")
     app, pem = store().apps.register(
         owner, name, slug, permissions=wanted.get("permissions"), events=wanted.get("events")
@@ -299,7 +299,7 @@ def point_webhook() -> Json:
     """Set the address of an App's webhook, and send a ping there."""
     wanted = body()
     app = _app(wanted)
-    app.webhook_url = needed_text(wanted, "url", "Hook")
+    app.webhook_url = require_text(wanted, "url", "Hook")
     app.webhook_secret = wanted.get("secret", app.webhook_secret)
     if app.webhook_url:
         forge().announcer.ping(app)
@@ -324,7 +324,7 @@ def drag() -> Json:
     project = projects.get(owner, wanted.get("project", 1))
     item = _node(wanted["item"]) if wanted.get("item") else None
     if item is None:
-        name, _, number = needed_text(wanted, "issue", "Drag").partition("#")
+        name, _, number = require_text(wanted, "issue", "Drag").partition("#")
         issue = store().issues.get(_repository({"repository": name}), int(number))
         content = issue.pull or issue
         item = next((card for card in project.items if card.content is content), None)
@@ -352,7 +352,7 @@ def press(number: int) -> Json:
     repo, actor = _repository(wanted), _actor(wanted)
     require_role(store(), repo, actor, Role.WRITE)
     run = store().checks.get(repo, number)
-    store().checks.request(run, needed_text(wanted, "identifier", "CheckRun"), actor=actor)
+    store().checks.request(run, require_text(wanted, "identifier", "CheckRun"), actor=actor)
     return {}
 
 
@@ -362,7 +362,7 @@ def change_installation() -> Json:
     wanted, access = body(), store().access
     actor = _actor(wanted)
     installation = store().apps.installations(_app(wanted))[0]
-    match needed_text(wanted, "action", "Installation"):
+    match require_text(wanted, "action", "Installation"):
         case "suspend":
             access.suspend(installation, actor=actor)
         case "unsuspend":
@@ -384,27 +384,27 @@ def change_repository() -> Json:
     """Change a repository as an admin: its archive, privacy, name, owner, protection or rules."""
     wanted, access = body(), store().access
     actor, repo = _actor(wanted), _repository(wanted)
-    match needed_text(wanted, "action", "Repository"):
+    match require_text(wanted, "action", "Repository"):
         case "archive" | "unarchive" as action:
             access.archive(repo, action == "archive", actor=actor)
         case "privatize" | "publicize" as action:
             access.set_private(repo, action == "privatize", actor=actor)
         case "rename":
-            access.rename(repo, needed_text(wanted, "name", "Repository"), actor=actor)
+            access.rename(repo, require_text(wanted, "name", "Repository"), actor=actor)
         case "transfer":
-            access.transfer(repo, store().users.get(needed_text(wanted, "owner", "Repository")), actor=actor)
+            access.transfer(repo, store().users.get(require_text(wanted, "owner", "Repository")), actor=actor)
         case "protect":
             branch = wanted.get("branch", repo.default_branch)
             store().repos.protect(repo, branch, reviews=int(wanted.get("reviews", 0)))
             repo.required_checks[branch] = tuple(wanted.get("checks", ()))
         case "verify":
-            store().repos.add_signing_key(*needed_texts(wanted, "Repository", "email", "key"))
+            store().repos.add_signing_key(*require_texts(wanted, "Repository", "email", "key"))
         case "ruleset":
-            branch = needed_text(wanted, "branch", "Repository")
+            branch = require_text(wanted, "branch", "Repository")
             rules, bypass = wanted.get("rules", ()), bool(wanted.get("bypass"))
             store().repos.set_rules(repo, branch, *rules, bypass=bypass)
         case "deploy":
-            store().repos.deploy(repo, *needed_texts(wanted, "Deployment", "environment", "sha"))
+            store().repos.deploy(repo, *require_texts(wanted, "Deployment", "environment", "sha"))
         case other:
             raise UnprocessableError(f"Unknown action: {other}")
     return {"repository": repo.full_name}

@@ -96,7 +96,7 @@ def _backend(repo: Repo, rest: str, more: Mapping[str, str] | None = None) -> Re
         environment["CONTENT_LENGTH"] = str(sent.tell())
         sent.seek(0)
         if rest == "git-upload-pack":  # what a large pack is made of comes slowly: git sends signs of life
-            return _streamed(sent, environment)
+            return _stream(sent, environment)
         received = tempfile.TemporaryFile()  # noqa: SIM115  handed on: closed when the answer was sent
         done = subprocess.run(
             ["git", "http-backend"],
@@ -111,7 +111,7 @@ def _backend(repo: Repo, rest: str, more: Mapping[str, str] | None = None) -> Re
     return _from_cgi(received, done.returncode)
 
 
-def _streamed(sent: IO[bytes], environment: dict[str, str]) -> Response:
+def _stream(sent: IO[bytes], environment: dict[str, str]) -> Response:
     """Return the backend's answer as it comes; the process ends with the answer, or after the limit."""
     process = subprocess.Popen(
         ["git", "http-backend"],

@@ -60,7 +60,7 @@ def connection_limits(url: URL) -> dict[str, object]:
     return {name: limit for name, limit in ours.items() if name not in url.query}
 
 
-def bound_answers(engine: Engine, answer_s: float) -> None:
+def limit_answers(engine: Engine, answer_s: float) -> None:
     """Have the engine open connections that give up after `answer_s`."""
 
     def connect(_dialect: Dialect, _record: Any, words: Any, settings: Any) -> Any:

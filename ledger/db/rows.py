@@ -106,34 +106,34 @@ def find(db: Connection, row: Callable[..., T], table: Table, /, *order: str, **
 
     A tuple is a choice of values. `order` names columns; a `-` before a name puts the greatest first.
     """
-    first = _select(row, table, order, _shape(key)).first(db, _bound(key))
+    first = _select(row, table, order, _shape(key)).first(db, _bind(key))
     return None if first is None else row(*first)
 
 
-def listed(
+def list_rows(
     db: Connection, row: Callable[..., T], table: Table, /, *order: str, limit: int | None = None, **key: Any
 ) -> tuple[T, ...]:
     """Return all rows whose columns have these values, or so many, ordered as by `find`."""
     query = _select(row, table, order, _shape(key), limited=limit is not None)
-    return tuple([row(*stored) for stored in query.all(db, {**_bound(key), LIMIT: limit})])
+    return tuple([row(*stored) for stored in query.all(db, {**_bind(key), LIMIT: limit})])
 
 
 def value(db: Connection, column: Column[Any], /, *order: str, **key: Any) -> Any:
     """Return the column of the row that `find` would return; None when there is none."""
-    return _select(column, column.table, order, _shape(key)).scalar(db, _bound(key))
+    return _select(column, column.table, order, _shape(key)).scalar(db, _bind(key))
 
 
 def values(
     db: Connection, column: Column[Any], /, *order: str, limit: int | None = None, **key: Any
 ) -> tuple[Any, ...]:
-    """Return the column of all rows that `listed` would return."""
+    """Return the column of all rows that `list_rows` would return."""
     query = _select(column, column.table, order, _shape(key), limited=limit is not None)
-    return tuple([stored[0] for stored in query.all(db, {**_bound(key), LIMIT: limit})])
+    return tuple([stored[0] for stored in query.all(db, {**_bind(key), LIMIT: limit})])
 
 
 def count(db: Connection, table: Table, /, **key: Any) -> int:
     """Return how many rows have these values in their columns."""
-    return int(_count(table, _shape(key)).scalar(db, _bound(key)))
+    return int(_count(table, _shape(key)).scalar(db, _bind(key)))
 
 
 def insert(db: Connection, table: Table, values: Mapping[str, Any]) -> None:
@@ -150,7 +150,7 @@ def keep(db: Connection, table: Table, key: Mapping[str, Any], values: Mapping[s
 
 def change(db: Connection, table: Table, key: Mapping[str, Any], /, **values: Any) -> int:
     """Set `values` in the rows that have `key`; return how many those are."""
-    return _update(table, _shape(key), tuple(values)).run(db, {**values, **_bound(key)})
+    return _update(table, _shape(key), tuple(values)).run(db, {**values, **_bind(key)})
 
 
 def rename_key(db: Connection, table: Table, column: str, before: str, after: str, **key: Any) -> None:
@@ -165,7 +165,7 @@ def rename_key(db: Connection, table: Table, column: str, before: str, after: st
 def add(db: Connection, table: Table, key: Mapping[str, Any], /, **amounts: float) -> int:
     """Add to columns of the rows that have `key`; return how many those are."""
     return _add(table, _shape(key), tuple(amounts)).run(
-        db, {**{f"more_{name}": it for name, it in amounts.items()}, **_bound(key)}
+        db, {**{f"more_{name}": it for name, it in amounts.items()}, **_bind(key)}
     )
 
 
@@ -179,7 +179,7 @@ def tally(db: Connection, table: Table, total: str, rows: Sequence[Mapping[str, 
 
 def drop(db: Connection, table: Table, /, **key: Any) -> int:
     """Delete the rows whose columns have these values; return how many those were."""
-    return _delete(table, _shape(key)).run(db, _bound(key))
+    return _delete(table, _shape(key)).run(db, _bind(key))
 
 
 def record(db: Connection, table: Table, it: Recorded, /, **more: Any) -> None:
@@ -317,7 +317,7 @@ def _shape(key: Mapping[str, Any]) -> Shape:
     )
 
 
-def _bound(key: Mapping[str, Any]) -> dict[str, Any]:
+def _bind(key: Mapping[str, Any]) -> dict[str, Any]:
     bound: dict[str, Any] = {}
     for name, it in key.items():
         if it.__class__ is tuple:
@@ -327,7 +327,7 @@ def _bound(key: Mapping[str, Any]) -> dict[str, Any]:
     return bound
 
 
-def renamed_in(column: Column[Any], now: Mapping[str, str | None]) -> Case[Any]:
+def rename_values(column: Column[Any], now: Mapping[str, str | None]) -> Case[Any]:
     """Return the new value of a column when these values of it become others, each bound as the column is."""
     whens = [(column == before, literal(after, column.type)) for before, after in now.items()]
     return case(*whens, else_=column)

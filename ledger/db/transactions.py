@@ -64,7 +64,7 @@ def is_held() -> bool:
 
 
 @contextmanager
-def _held() -> Iterator[None]:
+def _enter_transaction() -> Iterator[None]:
     _mine.depth += 1
     try:
         yield
@@ -106,7 +106,7 @@ def reading(engine: Engine) -> AbstractContextManager[Connection]:
 @contextmanager
 def _in_sqlite(engine: Engine, *, writes: bool, urgent: bool = False) -> Iterator[Connection]:
     idle = (_idle.get(engine) or _idle.setdefault(engine, ([], [])))[writes]
-    kept = idle.pop() if idle else _opened(engine, writes=writes)
+    kept = idle.pop() if idle else _open_connection(engine, writes=writes)
     db = kept.db
     try:
         if writes:
@@ -114,7 +114,7 @@ def _in_sqlite(engine: Engine, *, writes: bool, urgent: bool = False) -> Iterato
             _guard(engine, db)
         else:
             drive(db, "BEGIN")
-        with _held():
+        with _enter_transaction():
             yield db
         drive(db, "COMMIT")
     except BaseException as error:
@@ -125,7 +125,7 @@ def _in_sqlite(engine: Engine, *, writes: bool, urgent: bool = False) -> Iterato
     idle.append(kept)
 
 
-def _opened(engine: Engine, *, writes: bool) -> _Kept:
+def _open_connection(engine: Engine, *, writes: bool) -> _Kept:
     db = engine.connect().execution_options(**{KEPT: True})
     db.begin()
     driver: Any = db.connection.driver_connection
@@ -154,7 +154,7 @@ def _take_turn(kept: _Kept, *, urgent: bool) -> None:
             if not is_next and (ticket is None or turns.is_first(kept.door, ticket)):
                 is_next, since = True, now
             is_last = kept.door < 0 or now - began >= WAIT_S
-            if (is_next or is_last) and _begun(kept.db, must=is_last):
+            if (is_next or is_last) and _begin(kept.db, must=is_last):
                 return
             time.sleep(min(max(NEXT_POLL_S if is_next else POLL_S, (now - since) / 50), MAX_POLL_S))
     finally:
@@ -172,7 +172,7 @@ def _ticket(door: int, *, urgent: bool) -> int | None:
         return None
 
 
-def _begun(db: Connection, *, must: bool) -> bool:
+def _begin(db: Connection, *, must: bool) -> bool:
     try:
         drive(db, "BEGIN IMMEDIATE")
     except OperationalError as error:
@@ -197,7 +197,7 @@ def _writing(engine: Engine, *locks: int) -> Iterator[Connection]:
     with engine.connect().execution_options(isolation_level="READ COMMITTED") as db, db.begin():
         drive(db, ", ".join((_LIMITS, *(f"pg_advisory_xact_lock({key})" for key in locks))))  # in their order
         _guard(engine, db)
-        with _held():
+        with _enter_transaction():
             yield db
 
 
@@ -205,7 +205,7 @@ def _writing(engine: Engine, *locks: int) -> Iterator[Connection]:
 def _reading(engine: Engine) -> Iterator[Connection]:
     options: dict[str, Any] = {"isolation_level": "REPEATABLE READ", "postgresql_readonly": True}
     try:
-        with engine.connect().execution_options(**options) as db, db.begin(), _held():
+        with engine.connect().execution_options(**options) as db, db.begin(), _enter_transaction():
             yield db
     except ProgrammingError:  # no server that fell silent, which is not worth another wait
         _explain(engine)

@@ -16,7 +16,7 @@ from ledger.db.tables import VIEWS, EditionState, editions
 from ledger.db.transactions import reading
 from ledger.errors import OlderLedgerError
 from ledger.lifecycle.edition import every, live, mine
-from ledger.lifecycle.migrate import current_number, known_number
+from ledger.lifecycle.migrate import current_number, newest_migration
 from ledger.lifecycle.open import connect
 from ledger.lifecycle.parallel_fold import fold_parallel
 from ledger.lifecycle.upgrade import REBUILT, Progress, drop_remains, fold_beside
@@ -49,7 +49,7 @@ def fold_again(
 def _require_live(db: Connection) -> None:
     there = live(every(db))
     if there is None or {*there.tables} != {_place(name) for name in mine().tables}:
-        raise OlderLedgerError(current_number(db), known_number())
+        raise OlderLedgerError(current_number(db), newest_migration())
 
 
 def _take_place(db: Connection) -> None:

@@ -47,12 +47,12 @@ def backup(engine: Engine, target: Path) -> ChainReport:
     _require_sqlite(engine.dialect.name)
     if target.exists():
         raise BackupError(f"{target} exists: name a file that does not, so that no older back-up is lost")
-    with copied(engine, target) as partial:
+    with copy_ledger(engine, target) as partial:
         return check_copy(partial)
 
 
 @contextmanager
-def copied(engine: Engine, target: Path) -> Iterator[Path]:
+def copy_ledger(engine: Engine, target: Path) -> Iterator[Path]:
     """Give a copy of the SQLite ledger as it is at one moment; at the end it becomes `target`, or none does.
 
     Raises BackupError where there is no room, or it cannot be written.
@@ -65,7 +65,7 @@ def copied(engine: Engine, target: Path) -> Iterator[Path]:
         _require_room(source, target.parent)
         make_file(partial)  # a copy outside of the home is for this user alone, too
         try:
-            with _connected(str(source)) as ledger, _connected(str(partial)) as copy:
+            with _connect(str(source)) as ledger, _connect(str(partial)) as copy:
                 ledger.backup(
                     copy, pages=-1
                 )  # one read transaction: writers go on, the copy is of one moment
@@ -92,7 +92,7 @@ def require_sound(file: Path) -> None:
     """Raise BackupError where the file is no ledger whose pages are whole; its chain is not looked at."""
     if not file.is_file():
         raise BackupError(f"{file} is no file")
-    with _connected(str(file)) as db:
+    with _connect(str(file)) as db:
         try:
             problem = db.execute("PRAGMA quick_check").fetchone()[0]
             tables = db.execute("SELECT count(*) FROM sqlite_master WHERE name = 'events'").fetchone()[0]
@@ -136,7 +136,7 @@ def restore(source: Path, url: str, *, host: str = "", overwrite_newer: bool = F
     make_folder(target.parent)
     if not target.exists():
         make_file(target)
-    with _connected(str(source)) as copy, _connected(str(target)) as ledger:
+    with _connect(str(source)) as copy, _connect(str(target)) as ledger:
         copy.backup(ledger, pages=-1)  # all at once: a reader of the target sees the one or the other
         ledger.execute("INSERT OR REPLACE INTO cursors VALUES (?, 1)", (restored.READER,))
         ledger.commit()
@@ -148,7 +148,7 @@ def _copy_over(source: Path, url: str) -> ChainReport:
     with TemporaryDirectory(prefix="cardinal-restore-") as folder:
         copy = Path(folder) / "ledger.db"
         make_file(copy)
-        with _connected(str(source)) as backed_up, _connected(str(copy)) as fresh:
+        with _connect(str(source)) as backed_up, _connect(str(copy)) as fresh:
             backed_up.backup(fresh, pages=-1)
         there, target = open_ledger(f"sqlite:///{copy}"), open_ledger(url)  # both of this version then
         try:
@@ -175,7 +175,7 @@ def copy_rows(old: Connection, new: Connection, tables: Iterable[Table]) -> None
 
 
 def _is_sound(file: Path) -> bool:
-    with _connected(str(file)) as db:
+    with _connect(str(file)) as db:
         try:
             return bool(db.execute("PRAGMA quick_check").fetchone()[0] == "ok")
         except sqlite.OperationalError:  # somebody uses it: that says nothing about what is in it
@@ -220,7 +220,7 @@ def _ledger_in(file: Path) -> Iterator[Connection]:
 
 
 @contextmanager
-def _connected(path: str) -> Iterator[Any]:
+def _connect(path: str) -> Iterator[Any]:
     with closing(sqlite.connect(path, timeout=WAIT_S)) as connection:
         yield connection
 

@@ -10,11 +10,11 @@ from typing import Any
 from sqlalchemy import Connection, Select, select
 
 from ledger import codec, views
-from ledger.db.rows import listed
+from ledger.db.rows import list_rows
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS, EditionState, editions
 from ledger.errors import OlderLedgerError, OutdatedError
-from ledger.lifecycle.migrate import current_number, has_table, known_number, steps
+from ledger.lifecycle.migrate import current_number, has_table, newest_migration, steps
 from ledger.log.event_store import last_seq
 from ledger.view_tables import AGAIN, folds_again
 
@@ -70,7 +70,7 @@ def every(db: Connection) -> tuple[EditionRow, ...]:
     """Return the editions that the ledger knows, the newest step last; none before there were any."""
     if not has_table(db, editions):
         return ()
-    return listed(db, EditionRow, editions, "at")
+    return list_rows(db, EditionRow, editions, "at")
 
 
 @statement
@@ -112,7 +112,7 @@ def edition_error(db: Connection) -> OutdatedError | OlderLedgerError:
     progress = ""
     if here is not None and here.state is EditionState.FOLDING:
         progress = f"this version's views are folded up to event {here.position} of {last_seq(db)}"
-    return OlderLedgerError(current_number(db), known_number(), progress)
+    return OlderLedgerError(current_number(db), newest_migration(), progress)
 
 
 def _order(version: str) -> tuple[int, ...]:

@@ -32,7 +32,7 @@ def steps() -> tuple[tuple[int, str, Callable[[Connection], None]], ...]:
     return tuple(ordered)
 
 
-def known_number() -> int:
+def newest_migration() -> int:
     """Return the number of the newest migration that this code knows."""
     return steps()[-1][0]
 

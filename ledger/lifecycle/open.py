@@ -170,7 +170,7 @@ def _open_postgresql(url: URL, answer_s: float) -> Engine:
         # a rebuilt view would break statements that another process has prepared
         connect_args={**postgresql.connection_limits(url), "prepare_threshold": None},
     )
-    postgresql.bound_answers(engine, answer_s)
+    postgresql.limit_answers(engine, answer_s)
     return engine
 
 

@@ -61,14 +61,14 @@ def fold_parallel(engine: Engine, progress: Progress, *, least: int, processes: 
 def _new_folder() -> Iterator[Path]:
     """Give a folder that is this process's while it lives; those that killed ones left are removed."""
     for left in Path(gettempdir()).glob(f"{PREFIX}*"):
-        with suppress(OSError), _locked(left):  # unless it is somebody's
+        with suppress(OSError), _lock(left):  # unless it is somebody's
             rmtree(left)
-    with TemporaryDirectory(prefix=PREFIX) as made, _locked(folder := Path(made)):
+    with TemporaryDirectory(prefix=PREFIX) as made, _lock(folder := Path(made)):
         yield folder
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _lock(folder: Path) -> Iterator[None]:
     """Lock it; children that are forked meanwhile hold the lock, too. Raises OSError where others do."""
     lock = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
     try:

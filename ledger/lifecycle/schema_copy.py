@@ -17,12 +17,12 @@ from ledger.db.tables import CORE, VIEW_PREFIX, editions, migrations
 from ledger.db.tables import hosts as hosts_table
 from ledger.db.transactions import reading, writing
 from ledger.errors import BackupError, NewerLedgerError
-from ledger.lifecycle.migrate import current_number, has_table, known_number, migrate
+from ledger.lifecycle.migrate import current_number, has_table, migrate, newest_migration
 from ledger.lifecycle.open import connect
 from ledger.lifecycle.upgrade import take_over_restored
 from ledger.log.event_store import last_seq
 from ledger.log.hash_chain import ChainReport, verify_chain
-from ledger.queue.hosts import DEAD_AFTER, known_hosts
+from ledger.queue.hosts import DEAD_AFTER, list_hosts
 from ledger.queue.restored import mark_restored
 
 DENIED = "42501"  # postgresql.org/docs/current/errcodes-appendix.html
@@ -108,8 +108,8 @@ def put_back(url: str, name: str, *, host: str, overwrite_newer: bool) -> ChainR
             _require_rest(db, host)
             with _within(db, name):
                 number, report = current_number(db), verify_chain(db)
-            if number > known_number():
-                raise NewerLedgerError(number, known_number())
+            if number > newest_migration():
+                raise NewerLedgerError(number, newest_migration())
             if (last := last_seq(db)) > report.events and not overwrite_newer:
                 raise NewerLedgerError(last, report.events, "event")
             _clear(db)
@@ -138,7 +138,7 @@ def _require_rest(db: Connection, host: str) -> None:
     """Raise BackupError where another host works on the ledger; this one's programs are stopped."""
     if not has_table(db, hosts_table):
         return
-    known = known_hosts(db)
+    known = list_hosts(db)
     if alive := [row.name for row in known.rows if row.name != host and known.is_alive(row)]:
         after_s = DEAD_AFTER.total_seconds()
         raise BackupError(

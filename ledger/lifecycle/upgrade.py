@@ -20,7 +20,7 @@ from ledger.db.tables import VIEW_PREFIX, VIEWS, EditionState, editions
 from ledger.db.transactions import beside, reading, writing
 from ledger.errors import NewerLedgerError
 from ledger.lifecycle.edition import EditionRow, edition_error, every, is_outdated, live, mine, own_edition
-from ledger.lifecycle.migrate import current_number, known_number, migrate
+from ledger.lifecycle.migrate import current_number, migrate, newest_migration
 from ledger.lifecycle.migrations.m0007_editions import make_table
 from ledger.log.event_store import last_seq, read
 from ledger.view_tables import AGAIN, DIGEST_CHARS, name_indexes
@@ -42,8 +42,8 @@ def is_current(engine: Engine) -> bool:
     """Return whether the ledger takes writes of this code. Raises NewerLedgerError."""
     with reading(engine) as db:
         number = current_number(db)
-        if number > known_number():
-            raise NewerLedgerError(number, known_number())
+        if number > newest_migration():
+            raise NewerLedgerError(number, newest_migration())
         row = own_edition(every(db))
         return row is not None and row.state is EditionState.LIVE
 
@@ -218,14 +218,14 @@ def _views_of(tables: tuple[Table, ...]) -> tuple[str, ...]:
     return tuple(name for name, digest in views.digests().items() if digest[:DIGEST_CHARS] in named)
 
 
-def _folded(rows: tuple[EditionRow, ...]) -> tuple[str, ...] | None:
+def _list_folded(rows: tuple[EditionRow, ...]) -> tuple[str, ...] | None:
     row = own_edition(rows)
     return None if row is None or row.state is not EditionState.FOLDING else row.folded
 
 
 def is_prepared(rows: tuple[EditionRow, ...]) -> bool:
     """Return whether this code's new tables are there, folded up to the edition's position."""
-    return _folded(rows) == _views_of(_new_tables(rows))
+    return _list_folded(rows) == _views_of(_new_tables(rows))
 
 
 def _is_behind(db: Connection, rows: tuple[EditionRow, ...], most: int) -> bool:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from ledger.db.clock import database_now
 from ledger.errors import BackupError
 from ledger.lifecycle import schema_copy
-from ledger.lifecycle.backup import copied, require_sound
+from ledger.lifecycle.backup import copy_ledger, require_sound
 from ledger.lifecycle.edition import EditionRow
 
 KEPT = 3
@@ -39,22 +39,22 @@ def _copy_file(db: Connection, name: str, edition: str) -> str:
     for left in folder.glob(f"{PREFIX}*.partial"):  # by one that was killed
         left.unlink()
     file = folder / f"{name}.db"
-    with copied(db.engine, file) as partial:
+    with copy_ledger(db.engine, file) as partial:
         require_sound(partial)
-    for old in _superseded([it.stem for it in folder.glob(f"{PREFIX}*.db")], name, edition):
+    for old in _list_superseded([it.stem for it in folder.glob(f"{PREFIX}*.db")], name, edition):
         (folder / f"{old}.db").unlink()
     return str(file)
 
 
 def _copy_schema(db: Connection, name: str, edition: str) -> str:
     there = [copy.name for copy in schema_copy.copies(db)]
-    for old in _superseded(there, "", edition):  # one of this very second, too, whose name is taken
+    for old in _list_superseded(there, "", edition):  # one of this very second, too, whose name is taken
         schema_copy.drop_copy(db, old)
     schema_copy.make_copy(db, name)
     return name
 
 
-def _superseded(names: list[str], newest: str, edition: str) -> set[str]:
+def _list_superseded(names: list[str], newest: str, edition: str) -> set[str]:
     """Return the copies that are not kept beside the newest."""
     names = sorted(names, key=lambda name: name.rpartition("-")[2])
     others = [name for name in names if not name.startswith(f"{edition}-")]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from sqlalchemy import Connection, Select, func, select
 
 from ledger import views
-from ledger.codec import decode, written
+from ledger.codec import decode, encode_event
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import events
 from ledger.db.transactions import reading, writing
@@ -111,7 +111,7 @@ def append(
     moment = at.astimezone(UTC)
     recorded, rows = [], []
     for event in new:
-        kind, body, event = written(event)  # as a replay will see it, not as the writer meant it
+        kind, body, event = encode_event(event)  # as a replay will see it, not as the writer meant it
         stream, seq = event.stream, seq + 1
         current = versions.get(stream)
         versions[stream] = (stream_version(db, stream) if current is None else current) + 1

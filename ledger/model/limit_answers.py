@@ -264,13 +264,13 @@ def code_of(question: LimitQuestion, code: str, answer: str) -> Code:
     return Code(code) if of_money or code in codes_of(question) else Code.WORDS
 
 
-def extended(question: LimitQuestion, code: Code) -> Subject | None:
+def limit_extended_by(question: LimitQuestion, code: Code) -> Subject | None:
     """Return the limit that the run has as much again of by that answer; None where it has no more."""
     gives = subject_of(question) in SPENDING - {Subject.SHARED} | {Subject.REPAIRS}
     return subject_of(question) if gives and code is Code.GO_ON and code in codes_of(question) else None
 
 
-def raised(usd: float) -> str:
+def budget_answer(usd: float) -> str:
     """Return the answer that people read where the budget was raised."""
     return f"Raised the budget by ${usd:,.2f}"
 

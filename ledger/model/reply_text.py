@@ -137,7 +137,7 @@ def read_reply(
         return ReplyChoice(words)
     if all(line.lstrip().startswith(">") for line in words.split("\n") if line.strip()):
         yes = no = None  # of somebody else, maybe about another question
-    choice = _named(choices, said, yes, no) if _is_certain(choices, said) else None
+    choice = _find_named(choices, said, yes, no) if _is_certain(choices, said) else None
     return ReplyChoice(words, choice, choice is None and _is_near(choices, said))
 
 
@@ -149,9 +149,9 @@ def _is_certain(choices: Sequence[str], said: str) -> bool:
     return not said.startswith("is ") and _HARMLESS.union(own).issuperset(signs)
 
 
-def _named(choices: Sequence[str], said: str, yes: int | None, no: int | None) -> int | None:
+def _find_named(choices: Sequence[str], said: str, yes: int | None, no: int | None) -> int | None:
     """Return the one choice that all of these words name."""
-    named = _labelled(choices, said)
+    named = _find_by_label(choices, said)
     if named is not None:
         return named
     for meant, alone, first in ((yes, _AGREES, _YES), (no, _REFUSES, _NO)):
@@ -164,42 +164,42 @@ def _named(choices: Sequence[str], said: str, yes: int | None, no: int | None) -
             rest = rest.strip(" ,.!;:-")
             if _is_polite(rest):
                 return meant
-            also = _worded(choices, rest)
+            also = _find_by_words(choices, rest)
             if (
                 meant is None
                 and first is _NO
-                and _numbered([_letters(it) for it in choices], rest) is not None
+                and _find_by_number([_letters(it) for it in choices], rest) is not None
             ):
                 return None  # `no one`
             return also if meant in (None, also) or sign.startswith("ok") else None
     polite = _without_politeness(said)
     if polite != said:
-        return _named(choices, polite, yes, no) if polite else None
-    return _shortened(choices, said)
+        return _find_named(choices, polite, yes, no) if polite else None
+    return _find_by_beginning(choices, said)
 
 
-def _labelled(choices: Sequence[str], said: str) -> int | None:
+def _find_by_label(choices: Sequence[str], said: str) -> int | None:
     """Return the choice whose very words these are, or whose number."""
     bare, labels = _letters(said), [_letters(choice) for choice in choices]
-    return labels.index(bare) if labels.count(bare) == 1 else _numbered(labels, said)
+    return labels.index(bare) if labels.count(bare) == 1 else _find_by_number(labels, said)
 
 
-def _worded(choices: Sequence[str], rest: str) -> int | None:
+def _find_by_words(choices: Sequence[str], rest: str) -> int | None:
     """Return the choice that the words behind a yes or no name by themselves."""
     for said in (rest, _without_politeness(rest)):
         if said in _AGREES | _REFUSES:
             return None
-        if (named := _labelled(choices, said)) is not None:
+        if (named := _find_by_label(choices, said)) is not None:
             return named
-    return _shortened(choices, said)
+    return _find_by_beginning(choices, said)
 
 
-def _shortened(choices: Sequence[str], said: str) -> int | None:
+def _find_by_beginning(choices: Sequence[str], said: str) -> int | None:
     fits = [number for number, choice in enumerate(choices) if _shortens(said, choice)]
     return fits[0] if len(fits) == 1 else None
 
 
-def _numbered(labels: Sequence[str], said: str) -> int | None:
+def _find_by_number(labels: Sequence[str], said: str) -> int | None:
     """Return the choice whose number it is, alone or with that choice's own words behind it."""
     match = _number_in(said)
     if match is None or not 1 <= int(match["number"]) <= len(labels):

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Select, func, select
 
-from ledger.db.rows import listed, value
+from ledger.db.rows import list_rows, value
 from ledger.db.statements import statement
 from ledger.events.run import CHECK
 from ledger.ids import BoardId, CardId, RunId
@@ -42,29 +42,31 @@ def repositories(db: Connection, board_id: BoardId) -> frozenset[str]:
     return frozenset(name for query in known for name in db.scalars(query.distinct()) if name)
 
 
-def begun_runs(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
+def list_attempts(db: Connection, card_id: CardId, limit: int) -> tuple[datetime, ...]:
     """Return when the card's newest attempts were queued, the newest first."""
-    return tuple([queued_at for (queued_at,) in _begun.all(db, {"card_id": card_id, "most": limit})])
+    return tuple(
+        [queued_at for (queued_at,) in _select_attempts.all(db, {"card_id": card_id, "most": limit})]
+    )
 
 
 @statement
-def _begun(card_id: Any, most: Any) -> Select[Any]:
+def _select_attempts(card_id: Any, most: Any) -> Select[Any]:
     query = select(runs.c.queued_at).where(runs.c.card_id == card_id, runs.c.kind != CHECK)
     return query.order_by(runs.c.serial.desc()).limit(most)
 
 
 def checking(db: Connection, card_id: CardId, limit: int) -> tuple[RunRow, ...]:
     """Return the card's newest runs that only check, newest first."""
-    return listed(db, RunRow, runs, "-serial", limit=limit, card_id=card_id, kind=CHECK)
+    return list_rows(db, RunRow, runs, "-serial", limit=limit, card_id=card_id, kind=CHECK)
 
 
-def served_since(db: Connection, card_id: CardId, asked_at: datetime) -> bool:
+def was_served_since(db: Connection, card_id: CardId, asked_at: datetime) -> bool:
     """Tell whether a run of the card's issue that changes code was queued then or later, and succeeded."""
-    return _served.scalar(db, {"card_id": card_id, "asked_at": asked_at}) is not None
+    return _select_served.scalar(db, {"card_id": card_id, "asked_at": asked_at}) is not None
 
 
 @statement
-def _served(card_id: Any, asked_at: Any) -> Select[Any]:
+def _select_served(card_id: Any, asked_at: Any) -> Select[Any]:
     mine = runs.c.card_id.in_(of_same_issue(card_id)) & (runs.c.mode == "fix") & (runs.c.kind != CHECK)
     ended = mine & (runs.c.ending == Ending.SUCCEEDED) & (runs.c.queued_at >= asked_at)
     return select(runs.c.run_id).where(ended).limit(1)

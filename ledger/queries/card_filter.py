@@ -88,9 +88,9 @@ def choices(db: Connection, scopes: Sequence[CardScope], *, archived: bool = Fal
 
     labels, assignees = ({it for stored in values(column) for it in json.loads(stored)} for column in _LISTS)
     return CardChoices(
-        repositories=_sorted(values(cards.c.repository, runs.c.repository)),
-        people=_sorted(values(cards.c.mover, runs.c.by) | assignees),
-        labels=_sorted(labels),
+        repositories=_sort_names(values(cards.c.repository, runs.c.repository)),
+        people=_sort_names(values(cards.c.mover, runs.c.by) | assignees),
+        labels=_sort_names(labels),
     )
 
 
@@ -99,7 +99,7 @@ def in_sight(scopes: Sequence[CardScope], *, archived: bool = False) -> ColumnEl
     return and_(cards.c.archived if archived else ~cards.c.archived, or_(false(), *map(within, scopes)))
 
 
-def asked_for(wanted: CardFilter) -> ColumnElement[bool]:
+def match_filter(wanted: CardFilter) -> ColumnElement[bool]:
     """Return the condition that a card is among those asked for."""
     return and_(true(), *_conditions(wanted))
 
@@ -151,5 +151,5 @@ def _has(stored: ColumnElement[str], name: str) -> ColumnElement[bool]:
     return or_(starts, stored.contains(f", {quoted}", autoescape=True))
 
 
-def _sorted(names: Collection[str]) -> tuple[str, ...]:
+def _sort_names(names: Collection[str]) -> tuple[str, ...]:
     return tuple(sorted(names, key=lambda name: (name.casefold(), name)))

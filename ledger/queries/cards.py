@@ -34,13 +34,13 @@ def issues_of(db: Connection, board_id: BoardId) -> dict[CardId, str]:
     return {CardId(card_id): f"{name}#{number}" for card_id, name, number in db.execute(query.where(mine))}
 
 
-def closed_of(db: Connection, board_id: BoardId) -> frozenset[CardId]:
+def list_closed(db: Connection, board_id: BoardId) -> frozenset[CardId]:
     """Return the cards of the board whose issue is closed, without the archived ones."""
     closed = (cards.c.board_id == board_id) & ~cards.c.archived & (cards.c.closed != "")
     return frozenset(CardId(card_id) for card_id in db.scalars(select(cards.c.card_id).where(closed)))
 
 
-def unmerged_in(
+def list_unmerged(
     db: Connection, board_id: BoardId, columns: Collection[str], since_s: float, limit: int
 ) -> tuple[CardId, ...]:
     """Return the cards in these columns whose pull request is open and that nobody asked to refresh for

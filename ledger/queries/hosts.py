@@ -42,8 +42,8 @@ class HostStatus:
 
 def statuses(db: Connection) -> tuple[HostStatus, ...]:
     """Return all hosts by name."""
-    known, at_work = hosts.known_hosts(db), dict[str, list[RunId]]()
-    for run in runs.held(db):
+    known, at_work = hosts.list_hosts(db), dict[str, list[RunId]]()
+    for run in runs.list_held(db):
         at_work.setdefault(run.host, []).append(run.run_id)
     return tuple(
         HostStatus(row, _state(row, alive=known.is_alive(row)), tuple(at_work.get(row.name, ())), known.at)

@@ -19,8 +19,8 @@ from ledger.queries.card_filter import (
     STATE,
     CardFilter,
     CardScope,
-    asked_for,
     in_sight,
+    match_filter,
 )
 from ledger.states import CardState, RunState
 from ledger.views.cards import cards
@@ -149,7 +149,7 @@ def by_lane(
     db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL
 ) -> Mapping[Lane, LaneCards]:
     """Return all cards of the lanes."""
-    query = _listed(scopes, wanted).where(cards.c.state.in_(tuple(LANES)))
+    query = _select_lane(scopes, wanted).where(cards.c.state.in_(tuple(LANES)))
     listed = {lane: LaneCards([], {}) for lane in Lane}
     for card in _rows(db, query.order_by(_BY_LANE, cards.c.state_at, cards.c.card_id)):
         lane = listed[LANES[CardState(card.state)]]
@@ -187,7 +187,7 @@ def of_column(
     offset: int = 0,
 ) -> tuple[ListedCard, ...]:
     """Return the column's cards: those that need somebody first, then from the top. None is for no column."""
-    query = _listed(scopes, wanted).where(cards.c.column == column)
+    query = _select_lane(scopes, wanted).where(cards.c.column == column)
     query = query.order_by(_BY_NEED, cards.c.rank, cards.c.card_id)
     return _rows(db, query.limit(limit).offset(offset))
 
@@ -202,7 +202,7 @@ def newest(
     limit: int,
 ) -> tuple[ListedCard, ...]:
     """Return cards by the time of their state, the newest first; those behind the place `after` if given."""
-    query = _listed(scopes, wanted)
+    query = _select_lane(scopes, wanted)
     if column is not None:
         query = query.where(cards.c.column == column)
     if after is not None:
@@ -222,7 +222,7 @@ def lane_counts(
 ) -> dict[str | None, dict[CardState, int]]:
     """Return how many cards of each state stand in each column; None is for no column."""
     query = select(cards.c.column, cards.c.state, func.count()).select_from(FROM)
-    query = query.where(in_sight(scopes, archived=wanted.archived), asked_for(wanted)).group_by(
+    query = query.where(in_sight(scopes, archived=wanted.archived), match_filter(wanted)).group_by(
         cards.c.column, cards.c.state
     )
     by_column: dict[str | None, dict[CardState, int]] = {}
@@ -231,10 +231,10 @@ def lane_counts(
     return by_column
 
 
-def _listed(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
+def _select_lane(scopes: Sequence[CardScope], wanted: CardFilter) -> Select[Any]:
     fields = (*_FIELDS, cards.c.because, *_MORE_FIELDS, cards.c.board_id, _WAITS_FOR, _UNASKED)
     seen = in_sight(scopes, archived=wanted.archived)
-    return select(*fields, cards.c.assignees).select_from(FROM).where(seen, asked_for(wanted))
+    return select(*fields, cards.c.assignees).select_from(FROM).where(seen, match_filter(wanted))
 
 
 def _rows(db: Connection, query: Select[Any]) -> tuple[ListedCard, ...]:

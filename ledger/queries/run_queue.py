@@ -69,7 +69,9 @@ def counts(db: Connection, board_id: BoardId) -> dict[str, int]:
     return {column: count for column, count in db.execute(query.group_by(runs.c.column))}
 
 
-def queued_in_column(db: Connection, board_id: BoardId, column: str, limit: int) -> tuple[QueuedCard, ...]:
+def list_queued_in_column(
+    db: Connection, board_id: BoardId, column: str, limit: int
+) -> tuple[QueuedCard, ...]:
     """Return the head of a column's queue with runs that wait for other issues, by place, then age."""
     card = cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title, cards.c.because
     in_line = and_(cards.c.column == runs.c.column, _waits_for_none())
@@ -130,7 +132,7 @@ def _stands() -> ColumnElement[bool]:
 
 
 def _waits_for_none() -> ColumnElement[bool]:
-    return and_(runs.c.kind != CHECK, runs.c.card_id.not_in(links.held_cards()), ~waits_for_parts())
+    return and_(runs.c.kind != CHECK, runs.c.card_id.not_in(links.select_held_cards()), ~waits_for_parts())
 
 
 def waits_for_parts() -> ColumnElement[bool]:
@@ -176,7 +178,7 @@ def _checks(board_id: Any, most: Any) -> Select[Any]:
     return query.order_by(runs.c.serial).limit(most)
 
 
-def unrefreshed_dependents(
+def list_unrefreshed_dependents(
     db: Connection, board_id: BoardId, since_s: float, limit: int
 ) -> tuple[CardId, ...]:
     """Return cards whose queued run waits for another issue without a refresh request for `since_s`."""
@@ -184,13 +186,13 @@ def unrefreshed_dependents(
     waits = (runs.c.state == RunState.QUEUED) & (runs.c.kind != CHECK)
     queued = select(runs.c.card_id).where(waits, runs.c.board_id == board_id)
     requested = queued.outerjoin(refresh_requests, refresh_requests.c.card_id == runs.c.card_id).where(
-        runs.c.card_id.in_(links.held_cards()),
+        runs.c.card_id.in_(links.select_held_cards()),
         or_(refresh_requests.c.rung_at.is_(None), refresh_requests.c.rung_at < before),
     )
     return tuple(CardId(card_id) for card_id in db.scalars(requested.order_by(runs.c.serial).limit(limit)))
 
 
-def queued_dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:
+def list_queued_dependents(db: Connection, repository: str, number: int, limit: int) -> tuple[CardId, ...]:
     """Return the cards with a queued run that are blocked by the issue, or were."""
     mine = (links.links.c.repository == repository) & (links.links.c.number == number)
     query = select(links.links.c.card_id).join(runs, runs.c.card_id == links.links.c.card_id)

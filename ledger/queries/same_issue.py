@@ -24,7 +24,7 @@ _is_same = and_(
 )
 
 
-def held_by(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, RunElsewhere]:
+def find_runs_ahead(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, RunElsewhere]:
     """Return for each of these queued runs the one that it waits for, since both are about one issue.
 
     That is whichever a worker holds; else the oldest that was begun. One that only waits for people holds
@@ -35,7 +35,7 @@ def held_by(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, RunElsewher
     goes_first = or_(_own.c.claimed_at.is_(None), runs.c.serial < _own.c.serial)
     is_served = and_(~_theirs.c.archived, _theirs.c.board_id.not_in(removed))
     begun = and_(runs.c.state != RunState.ENDED, runs.c.claimed_at.is_not(None), goes_first, is_served)
-    query = select(_own.c.run_id, runs.c.run_id, runs.c.board_id).select_from(_joined_to(_own.c.card_id))
+    query = select(_own.c.run_id, runs.c.run_id, runs.c.board_id).select_from(_join_to(_own.c.card_id))
     query = query.where(_own.c.run_id.in_(tuple(run_ids)), or_(held, begun))
     first: dict[RunId, RunElsewhere] = {}
     for own, run_id, board_id in db.execute(query.order_by(held.desc(), runs.c.serial)):
@@ -50,7 +50,7 @@ def _board_name(db: Connection, board_id: BoardId) -> str:
     return f"{board.title} ({board.address})" if board else board_id
 
 
-def _joined_to(card_id: ColumnElement[Any]) -> Any:
+def _join_to(card_id: ColumnElement[Any]) -> Any:
     """Join a run's card with the issue's other cards and their runs."""
     joined = _own.join(_mine, _mine.c.card_id == card_id).join(_theirs, _is_same)
     return joined.join(runs, runs.c.card_id == _theirs.c.card_id)
@@ -69,14 +69,14 @@ def _others(card_id: Any) -> Select[Any]:
     return mine.order_by(_theirs.c.created_at, _theirs.c.card_id)
 
 
-def done(db: Connection, card_id: CardId) -> RunElsewhere | None:
+def find_work_done(db: Connection, card_id: CardId) -> RunElsewhere | None:
     """Return the run of the issue's other cards that changed code and succeeded last; None without one."""
-    row = _done.first(db, {"card_id": card_id})
+    row = _select_work_done.first(db, {"card_id": card_id})
     return None if row is None else RunElsewhere(row[0], _board_name(db, row[1]), *row[2:])
 
 
 @statement
-def _done(card_id: Any) -> Select[Any]:
+def _select_work_done(card_id: Any) -> Select[Any]:
     joined = _mine.join(_theirs, _is_same).join(runs, runs.c.card_id == _theirs.c.card_id)
     query = select(runs.c.run_id, runs.c.board_id, runs.c.asked, runs.c.ended_at).select_from(joined)
     well = (runs.c.ending == Ending.SUCCEEDED, runs.c.mode == "fix", runs.c.kind != CHECK)

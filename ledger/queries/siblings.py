@@ -98,7 +98,7 @@ def is_checked_on(db: Connection, card_id: CardId, head: str, base: str, *, reba
     `rebased`: only a run counts that put the commit on that base. Of another run, the commit may begin at an
     older one.
     """
-    judged = signed_commits.judged_as(db, head)
+    judged = signed_commits.find_judged_commit(db, head)
     for table in (checks.tiers, checks.waivers):
         here = runs.c.run_id == table.c.run_id, table.c.base == base, table.c.head.in_((head, judged))
         passed = (checks.tiers.c.clean, checks.tiers.c.passed) if table is checks.tiers else ()

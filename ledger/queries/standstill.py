@@ -114,7 +114,7 @@ class _Board(NamedTuple):
 
     def unstarted(self) -> Select[Any]:
         query = self._runs(StandstillKind.NO_WORKER, cards.c.because, (RunState.QUEUED,), STALLED_AFTER)
-        return query.where(runs.c.card_id.not_in(links.held_cards()), ~run_queue.waits_for_parts())
+        return query.where(runs.c.card_id.not_in(links.select_held_cards()), ~run_queue.waits_for_parts())
 
     def _acts(self, kind: StandstillKind) -> Select[Any]:
         fields = outbox.c.act, outbox.c.error, outbox.c.created_at

@@ -132,7 +132,7 @@ def of_boards(
         visible, whole = [*own, or_(no_work, runs.c.repository.in_(names))], [*own, *_wholly_in(names)]
     begun = _runs(db, since, visible)
     merges = _merges(db, since, whole)
-    longest, (people_s, workers_s, agents_s) = _waited(db, since, now, whole)
+    longest, (people_s, workers_s, agents_s) = _list_waits(db, since, now, whole)
     agent = func.coalesce(runs.c.agent, ASSISTANT)
     spent = _sums(db, (spend.c.day, agent, runs.c.payer), since, visible)
     per_merge = len(merges) or None
@@ -152,7 +152,7 @@ def of_boards(
         usd_per_merge=per_merge and sum(usd for usd, _ in merges) / per_merge,
         hours_per_merge=per_merge and sum(active_s for _, active_s in merges) / 3600 / per_merge,
         usd_by={
-            "day": tuple(SpendShare(day, usd) for (day,), usd in _added(spent, 1)),
+            "day": tuple(SpendShare(day, usd) for (day,), usd in _sum_up(spent, 1)),
             "column": _by(db, spend.c.column, since, visible),
             "repository": _by(db, func.coalesce(runs.c.repository, cards.c.repository, ""), since, visible),
             "person": _by(db, _PERSON, since, visible),
@@ -161,12 +161,12 @@ def of_boards(
                 db, func.coalesce(runs.c.agent.concat(" ").concat(spend.c.model), ASSISTANT), since, visible
             ),
         },
-        agents_by_day=tuple(DayShare(day, name, usd) for (day, name), usd in _added(spent, 2)),
+        agents_by_day=tuple(DayShare(day, name, usd) for (day, name), usd in _sum_up(spent, 2)),
         estimated_usd=sum(usd for *_, payer, usd in spent if payer == SUBSCRIPTION),
     )
 
 
-def _added(spent: Iterable[tuple[Any, ...]], names: int) -> Iterable[tuple[tuple[Any, ...], float]]:
+def _sum_up(spent: Iterable[tuple[Any, ...]], names: int) -> Iterable[tuple[tuple[Any, ...], float]]:
     """Return the dollars by the first so many names, in their order."""
     sums: dict[tuple[Any, ...], float] = {}
     for row in spent:
@@ -219,7 +219,7 @@ def _sums(
     return [tuple(row) for row in db.execute(query.group_by(*names).order_by(*names))]
 
 
-def _waited(
+def _list_waits(
     db: Connection, since: datetime, now: datetime, whole: list[ColumnElement[bool]]
 ) -> tuple[tuple[CardWait, ...], tuple[float, ...]]:
     """Return the cards that waited longest in this time, and of all the seconds for people, workers, agents.

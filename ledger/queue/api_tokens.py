@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from sqlalchemy import Connection, func, select
 
-from ledger.db.rows import first_row, listed, pick
+from ledger.db.rows import first_row, list_rows, pick
 from ledger.db.tables import api_tokens
 from ledger.errors import CardinalError
 
@@ -97,12 +97,12 @@ def find(db: Connection, text: str, now: datetime) -> TokenRow | None:
 
 def of_user(db: Connection, user_id: int) -> tuple[TokenRow, ...]:
     """Return all tokens of an account, also those that are over, the newest last."""
-    return listed(db, TokenRow, api_tokens, "made_at", user_id=user_id)
+    return list_rows(db, TokenRow, api_tokens, "made_at", user_id=user_id)
 
 
 def every(db: Connection) -> tuple[TokenRow, ...]:
     """Return all tokens, also those that are over, the newest last."""
-    return listed(db, TokenRow, api_tokens, "made_at")
+    return list_rows(db, TokenRow, api_tokens, "made_at")
 
 
 def revoke(db: Connection, token_id: str, now: datetime, *, user_id: int | None = None) -> bool:

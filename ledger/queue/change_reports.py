@@ -9,7 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, Delete
 
 from ledger.db.rows import drop as drop_rows
-from ledger.db.rows import keep, listed, value
+from ledger.db.rows import keep, list_rows, value
 from ledger.db.statements import statement
 from ledger.db.tables import reports
 from ledger.ids import CardId
@@ -48,7 +48,7 @@ def add_report(db: Connection, card_id: CardId, report: Report) -> None:
 
 def of_card(db: Connection, card_id: CardId) -> tuple[Report, ...]:
     """Return the card's reports, the oldest first."""
-    return listed(db, Report, reports, "at", "sender", "value", card_id=card_id)
+    return list_rows(db, Report, reports, "at", "sender", "value", card_id=card_id)
 
 
 def drop_reports(db: Connection, card_id: CardId, seen: Iterable[Report], before: datetime) -> None:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection
 
 from ledger.db.clock import database_now
-from ledger.db.rows import drop, keep, listed
+from ledger.db.rows import drop, keep, list_rows
 from ledger.db.tables import ExaminationSubject, examinations
 
 MAX_RESULTS, MAX_CHARS = 200, 1_000  # of one examination; of each text
@@ -59,7 +59,7 @@ def record_examination(
 
 def all_hosts(db: Connection, subject: ExaminationSubject) -> tuple[ExaminationRow, ...]:
     """Return the newest examination of each host, by host."""
-    return listed(db, ExaminationRow, examinations, "host", subject=subject)
+    return list_rows(db, ExaminationRow, examinations, "host", subject=subject)
 
 
 def drop_older(db: Connection, before: datetime) -> None:

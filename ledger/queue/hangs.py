@@ -10,7 +10,7 @@ from datetime import datetime
 from sqlalchemy import Connection
 
 from ledger.db.clock import database_now
-from ledger.db.rows import listed
+from ledger.db.rows import list_rows
 from ledger.db.tables import leases as table
 from ledger.queue import leases
 from ledger.queue.leases import Lease
@@ -53,12 +53,14 @@ def forget_hangs(db: Connection, names: Collection[str]) -> None:
 def hang_counts(db: Connection, names: Collection[str]) -> Mapping[str, int]:
     """Return how often in a row these hung their workers, of those that did."""
     mine = tuple(_PREFIX + name for name in names)
-    return {hang.name: hang.times for hang in _live(db, listed(db, Lease, table, name=mine))} if mine else {}
+    return (
+        {hang.name: hang.times for hang in _live(db, list_rows(db, Lease, table, name=mine))} if mine else {}
+    )
 
 
 def all_hangs(db: Connection) -> tuple[Hang, ...]:
     """Return all that hung a worker within a day."""
-    query = listed(db, Lease, table, "name")
+    query = list_rows(db, Lease, table, "name")
     return _live(db, tuple(lease for lease in query if lease.name.startswith(_PREFIX)))
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from sqlalchemy import Connection
 
 from ledger.db.clock import database_now
-from ledger.db.rows import change, drop, insert, listed
+from ledger.db.rows import change, drop, insert, list_rows
 from ledger.db.tables import hosts
 from ledger.queue import examinations
 
@@ -50,9 +50,9 @@ def beat(db: Connection, name: str, *, slots: int, labels: tuple[str, ...], vers
         insert(db, hosts, {"name": name, "drained": False, **values})
 
 
-def known_hosts(db: Connection) -> HostList:
+def list_hosts(db: Connection) -> HostList:
     """Return all hosts."""
-    return HostList(listed(db, HostRow, hosts, "name"), database_now(db))
+    return HostList(list_rows(db, HostRow, hosts, "name"), database_now(db))
 
 
 def drain(db: Connection, name: str, *, drained: bool) -> bool:

@@ -109,7 +109,7 @@ _DROP_QUARANTINED = _drop_oldest(_IS_QUARANTINED, inbox.c.received_at)
 
 
 @cache
-def _counted(state: str) -> Statement:
+def _select_count(state: str) -> Statement:
     is_open = _IS_OPEN if state in ("waiting", "claimed") else text("TRUE")
     mine = select(literal(1)).where(is_open, inbox.c.state == literal_column(f"'{state}'")).limit(MAX_COUNTED)
     return Statement(select(func.count()).select_from(mine.subquery()))
@@ -208,7 +208,7 @@ def still_waiting(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple
     return tuple(rows[delivery_id] for delivery_id in dict.fromkeys(delivery_ids) if delivery_id in rows)
 
 
-def claimed(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[DeliveryId, ...]:
+def list_claimed(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[DeliveryId, ...]:
     """Return those of the deliveries that somebody claimed: whoever was killed then left them to others."""
     return values(db, inbox.c.delivery_id, delivery_id=tuple(delivery_ids), state="claimed")
 
@@ -223,7 +223,7 @@ def settle_waiting(db: Connection, delivery_ids: Collection[DeliveryId], now: da
     return db.execute(inbox.update().where(mine).values(**done)).rowcount if delivery_ids else 0
 
 
-def known(db: Connection, delivery_id: DeliveryId) -> bool:
+def is_known(db: Connection, delivery_id: DeliveryId) -> bool:
     """Tell whether the delivery ever came, whatever became of it."""
     return value(db, inbox.c.state, delivery_id=delivery_id) is not None
 
@@ -234,7 +234,7 @@ def get(db: Connection, delivery_id: DeliveryId) -> Delivery | None:
     return replace(_read(*row), attempt=0) if row is not None else None
 
 
-def quarantined(
+def list_quarantined(
     db: Connection, delivery_id: DeliveryId | None = None, limit: int | None = None
 ) -> tuple[Quarantined, ...]:
     """Return the deliveries that failed too often, or the one asked for, the oldest first."""
@@ -257,7 +257,7 @@ def _mine(claimed: Delivery) -> dict[str, object]:
 def delivery_counts(db: Connection) -> dict[str, int]:
     """Return how many deliveries are waiting, claimed, done and quarantined; MAX_COUNTED: so many or more."""
     states = ("waiting", "claimed", "done", "quarantined")
-    return {state: _counted(state).scalar(db, {}) for state in states}
+    return {state: _select_count(state).scalar(db, {}) for state in states}
 
 
 def drop_done(db: Connection, before: datetime, limit: int) -> int:

@@ -82,14 +82,14 @@ def lease_held(engine: Engine, name: str, holder: str, *, ttl_s: float) -> Itera
                 release(db, lease)
 
 
-def expired(db: Connection, prefix: str) -> tuple[Lease, ...]:
+def list_expired(db: Connection, prefix: str) -> tuple[Lease, ...]:
     """Return the expired leases with that `prefix` that nobody released or took over."""
-    out = all_rows(db, Lease, _expired, now=database_now(db))
+    out = all_rows(db, Lease, _select_expired, now=database_now(db))
     return tuple(lease for lease in out if lease.name.startswith(prefix))
 
 
 @statement
-def _expired(now: Any) -> Select[Any]:
+def _select_expired(now: Any) -> Select[Any]:
     return pick(Lease, leases).where(_HELD, leases.c.until <= now).order_by(leases.c.until)
 
 

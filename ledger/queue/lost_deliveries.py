@@ -26,7 +26,7 @@ def begin_search(db: Connection, now: datetime) -> None:
         keep(db, cursors, {"reader": READER}, {"position": min(from_s, begun_s or from_s)})
 
 
-def searched_since(db: Connection) -> datetime | None:
+def search_start(db: Connection) -> datetime | None:
     """Return from when on GitHub is to be searched; None for not at all."""
     since_s = _since_s(db)
     return datetime.fromtimestamp(since_s, UTC) if since_s else None

@@ -29,7 +29,7 @@ from sqlalchemy import (
 
 from ledger.db.clock import database_now
 from ledger.db.column_types import stamp
-from ledger.db.rows import all_rows, change, drop, fields_for, find, first_row, insert, listed, pick, value
+from ledger.db.rows import all_rows, change, drop, fields_for, find, first_row, insert, list_rows, pick, value
 from ledger.db.statements import Statement, statement
 from ledger.db.tables import outbox
 from ledger.db.transactions import reading, writing
@@ -283,7 +283,7 @@ def _put_before(moment: datetime) -> tuple[ColumnElement[bool], ...]:
 
 def open_of_card(db: Connection, card_id: CardId) -> tuple[Entry, ...]:
     """Return the card's open entries, in order."""
-    return listed(db, Entry, outbox, "entry_id", card_id=card_id, state=OPEN)
+    return list_rows(db, Entry, outbox, "entry_id", card_id=card_id, state=OPEN)
 
 
 def withdraw(db: Connection, entry: Entry) -> None:

@@ -45,7 +45,7 @@ class RefreshRequest:
 
 
 @statement
-def _reported(card_id: Any) -> Select[Any]:
+def _select_reported(card_id: Any) -> Select[Any]:
     """Select the moves that deliveries name, as JSON, and up to when moves are recorded."""
     query = select(refresh_requests.c.told, refresh_requests.c.recorded_at)
     return query.where(refresh_requests.c.card_id == card_id)
@@ -67,7 +67,7 @@ def add(db: Connection, card_id: CardId, board_id: BoardId, reported: Move | Non
     if count == done:
         values["rung_at"] = now
     if reported is not None:
-        moves = [*_unrecorded_moves(db, card_id), reported][-MAX_MOVES:]
+        moves = [*_list_unrecorded_moves(db, card_id), reported][-MAX_MOVES:]
         values["told"] = json.dumps([(stamp(move.at), move.to) for move in moves])
     keep(db, refresh_requests, {"card_id": card_id}, values if count else {**_NEW, "rung_at": now, **values})
     return count + 1
@@ -78,12 +78,12 @@ _NEW = {"rung": 0, "answered": 0, "told": ""}
 
 def came_to(db: Connection, card_id: CardId, option_id: str) -> datetime | None:
     """Return when the card came to that column, by its newest move that is not recorded; None without one."""
-    moves = _unrecorded_moves(db, card_id)
+    moves = _list_unrecorded_moves(db, card_id)
     last = max((move.at for move in moves), default=None)
     return last if any(move.at == last and move.to == option_id for move in moves) else None
 
 
-def recorded_at(db: Connection, card_id: CardId) -> datetime | None:
+def last_recorded_at(db: Connection, card_id: CardId) -> datetime | None:
     """Return up to when the card's moves are events, by GitHub's clock; None before the first."""
     at: datetime | None = value(db, refresh_requests.c.recorded_at, card_id=card_id)
     return at
@@ -91,7 +91,7 @@ def recorded_at(db: Connection, card_id: CardId) -> datetime | None:
 
 def mark_recorded(db: Connection, card_id: CardId, board_id: BoardId, upto: datetime) -> None:
     """Remember that the card's moves up to that time are events: later deliveries of them are no news."""
-    row = _reported.first(db, {"card_id": card_id})
+    row = _select_reported.first(db, {"card_id": card_id})
     if row is None:
         new = {"card_id": card_id, "board_id": board_id, "rung_at": upto, "recorded_at": upto}
         insert(db, refresh_requests, {**_NEW, **new})
@@ -99,9 +99,9 @@ def mark_recorded(db: Connection, card_id: CardId, board_id: BoardId, upto: date
         change(db, refresh_requests, {"card_id": card_id}, recorded_at=upto)
 
 
-def _unrecorded_moves(db: Connection, card_id: CardId) -> tuple[Move, ...]:
+def _list_unrecorded_moves(db: Connection, card_id: CardId) -> tuple[Move, ...]:
     """Return the moves that deliveries name and that are not recorded, in their order of arrival."""
-    moves, recorded_at = _reported.first(db, {"card_id": card_id}) or ("", None)
+    moves, recorded_at = _select_reported.first(db, {"card_id": card_id}) or ("", None)
     named = (Move(moment_of(at), to) for at, to in json.loads(moves or "[]"))
     return tuple(move for move in named if recorded_at is None or move.at > recorded_at)
 
@@ -117,7 +117,9 @@ def counts(db: Connection, card_id: CardId) -> tuple[int, int]:
     return (0, 0) if row is None else (row.rung, row.answered)
 
 
-def requested_cards(db: Connection, limit: int, but: Collection[BoardId] = ()) -> tuple[RefreshRequest, ...]:
+def list_requested_cards(
+    db: Connection, limit: int, but: Collection[BoardId] = ()
+) -> tuple[RefreshRequest, ...]:
     """Return at most `limit` cards with an unanswered request, the longest waiting first.
 
     None of the boards in `but`.

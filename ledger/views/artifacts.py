@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import all_rows, columns, listed, pick, record, recorder
+from ledger.db.rows import all_rows, columns, list_rows, pick, record, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.artifact import OPERATORS, SET_ASIDE_NAME, ArtifactDropped, ArtifactKept
@@ -47,7 +47,7 @@ _KEPT = artifacts.c.dropped == ""
 
 def of_run(db: Connection, run_id: RunId) -> tuple[ArtifactRow, ...]:
     """Return the run's artifacts in the order in which they were kept."""
-    return listed(db, ArtifactRow, artifacts, "seq", run_id=run_id)
+    return list_rows(db, ArtifactRow, artifacts, "seq", run_id=run_id)
 
 
 def is_kept(db: Connection, digest: str) -> bool:
@@ -74,7 +74,7 @@ fold.on(ArtifactKept)(recorder(artifacts))
 
 
 @fold.on(ArtifactDropped)
-def _dropped(db: Connection, it: Recorded, event: ArtifactDropped) -> None:
+def _fold_artifact_dropped(db: Connection, it: Recorded, event: ArtifactDropped) -> None:
     mine = (artifacts.c.run_id == event.run_id) & (artifacts.c.digest == event.digest)
     db.execute(artifacts.update().where(mine, _KEPT).values(dropped=event.reason))
     named = select(func.count()).where(mine, artifacts.c.name == event.name)

@@ -12,7 +12,7 @@ from ledger.db.rows import (
     fields_for,
     find,
     keep,
-    listed,
+    list_rows,
     record,
     setter,
     value,
@@ -87,39 +87,39 @@ def owner_of(db: Connection, board_id: BoardId) -> str:
 
 def all_boards(db: Connection) -> tuple[BoardRow, ...]:
     """Return all boards that were seen, without removed ones, by owner and number."""
-    return listed(db, BoardRow, boards, "owner", "number", removed=False)
+    return list_rows(db, BoardRow, boards, "owner", "number", removed=False)
 
 
-def removed(db: Connection) -> frozenset[BoardId]:
+def list_removed(db: Connection) -> frozenset[BoardId]:
     """Return the boards for which Cardinal works no more."""
-    return frozenset(row.board_id for row in listed(db, BoardRow, boards, removed=True))
+    return frozenset(row.board_id for row in list_rows(db, BoardRow, boards, removed=True))
 
 
 def at(db: Connection, owner: str, number: int) -> BoardRow | None:
     """Return the board at this address; None when it was never seen, or removed. Logins differ in case."""
-    rows = listed(db, BoardRow, boards, "owner", removed=False, number=number)
+    rows = list_rows(db, BoardRow, boards, "owner", removed=False, number=number)
     return next((row for row in rows if row.owner.casefold() == owner.casefold()), None)
 
 
-def served(db: Connection) -> tuple[BoardRow, ...]:
+def list_served(db: Connection) -> tuple[BoardRow, ...]:
     """Return the boards that Cardinal works for, by owner and number."""
-    return listed(db, BoardRow, boards, "owner", "number", served=True)
+    return list_rows(db, BoardRow, boards, "owner", "number", served=True)
 
 
 def former_columns(db: Connection, board_id: BoardId) -> dict[str, str]:
     """Return the present names of the board's former columns; empty for one that was deleted."""
-    rows = listed(db, FormerRow, former, "name", board_id=board_id)
+    rows = list_rows(db, FormerRow, former, "name", board_id=board_id)
     return {row.name: row.became for row in rows if row.name != STATUS}
 
 
-def lost_status(db: Connection, board_id: BoardId) -> str | None:
+def find_lost_status(db: Connection, board_id: BoardId) -> str | None:
     """Return the present name of the field Status, empty where it is gone; None while it is there."""
     row = find(db, FormerRow, former, board_id=board_id, name=STATUS)
     return None if row is None else row.became
 
 
 @fold.on(BoardSeen)
-def _seen(db: Connection, it: Recorded, event: BoardSeen) -> None:
+def _fold_board_seen(db: Connection, it: Recorded, event: BoardSeen) -> None:
     if not change(db, boards, {"board_id": event.board_id}, **fields_for(boards, event)):
         record(db, boards, it, since=it.at)
     there = tuple(column.name for column in event.columns)
@@ -142,7 +142,7 @@ fold.on(BoardRemoved)(setter(boards, lambda _: {"served": False, "removed": True
 
 
 @fold.on(ColumnsChanged)
-def _changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+def _fold_columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
     now = {column.before: column.after for column in event.renamed} | dict.fromkeys(event.removed, "")
     for name, became in former_columns(db, event.board_id).items():  # of one that was renamed twice
         if became in now:
@@ -152,10 +152,10 @@ def _changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
 
 
 @fold.on(StatusLost)
-def _lost(db: Connection, _it: Recorded, event: StatusLost) -> None:
+def _fold_status_lost(db: Connection, _it: Recorded, event: StatusLost) -> None:
     keep(db, former, {"board_id": event.board_id, "name": STATUS}, {"became": event.renamed})
 
 
 @fold.on(StatusFound)
-def _found(db: Connection, _it: Recorded, event: StatusFound) -> None:
+def _fold_status_found(db: Connection, _it: Recorded, event: StatusFound) -> None:
     drop(db, former, board_id=event.board_id, name=STATUS)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, find, listed, recorder, value
+from ledger.db.rows import columns, find, list_rows, recorder, value
 from ledger.db.tables import VIEWS
 from ledger.events.brief import StageBriefed
 from ledger.events.run import BriefingMade
@@ -36,14 +36,14 @@ def newest(db: Connection, run_id: RunId) -> BriefingRow | None:
     return find(db, BriefingRow, briefings, "-seq", run_id=run_id)
 
 
-def briefed_issue(db: Connection, run_id: RunId) -> str:
+def digest_of_briefing(db: Connection, run_id: RunId) -> str:
     """Return the digest of the issue's text in the run's newest briefing; empty before the first."""
     return value(db, briefings.c.issue, "-seq", run_id=run_id) or ""
 
 
 def of_stages(db: Connection, run_id: RunId) -> tuple[StageBriefed, ...]:
     """Return the briefings of the run's stages by entry; none without stages."""
-    return listed(db, StageBriefed, briefs, "entry", run_id=run_id)
+    return list_rows(db, StageBriefed, briefs, "entry", run_id=run_id)
 
 
 fold.on(BriefingMade)(recorder(briefings))

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Select, Table, text
 
-from ledger.db.rows import add, all_rows, change, columns, find, listed, pick, record, setter, value
+from ledger.db.rows import add, all_rows, change, columns, find, list_rows, pick, record, setter, value
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -24,7 +24,7 @@ from ledger.events.run import (
 from ledger.fold import Fold
 from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
 from ledger.model.column_settings import value_of
-from ledger.model.limit_answers import Code, Subject, code_of, extended
+from ledger.model.limit_answers import Code, Subject, code_of, limit_extended_by
 from ledger.states import RunState
 from ledger.views import questions
 from ledger.views.cards import cards
@@ -73,22 +73,22 @@ def get(db: Connection, run_id: RunId) -> BudgetRow | None:
 
 def of_runs(db: Connection, run_ids: tuple[RunId, ...]) -> dict[RunId, BudgetRow]:
     """Return the dollars of the known ones of these runs."""
-    return {row.run_id: row for row in listed(db, BudgetRow, budgets, run_id=run_ids)}
+    return {row.run_id: row for row in list_rows(db, BudgetRow, budgets, run_id=run_ids)}
 
 
-def reserved(db: Connection, board_id: BoardId) -> tuple[BudgetRow, ...]:
+def list_reserved(db: Connection, board_id: BoardId) -> tuple[BudgetRow, ...]:
     """Return the board's runs that hold a reservation, by their ids."""
-    return all_rows(db, BudgetRow, _reserved, board_id=board_id)
+    return all_rows(db, BudgetRow, _select_reserved, board_id=board_id)
 
 
 @statement
-def _reserved(board_id: Any) -> Select[Any]:
+def _select_reserved(board_id: Any) -> Select[Any]:
     query = pick(BudgetRow, budgets).where(_OPEN, budgets.c.board_id == board_id)
     return query.order_by(budgets.c.run_id)
 
 
 @fold.on(RunQueued)
-def _queued(db: Connection, it: Recorded, event: RunQueued) -> None:
+def _fold_run_queued(db: Connection, it: Recorded, event: RunQueued) -> None:
     if get(db, event.run_id) is not None:
         return  # never appended: the check of the runs refuses it
     board_id = value(db, cards.c.board_id, card_id=event.card_id)
@@ -112,22 +112,22 @@ fold.on(BudgetReserved)(
 
 
 @fold.on(BudgetRaised)
-def _raised(db: Connection, _it: Recorded, event: BudgetRaised) -> None:
+def _fold_budget_raised(db: Connection, _it: Recorded, event: BudgetRaised) -> None:
     add(db, budgets, {"run_id": event.run_id}, budget_usd=event.usd)
 
 
 @fold.on(QuestionAsked)
-def _question_asked(db: Connection, _it: Recorded, event: QuestionAsked) -> None:
-    if extended(event, Code.GO_ON) is Subject.BUDGET:
+def _fold_question_asked(db: Connection, _it: Recorded, event: QuestionAsked) -> None:
+    if limit_extended_by(event, Code.GO_ON) is Subject.BUDGET:
         _set(db, event, question_id=event.question_id)
 
 
 @fold.on(QuestionAnswered)
-def _question_answered(db: Connection, _it: Recorded, event: QuestionAnswered) -> None:
+def _fold_question_answered(db: Connection, _it: Recorded, event: QuestionAnswered) -> None:
     row, question = get(db, event.run_id), questions.get(db, event.question_id)
     if row is None or question is None or row.question_id != event.question_id:
         return
-    more = extended(question, code_of(question, event.code, event.text)) is Subject.BUDGET
+    more = limit_extended_by(question, code_of(question, event.code, event.text)) is Subject.BUDGET
     _set(db, event, question_id="", budget_usd=row.budget_usd + (row.base_usd if more else 0.0))
 
 
@@ -140,7 +140,7 @@ for _kind in (RunParked, RunRequeued, RunEnded):
 
 
 @fold.on(RunStepped)
-def _stepped(db: Connection, it: Recorded, event: RunStepped) -> None:
+def _fold_run_stepped(db: Connection, it: Recorded, event: RunStepped) -> None:
     if event.after is RunState.AWAITING_APPROVAL:
         _release(db, it, event)
 

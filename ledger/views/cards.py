@@ -25,10 +25,10 @@ from ledger.db.rows import (
     fields_for,
     find,
     insert,
-    listed,
+    list_rows,
     pick,
     rename_key,
-    renamed_in,
+    rename_values,
     setter,
     value,
 )
@@ -105,7 +105,7 @@ def get(db: Connection, card_id: CardId) -> CardRow | None:
 
 def of_issue(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]:
     """Return the issue's cards, one per board that it is on; those that are archived last."""
-    return listed(db, CardRow, cards, "archived", "created_at", repository=repository, number=number)
+    return list_rows(db, CardRow, cards, "archived", "created_at", repository=repository, number=number)
 
 
 def of_same_issue(card_id: Any) -> Select[Any]:
@@ -115,7 +115,7 @@ def of_same_issue(card_id: Any) -> Select[Any]:
     return select(same.c.card_id).select_from(joined).where(own.c.card_id == card_id)
 
 
-def spelt(db: Connection, repository: str) -> str:
+def canonical_name(db: Connection, repository: str) -> str:
     """Return a repository's name as its cards have it: at GitHub, case makes no difference."""
     same = func.lower(cards.c.repository) == repository.lower()
     known = select(cards.c.repository).where(same).order_by(cards.c.repository != repository).limit(1)
@@ -128,7 +128,7 @@ def of_pull(db: Connection, repository: str, number: int) -> tuple[CardRow, ...]
     Cards of one issue on several boards work on one branch. None where Cardinal did not open it.
     """
     order = ("archived", "created_at")
-    return listed(db, CardRow, cards, *order, pull_repository=repository, pull_number=number)
+    return list_rows(db, CardRow, cards, *order, pull_repository=repository, pull_number=number)
 
 
 def attention(db: Connection) -> tuple[CardRow, ...]:
@@ -139,11 +139,11 @@ def attention(db: Connection) -> tuple[CardRow, ...]:
 def of_head(db: Connection, repository: str, head: str) -> tuple[CardRow, ...]:
     """Return the cards whose open pull request, made by Cardinal, stands at that commit."""
     mine: dict[str, Any] = {"pull_repository": repository, "pull_head": head, "archived": False}
-    return listed(db, CardRow, cards, "created_at", **mine, pull_state="open")
+    return list_rows(db, CardRow, cards, "created_at", **mine, pull_state="open")
 
 
 @fold.on(CardSeen)
-def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
+def _fold_card_seen(db: Connection, it: Recorded, event: CardSeen) -> None:
     described = fields_for(cards, event) | {
         "moved_at": it.at,
         "state_at": it.at,
@@ -158,7 +158,7 @@ def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
 
 
 @fold.on(CardDescribed)
-def _described(db: Connection, _it: Recorded, event: CardDescribed) -> None:
+def _fold_card_described(db: Connection, _it: Recorded, event: CardDescribed) -> None:
     _set(db, event, title=event.title, body=event.body, labels=event.labels, expanded=event.expanded)
     known = get(db, event.card_id)
     if known is not None and known.barred:
@@ -166,12 +166,12 @@ def _described(db: Connection, _it: Recorded, event: CardDescribed) -> None:
 
 
 @fold.on(CardAssigned)
-def _assigned(db: Connection, _it: Recorded, event: CardAssigned) -> None:
+def _fold_card_assigned(db: Connection, _it: Recorded, event: CardAssigned) -> None:
     _set(db, event, assignees=event.assignees)
 
 
 @fold.on(LabelJudged)
-def _label_judged(db: Connection, _it: Recorded, event: LabelJudged) -> None:
+def _fold_label_judged(db: Connection, _it: Recorded, event: LabelJudged) -> None:
     known = get(db, event.card_id)
     if known is not None:
         others = set(known.barred) - {event.label}
@@ -179,7 +179,7 @@ def _label_judged(db: Connection, _it: Recorded, event: LabelJudged) -> None:
 
 
 @fold.on(CardConverted)
-def _converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
+def _fold_card_converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
     _set(db, event, content_id=event.content_id, repository=event.repository, number=event.number)
     if event.before:
         there = {"card_id": event.card_id, "pull_repository": event.before}
@@ -187,14 +187,14 @@ def _converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
 
 
 @fold.on(CardReplaced)
-def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
     issue = {"content_id": event.content_id, "repository": event.repository, "number": event.number}
     rename_key(db, cards, "card_id", event.draft, event.card_id)
     _set(db, event, **issue)
 
 
 @fold.on(RepositoryMoved)
-def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+def _fold_repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
     for name in ("repository", "pull_repository"):
         change(db, cards, {"board_id": event.board_id, name: event.before}, **{name: event.after})
 
@@ -210,27 +210,27 @@ fold.on(IssueReopened)(setter(cards, lambda _: {"closed": "", "given_up": False}
 
 
 @fold.on(CardMoved)
-def _moved(db: Connection, it: Recorded, event: CardMoved) -> None:
+def _fold_card_moved(db: Connection, it: Recorded, event: CardMoved) -> None:
     add(db, cards, {"card_id": event.card_id}, put_back=int(event.by_cardinal))
     mover = {"mover": event.by, "mover_role": event.role, "own_move": event.by_cardinal}
     _set(db, event, column=event.after, rank=UNRANKED, moved_at=it.at, **mover)
 
 
 @fold.on(ColumnsChanged)
-def _columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+def _fold_columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
     renamed = {column.before: column.after for column in event.renamed}
     for column, gone in ((cards.c.column, None), (cards.c.held_back, "")):
         now: dict[str, str | None] = {**renamed, **dict.fromkeys(event.removed, gone)}
         mine = (cards.c.board_id == event.board_id) & column.in_(tuple(now))
         if now:
-            db.execute(cards.update().where(mine).values({column: renamed_in(column, now)}))
+            db.execute(cards.update().where(mine).values({column: rename_values(column, now)}))
 
 
 _RANK = Statement(cards.update().where(cards.c.card_id == bindparam("of")).values(rank=bindparam("place")))
 
 
 @fold.on(ColumnRanked)
-def _ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
+def _fold_column_ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
     if event.order:
         _RANK.run_all(db, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
 
@@ -246,7 +246,7 @@ fold.on(CardRestored)(setter(cards, lambda e: {**_mover(e), "archived": False}, 
 
 
 @fold.on(CardStateChanged)
-def _state_changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
+def _fold_card_state_changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
     _set(db, event, state=event.after, because=event.because, reason=event.reason, state_at=it.at)
 
 
@@ -255,13 +255,13 @@ fold.on(CardHeldBack)(setter(cards, lambda e: {"held_back": e.wanted}, "card_id"
 
 
 @fold.on(PersonSaid)
-def _commented(db: Connection, _it: Recorded, event: PersonSaid) -> None:
+def _fold_person_said(db: Connection, _it: Recorded, event: PersonSaid) -> None:
     if event.trusted and not event.command:
         _count_comment(db, event)
 
 
 @fold.on(CommentReleased)
-def _released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
+def _fold_comment_released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
     _count_comment(db, event)
 
 
@@ -277,7 +277,7 @@ def _count(of: Any, said: Any) -> Update:
 
 
 @fold.on(AssistantReplied)
-def _replied(db: Connection, _it: Recorded, event: AssistantReplied) -> None:
+def _fold_assistant_replied(db: Connection, _it: Recorded, event: AssistantReplied) -> None:
     given = {"brief": event.brief} if event.brief else {}
     last_said = value(db, cards.c.last_said, card_id=event.card_id) or 0
     waits = not event.brief and last_said <= event.answers
@@ -285,7 +285,7 @@ def _replied(db: Connection, _it: Recorded, event: AssistantReplied) -> None:
 
 
 @fold.on(RunQueued)
-def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
+def _fold_run_queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
     if event.kind == CHECK:
         return
     now = {"run_id": event.run_id, "attempts": event.attempt, "branch": event.branch, "put_back": 0}
@@ -293,27 +293,27 @@ def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
 
 
 @fold.on(PullOpened)
-def _pull_opened(db: Connection, _it: Recorded, event: PullOpened) -> None:
+def _fold_pull_opened(db: Connection, _it: Recorded, event: PullOpened) -> None:
     pull = {"pull_repository": event.repository, "pull_number": event.number, "pull_node_id": event.node_id}
     shape = {"pull_state": "open", "pull_draft": event.draft, "pull_head": event.head}
     _set(db, event, **pull, **shape, branch=event.branch)
 
 
 @fold.on(PullChanged)
-def _pull_changed(db: Connection, _it: Recorded, event: PullChanged) -> None:
+def _fold_pull_changed(db: Connection, _it: Recorded, event: PullChanged) -> None:
     shape = {"pull_state": event.state, "pull_draft": event.draft, "pull_head": event.head}
     change(db, cards, {"card_id": event.card_id, "pull_number": event.number}, **shape)
 
 
 @fold.on(BranchPushed)
-def _pushed(db: Connection, _it: Recorded, event: BranchPushed) -> None:
+def _fold_branch_pushed(db: Connection, _it: Recorded, event: BranchPushed) -> None:
     mine = {"run_id": event.run_id, "pull_state": "open", "branch": event.branch}
     change(db, cards, mine, pull_head=event.head)
     change(db, cards, {"run_id": event.run_id}, early_start=event.start)
 
 
 @fold.on(BranchRebased)
-def _rebased(db: Connection, _it: Recorded, event: BranchRebased) -> None:
+def _fold_branch_rebased(db: Connection, _it: Recorded, event: BranchRebased) -> None:
     mine = {"card_id": event.card_id, "pull_state": "open", "branch": event.branch}
     change(db, cards, {**mine, "pull_head": event.before}, pull_head=event.after)
 

@@ -40,13 +40,13 @@ def of_card(db: Connection, card_id: CardId) -> ChangedFilesRow | None:
 
 
 @fold.on(BranchExported)
-def _exported(db: Connection, _it: Recorded, event: BranchExported) -> None:
+def _fold_branch_exported(db: Connection, _it: Recorded, event: BranchExported) -> None:
     if event.files:
         _keep(db, event.run_id, event.files)
 
 
 @fold.on(SnapshotTaken)
-def _handed_over(db: Connection, _it: Recorded, event: SnapshotTaken) -> None:
+def _fold_snapshot_taken(db: Connection, _it: Recorded, event: SnapshotTaken) -> None:
     if event.files:  # those of one stage: the earlier ones and the branch have theirs
         _keep(db, event.run_id, event.files, add=True)
 

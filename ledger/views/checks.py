@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, Table, or_
 
-from ledger.db.rows import columns, find, first_row, listed, pick, record, recorder, setter, value
+from ledger.db.rows import columns, find, first_row, list_rows, pick, record, recorder, setter, value
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -93,7 +93,7 @@ def _is_about(card_id: Any) -> ColumnElement[bool]:
 
 def of_run(db: Connection, run_id: RunId) -> tuple[CheckRow, ...]:
     """Return the run's commands in the order in which they ran."""
-    return listed(db, CheckRow, commands, "seq", run_id=run_id)
+    return list_rows(db, CheckRow, commands, "seq", run_id=run_id)
 
 
 @statement
@@ -110,7 +110,7 @@ def _gate_on(card_id: Any, head: Any, judged: Any) -> Select[Any]:
 
 
 @statement
-def _waived(card_id: Any, head: Any, judged: Any) -> Select[Any]:
+def _select_waiver(card_id: Any, head: Any, judged: Any) -> Select[Any]:
     query = pick(WaiverRow, waivers).join(runs, runs.c.run_id == waivers.c.run_id)
     mine = query.where(_is_about(card_id), or_(waivers.c.head == head, waivers.c.head == judged))
     return mine.order_by(waivers.c.seq.desc()).limit(1)
@@ -123,7 +123,7 @@ def gate_of(db: Connection, card_id: CardId, head: str = "") -> TierRow | None:
     """
     if not head:
         return first_row(db, TierRow, _gate, card_id=card_id)
-    judged = signed_commits.judged_as(db, head)
+    judged = signed_commits.find_judged_commit(db, head)
     return first_row(db, TierRow, _gate_on, card_id=card_id, head=head, judged=judged)
 
 
@@ -150,14 +150,14 @@ def definition_of(db: Connection, card_id: CardId, head: str) -> str:
 
 def _newest(db: Connection, card_id: CardId, head: str) -> TierRow | WaiverRow | None:
     gate = gate_of(db, card_id, head)
-    judged = signed_commits.judged_as(db, head)
-    waived = first_row(db, WaiverRow, _waived, card_id=card_id, head=head, judged=judged)
+    judged = signed_commits.find_judged_commit(db, head)
+    waived = first_row(db, WaiverRow, _select_waiver, card_id=card_id, head=head, judged=judged)
     return waived if waived is not None and (gate is None or gate.seq < waived.seq) else gate
 
 
 def covers(db: Connection, run_id: RunId, head: str) -> bool:
     """Tell whether the run's commit went unchecked on purpose."""
-    either = (head, signed_commits.judged_as(db, head))
+    either = (head, signed_commits.find_judged_commit(db, head))
     return any(value(db, waivers.c.seq, run_id=run_id, head=commit) is not None for commit in either)
 
 
@@ -181,5 +181,5 @@ fold.on(ValidationWaived)(recorder(waivers))
 
 
 @fold.on(ValidationEnded)
-def _ended(db: Connection, it: Recorded, event: ValidationEnded) -> None:
+def _fold_validation_ended(db: Connection, it: Recorded, event: ValidationEnded) -> None:
     record(db, tiers, it, clean=event.clean or event.tier == "full")  # the full tier never runs elsewhere

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import change, columns, keep, listed, setter, value
+from ledger.db.rows import change, columns, keep, list_rows, setter, value
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -48,7 +48,7 @@ fold = Fold()
 
 def of_card(db: Connection, card_id: CardId) -> tuple[ChildRow, ...]:
     """Return the cards that runs of the card proposed, in the order of proposals."""
-    return listed(db, ChildRow, children, "run_id", "proposal", card_id=card_id)
+    return list_rows(db, ChildRow, children, "run_id", "proposal", card_id=card_id)
 
 
 def proposing_card(db: Connection, repository: str, number: int) -> CardId | None:
@@ -69,25 +69,25 @@ def depth_of(db: Connection, card: CardRow) -> int:
 
 
 @fold.on(CardProposed)
-def _proposed(db: Connection, _it: Recorded, event: CardProposed) -> None:
+def _fold_card_proposed(db: Connection, _it: Recorded, event: CardProposed) -> None:
     if not event.repository:  # else people are asked first
         _keep(db, event, title=event.title, repository="", number=0, state="wanted")
 
 
 @fold.on(CardMade)
-def _made(db: Connection, _it: Recorded, event: CardMade) -> None:
+def _fold_card_made(db: Connection, _it: Recorded, event: CardMade) -> None:
     _keep(db, event, title=event.title, repository=event.repository, number=event.number, state="made")
 
 
 @fold.on(EntryGivenUp)
-def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
+def _fold_entry_given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
     run_id, _, proposal = event.key.removeprefix("card:").partition(":")
     if event.act == "create_card" and proposal.isdecimal():
         change(db, children, {"run_id": run_id, "proposal": int(proposal[:9])}, state="given_up")
 
 
 @fold.on(CardConverted)
-def _transferred(db: Connection, _it: Recorded, event: CardConverted) -> None:
+def _fold_card_converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
     place = issue_place(event.place_before)
     if place is not None:
         now = {"repository": event.repository, "number": event.number}

@@ -13,7 +13,7 @@ from ledger.db.rows import (
     find,
     insert,
     keep,
-    listed,
+    list_rows,
     pick,
     value,
 )
@@ -57,43 +57,43 @@ def of_card(db: Connection, card_id: CardId) -> CiRow | None:
 
 def failures_of(db: Connection, card_id: CardId, head: str) -> tuple[CheckFailure, ...]:
     """Return the red checks of that commit by name."""
-    return listed(db, CheckFailure, failures, "name", card_id=card_id, head=head)
+    return list_rows(db, CheckFailure, failures, "name", card_id=card_id, head=head)
 
 
-def awaited_checks(db: Connection) -> tuple[CiRow, ...]:
+def list_awaited_checks(db: Connection) -> tuple[CiRow, ...]:
     """Return the cards whose checks are awaited, the longest waiting first."""
     return all_rows(db, CiRow, pick(CiRow, ci).where(_WAITS).order_by(ci.c.since))
 
 
 @fold.on(PullOpened)
-def _opened(db: Connection, it: Recorded, event: PullOpened) -> None:
-    _moved(db, it, event.card_id, event.head)
+def _fold_pull_opened(db: Connection, it: Recorded, event: PullOpened) -> None:
+    _await_checks_of(db, it, event.card_id, event.head)
 
 
 @fold.on(BranchPushed)
-def _pushed(db: Connection, it: Recorded, event: BranchPushed) -> None:
+def _fold_branch_pushed(db: Connection, it: Recorded, event: BranchPushed) -> None:
     mine = {"run_id": event.run_id, "pull_state": "open", "branch": event.branch}
     card_id = value(db, cards.c.card_id, **mine)
     if card_id is not None:
-        _moved(db, it, CardId(card_id), event.head)
+        _await_checks_of(db, it, CardId(card_id), event.head)
 
 
 @fold.on(PullChanged)
-def _changed(db: Connection, it: Recorded, event: PullChanged) -> None:
+def _fold_pull_changed(db: Connection, it: Recorded, event: PullChanged) -> None:
     known = of_card(db, event.card_id)
     if event.state != "open":
         change(db, ci, {"card_id": event.card_id}, settled=True)
     elif known is not None and known.head != event.head:
-        _moved(db, it, event.card_id, event.head)
+        _await_checks_of(db, it, event.card_id, event.head)
 
 
-def _moved(db: Connection, it: Recorded, card_id: CardId, head: str) -> None:
+def _await_checks_of(db: Connection, it: Recorded, card_id: CardId, head: str) -> None:
     """Await the checks of a new commit: their deliveries may be lost or early."""
     keep(db, ci, {"card_id": card_id}, {"head": head, "since": it.at, "settled": False, "pending": ()})
 
 
 @fold.on(ChecksAwaited)
-def _awaited(db: Connection, it: Recorded, event: ChecksAwaited) -> None:
+def _fold_checks_awaited(db: Connection, it: Recorded, event: ChecksAwaited) -> None:
     known = of_card(db, event.card_id)
     since = known.since if known and known.head == event.head and not known.settled else it.at
     now = {"head": event.head, "since": since, "settled": False, "pending": event.pending}
@@ -101,7 +101,7 @@ def _awaited(db: Connection, it: Recorded, event: ChecksAwaited) -> None:
 
 
 @fold.on(ChecksSettled)
-def _settled(db: Connection, it: Recorded, event: ChecksSettled) -> None:
+def _fold_checks_settled(db: Connection, it: Recorded, event: ChecksSettled) -> None:
     now = {"head": event.head, "since": it.at, "settled": True, "pending": event.pending}
     keep(db, ci, {"card_id": event.card_id}, now)
     drop(db, failures, card_id=event.card_id)
@@ -112,7 +112,7 @@ def _settled(db: Connection, it: Recorded, event: ChecksSettled) -> None:
 
 
 @fold.on(RunQueued)
-def _queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
+def _fold_run_queued(db: Connection, _it: Recorded, event: RunQueued) -> None:
     if event.kind == "repair":
         known = of_card(db, event.card_id)
         if known is not None:

@@ -6,7 +6,7 @@ from hashlib import sha256
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, find, listed, recorder
+from ledger.db.rows import columns, find, list_rows, recorder
 from ledger.db.tables import VIEWS
 from ledger.events.conversation import BodyExpanded
 from ledger.fold import Fold
@@ -35,7 +35,7 @@ def get(db: Connection, content_id: str) -> ExpansionRow | None:
 
 def of_issues(db: Connection, content_ids: Iterable[str]) -> dict[str, ExpansionRow]:
     """Return the newest expansions of those issues that have one."""
-    rows = listed(db, ExpansionRow, expansions, content_id=tuple(content_ids))
+    rows = list_rows(db, ExpansionRow, expansions, content_id=tuple(content_ids))
     return {row.content_id: row for row in rows}
 
 

@@ -40,5 +40,5 @@ def count_failures(db: Connection) -> int:
 
 
 @fold.on(DecisionFailed)
-def _failed(db: Connection, it: Recorded, event: DecisionFailed) -> None:
+def _fold_decision_failed(db: Connection, it: Recorded, event: DecisionFailed) -> None:
     record(db, failures, it, failed=event.seq)

@@ -6,7 +6,7 @@ from typing import cast
 from sqlalchemy import Connection, Table
 
 from ledger import codec
-from ledger.db.rows import columns, find, first_row, keep, listed, pick, recorder, setter
+from ledger.db.rows import columns, find, first_row, keep, list_rows, pick, recorder, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -49,7 +49,7 @@ def newest(db: Connection, card_id: CardId) -> FindingsReported | None:
 
 def follow_ups_made(db: Connection, run_id: RunId) -> dict[int, FollowUpRow]:
     """Return the run's follow-ups that became issues, by their numbers."""
-    return {row.proposal: row for row in listed(db, FollowUpRow, follow_ups, run_id=run_id)}
+    return {row.proposal: row for row in list_rows(db, FollowUpRow, follow_ups, run_id=run_id)}
 
 
 def _read(row: FindingsRow) -> FindingsReported:
@@ -57,7 +57,7 @@ def _read(row: FindingsRow) -> FindingsReported:
 
 
 @fold.on(FindingsReported)
-def _reported(db: Connection, _it: Recorded, event: FindingsReported) -> None:
+def _fold_findings_reported(db: Connection, _it: Recorded, event: FindingsReported) -> None:
     keep(db, findings, {"run_id": event.run_id}, {"body": codec.encode(event)[1]})
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, find, insert, listed, value
+from ledger.db.rows import columns, find, insert, list_rows, value
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.agent import CardToolAllowed, ToolAllowed
@@ -29,18 +29,20 @@ fold = Fold()
 
 def of_card(db: Connection, card_id: CardId, *, exact: bool) -> tuple[str, ...]:
     """Return the commands (`exact`) or the patterns that are allowed for the card."""
-    return tuple(row.pattern for row in listed(db, GrantRow, grants, "pattern", card_id=card_id, exact=exact))
+    return tuple(
+        row.pattern for row in list_rows(db, GrantRow, grants, "pattern", card_id=card_id, exact=exact)
+    )
 
 
 @fold.on(ToolAllowed)
-def _allowed(db: Connection, _it: Recorded, event: ToolAllowed) -> None:
+def _fold_tool_allowed(db: Connection, _it: Recorded, event: ToolAllowed) -> None:
     card_id = value(db, runs.c.card_id, run_id=event.run_id)
     if card_id is not None:
         _grant(db, card_id, event.pattern, event.by, exact=True)
 
 
 @fold.on(CardToolAllowed)
-def _allowed_card(db: Connection, _it: Recorded, event: CardToolAllowed) -> None:
+def _fold_card_tool_allowed(db: Connection, _it: Recorded, event: CardToolAllowed) -> None:
     _grant(db, event.card_id, event.pattern, event.by, exact=False)
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, drop, fields_for, find, insert, listed, recorder
+from ledger.db.rows import columns, drop, fields_for, find, insert, list_rows, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.instruction import (
@@ -48,21 +48,21 @@ fold = Fold()
 
 def stack_rows(db: Connection, run_id: RunId) -> tuple[LayerRow, ...]:
     """Return the run's newest layers in their order; none before the first claim is prepared."""
-    return listed(db, LayerRow, layers, "place", run_id=run_id)
+    return list_rows(db, LayerRow, layers, "place", run_id=run_id)
 
 
-def considered(db: Connection, run_id: RunId) -> tuple[SkillRow, ...]:
+def list_skills(db: Connection, run_id: RunId) -> tuple[SkillRow, ...]:
     """Return the skills that were considered for the run, as its newest claim found them."""
-    return listed(db, SkillRow, skills, "place", run_id=run_id)
+    return list_rows(db, SkillRow, skills, "place", run_id=run_id)
 
 
-def pinned(db: Connection, card_id: CardId) -> tuple[str, ...]:
+def list_pinned_skills(db: Connection, card_id: CardId) -> tuple[str, ...]:
     """Return the names of the skills that were chosen for the card."""
     row = find(db, SkillsPinned, pins, card_id=card_id)
     return row.names if row else ()
 
 
-def pinned_agent(db: Connection, card_id: CardId) -> str:
+def find_pinned_agent(db: Connection, card_id: CardId) -> str:
     """Return the agent that was chosen for the card, as in AgentPinned; empty for its column's own."""
     row = find(db, AgentPinned, agent_pins, card_id=card_id)
     return row.choice if row else ""
@@ -73,12 +73,12 @@ fold.on(AgentPinned)(recorder(agent_pins))
 
 
 @fold.on(InstructionsStacked)
-def _stacked(db: Connection, _it: Recorded, event: InstructionsStacked) -> None:
+def _fold_instructions_stacked(db: Connection, _it: Recorded, event: InstructionsStacked) -> None:
     _replace(db, layers, event, event.layers)
 
 
 @fold.on(SkillsChosen)
-def _chosen(db: Connection, _it: Recorded, event: SkillsChosen) -> None:
+def _fold_skills_chosen(db: Connection, _it: Recorded, event: SkillsChosen) -> None:
     _replace(db, skills, event, event.considered)
 
 

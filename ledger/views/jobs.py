@@ -4,7 +4,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table, func, select
 
-from ledger.db.rows import change, columns, find, keep, listed, setter
+from ledger.db.rows import change, columns, find, keep, list_rows, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -44,24 +44,24 @@ def count_since(db: Connection, user_id: int, since: datetime) -> int:
     return db.scalar(select(func.count()).select_from(jobs).where(mine)) or 0
 
 
-def requested_since(db: Connection, user_id: int, since: datetime) -> tuple[JobRow, ...]:
+def list_requested_since(db: Connection, user_id: int, since: datetime) -> tuple[JobRow, ...]:
     """Return an account's requests since then."""
-    return tuple(row for row in listed(db, JobRow, jobs, "at", user_id=user_id) if row.at > since)
+    return tuple(row for row in list_rows(db, JobRow, jobs, "at", user_id=user_id) if row.at > since)
 
 
 @fold.on(JobRequested)
-def _requested(db: Connection, it: Recorded, event: JobRequested) -> None:
+def _fold_job_requested(db: Connection, it: Recorded, event: JobRequested) -> None:
     named = ("board_id", "repository", "column", "skills", "by", "user_id", "budget_usd")
     keep(db, jobs, {"key": event.key}, {"at": it.at, **{name: getattr(event, name) for name in named}})
 
 
 @fold.on(JobMade)
-def _made(db: Connection, _it: Recorded, event: JobMade) -> None:
+def _fold_job_made(db: Connection, _it: Recorded, event: JobMade) -> None:
     change(db, jobs, {"key": event.key}, number=event.number, card_id=event.card_id)
 
 
 @fold.on(EntryGivenUp)
-def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
+def _fold_entry_given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
     if event.act == ACT:
         change(db, jobs, {"key": event.key.removeprefix(request_key(""))}, problem=event.because)
 

@@ -27,7 +27,7 @@ from ledger.db.rows import (
     find,
     insert,
     keep,
-    listed,
+    list_rows,
     pick,
     value,
     values,
@@ -84,7 +84,7 @@ fold = Fold()
 
 def of_card(db: Connection, card_id: CardId) -> tuple[LinkRow, ...]:
     """Return the blockers of the card's issue, in the order of names."""
-    return listed(db, LinkRow, links, "repository", "number", card_id=card_id)
+    return list_rows(db, LinkRow, links, "repository", "number", card_id=card_id)
 
 
 def parent_of(db: Connection, card_id: CardId) -> ParentRow | None:
@@ -146,7 +146,7 @@ def dependents(db: Connection, repository: str, number: int, limit: int) -> tupl
     return values(db, links.c.card_id, "card_id", limit=limit, repository=repository, number=number)
 
 
-def held_cards() -> Select[tuple[str]]:
+def select_held_cards() -> Select[tuple[str]]:
     """Return the query for the cards that may not start."""
     return select(links.c.card_id).where(_holds())
 
@@ -240,7 +240,7 @@ def _holds() -> ColumnElement[bool]:
 
 
 @fold.on(LinksSeen)
-def _seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
+def _fold_links_seen(db: Connection, _it: Recorded, event: LinksSeen) -> None:
     drop(db, links, card_id=event.card_id)
     rows = {(issue.repository, issue.number): asdict(issue) for issue in event.blocked_by}
     unseen = {"repository": "", "title": "", "state": "open"}
@@ -261,7 +261,7 @@ def _is_done(db: Connection, repository: str | int, number: str | int) -> bool:
 
 
 @fold.on(CardStateChanged)
-def _changed(db: Connection, _it: Recorded, event: CardStateChanged) -> None:
+def _fold_card_state_changed(db: Connection, _it: Recorded, event: CardStateChanged) -> None:
     if event.after is CardState.DONE:
         _update(db, event.card_id, done=True)
     elif event.before is CardState.DONE and event.after is not CardState.ARCHIVED:
@@ -269,22 +269,22 @@ def _changed(db: Connection, _it: Recorded, event: CardStateChanged) -> None:
 
 
 @fold.on(IssueClosed)
-def _closed(db: Connection, _it: Recorded, event: IssueClosed) -> None:
+def _fold_issue_closed(db: Connection, _it: Recorded, event: IssueClosed) -> None:
     _update(db, event.card_id, state=event.reason or "completed")
 
 
 @fold.on(IssueReopened)
-def _reopened(db: Connection, _it: Recorded, event: IssueReopened) -> None:
+def _fold_issue_reopened(db: Connection, _it: Recorded, event: IssueReopened) -> None:
     _update(db, event.card_id, state="open")
 
 
 @fold.on(RepositoryMoved)
-def _repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
+def _fold_repository_moved(db: Connection, _it: Recorded, event: RepositoryMoved) -> None:
     _carry(db, {"repository": event.before}, repository=event.after)
 
 
 @fold.on(CardConverted)
-def _issue_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
+def _fold_card_converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
     if (was := issue_place(event.place_before)) is not None:
         before = {"repository": was[0], "number": was[1]}
         _carry(db, before, repository=event.repository, number=event.number)
@@ -292,7 +292,7 @@ def _issue_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
 
 def _carry(db: Connection, before: dict[str, Any], **after: str | int) -> None:
     """Let who waits for issues that stood there, or is a part of them, do so where they stand now."""
-    moved = listed(db, LinkRow, links, **before)
+    moved = list_rows(db, LinkRow, links, **before)
     drop(db, links, **before)
     for row in moved:  # another repository may have got a name that was free
         place = {"card_id": row.card_id, "repository": row.repository, "number": row.number, **after}

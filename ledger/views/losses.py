@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, drop, listed, recorder
+from ledger.db.rows import columns, drop, list_rows, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import AccessLost, AccessRegained
@@ -16,12 +16,12 @@ fold = Fold()
 
 def of_board(db: Connection, board_id: BoardId) -> tuple[LossRow, ...]:
     """Return the board's losses, the oldest first."""
-    return listed(db, LossRow, losses, "at", board_id=board_id)
+    return list_rows(db, LossRow, losses, "at", board_id=board_id)
 
 
 fold.on(AccessLost)(recorder(losses))
 
 
 @fold.on(AccessRegained)
-def _regained(db: Connection, _it: Recorded, event: AccessRegained) -> None:
+def _fold_access_regained(db: Connection, _it: Recorded, event: AccessRegained) -> None:
     drop(db, losses, board_id=event.board_id, target=event.target)

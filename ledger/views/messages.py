@@ -86,15 +86,15 @@ def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
     return value(db, messages.c.seq, **_comment(card_id, place, comment_id)) is not None
 
 
-def held_messages(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[MessageRow, ...]:
+def list_held(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[MessageRow, ...]:
     """Return the newest comments and reviews by people without write access, the oldest first: those that
     wait, or those that somebody let through (`vouched`).
     """
-    return all_rows(db, MessageRow, _held(vouched), card_id=card_id, most=MAX_HELD)[::-1]
+    return all_rows(db, MessageRow, _select_held(vouched), card_id=card_id, most=MAX_HELD)[::-1]
 
 
 @cache
-def _held(vouched: bool) -> Statement:
+def _select_held(vouched: bool) -> Statement:
     theirs = (messages.c.card_id == bindparam("card_id")) & ~messages.c.trusted
     theirs &= (messages.c.vouched_by != "") if vouched else (messages.c.vouched_by == "")
     theirs &= or_(*(messages.c.place == it for it in (*COMMENTS, *VERDICTS)))
@@ -104,19 +104,19 @@ def _held(vouched: bool) -> Statement:
 
 def has_changed(db: Connection, card_id: CardId, place: str, comment_id: int) -> str:
     """Return `edited` or `deleted` where that is known of the comment, else an empty string."""
-    return value(db, changes.c.how, **_changed(card_id, place, comment_id)) or ""
+    return value(db, changes.c.how, **_key_of_comment(card_id, place, comment_id)) or ""
 
 
 def _comment(card_id: CardId, place: str, comment_id: int) -> dict[str, Any]:
-    places = {"review": ("review",), "verdict": VERDICTS, "issue": ("issue", "pull")}[_counted(place)]
+    places = {"review": ("review",), "verdict": VERDICTS, "issue": ("issue", "pull")}[_group_of_place(place)]
     return {"card_id": card_id, "comment_id": comment_id, "place": places}
 
 
-def _changed(card_id: CardId, place: str, comment_id: int) -> dict[str, Any]:
-    return {"card_id": card_id, "place": _counted(place), "comment_id": comment_id}
+def _key_of_comment(card_id: CardId, place: str, comment_id: int) -> dict[str, Any]:
+    return {"card_id": card_id, "place": _group_of_place(place), "comment_id": comment_id}
 
 
-def _counted(place: str) -> str:
+def _group_of_place(place: str) -> str:
     """Return the group of places whose comments GitHub counts together."""
     if place in VERDICTS:
         return "verdict"
@@ -124,36 +124,36 @@ def _counted(place: str) -> str:
 
 
 @fold.on(PersonSaid)
-def _commented(db: Connection, it: Recorded, event: PersonSaid) -> None:
+def _fold_person_said(db: Connection, it: Recorded, event: PersonSaid) -> None:
     given = {**fields_for(messages, event), "seq": it.seq, "at": it.at, "vouched_by": ""}
-    _SAID.run(db, {**given, "counted": _counted(event.place)})
+    _SAID.run(db, {**given, "counted": _group_of_place(event.place)})
 
 
 fold.on(AssistantReplied)(recorder(messages, place=ASSISTANT, trusted=True))
 
 
 @fold.on(ReviewSubmitted)
-def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
+def _fold_review_submitted(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
     if event.body.strip():
         record(db, messages, it, comment_id=event.review_id, place=event.verdict, text=event.body)
 
 
 @fold.on(ReviewDismissed)
-def _dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
+def _fold_review_dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
     change(db, messages, _comment(event.card_id, VERDICTS[0], event.review_id), changed="dismissed")
 
 
 @fold.on(ReviewRequested)
-def _requested(db: Connection, it: Recorded, event: ReviewRequested) -> None:
+def _fold_review_requested(db: Connection, it: Recorded, event: ReviewRequested) -> None:
     record(db, messages, it, place=REQUESTED, author=event.by, text=event.reviewer)
 
 
 @fold.on(CommentReleased)
-def _released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
+def _fold_comment_released(db: Connection, _it: Recorded, event: CommentReleased) -> None:
     change(db, messages, _comment(event.card_id, event.place, event.comment_id), vouched_by=event.by)
 
 
 @fold.on(CommentChanged)
-def _was_changed(db: Connection, _it: Recorded, event: CommentChanged) -> None:
-    keep(db, changes, _changed(event.card_id, event.place, event.comment_id), {"how": event.how})
+def _fold_comment_changed(db: Connection, _it: Recorded, event: CommentChanged) -> None:
+    keep(db, changes, _key_of_comment(event.card_id, event.place, event.comment_id), {"how": event.how})
     change(db, messages, _comment(event.card_id, event.place, event.comment_id), changed=event.how)

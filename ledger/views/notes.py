@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, listed, recorder
+from ledger.db.rows import columns, list_rows, recorder
 from ledger.db.tables import VIEWS
 from ledger.events.run import Noted
 from ledger.fold import Fold
@@ -28,4 +28,4 @@ fold.on(Noted)(recorder(notes))
 
 def newest(db: Connection, run_ids: Iterable[RunId], limit: int) -> tuple[NoteRow, ...]:
     """Return the notes of those runs, at most so many of the newest, the oldest first."""
-    return tuple(reversed(listed(db, NoteRow, notes, "-seq", limit=limit, run_id=tuple(run_ids))))
+    return tuple(reversed(list_rows(db, NoteRow, notes, "-seq", limit=limit, run_id=tuple(run_ids))))

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, fields_for, keep, listed
+from ledger.db.rows import columns, fields_for, keep, list_rows
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.person import NoticesChosen
@@ -29,9 +29,9 @@ fold = Fold()
 
 def every(db: Connection) -> dict[str, NoticeChoiceRow]:
     """Return the choices of all people, by name."""
-    return {row.name: row for row in listed(db, NoticeChoiceRow, notice_choices)}
+    return {row.name: row for row in list_rows(db, NoticeChoiceRow, notice_choices)}
 
 
 @fold.on(NoticesChosen)
-def _chosen(db: Connection, _it: Recorded, event: NoticesChosen) -> None:
+def _fold_notices_chosen(db: Connection, _it: Recorded, event: NoticesChosen) -> None:
     keep(db, notice_choices, {"name": event.login.casefold()}, fields_for(notice_choices, event))

@@ -41,7 +41,7 @@ def asking(db: Connection, board_id: BoardId, limit: int) -> tuple[CardId, ...]:
     return tuple(CardId(card_id) for card_id in db.scalars(query.order_by(cards.c.card_id).limit(limit)))
 
 
-def renamed_repositories(db: Connection, board_id: BoardId) -> tuple[tuple[str, str], ...]:
+def list_renamed(db: Connection, board_id: BoardId) -> tuple[tuple[str, str], ...]:
     """Return the repositories of the board's cards that have another name than cards say: now, and then."""
     query = _on_board(board_id, placements.c.repository, placements.c.named)
     query = query.where(placements.c.repository != placements.c.named)
@@ -62,7 +62,7 @@ def _on_board(board_id: BoardId, *wanted: Column[Any]) -> Select[Any]:
 
 
 @fold.on(RepositoryResolved)
-def _resolved(db: Connection, it: Recorded, event: RepositoryResolved) -> None:
+def _fold_repository_resolved(db: Connection, it: Recorded, event: RepositoryResolved) -> None:
     record(db, placements, it, named=event.repository)
 
 
@@ -70,7 +70,7 @@ fold.on(RepositoryMoved)(setter(placements, lambda e: {"repository": e.after}, r
 
 
 @fold.on(CardConverted)
-def _card_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
+def _fold_card_converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
     if event.before:
         there = {"card_id": event.card_id, "repository": event.before}
         change(db, placements, there, repository=event.repository)

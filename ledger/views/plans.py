@@ -2,7 +2,7 @@
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, find, listed, recorder, setter
+from ledger.db.rows import columns, find, list_rows, recorder, setter
 from ledger.db.tables import VIEWS
 from ledger.events.run import PlanApproved, PlanProposed, PlanRebound, PlanRedirected
 from ledger.fold import Fold
@@ -20,7 +20,7 @@ def newest(db: Connection, run_id: RunId) -> PlanRow | None:
 
 def of_run(db: Connection, run_id: RunId) -> tuple[PlanRow, ...]:
     """Return all plans of the run, the first first."""
-    return listed(db, PlanRow, plans, "revision", run_id=run_id)
+    return list_rows(db, PlanRow, plans, "revision", run_id=run_id)
 
 
 fold.on(PlanProposed)(recorder(plans, state="proposed"))

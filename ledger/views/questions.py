@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Select, Table, select
 
-from ledger.db.rows import change, columns, find, listed, record, value, values
+from ledger.db.rows import change, columns, find, list_rows, record, value, values
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -35,7 +35,7 @@ def get(db: Connection, question_id: QuestionId) -> QuestionRow | None:
 def open_of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
     """Return the run's questions that still wait for a person, the newest first."""
     order = ("-asked_at", "question_id")
-    return listed(db, QuestionRow, questions, *order, run_id=run_id, answered_at=None, withdrawn=False)
+    return list_rows(db, QuestionRow, questions, *order, run_id=run_id, answered_at=None, withdrawn=False)
 
 
 def open_by(db: Connection, asker: str, run_ids: Collection[RunId]) -> frozenset[RunId]:
@@ -46,31 +46,31 @@ def open_by(db: Connection, asker: str, run_ids: Collection[RunId]) -> frozenset
 
 def of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
     """Return all questions of the run, the oldest first."""
-    return listed(db, QuestionRow, questions, "asked_at", "question_id", run_id=run_id)
+    return list_rows(db, QuestionRow, questions, "asked_at", "question_id", run_id=run_id)
 
 
-def agreed(db: Connection, card_id: CardId, subject: Subject, code: Code) -> bool:
+def has_agreed(db: Connection, card_id: CardId, subject: Subject, code: Code) -> bool:
     """Tell whether a question about that was answered so in any run of the card."""
     wanted = {"card_id": card_id, "subject": subject, "code": code}
-    return _agreed.scalar(db, wanted) is not None
+    return _select_agreed.scalar(db, wanted) is not None
 
 
 @statement
-def _agreed(card_id: Any, subject: Any, code: Any) -> Select[Any]:
+def _select_agreed(card_id: Any, subject: Any, code: Any) -> Select[Any]:
     mine = questions.c.run_id.in_(select(runs.c.run_id).where(runs.c.card_id == card_id))
     same = mine & (questions.c.subject == subject) & (questions.c.code == code)
     return select(questions.c.question_id).where(same).limit(1)
 
 
 @fold.on(QuestionAsked)
-def _question_asked(db: Connection, it: Recorded, event: QuestionAsked) -> None:
+def _fold_question_asked(db: Connection, it: Recorded, event: QuestionAsked) -> None:
     card_id = value(db, runs.c.card_id, run_id=event.run_id)
     meaning = {"subject": limit_answers.subject_of(event), "codes": limit_answers.codes_of(event)}
     record(db, questions, it, card_id=card_id or "", asked_at=it.at, **meaning)
 
 
 @fold.on(QuestionAnswered)
-def _question_answered(db: Connection, it: Recorded, event: QuestionAnswered) -> None:
+def _fold_question_answered(db: Connection, it: Recorded, event: QuestionAnswered) -> None:
     question = get(db, event.question_id)
     if question is None or question.answered_at is not None:
         return
@@ -80,5 +80,5 @@ def _question_answered(db: Connection, it: Recorded, event: QuestionAnswered) ->
 
 
 @fold.on(RunEnded)
-def _ended(db: Connection, _it: Recorded, event: RunEnded) -> None:
+def _fold_run_ended(db: Connection, _it: Recorded, event: RunEnded) -> None:
     change(db, questions, {"run_id": event.run_id, "answered_at": None}, withdrawn=True)

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import columns, drop, find, listed, record, recorder, values
+from ledger.db.rows import columns, drop, find, list_rows, record, recorder, values
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.publication import EntryGivenUp, EntryPublished
@@ -55,12 +55,12 @@ def get(db: Connection, key: EntryKey) -> RemoteRow | None:
     return find(db, RemoteRow, remotes, key=key)
 
 
-def given_up(db: Connection, key: EntryKey) -> GivenUpRow | None:
+def find_given_up(db: Connection, key: EntryKey) -> GivenUpRow | None:
     """Return the act's failure; None where it did not fail for good, or was carried out since."""
     return find(db, GivenUpRow, failures, key=key)
 
 
-def done_at(db: Connection, card_id: CardId, act: str) -> datetime | None:
+def last_done_at(db: Connection, card_id: CardId, act: str) -> datetime | None:
     """Return when an act of that name was last carried out for the card; None if never."""
     row = find(db, RemoteRow, remotes, "-at", card_id=card_id, act=act)
     return row.at if row is not None else None
@@ -71,15 +71,15 @@ def cards_of(db: Connection, remote_id: str) -> frozenset[CardId]:
     return frozenset(values(db, remotes.c.card_id, remote_id=remote_id))
 
 
-def given_up_keys(db: Connection, card_id: CardId | None = None) -> tuple[GivenUpRow, ...]:
+def list_given_up(db: Connection, card_id: CardId | None = None) -> tuple[GivenUpRow, ...]:
     """Return the acts that failed for good, of the card or of all, the oldest first."""
     if card_id is None:
-        return listed(db, GivenUpRow, failures, "at")
-    return listed(db, GivenUpRow, failures, "at", card_id=card_id)
+        return list_rows(db, GivenUpRow, failures, "at")
+    return list_rows(db, GivenUpRow, failures, "at", card_id=card_id)
 
 
 @fold.on(EntryPublished)
-def _published(db: Connection, it: Recorded, event: EntryPublished) -> None:
+def _fold_entry_published(db: Connection, it: Recorded, event: EntryPublished) -> None:
     record(db, remotes, it)
     drop(db, failures, key=event.key)
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, find, listed, recorder
+from ledger.db.rows import columns, find, list_rows, recorder
 from ledger.db.tables import VIEWS
 from ledger.events.run import FinalReported
 from ledger.fold import Fold
@@ -36,7 +36,7 @@ def get(db: Connection, run_id: RunId) -> ReportRow | None:
 
 def of_runs(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, ReportRow]:
     """Return the reports of those runs that have one."""
-    return {row.run_id: row for row in listed(db, ReportRow, reports, run_id=tuple(run_ids))}
+    return {row.run_id: row for row in list_rows(db, ReportRow, reports, run_id=tuple(run_ids))}
 
 
 fold.on(FinalReported)(recorder(reports))

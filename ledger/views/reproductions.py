@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, listed, record, recorder
+from ledger.db.rows import columns, list_rows, record, recorder
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.reproduction import ReproductionPlayed, ReproductionSkipped
@@ -36,12 +36,12 @@ fold = Fold()
 
 def of_run(db: Connection, run_id: RunId) -> tuple[ReproductionRow, ...]:
     """Return the run's reproductions, the oldest first."""
-    return listed(db, ReproductionRow, reproductions, "seq", run_id=run_id)
+    return list_rows(db, ReproductionRow, reproductions, "seq", run_id=run_id)
 
 
 fold.on(ReproductionPlayed)(recorder(reproductions))
 
 
 @fold.on(ReproductionSkipped)
-def _skipped(db: Connection, it: Recorded, event: ReproductionSkipped) -> None:
+def _fold_reproduction_skipped(db: Connection, it: Recorded, event: ReproductionSkipped) -> None:
     record(db, reproductions, it, said=event.why)

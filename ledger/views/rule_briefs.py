@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, drop, listed, record, rename_key
+from ledger.db.rows import columns, drop, list_rows, record, rename_key
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import CardReplaced
@@ -29,12 +29,12 @@ fold = Fold()
 
 def newest(db: Connection, card_id: CardId, limit: int) -> tuple[RuleBriefRow, ...]:
     """Return the briefs of the card's rules, at most so many of the newest, the oldest first."""
-    rows = listed(db, RuleBriefRow, rule_briefs, "-seq", limit=limit, card_id=card_id)
+    rows = list_rows(db, RuleBriefRow, rule_briefs, "-seq", limit=limit, card_id=card_id)
     return tuple(reversed(rows))
 
 
 @fold.on(TaskAnswered)
-def _answered(db: Connection, it: Recorded, event: TaskAnswered) -> None:
+def _fold_task_answered(db: Connection, it: Recorded, event: TaskAnswered) -> None:
     """Keep the brief; an answer of the rule without one takes the older one away."""
     if event.brief:
         record(db, rule_briefs, it, text=event.brief)
@@ -43,5 +43,5 @@ def _answered(db: Connection, it: Recorded, event: TaskAnswered) -> None:
 
 
 @fold.on(CardReplaced)
-def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
     rename_key(db, rule_briefs, "card_id", event.draft, event.card_id)

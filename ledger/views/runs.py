@@ -14,10 +14,10 @@ from ledger.db.rows import (
     columns,
     fields_for,
     find,
-    listed,
+    list_rows,
     pick,
     record,
-    renamed_in,
+    rename_values,
     setter,
     value,
     values,
@@ -91,7 +91,7 @@ _RANK = Statement(
 
 
 @statement
-def _held(board_id: Any) -> Select[Any]:
+def _select_held(board_id: Any) -> Select[Any]:
     return pick(RunRow, runs).where(_HELD, runs.c.board_id == board_id).order_by(runs.c.serial)
 
 
@@ -112,20 +112,20 @@ def next_id(db: Connection) -> RunId:
 
 def of_card(db: Connection, card_id: CardId, limit: int = 20) -> tuple[RunRow, ...]:
     """Return the card's newest runs, newest first."""
-    return listed(db, RunRow, runs, "-serial", limit=limit, card_id=card_id)
+    return list_rows(db, RunRow, runs, "-serial", limit=limit, card_id=card_id)
 
 
-def worked_in(db: Connection, card_id: CardId) -> frozenset[str]:
+def list_hosts_of_card(db: Connection, card_id: CardId) -> frozenset[str]:
     """Return where the card's runs worked, all of them."""
     return frozenset(values(db, runs.c.repository, card_id=card_id))
 
 
 def newest(db: Connection, limit: int) -> tuple[RunRow, ...]:
     """Return the newest runs of the whole ledger, newest first."""
-    return listed(db, RunRow, runs, "-serial", limit=limit)
+    return list_rows(db, RunRow, runs, "-serial", limit=limit)
 
 
-def queued(
+def list_queued(
     db: Connection, board_id: BoardId | None = None, column: str | None = None, limit: int = 200
 ) -> tuple[QueuedRow, ...]:
     """Return the queue's head by column, the card's place there, then age; of one board or column."""
@@ -142,19 +142,19 @@ def _queue(of_board: bool, of_column: bool) -> Statement:
     return Statement(query.order_by(*order).limit(bindparam("most")))
 
 
-def held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
+def list_held(db: Connection, board_id: BoardId | None = None) -> tuple[RunRow, ...]:
     """Return the runs that a worker holds, the oldest first."""
     if board_id is None:
         return all_rows(db, RunRow, _ALL_HELD)
-    return all_rows(db, RunRow, _held, board_id=board_id)
+    return all_rows(db, RunRow, _select_held, board_id=board_id)
 
 
-def held_by_host(db: Connection) -> dict[str, int]:
+def count_held_by_host(db: Connection) -> dict[str, int]:
     """Return how many runs the workers of each host hold, over all boards."""
     return {host: count for host, count in _BY_HOST.all(db, {})}
 
 
-def parked(db: Connection) -> tuple[RunRow, ...]:
+def list_parked(db: Connection) -> tuple[RunRow, ...]:
     """Return the runs that wait for a person, the oldest first."""
     return all_rows(db, RunRow, _ALL_PARKED)
 
@@ -191,14 +191,14 @@ fold.on(RepositoryMoved)(setter(runs, lambda e: {"repository": e.after}, reposit
 
 
 @fold.on(CardConverted)
-def _card_moved(db: Connection, _it: Recorded, event: CardConverted) -> None:
+def _fold_card_converted(db: Connection, _it: Recorded, event: CardConverted) -> None:
     if event.before:
         there = {"card_id": event.card_id, "repository": event.before}
         change(db, runs, there, repository=event.repository)
 
 
 @fold.on(happened.RunQueued)
-def _queued(db: Connection, it: Recorded, event: happened.RunQueued) -> None:
+def _fold_run_queued(db: Connection, it: Recorded, event: happened.RunQueued) -> None:
     if value(db, runs.c.run_id, run_id=event.run_id) is not None:
         return  # never appended: `check` refuses it
     board_id, rank = _place_of.first(db, {"card_id": event.card_id}) or ("", UNRANKED)
@@ -207,13 +207,13 @@ def _queued(db: Connection, it: Recorded, event: happened.RunQueued) -> None:
 
 
 @fold.on(happened.RunClaimed)
-def _claimed(db: Connection, it: Recorded, event: happened.RunClaimed) -> None:
+def _fold_run_claimed(db: Connection, it: Recorded, event: happened.RunClaimed) -> None:
     claim = {"generation": event.generation, "worker": event.worker, "host": event.host}
     _set(db, event, state=RunState.CLAIMED, claimed_at=it.at, hung_s=0.0, **claim)
 
 
 @fold.on(happened.RunStepped)
-def _stepped(db: Connection, _it: Recorded, event: happened.RunStepped) -> None:
+def _fold_run_stepped(db: Connection, _it: Recorded, event: happened.RunStepped) -> None:
     publishes = event.after is RunState.PUBLISHING
     # Its worker lives, and goes back before it has pushed; of a dead one nobody knows.
     known = {"pushing": publishes} if publishes or event.before is RunState.PUBLISHING else {}
@@ -221,13 +221,13 @@ def _stepped(db: Connection, _it: Recorded, event: happened.RunStepped) -> None:
 
 
 @fold.on(happened.RunParked)
-def _parked(db: Connection, _it: Recorded, event: happened.RunParked) -> None:
+def _fold_run_parked(db: Connection, _it: Recorded, event: happened.RunParked) -> None:
     known = {} if event.why == "pause" else {"pushing": False}  # it asks before it pushes
     _set(db, event, state=RunState.PARKED, parked_why=event.why, **known)
 
 
 @fold.on(happened.RunRequeued)
-def _requeued(db: Connection, _it: Recorded, event: happened.RunRequeued) -> None:
+def _fold_run_requeued(db: Connection, _it: Recorded, event: happened.RunRequeued) -> None:
     run = get(db, event.run_id)
     if run is None:
         return
@@ -245,7 +245,7 @@ fold.on(happened.RunHung)(setter(runs, lambda e: {"hung_s": e.silent_s}, "run_id
 
 
 @fold.on(happened.RunEnded)
-def _ended(db: Connection, it: Recorded, event: happened.RunEnded) -> None:
+def _fold_run_ended(db: Connection, it: Recorded, event: happened.RunEnded) -> None:
     how = {name: getattr(event, name) for name in ("ending", "reason", "detail", "last_known")}
     end = {"state": RunState.ENDED, "ended_at": it.at, "kept": event.commits}
     _set(db, event, question_id="", parked_why="", **how, **end)
@@ -261,13 +261,13 @@ fold.on(TurnStarted)(setter(runs, lambda e: {"agent_started": True, "payer": e.p
 
 
 @fold.on(happened.PlanProposed)
-def _planned(db: Connection, _it: Recorded, event: happened.PlanProposed) -> None:
+def _fold_plan_proposed(db: Connection, _it: Recorded, event: happened.PlanProposed) -> None:
     plan = {"plan_revision": event.revision, "plan_steps": event.steps}
     _set(db, event, **plan, plan_done=0, plan_approved=False, plan_approved_by="")
 
 
 @fold.on(happened.PlanApproved)
-def _approved(db: Connection, _it: Recorded, event: happened.PlanApproved) -> None:
+def _fold_plan_approved(db: Connection, _it: Recorded, event: happened.PlanApproved) -> None:
     mine = {"run_id": event.run_id, "plan_revision": event.revision}
     change(db, runs, mine, plan_approved=True, plan_approved_by=event.by)
 
@@ -280,13 +280,13 @@ fold.on(happened.Progressed)(setter(runs, lambda e: {"last_line": e.text}, "run_
 
 
 @fold.on(happened.QuestionAsked)
-def _asked(db: Connection, _it: Recorded, event: happened.QuestionAsked) -> None:
+def _fold_question_asked(db: Connection, _it: Recorded, event: happened.QuestionAsked) -> None:
     _set(db, event, question_id=event.question_id)
     add(db, runs, {"run_id": event.run_id}, questions=1)
 
 
 @fold.on(happened.Noted)
-def _noted(db: Connection, _it: Recorded, event: happened.Noted) -> None:
+def _fold_noted(db: Connection, _it: Recorded, event: happened.Noted) -> None:
     add(db, runs, {"run_id": event.run_id}, notes=1)
 
 
@@ -294,13 +294,13 @@ fold.on(happened.QuestionAnswered)(setter(runs, lambda _: {"question_id": ""}, "
 
 
 @fold.on(happened.ValidationEnded)
-def _validated(db: Connection, _it: Recorded, event: happened.ValidationEnded) -> None:
+def _fold_validation_ended(db: Connection, _it: Recorded, event: happened.ValidationEnded) -> None:
     _set(db, event, iteration=event.iteration)
     add(db, runs, {"run_id": event.run_id}, full_runs=int(event.tier == "full"))
 
 
 @fold.on(Checkpointed)
-def _checkpointed(db: Connection, _it: Recorded, event: Checkpointed) -> None:
+def _fold_checkpointed(db: Connection, _it: Recorded, event: Checkpointed) -> None:
     if event.patch or not event.left_out:  # of a change that was not measured yet
         change(db, runs, {"run_id": event.run_id, "head": ""}, files_changed=event.files_changed)
 
@@ -310,14 +310,14 @@ fold.on(happened.BranchPushed)(setter(runs, lambda e: {"pushed_head": e.head, "p
 
 
 @fold.on(ColumnsChanged)
-def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+def _fold_columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
     if now := {column.before: column.after for column in event.renamed}:
         mine = (runs.c.board_id == event.board_id) & runs.c.column.in_(tuple(now))
-        db.execute(runs.update().where(mine).values(column=renamed_in(runs.c.column, now)))
+        db.execute(runs.update().where(mine).values(column=rename_values(runs.c.column, now)))
 
 
 @fold.on(ColumnRanked)
-def _ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
+def _fold_column_ranked(db: Connection, _it: Recorded, event: ColumnRanked) -> None:
     if event.order:
         _RANK.run_all(db, [{"of": card_id, "place": place} for place, card_id in enumerate(event.order)])
 

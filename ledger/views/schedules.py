@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, Table, func, select
 
-from ledger.db.rows import change, columns, find, insert, keep, listed, setter
+from ledger.db.rows import change, columns, find, insert, keep, list_rows, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.access import RepositoryMoved
@@ -55,7 +55,7 @@ def get(db: Connection, board_id: BoardId, schedule: str) -> ScheduleRow | None:
 
 def of_board(db: Connection, board_id: BoardId) -> tuple[ScheduleRow, ...]:
     """Return the board's schedules that are set; a removed one has no timing."""
-    rows = listed(db, ScheduleRow, schedules, "schedule", board_id=board_id)
+    rows = list_rows(db, ScheduleRow, schedules, "schedule", board_id=board_id)
     return tuple(row for row in rows if row.timing)
 
 
@@ -93,13 +93,13 @@ def schedule_key(board_id: BoardId, schedule: str, due_at: datetime, event: str 
 
 
 @fold.on(ScheduleSet)
-def _set(db: Connection, _it: Recorded, event: ScheduleSet) -> None:
+def _fold_schedule_set(db: Connection, _it: Recorded, event: ScheduleSet) -> None:
     key = {"board_id": event.board_id, "schedule": event.schedule}
     keep(db, schedules, key, {"timing": event.timing, "next_at": event.next_at})
 
 
 @fold.on(ScheduleDue)
-def _due(db: Connection, _it: Recorded, event: ScheduleDue) -> None:
+def _fold_schedule_due(db: Connection, _it: Recorded, event: ScheduleDue) -> None:
     key = {"board_id": event.board_id, "schedule": event.schedule}
     change(db, schedules, key, next_at=event.next_at)
     card = {**key, "due_at": event.due_at, "event": event.event}
@@ -108,7 +108,7 @@ def _due(db: Connection, _it: Recorded, event: ScheduleDue) -> None:
 
 
 @fold.on(ScheduledCardMade)
-def _made(db: Connection, _it: Recorded, event: ScheduledCardMade) -> None:
+def _fold_scheduled_card_made(db: Connection, _it: Recorded, event: ScheduledCardMade) -> None:
     key = {name: getattr(event, name) for name in MADE_KEY}
     change(db, made, key, repository=event.repository, number=event.number)
 
@@ -117,11 +117,11 @@ fold.on(RepositoryMoved)(setter(made, lambda e: {"repository": e.after}, "board_
 
 
 @fold.on(EntryGivenUp)
-def _given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
+def _fold_entry_given_up(db: Connection, _it: Recorded, event: EntryGivenUp) -> None:
     """Let a card that could not be made hold up no later one. A board's entry has the board's id."""
     if event.act != "create_scheduled_card":
         return
     board_id = BoardId(event.card_id)
-    for row in listed(db, ScheduledCardRow, made, board_id=board_id, number=0):
+    for row in list_rows(db, ScheduledCardRow, made, board_id=board_id, number=0):
         if schedule_key(board_id, row.schedule, row.due_at, row.event) == event.key:
             change(db, made, {name: getattr(row, name) for name in MADE_KEY}, number=-1)

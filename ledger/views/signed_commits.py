@@ -25,7 +25,7 @@ signed_commits = Table("view_signed_commits", VIEWS, *columns(SignedRow, "run_id
 fold = Fold()
 
 
-def judged_as(db: Connection, head: str) -> str:
+def find_judged_commit(db: Connection, head: str) -> str:
     """Return the commit whose evidence counts for `head`: itself, unless GitHub signed it anew."""
     row = find(db, SignedRow, signed_commits, signed=head)
     return row.head if row else head

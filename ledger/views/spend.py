@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Connection, Index, Select, Table, Update, case, func, select
 
-from ledger.db.rows import add, change, columns, insert, listed, rename_key, tally
+from ledger.db.rows import add, change, columns, insert, list_rows, rename_key, tally
 from ledger.db.statements import statement
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
@@ -129,7 +129,7 @@ def of_card(db: Connection, card_id: CardId) -> SpendTotal:
     return _total(_of_card.first(db, {"card_id": card_id}))
 
 
-def shared(
+def spent_by_limit(
     db: Connection, board_id: BoardId, day: date, card_ids: Collection[str]
 ) -> dict[tuple[Limit, str], float]:
     """Return the dollars of the board, of everybody on `day` of UTC, and of these cards."""
@@ -139,12 +139,12 @@ def shared(
         {"day": "", "shared": str(Limit.BOARD)},
         {"day": "", "shared": str(Limit.CARD), "name": tuple(card_ids)},
     )
-    rows = (row for key in keys for row in listed(db, TotalRow, totals, board_id=board_id, **key))
+    rows = (row for key in keys for row in list_rows(db, TotalRow, totals, board_id=board_id, **key))
     return {(Limit(row.shared), row.name): row.usd for row in rows}
 
 
 @fold.on(UsageMetered)
-def _metered(db: Connection, it: Recorded, event: UsageMetered) -> None:
+def _fold_usage_metered(db: Connection, it: Recorded, event: UsageMetered) -> None:
     """Add the usage wherever it counts: the run, its open stage, its dollars, the day, the shared limits."""
     mine = {"run_id": event.run_id}
     used = {name: getattr(event, name) for name in ("usd", "input_tokens", "output_tokens")}
@@ -159,7 +159,7 @@ def _metered(db: Connection, it: Recorded, event: UsageMetered) -> None:
 
 
 @fold.on(AssistantMetered)
-def _assistant_metered(db: Connection, it: Recorded, event: AssistantMetered) -> None:
+def _fold_assistant_metered(db: Connection, it: Recorded, event: AssistantMetered) -> None:
     board_id, column = _place_of_card.first(db, {"card_id": event.card_id}) or ("", "")
     place = (event.card_id, board_id, column or "", event.by)
     _count(db, f"assistant:{event.card_id}", it.at, place, "", usd=event.usd, input_tokens=event.tokens)
@@ -175,7 +175,7 @@ def person_of(by: str, door: str) -> str:
 
 
 @fold.on(CardReplaced)
-def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
     change(db, spend, {"card_id": event.draft}, card_id=event.card_id)
     rename_key(db, totals, "name", event.draft, event.card_id, shared=str(Limit.CARD))
 

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import change, columns, listed, record, setter
+from ledger.db.rows import change, columns, list_rows, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened
@@ -49,11 +49,11 @@ fold = Fold()
 
 def of_run(db: Connection, run_id: RunId) -> tuple[StageRow, ...]:
     """Return the run's entries in order; none for a run without stages."""
-    return listed(db, StageRow, stages, "entry", run_id=run_id)
+    return list_rows(db, StageRow, stages, "entry", run_id=run_id)
 
 
 @fold.on(StageEntered)
-def _entered(db: Connection, it: Recorded, _event: StageEntered) -> None:
+def _fold_stage_entered(db: Connection, it: Recorded, _event: StageEntered) -> None:
     record(db, stages, it, entered_at=it.at)
 
 
@@ -64,7 +64,7 @@ fold.on(SnapshotTaken)(setter(stages, lambda e: {"summary": e.summary}, "run_id"
 
 
 @fold.on(StageLeft)
-def _left(db: Connection, it: Recorded, event: StageLeft) -> None:
+def _fold_stage_left(db: Connection, it: Recorded, event: StageLeft) -> None:
     changed = {name: getattr(event, name) for name in ("files_changed", "lines_changed", "lines_added")}
     mine = {"run_id": event.run_id, "entry": event.entry}
     change(db, stages, mine, left_at=it.at, target=event.target, **changed)

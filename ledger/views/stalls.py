@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, listed, recorder
+from ledger.db.rows import columns, list_rows, recorder
 from ledger.db.tables import VIEWS
 from ledger.events.board import WorkStalled
 from ledger.fold import Fold
@@ -27,7 +27,7 @@ fold = Fold()
 
 def counts(db: Connection) -> dict[BoardId, int]:
     """Return the number of such runs of every board that has some."""
-    return {row.board_id: row.runs for row in listed(db, StallRow, stalls) if row.runs}
+    return {row.board_id: row.runs for row in list_rows(db, StallRow, stalls) if row.runs}
 
 
 fold.on(WorkStalled)(recorder(stalls))

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import all_rows, columns, drop, find, keep, listed, pick, recorder, rename_key
+from ledger.db.rows import all_rows, columns, drop, find, keep, list_rows, pick, recorder, rename_key
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.board import CardReplaced, ColumnsChanged, HaltLifted, StopLifted, StopOrdered
@@ -35,7 +35,7 @@ fold = Fold()
 
 def of_board(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:
     """Return the stops on the board, the oldest first."""
-    return listed(db, StopRow, stops, "at", board_id=board_id)
+    return list_rows(db, StopRow, stops, "at", board_id=board_id)
 
 
 def stop_of_card(db: Connection, board_id: BoardId, card_id: str) -> StopRow | None:
@@ -52,7 +52,7 @@ fold.on(StopOrdered)(recorder(stops))
 
 
 @fold.on(ColumnsChanged)
-def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
+def _fold_columns_changed(db: Connection, _it: Recorded, event: ColumnsChanged) -> None:
     now = {column.before: column.after for column in event.renamed}
     held = (stops.c.board_id == event.board_id) & (stops.c.scope == "column") & stops.c.target.in_(tuple(now))
     rows = all_rows(db, StopRow, pick(StopRow, stops).where(held))
@@ -63,25 +63,25 @@ def _columns_renamed(db: Connection, _it: Recorded, event: ColumnsChanged) -> No
 
 
 @fold.on(CardReplaced)
-def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
     """Take the lift over; a stop is ordered anew, since the state of a board is known by its own events."""
     rename_key(db, lifts, "target", event.draft, event.card_id, scope="card")
 
 
 @fold.on(StopLifted)
-def _lifted(db: Connection, it: Recorded, event: StopLifted) -> None:
+def _fold_stop_lifted(db: Connection, it: Recorded, event: StopLifted) -> None:
     drop(db, stops, board_id=event.board_id, scope=event.scope, target=event.target)
     _keep_lift(db, it, event.board_id, event.scope, event.target, event.by)
 
 
 @fold.on(HaltLifted)
-def _unhalted(db: Connection, it: Recorded, event: HaltLifted) -> None:
+def _fold_halt_lifted(db: Connection, it: Recorded, event: HaltLifted) -> None:
     if event.by != BY_ITSELF:
         _keep_lift(db, it, event.board_id, "board", event.board_id, event.by)
 
 
 @fold.on(RunRequeued)
-def _resumed(db: Connection, it: Recorded, event: RunRequeued) -> None:
+def _fold_run_requeued(db: Connection, it: Recorded, event: RunRequeued) -> None:
     run = known_runs.get(db, event.run_id)
     if run is not None and event.by:
         _keep_lift(db, it, run.board_id, "card", run.card_id, event.by)

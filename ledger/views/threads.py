@@ -5,7 +5,7 @@ from datetime import datetime
 
 from sqlalchemy import Connection, Index, Table
 
-from ledger.db.rows import columns, count, fields_for, find, listed, record, setter
+from ledger.db.rows import columns, count, fields_for, find, list_rows, record, setter
 from ledger.db.tables import VIEWS
 from ledger.event import Recorded
 from ledger.events.pull import ReviewSubmitted
@@ -50,7 +50,7 @@ def get(db: Connection, thread_id: str) -> ThreadRow | None:
 
 def pending(db: Connection, card_id: CardId) -> tuple[ThreadRow, ...]:
     """Return the card's threads that no run has addressed, the oldest first."""
-    return listed(db, ThreadRow, threads, "seq", "thread_id", card_id=card_id, answered_by=None)
+    return list_rows(db, ThreadRow, threads, "seq", "thread_id", card_id=card_id, answered_by=None)
 
 
 def pending_count(db: Connection, card_id: CardId) -> int:
@@ -59,7 +59,7 @@ def pending_count(db: Connection, card_id: CardId) -> int:
 
 
 @fold.on(ReviewSubmitted)
-def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
+def _fold_review_submitted(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
     if not event.trusted:
         return
     for thread in event.threads:

@@ -43,7 +43,7 @@ def knows_review(db: Connection, card_id: CardId, review_id: int) -> bool:
     return bool(value(db, reviews.c.heard, card_id=card_id, review_id=review_id))
 
 
-def asked_at(db: Connection, card_id: CardId) -> datetime | None:
+def changes_requested_at(db: Connection, card_id: CardId) -> datetime | None:
     """Return the time of the newest standing review that requests changes; None without one."""
     at: datetime | None = value(db, verdicts.c.at, "-at", card_id=card_id, verdict="changes_requested")
     return at
@@ -60,7 +60,7 @@ def approvers(db: Connection, card_id: CardId, head: str) -> tuple[str, ...]:
 
 
 @fold.on(ReviewSubmitted)
-def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
+def _fold_review_submitted(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
     review = {"card_id": event.card_id, "review_id": event.review_id}
     keep(db, reviews, review, {"heard": True})
     if not event.trusted or event.verdict not in ("approved", "changes_requested"):
@@ -76,7 +76,7 @@ def _reviewed(db: Connection, it: Recorded, event: ReviewSubmitted) -> None:
 
 
 @fold.on(ReviewDismissed)
-def _dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
+def _fold_review_dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
     review = {"card_id": event.card_id, "review_id": event.review_id}
     keep(db, reviews, review, {"dismissed": True})
     drop(db, verdicts, **review)
@@ -84,7 +84,7 @@ def _dismissed(db: Connection, _it: Recorded, event: ReviewDismissed) -> None:
 
 
 @fold.on(BranchRebased)
-def _rebased(db: Connection, _it: Recorded, event: BranchRebased) -> None:
+def _fold_branch_rebased(db: Connection, _it: Recorded, event: BranchRebased) -> None:
     """Let approvals of the same change count for the commit that it is now."""
     if event.same:
         change(db, verdicts, {"card_id": event.card_id, "head": event.before}, head=event.after)

@@ -48,23 +48,23 @@ fold = Fold()
 
 
 @fold.on(CardSeen)
-def _seen(db: Connection, it: Recorded, event: CardSeen) -> None:
+def _fold_card_seen(db: Connection, it: Recorded, event: CardSeen) -> None:
     if event.arrived:
         _begin(db, it, event.card_id, event.state)
 
 
 @fold.on(CardStateChanged)
-def _changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
+def _fold_card_state_changed(db: Connection, it: Recorded, event: CardStateChanged) -> None:
     _begin(db, it, event.card_id, event.after, claimed=event.reason is Reason.BLOCKED)
 
 
 @fold.on(CardArchived)
-def _archived(db: Connection, it: Recorded, event: CardArchived) -> None:
+def _fold_card_archived(db: Connection, it: Recorded, event: CardArchived) -> None:
     _end(db, it, event.card_id)
 
 
 @fold.on(CardReplaced)
-def _replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
+def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> None:
     rename_key(db, waits, "card_id", event.draft, event.card_id)
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, Table
 
-from ledger.db.rows import columns, find, listed, recorder
+from ledger.db.rows import columns, find, list_rows, recorder
 from ledger.db.tables import VIEWS
 from ledger.events.workspace import WorkspaceTaken
 from ledger.fold import Fold
@@ -33,7 +33,7 @@ def get(db: Connection, place: str) -> WorkspaceRow | None:
 
 def hosts_of(db: Connection, places: Iterable[str]) -> dict[str, str]:
     """Return the host of each of the workspaces that some claim took."""
-    return {row.place: row.host for row in listed(db, WorkspaceRow, workspaces, place=tuple(places))}
+    return {row.place: row.host for row in list_rows(db, WorkspaceRow, workspaces, place=tuple(places))}
 
 
 fold.on(WorkspaceTaken)(recorder(workspaces))

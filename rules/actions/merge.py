@@ -14,7 +14,7 @@ from rules.intents.outbound import Decision, MarkReady, MergePull, Say
 from rules.policy.model import Policy
 from rules.policy.repository import PolicyModel
 from rules.registry import Archetype
-from rules.runs.check_only import unasked
+from rules.runs.check_only import check_push
 from rules.runs.gate import unmergeable, why_not
 from rules.snapshot import CardPull, Snapshot
 from rules.text import sentence
@@ -50,7 +50,7 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
         return Decision((), ("there is no open pull request to merge",))
     missing = unmergeable(snapshot, pull, settings.requires)
     if missing and missing == why_not(pull):  # nothing else is missing
-        first = _checked_first(policy, snapshot, pull, occasion)
+        first = _check_first(policy, snapshot, pull, occasion)
         if first is not None:
             return first
     if missing:
@@ -69,13 +69,13 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
     return Decision((*ready, act, CardExplained(card, because)), (because,))
 
 
-def _checked_first(
+def _check_first(
     policy: Policy, snapshot: Snapshot, pull: CardPull, occasion: RuleTrigger
 ) -> Decision | None:
     """Let the gate look at a commit that it has not seen, before it is merged; None where that is no use."""
     if pull.gate is not Gate.UNSEEN:
         return None
-    started = unasked(policy, snapshot, occasion.now)
+    started = check_push(policy, snapshot, occasion.now)
     queued = any(isinstance(intent, QueueRun) for intent in started.intents)
     if not queued and snapshot.live_check is None:
         return None

@@ -12,12 +12,12 @@ PREFIX = "agent:"
 MAX_LABEL = 50  # characters that GitHub takes
 
 
-def played(policy: Policy, column: ColumnPolicy, pinned: str, labels: tuple[str, ...]) -> ColumnPolicy:
+def apply_choice(policy: Policy, column: ColumnPolicy, pinned: str, labels: tuple[str, ...]) -> ColumnPolicy:
     """Return the column's rules as whoever was chosen plays them; only its `agents` can be chosen.
 
     Of two labels the one counts whose agent stands first in `agents`.
     """
-    wanted = {_named(label) for label in labels if chooses(label)}
+    wanted = {_agent_of_label(label) for label in labels if chooses(label)}
     labelled = (choice for choice in column.agents if choice.removeprefix(MARK).casefold() in wanted)
     choice = pinned if pinned in column.agents else next(labelled, "")
     return column.played_by(choice, policy.board.specialists)
@@ -41,7 +41,7 @@ def unknown_labels(policy: Policy, snapshot: Snapshot) -> Decision:
     known = {choice.removeprefix(MARK).casefold() for choice in agents}
     decided = Decision()
     for label in snapshot.choosing_labels if agents else ():
-        if chooses(label) and _named(label) not in known:
+        if chooses(label) and _agent_of_label(label) not in known:
             which = alternatives(code(f"{PREFIX}{choice.removeprefix(MARK)}") for choice in agents)
             here = code(snapshot.column or "")
             said = f"The label {code(label, 60)} chooses no agent in {here}: {which} would."
@@ -49,5 +49,5 @@ def unknown_labels(policy: Policy, snapshot: Snapshot) -> Decision:
     return decided
 
 
-def _named(label: str) -> str:
+def _agent_of_label(label: str) -> str:
     return label[len(PREFIX) :].strip().removeprefix(MARK).casefold()

@@ -64,7 +64,7 @@ def consequence(column: ColumnPolicy) -> str:
     return plain(ARCHETYPES.load(column.archetype).headline(column), MAX_LENGTH)
 
 
-def changed_columns(
+def find_changed_columns(
     before: Policy, after: Policy, cards: Mapping[str | None, int]
 ) -> tuple[ColumnChange, ...]:
     """Return the columns whose rules differ; `cards` counts those that stand in each column."""

@@ -39,12 +39,17 @@ def why_waiting(policy: Policy, snapshot: Snapshot) -> tuple[CardState, str] | N
         said = (
             "closed as not planned: remove that dependency on the issue to start anyway, or /cardinal cancel"
         )
-        return CardState.NEEDS_INPUT, f"waits for {_named(policy, snapshot, left)}, {said}"
+        return CardState.NEEDS_INPUT, f"waits for {_name_blockers(policy, snapshot, left)}, {said}"
     still = [it for it in snapshot.blockers if it.holds]
     if still:
-        return CardState.QUEUED, f"waits for {_named(policy, snapshot, still)}: it starts on its own then"
+        return (
+            CardState.QUEUED,
+            f"waits for {_name_blockers(policy, snapshot, still)}: it starts on its own then",
+        )
     if snapshot.parts:
-        which = f"{count(len(snapshot.parts), 'sub-issue')}, {_named(policy, snapshot, snapshot.parts)}"
+        which = (
+            f"{count(len(snapshot.parts), 'sub-issue')}, {_name_blockers(policy, snapshot, snapshot.parts)}"
+        )
         return CardState.QUEUED, f"waits for {which}: it starts by itself when they are done or closed"
     return None
 
@@ -73,7 +78,7 @@ def _label(policy: Policy, snapshot: Snapshot, issue: LinkRow) -> str:
     return _name(snapshot, issue) if _may_name(policy, snapshot, issue) else ELSEWHERE
 
 
-def _named(policy: Policy, snapshot: Snapshot, issues: Sequence[LinkRow]) -> str:
+def _name_blockers(policy: Policy, snapshot: Snapshot, issues: Sequence[LinkRow]) -> str:
     known = [(_name(snapshot, it), it) for it in issues if it.repository]
     seen = [(name, it.title) for name, it in known if _may_name(policy, snapshot, it)]
     names = [f"{name} ({plain(title, 60)})" if title else name for name, title in seen]
@@ -120,7 +125,7 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
         return settled
     said = failed.run.detail if _may_name(policy, snapshot, failed.issue) else ""
     why = f": {sentence(plain(said, 300))}" if said else "."
-    which = _named(policy, snapshot, [failed.issue])
+    which = _name_blockers(policy, snapshot, [failed.issue])
     what = "was cancelled" if failed.run.ending is Ending.CANCELLED else "failed"
     text = f"The sub-issue {which} {what}{why} Continue without it, or stop {run.run_id}?"
     choices = (GO_WITHOUT, *((RETRY_PART,) if failed.is_here else ()), STOP)

@@ -38,7 +38,7 @@ def end_waiting(run: RunRow, reason: str, detail: str) -> RunEnded:
 def let_run_go(snapshot: Snapshot, wanted: str | None, run: RunRow) -> Decision:
     """End a run that only waits: the card may go, and is served where it stands once the run has ended."""
     where = f"to {code(wanted)}" if wanted else "out of its column"
-    because = f"{_named(snapshot)} dragged the card {where} before {run.run_id} began"
+    because = f"{_name_mover(snapshot)} dragged the card {where} before {run.run_id} began"
     end = end_waiting(run, "superseded", because)
     return Decision((end,), (because,))
 
@@ -55,12 +55,11 @@ def came_back(policy: Policy, snapshot: Snapshot, run: RunRow) -> Decision:
     if only_waits(run):
         return Decision((), (f"{run.run_id} still waits for its turn",))
     if column and column.on_leave == "cancel":
-        because = (
-            f"{_named(snapshot)} dragged the card out of its column and back, and the policy cancels then"
-        )
+        mover = _name_mover(snapshot)
+        because = f"{mover} dragged the card out of its column and back, and the policy cancels then"
         by = snapshot.moved_by.login or "policy"
         return Decision((RunStopAsked(run.run_id, "cancel", by, because),), (because,))
-    text = f"{_named(snapshot)} dragged the card out and back while {_doing(snapshot, run)}: "
+    text = f"{_name_mover(snapshot)} dragged the card out and back while {_doing(snapshot, run)}: "
     text += "that run continues. To start over: `/cardinal cancel`, then `/cardinal retry`."
     return Decision((Say(card, f"came-back:{run.run_id}", text),), (text,))
 
@@ -86,13 +85,13 @@ def apply_on_leave(
         return Decision((), (f"{run.run_id} is already being cancelled",))
     back = MoveCard(card, run.column, about=f"back:{run.run_id}:{time_stamp(now)}", source=wanted or "")
     if snapshot.put_back >= MAX_BACK:
-        return _given_way(snapshot, run, wanted)
+        return _give_way(snapshot, run, wanted)
     if wanted is None:
         text = f"The card lost its status while {_doing(snapshot, run)}, so it was put back. "
         text += "`/cardinal cancel` stops the run."
         return Decision((back, Say(card, f"back:{run.run_id}", text)), (text,))
     if rule == "cancel":
-        because = f"{_named(snapshot)} dragged the card to {code(wanted)}, and the policy cancels then"
+        because = f"{_name_mover(snapshot)} dragged the card to {code(wanted)}, and the policy cancels then"
         return Decision(
             (RunStopAsked(run.run_id, "cancel", snapshot.moved_by.login or "policy", because),), (because,)
         )
@@ -103,11 +102,11 @@ def apply_on_leave(
         return Decision(hold, ("it was asked already what should become of the run",))
     if snapshot.question:
         # One question at a time: the agent's own waits for an answer already, so say how to choose.
-        text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {_doing(snapshot, run)}: "
+        text = f"{_name_mover(snapshot)} dragged the card to {code(wanted)} while {_doing(snapshot, run)}: "
         text += "it was put back until that run ends. `/cardinal cancel` stops it, "
         text += "`/cardinal finish` lets it finish its work."
         return Decision((*hold, Say(card, f"leave:{run.run_id}:{time_stamp(now)}", text)), (text,))
-    text = f"{_named(snapshot)} dragged the card to {code(wanted)} while {_doing(snapshot, run)}. "
+    text = f"{_name_mover(snapshot)} dragged the card to {code(wanted)} while {_doing(snapshot, run)}. "
     text += "Cancel it, or let it finish?"
     return Decision(
         (*hold, of_rules(run.run_id, run.questions, Subject.LEAVING, text, (CANCEL, FINISH))), (text,)
@@ -118,11 +117,11 @@ def _who(snapshot: Snapshot) -> str:
     return snapshot.moved_by.login or "somebody"
 
 
-def _named(snapshot: Snapshot) -> str:
+def _name_mover(snapshot: Snapshot) -> str:
     return code(snapshot.moved_by.login, 40) if snapshot.moved_by.login else "Someone"
 
 
-def _given_way(snapshot: Snapshot, run: RunRow, wanted: str | None) -> Decision:
+def _give_way(snapshot: Snapshot, run: RunRow, wanted: str | None) -> Decision:
     text = f"The card was dragged away {MAX_BACK} times while {_doing(snapshot, run)}, so it will not be put "
     text += "back again: does a board automation move it? `/cardinal cancel` stops the run."
     hold: tuple[Intent | RuleEvent, ...] = (
@@ -131,7 +130,7 @@ def _given_way(snapshot: Snapshot, run: RunRow, wanted: str | None) -> Decision:
     return Decision((*hold, Say(snapshot.card_id, f"gave-way:{run.run_id}", text)), (text,))
 
 
-def returned(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunRow) -> Decision:
+def serve_return(policy: Policy, snapshot: Snapshot, event: CardMoved, run: RunRow) -> Decision:
     """Serve a card that is back where its run works; a person who brought it back has chosen to stay."""
     if event.by_cardinal or not snapshot.held_back:
         return derive_state(policy, snapshot)

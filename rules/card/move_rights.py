@@ -13,7 +13,7 @@ from rules.card.workflow_moves import is_by_workflow, merges
 from rules.intents import outbound
 from rules.intents.outbound import Decision, Intent, Say
 from rules.policy.model import Policy
-from rules.policy.roles import Role, covered, role_of
+from rules.policy.roles import Role, is_covered, role_of
 from rules.snapshot import UNTOLD, Mover, Snapshot
 from rules.text import alternatives, code, sentence
 
@@ -28,7 +28,7 @@ def may_move(policy: Policy, mover: Mover) -> bool:
         return policy.board.unknown_mover == "allow" or (
             policy.board.unknown_mover is None and mover.role == UNTOLD
         )
-    return covered(policy.board.move, role_of(mover.role), mover.login)
+    return is_covered(policy.board.move, role_of(mover.role), mover.login)
 
 
 def is_dragged(policy: Policy, snapshot: Snapshot) -> bool:

@@ -9,7 +9,7 @@ from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.runs import check_only
-from rules.runs.gate import begun_lately
+from rules.runs.gate import count_recent_checks
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
@@ -32,18 +32,18 @@ def after_merge(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
 def begin_rebase(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Queue the rebase of a finished branch, within the hourly limit."""
     pull, run = snapshot.open_pull, snapshot.run
-    if pull is None or pull.awaits or snapshot.foreign:
+    if pull is None or pull.awaits or snapshot.is_outside_owner:
         return Decision()
     if run is None or not run.has_finished_work or pull.unfinished or check_only.check_obstacle(snapshot):
         return Decision()
-    lately = begun_lately(snapshot.checks, now)
+    lately = count_recent_checks(snapshot.checks, now)
     if lately >= policy.limits.automatic_runs_per_hour:
         return explain(snapshot, f"{lately} checks began within an hour: /cardinal check starts another")
     queued = QueueRun(snapshot.card_id, CHECK, BY_MERGE, plan_required=False, rebases=True)
     return Decision((queued,), (f"another pull request was merged: #{pull.number} is rebased and checked",))
 
 
-def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime) -> Decision:
+def follow_check(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime) -> Decision:
     """Follow a run that only checks; at its end the branch is rebased if another was merged meanwhile."""
     if isinstance(event, RunEnded) and snapshot.open_pull and not snapshot.archived:
         if event.reason == CONFLICT:
@@ -52,7 +52,7 @@ def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime)
         decided = after_merge(policy, snapshot, now) if again else Decision()
         if any(isinstance(intent, QueueRun) for intent in decided.intents):
             return decided
-    return check_only.happened(policy, snapshot, event, now)
+    return check_only.follow_check(policy, snapshot, event, now)
 
 
 def _is_outdated(snapshot: Snapshot, event: RunEnded) -> bool:

@@ -9,7 +9,7 @@ from ledger.rows.runs import RunRow
 from ledger.rows.same_issue import RunElsewhere
 from ledger.states import ATTENTION, CARD_STEPS, CardState, Reason, RunState
 from rules.card.dependencies import why_waiting
-from rules.card.stops import blocked_by
+from rules.card.stops import describe_block
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent, UpdateFace, UpdateTicker
 from rules.policy.model import Policy
@@ -22,7 +22,7 @@ _LOUD = (CardState.BLOCKED, CardState.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
-class Rest:
+class DerivedState:
     """A state and the sentence that people read with it."""
 
     state: CardState
@@ -40,7 +40,7 @@ def drag_on(policy: Policy, column: str | None, *archetypes: str) -> str:
     return f"drag the card to {plain(target, 60)}" if target else "drag the card on"
 
 
-def closed_as_completed(policy: Policy, snapshot: Snapshot) -> str:
+def describe_closed(policy: Policy, snapshot: Snapshot) -> str:
     """Return the sentence of a card whose issue is closed and whose work nobody has merged."""
     drag = drag_on(policy, snapshot.column, "terminal")
     return f"the issue is closed as completed: {drag}, or reopen it to continue"
@@ -96,7 +96,7 @@ def explain(snapshot: Snapshot, because: str, reason: Reason = Reason.OTHER) -> 
 
 def derive_state(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
     """Derive the card's state from its run, pull request and column; `because` replaces the sentence."""
-    rest = rest_of(policy, snapshot)
+    rest = derive(policy, snapshot)
     if rest is None:
         return Decision()
     if because:
@@ -104,37 +104,39 @@ def derive_state(policy: Policy, snapshot: Snapshot, because: str = "") -> Decis
     return change_state(policy, snapshot, rest.state, rest.because, rest.reason)
 
 
-def rest_of(policy: Policy, snapshot: Snapshot) -> Rest | None:
+def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
     """Return the state that the card ought to be in; None where it should stay as it is."""
     if snapshot.archived:
-        return Rest(CardState.ARCHIVED, "the card left the board")
+        return DerivedState(CardState.ARCHIVED, "the card left the board")
     archetype = policy.archetype(snapshot.column)
-    if snapshot.lost and not archetype.IS_FINAL:
-        return Rest(CardState.BLOCKED, snapshot.lost, Reason.OUT_OF_REACH)
-    blocked, run = blocked_by(snapshot.stops, snapshot.card_id), snapshot.live_run
+    if snapshot.unreachable_reason and not archetype.IS_FINAL:
+        return DerivedState(CardState.BLOCKED, snapshot.unreachable_reason, Reason.OUT_OF_REACH)
+    blocked, run = describe_block(snapshot.stops, snapshot.card_id), snapshot.live_run
     waits = run is None or snapshot.is_paused or run.state is RunState.QUEUED
     if blocked and waits and not archetype.IS_FINAL:
         claimed = run is None and not snapshot.closed and any(stop.claims for stop in snapshot.stops)
-        rest = archetype.rest(policy, snapshot) if claimed and policy.column(snapshot.column) else None
+        rest = archetype.derive(policy, snapshot) if claimed and policy.column(snapshot.column) else None
         return (
-            _of_claim(archetype, rest, blocked) if rest else Rest(CardState.BLOCKED, blocked, Reason.BLOCKED)
+            _of_claim(archetype, rest, blocked)
+            if rest
+            else DerivedState(CardState.BLOCKED, blocked, Reason.BLOCKED)
         )
     if run:
         return _of_live_run(policy, snapshot, run)
     if policy.column(snapshot.column) is None:
-        return Rest(CardState.DRAFT, _unserved(snapshot.column))
-    return archetype.rest(policy, snapshot)
+        return DerivedState(CardState.DRAFT, _describe_unserved(snapshot.column))
+    return archetype.derive(policy, snapshot)
 
 
-def _of_claim(archetype: Archetype, rest: Rest, claimed: str) -> Rest:
+def _of_claim(archetype: Archetype, rest: DerivedState, claimed: str) -> DerivedState:
     """Return the state of a card that somebody took: it waits for no agent, so it is not blocked."""
     if rest.state in _LOUD and archetype.STARTS_RUNS:
-        return Rest(CardState.WORKING, claimed, Reason.BLOCKED)
+        return DerivedState(CardState.WORKING, claimed, Reason.BLOCKED)
     idle = rest.state is archetype.STATES[0]
-    return Rest(rest.state, claimed if idle else rest.because, Reason.BLOCKED)
+    return DerivedState(rest.state, claimed if idle else rest.because, Reason.BLOCKED)
 
 
-def _unserved(column: str | None) -> str:
+def _describe_unserved(column: str | None) -> str:
     if column is None:
         return "the card is not in a column yet: drag it to one"
     return f"the policy names no column {code(column)}: nothing runs there"
@@ -167,22 +169,26 @@ def _ticker(snapshot: Snapshot, after: CardState) -> tuple[Intent, ...]:
     return (UpdateTicker(CardId(snapshot.board_id)),) if counts else ()
 
 
-def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> Rest | None:
+def _of_live_run(policy: Policy, snapshot: Snapshot, run: RunRow) -> DerivedState | None:
     name = run.run_id
     if snapshot.question:
-        return Rest(CardState.NEEDS_INPUT, f"{name} asks: {snapshot.question.text}")
+        return DerivedState(CardState.NEEDS_INPUT, f"{name} asks: {snapshot.question.text}")
     match run.state:
         case RunState.AWAITING_APPROVAL:
-            return Rest(CardState.NEEDS_INPUT, f"the plan of {name} waits for approval")
+            return DerivedState(CardState.NEEDS_INPUT, f"the plan of {name} waits for approval")
         case RunState.PARKED:
             who = f" by {run.stop_by}" if run.stop_by else ""
-            return Rest(CardState.BLOCKED, f"{name} is paused{who}") if run.stop_asked == "pause" else None
+            return (
+                DerivedState(CardState.BLOCKED, f"{name} is paused{who}")
+                if run.stop_asked == "pause"
+                else None
+            )
         case RunState.QUEUED if snapshot.goes_first:
-            return Rest(CardState.QUEUED, say_whose_turn(snapshot.goes_first), Reason.DEPENDENCY)
+            return DerivedState(CardState.QUEUED, say_whose_turn(snapshot.goes_first), Reason.DEPENDENCY)
         case RunState.QUEUED if held := why_waiting(policy, snapshot):
-            return Rest(*held, Reason.DEPENDENCY)
+            return DerivedState(*held, Reason.DEPENDENCY)
         case RunState.QUEUED | RunState.CLAIMED:
-            return Rest(CardState.QUEUED, f"{name} waits for its turn")
+            return DerivedState(CardState.QUEUED, f"{name} waits for its turn")
         case _:
             busy = CardState.REVISING if run.kind in ("revision", "repair") else CardState.WORKING
-            return Rest(busy, f"{name} is working")
+            return DerivedState(busy, f"{name} is working")

@@ -13,7 +13,7 @@ from rules.text import plain
 LIFTS = {"board": "/cardinal resume board", "column": "/cardinal resume column", "card": "/cardinal resume"}
 
 
-def stopped_by(stops: Sequence[StopRow], card_id: CardId, column: str | None) -> str:
+def describe_stop(stops: Sequence[StopRow], card_id: CardId, column: str | None) -> str:
     """Return the sentence about the widest stop that holds the card, or an empty string."""
     for scope, target in (("board", None), ("column", column), ("card", card_id)):
         for stop in stops:
@@ -37,18 +37,18 @@ def identify_stop(stop: StopRow) -> str:
     return time_stamp(stop.at)
 
 
-def blocked_by(stops: Sequence[StopRow], card_id: CardId) -> str:
+def describe_block(stops: Sequence[StopRow], card_id: CardId) -> str:
     """Return the sentence about who blocked the card itself, and why; or an empty string."""
-    return stopped_by([it for it in stops if it.scope == "card" and it.because], card_id, None)
+    return describe_stop([it for it in stops if it.scope == "card" and it.because], card_id, None)
 
 
-def lost_by(losses: Sequence[LossRow], repository: str) -> str:
+def describe_loss(losses: Sequence[LossRow], repository: str) -> str:
     """Return the sentence about the loss of the repository, or an empty string."""
     near = (repository, repository.partition("/")[0])
     return next((say_loss(loss) for loss in losses if is_blocking(loss) and loss.target in near), "")
 
 
-def halted(halt: HaltRow) -> str:
+def describe_halt(halt: HaltRow) -> str:
     """Return the sentence about a halt, with who tries next and the way out."""
     tries = f"{halt.probe} tries" if halt.probe else f"one run tries at {halt.until:%H:%M} UTC"
     return f"the board is halted: {plain(halt.because, 160)} ({tries}; {LIFTS['board']})"

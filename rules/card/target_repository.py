@@ -122,8 +122,8 @@ def _choices(policy: Policy) -> str:
 def problem(policy: Policy, snapshot: Snapshot) -> str:
     """Return why it is not clear where a run would work; empty where it is."""
     target = snapshot.target
-    if snapshot.astray:
-        return f"{ASKS}{snapshot.astray}"
+    if snapshot.wrong_owner_reason:
+        return f"{ASKS}{snapshot.wrong_owner_reason}"
     if snapshot.open_pull:
         return ""  # it says where
     if target is None:
@@ -139,7 +139,7 @@ def problem(policy: Policy, snapshot: Snapshot) -> str:
 
 def _is_unread(policy: Policy, snapshot: Snapshot) -> bool:
     """Tell whether the next sync of the card finds its repository, so that nobody is asked yet."""
-    known = snapshot.astray or snapshot.open_pull or snapshot.target
+    known = snapshot.wrong_owner_reason or snapshot.open_pull or snapshot.target
     return not known and is_shared(policy, snapshot.repository)
 
 

@@ -65,7 +65,7 @@ def read(task: RunTask, text: str, *, replaces: str = "") -> TaskAnswered:
     """
     if not form(task):
         return TaskAnswered(task.card_id, task.rule, text)
-    filled = _filled(text)
+    filled = _parse_form(text)
     strange = sorted({*filled.labels} - {*task.labels}) if task.labels else []
     if strange:
         raise TaskAnswerError(f"{code(strange[0], 50)} is none of its labels")
@@ -84,7 +84,7 @@ def read(task: RunTask, text: str, *, replaces: str = "") -> TaskAnswered:
     )
 
 
-def _filled(text: str) -> _Form:
+def _parse_form(text: str) -> _Form:
     text = text.strip()
     if text.startswith(_FENCE):  # models wrap JSON in a block of code
         text = text.partition("\n")[2].rstrip().removesuffix(_FENCE)

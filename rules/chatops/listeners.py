@@ -19,7 +19,7 @@ def deliver(policy: Policy, snapshot: Snapshot, event: PersonSaid) -> Decision:
     """Deliver trusted words to a run, its question, or the planning assistant."""
     run, first = snapshot.run, replies.beaten_by(snapshot, event.author, event.said_at)
     if run and first and not _answers(snapshot.question, event):
-        text = replies.beaten(run, first, "your comment was not handed to the agent")
+        text = replies.describe_earlier_answer(run, first, "your comment was not handed to the agent")
         about = f"late:{first.question_id}:{event.comment_id}"
         return Decision((Say(snapshot.card_id, about, text, side(event)),), (text,))
     if snapshot.live_run:

@@ -91,7 +91,7 @@ class NarrowedSubscriber(Subscriber):
         return (*super().quiet, self.own_quiet)
 
 
-def narrowed(subscriber: Subscriber, choice: NoticeChoice) -> NarrowedSubscriber:
+def narrow_subscriber(subscriber: Subscriber, choice: NoticeChoice) -> NarrowedSubscriber:
     """Return the subscriber with their choice, which never adds to the operator's."""
     return NarrowedSubscriber(
         **{
@@ -153,6 +153,6 @@ def alerts(
             yield f"{limit}:{name}:{step}", f"{step} % of {words} is spent: ${used:.2f} of ${limit_usd:.2f}"
 
 
-def defused(text: str) -> str:
+def defuse(text: str) -> str:
     """Return outside text as one short line that mentions nobody and formats nothing, in any chat or mail."""
     return " ".join(plain(text, 120).translate(_DEFUSED).split())

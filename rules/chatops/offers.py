@@ -56,7 +56,7 @@ def fitting(policy: Policy, snapshot: Snapshot) -> tuple[CommandOffer, ...]:
     return tuple(sorted(made, key=lambda offer: offer.urgency))
 
 
-def permitted(policy: Policy, snapshot: Snapshot, *, role: str, login: str) -> tuple[CommandOffer, ...]:
+def list_permitted(policy: Policy, snapshot: Snapshot, *, role: str, login: str) -> tuple[CommandOffer, ...]:
     """Return those that somebody with that role in the card's repository may give."""
     offers = fitting(policy, snapshot)
     return tuple(offer for offer in offers if _may(policy, offer, role=role, login=login))

@@ -9,7 +9,7 @@ from itertools import islice
 from ledger.model.limit_answers import SPENDING, Subject
 from ledger.model.reply_text import says_more
 from rules.policy.model import Policy
-from rules.policy.roles import Role, covered, role_of
+from rules.policy.roles import Role, is_covered, role_of
 from rules.registry import COMMANDS
 from rules.text import alternatives, code, near, plain
 
@@ -90,7 +90,7 @@ def parse(body: str) -> Parsed | Mistyped | None:
     another = _among(lines[first + 1 :])
     if match is None:
         meant = _resembles(lines[first]) or _alone(lines[first:]) or another
-        return _misplaced(meant) if meant else None
+        return _answer_misplaced(meant) if meant else None
     word, _, rest = match.strip().partition(" ")
     known = _command(word.lower() or "help", rest.strip(), "\n".join(lines[first + 1 :]))
     if another and isinstance(known, Parsed):
@@ -110,7 +110,7 @@ def _is_doubtful(command: str, below: Sequence[str]) -> bool:
     return part.TAKES in ("none", "optional") and not part.IS_SAFE and says_more("\n".join(below))
 
 
-def mentioned(body: str, slug: str) -> Parsed | Mistyped | None:
+def parse_mention(body: str, slug: str) -> Parsed | Mistyped | None:
     """Return the command in a mention of the App `slug` in the first line: only `fix` and `investigate`.
 
     Any other mention is a part of the conversation: None. Words behind it that do not begin as an order does
@@ -129,7 +129,7 @@ def mentioned(body: str, slug: str) -> Parsed | Mistyped | None:
     return _command(word, rest, below)
 
 
-def edited(before: str, now: str) -> Mistyped | None:
+def parse_edit(before: str, now: str) -> Mistyped | None:
     """Return the answer to a command that a comment got by an edit; None where it got none."""
     meant = parse(now)
     if meant is None or meant == parse(before):
@@ -174,7 +174,7 @@ def door_of(source: str) -> str:
     return kind if colon else COMMENT
 
 
-def pressed_run(source: str) -> str:
+def run_of_button(source: str) -> str:
     """Return the run in a `button:<command>:<run>` or `page:<command>:<run>`, or an empty string."""
     kind, _, name = source.partition(":")
     about = _FORM if kind in APART else {BUTTON: _BUTTON}.get(kind)
@@ -182,18 +182,18 @@ def pressed_run(source: str) -> str:
     return button["run"] if button else ""
 
 
-def approved_plan(source: str) -> tuple[str, int] | None:
+def plan_of_approval(source: str) -> tuple[str, int] | None:
     """Return the run and the revision in a `<door>:approve:<run>:<revision>`; None else."""
     plan = _APPROVE.fullmatch(source.partition(":")[2])
     return (plan["run"], int(plan["revision"])) if plan else None
 
 
-def left_column(source: str) -> str | None:
+def column_of_move(source: str) -> str | None:
     """Return where the card stood when its `page:move:<column>` was shown; None for another source."""
     return _after("move:", source)
 
 
-def seen_stop(source: str) -> str | None:
+def stop_of_page(source: str) -> str | None:
     """Return the mark of the stop that a `page:<command>:stop-<mark>` showed; None for another source."""
     door, _, name = source.partition(":")
     about = name.partition(":")[2]
@@ -206,13 +206,13 @@ def _after(begin: str, source: str) -> str | None:
     return name.removeprefix(begin) if kind in APART and name.startswith(begin) else None
 
 
-def raised_run(source: str) -> str:
+def run_of_budget_box(source: str) -> str:
     """Return the run in a ticked `box:budget:<run>:<usd>`, or an empty string."""
     more = _BUDGET.fullmatch(source.removeprefix("box:")) if source.startswith("box:") else None
     return more["run"] if more else ""
 
 
-def chosen_question(source: str) -> str:
+def question_of_choice(source: str) -> str:
     """Return the question's id in a ticked `box:choice:<question>:<n>` or a `page:answer:<question>`, or an
     empty string.
     """
@@ -225,8 +225,8 @@ def chosen_question(source: str) -> str:
 def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitted | RefusedCommand:
     """Say whether somebody with that role in the card's repository may give the command."""
     word = next(iter(parsed.argument.lower().split()), "")
-    for allowed in permitted_groups(policy, parsed.command, word):
-        if not covered(allowed, role_of(role), login):
+    for allowed in group_by_permission(policy, parsed.command, word):
+        if not is_covered(allowed, role_of(role), login):
             scope = f" {word}" if word in COMMANDS.load(parsed.command).SCOPES else ""
             return RefusedCommand(
                 _refusal(f"/cardinal {parsed.command}{scope}", allowed, role_of(role), login)
@@ -234,7 +234,7 @@ def permit(policy: Policy, parsed: Parsed, *, role: str, login: str) -> Permitte
     return Permitted()
 
 
-def permitted_groups(policy: Policy, command: str, word: str = "") -> tuple[tuple[str, ...], ...]:
+def group_by_permission(policy: Policy, command: str, word: str = "") -> tuple[tuple[str, ...], ...]:
     """Return roles and people in groups: whoever gives the command, with that first word, is in each.
 
     A group that holds whenever another one does is left out.
@@ -242,7 +242,7 @@ def permitted_groups(policy: Policy, command: str, word: str = "") -> tuple[tupl
     every = list(dict.fromkeys(_every_group(policy, command, word)))
     for group in tuple(every):
         others = (it for it in every if it is not group)
-        if any(all(covered(group, role_of(it), it.removeprefix("@")) for it in other) for other in others):
+        if any(all(is_covered(group, role_of(it), it.removeprefix("@")) for it in other) for other in others):
             every.remove(group)
     return tuple(every)
 
@@ -276,7 +276,7 @@ def refusal_to_answer(policy: Policy, subject: Subject, *, role: str, login: str
     if subject is Subject.WORKFLOWS:
         wanted.append(needs(policy, "allow"))
     for allowed in wanted:
-        if not covered(allowed, role_of(role), login):
+        if not is_covered(allowed, role_of(role), login):
             return _refusal("an answer to this question", allowed, role_of(role), login)
     return ""
 
@@ -312,13 +312,13 @@ def _lines(body: str) -> list[str]:
     """Return the lines; the first one with words has plain spaces and no signs that nobody sees."""
     lines = body[: 4 * MAX_ARGUMENT].replace("\r\n", "\n").replace("\r", "\n").split("\n")
     for number, line in enumerate(lines):
-        lines[number] = _seen(line)
+        lines[number] = _visible_line(line)
         if lines[number].strip():
             break
     return lines
 
 
-def _seen(line: str) -> str:
+def _visible_line(line: str) -> str:
     """Return a line as a person sees it. An emoji's joiner stays, which stands behind no letter of ASCII."""
     spaced = "".join(" " if char == "\t" or unicodedata.category(char)[0] == "Z" else char for char in line)
     return spaced if spaced.isascii() else "".join(filter(None, map(_keep_visible, " " + spaced, spaced)))
@@ -340,25 +340,25 @@ def _among(lines: Iterable[str]) -> str:
 
     Of lines that begin as a command does, only the first MAX_LOOKED are compared with its names.
     """
-    begun = islice(filter(None, map(_slashed, _prose(lines))), MAX_LOOKED)
-    return next(filter(None, map(_meant, begun)), "")
+    begun = islice(filter(None, map(_match_command, _prose(lines))), MAX_LOOKED)
+    return next(filter(None, map(_guess_command, begun)), "")
 
 
 def _resembles(line: str) -> str:
     """Return the command that a line resembles, as it is written correctly; else nothing."""
-    match = _slashed(line)
-    return _meant(match) if match else ""
+    match = _match_command(line)
+    return _guess_command(match) if match else ""
 
 
-def _slashed(line: str) -> re.Match[str] | None:
+def _match_command(line: str) -> re.Match[str] | None:
     """Return the parts of a line that begins as a command does; None for another line, or a path."""
-    shown = unicodedata.normalize("NFKC", _seen(line)).translate(dict.fromkeys(map(ord, _TURNS)))
+    shown = unicodedata.normalize("NFKC", _visible_line(line)).translate(dict.fromkeys(map(ord, _TURNS)))
     match = _LOOKS.fullmatch(shown.strip())
     is_path = match is not None and match["rest"][:1] in ("/", ".") and match["rest"][1:2].isalnum()
     return None if is_path else match
 
 
-def _meant(match: re.Match[str]) -> str:
+def _guess_command(match: re.Match[str]) -> str:
     name, rest = match["name"].casefold(), match["rest"].strip(" `*_~:,-)\"'")
     joined = name.removeprefix("cardinal") if name.startswith("cardinal") else ""
     words = f"{joined} {rest}".split() if len(joined) > 2 else rest.split()
@@ -388,7 +388,7 @@ def _alone(lines: Sequence[str]) -> str:
     return _resembles(inner[0]) if fenced else ""
 
 
-def _misplaced(shown: str) -> Mistyped:
+def _answer_misplaced(shown: str) -> Mistyped:
     because = "Nothing was done: a command is read only at the start of a comment, as plain text."
     return Mistyped(_word_of(shown), f"{because} Write {code(shown)} in a new comment.")
 

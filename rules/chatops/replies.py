@@ -22,7 +22,7 @@ from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from rules.card.stops import identify_stop
 from rules.card.trigger import time_stamp, was_before
-from rules.chatops.parser import APART, BOX, chosen_question, door_of, seen_stop
+from rules.chatops.parser import APART, BOX, door_of, question_of_choice, stop_of_page
 from rules.intents.outbound import Decision, Say
 from rules.snapshot import Snapshot
 from rules.text import code, plain
@@ -55,7 +55,7 @@ def talk_of(event: CommandGiven | CommandRefused) -> str:
     return "issue" if event.place in ("issue", *APART) else "pull"
 
 
-def chosen_option(question: QuestionRow, text: str) -> str:
+def find_option(question: QuestionRow, text: str) -> str:
     """Return the choice that a reply names, else its words without the lines of mail."""
     reply = read(question, text)
     return reply.words if reply.choice is None else question.choices[reply.choice]
@@ -64,7 +64,7 @@ def chosen_option(question: QuestionRow, text: str) -> str:
 def answer(snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, text: str) -> Decision:
     """Record a written or ticked answer with its meaning, and let the run go on."""
     meant = code_of(question, "", text)
-    return record_answer(snapshot, run, question, by, meant, chosen_option(question, text))
+    return record_answer(snapshot, run, question, by, meant, find_option(question, text))
 
 
 def choose_answer(snapshot: Snapshot, run: RunRow, question: QuestionRow, by: str, meant: Code) -> Decision:
@@ -89,7 +89,7 @@ def record_answer(
 
 def is_stale_stop(snapshot: Snapshot, given: CommandGiven) -> bool:
     """Return whether the command's form was about a stop that does not hold any more."""
-    shown = seen_stop(given.source)
+    shown = stop_of_page(given.source)
     return shown is not None and shown not in map(identify_stop, snapshot.stops)
 
 
@@ -119,7 +119,7 @@ def answer_leaving(snapshot: Snapshot, run: RunRow, by: str, *, cancel: bool) ->
 
 def is_stale_choice(given: CommandGiven, question: QuestionRow | None) -> bool:
     """Return whether a choice of a box or a page belongs to another question than the one that is open."""
-    chosen_id = chosen_question(given.source)
+    chosen_id = question_of_choice(given.source)
     return bool(chosen_id) and (question is None or question.question_id != chosen_id)
 
 
@@ -139,7 +139,7 @@ def beaten_by(snapshot: Snapshot, by: str, said_at: datetime | None) -> Question
     return first if meant else None
 
 
-def beaten(run: RunRow, first: QuestionRow, what: str) -> str:
+def describe_earlier_answer(run: RunRow, first: QuestionRow, what: str) -> str:
     """Return the sentence about the faster answer, and the next step for late words."""
     by, answer = code(first.answered_by, 40), plain(first.answer, 200)
     said = f"{by} answered that question first, with “{answer}”, so {what}."

@@ -3,7 +3,7 @@
 from ledger.events.board import ABANDONED
 from ledger.states import CardState, Ending
 from rules.card.column_actions import act, has_action, headlines
-from rules.card.state import Rest, closed_as_completed, derive_state, drag_on, feedback_waits
+from rules.card.state import DerivedState, derive_state, describe_closed, drag_on, feedback_waits
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy
@@ -19,7 +19,7 @@ STATES = (
 )  # fmt: skip
 STARTS_RUNS = True
 ENTRY_ACTIONS = ({"action": "start_run"},)
-AFTER_DISMISSAL = Rest(CardState.WORK_COMPLETE, "the verdict was dismissed")
+AFTER_DISMISSAL = DerivedState(CardState.WORK_COMPLETE, "the verdict was dismissed")
 
 
 def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: RuleTrigger) -> Decision:
@@ -32,43 +32,45 @@ def enter(policy: Policy, snapshot: Snapshot, column: ColumnPolicy, occasion: Ru
     return derive_state(policy, snapshot) + decided
 
 
-def rest(policy: Policy, snapshot: Snapshot) -> Rest:
+def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     """Say how the card stands by its pull request's verdict and its newest run's ending."""
     run, pull = snapshot.run, snapshot.pull
     if pull and pull.state == "merged":
         drag = drag_on(policy, snapshot.column, "terminal")
-        return Rest(CardState.WORK_COMPLETE, f"pull request #{pull.number} is merged: {drag}")
+        return DerivedState(CardState.WORK_COMPLETE, f"pull request #{pull.number} is merged: {drag}")
     if snapshot.closed in ABANDONED:
-        return Rest(
+        return DerivedState(
             CardState.BLOCKED,
             f"the issue is closed ({snapshot.closed.replace('_', ' ')}): reopen it to continue",
         )
     if snapshot.closed:
-        return Rest(CardState.WORK_COMPLETE, closed_as_completed(policy, snapshot))
+        return DerivedState(CardState.WORK_COMPLETE, describe_closed(policy, snapshot))
     if snapshot.done_elsewhere:
         done = snapshot.done_elsewhere
         return _of_success(policy, snapshot, f"{done.run_id} on board {plain(done.board, 80)}")
     if run is None:
-        return Rest(CardState.BLOCKED, "no run has started: /cardinal retry starts one")
+        return DerivedState(CardState.BLOCKED, "no run has started: /cardinal retry starts one")
     if run.ending is Ending.SUCCEEDED:
         reads = run.mode == INVESTIGATE
         return _of_success(policy, snapshot, str(run.run_id), reads=reads)
     if run.ending is Ending.CANCELLED:
         who = f" by {run.stop_by}" if run.stop_by else ""
-        return Rest(CardState.BLOCKED, f"{run.run_id} was cancelled{who}: /cardinal retry starts another")
+        return DerivedState(
+            CardState.BLOCKED, f"{run.run_id} was cancelled{who}: /cardinal retry starts another"
+        )
     reason = plain(run.detail or run.reason or "it stopped", 160)
-    return Rest(
+    return DerivedState(
         CardState.FAILED, f"{run.run_id} {'was lost' if run.ending is Ending.LOST else 'failed'}: {reason}"
     )
 
 
-def _of_success(policy: Policy, snapshot: Snapshot, run: str, *, reads: bool = False) -> Rest:
+def _of_success(policy: Policy, snapshot: Snapshot, run: str, *, reads: bool = False) -> DerivedState:
     pull = snapshot.pull
     if pull is None and reads:
         said = f"{run} has investigated: read its findings; /cardinal fix lets an agent act on them"
-        return Rest(CardState.WORK_COMPLETE, said)
+        return DerivedState(CardState.WORK_COMPLETE, said)
     if pull and pull.state == "closed":
-        return Rest(
+        return DerivedState(
             CardState.BLOCKED, f"pull request #{pull.number} was closed: reopen it, or /cardinal retry"
         )
     if pull and snapshot.verdict == "approved":
@@ -77,9 +79,11 @@ def _of_success(policy: Policy, snapshot: Snapshot, run: str, *, reads: bool = F
         number = snapshot.pending_threads
         feedback = count(number, "open review comment") if number else "a review asks for changes"
         them = "it" if number == 1 else "them"
-        return Rest(CardState.CHANGES_REQUESTED, f"{feedback}: /cardinal retry has an agent address {them}")
+        return DerivedState(
+            CardState.CHANGES_REQUESTED, f"{feedback}: /cardinal retry has an agent address {them}"
+        )
     drag = drag_on(policy, snapshot.column, "review", "terminal")
-    return Rest(CardState.WORK_COMPLETE, f"{run} is ready for review: read its report, then {drag}")
+    return DerivedState(CardState.WORK_COMPLETE, f"{run} is ready for review: read its report, then {drag}")
 
 
 def headline(column: ColumnPolicy) -> str:

@@ -2,7 +2,7 @@
 
 from ledger.states import CardState
 from rules.card.column_actions import derive_and_act, headlines
-from rules.card.state import Rest, drag_on
+from rules.card.state import DerivedState, drag_on
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -12,10 +12,10 @@ TAKES_NEW_CARDS = True
 enter = derive_and_act
 
 
-def rest(policy: Policy, snapshot: Snapshot) -> Rest:
+def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     """A card here is a draft, whatever it was."""
     drag = drag_on(policy, snapshot.column, "planning", "execution")
-    return Rest(CardState.DRAFT, f"nothing runs in this column: {drag} when it is worth doing")
+    return DerivedState(CardState.DRAFT, f"nothing runs in this column: {drag} when it is worth doing")
 
 
 def headline(column: ColumnPolicy) -> str:

@@ -2,7 +2,7 @@
 
 from ledger.states import CardState
 from rules.card.column_actions import act, headlines
-from rules.card.state import Rest, derive_state, drag_on
+from rules.card.state import DerivedState, derive_state, drag_on
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import AskAssistant, ConvertDraft, Decision
 from rules.policy.column import ColumnPolicy
@@ -31,14 +31,16 @@ def ask_assistant(snapshot: Snapshot) -> Decision:
     return Decision((AskAssistant(snapshot.card_id, snapshot.last_said),), ("the assistant answers",))
 
 
-def rest(policy: Policy, snapshot: Snapshot) -> Rest:
+def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     """A card here is discussed; where the assistant asked, it waits for a person."""
     if snapshot.assistant_waits:
-        return Rest(CardState.NEEDS_INPUT, "the assistant has a question for you: answer it on the issue")
+        return DerivedState(
+            CardState.NEEDS_INPUT, "the assistant has a question for you: answer it on the issue"
+        )
     if snapshot.brief:
         drag = drag_on(policy, snapshot.column, "execution")
-        return Rest(CardState.DISCUSSING, f"ready for execution: {drag}, or write what is missing")
-    return Rest(CardState.DISCUSSING, "write on the issue: the planning assistant answers")
+        return DerivedState(CardState.DISCUSSING, f"ready for execution: {drag}, or write what is missing")
+    return DerivedState(CardState.DISCUSSING, "write on the issue: the planning assistant answers")
 
 
 def headline(column: ColumnPolicy) -> str:

@@ -3,7 +3,7 @@
 from ledger.events.board import ABANDONED
 from ledger.states import CardState
 from rules.card.column_actions import derive_and_act, headlines
-from rules.card.state import Rest, closed_as_completed, drag_on, feedback_waits
+from rules.card.state import DerivedState, describe_closed, drag_on, feedback_waits
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.gate import of_approved
@@ -15,29 +15,31 @@ STATES = (
     CardState.NEEDS_INPUT,
 )  # fmt: skip
 HAS_REVIEWS = True
-AFTER_DISMISSAL = Rest(CardState.IN_REVIEW, "the verdict was dismissed: it waits for a review")
+AFTER_DISMISSAL = DerivedState(CardState.IN_REVIEW, "the verdict was dismissed: it waits for a review")
 enter = derive_and_act
 
 
-def rest(policy: Policy, snapshot: Snapshot) -> Rest:
+def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
     """Say how the review stands."""
     pull = snapshot.pull
     if pull is None:
-        return Rest(CardState.IN_REVIEW, "there is no pull request to review")
+        return DerivedState(CardState.IN_REVIEW, "there is no pull request to review")
     number = f"pull request #{pull.number}"
     if pull.state == "closed" and snapshot.closed and snapshot.closed not in ABANDONED:
-        return Rest(CardState.IN_REVIEW, closed_as_completed(policy, snapshot))
+        return DerivedState(CardState.IN_REVIEW, describe_closed(policy, snapshot))
     if pull.state == "closed":
-        return Rest(
+        return DerivedState(
             CardState.BLOCKED, f"{number} was closed without merging: reopen it, or drag the card back"
         )
     if pull.state == "merged":
-        return Rest(CardState.APPROVED, f"{number} is merged: {drag_on(policy, snapshot.column, 'terminal')}")
+        return DerivedState(
+            CardState.APPROVED, f"{number} is merged: {drag_on(policy, snapshot.column, 'terminal')}"
+        )
     if snapshot.verdict == "approved":
         return of_approved(policy, snapshot, pull, CardState.IN_REVIEW)
     if feedback_waits(snapshot):
-        return Rest(CardState.CHANGES_REQUESTED, changes_asked(policy, snapshot))
-    return Rest(CardState.IN_REVIEW, f"{number} waits for a review")
+        return DerivedState(CardState.CHANGES_REQUESTED, changes_asked(policy, snapshot))
+    return DerivedState(CardState.IN_REVIEW, f"{number} waits for a review")
 
 
 def changes_asked(policy: Policy, snapshot: Snapshot) -> str:

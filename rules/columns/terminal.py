@@ -2,7 +2,7 @@
 
 from ledger.states import CardState
 from rules.card.column_actions import derive_and_act, has_action, headlines
-from rules.card.state import Rest
+from rules.card.state import DerivedState
 from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -12,12 +12,12 @@ IS_FINAL = True
 enter = derive_and_act
 
 
-def rest(policy: Policy, snapshot: Snapshot) -> Rest | None:
+def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
     """A card is done unless its pull request still has to be merged here."""
     pull, column = snapshot.pull, policy.column(snapshot.column)
     if pull and pull.state == "open" and column and has_action(column.entry_actions, "merge"):
         return None
-    return Rest(CardState.DONE, f"pull request #{pull.number} is {pull.state}" if pull else "done")
+    return DerivedState(CardState.DONE, f"pull request #{pull.number} is {pull.state}" if pull else "done")
 
 
 def headline(column: ColumnPolicy) -> str:

@@ -9,7 +9,7 @@ from ledger.rows.questions import QuestionRow
 from rules.card.trigger import was_before
 from rules.chatops import replies
 from rules.chatops.offers import MAX_ASKED, CommandOffer, Urgency
-from rules.chatops.parser import BOX, chosen_question, door_of, refusal_to_answer
+from rules.chatops.parser import BOX, door_of, question_of_choice, refusal_to_answer
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -37,7 +37,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Record the answer and let the same session go on."""
     run = snapshot.live_run
-    question = _meant(snapshot, given) if run else None
+    question = _find_question(snapshot, given) if run else None
     stale = replies.is_stale_choice(given, question)
     if stale or run is None or question is None:
         return replies.say(snapshot, given, _too_late(snapshot, given, stale=stale))
@@ -48,7 +48,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)
     if refused:
         return replies.say(snapshot, given, refused)
-    picked, ticked = replies.chosen_option(question, given.argument), door_of(given.source) == BOX
+    picked, ticked = replies.find_option(question, given.argument), door_of(given.source) == BOX
     if replies.is_undecided(question, given.argument) or (ticked and picked not in question.choices):
         text = f"Please choose a number ({replies.numbers(question)}): `/cardinal answer 1`."
         return replies.say(snapshot, given, text)
@@ -57,16 +57,18 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
 
 def _too_late(snapshot: Snapshot, given: CommandGiven, *, stale: bool) -> str:
     """Return why the answer changed nothing: who was faster, where somebody was."""
-    run, first = snapshot.run, snapshot.find_answered(chosen_question(given.source))
-    meant = first is not None and (not stale or first.question_id == chosen_question(given.source))
+    run, first = snapshot.run, snapshot.find_answered(question_of_choice(given.source))
+    meant = first is not None and (not stale or first.question_id == question_of_choice(given.source))
     if run and first and meant and first.answered_by.casefold() != given.by.casefold():
-        return replies.beaten(run, first, "your answer changed nothing")
+        return replies.describe_earlier_answer(run, first, "your answer changed nothing")
     if stale:
         return "That question is no longer open, so your choice changed nothing."
     return "No question is open on this card. `/cardinal status` says where it is."
 
 
-def _meant(snapshot: Snapshot, given: CommandGiven) -> QuestionRow | None:
+def _find_question(snapshot: Snapshot, given: CommandGiven) -> QuestionRow | None:
     """Return the question that a ticked choice belongs to, else the newest one that is open."""
     leaving = snapshot.leaving
-    return leaving if leaving and chosen_question(given.source) == leaving.question_id else snapshot.question
+    return (
+        leaving if leaving and question_of_choice(given.source) == leaving.question_id else snapshot.question
+    )

@@ -11,8 +11,8 @@ from ledger.rows.runs import RunRow
 from ledger.states import RunState
 from rules.card.trigger import was_before
 from rules.chatops.offers import CommandOffer, Urgency
-from rules.chatops.parser import approved_plan, refusal_to_answer
-from rules.chatops.replies import beaten, beaten_by, choose_answer, say
+from rules.chatops.parser import plan_of_approval, refusal_to_answer
+from rules.chatops.replies import beaten_by, choose_answer, describe_earlier_answer, say
 from rules.intents.outbound import Decision, Intent, UntickBoxes
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -49,7 +49,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return _stage(policy, snapshot, run, snapshot.question, given)
     first = None if _of_a_plan(given) else beaten_by(snapshot, given.by, given.said_at)
     if first is not None:
-        return say(snapshot, given, beaten(run, first, "your approval changed nothing"))
+        return say(snapshot, given, describe_earlier_answer(run, first, "your approval changed nothing"))
     if run.plan_approved or not run.plan_required:
         by = f" by {code(snapshot.plan_by, 40)}" if snapshot.plan_by else ""
         return say(snapshot, given, f"{run.run_id} needs no approval: its plan is approved already{by}.")
@@ -59,7 +59,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
             by, plan = code(snapshot.plan_by, 40), f"plan {run.plan_revision} of {run.run_id}"
             text = f"{by} sent {plan} back first: {text}"
         return say(snapshot, given, text)
-    shown = approved_plan(given.source)
+    shown = plan_of_approval(given.source)
     if shown is not None and shown != (run.run_id, run.plan_revision):
         return say(
             snapshot,
@@ -73,13 +73,13 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     if stale is not None:
         return stale
     because = f"{given.by} approved plan {run.plan_revision} of {run.run_id}"
-    approved = PlanApproved(run.run_id, run.plan_revision, given.by, plan_approval.bound(snapshot))
+    approved = PlanApproved(run.run_id, run.plan_revision, given.by, plan_approval.digest_of_plan(snapshot))
     return Decision((approved, RunRequeued(run.run_id, "approved")), (because,))
 
 
 def _of_a_plan(given: CommandGiven) -> bool:
     """Whether a box, a button or a form named the plan: a stage has choices of its own."""
-    return approved_plan(given.source) is not None
+    return plan_of_approval(given.source) is not None
 
 
 def _stage(
@@ -113,7 +113,7 @@ def _stale(snapshot: Snapshot, run: RunRow, given: CommandGiven) -> Decision | N
             RunRequeued(run.run_id, "redirected"),
         )
         return Decision(again, (anew,)) + say(snapshot, given, anew)
-    changed = plan_approval.moved_on(snapshot, given.base)
+    changed = plan_approval.list_changes_since(snapshot, given.base)
     if not changed:
         return None
     text = f"{plan} was not approved yet: since it was made, {' and '.join(changed)}."

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ledger.events.board import StopOrdered
 from ledger.events.conversation import CommandGiven
-from rules.card.stops import blocked_by
+from rules.card.stops import describe_block
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import say
 from rules.commands import link
@@ -25,7 +25,7 @@ MAX_REASON = 200  # characters
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer it where no run lives and nobody holds the card."""
-    if snapshot.live_run is None and not blocked_by(snapshot.stops, snapshot.card_id):
+    if snapshot.live_run is None and not describe_block(snapshot.stops, snapshot.card_id):
         hint = "Block: no run starts until someone unblocks it"
         yield CommandOffer("block", "Block", hint, Urgency.CARD, asks="Why")
 
@@ -48,7 +48,7 @@ def blocker(given: CommandGiven) -> str:
 
 def hold(snapshot: Snapshot, given: CommandGiven, reason: str, *, claims: bool = False) -> Decision:
     """Stop the card with a reason, unless somebody has done so."""
-    if held := blocked_by(snapshot.stops, snapshot.card_id):
+    if held := describe_block(snapshot.stops, snapshot.card_id):
         return say(snapshot, given, sentence(f"Nothing was changed: {held}"))
     order = StopOrdered(snapshot.board_id, "card", snapshot.card_id, given.by, reason, claims)
     return Decision((order,), (f"{given.by} blocks the card: {reason}",))

@@ -6,13 +6,13 @@ from datetime import datetime
 
 from ledger.events.budget import BudgetRaised
 from ledger.events.conversation import CommandGiven
-from ledger.model.limit_answers import Code, Subject, raised, subject_of
+from ledger.model.limit_answers import Code, Subject, budget_answer, subject_of
 from ledger.rows.runs import RunRow
 from ledger.states import RUN_HELD
 from rules.card.trigger import was_before
 from rules.chatops import replies
 from rules.chatops.offers import CommandOffer, Urgency
-from rules.chatops.parser import raised_run
+from rules.chatops.parser import run_of_budget_box
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.policy.roles import Role
@@ -47,9 +47,9 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         )
     if run.stop_asked == "cancel":
         return replies.say(snapshot, given, f"{run.run_id} is being cancelled: it needs no more dollars.")
-    boxed, first = raised_run(given.source), replies.beaten_by(snapshot, given.by, given.said_at)
+    boxed, first = run_of_budget_box(given.source), replies.beaten_by(snapshot, given.by, given.said_at)
     if not _asks(snapshot) and first is not None:
-        return replies.say(snapshot, given, replies.beaten(run, first, "nothing was added"))
+        return replies.say(snapshot, given, replies.describe_earlier_answer(run, first, "nothing was added"))
     older = snapshot.question is not None and was_before(given.said_at, snapshot.question.asked_at)
     if boxed and (boxed != run.run_id or not _asks(snapshot) or older):
         return replies.say(snapshot, given, "That run no longer waits for dollars: nothing was added.")
@@ -67,7 +67,7 @@ def _go_on(snapshot: Snapshot, run: RunRow, given: CommandGiven, added_usd: floa
     if question is None:
         return Decision()
     if subject_of(question) is Subject.BUDGET:
-        text = raised(added_usd)
+        text = budget_answer(added_usd)
         return replies.record_answer(snapshot, run, question, given.by, Code.RAISED, text)
     text = f"{run.run_id} may spend {usd(added_usd)} more. Its question still needs an answer."
     return replies.say(snapshot, given, text)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.card.stops import blocked_by
+from rules.card.stops import describe_block
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.replies import about, say
 from rules.commands import block
@@ -22,7 +22,7 @@ INSTEAD = "Others are assigned with `/cardinal assign <people>`."
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
     """Offer it where nobody works on the card or holds it."""
-    if snapshot.live_run is None and not blocked_by(snapshot.stops, snapshot.card_id):
+    if snapshot.live_run is None and not describe_block(snapshot.stops, snapshot.card_id):
         hint = "It is yours: no run starts on it until someone unblocks it"
         yield CommandOffer("claim", "Claim", hint, Urgency.CARD)
 
@@ -36,6 +36,6 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         )
         return say(snapshot, given, text)
     held = block.hold(snapshot, given, "claimed", claims=True)
-    if blocked_by(snapshot.stops, snapshot.card_id):
+    if describe_block(snapshot.stops, snapshot.card_id):
         return held
     return held + Decision((ChangeAssignees(snapshot.card_id, (given.by,), True, about(given)),))

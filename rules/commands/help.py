@@ -4,7 +4,7 @@ from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
 from ledger.parts import charter
-from rules.chatops.parser import permitted_groups
+from rules.chatops.parser import group_by_permission
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
@@ -28,7 +28,7 @@ def command_table(policy: Policy) -> str:
     """Return a Markdown table of the commands, their effects and who may give them."""
     rows = ["| command | effect | who |", "| --- | --- | --- |"]
     for name, part in COMMANDS.all():
-        every = permitted_groups(policy, name)
+        every = group_by_permission(policy, name)
         who = " and ".join(alternatives(code(word) for word in group) for group in every)
         usage = part.USAGE.replace("|", "\\|")
         rows.append(f"| `{usage}` | {charter(part)} | {who} |")

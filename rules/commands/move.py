@@ -7,7 +7,7 @@ from ledger.events.conversation import CommandGiven
 from ledger.model.column_names import same_column
 from rules.card.trigger import time_stamp
 from rules.chatops.offers import CommandOffer, Urgency
-from rules.chatops.parser import left_column
+from rules.chatops.parser import column_of_move
 from rules.chatops.replies import say
 from rules.intents.outbound import Decision, MoveCard
 from rules.policy.model import Policy
@@ -40,7 +40,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return say(snapshot, given, f"Nothing was moved: say {names}, as in `{USAGE}`.")
     if same_column(column, snapshot.column):
         return say(snapshot, given, f"The card is already in {code(column)}.")
-    shown = left_column(given.source)
+    shown = column_of_move(given.source)
     if shown is not None and not same_column(shown, snapshot.column):
         return say(snapshot, given, f"The card has left {code(shown)}, so it was not moved.")
     run = snapshot.live_run

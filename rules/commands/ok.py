@@ -35,7 +35,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
 
     Never simply the newest: somebody could slip in one more just before the command arrives.
     """
-    meant = meant_by(given, snapshot.held)
+    meant = find_meant(given, snapshot.held)
     if not meant:
         return say(snapshot, given, "No comment by someone without write access is waiting here.")
     if len(meant) > 1:
@@ -52,15 +52,15 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         )
     release = CommentReleased(snapshot.card_id, held.comment_id, held.place, given.by)
     because = (f"{given.by} lets a comment by {code(held.author, 40)} through",)
-    return Decision((release,), because) + _passed_on(policy, snapshot, given, held)
+    return Decision((release,), because) + _pass_on(policy, snapshot, given, held)
 
 
-def meant_by(given: CommandGiven, held: Iterable[MessageRow]) -> list[MessageRow]:
+def find_meant(given: CommandGiven, held: Iterable[MessageRow]) -> list[MessageRow]:
     """Return which of the comments that wait the command can mean."""
     return [candidate for candidate in held if _is_meant(candidate, given)]
 
 
-def _passed_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: MessageRow) -> Decision:
+def _pass_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: MessageRow) -> Decision:
     """Return the decision on the words, now that somebody answers for them."""
     words = PersonSaid(
         given.card_id, held.comment_id, held.place, given.by, True, held.text, given.role, given.said_at

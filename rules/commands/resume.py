@@ -7,7 +7,7 @@ from ledger.event import RuleEvent
 from ledger.events.board import HaltLifted, StopLifted
 from ledger.events.conversation import CommandGiven
 from ledger.events.run import RunRequeued
-from rules.card.stops import blocked_by, identify_stop, stopped_by
+from rules.card.stops import describe_block, describe_stop, identify_stop
 from rules.chatops.offers import CommandOffer, Urgency
 from rules.chatops.parser import SEEN_STOP, Parsed, RefusedCommand, permit
 from rules.chatops.replies import STALE_STOP, is_stale_stop, say
@@ -49,7 +49,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     card, run, target = snapshot.card_id, snapshot.live_run, targets(snapshot)[scope]
     if is_stale_stop(snapshot, given):
         return say(snapshot, given, STALE_STOP)
-    if scope == "card" and (held := blocked_by(snapshot.stops, card)):
+    if scope == "card" and (held := describe_block(snapshot.stops, card)):
         may = permit(policy, Parsed("unblock", ""), role=given.role, login=given.by)
         if isinstance(may, RefusedCommand):
             return say(snapshot, given, f"{sentence(held)} {may.because}")
@@ -75,5 +75,5 @@ def _nothing(snapshot: Snapshot, scope: str) -> str:
         return f"{run.run_id} is not paused, it waits for an answer: `/cardinal answer <text>`."
     if run and run.stop_asked == "pause":
         return f"{run.run_id} is still stopping: resume it in a moment."
-    wider = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
+    wider = describe_stop(snapshot.stops, snapshot.card_id, snapshot.column)
     return f"The card itself is not paused, but {wider}." if wider else "Nothing is paused on this card."

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ledger.events.board import StopLifted
 from ledger.events.conversation import CommandGiven
-from rules.card.stops import blocked_by, identify_stop
+from rules.card.stops import describe_block, identify_stop
 from rules.chatops.offers import MAX_ASKED, CommandOffer, Urgency
 from rules.chatops.parser import SEEN_STOP
 from rules.chatops.replies import STALE_STOP, is_stale_stop, say
@@ -38,7 +38,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return say(snapshot, given, "Nothing was changed: say `/cardinal unblock`, or `by #12`.")
     if is_stale_stop(snapshot, given):
         return say(snapshot, given, STALE_STOP)
-    if not blocked_by(snapshot.stops, snapshot.card_id):
+    if not describe_block(snapshot.stops, snapshot.card_id):
         return say(
             snapshot, given, "No one has blocked this card. `/cardinal explain` says what it waits for."
         )

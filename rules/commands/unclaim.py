@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from ledger.events.conversation import CommandGiven
-from rules.card.stops import blocked_by
+from rules.card.stops import describe_block
 from rules.chatops.replies import about, say
 from rules.commands import unblock
 from rules.intents.by_command import ChangeAssignees
@@ -22,8 +22,8 @@ INSTEAD = "Others are unassigned with `/cardinal unassign <people>`."
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Undo `/cardinal claim`, for whoever gave it."""
     mine = [it for it in snapshot.stops if it.claims and it.by.casefold() == given.by.casefold()]
-    if not blocked_by(mine, snapshot.card_id):
-        held = blocked_by(snapshot.stops, snapshot.card_id) or "no one has claimed it"
+    if not describe_block(mine, snapshot.card_id):
+        held = describe_block(snapshot.stops, snapshot.card_id) or "no one has claimed it"
         return say(snapshot, given, sentence(f"You have not claimed this card: {held}"))
     unassign = ChangeAssignees(snapshot.card_id, (given.by,), False, about(given))
     return unblock.handle(policy, snapshot, given, now) + Decision((unassign,))

@@ -4,7 +4,7 @@ from ledger.events.run import RunRequeued, RunStopAsked
 from ledger.states import RUN_HELD, CardState, Reason
 from rules.card.pull_cards import explain_pull_card
 from rules.card.state import change_state, derive_state
-from rules.card.stops import stopped_by
+from rules.card.stops import describe_stop
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -14,7 +14,7 @@ BY = "Cardinal"
 WHY = "access lost"  # why such a run was paused, and not by somebody's own word
 
 
-def foreign(policy: Policy, snapshot: Snapshot) -> Decision:
+def refuse_outside_owner(policy: Policy, snapshot: Snapshot) -> Decision:
     """Block a card whose issue other people have the say over: nothing that is said there is obeyed."""
     owner = plain(snapshot.board_owner, 60)
     said = f"its issue is outside {owner}: cards of other owners are shown, but not worked on"
@@ -25,23 +25,23 @@ def spread(policy: Policy, snapshot: Snapshot) -> Decision:
     """Return the decision on one card after a change of access."""
     if snapshot.archived:
         return Decision()
-    if snapshot.foreign:
-        moved = foreign(policy, snapshot)
-        return _paused(snapshot, "; ".join(moved.because)) + moved
+    if snapshot.is_outside_owner:
+        moved = refuse_outside_owner(policy, snapshot)
+        return _pause(snapshot, "; ".join(moved.because)) + moved
     if snapshot.pull_card:
         return explain_pull_card(policy, snapshot, entered=False)
     if policy.archetype(snapshot.column).IS_FINAL:
         return Decision()  # nothing is to be done there any more
-    if snapshot.lost:
-        return _paused(snapshot, snapshot.lost) + derive_state(policy, snapshot)
+    if snapshot.unreachable_reason:
+        return _pause(snapshot, snapshot.unreachable_reason) + derive_state(policy, snapshot)
     run = snapshot.live_run
-    held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
+    held = describe_stop(snapshot.stops, snapshot.card_id, snapshot.column)
     if run and snapshot.is_paused and run.stop_why == WHY and not held:
         return Decision((RunRequeued(run.run_id, "resumed"),), ("it can be reached again",))
     return derive_state(policy, snapshot)
 
 
-def _paused(snapshot: Snapshot, because: str) -> Decision:
+def _pause(snapshot: Snapshot, because: str) -> Decision:
     """Pause a run that a worker holds: its writes are refused."""
     run = snapshot.live_run
     if run is None or run.state not in RUN_HELD or run.stop_asked:

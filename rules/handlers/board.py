@@ -31,13 +31,13 @@ from rules.policy.model import Policy
 
 
 @answers(BoardSeen)
-def shaped(policy: Policy, event: BoardSeen, now: datetime) -> Decision:
+def describe_columns(policy: Policy, event: BoardSeen, now: datetime) -> Decision:
     """Write the consequence of a drag into each column."""
     return Decision((DescribeColumns(CardId(event.board_id)),))
 
 
 @answers(PolicyLoaded)
-def ruled(policy: Policy, event: PolicyLoaded, now: datetime) -> Decision:
+def apply_policy(policy: Policy, event: PolicyLoaded, now: datetime) -> Decision:
     """Describe the columns anew, report on the policy's commit, and update a status that waited for it."""
     board = CardId(event.board_id)
     report: tuple[Intent, ...] = (ReportPolicy(board, event.commit),) if event.commit else ()
@@ -45,20 +45,20 @@ def ruled(policy: Policy, event: PolicyLoaded, now: datetime) -> Decision:
 
 
 @answers(PolicyRejected)
-def rejected(policy: Policy, event: PolicyRejected, now: datetime) -> Decision:
+def report_rejection(policy: Policy, event: PolicyRejected, now: datetime) -> Decision:
     """Report the policy's problems on its commit; the last good policy stays in force."""
     report: tuple[Intent, ...] = (ReportPolicy(CardId(event.board_id), event.commit),) if event.commit else ()
     return Decision(report, event.problems)
 
 
 @answers(PolicyProposed)
-def proposed(policy: Policy, event: PolicyProposed, now: datetime) -> Decision:
+def report_proposal(policy: Policy, event: PolicyProposed, now: datetime) -> Decision:
     """Report on a branch's commit the changes by its policy file."""
     return Decision((PreviewPolicy(CardId(event.board_id), event.commit),))
 
 
 @answers(ColumnsChanged, StatusLost, StatusFound, StopOrdered, StopLifted, BoardHalted, HaltLifted)
 @answers(WorkStalled, DiskWasFull, AccessLost, AccessRegained, RepositoryMoved)
-def ticked(policy: Policy, event: BoardEvent, now: datetime) -> Decision:
+def update_ticker(policy: Policy, event: BoardEvent, now: datetime) -> Decision:
     """Bring the board's status up to date."""
     return Decision((UpdateTicker(CardId(event.board_id)),))

@@ -21,7 +21,7 @@ from ledger.states import CardState, Reason, RunState
 from rules.answers import answers
 from rules.card.agent_choice import chooses
 from rules.card.column_actions import act
-from rules.card.left_column import apply_on_leave, came_back, is_leaving, let_run_go, only_waits, returned
+from rules.card.left_column import apply_on_leave, came_back, is_leaving, let_run_go, only_waits, serve_return
 from rules.card.state import derive_state
 from rules.card.trigger import RuleTrigger
 from rules.columns import planning
@@ -38,7 +38,7 @@ UNDRAGGED = "an agent asked for this card: /cardinal retry, or drag it out and i
 UNKNOWN = "the board"  # as whom a drag counts of which it is not known whose it was
 
 
-def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> Decision:
+def serve_new_card(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> Decision:
     """Serve a card that stands in a column when it is seen for the first time."""
     if event.column != snapshot.column:
         return Decision((), ("the card has moved on since",))
@@ -53,7 +53,7 @@ def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> 
 
 
 @answers(CardMoved, by_mover=True, unsettles_merge=True, changes_check=True)
-def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -> Decision:
+def serve_move(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -> Decision:
     """Serve a card that changed its column; one with a run that has begun is held back."""
     if event.after != snapshot.column or snapshot.archived:
         return Decision((), ("the card has moved on since",))
@@ -63,14 +63,14 @@ def moved(policy: Policy, snapshot: Snapshot, event: CardMoved, now: datetime) -
     if run and is_leaving(event, run):
         return apply_on_leave(policy, snapshot, event, run, now)
     if run:
-        return returned(policy, snapshot, event, run)
+        return serve_return(policy, snapshot, event, run)
     if event.before is None and _nobody_dragged(policy, snapshot):
         return derive_state(policy, snapshot, UNDRAGGED)
     return exit_from(policy, snapshot, event.before, now) + enter_column(policy, snapshot, now)
 
 
 @answers(CardArrived, by_mover=True)
-def arrived(policy: Policy, snapshot: Snapshot, event: CardArrived, now: datetime) -> Decision:
+def serve_arrival(policy: Policy, snapshot: Snapshot, event: CardArrived, now: datetime) -> Decision:
     """Serve a card whose drag is known from a delivery only."""
     if event.column != snapshot.column or snapshot.archived:
         return Decision((), ("the card has moved on since",))
@@ -128,7 +128,7 @@ def enter_column(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
 
 
 @answers(CardConverted, by_mover=True)
-def converted(
+def continue_converted(
     policy: Policy, snapshot: Snapshot, event: CardConverted | CardReplaced, now: datetime
 ) -> Decision:
     """Resume the step that needed an issue in place of the draft."""
@@ -142,23 +142,23 @@ def converted(
 
 
 @answers(CardReplaced, by_mover=True)
-def replaced(policy: Policy, snapshot: Snapshot, event: CardReplaced, now: datetime) -> Decision:
+def continue_replaced(policy: Policy, snapshot: Snapshot, event: CardReplaced, now: datetime) -> Decision:
     """Write the face anew, for the draft's went with it, and resume as after a conversion."""
-    return Decision((UpdateFace(snapshot.card_id),)) + converted(policy, snapshot, event, now)
+    return Decision((UpdateFace(snapshot.card_id),)) + continue_converted(policy, snapshot, event, now)
 
 
 @answers(CardDescribed, by_mover=True)
-def described(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:
+def serve_description(policy: Policy, snapshot: Snapshot, event: CardDescribed, now: datetime) -> Decision:
     """Let the assistant begin once a card in planning says something."""
     if snapshot.live_run and is_reworded(snapshot):
-        return _reworded(snapshot, snapshot.live_run)
+        return _tell_old_text(snapshot, snapshot.live_run)
     begun = snapshot.last_answered > 0 or snapshot.last_said > 0 or snapshot.brief
     if not policy.archetype(snapshot.column).HAS_ASSISTANT or begun or snapshot.is_draft:
         return Decision()
     return planning.ask_assistant(snapshot)
 
 
-def _reworded(snapshot: Snapshot, run: RunRow) -> Decision:
+def _tell_old_text(snapshot: Snapshot, run: RunRow) -> Decision:
     """Say, once a run, that its agent goes on with the text from before: an edit never acts by itself."""
     text = f"The issue was edited, and {run.run_id} was not told: it works from the earlier text. "
     if run.state is RunState.AWAITING_APPROVAL:
@@ -169,7 +169,7 @@ def _reworded(snapshot: Snapshot, run: RunRow) -> Decision:
 
 
 @answers(RepositoryResolved, by_mover=True)
-def placed(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: datetime) -> Decision:
+def serve_placement(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: datetime) -> Decision:
     """Resume a card that waited for its repository, or ask again."""
     waits = (
         snapshot.reason is Reason.REPOSITORY_UNCLEAR and snapshot.live_run is None and not snapshot.archived
@@ -178,14 +178,14 @@ def placed(policy: Policy, snapshot: Snapshot, event: RepositoryResolved, now: d
         return enter_column(policy, snapshot, now)
     # The repository that it named before may be out of reach, which does not concern it any more.
     # Why else it is blocked, it is not for a label to take back.
-    out_of_reach = bool(snapshot.lost) or snapshot.reason is Reason.OUT_OF_REACH
+    out_of_reach = bool(snapshot.unreachable_reason) or snapshot.reason is Reason.OUT_OF_REACH
     return (
         derive_state(policy, snapshot) if snapshot.state is CardState.BLOCKED and out_of_reach else Decision()
     )
 
 
 @answers(CardRestored, by_mover=True)
-def restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: datetime) -> Decision:
+def show_restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: datetime) -> Decision:
     """Show a card that is back; it starts nothing by itself."""
     if snapshot.state is not CardState.ARCHIVED:
         return Decision()

@@ -10,7 +10,7 @@ from ledger.ids import CardId
 from ledger.states import RunState
 from rules.card.trigger import time_stamp
 from rules.chatops.offers import fitting
-from rules.chatops.parser import of_button, pressed_run
+from rules.chatops.parser import of_button, run_of_button
 from rules.intents.outbound import Decision, Say, WriteCheck
 from rules.policy.model import Policy
 from rules.snapshot import CardPull, Snapshot
@@ -67,18 +67,18 @@ def rewrite_check(snapshot: Snapshot, event: Event, *, changes: bool) -> Decisio
     return check(snapshot) if waits or changes else Decision()
 
 
-def superseded(snapshot: Snapshot, given: CommandGiven) -> str:
+def describe_superseded(snapshot: Snapshot, given: CommandGiven) -> str:
     """Return that the pressed button or form is about another run than the newest; empty when it is not.
 
     A press that comes late, or twice, must not stop or start a run that the person never saw.
     """
-    about, run = pressed_run(given.source), snapshot.run
+    about, run = run_of_button(given.source), snapshot.run
     if not about or run is None or run.run_id == about:
         return ""
     return f"That was about {about}, and {run.run_id} has started since: nothing was done."
 
 
-def answered(snapshot: Snapshot, decided: Decision, given: CommandGiven, now: datetime) -> Decision:
+def answer_press(snapshot: Snapshot, decided: Decision, given: CommandGiven, now: datetime) -> Decision:
     """Return the decision on a press: it has no comment that could be marked, and each is answered anew."""
     about = f"button:{given.command}:{given.by}:{time_stamp(now)}"
     intents = (

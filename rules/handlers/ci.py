@@ -20,7 +20,7 @@ _NAMED = 5
 
 
 @answers(ChecksSettled)
-def settled(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> Decision:
+def judge_ci(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> Decision:
     """Start a repair of checks that only the branch breaks, or give the reason against it, once a commit."""
     pull = snapshot.open_pull
     if pull is None or pull.head != event.head or snapshot.archived:
@@ -58,7 +58,7 @@ def after_run(policy: Policy, snapshot: Snapshot, event: RunEnded, now: datetime
     pull = snapshot.open_pull
     if event.ending is not Ending.SUCCEEDED or pull is None or not snapshot.red:
         return Decision()
-    return settled(policy, snapshot, ChecksSettled(snapshot.card_id, pull.head, snapshot.red, ()), now)
+    return judge_ci(policy, snapshot, ChecksSettled(snapshot.card_id, pull.head, snapshot.red, ()), now)
 
 
 def _why_not(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> str:

@@ -26,13 +26,13 @@ MAX_SHOWN = 2000  # characters of a form's text, in the comment that reports it
 
 
 @answers(CommandGiven, answers_pulls=True)
-def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+def obey_command(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     """Obey the command; its comment gets a thumb, or eyes where there was nothing to do but to answer."""
     if snapshot.paced > policy.limits.commands_per_minute and event.command not in ALWAYS:
         return _too_fast(policy, snapshot, event, now)
     if door_of(event.source) in (BUTTON, *APART):
-        return _pressed(policy, snapshot, event, now)
-    decided = _paced(_handled(policy, snapshot, event, now), event, now)
+        return _obey_press(policy, snapshot, event, now)
+    decided = _limit_answers(_obey(policy, snapshot, event, now), event, now)
     if door_of(event.source) == BOX:
         # The tick stays in the comment until it is written anew; a reaction to oneself would say nothing.
         run = snapshot.run
@@ -45,7 +45,7 @@ def given(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime
     return Decision((mark,)) + decided
 
 
-def _handled(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+def _obey(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     unbound = event.source.removeprefix("box:") in BOXES  # it names no run: it is about the newest one then
     if unbound and snapshot.begun and was_before(event.said_at, snapshot.begun[0]):
         return say(snapshot, event, "That box was ticked before the newest run, so it changed nothing.")
@@ -55,17 +55,17 @@ def _handled(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datet
     return with_the_first(snapshot, event, decided, now)
 
 
-def _pressed(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
+def _obey_press(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     """Obey a button of the check or a form, unless it is about an older run than the card's newest."""
-    late = check_buttons.superseded(snapshot, event)
+    late = check_buttons.describe_superseded(snapshot, event)
     refused = with_the_first(snapshot, event, say(snapshot, event, late), now) if late else Decision()
-    decided = refused if late else _handled(policy, snapshot, event, now)
+    decided = refused if late else _obey(policy, snapshot, event, now)
     if door_of(event.source) in APART:
-        return _reported(snapshot, decided, event)
-    return _paced(check_buttons.answered(snapshot, decided, event, now), event, now)
+        return _report(snapshot, decided, event)
+    return _limit_answers(check_buttons.answer_press(snapshot, decided, event, now), event, now)
 
 
-def _reported(snapshot: Snapshot, decided: Decision, event: CommandGiven) -> Decision:
+def _report(snapshot: Snapshot, decided: Decision, event: CommandGiven) -> Decision:
     """Report on the card a command that nobody can see there, with its answer, in one comment."""
     argument = plain(event.argument, MAX_SHOWN)
     where = {
@@ -97,13 +97,15 @@ def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: date
 
 
 @answers(CommandRefused, answers_pulls=True)
-def refused(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: datetime) -> Decision:
+def explain_refusal(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: datetime) -> Decision:
     """Say why the command was refused and which role it needs; a box that was ticked is restored."""
     card, place = snapshot.card_id, talk_of(event)
     if door_of(event.command) in (BUTTON, *APART):
         # Once an hour for each button or form and person: it can be pressed without end.
         about = f"{event.command}:{event.by}:{now:%Y%m%d%H}"
-        return _paced(Decision((Say(card, about, event.because, place),), (event.because,)), event, now)
+        return _limit_answers(
+            Decision((Say(card, about, event.because, place),), (event.because,)), event, now
+        )
     if door_of(event.command) == BOX:
         about = f"command:{event.comment_id}:{event.by}:{event.command}"
         untick = UntickBoxes(card, event.place, event.comment_id)
@@ -111,10 +113,10 @@ def refused(policy: Policy, snapshot: Snapshot, event: CommandRefused, now: date
     mark = React(card, event.place, event.comment_id, "confused")
     # One that is mended by an edit gets a word of its own.
     answer = Say(card, f"command:{event.comment_id}:{event.command}", event.because, place)
-    return _paced(Decision((mark, answer), (event.because,)), event, now)
+    return _limit_answers(Decision((mark, answer), (event.because,)), event, now)
 
 
-def _paced(decided: Decision, event: CommandGiven | CommandRefused, now: datetime) -> Decision:
+def _limit_answers(decided: Decision, event: CommandGiven | CommandRefused, now: datetime) -> Decision:
     """Answer people without write access once an hour and card: each comment is a mail to many."""
     if role_of(event.role).covers(Role.WRITE):
         return decided

@@ -17,21 +17,21 @@ from rules.text import code, plain
 
 
 @answers(PersonSaid)
-def said(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -> Decision:
+def read_comment(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -> Decision:
     """Take a trusted comment as an answer, a word to the assistant or to the running agent."""
     if snapshot.archived or not event.text.strip():
         return Decision((), ("nothing to answer",))
     if event.command or parse(event.text) is not None:
         return Decision((), ("a command is no conversation",))
     if not event.trusted:
-        return _untrusted(snapshot, event)
+        return _answer_untrusted(snapshot, event)
     if event.place == "review":
         return Decision((), ("a comment on a line belongs to its review",))
     return listeners.deliver(policy, snapshot, event)
 
 
 @answers(AssistantReplied)
-def replied(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: datetime) -> Decision:
+def post_reply(policy: Policy, snapshot: Snapshot, event: AssistantReplied, now: datetime) -> Decision:
     """Post the assistant's answer; messages that came meanwhile are answered next."""
     card = snapshot.card_id
     posted = Decision((Say(card, f"assistant:{event.answers}", event.text),), ("the assistant replied",))
@@ -55,7 +55,7 @@ def assistant_failed(policy: Policy, snapshot: Snapshot, event: AssistantFailed,
     return posted + change_state(policy, snapshot, CardState.BLOCKED, because)
 
 
-def _untrusted(snapshot: Snapshot, event: PersonSaid) -> Decision:
+def _answer_untrusted(snapshot: Snapshot, event: PersonSaid) -> Decision:
     run = snapshot.live_run
     because = ("a comment by someone without write access steers nothing",)
     if run is None:

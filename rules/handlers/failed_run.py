@@ -42,7 +42,7 @@ def retry_part(policy: Policy, snapshot: Snapshot, failed: RunId, *, by: str, wh
     return queue_card(policy, snapshot, by=by, door=PARENT, mode=again(policy, snapshot))
 
 
-def noticed(snapshot: Snapshot, event: RunQueued) -> Decision:
+def tell_fallback(snapshot: Snapshot, event: RunQueued) -> Decision:
     """Say on the card that another agent tries."""
     if not event.other_agent:
         return Decision()

@@ -13,7 +13,7 @@ from rules.snapshot import Snapshot
 
 
 @answers(LinksSeen)
-def linked(policy: Policy, snapshot: Snapshot, event: LinksSeen, now: datetime) -> Decision:
+def update_wait(policy: Policy, snapshot: Snapshot, event: LinksSeen, now: datetime) -> Decision:
     """Update the reason of a queued run after a change of its issue's links."""
     return update_waiting(policy, snapshot)
 

@@ -17,18 +17,18 @@ from rules.text import usd
 
 
 @answers(CardSeen, by_mover=True)
-def seen(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> Decision:
+def place_new_card(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> Decision:
     """Serve a card that is seen for the first time, and place it where it is known already who asked."""
-    return card_moved.seen(policy, snapshot, event, now) + _place(snapshot)
+    return card_moved.serve_new_card(policy, snapshot, event, now) + _place(snapshot)
 
 
 @answers(JobMade)
-def made(_policy: Policy, snapshot: Snapshot, _event: JobMade, _now: datetime) -> Decision:
+def place_known_card(_policy: Policy, snapshot: Snapshot, _event: JobMade, _now: datetime) -> Decision:
     """Place a card that was seen before it was known who asked."""
     return _place(snapshot)
 
 
-def begun(snapshot: Snapshot, event: RunQueued, now: datetime) -> Decision:
+def add_requested_budget(snapshot: Snapshot, event: RunQueued, now: datetime) -> Decision:
     """Add the budget that was asked for to that of the card's first run."""
     job = snapshot.job
     if job is None or not job.budget_usd or event.attempt != 1:

@@ -52,16 +52,16 @@ def _first(snapshot: Snapshot, given: CommandGiven, now: datetime) -> _Done:
         return ("" if run.door == "checks" else run.by), f"started {run.run_id}"
     match command:
         case "block" | "claim" if not block.blocker(given):
-            return _stopped(snapshot, "card")
+            return _find_stop(snapshot, "card")
         case "pause" | "stop-all":
-            return _stopped(snapshot, "board" if command == "stop-all" else given.argument)
+            return _find_stop(snapshot, "board" if command == "stop-all" else given.argument)
         case "resume" | "unblock" if snapshot.lifted is not None:
             by, at = snapshot.lifted
             return (by if (given.said_at or now) <= at + AT_ONCE else ""), "resumed it"
         case "finish" if run is not None and run.alive:
             return snapshot.finish_by, f"let {run.run_id} finish"
         case "ok":
-            released = ok.meant_by(given, snapshot.released)
+            released = ok.find_meant(given, snapshot.released)
             return (released[-1].vouched_by, "let that comment through") if released else ("", "")
         case "cancel" | "check" if snapshot.checks:
             check = snapshot.checks[0]
@@ -75,7 +75,7 @@ def _is_cancelled(run: RunRow) -> bool:
     return run.stop_asked == "cancel" and run.ending in (None, Ending.CANCELLED)
 
 
-def _stopped(snapshot: Snapshot, argument: str) -> _Done:
+def _find_stop(snapshot: Snapshot, argument: str) -> _Done:
     scope = argument.strip().lower() or "card"
     run = snapshot.live_run
     if scope == "card" and run is not None and run.stop_asked == "pause":

@@ -24,7 +24,7 @@ WAITS = {
 
 
 @answers(MergeAwaited)
-def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: datetime) -> Decision:
+def explain_merge_wait(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: datetime) -> Decision:
     """Say why the merge waits, or ask for help when GitHub does not merge it any more."""
     pull, card = snapshot.open_pull, snapshot.card_id
     if pull is None or pull.number != event.number or pull.awaits != event.how:
@@ -34,7 +34,7 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
         if event.because:
             awaits = plain(event.because, 160)
             because = f"pull request #{pull.number} waits for {awaits}, and GitHub merges it then"
-        return explain(snapshot, because, Reason.MERGE_QUEUE) + astray(policy, snapshot)
+        return explain(snapshot, because, Reason.MERGE_QUEUE) + cancel_merge_if_unwanted(policy, snapshot)
     here = _merge_step(policy, snapshot) is not None
     if not here and is_dragged(policy, snapshot):
         return Decision((), ("the card has left the column in which it is merged",))
@@ -49,7 +49,7 @@ def awaited(policy: Policy, snapshot: Snapshot, event: MergeAwaited, now: dateti
 
 
 @answers(GroupFormed)
-def grouped(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: datetime) -> Decision:
+def report_group(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: datetime) -> Decision:
     """Report the gate's result on the queue's commit, or it waits for ever; and on the card that it waits.
 
     Somebody may have put it into the queue by hand.
@@ -65,7 +65,7 @@ def grouped(policy: Policy, snapshot: Snapshot, event: GroupFormed, now: datetim
 
 
 @answers(GroupGone)
-def ungrouped(policy: Policy, snapshot: Snapshot, event: GroupGone, now: datetime) -> Decision:
+def withdraw_wait(policy: Policy, snapshot: Snapshot, event: GroupGone, now: datetime) -> Decision:
     """Take back that the card waits in the queue, unless its merge or its end says more."""
     pull = snapshot.open_pull
     if pull is None or pull.awaits or event.reason != "dequeued" or snapshot.reason is not Reason.MERGE_QUEUE:
@@ -93,7 +93,7 @@ def outdated(policy: Policy, snapshot: Snapshot, event: MergeOutdated, now: date
     return explain(snapshot, because) + Decision((said,))
 
 
-def astray(policy: Policy, snapshot: Snapshot, *, moved: bool = False) -> Decision:
+def cancel_merge_if_unwanted(policy: Policy, snapshot: Snapshot, *, moved: bool = False) -> Decision:
     """Take back a merge that waits and that nobody wants any more as it is. `moved`: the event is about the
     card's place, so that `guard` judges who moved it.
     """

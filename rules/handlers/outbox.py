@@ -7,7 +7,7 @@ from ledger.events.publication import EntryGivenUp, EntryHeld
 from ledger.ids import RunId
 from ledger.states import CardState
 from rules.answers import answers
-from rules.card.state import change_state, derive_state, explain, rest_of
+from rules.card.state import change_state, derive, derive_state, explain
 from rules.card.trigger import time_stamp
 from rules.intents.outbound import Decision, Say, WriteRunComment
 from rules.policy.model import Policy
@@ -60,12 +60,12 @@ _POSTED = {
 
 
 @answers(EntryGivenUp)
-def given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
+def block_given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
     """Block the card where the act was needed; else leave it as it is, the act is in the log."""
     if event.act == "create_card" and not snapshot.archived:
         return _unmade(snapshot, event, now)
     if event.act == "link_card" and not snapshot.archived:
-        return _unlinked(snapshot, event)
+        return _tell_unlinked(snapshot, event)
     if event.act == "post_report" and not snapshot.archived:  # then the run's own comment says why it ended
         return Decision((WriteRunComment(snapshot.card_id, RunId(event.key.removeprefix("report:"))),))
     if event.act in _POSTED and not (snapshot.archived or snapshot.is_draft):
@@ -118,7 +118,7 @@ def _is_overtaken(policy: Policy, snapshot: Snapshot, act: str) -> bool:
         case "markready":
             if pull is None or not pull.draft or snapshot.live_check:
                 return True  # the check takes it out of draft, or says why not
-            rest = rest_of(policy, snapshot)
+            rest = derive(policy, snapshot)
             return rest is not None and rest.state is CardState.CHANGES_REQUESTED
         case _:
             return False
@@ -157,7 +157,7 @@ def _unmade(snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
     return Decision((Say(snapshot.card_id, f"given-up:{event.key}", text),), (because,))
 
 
-def _unlinked(snapshot: Snapshot, event: EntryGivenUp) -> Decision:
+def _tell_unlinked(snapshot: Snapshot, event: EntryGivenUp) -> Decision:
     """Say once for a run or a command that a dependency which it wanted could not be made."""
     _, asker, _, target = event.key.split(":", 3)
     who = "Someone" if asker.startswith("command") else asker
@@ -167,7 +167,7 @@ def _unlinked(snapshot: Snapshot, event: EntryGivenUp) -> Decision:
 
 
 @answers(DecisionFailed)
-def undecided(policy: Policy, snapshot: Snapshot, event: DecisionFailed, now: datetime) -> Decision:
+def tell_undecided(policy: Policy, snapshot: Snapshot, event: DecisionFailed, now: datetime) -> Decision:
     """Say on the card that something about it was passed by."""
     error = plain(event.because.partition(":")[0], 60)
     because = f"Cardinal failed at event {event.seq} ({error}): please report this"

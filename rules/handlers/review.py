@@ -27,24 +27,24 @@ from rules.intents.outbound import (
     WriteRunComment,
 )
 from rules.policy.model import Policy
-from rules.runs.check_only import unasked
+from rules.runs.check_only import check_push
 from rules.runs.gate import leaves_draft, why_not
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
 
 @answers(ReviewSubmitted, unsettles_merge=True)
-def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
+def take_review(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
     """Take a trusted review's verdict; while a run is alive the next one gets its threads."""
     if not event.trusted:
         words = PersonSaid(event.card_id, event.review_id, event.verdict, event.author, False, event.body)
-        return comment.said(policy, snapshot, words, now)
+        return comment.read_comment(policy, snapshot, words, now)
     if event.verdict not in ("approved", "changes_requested") or event.verdict != snapshot.verdict:
         return Decision((), ("the review gives no verdict, or a newer one has",))
     if snapshot.live_run:
         return Decision((), (f"{snapshot.live_run.run_id} is alive: the review waits for its end",))
     if event.verdict == "approved":
-        return _approved(policy, snapshot, event, now)
+        return _show_approval(policy, snapshot, event, now)
     request = changes_asked(policy, snapshot)
     if policy.archetype(snapshot.column).STARTS_RUNS:
         request = request.replace("drag the card to", "comment /cardinal retry, or drag the card again to")
@@ -55,7 +55,7 @@ def submitted(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
     return change_state(policy, snapshot, CardState.CHANGES_REQUESTED, request) + notice
 
 
-def _approved(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
+def _show_approval(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
     """Show an approval; merge in a last column only if it was approved before somebody dragged it there."""
     column = policy.column(snapshot.column)
     if column is None or not policy.archetype(snapshot.column).IS_FINAL or not snapshot.open_pull:
@@ -68,7 +68,7 @@ def _approved(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: d
 
 
 @answers(ReviewDismissed, unsettles_merge=True)
-def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: datetime) -> Decision:
+def forget_review(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: datetime) -> Decision:
     """Forget a verdict that was taken back."""
     if snapshot.live_run:
         return Decision()
@@ -79,7 +79,7 @@ def dismissed(policy: Policy, snapshot: Snapshot, event: ReviewDismissed, now: d
 
 
 @answers(PullOpened, changes_check=True)
-def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime) -> Decision:
+def apply_earlier_end(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime) -> Decision:
     """Apply an earlier end of the run, or of the card, to the pull request."""
     card, run = snapshot.card_id, snapshot.run
     if is_abandoned(policy, snapshot):
@@ -103,7 +103,7 @@ def opened(policy: Policy, snapshot: Snapshot, event: PullOpened, now: datetime)
 
 
 @answers(PullChanged, unsettles_merge=True, changes_check=True)
-def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetime) -> Decision:
+def follow_pull(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetime) -> Decision:
     """Follow the pull request: merged, closed, or only seen in another shape."""
     pull, card = snapshot.pull, snapshot.card_id
     if snapshot.archived or pull is None or pull.number != event.number or pull.state != event.state:
@@ -112,7 +112,7 @@ def changed(policy: Policy, snapshot: Snapshot, event: PullChanged, now: datetim
     if event.state == "open":
         blocked = snapshot.state is CardState.BLOCKED and not snapshot.live_run
         reopened = blocked and policy.archetype(snapshot.column).HAS_REVIEWS
-        checked = unasked(policy, snapshot, now)
+        checked = check_push(policy, snapshot, now)
         checked = checked if checked.intents else _stays_draft(snapshot)
         return face + (derive_state(policy, snapshot) if reopened else Decision()) + checked
     stopped = _stop(snapshot, f"pull request #{event.number} was {event.state}")
@@ -134,7 +134,7 @@ def _stays_draft(snapshot: Snapshot) -> Decision:
 
 
 @answers(IssueClosed, unsettles_merge=True)
-def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime) -> Decision:
+def serve_close(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime) -> Decision:
     """Give the card up when somebody who may closed its issue as not planned; else only say so.
 
     An issue can be closed by whoever opened it, which must not be enough to destroy the team's work.
@@ -168,13 +168,13 @@ def closed(policy: Policy, snapshot: Snapshot, event: IssueClosed, now: datetime
 
 
 @answers(IssueReopened)
-def reopened(policy: Policy, snapshot: Snapshot, event: IssueReopened, now: datetime) -> Decision:
+def show_reopened(policy: Policy, snapshot: Snapshot, event: IssueReopened, now: datetime) -> Decision:
     """Show the card again as its run and pull request say; it starts nothing by itself."""
     return derive_state(policy, snapshot) if not snapshot.closed else Decision()
 
 
 @answers(CardArchived, by_mover=True, unsettles_merge=True)
-def archived(policy: Policy, snapshot: Snapshot, event: CardArchived, now: datetime) -> Decision:
+def retire_card(policy: Policy, snapshot: Snapshot, event: CardArchived, now: datetime) -> Decision:
     """Give up unmerged work, and let the card rest."""
     if not snapshot.archived:
         return Decision((), ("the card is back on the board",))

@@ -16,7 +16,7 @@ from rules.card.dependencies import ask_about_blockers
 from rules.card.left_column import end_waiting, release_card
 from rules.card.move_rights import guard_entry
 from rules.card.state import derive_state
-from rules.card.stops import stopped_by
+from rules.card.stops import describe_stop
 from rules.handlers import ci, failed_run, job
 from rules.handlers.card_moved import enter_column
 from rules.intents.internal import QueueRun
@@ -63,7 +63,7 @@ def show_run(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: date
 
 @answers(runs.RunQueued, runs.RunParked, runs.RunRequeued, changes_check=True)
 @answers(runs.RunClaimed, runs.RunStepped)
-def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetime) -> Decision:
+def show_step(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetime) -> Decision:
     """Show a step, and apply requests that came during it."""
     run = _newest(snapshot, event)
     if run is None:
@@ -71,12 +71,12 @@ def stepped(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datet
     seen = show_run(policy, snapshot, event, now) + derive_state(policy, snapshot)
     waits = isinstance(event, runs.RunStepped) and event.after is RunState.AWAITING_APPROVAL
     if waits or not isinstance(event, runs.RunStepped):
-        seen += _ticker(snapshot) + _told_early(snapshot)
+        seen += _ticker(snapshot) + _report_early(snapshot)
     if waits:
-        seen = _posted(snapshot, run) + seen
+        seen = _post_plan(snapshot, run) + seen
     if isinstance(event, runs.RunQueued):
-        seen += overlap.notice_overlap(policy, snapshot, run) + failed_run.noticed(snapshot, event)
-        seen += job.begun(snapshot, event, now)
+        seen += overlap.notice_overlap(policy, snapshot, run) + failed_run.tell_fallback(snapshot, event)
+        seen += job.add_requested_budget(snapshot, event, now)
     if run.state is RunState.QUEUED:
         seen += ask_about_blockers(policy, snapshot, run.run_id)
     return seen + _meanwhile(snapshot, run, event) + circuit_breaker.came_through(snapshot, run, event)
@@ -100,7 +100,7 @@ def _meanwhile(snapshot: Snapshot, run: RunRow, event: runs.RunEvent) -> Decisio
     if not isinstance(event, runs.RunParked) or run.state is not RunState.PARKED:
         return Decision()
     lifted = snapshot.is_paused and run.stop_why in SWITCHED
-    if lifted and not stopped_by(snapshot.stops, card, snapshot.column):
+    if lifted and not describe_stop(snapshot.stops, card, snapshot.column):
         return Decision((RunRequeued(run.run_id, "resumed"),), ("the switch was lifted meanwhile",))
     waits_for_answer = snapshot.question is not None and subject_of(snapshot.question) is not Subject.LEAVING
     if event.why in ("question", "limit") and not waits_for_answer and not run.stop_asked:
@@ -108,7 +108,7 @@ def _meanwhile(snapshot: Snapshot, run: RunRow, event: runs.RunEvent) -> Decisio
     return Decision()
 
 
-def _posted(snapshot: Snapshot, run: RunRow) -> Decision:
+def _post_plan(snapshot: Snapshot, run: RunRow) -> Decision:
     """Post the plan as a comment of its own: not before the run waits, or a quick approval came too soon."""
     post = PostPlan(snapshot.card_id, run.run_id, run.plan_revision)
     return Decision((post,), (f"plan {run.plan_revision} of {run.run_id} waits for approval",))
@@ -137,18 +137,18 @@ def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked
 
 
 @answers(runs.QuestionAnswered, changes_check=True)
-def answered(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, now: datetime) -> Decision:
+def write_answer(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, now: datetime) -> Decision:
     """Write the answer into the question's comment."""
     settled = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
     run = _newest(snapshot, event)
     state = derive_state(policy, snapshot) if run else Decision()
     if run and run.state is RunState.QUEUED:
         state += ask_about_blockers(policy, snapshot, run.run_id)
-    record = Decision((settled,), (f"{event.by} answered",)) + _agreed_card(snapshot, event)
+    record = Decision((settled,), (f"{event.by} answered",)) + _make_agreed_card(snapshot, event)
     return record + state + show_run(policy, snapshot, event, now)
 
 
-def _agreed_card(snapshot: Snapshot, event: runs.QuestionAnswered) -> Decision:
+def _make_agreed_card(snapshot: Snapshot, event: runs.QuestionAnswered) -> Decision:
     """Make the card in another repository that somebody just agreed to."""
     wanted = snapshot.proposed
     if event.code != Code.CREATE or wanted is None:
@@ -168,7 +168,7 @@ def _agreed_card(snapshot: Snapshot, event: runs.QuestionAnswered) -> Decision:
 
 
 @answers(runs.BranchPushed, changes_check=True)
-def pushed(policy: Policy, snapshot: Snapshot, event: runs.BranchPushed, now: datetime) -> Decision:
+def open_pull(policy: Policy, snapshot: Snapshot, event: runs.BranchPushed, now: datetime) -> Decision:
     """Open the draft pull request with the first push; later ones bring its body up to date."""
     card = snapshot.card_id
     pull: Intent = UpdatePull(card) if snapshot.open_pull else OpenPull(card, event.run_id)
@@ -227,7 +227,7 @@ def card_linked(policy: Policy, snapshot: Snapshot, event: related.CardLinked, n
 
 
 @answers(related.PipelineLimited)
-def limited(policy: Policy, snapshot: Snapshot, event: related.PipelineLimited, now: datetime) -> Decision:
+def tell_limit(policy: Policy, snapshot: Snapshot, event: related.PipelineLimited, now: datetime) -> Decision:
     """Say once that the agent reached a limit of cards or links that it may make by itself."""
     what = {"cards": f"{event.most} cards", "links": f"{event.most} links"}.get(event.limit, "no card")
     why = " because its card is a card of agents itself" if event.limit == "depth" else ""
@@ -239,7 +239,7 @@ def limited(policy: Policy, snapshot: Snapshot, event: related.PipelineLimited, 
 
 
 @answers(runs.RunEnded)
-def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
+def finish_run(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     """Report, show the card's new state, and let it go where the policy or a person wanted it."""
     card, run = snapshot.card_id, _newest(snapshot, event)
     announced = circuit_breaker.halts(policy, snapshot, event) or circuit_breaker.is_shared_cause(
@@ -247,14 +247,16 @@ def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetim
     )
     posted = () if announced else (_last_word(card, run, event),)
     report = Decision(posted, (f"{event.run_id} ended: {event.ending}",))
-    report += circuit_breaker.ended(policy, snapshot, event, now)
+    report += circuit_breaker.judge_halt(policy, snapshot, event, now)
     seen = show_run(policy, snapshot, event, now) + _ticker(snapshot)
     if run is None:
         return report + seen
     if run.is_adopted:  # what its end led to is done, or for people to decide
         return report + seen + derive_state(policy, snapshot)
-    delivered = _delivered(snapshot, event) if run.mode != INVESTIGATE else Decision()
-    return report + _closed(snapshot, run) + delivered + seen + _onward(policy, snapshot, run, event, now)
+    delivered = _deliver(snapshot, event) if run.mode != INVESTIGATE else Decision()
+    return (
+        report + _close_boxes(snapshot, run) + delivered + seen + _onward(policy, snapshot, run, event, now)
+    )
 
 
 def _last_word(card: CardId, run: RunRow | None, event: runs.RunEnded) -> Intent:
@@ -270,7 +272,7 @@ def follow_up_made(
     return Decision((WriteFindings(snapshot.card_id, event.run_id),))
 
 
-def _closed(snapshot: Snapshot, run: RunRow) -> Decision:
+def _close_boxes(snapshot: Snapshot, run: RunRow) -> Decision:
     """Take the boxes from a plan and from questions of an ended run."""
     card, withdrawn = snapshot.card_id, (it.question_id for it in snapshot.questions if it.withdrawn)
     posts: list[Intent] = [PostQuestion(card, run.run_id, question_id) for question_id in withdrawn]
@@ -279,14 +281,14 @@ def _closed(snapshot: Snapshot, run: RunRow) -> Decision:
     return Decision(tuple(posts))
 
 
-def _delivered(snapshot: Snapshot, event: runs.RunEnded) -> Decision:
+def _deliver(snapshot: Snapshot, event: runs.RunEnded) -> Decision:
     if event.ending is not Ending.SUCCEEDED or snapshot.open_pull is None:
-        return _told_early(snapshot)
+        return _report_early(snapshot)
     updated = Decision((UpdatePull(snapshot.card_id),))
     return updated + leaves_draft(snapshot, event.run_id) if snapshot.open_pull.draft else updated
 
 
-def _told_early(snapshot: Snapshot) -> Decision:
+def _report_early(snapshot: Snapshot) -> Decision:
     """Report the state of its run on a pull request with unfinished work."""
     pull = snapshot.open_pull
     return Decision((UpdatePull(snapshot.card_id),)) if pull and pull.unfinished else Decision()

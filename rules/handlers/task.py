@@ -16,7 +16,7 @@ from rules.snapshot import Snapshot
 
 
 @answers(TaskAnswered)
-def answered(policy: Policy, snapshot: Snapshot, event: TaskAnswered, now: datetime) -> Decision:
+def post_task_answer(policy: Policy, snapshot: Snapshot, event: TaskAnswered, now: datetime) -> Decision:
     """Post the answer of a rule's model, and set the chosen fields."""
     card, about = snapshot.card_id, f"task:{event.rule}:{time_stamp(now)}"
     said = (Say(card, about, event.text),) if event.text.strip() else ()

@@ -14,11 +14,11 @@ Repository = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,100}/[A-Za-z0-9._-]
 ScheduleName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 
 
-def _listed(value: object) -> object:
+def _as_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-Allowed = Annotated[tuple[Name, ...], BeforeValidator(_listed), Field(min_length=1, max_length=100)]
+Allowed = Annotated[tuple[Name, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=100)]
 
 
 class BoardLimits(PolicyModel):

@@ -18,12 +18,12 @@ def sentences(
 ) -> tuple[str, ...]:
     """Return one sentence for each problem; `at` is where the model's part of the file begins."""
     return tuple(
-        located(written, (*at, *detail["loc"]), _sentence_of(detail, model))
+        locate(written, (*at, *detail["loc"]), _sentence_of(detail, model))
         for detail in error.errors(include_url=False)
     )
 
 
-def located(written: Written, path: Path, said: str) -> str:
+def locate(written: Written, path: Path, said: str) -> str:
     """Return the sentence with its line and path in front."""
     known = tuple(path)
     while known and known not in written.lines:
@@ -32,7 +32,7 @@ def located(written: Written, path: Path, said: str) -> str:
     return f"line {written.lines.get(known, 1)}: {f'{shown}: ' if shown else ''}{said}"
 
 
-def capped(problems: tuple[str, ...]) -> tuple[str, ...]:
+def cap(problems: tuple[str, ...]) -> tuple[str, ...]:
     """Return the first problems and how many more there are."""
     more = len(problems) - SHOWN
     return problems if more <= 0 else (*problems[:SHOWN], f"and {more} more")

@@ -8,7 +8,7 @@ from ledger.model.column_names import same_column
 from rules.errors import PolicyError
 from rules.policy.board import BoardLimits, BoardRules
 from rules.policy.column import ColumnPolicy
-from rules.policy.messages import capped, located, sentences
+from rules.policy.messages import cap, locate, sentences
 from rules.policy.repository import PolicyModel, RepositoryRules, setting
 from rules.policy.validate import Installed, Names, board_problems, repository_problems, tool_problems
 from rules.policy.yaml_reader import Written, read
@@ -103,10 +103,10 @@ def _read(text: str, installed: Installed | None, profiles: Names | None) -> _Re
     try:
         parsed = _RepositoryFile.model_validate(written.tree)
     except ValidationError as error:
-        raise PolicyError(capped(sentences(error, _RepositoryFile, written))) from error
+        raise PolicyError(cap(sentences(error, _RepositoryFile, written))) from error
     problems = _cross_checks(parsed, written, installed or Installed(), profiles)
     if problems:
-        raise PolicyError(capped(problems))
+        raise PolicyError(cap(problems))
     return parsed
 
 
@@ -114,7 +114,7 @@ def _cross_checks(
     parsed: _RepositoryFile, written: Written, installed: Installed, profiles: Names | None
 ) -> tuple[str, ...]:
     if "board" in written.tree and parsed.board is None:
-        return (located(written, ("board",), "is empty: name its columns, or remove the key"),)
+        return (locate(written, ("board",), "is empty: name its columns, or remove the key"),)
     of_board = tuple(board_problems(parsed.board, written, installed)) if parsed.board else ()
     of_tools = tuple(tool_problems(parsed.board, parsed.repository, written)) if parsed.board else ()
     return (*of_board, *of_tools, *repository_problems(parsed.repository, written, installed, profiles))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from rules.policy.messages import located
+from rules.policy.messages import locate
 from rules.policy.repository import Line, PolicyModel, SecretName, setting
 from rules.policy.yaml_reader import Path, Written
 from rules.text import code
@@ -92,8 +92,8 @@ def secret_problems(
             said = (
                 f"the column does not let {code(secret.host)} be reached: add it to `tools: {{network: […]}}`"
             )
-            yield located(written, (*where, index, "host"), said)
+            yield locate(written, (*where, index, "host"), said)
         taken = (secret.host.removesuffix(":443"), secret.header.lower())
         if taken in seen:
-            yield located(written, (*where, index, "header"), "this host has another secret in that header")
+            yield locate(written, (*where, index, "header"), "this host has another secret in that header")
         seen.add(taken)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from rules.policy.messages import located
+from rules.policy.messages import locate
 from rules.policy.repository import ROOT, RepositoryRules, folder
 from rules.policy.yaml_reader import Path, Written
 from rules.text import code
@@ -19,22 +19,22 @@ def path_problems(rules: RepositoryRules, written: Written, at: Path) -> Iterato
     """
     if rules.paths and not (rules.waived or rules.checked):
         said = "files outside these paths have no checks: give the repository's `validation`, or write none"
-        yield located(written, at, said)
+        yield locate(written, at, said)
     seen: dict[str, str] = {}
     for name, path in rules.paths.items():
         if problem := folder_problem(folder(name)):
-            yield located(written, (*at, name), problem)
+            yield locate(written, (*at, name), problem)
         twin = seen.setdefault(folder(name).casefold(), name)
         if twin != name:
-            yield located(written, (*at, name), f"differs from {code(twin)} only in case or a trailing slash")
+            yield locate(written, (*at, name), f"differs from {code(twin)} only in case or a trailing slash")
         where = folder(path.working_directory)
         if where not in ("", ROOT) and (problem := folder_problem(where)):
-            yield located(written, (*at, name, "working_directory"), problem)
+            yield locate(written, (*at, name, "working_directory"), problem)
         if not (path.validation.fast or path.validation.full):
             said = (
                 "has no checks, so its files would not be checked: add `fast` or `full`, or remove the path"
             )
-            yield located(written, (*at, name, "validation"), said)
+            yield locate(written, (*at, name, "validation"), said)
 
 
 def folder_problem(name: str) -> str:

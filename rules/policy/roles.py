@@ -33,7 +33,7 @@ def role_of(text: str) -> Role:
     return Role(word) if word in set(Role) else Role.NONE
 
 
-def covered(allowed: Iterable[str], role: Role, login: str) -> bool:
+def is_covered(allowed: Iterable[str], role: Role, login: str) -> bool:
     """Return whether one of the allowed roles and people is the role, a lower one, or that person."""
     for word in allowed:
         if word in set(Role):

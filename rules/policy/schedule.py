@@ -12,7 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from ledger.model.column_names import column_key
 from rules.policy.column import ColumnPolicy
-from rules.policy.messages import located, unknown
+from rules.policy.messages import locate, unknown
 from rules.policy.repository import Name, Names, PolicyModel, TimeZone, setting, whole_number
 from rules.policy.yaml_reader import Path, Written
 from rules.text import code
@@ -134,12 +134,12 @@ def schedule_problems(
     names = set(map(column_key, columns))
     for name, schedule in schedules.items():
         if schedule.column is not None and column_key(schedule.column) not in names:
-            yield located(written, (*at, name, "column"), unknown("column", schedule.column, tuple(columns)))
+            yield locate(written, (*at, name, "column"), unknown("column", schedule.column, tuple(columns)))
         elsewhere = (
             schedule.repository and owner and schedule.repository.split("/")[0].lower() != owner.lower()
         )
         if elsewhere:
-            yield located(written, (*at, name, "repository"), f"must be owned by {owner}, the board's owner")
+            yield locate(written, (*at, name, "repository"), f"must be owned by {owner}, the board's owner")
 
 
 def next_after(schedule: CardSchedule, last: datetime, now: datetime) -> datetime:

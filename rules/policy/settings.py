@@ -48,18 +48,20 @@ def settings_of_no_column(policy: Policy, depth: int = ALL) -> Iterator[Setting]
     return (it for it in settings_of(policy, depth) if not it.name.startswith(_COLUMNS))
 
 
-def changed_settings(before: Policy, after: Policy) -> tuple[tuple[SettingChange, ...], int]:
+def find_changed_settings(before: Policy, after: Policy) -> tuple[tuple[SettingChange, ...], int]:
     """Return the first MAX_CHANGED settings that differ, of columns that both have and of the rest, and how
     many more do; each value from near where they begin to differ.
     """
     columns = ((name, before.column(name), column) for name, column in after.board.columns.items())
     both = ((name, settings_of(old), settings_of(new)) for name, old, new in columns if old is not None)
     pairs = (*both, ("", settings_of_no_column(before), settings_of_no_column(after)))
-    changes = [change for pair in pairs for change in _changed(*pair)]
+    changes = [change for pair in pairs for change in _compare_column(*pair)]
     return tuple(changes[:MAX_CHANGED]), len(changes[MAX_CHANGED:])
 
 
-def _changed(column: str, before: Iterator[Setting], after: Iterator[Setting]) -> Iterator[SettingChange]:
+def _compare_column(
+    column: str, before: Iterator[Setting], after: Iterator[Setting]
+) -> Iterator[SettingChange]:
     old, new = ({it.name: it.value for it in side if it.value != {}} for side in (before, after))
     for name in {**new, **old}:
         if old.get(name) != new.get(name):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
-from rules.policy.messages import located, unknown
+from rules.policy.messages import locate, unknown
 from rules.policy.network import Network, beyond
 from rules.policy.repository import Lines, Name, Names, PolicyModel, setting
 from rules.policy.yaml_reader import Path, Written
@@ -132,7 +132,7 @@ def strictest(*wanted: Permission | None) -> Permission:
     )
 
 
-def chosen_tools(names: tuple[str, ...], *choices: McpChoice) -> tuple[str, ...]:
+def tools_of_choice(names: tuple[str, ...], *choices: McpChoice) -> tuple[str, ...]:
     """Return the tools (`server__tool`) that every choice has, by their own name or their server's."""
     return tuple(
         name
@@ -157,21 +157,21 @@ def stage_problems(
         at: Path = (*where, index)
         for name in stage.follows:
             if name not in names:
-                yield located(written, (*at, "next"), unknown("stage", name, (*names, END)))
+                yield locate(written, (*at, "next"), unknown("stage", name, (*names, END)))
             if name == stage.name:
-                yield located(written, (*at, "next"), f"{code(name)} leads to itself")
+                yield locate(written, (*at, "next"), f"{code(name)} leads to itself")
         for tool, most in allowed.items():
             wanted = getattr(stage.tools, tool)
             if wanted is not None and strictest(wanted, most) != wanted:
-                yield located(
+                yield locate(
                     written, (*at, "tools", tool), f"the column has {most}: a stage may only narrow it"
                 )
         far = beyond(stage.tools.network or (), network)
         if far:
             said = f"the column does not allow {alternatives(map(code, far))}: a stage may only narrow it"
-            yield located(written, (*at, "tools", "network"), said)
+            yield locate(written, (*at, "tools", "network"), said)
     if len({name.casefold() for name in names}) < len(names):
-        yield located(written, where, "two stages have the same name")
+        yield locate(written, where, "two stages have the same name")
     elif stages and all(name in names for stage in stages for name in stage.follows):
         yield from _ways(stages, written, where)
 
@@ -182,7 +182,7 @@ def _ways(stages: Sequence[Stage], written: Written, where: Path) -> Iterator[st
     lost = [name for name in names if name not in reached]
     if lost:
         said = f"never reached from {code(names[0])}, the first: {alternatives(map(code, lost))}"
-        yield located(written, where, said)
+        yield locate(written, where, said)
     back: dict[str, set[str]] = {name: set() for name in names}
     for stage in stages:
         for name in stage.follows:
@@ -191,7 +191,7 @@ def _ways(stages: Sequence[Stage], written: Written, where: Path) -> Iterator[st
     stuck = [name for name in names if name not in ending]
     if stuck:
         said = f"from {alternatives(map(code, stuck))} the run can never end: add `end` to a `next`"
-        yield located(written, where, said)
+        yield locate(written, where, said)
 
 
 def _spread(reached: set[str], ways: dict[str, set[str]]) -> set[str]:

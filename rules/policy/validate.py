@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from ledger.model.column_names import column_key
 from rules.policy.board import BoardRules
 from rules.policy.column import ColumnPolicy
-from rules.policy.messages import located, sentences, unknown
+from rules.policy.messages import locate, sentences, unknown
 from rules.policy.network import secret_problems
 from rules.policy.paths import path_problems
 from rules.policy.repository import Guardrails, RepositoryRules
@@ -40,23 +40,23 @@ def board_problems(board: BoardRules, written: Written, installed: Installed) ->
         where = (*at, "columns", name)
         twin = folded.setdefault(column_key(name), name)
         if twin != name:
-            yield located(written, where, f"differs from {code(twin)} only in case, spaces or emoji")
+            yield locate(written, where, f"differs from {code(twin)} only in case, spaces or emoji")
         yield from _agent_problems(column, installed.agents, written, where)
         yield from _column_problems(board, column, written, where)
     for name, specialist in board.specialists.items():
         if installed.agents is not None and specialist.agent not in installed.agents:
             where = (*at, "specialists", name, "agent")
-            yield located(written, where, unknown("agent", specialist.agent, installed.agents))
+            yield locate(written, where, unknown("agent", specialist.agent, installed.agents))
     if board.repositories.home == "named" and board.home is None:
         where = (*at, "repositories", "home")
-        yield located(
+        yield locate(
             written, where, "needs board.home, the repository whose issues are about other repositories"
         )
     known = COMMANDS.names()
     for name, allowed in board.commands.items():
         where = (*at, "commands", name)
         if name not in known:
-            yield located(written, where, unknown("command", name, known))
+            yield locate(written, where, unknown("command", name, known))
         yield from _role_problems(allowed, written, where)
     yield from _role_problems(board.move, written, (*at, "move"))
     owner = board.home.partition("/")[0] if board.home else None
@@ -71,17 +71,17 @@ def _agent_problems(
     if known is None:
         return
     if column.agent not in known:
-        yield located(written, (*where, "agent"), unknown("agent", column.agent, known))
+        yield locate(written, (*where, "agent"), unknown("agent", column.agent, known))
     for index, choice in enumerate(column.agents):
         name = choice.partition("/")[0]
         if name not in known and not name.startswith(MARK):
-            yield located(written, (*where, "agents", index), unknown("agent", name, known))
+            yield locate(written, (*where, "agents", index), unknown("agent", name, known))
 
 
 def _role_problems(allowed: Iterable[str], written: Written, where: Path) -> Iterator[str]:
     for word in allowed:
         if word.startswith("@") and word[1:] in set(Role):
-            yield located(written, where, f"{code(word)} is a role: remove the @")
+            yield locate(written, where, f"{code(word)} is a role: remove the @")
 
 
 def repository_problems(
@@ -99,30 +99,30 @@ def repository_problems(
         keys = (*Guardrails.model_fields, *installed.guards)
         for key in rules.guardrails.actions:
             if key not in installed.guards:
-                yield located(written, (*at, "guardrails", key), unknown("key", key, keys))
+                yield locate(written, (*at, "guardrails", key), unknown("key", key, keys))
     known = tuple(sorted({NO_PROFILE, *PROFILES.names(), *(own or ())}))
     if own is not None and rules.profile not in known:
-        yield located(written, (*at, "profile"), unknown("profile", rules.profile, known))
+        yield locate(written, (*at, "profile"), unknown("profile", rules.profile, known))
 
 
 def _column_problems(board: BoardRules, column: ColumnPolicy, written: Written, where: Path) -> Iterator[str]:
     move = column.on_success
     if move is not None and move.move not in board.columns:
-        yield located(
+        yield locate(
             written, (*where, "on_success", "move"), unknown("column", move.move, tuple(board.columns))
         )
     if column.stages and not ARCHETYPES.load(column.archetype).STARTS_RUNS:
         fitting = alternatives(name for name, part in ARCHETYPES.all() if part.STARTS_RUNS)
-        yield located(
+        yield locate(
             written, (*where, "stages"), f"stages fit columns of kind {fitting}, not {column.archetype}"
         )
     for index, name in enumerate(column.pipelines.columns):
         if name not in board.columns:
             at = (*where, "pipelines", "columns", index)
-            yield located(written, at, unknown("column", name, tuple(board.columns)))
+            yield locate(written, at, unknown("column", name, tuple(board.columns)))
     if column.retry is not None and column.retry not in column.agents:
         said = f"{code(column.retry, 150)} is not one of the column's `agents`: add it there"
-        yield located(written, (*where, "retry"), said)
+        yield locate(written, (*where, "retry"), said)
     allowed = {"edit": column.tools.edit, "run": column.tools.run, "commit": column.tools.commit}
     yield from stage_problems(column.stages, allowed, column.tools.network, written, (*where, "stages"))
     yield from _specialist_problems(board, column, written, where)
@@ -139,7 +139,7 @@ def _label_problems(board: BoardRules, step: dict[str, Any], written: Written, w
     for index, label in enumerate(labels if isinstance(labels, list) else ()):
         if str(label).casefold() in {name.casefold() for name in choosing}:
             why = "chooses a card's repository or mode, which a model's answer must not do: remove it"
-            yield located(written, (*where, index), f"{code(str(label))} {why}")
+            yield locate(written, (*where, index), f"{code(str(label))} {why}")
 
 
 def _specialist_problems(
@@ -151,18 +151,18 @@ def _specialist_problems(
         if name == choice:
             continue
         if name not in board.specialists:
-            yield located(
+            yield locate(
                 written, (*where, "agents", index), unknown("specialist", name, tuple(board.specialists))
             )
         elif column.stages and board.specialists[name].persona:
             said = f"`{name}` has a persona, and the column has stages with their own: remove one of them"
-            yield located(written, (*where, "agents", index), said)
+            yield locate(written, (*where, "agents", index), said)
 
 
 def _step_problems(archetype: str, step: dict[str, Any], written: Written, where: Path) -> Iterator[str]:
     name = step.get("action")
     if not isinstance(name, str) or name not in ACTIONS.names():
-        yield located(written, where, unknown("action", str(name), ACTIONS.names()))
+        yield locate(written, where, unknown("action", str(name), ACTIONS.names()))
         return
     action = ACTIONS.load(name)
     try:
@@ -171,7 +171,7 @@ def _step_problems(archetype: str, step: dict[str, Any], written: Written, where
         yield from sentences(error, action.Settings, written, where)
     if not action.fits(ARCHETYPES.load(archetype)):
         fitting = alternatives(kind for kind, part in ARCHETYPES.all() if action.fits(part))
-        yield located(written, where, f"{name} fits columns of kind {fitting}, not {archetype}")
+        yield locate(written, where, f"{name} fits columns of kind {fitting}, not {archetype}")
 
 
 def tool_problems(board: BoardRules, repository: RepositoryRules, written: Written) -> Iterator[str]:
@@ -193,7 +193,7 @@ def tool_problems(board: BoardRules, repository: RepositoryRules, written: Writt
             for wanted in stage.tools.mcp or ():
                 if lent is not None and not any(_overlaps(wanted, it) for it in lent):
                     said = f"the column does not allow {code(wanted)}: a stage may only narrow it"
-                    yield located(written, at, said)
+                    yield locate(written, at, said)
 
 
 def _unknown(
@@ -203,9 +203,9 @@ def _unknown(
         server, _, tool = name.partition("__")
         if server not in known:
             said = f"{unknown('tool server', server, tuple(known))}; one of another repository's has to be"
-            yield located(written, (*at, index), f"{said} under `repositories: without_policy: mcp`, too")
+            yield locate(written, (*at, index), f"{said} under `repositories: without_policy: mcp`, too")
         elif tool and tool not in known[server]:
-            yield located(written, (*at, index), unknown(f"tool of {server}", tool, known[server]))
+            yield locate(written, (*at, index), unknown(f"tool of {server}", tool, known[server]))
 
 
 def _overlaps(wanted: str, lent: str) -> bool:

@@ -93,7 +93,7 @@ def environments(rules: Iterable[BranchRule]) -> tuple[str, ...]:
     )
 
 
-def required_checks(rules: Iterable[BranchRule]) -> frozenset[str]:
+def list_required_checks(rules: Iterable[BranchRule]) -> frozenset[str]:
     """Return the names of the checks that the rules require."""
     return frozenset(name for rule in rules if rule.kind == "required_status_checks" for name in rule.names)
 
@@ -109,22 +109,24 @@ def _of_push(rule: BranchRule, pushes: Pushes) -> Iterator[RuleObjection]:
     where = f"a rule of {code(pushes.branch)}"
     match rule.kind:
         case "required_signatures" if not pushes.signed:
-            yield _found(rule, f"{where} {_UNSIGNED}", SIGN)
+            yield _make_objection(rule, f"{where} {_UNSIGNED}", SIGN)
         case "creation" | "update" if (rule.kind == "update") is pushes.exists:
-            yield _found(rule, f"{where} lets only those push there who may bypass it")
+            yield _make_objection(rule, f"{where} lets only those push there who may bypass it")
         case "commit_author_email_pattern":
-            yield from _judged(rule, where, "the author's address", pushes.author)
+            yield from _judge_pattern(rule, where, "the author's address", pushes.author)
         case "committer_email_pattern":
-            yield from _judged(rule, where, "the committer's address", pushes.committer)
+            yield from _judge_pattern(rule, where, "the committer's address", pushes.committer)
         case "branch_name_pattern":
-            yield from _judged(rule, where, "the branch's name", pushes.branch)
+            yield from _judge_pattern(rule, where, "the branch's name", pushes.branch)
         case "commit_message_pattern":
             yield from _of_message(rule, where, pushes.ending)
         case "non_fast_forward":
             text = f"{where} refuses force pushes, which a rebase of published work needs"
-            yield _found(rule, text, refuses=False)
+            yield _make_objection(rule, text, refuses=False)
         case kind if kind in _OF_BASES:
-            yield _found(rule, f"{where} ({kind}) may refuse all pushes but the first", refuses=False)
+            yield _make_objection(
+                rule, f"{where} ({kind}) may refuse all pushes but the first", refuses=False
+            )
 
 
 def _of_message(rule: BranchRule, where: str, ending: str) -> Iterator[RuleObjection]:
@@ -133,10 +135,10 @@ def _of_message(rule: BranchRule, where: str, ending: str) -> Iterator[RuleObjec
     ends = rule.operator == "ends_with" and len(rule.pattern) <= len(ending)
     wrong_end = ends and ending.endswith(rule.pattern) is rule.negate
     if wrong_end or (rule.operator == "contains" and rule.negate and rule.pattern in ending):
-        yield _found(rule, f"{wanted}, and Cardinal's trailers break that")
+        yield _make_objection(rule, f"{wanted}, and Cardinal's trailers break that")
     elif not ends:
         step = "agents are told; a push is refused where one forgets it"
-        yield _found(rule, wanted, step, refuses=False)
+        yield _make_objection(rule, wanted, step, refuses=False)
 
 
 def _of_merge(
@@ -145,31 +147,35 @@ def _of_merge(
     where = f"a rule of {code(base)}"
     match rule.kind:
         case "required_signatures" if not signed:
-            yield _found(rule, f"{where} {_UNSIGNED}", SIGN)
+            yield _make_objection(rule, f"{where} {_UNSIGNED}", SIGN)
         case "required_linear_history" if method == "merge":
             step = "say `method: squash` or `method: rebase` at the policy's `merge`"
-            yield _found(rule, f"{where} takes no merge commits", step)
+            yield _make_objection(rule, f"{where} takes no merge commits", step)
         case "pull_request" if method and rule.names and method not in rule.names:
             step = f"say `method: {rule.names[0]}` at the policy's `merge`"
-            yield _found(rule, f"{where} does not allow the merge method `{method}`", step)
+            yield _make_objection(rule, f"{where} does not allow the merge method `{method}`", step)
         case "commit_message_pattern" if message:
-            yield from _judged(rule, where, "the message of Cardinal's merge", message)
+            yield from _judge_pattern(rule, where, "the message of Cardinal's merge", message)
         case "commit_message_pattern":
             step = "a squash has the card's title; name cards so"
-            yield _found(rule, f"{where} demands that a message {_demand(rule)}", step, refuses=False)
+            yield _make_objection(
+                rule, f"{where} demands that a message {_demand(rule)}", step, refuses=False
+            )
         case "required_deployments":
             text = f"{where} waits for a deployment of the commit to {', '.join(map(code, rule.names))}"
             step = "let your own workflow deploy pull requests; Cardinal does not"
-            yield _found(rule, text, step, refuses=False)
+            yield _make_objection(rule, text, step, refuses=False)
 
 
-def _judged(rule: BranchRule, where: str, what: str, text: str) -> Iterator[RuleObjection]:
+def _judge_pattern(rule: BranchRule, where: str, what: str, text: str) -> Iterator[RuleObjection]:
     matched, shown = _matches(rule, text), code(text, 120)
     wanted = f"{where} demands that {what} {_demand(rule)}"
     if matched is None:
-        yield _found(rule, f"{wanted}, which cannot be judged here", f"see that {shown} does", refuses=False)
+        yield _make_objection(
+            rule, f"{wanted}, which cannot be judged here", f"see that {shown} does", refuses=False
+        )
     elif matched is rule.negate:
-        yield _found(rule, f"{wanted}, and it is {shown}")
+        yield _make_objection(rule, f"{wanted}, and it is {shown}")
 
 
 def _matches(rule: BranchRule, text: str) -> bool | None:
@@ -201,5 +207,7 @@ def _demand(rule: BranchRule) -> str:
     return f"{'not ' if rule.negate else ''}{demand} {code(rule.pattern, 120)}"
 
 
-def _found(rule: BranchRule, problem: str, step: str = LEAVE_OUT, *, refuses: bool = True) -> RuleObjection:
+def _make_objection(
+    rule: BranchRule, problem: str, step: str = LEAVE_OUT, *, refuses: bool = True
+) -> RuleObjection:
     return RuleObjection(problem, step, refuses, rule.ruleset)

@@ -88,7 +88,7 @@ def read(text: str, app: str, *, requested: bool = True) -> ReproductionScript |
     page that an `Address:` line names, else `app` itself, unless it is an `open` of its own.
     """
     lines = text[:_TEXT_CHARACTERS].splitlines()
-    listed = _listed(lines)
+    listed = _find_list(lines)
     if not listed or not (requested or any(map(_BEGINS.match, listed))):
         return None
     if len(listed) > MAX_STEPS:
@@ -111,7 +111,7 @@ def read(text: str, app: str, *, requested: bool = True) -> ReproductionScript |
     return ReproductionScript(tuple(steps))
 
 
-def _listed(lines: list[str]) -> list[str]:
+def _find_list(lines: list[str]) -> list[str]:
     """Return the items of the first list that follows such a heading, blank lines left out."""
     for start, line in enumerate(lines):
         if len(line) > STEP_BYTES or not _HEADING.fullmatch(line):

@@ -11,7 +11,7 @@ from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, Say, UpdatePull
 from rules.policy.model import Policy
-from rules.runs.gate import begun_lately, leaves_draft, why_not
+from rules.runs.gate import count_recent_checks, leaves_draft, why_not
 from rules.snapshot import Snapshot
 from rules.text import plain, sentence
 
@@ -34,7 +34,7 @@ def begin_check(snapshot: Snapshot, by: str) -> Decision:
     return Decision((QueueRun(snapshot.card_id, CHECK, by, plan_required=False),), (because,))
 
 
-def unasked(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+def check_push(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     """Check a push to a pull request in review or before its merge, within the hourly limit."""
     pull = snapshot.open_pull
     if pull is None or pull.gate is not Gate.UNSEEN or check_obstacle(snapshot):
@@ -42,14 +42,14 @@ def unasked(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
     archetype = policy.archetype(snapshot.column)
     if not (archetype.HAS_REVIEWS or archetype.IS_FINAL):
         return Decision()
-    lately = begun_lately(snapshot.checks, now)
+    lately = count_recent_checks(snapshot.checks, now)
     if lately >= policy.limits.automatic_runs_per_hour:
         because = f"{lately} checks began within an hour: /cardinal check starts another"
         return explain(snapshot, because)
     return begin_check(snapshot, BY_PUSH)
 
 
-def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime) -> Decision:
+def follow_check(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime) -> Decision:
     """Follow a run that only checks: it is no attempt at the card, so only its end matters to that."""
     if not isinstance(event, RunEnded):
         return Decision((), ("a run that only checks moves no card",))
@@ -58,7 +58,7 @@ def happened(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime)
         return Decision((), ("the checks are of no use any more",))
     checked = event.ending is Ending.SUCCEEDED or event.reason in ("validation", "superseded")
     if pull.gate is Gate.UNSEEN and checked:
-        return unasked(policy, snapshot, now)  # somebody pushed meanwhile
+        return check_push(policy, snapshot, now)  # somebody pushed meanwhile
     because = "" if pull.gate.lets_through else why_not(pull)
     if pull.gate is Gate.UNSEEN:
         because = f"{event.run_id} could not check it: {plain(event.detail or event.reason, 160)}"

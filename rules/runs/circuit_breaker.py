@@ -28,7 +28,7 @@ def halts(policy: Policy, snapshot: Snapshot, event: runs.RunEnded) -> bool:
     return bool(event.cause) and snapshot.halt is None and snapshot.struck >= policy.limits.same_failures
 
 
-def ended(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
+def judge_halt(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     """Halt the board, let it wait longer after a try in vain, or let it go on after one that went well."""
     if halts(policy, snapshot, event):
         return _halt(snapshot, event, now)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 
 from ledger.rows.runs import RunRow
 from ledger.states import CardState, Gate
-from rules.card.state import Rest
+from rules.card.state import DerivedState
 from rules.intents.outbound import Decision, Intent, MarkReady
 from rules.policy.model import Policy
 from rules.snapshot import CardPull, Snapshot
@@ -32,7 +32,7 @@ def why_not(pull: CardPull) -> str:
     return f"its commit {commit} is not checked: {seen}. {CHECK}"
 
 
-def unreviewed(snapshot: Snapshot, pull: CardPull, requires: str) -> str:
+def missing_review(snapshot: Snapshot, pull: CardPull, requires: str) -> str:
     """Return the review that a merge lacks, and who can help; empty when it lacks none.
 
     `requires`: `approved`, or `none` where only a request for changes counts.
@@ -55,7 +55,7 @@ def unmergeable(snapshot: Snapshot, pull: CardPull, requires: str) -> str:
         return f"its issue was closed as {snapshot.closed.replace('_', ' ')}. Reopen it"
     if _is_unfinished(snapshot, pull):
         return f"it is a draft and {_UNFINISHED}"
-    return unreviewed(snapshot, pull, requires) or why_not(pull)
+    return missing_review(snapshot, pull, requires) or why_not(pull)
 
 
 def _is_unfinished(snapshot: Snapshot, pull: CardPull) -> bool:
@@ -73,22 +73,22 @@ def _merges(policy: Policy) -> Iterator[tuple[str, Mapping[str, str]]]:
         yield from ((name, step) for step in column.entry_actions if step["action"] == "merge")
 
 
-def of_approved(policy: Policy, snapshot: Snapshot, pull: CardPull, otherwise: CardState) -> Rest:
+def of_approved(policy: Policy, snapshot: Snapshot, pull: CardPull, otherwise: CardState) -> DerivedState:
     """Return the state of an approved pull request; `otherwise` is the state until it is approved again."""
     number = f"pull request #{pull.number}"
-    stale = unreviewed(snapshot, pull, merge_of(policy))
+    stale = missing_review(snapshot, pull, merge_of(policy))
     if stale:
-        return Rest(otherwise, f"{number} is not ready to be merged: {stale}")
+        return DerivedState(otherwise, f"{number} is not ready to be merged: {stale}")
     because = unmergeable(snapshot, pull, merge_of(policy))
     hopeless = snapshot.given_up or _is_unfinished(snapshot, pull)
     if because and (hopeless or not _is_checked_first(policy, snapshot, pull)):
-        return Rest(CardState.BLOCKED, f"{number} is approved and cannot be merged: {because}")
+        return DerivedState(CardState.BLOCKED, f"{number} is approved and cannot be merged: {because}")
     first = " (its commit is checked first)" if because else ""
     merging = next((f"to {plain(name, 60)} to merge it" for name, _ in _merges(policy)), "on")
-    return Rest(CardState.APPROVED, f"{number} is approved: drag the card {merging}{first}")
+    return DerivedState(CardState.APPROVED, f"{number} is approved: drag the card {merging}{first}")
 
 
-def begun_lately(checks: Sequence[RunRow], now: datetime) -> int:
+def count_recent_checks(checks: Sequence[RunRow], now: datetime) -> int:
     """Return how many of the checks were queued within the hour before `now`."""
     return sum(now - check.queued_at < timedelta(hours=1) for check in checks)
 
@@ -102,7 +102,7 @@ def _is_checked_first(policy: Policy, snapshot: Snapshot, pull: CardPull) -> boo
     checks = snapshot.checks
     if not checks or checks[0].alive:
         return True
-    return begun_lately(checks, checks[0].queued_at) < policy.limits.automatic_runs_per_hour
+    return count_recent_checks(checks, checks[0].queued_at) < policy.limits.automatic_runs_per_hour
 
 
 def leaves_draft(snapshot: Snapshot, about: str) -> Decision:

@@ -8,7 +8,7 @@ from ledger.ids import BoardId
 from ledger.rows.stops import StopRow
 from ledger.states import RUN_HELD, Reason
 from rules.card.state import derive_state
-from rules.card.stops import blocked_by, stopped_by
+from rules.card.stops import describe_block, describe_stop
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
@@ -23,7 +23,7 @@ def targets(snapshot: Snapshot) -> Mapping[str, str]:
     return {"card": snapshot.card_id, "column": snapshot.column or "", "board": snapshot.board_id}
 
 
-def switched(
+def switch(
     stops: Sequence[StopRow], board_id: BoardId, scope: str, target: str, by: str, *, on: bool
 ) -> StopOrdered | StopLifted | None:
     """Return the event that switches a kill switch on or off; None where it stands so already."""
@@ -50,7 +50,7 @@ def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision
     if run is None:
         return Decision()
     # A person's own pause outlives the switch, and so does a wider switch that is still on.
-    held = stopped_by(snapshot.stops, snapshot.card_id, snapshot.column)
+    held = describe_stop(snapshot.stops, snapshot.card_id, snapshot.column)
     if not snapshot.is_paused or run.stop_why not in SWITCHED or held:
         return Decision()
     return Decision((RunRequeued(run.run_id, "resumed", by=event.by),), (f"the {event.scope} is resumed",))
@@ -58,7 +58,7 @@ def spread_stop(snapshot: Snapshot, event: StopOrdered | StopLifted) -> Decision
 
 def show_block(policy: Policy, snapshot: Snapshot) -> Decision:
     """Show on a card that somebody has blocked it, or does so no more."""
-    blocked = blocked_by(snapshot.stops, snapshot.card_id) or snapshot.reason is Reason.BLOCKED
+    blocked = describe_block(snapshot.stops, snapshot.card_id) or snapshot.reason is Reason.BLOCKED
     return derive_state(policy, snapshot) if blocked else Decision()
 
 

@@ -38,21 +38,21 @@ def reason(rule: str, value: str) -> str:
             return "as its column says"
 
 
-def commanded(mode: str, by: str) -> Chosen:
+def choose_by_command(mode: str, by: str) -> Chosen:
     """Return the mode that somebody asked for in words."""
     return Chosen(mode, "command", by)
 
 
 def choose_mode(policy: Policy, snapshot: Snapshot) -> Chosen:
     """Return the mode that the card's labels say, else its column's; labels that disagree mean reading."""
-    return _labelled(policy, snapshot) or _of_column(policy, snapshot)
+    return _choose_by_label(policy, snapshot) or _of_column(policy, snapshot)
 
 
 def again(policy: Policy, snapshot: Snapshot) -> Chosen:
     """Return the mode of another attempt: that of the run which did not succeed in this very column, where
     somebody had asked for it; so nobody's `retry` of a reading becomes a writing.
     """
-    labelled, run = _labelled(policy, snapshot), snapshot.run
+    labelled, run = _choose_by_label(policy, snapshot), snapshot.run
     if labelled:
         return labelled
     here = run is not None and same_column(snapshot.column, run.column)
@@ -61,7 +61,7 @@ def again(policy: Policy, snapshot: Snapshot) -> Chosen:
     return _of_column(policy, snapshot)
 
 
-def _labelled(policy: Policy, snapshot: Snapshot) -> Chosen | None:
+def _choose_by_label(policy: Policy, snapshot: Snapshot) -> Chosen | None:
     known = {label.casefold(): mode for label, mode in policy.board.modes.labels.items()}
     choices = [
         Chosen(known[label.casefold()], "label", label)

@@ -14,7 +14,7 @@ def issue_digest(title: str, body: str) -> str:
     return _digest(title, body)
 
 
-def bound(snapshot: Snapshot) -> str:
+def digest_of_plan(snapshot: Snapshot) -> str:
     """Return the SHA-256 of all that an approval of the run's newest plan is about."""
     plan = snapshot.plan
     if plan is None:
@@ -27,7 +27,7 @@ def is_reworded(snapshot: Snapshot) -> bool:
     return bool(snapshot.briefed) and snapshot.briefed != issue_digest(snapshot.title, snapshot.body)
 
 
-def moved_on(snapshot: Snapshot, base: str) -> tuple[str, ...]:
+def list_changes_since(snapshot: Snapshot, base: str) -> tuple[str, ...]:
     """Return the changes of base and policy since the plan; `base` is the branch's head now, or empty."""
     changed, plan = [], snapshot.plan
     if base and plan and plan.base and base != plan.base:

@@ -12,7 +12,7 @@ from ledger.rows.halts import HaltRow
 from ledger.rows.losses import LossRow
 from ledger.rows.stops import StopRow
 from rules.card.loss import is_outside, outside_owner
-from rules.card.stops import halted, lost_by, stopped_by
+from rules.card.stops import describe_halt, describe_loss, describe_stop
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Share
 from rules.text import code, count, plain
@@ -23,7 +23,7 @@ MAX_CHECKS = 2  # runs that only check, at the same time on a board: they cost a
 
 
 @dataclass(frozen=True, slots=True)
-class Station:
+class HostCapacity:
     """A host that takes runs, and how many of its workers are free."""
 
     host: str
@@ -90,7 +90,7 @@ class RunSelection:
     reasons: Mapping[RunId, str]
     grants: Mapping[RunId, BudgetReserved] = field(default_factory=dict)
     hosts: Mapping[RunId, str] = field(default_factory=dict)
-    free: tuple[Station, ...] = field(default=(), compare=False)
+    free: tuple[HostCapacity, ...] = field(default=(), compare=False)
     need_person: frozenset[RunId] = frozenset()
 
 
@@ -124,7 +124,7 @@ def choose_runs(
     load: Load,
     stops: Sequence[StopRow],
     *,
-    stations: Sequence[Station],
+    capacities: Sequence[HostCapacity],
     losses: Sequence[LossRow] = (),
     owner: str = "",
     host: str = "",
@@ -134,7 +134,7 @@ def choose_runs(
 
     `host` asks: it is taken first where several fit. `most` is how many may start; None: no such bound.
     """
-    gate = _Gate(policy, load, stops, Workers(stations, host), losses, owner)
+    gate = _Gate(policy, load, stops, Workers(capacities, host), losses, owner)
     starts: list[RunId] = []
     reasons: dict[RunId, str] = {}
     need_person: set[RunId] = set()
@@ -148,7 +148,7 @@ def choose_runs(
         reasons[run.run_id] = obstacle
         if by_person:
             need_person.add(run.run_id)
-    left = gate.workers.stations
+    left = gate.workers.capacities
     return RunSelection(tuple(starts), reasons, gate.grants, gate.hosts, left, frozenset(need_person))
 
 
@@ -169,35 +169,35 @@ def without_labels(labels: Sequence[str]) -> str:
 class Workers:
     """The free workers of all hosts that take runs."""
 
-    def __init__(self, stations: Sequence[Station], first: str) -> None:
+    def __init__(self, capacities: Sequence[HostCapacity], first: str) -> None:
         self._first = first
-        self._stations = {station.host: station for station in stations}
+        self._capacities = {capacity.host: capacity for capacity in capacities}
 
     @property
-    def stations(self) -> tuple[Station, ...]:
+    def capacities(self) -> tuple[HostCapacity, ...]:
         """The hosts with their free places now."""
-        return tuple(self._stations.values())
+        return tuple(self._capacities.values())
 
     def obstacle(self, run: Waiting, labels: Sequence[str]) -> str | None:
         """Return the reason that keeps the run from a worker; None where one is free."""
         able = self._able(run, labels)
         if not able and labels:
             return without_labels(labels)
-        if any(station.free > 0 for station in able):
+        if any(capacity.free > 0 for capacity in able):
             return None
-        bound = run.host and run.host in self._stations and len(able) < len(self._stations)
+        bound = run.host and run.host in self._capacities and len(able) < len(self._capacities)
         return f"{_NO_WORKER} on host {run.host}, which has its files" if bound else _NO_WORKER
 
     def take(self, run: Waiting, labels: Sequence[str]) -> str:
         """Take a worker; return its host where the run cannot start on any other, else empty."""
         able = self._able(run, labels)
         best = max(able, key=lambda it: (it.free > 0, it.host == self._first, it.free))
-        self._stations[best.host] = replace(best, free=best.free - 1)
-        return best.host if len(able) < len(self._stations) else ""
+        self._capacities[best.host] = replace(best, free=best.free - 1)
+        return best.host if len(able) < len(self._capacities) else ""
 
-    def _able(self, run: Waiting, labels: Sequence[str]) -> tuple[Station, ...]:
+    def _able(self, run: Waiting, labels: Sequence[str]) -> tuple[HostCapacity, ...]:
         """Return the hosts that may work on it: its own while that is there, else those with the labels."""
-        fit = tuple(it for it in self._stations.values() if {*labels} <= {*it.labels})
+        fit = tuple(it for it in self._capacities.values() if {*labels} <= {*it.labels})
         return tuple(it for it in fit if it.host == run.host) or fit
 
 
@@ -250,11 +250,11 @@ class _Gate:
         return next(self._capacity_obstacles(run), None)
 
     def _person_obstacles(self, run: Waiting) -> Iterator[str]:
-        if lost := lost_by(self._losses, run.repository):
+        if lost := describe_loss(self._losses, run.repository):
             yield lost
         if self._owner and is_outside(run.repository, self._owner):
             yield outside_owner(run.repository, self._owner)
-        if stopped := stopped_by(self._stops, run.card_id, run.column):
+        if stopped := describe_stop(self._stops, run.card_id, run.column):
             yield stopped
         if not run.models:
             return
@@ -286,7 +286,7 @@ class _Gate:
         """Yield the limits of the policy that are in the way of an agent."""
         limits, column = self._policy.limits, self._policy.column(run.column)
         if self._halt and not self._may_probe:
-            yield halted(self._halt)
+            yield describe_halt(self._halt)
         if run.overlap:
             yield run.overlap
         if column is not None and self._by_column[run.column] >= column.concurrency:

@@ -32,7 +32,7 @@ class Wanted:
     absent: str = ""
 
 
-def wanted(rules: RepositoryRules, words: Iterable[Words], *, requested: bool) -> Wanted | None:
+def choose_reproduction(rules: RepositoryRules, words: Iterable[Words], *, requested: bool) -> Wanted | None:
     """Return the reproduction of a run; None where nobody wants one.
 
     The steps are those of the first text that has some and counts. Who `requested` a reproduction hears why
@@ -40,7 +40,7 @@ def wanted(rules: RepositoryRules, words: Iterable[Words], *, requested: bool) -
     """
     if rules.reproduction is None and not requested:
         return None
-    settings = completed(rules.reproduction or Reproduction(), rules.profile)
+    settings = complete_settings(rules.reproduction or Reproduction(), rules.profile)
     if not (settings.start and settings.address):
         said = "How the app is started is not known. In `.github/cardinal.yml` of the default branch, write"
         return Wanted(settings, absent=f"{said}\n\n{_PASTE}\n\nand ask again.")
@@ -55,7 +55,7 @@ def wanted(rules: RepositoryRules, words: Iterable[Words], *, requested: bool) -
     return Wanted(settings, absent=_STRANGERS if ignored else _NO_STEPS)
 
 
-def completed(settings: Reproduction, profile: str) -> Reproduction:
+def complete_settings(settings: Reproduction, profile: str) -> Reproduction:
     """Return the settings, completed by those of a built-in profile."""
     if profile not in PROFILES.names():
         return settings

@@ -65,7 +65,7 @@ class ConsideredSkill:
     requested: bool = True
 
 
-def named_in(text: str) -> tuple[str, ...]:
+def find_skill_line(text: str) -> tuple[str, ...]:
     """Return the names in the first line `Skills: a, b` of a description, none in code."""
     inside = False
     for line in text.splitlines():
@@ -93,9 +93,9 @@ def choose_skills(
     Of two with one name the repository's counts: people can read it where they work.
     """
     by_name, shadowed = _by_name(offers)
-    wanted = _wanted(rules, occasion, by_name)
-    choices = list(_judged(wanted, by_name))
-    refused = _untrusted(occasion, by_name)
+    wanted = _choose_skills(rules, occasion, by_name)
+    choices = list(_judge_offers(wanted, by_name))
+    refused = _list_untrusted(occasion, by_name)
     for name, offer in sorted(by_name.items()):
         if name not in wanted:
             why = refused.get(name) or offer.problem or "nothing asks for it"
@@ -120,18 +120,18 @@ def _by_name(offers: Iterable[Offer]) -> tuple[dict[str, Offer], list[Offer]]:
     return by_name, shadowed
 
 
-def _wanted(rules: Skills, occasion: SkillContext, by_name: Mapping[str, Offer]) -> dict[str, str]:
+def _choose_skills(rules: Skills, occasion: SkillContext, by_name: Mapping[str, Offer]) -> dict[str, str]:
     wanted: dict[str, str] = {}
-    for name, why in _requested(rules, occasion):
+    for name, why in _list_requested(rules, occasion):
         wanted.setdefault(name.casefold(), why)
     for name, offer in sorted(by_name.items()):
-        why = _triggered(offer, occasion.labels, occasion.title if occasion.trusted else "")
+        why = _find_trigger(offer, occasion.labels, occasion.title if occasion.trusted else "")
         if why:
             wanted.setdefault(name, why)
     return wanted
 
 
-def _requested(rules: Skills, occasion: SkillContext) -> Iterator[tuple[str, str]]:
+def _list_requested(rules: Skills, occasion: SkillContext) -> Iterator[tuple[str, str]]:
     for name in rules.default:
         yield name, "by default"
     yield from ((name, f"by profile {code(occasion.profile, 60)}") for name in occasion.attached)
@@ -145,7 +145,7 @@ def _requested(rules: Skills, occasion: SkillContext) -> Iterator[tuple[str, str
     yield from ((name, "/cardinal skills") for name in occasion.pinned)
 
 
-def _judged(wanted: Mapping[str, str], by_name: Mapping[str, Offer]) -> Iterator[ConsideredSkill]:
+def _judge_offers(wanted: Mapping[str, str], by_name: Mapping[str, Offer]) -> Iterator[ConsideredSkill]:
     loaded, size_bytes = 0, 0
     for name, why in wanted.items():
         offer = by_name.get(name)
@@ -164,18 +164,18 @@ def _judged(wanted: Mapping[str, str], by_name: Mapping[str, Offer]) -> Iterator
             yield ConsideredSkill(offer, True, why)
 
 
-def _untrusted(occasion: SkillContext, by_name: Mapping[str, Offer]) -> dict[str, str]:
+def _list_untrusted(occasion: SkillContext, by_name: Mapping[str, Offer]) -> dict[str, str]:
     """Return why a skill is not loaded that only somebody without write access asks for."""
     if occasion.trusted:
         return {}
     reasons = dict.fromkeys(occasion.line, "only a description without write access asks for it")
     for name, offer in by_name.items():
-        if name not in reasons and _triggered(offer, (), occasion.title):
+        if name not in reasons and _find_trigger(offer, (), occasion.title):
             reasons[name] = "only a title without write access has its trigger"
     return reasons
 
 
-def _triggered(offer: Offer, labels: tuple[str, ...], title: str) -> str:
+def _find_trigger(offer: Offer, labels: tuple[str, ...], title: str) -> str:
     for trigger in offer.triggers:
         word = re.compile(rf"(?<!\w){re.escape(trigger)}(?!\w)", re.IGNORECASE)
         place = "a label" if any(map(word.search, labels)) else "the title" if word.search(title) else ""

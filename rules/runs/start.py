@@ -15,8 +15,8 @@ from rules.chatops.replies import say
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import ConvertDraft, Decision
 from rules.policy.model import Policy
-from rules.runs.mode import FIX, INVESTIGATE, Chosen, choose_mode, commanded
-from rules.runs.plan_approval import is_reworded, moved_on
+from rules.runs.mode import FIX, INVESTIGATE, Chosen, choose_by_command, choose_mode
+from rules.runs.plan_approval import is_reworded, list_changes_since
 from rules.snapshot import Snapshot
 from rules.text import count
 
@@ -116,7 +116,7 @@ def start_as_told(policy: Policy, snapshot: Snapshot, given: CommandGiven, mode:
     first, newline, below = given.argument.partition("\n")
     first, flags = _REPRODUCE.subn("", first)
     words = f"{first.rstrip()}{newline}{below}".strip()
-    choice = commanded(mode, given.by)
+    choice = choose_by_command(mode, given.by)
     door = door_of(given.source)
     return queue_card(
         policy, snapshot, by=given.by, door=door, mode=choice, request=words, reproduces=flags > 0
@@ -135,6 +135,6 @@ def _fitting(policy: Policy, snapshot: Snapshot, by: str, mode: Chosen) -> tuple
     if run is None:
         return QueueRun(card, "first", by, plan_required=required), "the first run"
     # An approval was about one text and one policy: whoever edits later approves nothing.
-    holds = run.plan_approved and not is_reworded(snapshot) and not moved_on(snapshot, "")
+    holds = run.plan_approved and not is_reworded(snapshot) and not list_changes_since(snapshot, "")
     again = required and not holds
     return QueueRun(card, "retry", by, plan_required=again), f"again after {run.run_id}"

@@ -250,7 +250,7 @@ PLANNING = ("show_card", "plan", "progress", "ask", "note", "block")
 INVESTIGATING = ("show_card", "progress", "ask", "note", "findings", "block")
 
 
-def offered(*, read_only: bool, threads: bool, investigates: bool = False) -> tuple[str, ...]:
+def offer_tools(*, read_only: bool, threads: bool, investigates: bool = False) -> tuple[str, ...]:
     """Return the tools of a turn: those for planning when it is `read_only`, else those for work; `thread`
     only where there are review threads. In a run that investigates every turn has the same.
     """

@@ -30,7 +30,7 @@ class FolderStore:
 
     def put(self, source: BinaryIO, name: str, *, beat: Beat = unheard) -> None:
         """Write a file beside and move it into place, also of one that is there: it may be damaged."""
-        with self._reported("written"), ExitStack() as unless_moved:
+        with self._report_errors("written"), ExitStack() as unless_moved:
             self._demand_mark("written")
             folder = self._root / name[:2]
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ class FolderStore:
             unless_moved.pop_all()
 
     def get(self, name: str, *, beat: Beat = unheard) -> FileIO | None:  # noqa: ARG002 - the contract's
-        with self._reported("read"):
+        with self._report_errors("read"):
             try:
                 return self._file(name).open("rb", buffering=0)
             except FileNotFoundError:
@@ -53,7 +53,7 @@ class FolderStore:
 
     def age_s(self, name: str) -> float | None:
         """Return the seconds since the file was written, by the clock of whoever keeps the folder's files."""
-        with self._reported("read"):
+        with self._report_errors("read"):
             try:
                 written = self._file(name).stat().st_mtime
             except FileNotFoundError:
@@ -63,7 +63,7 @@ class FolderStore:
 
     def listing(self) -> Iterator[Listed]:
         """Yield the files, half-written ones included."""
-        with self._reported("read"):
+        with self._report_errors("read"):
             self._demand_mark("read")
             now = self._now() if self._root.exists() else 0.0
             for file in sorted(self._root.glob("??/*")):
@@ -71,7 +71,7 @@ class FolderStore:
                     yield Listed(file.name, now - file.stat().st_mtime)
 
     def delete(self, name: str) -> None:
-        with self._reported("written"):
+        with self._report_errors("written"):
             self._demand_mark("written")
             self._file(name).unlink(missing_ok=True)
 
@@ -80,7 +80,7 @@ class FolderStore:
 
         No two hosts may call it at the same time.
         """
-        with self._reported("written"):
+        with self._report_errors("written"):
             mark = self._read_mark()
             if not mark:
                 self._root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ class FolderStore:
         return self._root / name[:2] / name
 
     @contextmanager
-    def _reported(self, what: str) -> Iterator[None]:
+    def _report_errors(self, what: str) -> Iterator[None]:
         try:
             yield
         except OSError as error:

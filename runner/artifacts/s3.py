@@ -76,7 +76,7 @@ class S3Store:
         answer = self._find("read", "get_object", name)
         if answer is None:
             return None
-        with ExitStack() as until_whole, self._reported("read"):
+        with ExitStack() as until_whole, self._report_errors("read"):
             file = until_whole.enter_context(tempfile.TemporaryFile(buffering=0))
             with answer["Body"] as body:
                 for chunk in pieces(body, self.address, "read", beat):
@@ -117,7 +117,7 @@ class S3Store:
             return None
         from botocore.exceptions import ClientError
 
-        with self._reported(what):
+        with self._report_errors(what):
             try:
                 return getattr(self._client(), operation)(Bucket=self._bucket, Key=self._key(digest))
             except ClientError as error:
@@ -126,14 +126,14 @@ class S3Store:
                 raise
 
     def _call(self, what: str, operation: str, **given: object) -> Any:
-        with self._reported(what):
+        with self._report_errors(what):
             return getattr(self._client(), operation)(Bucket=self._bucket, **given)
 
     def _client(self) -> Any:
         return _client(os.getpid(), self._spec)
 
     @contextmanager
-    def _reported(self, what: str) -> Iterator[None]:
+    def _report_errors(self, what: str) -> Iterator[None]:
         try:
             from botocore.exceptions import BotoCoreError, ClientError
         except ImportError as error:

@@ -44,7 +44,7 @@ def seal(source: BinaryIO, target: BinaryIO, key: bytes, digest: str) -> None:
     piece = source.read(_PIECE_BYTES)
     while True:
         following = source.read(_PIECE_BYTES)
-        target.write(cipher.encrypt(_nonce(place), piece, _bound(digest, last=not following)))
+        target.write(cipher.encrypt(_nonce(place), piece, _part_label(digest, last=not following)))
         if not following:
             return
         piece, place = following, place + 1
@@ -66,7 +66,7 @@ def unseal(source: FileIO, target: FileIO, key: bytes, digest: str) -> None:
         while True:
             following = reader.read(_PIECE_BYTES + _TAG_BYTES)
             try:
-                target.write(cipher.decrypt(_nonce(place), piece, _bound(digest, last=not following)))
+                target.write(cipher.decrypt(_nonce(place), piece, _part_label(digest, last=not following)))
             except InvalidTag as error:
                 raise WrongKeyError from error
             if not following:
@@ -82,5 +82,5 @@ def _nonce(place: int) -> bytes:
     return place.to_bytes(12, "big")  # never twice: the key is the blob's own
 
 
-def _bound(digest: str, *, last: bool) -> bytes:
+def _part_label(digest: str, *, last: bool) -> bytes:
     return f"{digest} {'last' if last else 'more'}".encode()

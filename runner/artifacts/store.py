@@ -40,7 +40,7 @@ class Store:
         OversizedRepositoryError for too many bytes; text is truncated instead.
         """
         if isinstance(content, str):
-            raw = shortened(redact(content).encode("utf-8", "replace"), cap_bytes)
+            raw = shorten(redact(content).encode("utf-8", "replace"), cap_bytes)
         elif len(content) <= cap_bytes:
             raw = content
         else:
@@ -84,7 +84,7 @@ def store_of(places: HostPaths) -> Store:
     return Store(open_store(places.store, places.artifacts))
 
 
-def shortened(raw: bytes, cap_bytes: int) -> bytes:
+def shorten(raw: bytes, cap_bytes: int) -> bytes:
     """Return a text over the cap as its beginning and end, with the gap marked."""
     if len(raw) <= cap_bytes:
         return raw

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from runner.branch.position import note_head, seen
+from runner.branch.position import note_head, read_base_head
 from runner.errors import LongHistoryError
 from runner.git.commits import Commit, git_time, own_commit
 from runner.git.left_files import without_set_up
@@ -29,9 +29,9 @@ def export_commit(run: RunContext, head: str) -> str:
     LongHistoryError, UnsoundObjectsError or GitError.
     """
     mirror = run.mirror
-    if not head == mirror.recall(head_name(run)) == mirror.recall(_stamped(run)):
+    if not head == mirror.read_ref(head_name(run)) == mirror.read_ref(_ref_of_rewrite(run)):
         with _pack(run) as pack:
-            rows = run.checkout.export(pack, head, mirror.head(run.order.base_branch), _PACK_CAP_BYTES)
+            rows = run.checkout.export(pack, head, mirror.head(run.spec.base_branch), _PACK_CAP_BYTES)
             mirror.take_pack(pack, head, head_name(run))
         ended = run.history.turn_ended_at or run.history.began_at
         brought, head = head, stamp_commits(run, head, ended, rows)
@@ -48,19 +48,19 @@ def export_apart(run: RunContext, unwanted: Sequence[str]) -> tuple[str, str]:
     Both are empty where HEAD is unwanted. The workspace stays as it is: the next `export_commit` makes the
     same commits of it. Raises as that.
     """
-    base = run.mirror.head(run.order.base_branch)
+    base = run.mirror.head(run.spec.base_branch)
     with _pack(run) as pack:
         head, rows = run.checkout.export_apart(pack, base, unwanted, _PACK_CAP_BYTES)
         if not head:
             return "", ""
-        run.mirror.take_pack(pack, head, f"{run.order.run_id}-apart")
+        run.mirror.take_pack(pack, head, f"{run.spec.run_id}-apart")
     return head, stamp_commits(run, head, run.clock.now(), rows)
 
 
 @contextmanager
 def _pack(run: RunContext) -> Iterator[Path]:
     """Yield where a pack is to lie on its way into the mirror."""
-    mirrors, run_id = run.order.places.mirrors, run.order.run_id
+    mirrors, run_id = run.spec.places.mirrors, run.spec.run_id
     for left in mirrors.glob(f"{run_id}-*.pack"):
         left.unlink()  # by a claim that was killed while it exported
     pack = mirrors / f"{run_id}-{run.log.generation}.pack"
@@ -71,7 +71,7 @@ def _pack(run: RunContext) -> Iterator[Path]:
 
 
 def head_name(run: RunContext) -> str:
-    return f"{run.order.run_id}-head"
+    return f"{run.spec.run_id}-head"
 
 
 def stamp_commits(run: RunContext, head: str, at: datetime, rows: Collection[str] = ()) -> str:
@@ -82,16 +82,16 @@ def stamp_commits(run: RunContext, head: str, at: datetime, rows: Collection[str
 
     Raises LongHistoryError, SigningError or GitError.
     """
-    order, mirror = run.order, run.mirror
-    gone = rebased(run, head)
-    signed, theirs = set(map(_signed, gone)), Counter(_likeness(run, commit) for commit in gone)
+    spec, mirror = run.spec, run.mirror
+    gone = list_rebased(run, head)
+    signed, theirs = set(map(_signature_of, gone)), Counter(_likeness(run, commit) for commit in gone)
     made: dict[str, str] = {}
-    before = {_content(commit): commit.commit for commit in _made_before(run, head)}
-    fresh = mirror.commits(head, *published(run), mirror.recall(_stamped(run)))
+    before = {_content(commit): commit.commit for commit in _earlier_rewrites(run, head)}
+    fresh = mirror.commits(head, *list_published(run), mirror.read_ref(_ref_of_rewrite(run)))
     for left, commit in zip(reversed(range(len(fresh))), fresh, strict=True):
         when = git_time(at, left)  # a second apart: GitHub lists commits by their time
         kept = replace(commit, parents=tuple(made.get(parent, parent) for parent in commit.parents))
-        likeness = _likeness(run, commit) if _signed(commit) in signed else None
+        likeness = _likeness(run, commit) if _signature_of(commit) in signed else None
         if likeness and theirs[likeness]:
             theirs[likeness] -= 1  # once: a second of the kind is the agent's
             tree = without_set_up(mirror, commit, kept.parents, rows, is_own=False)
@@ -101,10 +101,10 @@ def stamp_commits(run: RunContext, head: str, at: datetime, rows: Collection[str
             if kept.tree != commit.tree and [kept.tree] == _trees(run, kept.parents):
                 made[commit.commit] = kept.parents[0]
                 continue
-            kept = own_commit(kept, order.authorship.author, order.run_id, order.full_reference, when)
+            kept = own_commit(kept, spec.authorship.author, spec.run_id, spec.full_reference, when)
         # GitHub verifies a signature by the committer's address; who wrote it is the author.
-        kept = replace(kept, committer=_name(order.authorship.committer))
-        made[commit.commit] = before.get(_content(kept)) or mirror.make_commit(kept, order.authorship.key)
+        kept = replace(kept, committer=_name(spec.authorship.committer))
+        made[commit.commit] = before.get(_content(kept)) or mirror.make_commit(kept, spec.authorship.key)
     stamped = made.get(head, head)
     remember_stamped(run, stamped)
     return stamped
@@ -114,10 +114,10 @@ def _trees(run: RunContext, commits: Sequence[str]) -> list[str]:
     return [commit.tree for commit in run.mirror.read_commits(commits)]
 
 
-def _made_before(run: RunContext, head: str) -> tuple[Commit, ...]:
+def _earlier_rewrites(run: RunContext, head: str) -> tuple[Commit, ...]:
     """Return commits made Cardinal's own that are not in `head`: the agent was at work, and has its own."""
-    stamped = run.mirror.recall(_stamped(run)) if run.order.early else ""
-    return run.mirror.commits(stamped, run.mirror.head(run.order.base_branch), head) if stamped else ()
+    stamped = run.mirror.read_ref(_ref_of_rewrite(run)) if run.spec.early else ""
+    return run.mirror.commits(stamped, run.mirror.head(run.spec.base_branch), head) if stamped else ()
 
 
 def _content(commit: Commit) -> tuple[str, tuple[str, ...], str]:
@@ -125,50 +125,52 @@ def _content(commit: Commit) -> tuple[str, tuple[str, ...], str]:
 
 
 def remember_stamped(run: RunContext, commit: str) -> None:
-    run.mirror.remember(_stamped(run), commit)
+    run.mirror.remember(_ref_of_rewrite(run), commit)
 
 
-def _stamped(run: RunContext) -> str:
+def _ref_of_rewrite(run: RunContext) -> str:
     """Return the mirror's name for the newest rewritten commit, which is not rewritten again."""
-    return f"{run.order.run_id}-stamped"
+    return f"{run.spec.run_id}-stamped"
 
 
-def published(run: RunContext) -> tuple[str, ...]:
+def list_published(run: RunContext) -> tuple[str, ...]:
     """Return commits that GitHub has with their history, whatever its branches are moved to."""
-    order, mirror = run.order, run.mirror
-    base, start = mirror.head(order.base_branch), mirror.recall(f"{order.run_id}-start")
-    return tuple(dict.fromkeys(filter(None, (base, seen(run), start))))
+    spec, mirror = run.spec, run.mirror
+    base, start = mirror.head(spec.base_branch), mirror.read_ref(f"{spec.run_id}-start")
+    return tuple(dict.fromkeys(filter(None, (base, read_base_head(run), start))))
 
 
 def peoples(run: RunContext) -> tuple[Commit, ...]:
     """Return the commits of GitHub's branch that the work is based on."""
-    known = seen(run)
-    return run.mirror.commits(known, run.mirror.head(run.order.base_branch)) if known else ()
+    known = read_base_head(run)
+    return run.mirror.commits(known, run.mirror.head(run.spec.base_branch)) if known else ()
 
 
-def rebased(run: RunContext, head: str) -> tuple[Commit, ...]:
+def list_rebased(run: RunContext, head: str) -> tuple[Commit, ...]:
     """Return people's commits that are not in `head` any more, because of a rebase."""
-    known, base = seen(run), run.mirror.head(run.order.base_branch)
+    known, base = read_base_head(run), run.mirror.head(run.spec.base_branch)
     return run.mirror.commits(known, base, head) if known else ()
 
 
-def lost_commits(run: RunContext, head: str) -> tuple[Commit, ...]:
+def list_lost_commits(run: RunContext, head: str) -> tuple[Commit, ...]:
     """Return people's commits that `head` has neither unchanged nor rebased.
 
     Merges, Cardinal's own commits and commits that the base has by now do not count.
     """
-    gone, by = rebased(run, head), run.order.authorship
+    gone, by = list_rebased(run, head), run.spec.authorship
     if not gone:
         return ()
-    signed = set(map(_signed, gone))
+    signed = set(map(_signature_of, gone))
     there = Counter(
         _likeness(run, commit)
-        for commit in run.mirror.commits(head, *published(run))
-        if _signed(commit) in signed
+        for commit in run.mirror.commits(head, *list_published(run))
+        if _signature_of(commit) in signed
     )
     left = Counter(_likeness(run, commit) for commit in gone) - there
     if left:
-        left -= Counter(_likeness(run, commit) for commit in _new_in_base(run) if _signed(commit) in signed)
+        left -= Counter(
+            _likeness(run, commit) for commit in _new_in_base(run) if _signature_of(commit) in signed
+        )
     ours = {_name(committer) for committer in (by.author, *by.past)}
     return tuple(
         commit
@@ -180,7 +182,7 @@ def lost_commits(run: RunContext, head: str) -> tuple[Commit, ...]:
 def _new_in_base(run: RunContext) -> tuple[Commit, ...]:
     """Return the base's commits that people's branch did not have; none where there are too many."""
     try:
-        return run.mirror.commits(run.mirror.head(run.order.base_branch), seen(run))
+        return run.mirror.commits(run.mirror.head(run.spec.base_branch), read_base_head(run))
     except LongHistoryError:  # people are asked about each commit that may be among them
         return ()
 
@@ -189,11 +191,11 @@ def _name(committer: Committer) -> str:
     return f"{committer.name} <{committer.email}>"
 
 
-def _signed(commit: Commit) -> tuple[str, str, str]:
+def _signature_of(commit: Commit) -> tuple[str, str, str]:
     return commit.author, commit.authored, commit.message
 
 
 def _likeness(run: RunContext, commit: Commit) -> tuple[str, ...]:
     """Return the invariants of a rebase: author, time, message, lines. A merge equals only itself."""
     same = run.mirror.change_digest(commit.commit) if len(commit.parents) == 1 else commit.commit
-    return *_signed(commit), same
+    return *_signature_of(commit), same

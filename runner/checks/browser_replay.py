@@ -118,19 +118,19 @@ def _short(text: object) -> str:
 
 def play_before(run: RunContext, base: str) -> None:
     """Play the steps on the base, once in a run, before any turn of an agent. Raises StopRequested."""
-    wanted, history = run.order.reproduction, run.history
+    wanted, history = run.spec.reproduction, run.history
     if wanted is None or history.turn is not None or history.played:
         return
     why = wanted.absent or (_NO_CONTAINER if run.workspace.image == "local" else "")
     if why:
-        run.log.append(reproduction.ReproductionSkipped(run.order.run_id, why))
+        run.log.append(reproduction.ReproductionSkipped(run.spec.run_id, why))
     else:
         _play(run, wanted, reproduction.BEFORE, base)
 
 
 def play_after(run: RunContext, start: str) -> None:
     """Play the steps on the commit that passed the gate, once per commit. Raises StopRequested."""
-    wanted = run.order.reproduction
+    wanted = run.spec.reproduction
     played = [replay for replay in run.history.played if isinstance(replay, reproduction.ReproductionPlayed)]
     if wanted is None or not played:
         return
@@ -147,7 +147,7 @@ def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> N
     seen, image = Browsed(len(wanted.steps), secrets.token_hex(16)), ""
     kept: tuple[str, ...] = ()
     outcome: ReplayResult | None = None
-    name = f"{run.order.run_id}-reproduced"
+    name = f"{run.spec.run_id}-reproduced"
     run.mirror.remember(name, head)
     try:
         with clean_room(run, BROWSER, name, wanted.image) as room:
@@ -163,7 +163,7 @@ def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> N
             outcome = ReplayResult(how, 0, one_line(redact(str(error)), 800))
     run.log.append(
         reproduction.ReproductionPlayed(
-            run_id=run.order.run_id,
+            run_id=run.spec.run_id,
             phase=phase,
             head=head,
             image=image,
@@ -187,14 +187,14 @@ def _in_room(
 
     def beat() -> None:
         run.log.beat_or_stop()
-        overweight = weighed.overweight()
-        if overweight:
-            raise WorkspaceError("the reproduction", overweight)
+        over_disk_limit = weighed.over_disk_limit()
+        if over_disk_limit:
+            raise WorkspaceError("the reproduction", over_disk_limit)
 
     def left_s() -> float:
         return max(0.0, wanted.limit_s - (time.monotonic() - began))
 
-    for command in set_up_of(run.mirror, run.order.validation, head):
+    for command in set_up_of(run.mirror, run.spec.validation, head):
         child = start_command(run, room, command, cap_bytes=_OUTPUT_BYTES, of_column=True)
         ran = finish(child, what=f"set-up ({command})", timeout_s=left_s(), beat=beat)
         note_hosts(run)

@@ -18,7 +18,7 @@ def checks_of(mirror: Mirror, validation: ValidationSpec, base: str, head: str) 
     if not validation.paths:
         return validation
     changed = mirror.diff(base, head).paths
-    return selected(validation, changed, _folders(mirror, head, _places(validation)))
+    return select_checks(validation, changed, _folders(mirror, head, _places(validation)))
 
 
 def set_up_of(mirror: Mirror, validation: ValidationSpec, commit: str) -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def set_up_of(mirror: Mirror, validation: ValidationSpec, commit: str) -> tuple[
     if not validation.paths:
         return validation.setup
     here = _folders(mirror, commit, _places(validation))
-    there = (path for path in validation.paths if not _gone(path, here))
+    there = (path for path in validation.paths if not _first_missing_folder(path, here))
     return (*validation.setup, *_flat(_in(path, path.setup) for path in there))
 
 
@@ -64,7 +64,9 @@ def _deepest(file: str, paths: Collection[str]) -> str:
     return max((path for path in paths if f"{file}/".startswith(f"{path}/")), key=len, default=ROOT)
 
 
-def selected(validation: ValidationSpec, changed: Iterable[str], folders: Collection[str]) -> ValidationSpec:
+def select_checks(
+    validation: ValidationSpec, changed: Iterable[str], folders: Collection[str]
+) -> ValidationSpec:
     """Return the lines for these changed files; `folders` are those that are there.
 
     A path without full checks has its fast ones in the gate, as everywhere. The repository's own set-up comes
@@ -72,7 +74,7 @@ def selected(validation: ValidationSpec, changed: Iterable[str], folders: Collec
     """
     wanted = covering(changed, [path.path for path in validation.paths])
     needed = [path for path in validation.paths if path.path in wanted]
-    there = [path for path in needed if not _gone(path, folders)]
+    there = [path for path in needed if not _first_missing_folder(path, folders)]
     own = ROOT in wanted
     rows = [(validation.fast, validation.full)] if own else []
     rows += [(_in(path, path.fast), _in(path, path.full)) for path in there]
@@ -89,7 +91,7 @@ def selected(validation: ValidationSpec, changed: Iterable[str], folders: Collec
     )
 
 
-def _gone(path: PathSpec, folders: Collection[str]) -> str:
+def _first_missing_folder(path: PathSpec, folders: Collection[str]) -> str:
     """Return the first of its folders that is not there, or nothing."""
     return next((place for place in (path.path, path.directory) if place not in folders), "")
 
@@ -97,8 +99,8 @@ def _gone(path: PathSpec, folders: Collection[str]) -> str:
 def _refusal(path: PathSpec, folders: Collection[str]) -> str:
     """Return a shell line that fails, and says why."""
     said = (
-        f"{_gone(path, folders)} is not a folder at this commit, so the checks of {path.path} cannot run:"
-        " put it back, or ask people to change `paths` in the policy on the default branch first"
+        f"{_first_missing_folder(path, folders)} is not a folder at this commit, so the checks of {path.path}"
+        " cannot run: put it back, or ask people to change `paths` in the policy on the default branch first"
     )
     return f"echo {shlex.quote(said)} >&2; exit 1"
 

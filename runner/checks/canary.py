@@ -179,13 +179,13 @@ def _python(word: str, names: Sequence[str], value: str, neighbour: str) -> str:
     ]
     kind = f'class {_kind(names[0])}Test(unittest.TestCase):\n    """The {word}."""\n\n'
     body = "\n\n".join((kind + "\n".join(of_case), *alone))
-    loaded = _loaded_by(neighbour)
+    loaded = _statements_of(neighbour)
     used = ["import importlib", "import unittest", "from contextlib import suppress", ""]
     head = "\n".join(used if loaded else used[1:2])
     return f'"""The {word}."""\n\n{head}\n{loaded}\n\n{body}'
 
 
-def _loaded_by(text: str) -> str:
+def _statements_of(text: str) -> str:
     """Return lines that load the same as a module of Python; a module that cannot be loaded is no failure."""
     rows = [(module, *names) for module, some in _FROM.findall(text) for names in _names(some)]
     rows += [
@@ -257,14 +257,14 @@ def with_canaries(
         path = canary.path.removeprefix(f"{folder}/") if folder else canary.path
         for file in (name for name, where in tests.items() if where == dirname(canary.path)):
             mine = file.removeprefix(f"{folder}/") if folder else file
-            for word, added in ((mine, path), (_dotted(mine), _dotted(path))):
+            for word, added in ((mine, path), (_module_name(mine), _module_name(path))):
                 named = re.compile(rf"(?<![\w./-])((?:\./)?{re.escape(word)}(?:::[\w:\[\]-]+)?)(?![\w./-])")
                 if word and named.search(command) and added not in command:
                     command = named.sub(rf"\1 {added}", command, count=1)
     return command
 
 
-def _dotted(path: str) -> str:
+def _module_name(path: str) -> str:
     return path.removesuffix(".py").replace("/", ".") if path.endswith(".py") else ""
 
 

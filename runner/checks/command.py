@@ -43,10 +43,10 @@ def run_command(run: RunContext, room: Workspace, command: str, *, of_column: bo
     A command that takes too long or writes too much counts as failed. Raises SpawnError, WorkspaceError or
     StopRequested.
     """
-    cap_bytes = run.order.limits.output_bytes
+    cap_bytes = run.spec.limits.output_bytes
     child = start_command(run, room, command, cap_bytes=cap_bytes, env=_ENVIRONMENT, of_column=of_column)
     output, broken, missing = CheckLog(), "", ""
-    timeout_s = run.order.limits.timeout_s or _MAX_S
+    timeout_s = run.spec.limits.timeout_s or _MAX_S
     began = time.monotonic()
     try:
         ran = finish(

@@ -166,7 +166,7 @@ def _useful(lines: Sequence[str], tests: Sequence[str], problems: Sequence[str])
     """Return names, then details, then the end of the output, as far as they fit."""
     if not tests and not problems:
         return tail("\n".join(lines).strip("\n"), _UNKNOWN_BYTES)
-    parts = [_listed("Failing", tests), _listed("Problems", () if tests else problems)]
+    parts = [_format_list("Failing", tests), _format_list("Problems", () if tests else problems)]
     parts = [part for part in parts if part]
     left = USEFUL_BYTES - sum(len(part.encode()) + 2 for part in parts)
     for block in _blocks(lines) if tests else ():
@@ -182,7 +182,7 @@ def _useful(lines: Sequence[str], tests: Sequence[str], problems: Sequence[str])
     return "\n\n".join(parts)
 
 
-def _listed(title: str, names: Sequence[str]) -> str:
+def _format_list(title: str, names: Sequence[str]) -> str:
     if not names:
         return ""
     rows = [f"- {one_line(name, _NAME_BYTES)}" for name in names[:MAX_NAMES]]
@@ -197,7 +197,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
     for line in (*lines, "====="):
         begins = bool(BEGINS.search(line))
         if block and (begins or ENDS.search(line)):
-            text = _shortened(block)
+            text = _shorten(block)
             if text not in shown and len(shown) < _MAX_BLOCKS:
                 shown.add(text)
                 yield text
@@ -206,7 +206,7 @@ def _blocks(lines: Sequence[str]) -> Iterator[str]:
             block.append(line)
 
 
-def _shortened(block: Sequence[str]) -> str:
+def _shorten(block: Sequence[str]) -> str:
     """Return the beginning of a block, which names it, and its end, which mostly says why."""
     if len(block) > _BLOCK_LINES:
         block = [*block[:_BLOCK_HEAD], "…", *block[_BLOCK_HEAD - _BLOCK_LINES :]]

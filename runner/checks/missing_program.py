@@ -28,7 +28,7 @@ def find_missing(run: RunContext, room: Workspace, command: str, output: str) ->
 
     Raises SpawnError, WorkspaceError and StopRequested.
     """
-    names = tuple(dict.fromkeys((*_named_in(output), *programs_of(command))))[:_MAX_NAMES]
+    names = tuple(dict.fromkeys((*_find_names(output), *programs_of(command))))[:_MAX_NAMES]
     if not names:
         return ""
     child = room.start(("/bin/sh", "-c", _LOOK, "sh", *names), env={}, writable=False, cap_bytes=_MAX_BYTES)
@@ -38,7 +38,7 @@ def find_missing(run: RunContext, room: Workspace, command: str, output: str) ->
 
 def explain_missing(run: RunContext, name: str) -> str:
     """Return the sentence for people: where the program is missing, and the remedy."""
-    return say_missing(name, image=LOCAL if run.workspace.image == LOCAL else run.order.image)
+    return say_missing(name, image=LOCAL if run.workspace.image == LOCAL else run.spec.image)
 
 
 def say_missing(name: str, *, image: str) -> str:
@@ -53,7 +53,7 @@ def say_missing(name: str, *, image: str) -> str:
     return f"`{name}` is not installed in Cardinal's own image: {named}, or drop the check."
 
 
-def _named_in(output: str) -> Iterator[str]:
+def _find_names(output: str) -> Iterator[str]:
     """Yield the names that a shell says it did not find, the last first."""
     for line in reversed(output.splitlines()[-_MAX_NAMES:]):
         if said := _SAID.search(line[:500]):

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ledger.ids import CardId
 from runner import workspaces
 from runner.exec.child import Child
-from runner.gateway.control.claim import requested_hosts
+from runner.gateway.control.claim import take_requested_hosts
 from runner.git.checkout import Checkout
 from runner.run.run_spec import RunSpec
 from runner.session.context import RunContext
@@ -19,11 +19,11 @@ GATE, WITNESS, BROWSER, SERVERS, SET_UP = "gate-", "witness-", "repro-", "serve-
 PURPOSES = (GATE, WITNESS, BROWSER, SERVERS, SET_UP)
 
 
-def clear_away(order: RunSpec) -> None:
+def clear_away(spec: RunSpec) -> None:
     """Remove the clean checkouts that a killed claim left of this card."""
-    stand = {GATE: True, WITNESS: True, SET_UP: True, BROWSER: order.reproduction, SERVERS: order.servers}
+    stand = {GATE: True, WITNESS: True, SET_UP: True, BROWSER: spec.reproduction, SERVERS: spec.servers}
     for purpose in (name for name, needed in stand.items() if needed):
-        _open(order, f"{purpose}{order.card_id}").destroy()
+        _open(spec, f"{purpose}{spec.card_id}").destroy()
 
 
 @contextmanager
@@ -32,8 +32,8 @@ def clean_room(run: RunContext, purpose: str, name: str = "", image: str = "") -
 
     Raises RunnerError.
     """
-    order = run.order
-    with empty_place(order, f"{purpose}{order.card_id}", image) as room:
+    spec = run.spec
+    with empty_place(spec, f"{purpose}{spec.card_id}", image) as room:
         if name:
             check_out(run, room, name)
         yield room
@@ -41,36 +41,36 @@ def clean_room(run: RunContext, purpose: str, name: str = "", image: str = "") -
 
 def check_out(run: RunContext, room: CleanWorkspace, name: str) -> Checkout:
     """Check out there the commit that the mirror stores under `name`. Raises RunnerError."""
-    order = run.order
-    checkout = Checkout(room, run.mirror, order.authorship.author, run.beat)
-    checkout.clone_from(f"refs/cardinal/{name}", order.branch, order.base_branch)
+    spec = run.spec
+    checkout = Checkout(room, run.mirror, spec.authorship.author, run.beat)
+    checkout.clone_from(f"refs/cardinal/{name}", spec.branch, spec.base_branch)
     return checkout
 
 
 @contextmanager
-def empty_place(order: RunSpec, name: str, image: str = "") -> Iterator[CleanWorkspace]:
+def empty_place(spec: RunSpec, name: str, image: str = "") -> Iterator[CleanWorkspace]:
     """Give an empty clean place of that name, which is removed afterwards."""
-    room = _open(order, name, image)
+    room = _open(spec, name, image)
     try:
         yield room
     finally:
         room.destroy()
 
 
-def _open(order: RunSpec, name: str, image: str = "") -> CleanWorkspace:
+def _open(spec: RunSpec, name: str, image: str = "") -> CleanWorkspace:
     """Return the place of that name, emptied."""
-    tenant = tenancy(order)
+    tenant = tenancy(spec)
     tenant = replace(tenant, card_id=CardId(name), image=image or tenant.image)
-    return workspaces.load(order.workspace).open_clean(order.places, tenant)
+    return workspaces.load(spec.workspace).open_clean(spec.places, tenant)
 
 
-def tenancy(order: RunSpec) -> Tenancy:
-    """Return the labels and limits of all containers of `order`.
+def tenancy(spec: RunSpec) -> Tenancy:
+    """Return the labels and limits of all containers of `spec`.
 
     An investigation has a workspace of its own, apart from the card's.
     """
-    place = CardId(f"{LOOK}{order.card_id}") if order.investigates else order.card_id
-    return Tenancy(place, order.run_id, order.generation, order.image, order.resources, order.repository_id)
+    place = CardId(f"{LOOK}{spec.card_id}") if spec.investigates else spec.card_id
+    return Tenancy(place, spec.run_id, spec.generation, spec.image, spec.resources, spec.repository_id)
 
 
 def start_command(
@@ -100,4 +100,4 @@ def start_command(
 def note_hosts(run: RunContext) -> None:
     """Record the hosts that the repository's commands asked for; a turn records its own."""
     if run.gateway is not None:
-        run.log.append(*requested_hosts(run.gateway, run.order.run_id))
+        run.log.append(*take_requested_hosts(run.gateway, run.spec.run_id))

@@ -23,7 +23,7 @@ _NAME_BYTES = 120
 
 def bound_size(run: RunContext, change: DiffStat) -> None:
     """Raise Park when the change is over its size limits and nobody agreed to that."""
-    over = oversize(change, run.order.limits, run.published(Subject.SIZE))
+    over = oversize(change, run.spec.limits, run.published(Subject.SIZE))
     if over.said:
         said = f"The change is large: {over.said}. Its checks have not passed yet."
         run.ask(Subject.SIZE, f"{said} Publish it once they do?", (PUBLISH, STOP), size=over.size)
@@ -61,7 +61,7 @@ def _over(size: int, most: int, agreed: list[int]) -> int:
 
 def bound_repairs(run: RunContext) -> None:
     """Raise Park when another repair is hopeless, or the policy's number of repairs is reached."""
-    rounds, limits = run.history.rounds, run.order.limits
+    rounds, limits = run.history.rounds, run.spec.limits
     newest = rounds.newest
     missing = newest.missing if newest else ""
     why = explain_missing(run, missing) if missing else _hopeless(rounds, limits)
@@ -74,7 +74,7 @@ def bound_repairs(run: RunContext) -> None:
 
 def bound_refusals(run: RunContext, judged: GuardsJudged) -> None:
     """Raise Park when guards refuse the change and its iterations are used up."""
-    if run.history.iterations > run.order.limits.iterations * run.allowance.times(Subject.REPAIRS):
+    if run.history.iterations > run.spec.limits.iterations * run.allowance.times(Subject.REPAIRS):
         refused = list_violations(run.history.guards.denied, judged.left_out)
         why = f"The guardrails refuse the change: {refused}. The attempts to get it right are used up."
         run.ask(Subject.REPAIRS, f"{why} Let the agent continue, and undo that?", (GO_ON, STOP))
@@ -102,13 +102,11 @@ def describe_failure(rounds: FailedRounds) -> str:
     names = ", ".join(one_line(name, _NAME_BYTES) for name in failed.names[:_SHOWN])
     more = f" and {failed.failing - _SHOWN} more" if failed.failing > _SHOWN else ""
     named = f": {names}{more}" if names else ""
-    size = (
-        f"Changed so far: {_counted(failed.files_changed, 'file')}, {_counted(failed.lines_changed, 'line')}."
-    )
+    size = f"Changed so far: {_count(failed.files_changed, 'file')}, {_count(failed.lines_changed, 'line')}."
     return f"{what}`{one_line(failed.command, 200)}` (exit code {failed.exit_code}){named}. {size}"
 
 
-def _counted(number: int, what: str) -> str:
+def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 

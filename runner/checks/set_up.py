@@ -27,18 +27,18 @@ _TOO_MANY = "it left {:,} new or changed files that git sees: name their folders
 log = logging.getLogger(__name__)
 
 
-def spare_set_up(order: RunSpec) -> RunSpec:
+def spare_set_up(spec: RunSpec) -> RunSpec:
     """Return the order without set-up lines that packages of a clone stand for, where checks see them."""
-    installed = read_packages(order.places.packages)
-    if installed is None or workspaces.load(order.workspace).runs_images or sandbox_problem():
-        return order
+    installed = read_packages(spec.places.packages)
+    if installed is None or workspaces.load(spec.workspace).runs_images or sandbox_problem():
+        return spec
 
     def needed(lines: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(line for line in lines if line not in installed.setup)
 
-    validation = order.validation
+    validation = spec.validation
     paths = tuple(replace(path, setup=needed(path.setup)) for path in validation.paths)
-    return replace(order, validation=replace(validation, setup=needed(validation.setup), paths=paths))
+    return replace(spec, validation=replace(validation, setup=needed(validation.setup), paths=paths))
 
 
 def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat: Callable[[], None]) -> None:
@@ -46,7 +46,7 @@ def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat
 
     A result for others is made on the base, in a place where no agent ever was.
     """
-    validation = run.order.validation
+    validation = run.spec.validation
     commands = validation.setup
     if validation.paths:
         commands = set_up_of(run.mirror, validation, checkout.commit())
@@ -56,8 +56,8 @@ def set_up(run: RunContext, room: Workspace, checkout: Checkout, base: str, beat
         _run_commands(run, room, commands, beat)
     if room is not run.workspace:
         return  # nothing is committed there
-    left = checkout.note_set_up(run.order.branch)
-    if left > MAX_FILES and not run.order.investigates:
+    left = checkout.note_set_up(run.spec.branch)
+    if left > MAX_FILES and not run.spec.investigates:
         raise SetUpError(commands[-1], _TOO_MANY.format(left))
 
 
@@ -66,13 +66,13 @@ def _bring_kept(
 ) -> bool:
     """Bring the kept result, made now where there is none; return whether there is one."""
     locks = checkout.lock_files()
-    if not workspaces.load(run.order.workspace).runs_images or locks.more:
+    if not workspaces.load(run.spec.workspace).runs_images or locks.more:
         return False
-    key = setup_key(run.order.repository, commands, locks.names)
-    if _restored(run, room, key):
+    key = setup_key(run.spec.repository, commands, locks.names)
+    if _restore(run, room, key):
         return True
     # Also where the kept one is damaged: it is made anew, and takes the other's name.
-    return checkout.commit() == base and _make_kept(run, commands, key, base) and _restored(run, room, key)
+    return checkout.commit() == base and _make_kept(run, commands, key, base) and _restore(run, room, key)
 
 
 def setup_key(repository: str, commands: tuple[str, ...], locks: tuple[str, ...]) -> str:
@@ -89,22 +89,22 @@ def stand_for_servers(run: RunContext, *, checked_out: bool) -> CleanWorkspace:
     if room is None:
         room = run.ground.room = run.ground.stack.enter_context(clean_room(run, SERVERS))
     if checked_out and room.fresh:
-        base = run.mirror.head(run.order.base_branch)
-        name = f"{run.order.run_id}-served"
+        base = run.mirror.head(run.spec.base_branch)
+        name = f"{run.spec.run_id}-served"
         run.mirror.remember(name, base)
         set_up(run, room, check_out(run, room, name), base, _weighing(run, room))
         room.mark_ready()
     return room
 
 
-def _restored(run: RunContext, room: Workspace, key: str) -> bool:
+def _restore(run: RunContext, room: Workspace, key: str) -> bool:
     with run.log.held(_KEEP_S):
         return room.restore_setup(key)
 
 
 def _make_kept(run: RunContext, commands: tuple[str, ...], key: str, base: str) -> bool:
     """Run set-up on the base in a clean place, and keep the result; return whether that could be kept."""
-    name = f"{run.order.run_id}-set-up"
+    name = f"{run.spec.run_id}-set-up"
     run.mirror.remember(name, base)
     with clean_room(run, SET_UP, name) as room:
         _run_commands(run, room, commands, _weighing(run, room))
@@ -112,7 +112,7 @@ def _make_kept(run: RunContext, commands: tuple[str, ...], key: str, base: str) 
             with run.log.held(_KEEP_S):
                 room.keep_setup(key)
         except RunnerError as error:  # the next card pays for it
-            log.warning("set-up not kept run=%s reason=%s", run.order.run_id, error)
+            log.warning("set-up not kept run=%s reason=%s", run.spec.run_id, error)
             return False
     return True
 
@@ -134,8 +134,8 @@ def _weighing(run: RunContext, room: Workspace) -> Callable[[], None]:
 
     def beat() -> None:
         run.log.beat_or_stop()
-        overweight = weighed.overweight()
-        if overweight:
-            raise WorkspaceError("a clean place", overweight)
+        over_disk_limit = weighed.over_disk_limit()
+        if over_disk_limit:
+            raise WorkspaceError("a clean place", over_disk_limit)
 
     return beat

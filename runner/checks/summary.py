@@ -241,12 +241,12 @@ def read_summary(output: str, expected: tuple[Runner, ...] = RUNNERS) -> Summary
     )
 
 
-def named_runners(text: str) -> tuple[Runner, ...]:
+def find_runners(text: str) -> tuple[Runner, ...]:
     """Return the runners that a shell line, or a script, names."""
     return tuple(runner for runner in RUNNERS if runner.command.search(text))
 
 
-def named_as_failing(output: str, names: tuple[str, ...]) -> frozenset[str]:
+def find_failing(output: str, names: tuple[str, ...]) -> frozenset[str]:
     """Return those of `names` that the output names as failing tests."""
     return frozenset(
         name

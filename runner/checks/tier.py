@@ -59,7 +59,7 @@ def run_tier(run: RunContext, tier: Tier, *, tidy: Callable[[], None] = lambda: 
     The result becomes an event at the very end, so an interrupted round leaves none. A failure has its
     signature, to be compared with the next one.
     """
-    run_id, checks = run.order.run_id, tier.checks
+    run_id, checks = run.spec.run_id, tier.checks
     set_up = checks.setup if tier.clean else ()
     commands = checks.full if tier.name == "full" else checks.fast
     passed: list[Passed] = []
@@ -69,23 +69,23 @@ def run_tier(run: RunContext, tier: Tier, *, tidy: Callable[[], None] = lambda: 
         kept = artifact_events(run, f"{tier.name} {tier.iteration}: {command}", "log", log)
         run.log.append(checked, *kept, UsageMetered(run_id, 0.0, 0, 0, 0, checked.duration_s))
         if checked.exit_code != 0:
-            said = _failed(run, tier, checked, output, set_up=number < len(set_up), missing=ran.missing)
+            said = _fail_round(run, tier, checked, output, set_up=number < len(set_up), missing=ran.missing)
             tidy()
-            run.log.append(_ended(run, tier, passed=False), said)
+            run.log.append(_end_validation(run, tier, passed=False), said)
             return False
         if number >= len(set_up):
             passed.append(Passed(checked, output))
     tidy()
     is_gate = tier.clean and not checks.quick
     doubts = hear_witnesses(run, tier.room, set_up, tuple(passed)) if is_gate else ()
-    rounds = [_doubted(run, tier, doubt) for doubt in doubts[:1]]
-    run.log.append(_ended(run, tier, passed=not doubts), *rounds)
+    rounds = [_fail_by_doubt(run, tier, doubt) for doubt in doubts[:1]]
+    run.log.append(_end_validation(run, tier, passed=not doubts), *rounds)
     return not doubts
 
 
-def _doubted(run: RunContext, tier: Tier, doubt: Doubt) -> RoundFailed:
+def _fail_by_doubt(run: RunContext, tier: Tier, doubt: Doubt) -> RoundFailed:
     """Return the failure of a command whose exit code alone says that it passed."""
-    failed = _failed(run, tier, doubt.checked, doubt.output, set_up=False)
+    failed = _fail_round(run, tier, doubt.checked, doubt.output, set_up=False)
     said = f"{doubt.why}\n\n{failed.useful}"
     signature = failure.failure_signature(doubt.checked.command, (doubt.why,), (), ())
     names = (one_line(doubt.why, _NAME_BYTES),)
@@ -94,9 +94,9 @@ def _doubted(run: RunContext, tier: Tier, doubt: Doubt) -> RoundFailed:
     )
 
 
-def _ended(run: RunContext, tier: Tier, *, passed: bool) -> ValidationEnded:
+def _end_validation(run: RunContext, tier: Tier, *, passed: bool) -> ValidationEnded:
     return ValidationEnded(
-        run_id=run.order.run_id,
+        run_id=run.spec.run_id,
         iteration=tier.iteration,
         tier=tier.name,
         passed=passed,
@@ -109,13 +109,13 @@ def _ended(run: RunContext, tier: Tier, *, passed: bool) -> ValidationEnded:
     )
 
 
-def _failed(
+def _fail_round(
     run: RunContext, tier: Tier, checked: CommandChecked, output: str, *, set_up: bool, missing: str = ""
 ) -> RoundFailed:
     said = failure.read(checked.command, output)
     change = run.mirror.diff(tier.base, tier.head)
     return RoundFailed(
-        run_id=run.order.run_id,
+        run_id=run.spec.run_id,
         iteration=tier.iteration,
         tier=tier.name,
         head=tier.head,
@@ -140,9 +140,9 @@ def _check(run: RunContext, tier: Tier, command: str) -> tuple[CommandChecked, R
     why = explain_unfetched(run.mirror.query, tier.head) if ran.exit_code else ""
     if why:
         ran.log.add(why)
-    log = ran.log.keep(store_of(run.order.places))
+    log = ran.log.keep(store_of(run.spec.places))
     checked = CommandChecked(
-        run_id=run.order.run_id,
+        run_id=run.spec.run_id,
         iteration=tier.iteration,
         tier=tier.name,
         command=command,

@@ -172,7 +172,7 @@ def _judge_summary(own: Summary, known: Baseline, command: str) -> Verdict | Non
     """Return the verdict where the first witness settles it; None: the second one is to be heard."""
     name = known.runner
     if not name and known.unknown:
-        name = next((runner.name for runner in summary.named_runners(command)), "")
+        name = next((runner.name for runner in summary.find_runners(command)), "")
     if name and not own.runner:
         why = (
             f"{name} ended with exit code 0 but printed no summary: something ended it early, or ran in its"
@@ -192,7 +192,7 @@ def judge_canary(known: Baseline, ran: RanCommand, names: tuple[str, ...]) -> Ve
     runner, output = known.runner, ran.log.text()
     own, named = (
         summary.read_summary(output, (summary.BY_NAME[runner],)),
-        summary.named_as_failing(output, names),
+        summary.find_failing(output, names),
     )
     begins = f"A test that must fail was put beside the repository's own, and {runner}"
     if ran.exit_code == 0:
@@ -254,7 +254,7 @@ class _Planter:
         if ran.exit_code != 0:
             raise WorkspaceError("writing tests that must fail", ran.tail)
         run = self._run
-        Checkout(room, run.mirror, run.order.authorship.author, run.beat).commit_leftovers(self._message)
+        Checkout(room, run.mirror, run.spec.authorship.author, run.beat).commit_leftovers(self._message)
         return made
 
     def _texts(self, runner: Runner, beside: str) -> list[str]:
@@ -277,7 +277,7 @@ def _expect(
     runners: Sequence[tuple[Runner, ...]],
 ) -> list[Baseline]:
     """Return the expectations of the commands; they are kept for the next gate on the same base."""
-    order = run.order
+    spec = run.spec
     facts: list[object] = [
         base,
         set_up,
@@ -285,12 +285,12 @@ def _expect(
         planter.key(),
         [[each.name for each in some] for some in runners],
     ]
-    facts += [order.image, order.workspace, _VERSION]
+    facts += [spec.image, spec.workspace, _VERSION]
     key = hashlib.sha256(json.dumps(facts).encode()).hexdigest()
     file = run.mirror.path / _KEPT / f"{key}.json"
     if file.exists():
         return [Baseline(**row) for row in json.loads(file.read_text())]
-    name = f"{order.run_id}-witness"
+    name = f"{spec.run_id}-witness"
     run.mirror.remember(name, base)
     with clean_room(run, WITNESS, name) as room:
         for line in set_up:
@@ -331,7 +331,7 @@ def learn(runners: tuple[Runner, ...], ran: RanCommand, names: tuple[str, ...]) 
     """Return the expectations of a command that ran so on the default branch, beside the tests of `names`."""
     output = ran.log.text()
     own = summary.read_summary(output, runners)
-    named = summary.named_as_failing(output, names)
+    named = summary.find_failing(output, names)
     adds = bool(own.runner) and summary.BY_NAME[own.runner].unit == "test"
     tests = max(0, own.passed + own.failed - (len(named) if adds else 0))
     if ran.broken:
@@ -355,10 +355,10 @@ def learn(runners: tuple[Runner, ...], ran: RanCommand, names: tuple[str, ...]) 
 def _runners(mirror: Mirror, base: str, files: frozenset[str], entry: Passed) -> tuple[Runner, ...]:
     """Return the runners that the command, or a file of the default branch that it runs, names or prints."""
     command = entry.checked.command
-    shown = dict.fromkeys(summary.named_runners(command))
+    shown = dict.fromkeys(summary.find_runners(command))
     if not shown:
         for file in _files_of(command, files):
-            shown |= dict.fromkeys(summary.named_runners(_text(mirror, base, file)))
+            shown |= dict.fromkeys(summary.find_runners(_text(mirror, base, file)))
     printed = summary.read_summary(entry.output)
     if not shown and printed.runner:
         shown[summary.BY_NAME[printed.runner]] = None

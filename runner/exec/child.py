@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runner.errors import CommandTimeoutError, KilledError, SpawnError
-from runner.exec.launch import UNBOUNDED, ProcessLimits, launched
+from runner.exec.launch import UNBOUNDED, ProcessLimits, die_with_parent
 from runner.exec.stream import Closed, Flooded, Heard, Line, Stream
 from runner.text.plain import tail
 
@@ -83,7 +83,7 @@ class Child:
         """
         try:
             self._popen = subprocess.Popen(
-                launched(argv, env=env, cwd=cwd, bounds=bounds, expendable=expendable),
+                die_with_parent(argv, env=env, cwd=cwd, bounds=bounds, expendable=expendable),
                 env=dict(env),
                 cwd=cwd,
                 stdin=subprocess.PIPE,

@@ -77,7 +77,7 @@ def _try(setpriv: str) -> None:
         raise OSError(f"{setpriv} has no --pdeathsig ({reason}): install util-linux 2.33 or newer")
 
 
-def launched(
+def die_with_parent(
     argv: Sequence[str],
     *,
     env: Mapping[str, str],
@@ -116,7 +116,7 @@ def _follow(setpriv: str) -> tuple[str, ...]:
 def with_parent(*, expendable: bool = False) -> Callable[[], None]:
     """Return a function for a forked child to call first: SIGKILL then follows its parent's death.
 
-    `expendable` is as in `launched`. The C library is loaded here: loading it after the fork can deadlock.
+    `expendable` is as in `die_with_parent`. The C library is loaded here: after the fork that can deadlock.
     """
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     parent = os.getpid()

@@ -68,7 +68,7 @@ class Steps:
 
 
 @contextmanager
-def watched(what: str, deadline: Deadline, silence: Silence, steps: Steps) -> Iterator[Watchdog]:
+def start_watchdog(what: str, deadline: Deadline, silence: Silence, steps: Steps) -> Iterator[Watchdog]:
     """Have this process watched: past the deadline, or once it hangs, it is killed with all that it started.
 
     It is not spared itself: a worker that was stopped would go on where it stood, and push. `what` names the

@@ -9,7 +9,7 @@ from runner.errors import WorkspaceError
 from runner.exec.child import Ran, finish
 from runner.git import checkout_scripts as scripts
 from runner.git.cli import judge
-from runner.git.commits import unquoted
+from runner.git.commits import unquote_path
 from runner.git.mirror import Heads, Mirror
 from runner.run.run_spec import Committer
 from runner.workspaces.contract import Workspace
@@ -89,8 +89,8 @@ class Checkout:
 
     def lock_files(self) -> PathList:
         """Return object id and path of every file of HEAD that names dependencies, in order."""
-        listed = self._listed("ls-tree", "-r", "--format=%(objectname) %(path)", "HEAD")
-        rows = (f"{row[: row.index(' ')]} {unquoted(row[row.index(' ') + 1 :])}" for row in listed.names)
+        listed = self._list_lines("ls-tree", "-r", "--format=%(objectname) %(path)", "HEAD")
+        rows = (f"{row[: row.index(' ')]} {unquote_path(row[row.index(' ') + 1 :])}" for row in listed.names)
         return PathList(tuple(sorted(row for row in rows if _NAMES_DEPENDENCIES.search(row))), listed.more)
 
     def commits_since(self, base: str) -> int:
@@ -119,7 +119,7 @@ class Checkout:
         if ran.exit_code != scripts.CONFLICT:
             self._must("rebase", ran)
             return ()
-        paths = tuple(map(unquoted, ran.out.splitlines()))
+        paths = tuple(map(unquote_path, ran.out.splitlines()))
         if not paths:
             raise WorkspaceError("git rebase", ran.tail)
         return paths
@@ -133,8 +133,8 @@ class Checkout:
         """Commit uncommitted changes and return the paths that differ from `ref`."""
         self.commit_leftovers(message)
         words = ("--name-only", "--no-renames", "--no-ext-diff", "--no-textconv")
-        listed = self._listed("diff", *words, "--ignore-submodules=none", ref, "HEAD", "--")
-        return PathList(tuple(map(unquoted, listed.names)), listed.more)
+        listed = self._list_lines("diff", *words, "--ignore-submodules=none", ref, "HEAD", "--")
+        return PathList(tuple(map(unquote_path, listed.names)), listed.more)
 
     def adopt(self, head: str) -> None:
         """Take a commit out of the mirror, and move HEAD to it: it has the same work. No file is touched."""
@@ -241,7 +241,7 @@ class Checkout:
     def _git(self, *words: str) -> Ran:
         return self._run(words[0], scripts.git_command(*words))
 
-    def _listed(self, *words: str) -> PathList:
+    def _list_lines(self, *words: str) -> PathList:
         """Return the lines of a git command, without truncated ones, which are longer than any name."""
         ran = self._git(*words)
         if not ran.flooded:
@@ -271,4 +271,4 @@ class Checkout:
     @staticmethod
     def _must(what: str, ran: Ran) -> None:
         if ran.exit_code != 0:
-            raise WorkspaceError(scripts.failed_at(ran.exit_code, what), ran.tail)
+            raise WorkspaceError(scripts.name_failed_command(ran.exit_code, what), ran.tail)

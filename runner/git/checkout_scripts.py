@@ -279,7 +279,7 @@ def git_command(*words: str) -> tuple[str, ...]:
     return command('g "$@"', *words)
 
 
-def failed_at(exit_code: int, what: str) -> str:
+def name_failed_command(exit_code: int, what: str) -> str:
     """Return the git command at which a script ended; `what` for none of them."""
     if exit_code == _UNUSABLE:
         return "opening .git"

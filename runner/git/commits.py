@@ -45,8 +45,8 @@ def parse_commit(commit: str, text: str) -> Commit:
     for line in lines:
         name, _, rest = line.partition(" ")
         headers.setdefault(name, []).append(rest)
-    author, authored = _signed(headers.get("author", [""])[0])
-    committer, committed = _signed(headers.get("committer", [""])[0])
+    author, authored = _parse_signature(headers.get("author", [""])[0])
+    committer, committed = _parse_signature(headers.get("committer", [""])[0])
     tree = headers.get("tree", [""])[0]
     return Commit(commit, tree, parents, author, authored, committer, committed, message.rstrip("\n"))
 
@@ -97,16 +97,16 @@ def own_commit(commit: Commit, committer: Committer, run_id: str, card: str, whe
     return replace(commit, author=name, authored=when, committer=name, committed=when, message=message)
 
 
-def made_by(commit: Commit, ours: Collection[str]) -> str:
+def find_run_of_commit(commit: Commit, ours: Collection[str]) -> str:
     """Return the run that made the commit; empty where its author is none of `ours`, Cardinal's names.
 
     Anybody can write the trailer, so it counts in Cardinal's own commits only.
     """
-    named = named_runs(commit.message) if commit.author in ours else []
+    named = find_run_trailers(commit.message) if commit.author in ours else []
     return named[-1] if named else ""
 
 
-def named_runs(message: str) -> list[str]:
+def find_run_trailers(message: str) -> list[str]:
     """Return the runs that the trailers of a commit's message name, whoever wrote them."""
     return [str(run_id) for run_id in _RUN.findall(message)]
 
@@ -121,7 +121,7 @@ def git_time(at: datetime, earlier_s: int = 0) -> str:
     return f"{int(at.timestamp()) - earlier_s} +0000"
 
 
-def unquoted(path: str) -> str:
+def unquote_path(path: str) -> str:
     """Return a path without git's quotes; bytes that are no UTF-8 stay escaped.
 
     Source: git-config(1), core.quotePath.
@@ -139,7 +139,7 @@ def unquoted(path: str) -> str:
     return raw.decode("utf-8", "backslashreplace")
 
 
-def _signed(text: str) -> tuple[str, str]:
+def _parse_signature(text: str) -> tuple[str, str]:
     """Return a header's `Name <address>`, at most 1,000 characters of it, and its time."""
     who, *when = text.rsplit(" ", 2)
     written = " ".join(when)

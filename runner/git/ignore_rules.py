@@ -6,7 +6,7 @@ from pathlib import Path
 
 from runner.errors import GitError
 from runner.git.cli import run_git
-from runner.git.commits import unquoted
+from runner.git.commits import unquote_path
 from runner.git.mirror import Mirror
 from runner.text.plain import one_line, redact
 
@@ -31,11 +31,13 @@ def list_ignored(mirror: Mirror, commit: str, files: frozenset[str], paths: froz
         # Links are left out: git reads no rules behind one.
         ask_with_index(mirror, folder, "update-index", "--index-info", given="".join(rules))
         ask_with_index(mirror, folder, "checkout-index", "--all", "--force")
-        given = "".join(f"{_quoted(f'./{path}')}\n" for path in paths)  # `./`: nothing begins like an order
+        given = "".join(
+            f"{_quote_path(f'./{path}')}\n" for path in paths
+        )  # `./`: nothing begins like an order
         said = ask_with_index(
             mirror, folder, "check-ignore", "--no-index", "--stdin", given=given, fine=(0, 1)
         )
-    return frozenset(unquoted(row).removeprefix("./") for row in said.splitlines())
+    return frozenset(unquote_path(row).removeprefix("./") for row in said.splitlines())
 
 
 def _rule_files(paths: Iterable[str]) -> Iterator[str]:
@@ -84,7 +86,7 @@ def ask_with_index(
     return ran.out
 
 
-def _quoted(path: str) -> str:
+def _quote_path(path: str) -> str:
     """Return a path as git reads it back, with any characters in it. Source: git-check-ignore(1)."""
     plain = (chr(byte) if chr(byte).isalnum() and byte < 128 else f"\\{byte:03o}" for byte in path.encode())
     return f'"{"".join(plain)}"'

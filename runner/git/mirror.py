@@ -18,7 +18,7 @@ from runner.errors import SigningError
 from runner.exec.child import Child, Ran, finish
 from runner.git import commits, credentials
 from runner.git.cli import run_git
-from runner.git.commits import Commit, commit_text, unquoted
+from runner.git.commits import Commit, commit_text, unquote_path
 from runner.git.object_files import count_refs, read_ref, read_refs, write_commit, write_ref
 from runner.git.push_refusals import PushCause, find_push_refusal
 from runner.git.tree_entries import check_entries
@@ -141,7 +141,7 @@ class Mirror:
             self._refused_tags = self._error_text(fetched)
             fetched = self._fetch(_BRANCHES)  # an unsound tag must not keep the branches out
         if fetched.exit_code != 0:
-            raise self._named("fetch", fetched)
+            raise self._error_of("fetch", fetched)
         self._check_size()
         base = self.head(base_branch)
         if not base:
@@ -200,13 +200,13 @@ class Mirror:
         return self.read_commits((commit,))[0].tree
 
     def files(self, commit: str) -> frozenset[str]:
-        return frozenset(map(unquoted, self.query("ls-tree", "-r", "--name-only", commit).splitlines()))
+        return frozenset(map(unquote_path, self.query("ls-tree", "-r", "--name-only", commit).splitlines()))
 
     def remember(self, name: str, commit: str) -> None:
         """Point refs/cardinal/`name` at a commit. Nobody else writes this name: it begins with a run's id."""
         write_ref(self.path, "refs/cardinal", name, commit)
 
-    def recall(self, name: str) -> str:
+    def read_ref(self, name: str) -> str:
         """Return the commit of refs/cardinal/`name`, or empty."""
         return read_ref(self.path, f"refs/cardinal/{name}")
 
@@ -259,7 +259,7 @@ class Mirror:
         finally:
             shutil.rmtree(quarantine, ignore_errors=True)
         self._check_size()
-        taken = self.recall(name)
+        taken = self.read_ref(name)
         check_entries(self.query, taken)
         return taken
 
@@ -286,7 +286,7 @@ class Mirror:
             added, removed, path = row.split("\t", 2)
             new += 1 if added == "-" else int(added)
             gone += 0 if removed == "-" else int(removed)
-            paths.append(unquoted(path))
+            paths.append(unquote_path(path))
         words = ("rev-list", "--disk-usage", "--objects", head, f"^{base}")
         sizes = (new + gone, int(self._output("measure the branch", *words)), len(self._list(head, base)))
         return DiffStat(len(paths), *sizes, tuple(paths), new)
@@ -313,7 +313,7 @@ class Mirror:
 
     def differing(self, commit: str, other: str) -> frozenset[str]:
         words = ("--name-only", "--no-renames", "--no-ext-diff", "--ignore-submodules=none")
-        return frozenset(map(unquoted, self.query("diff", *words, commit, other, "--").splitlines()))
+        return frozenset(map(unquote_path, self.query("diff", *words, commit, other, "--").splitlines()))
 
     def commits(self, head: str, *known: str) -> tuple[Commit, ...]:
         """Return the commits of `head` without those of `known`, oldest first. Raises LongHistoryError."""
@@ -345,13 +345,13 @@ class Mirror:
                 name, _, kind = title.partition(" ")
                 if kind == "commit":
                     read = commits.parse_commit(name, text)
-                    self._known[name] = self._recoded(read) if commits.has_own_encoding(text) else read
+                    self._known[name] = self._recode_commit(read) if commits.has_own_encoding(text) else read
         try:
             return tuple(self._known[name] for name in names)
         except KeyError as error:
             raise errors.GitError("read a commit", f"{error} is no commit of the mirror") from error
 
-    def _recoded(self, commit: Commit) -> Commit:
+    def _recode_commit(self, commit: Commit) -> Commit:
         """Return the commit with its texts in UTF-8, as git shows them."""
         words = ("log", "--no-walk", "--no-notes", "--no-show-signature", "--encoding=UTF-8")
         shown = self.query(*words, "--format=%an <%ae>%n%cn <%ce>%n%B", commit.commit)
@@ -403,7 +403,7 @@ class Mirror:
             return
         refusal = find_push_refusal(pushed.out + pushed.tail)
         if refusal is None:
-            raise self._named("push", pushed)
+            raise self._error_of("push", pushed)
         if refusal.cause is PushCause.MOVED:
             raise errors.MovedBranchError(branch)
         cause, because, step = refusal.cause, refusal.because, refusal.step
@@ -414,7 +414,7 @@ class Mirror:
         """Fetch or push one `source:target`. Raises UnsoundObjectsError, GoneRepositoryError or GitError."""
         done = self._git(*words, "--quiet", "--", self.remote.url, refs, online=True)
         if done.exit_code != 0:
-            raise self._named(words[0], done)
+            raise self._error_of(words[0], done)
 
     def _check_size(self) -> None:
         size = sum(pack.stat().st_size for pack in (self.path / "objects").glob("pack/*.pack"))
@@ -436,14 +436,14 @@ class Mirror:
             folder=folder or self.path,
             beat=self.beat,
             timeout_s=_FETCH_S if online else timeout_s,
-            more_env=credentials.fresh(self.remote, self.beat) if online else _stored_in(objects),
+            more_env=credentials.fresh(self.remote, self.beat) if online else _object_environment(objects),
             lock=self.path / "cardinal.lock" if writes else None,
             given=given,
             transfers=online,
             bare=True,
         )
 
-    def _named(self, what: str, ran: Ran) -> errors.RepositoryError:
+    def _error_of(self, what: str, ran: Ran) -> errors.RepositoryError:
         if _GONE.search(ran.tail):
             return errors.GoneRepositoryError(self._repository, self._error_text(ran))
         return self._unsound(what, ran)
@@ -469,6 +469,6 @@ class Mirror:
         return one_line(redact(ran.tail), 600)
 
 
-def _stored_in(objects: Path | None) -> dict[str, str]:
+def _object_environment(objects: Path | None) -> dict[str, str]:
     """Return the environment in which git's objects are those of a folder and of its alternates."""
     return {} if objects is None else {"GIT_OBJECT_DIRECTORY": str(objects)}

@@ -22,13 +22,13 @@ def read_ref(repository: Path, name: str) -> str:
         return ""
     with suppress(FileNotFoundError, NotADirectoryError, IsADirectoryError):
         return _commit_in((repository / name).read_text(encoding="utf-8", errors="replace"))
-    return _packed_refs(repository).get(name, "")  # git writes this one before it removes the other
+    return _read_packed_refs(repository).get(name, "")  # git writes this one before it removes the other
 
 
 def read_refs(repository: Path, folder: str, begin: str) -> dict[str, str]:
     """Return the commits of the refs of a folder whose names begin so, by name and in order."""
     names = {path.name for path in (repository / folder).glob("*") if path.suffix != ".lock"}
-    names |= {name.removeprefix(f"{folder}/") for name in _packed_refs(repository)}
+    names |= {name.removeprefix(f"{folder}/") for name in _read_packed_refs(repository)}
     names = {name for name in names if name.startswith(begin)}
     commits = {name: read_ref(repository, f"{folder}/{name}") for name in sorted(names)}
     return {name: commit for name, commit in commits.items() if commit}
@@ -38,10 +38,10 @@ def count_refs(repository: Path, folder: str) -> int:
     """Return how many refs a folder and its subfolders hold."""
     top = repository / folder
     loose = {str(path.relative_to(repository)) for path in top.rglob("*") if path.is_file()}
-    return len(loose | {name for name in _packed_refs(repository) if name.startswith(f"{folder}/")})
+    return len(loose | {name for name in _read_packed_refs(repository) if name.startswith(f"{folder}/")})
 
 
-def _packed_refs(repository: Path) -> dict[str, str]:
+def _read_packed_refs(repository: Path) -> dict[str, str]:
     try:
         packed = (repository / "packed-refs").read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:

@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from runner.errors import GitLimitError
-from runner.git.commits import unquoted
+from runner.git.commits import unquote_path
 from runner.text.plain import one_line
 
 Query = Callable[..., str]
@@ -39,20 +39,20 @@ def _sentences(query: Query, commit: str) -> Iterator[str]:
     for row in query("ls-tree", "-r", commit).splitlines():
         what, _, path = row.partition("\t")
         if what.startswith(_SUBMODULE):
-            modules.append(unquoted(path))
+            modules.append(unquote_path(path))
         elif path == ".gitattributes" or path.endswith(("/.gitattributes", '/.gitattributes"')):
             attributes.append(what.split(" ")[2])
     if modules:
         yield (
-            f"The repository has submodules ({_named(modules)}): Cardinal does not fetch them, and a check"
-            " that needs them fails unless `setup` fetches them (see docs/checks.md)."
+            f"The repository has submodules ({_name_paths(modules)}): Cardinal does not fetch them, and a"
+            " check that needs them fails unless `setup` fetches them (see docs/checks.md)."
         )
     if any(map(_LFS.search, _texts(query, attributes[:_MAX_ATTRIBUTES]))):
         pointers = _pointers(query, commit)
         if pointers:
             yield (
-                f"The repository has files in Git LFS ({_named(pointers)}): Cardinal does not fetch their"
-                " content, and a check that needs it fails (see docs/checks.md)."
+                f"The repository has files in Git LFS ({_name_paths(pointers)}): Cardinal does not fetch"
+                " their content, and a check that needs it fails (see docs/checks.md)."
             )
 
 
@@ -61,7 +61,7 @@ def _pointers(query: Query, commit: str) -> list[str]:
     small: dict[str, list[str]] = {}
     for row in map(_ROW.fullmatch, query("ls-tree", "-r", "-l", commit).splitlines()):
         if row is not None and row["size"] != "-" and int(row["size"]) in _POINTER_BYTES:
-            small.setdefault(row["name"], []).append(unquoted(row["path"]))
+            small.setdefault(row["name"], []).append(unquote_path(row["path"]))
     names = list(small)[:MAX_LOOKED_AT]
     texts = zip(names, _texts(query, names), strict=True)
     return sorted(path for name, text in texts if _POINTER.match(text) for path in small[name])
@@ -82,7 +82,7 @@ def _texts(query: Query, names: Sequence[str]) -> Iterator[str]:
         yield known.get(name, "")
 
 
-def _named(paths: Iterable[str]) -> str:
+def _name_paths(paths: Iterable[str]) -> str:
     """Return the first paths, and the number of the others."""
     every = tuple(paths)
     more = len(every) - MAX_NAMED

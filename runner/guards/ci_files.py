@@ -81,7 +81,7 @@ def has_sections(path: str) -> bool:
     return _name(path) in _READERS
 
 
-def altered(path: str, before: str, after: str) -> tuple[str, ...]:
+def find_altered_sections(path: str, before: str, after: str) -> tuple[str, ...]:
     """Return the deciding sections that differ; the whole file, as `it`, where a text cannot be parsed."""
     read = _READERS[_name(path)]
     try:
@@ -101,18 +101,18 @@ def _at(value: object, *keys: str) -> object:
     return value
 
 
-def _chosen(document: object, places: Iterable[str]) -> Sections:
+def _pick_sections(document: object, places: Iterable[str]) -> Sections:
     """Return the value at each of these places, whose keys are separated by a space."""
     chosen = {place: _at(document, *place.split(" ")) for place in places}
     return {place: value for place, value in chosen.items() if value is not None}
 
 
 def _json(*places: str) -> Callable[[str], Sections]:
-    return lambda text: _chosen(json.loads(text), places)
+    return lambda text: _pick_sections(json.loads(text), places)
 
 
 def _toml(*places: str) -> Callable[[str], Sections]:
-    return lambda text: _chosen(tomllib.loads(text), places)
+    return lambda text: _pick_sections(tomllib.loads(text), places)
 
 
 _INI = re.compile(

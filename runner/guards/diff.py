@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from runner.errors import GitError
-from runner.git.commits import Commit, unquoted
+from runner.git.commits import Commit, unquote_path
 from runner.git.ignore_rules import list_ignored
 from runner.git.mirror import Mirror
 from runner.git.tree_entries import EMPTY_TREE
@@ -44,7 +44,7 @@ def change_of(mirror: Mirror, base: str, head: str, known: Known) -> Change:
     the way. Raises GitError or LongHistoryError.
     """
     new, fork = mirror.commits(head, *known.published), mirror.fork(base, head)
-    rows = _compared(mirror, (*new, *known.peoples), (fork, head))
+    rows = _compare(mirror, (*new, *known.peoples), (fork, head))
     theirs = {_place(touched) for touched in _on_the_way(rows, known.peoples)}
     differing = mirror.differing(known.seen, head) if known.seen else None
     at_the_end = (last for last in rows[fork, head] if differing is None or last.path in differing)
@@ -72,7 +72,7 @@ def _on_the_way(rows: Differences, commits: Iterable[Commit]) -> Iterator[Touche
         yield from (replace(touched, commit=commit.commit) for touched in sides[0] if touched.path in common)
 
 
-def _compared(mirror: Mirror, commits: Sequence[Commit], *more: tuple[str, str]) -> Differences:
+def _compare(mirror: Mirror, commits: Sequence[Commit], *more: tuple[str, str]) -> Differences:
     """Return the differences of commits to their parents, and of `more` pairs; "" is an empty tree."""
     pairs = {(parent, commit.commit) for commit in commits for parent in commit.parents or ("",)} | {*more}
     names = tuple({name for pair in pairs for name in pair} - {""})
@@ -93,7 +93,7 @@ def _diffs(mirror: Mirror, pairs: list[tuple[str, str]]) -> Differences:
         pair = ("", "")
         for row in said.splitlines():
             if row.startswith(":"):
-                rows[pair].append(_parsed(row, ""))
+                rows[pair].append(_parse_row(row, ""))
             else:
                 old, _, new = row.partition(" ")
                 pair = (old, new)
@@ -103,12 +103,12 @@ def _diffs(mirror: Mirror, pairs: list[tuple[str, str]]) -> Differences:
     return rows
 
 
-def _parsed(row: str, commit: str) -> Touched:
+def _parse_row(row: str, commit: str) -> Touched:
     match = _RAW.fullmatch(row)
     if match is None:
         raise GitError("diff-tree", f"an odd answer: {row[:100]}")
     before_mode, mode, before, after, path = match.groups()
-    return Touched(unquoted(path), before_mode, mode, before, after, commit)
+    return Touched(unquote_path(path), before_mode, mode, before, after, commit)
 
 
 def _read(mirror: Mirror, touched: tuple[Touched, ...]) -> Iterator[Touched]:
@@ -118,7 +118,7 @@ def _read(mirror: Mirror, touched: tuple[Touched, ...]) -> Iterator[Touched]:
     """
     if len(touched) > _MAX_PATHS:
         raise GitError("read the change", f"{len(touched):,} changed files are more than {_MAX_PATHS:,}")
-    sizes = _sizes(mirror, set(_wanted(touched)))
+    sizes = _sizes(mirror, set(_list_objects(touched)))
     new, old = _Allowance(_READ_ALL_BYTES, _READ_FILES), _Allowance(_READ_ALL_BYTES, _READ_FILES)
     sections = _Allowance(_READ_ALL_BYTES, _READ_WHOLE)
     for entry in touched:
@@ -140,7 +140,7 @@ def _read(mirror: Mirror, touched: tuple[Touched, ...]) -> Iterator[Touched]:
         yield read
 
 
-def _wanted(touched: Iterable[Touched]) -> Iterator[str]:
+def _list_objects(touched: Iterable[Touched]) -> Iterator[str]:
     """Yield the objects to measure: all current ones, and at the end the previous ones."""
     for entry in touched:
         if entry.is_file or entry.mode == LINK:
@@ -186,7 +186,7 @@ def _with_lines(mirror: Mirror, entry: Touched) -> Touched:
     if ran is None:
         return replace(entry, unread=True)
     rows = ran.split("\n")
-    lines, gone = _changed(rows) if entry.was_file else (list(enumerate(rows, start=1)), [])
+    lines, gone = _split_lines(rows) if entry.was_file else (list(enumerate(rows, start=1)), [])
     binary = any("\0" in text for _, text in lines)
     return replace(
         entry,
@@ -213,7 +213,7 @@ def _plain(text: str) -> str:
     return text.replace("\0", "")
 
 
-def _changed(rows: list[str]) -> tuple[list[tuple[int, str]], list[str]]:
+def _split_lines(rows: list[str]) -> tuple[list[tuple[int, str]], list[str]]:
     """Return the added lines of a diff without context, with their numbers, and the removed ones.
 
     They are counted, since a line may look like a header.

@@ -35,14 +35,14 @@ def fold_case(text: str) -> str:
     return plain.replace("i̇", "i").translate(_FOLD)
 
 
-def protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str, str], ...]:
+def find_protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Return each protected path with the first pattern that protects it.
 
     `*` and `?` stay within a name, `**` crosses folders. A pattern without a slash matches at any depth, and
     one for a folder matches everything in it. Case does not count, and look-alikes count as the characters
     that they resemble.
     """
-    rules = [(pattern, _compiled(pattern, forgiving=True)) for pattern in patterns if pattern.strip(" /")]
+    rules = [(pattern, _compile(pattern, forgiving=True)) for pattern in patterns if pattern.strip(" /")]
     seen = ((path, fold_case(path)) for path in paths)
     matches = ((path, next((rule for rule, glob in rules if _fits(glob, plain)), "")) for path, plain in seen)
     return tuple((path, rule) for path, rule in matches if rule)
@@ -50,7 +50,7 @@ def protected(paths: Iterable[str], patterns: Iterable[str]) -> tuple[tuple[str,
 
 def outside(paths: Iterable[str], patterns: Iterable[str]) -> tuple[str, ...]:
     """Return the paths that no pattern allows; these match exactly, since permission is never guessed."""
-    rules = [_compiled(pattern, forgiving=False) for pattern in patterns if pattern.strip(" /")]
+    rules = [_compile(pattern, forgiving=False) for pattern in patterns if pattern.strip(" /")]
     return tuple(path for path in paths if not any(glob.fits(path) for glob in rules))
 
 
@@ -82,16 +82,16 @@ class PathGlob:
             return True
         if self.hint not in path:
             return False
-        end, now = len(self.steps), self._reached({0})
+        end, now = len(self.steps), self._skip_stars({0})
         for char in path:
             if end in now and char == "/":
                 return True
-            now = self._reached(self._taken(now, char))
+            now = self._skip_stars(self._take_char(now, char))
             if not now:
                 return False
         return end in now
 
-    def _taken(self, now: set[int], char: str) -> set[int]:
+    def _take_char(self, now: set[int], char: str) -> set[int]:
         after = set()
         for at in now:
             if at == len(self.steps):
@@ -106,7 +106,7 @@ class PathGlob:
                 after |= {at + 1} if step == "**/]" and char == "/" else set()
         return after
 
-    def _reached(self, now: set[int]) -> set[int]:
+    def _skip_stars(self, now: set[int]) -> set[int]:
         """Return the positions and those that they lead to without a character."""
         waiting = list(now)
         while waiting:
@@ -120,7 +120,7 @@ class PathGlob:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str, *, forgiving: bool) -> PathGlob:
+def _compile(pattern: str, *, forgiving: bool) -> PathGlob:
     plain = pattern.strip()
     anchored = plain.strip("/")
     if "/" not in plain.rstrip("/"):

@@ -136,14 +136,14 @@ def claim_signature(run_id: RunId, generation: int) -> str:
     return f"{run_id}-{generation}"
 
 
-def pace_of(order: RunSpec) -> CheckpointPace:
-    log_file = transcript_of(order.places.logs, order.run_id)
+def pace_of(spec: RunSpec) -> CheckpointPace:
+    log_file = transcript_of(spec.places.logs, spec.run_id)
     return CheckpointPace(logged_bytes=log_file.stat().st_size if log_file.exists() else 0)
 
 
 def _transcript(run: RunContext) -> tuple[RunEvent, ...]:
     """Store the new part of the transcript, as a file of its own."""
-    log_file = transcript_of(run.order.places.logs, run.order.run_id)
+    log_file = transcript_of(run.spec.places.logs, run.spec.run_id)
     if not log_file.exists() or log_file.stat().st_size <= run.pace.logged_bytes:
         return ()
     with log_file.open("rb") as file:
@@ -157,12 +157,12 @@ def _transcript(run: RunContext) -> tuple[RunEvent, ...]:
 def checkpoint_live(run: RunContext, meanwhile: Beat) -> None:
     """Keep the work while the agent is at it; `meanwhile` is called all the time, and may raise to end it."""
     for _ in range(LIVE_TRIES):
-        before = _said(run)
+        before = _mark_of_history(run)
         if _keep(run, meanwhile, LIVE_HOLD_S, before):
             return
 
 
-def _said(run: RunContext) -> tuple[int, int, bool]:
+def _mark_of_history(run: RunContext) -> tuple[int, int, bool]:
     """Return a mark of the agent's ends and answers so far; its ticks and lines change no work."""
     history, visit = run.history, run.history.stages.open
     return history.finish_seq, len(history.threads), visit is not None and visit.target is not None
@@ -170,35 +170,35 @@ def _said(run: RunContext) -> tuple[int, int, bool]:
 
 def _keep(run: RunContext, beat: Beat, hold_s: float, before: tuple[int, int, bool] | None = None) -> bool:
     """Return whether the reading counts: not where the agent said more since `before` than was read."""
-    order = run.order
-    if run.workspace.fresh or claim_signature(order.run_id, order.generation) not in run.workspace.signed():
+    spec = run.spec
+    if run.workspace.fresh or claim_signature(spec.run_id, spec.generation) not in run.workspace.signed():
         return True  # the files are of an older claim, and there may be newer ones elsewhere
     try:
-        event = _kept(run, beat, hold_s)
-        if before not in (None, _said(run)):
+        event = _store_checkpoint(run, beat, hold_s)
+        if before not in (None, _mark_of_history(run)):
             return False
         said = f"Not kept for other hosts: {'; '.join(event.left_out)}." if event and event.left_out else ""
     except RunnerError as error:
-        log.warning("work not kept run=%s reason=%s", order.run_id, error)
+        log.warning("work not kept run=%s reason=%s", spec.run_id, error)
         event, said = None, f"The work so far is on this host alone: {one_line(str(error), _WHY_CHARS)}"
     if said == run.pace.said:
         said = ""  # once is enough
     run.pace.said = said or run.pace.said
-    lines = (Progressed(order.run_id, said),) if said else ()
+    lines = (Progressed(spec.run_id, said),) if said else ()
     run.log.append(*((event,) if event is not None else ()), *lines)
     return True
 
 
-def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
+def _store_checkpoint(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
     """Store the new part, and return its event; None where there is none. Raises RunnerError."""
-    order, place = run.order, tenancy(run.order).card_id
+    spec, place = run.spec, tenancy(run.spec).card_id
     before = run.log.checkpoint(place)
-    before = before if before is not None and before.run_id == order.run_id else None
-    checkout = Checkout(run.workspace, run.mirror, order.authorship.author, beat)
+    before = before if before is not None and before.run_id == spec.run_id else None
+    checkout = Checkout(run.workspace, run.mirror, spec.authorship.author, beat)
     known = f"{before.head} {before.files}" if before is not None else ""
     patterns = session_patterns(run)
-    head, files, whole = checkout.keep(run.mirror.head(order.base_branch), known, patterns, MAX_BUNDLE_BYTES)
-    names = run.mirror.beating(beat).names_of(order.run_id)
+    head, files, whole = checkout.keep(run.mirror.head(spec.base_branch), known, patterns, MAX_BUNDLE_BYTES)
+    names = run.mirror.beating(beat).names_of(spec.run_id)
     left_out = [] if whole else ["uncommitted files that git could not take"]
     with _folder(run) as folder, run.log.held(hold_s):
         session = _session(run, folder, patterns, left_out, beat)
@@ -208,25 +208,25 @@ def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
             bundle, patch, files_changed = before.bundle, before.patch, before.files_changed
             if session == before.session:
                 return None
-        elif order.investigates:
+        elif spec.investigates:
             bundle, patch, files_changed = "", "", 0  # what it writes is thrown away
         else:
-            bundle = _collected(run, folder, left_out, beat)
+            bundle = _store_bundle(run, folder, left_out, beat)
             patch, files_changed = _patch(run, folder, left_out)
     if not head:
         left_out.append("files: the workspace's `.git` cannot be read")
     return Checkpointed(
-        order.run_id,
+        spec.run_id,
         place,
-        order.generation,
-        order.host,
+        spec.generation,
+        spec.host,
         head,
         files,
         bundle,
         session,
         patch,
         names,
-        run.workspace.stood_on(),
+        run.workspace.recorded_base(),
         tuple(left_out),
         files_changed,
     )
@@ -234,7 +234,7 @@ def _kept(run: RunContext, beat: Beat, hold_s: float) -> Checkpointed | None:
 
 def session_patterns(run: RunContext) -> tuple[str, ...]:
     history = run.history
-    sessions = (history.session(run.order.session_id), *(visit.session_id for visit in history.stages.visits))
+    sessions = (history.session(run.spec.session_id), *(visit.session_id for visit in history.stages.visits))
     known = dict.fromkeys(name for name in sessions if _NAME.fullmatch(name))
     return tuple(dict.fromkeys(file for name in known for file in run.agent.session_files(name)))
 
@@ -254,7 +254,7 @@ def _session(
     return _put(run, clean, beat)
 
 
-def _collected(run: RunContext, folder: Path, left_out: list[str], beat: Beat) -> str:
+def _store_bundle(run: RunContext, folder: Path, left_out: list[str], beat: Beat) -> str:
     """Store the bundle that the workspace left, and return its digest; empty without one."""
     bundle = folder / "kept.bundle"
     taken = _took_out(run, bundle, MAX_BUNDLE_BYTES, "commits and files: they are", left_out)
@@ -267,7 +267,7 @@ def _patch(run: RunContext, folder: Path, left_out: list[str]) -> tuple[str, int
     if not _took_out(run, patch, CAP_BYTES, "the patch: it is", left_out):
         return "", 0
     text = patch.read_text(encoding="utf-8", errors="replace")
-    kept = store_of(run.order.places).keep(run.secrecy.redact_private_skills(text))
+    kept = store_of(run.spec.places).keep(run.secrecy.redact_private_skills(text))
     return kept.digest, len(PATCHED_FILE.findall(text))
 
 
@@ -291,7 +291,7 @@ def _put(run: RunContext, path: Path, beat: Beat) -> str:
 
 
 def _store(run: RunContext) -> BlobStore:
-    return open_store(run.order.places.store, run.order.places.artifacts)
+    return open_store(run.spec.places.store, run.spec.places.artifacts)
 
 
 @dataclass(slots=True)
@@ -315,20 +315,20 @@ def bring(run: RunContext) -> Brought | None:
 
     A run that succeeded left its work on GitHub: of it the session counts alone. Nothing is changed yet.
     """
-    order, place = run.order, tenancy(run.order).card_id
+    spec, place = run.spec, tenancy(run.spec).card_id
     row = run.log.checkpoint(place)
-    if row is None or (row.run_id != order.run_id and row.host == order.host):
+    if row is None or (row.run_id != spec.run_id and row.host == spec.host):
         return None  # a folder of this host that is gone was removed on purpose
-    if row.host == order.host and run.history.stages.visits:
+    if row.host == spec.host and run.history.stages.visits:
         return None  # its mirror has what the stages handed over
-    own = row.run_id == order.run_id
+    own = row.run_id == spec.run_id
     published = not own and run.log.ending_of(row.run_id) is Ending.SUCCEEDED
     moved = any(it.seq > row.seq and it.event.changes_workspace for it in run.log.events())
     brought = Brought(row, own and not moved)
     if not published:
         _bring_files(run, brought)
     if row.session:
-        brought.session = _fetched(run, row.session, "the session", brought)
+        brought.session = _fetch_blob(run, row.session, "the session", brought)
     if brought.session is None and not (brought.head and row.bundle):
         if brought.refused:
             _tell(run, f"Nothing came from host {row.host}: {'; '.join(brought.missing)}.")
@@ -340,12 +340,12 @@ def bring(run: RunContext) -> Brought | None:
 
 
 def _bring_files(run: RunContext, brought: Brought) -> None:
-    row, name = brought.row, run.order.run_id
+    row, name = brought.row, run.spec.run_id
     if row.bundle:
-        file = _fetched(run, row.bundle, "commits and files", brought)
+        file = _fetch_blob(run, row.bundle, "commits and files", brought)
         if file is None:
             return
-        bundle = run.order.places.mirrors / f"{name}-{run.log.generation}.bundle"
+        bundle = run.spec.places.mirrors / f"{name}-{run.log.generation}.bundle"
         try:
             with file, bundle.open("wb") as copy:
                 copy.writelines(iter(lambda: file.read(1 << 20), b""))
@@ -366,7 +366,7 @@ def _bring_files(run: RunContext, brought: Brought) -> None:
                 run.mirror.remember(f"{name}-{ref}", commit)
 
 
-def _fetched(run: RunContext, digest: str, what: str, brought: Brought) -> FileIO | None:
+def _fetch_blob(run: RunContext, digest: str, what: str, brought: Brought) -> FileIO | None:
     """Return the blob; while the store is away, for as long as a start waits for GitHub, ask again."""
     waits = False
 
@@ -396,12 +396,12 @@ def _fetched(run: RunContext, digest: str, what: str, brought: Brought) -> FileI
 
 
 def _tell(run: RunContext, text: str) -> None:
-    run.log.append(Progressed(run.order.run_id, text))
+    run.log.append(Progressed(run.spec.run_id, text))
 
 
 @contextmanager
 def _folder(run: RunContext) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(dir=run.order.places.workspaces.parent, prefix="kept-") as name:
+    with tempfile.TemporaryDirectory(dir=run.spec.places.workspaces.parent, prefix="kept-") as name:
         yield Path(name)
 
 
@@ -416,7 +416,7 @@ def as_folder(run: RunContext, archive: FileIO) -> Iterator[Path]:
 
 def record_restored(run: RunContext, brought: Brought) -> WorkspaceRestored:
     row = brought.row
-    place = tenancy(run.order).card_id
+    place = tenancy(run.spec).card_id
     return WorkspaceRestored(
-        run.order.run_id, place, run.order.host, row.run_id, row.host, tuple(brought.missing)
+        run.spec.run_id, place, run.spec.host, row.run_id, row.host, tuple(brought.missing)
     )

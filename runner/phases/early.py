@@ -13,7 +13,7 @@ from runner.git.checkout import Checkout
 from runner.git.mirror import DiffStat
 from runner.guards.report import list_violations
 from runner.phases.checkpoint import checkpoint_live
-from runner.phases.guard import judgement, unanswered
+from runner.phases.guard import judgement, list_unanswered
 from runner.phases.publish import measure, open_concerns, push
 from runner.session.context import RunContext
 from runner.session.stage_machine import may_edit
@@ -47,7 +47,7 @@ def keep_live(run: RunContext, meanwhile: Beat) -> None:
     """
     checkpoint_live(run, meanwhile)
     stage = run.stage
-    if run.order.investigates or (stage is not None and not may_edit(stage)):
+    if run.spec.investigates or (stage is not None and not may_edit(stage)):
         return  # commits of these are thrown away
     until = run.clock.monotonic() + MAX_LIVE_S
 
@@ -57,7 +57,7 @@ def keep_live(run: RunContext, meanwhile: Beat) -> None:
             raise CommandTimeoutError("its way to GitHub", MAX_LIVE_S)
 
     mirror = run.mirror.beating(beat)
-    checkout = Checkout(run.workspace, mirror, run.order.authorship.author, beat)
+    checkout = Checkout(run.workspace, mirror, run.spec.authorship.author, beat)
     live = replace(run, mirror=mirror, checkout=checkout)
     stands = ""
     with _publishing(live) as wanted:
@@ -72,27 +72,27 @@ def keep_live(run: RunContext, meanwhile: Beat) -> None:
 @contextmanager
 def _publishing(run: RunContext) -> Iterator[bool]:
     """Yield whether the work is to be seen early; a failure costs no more than a message."""
-    order = run.order
+    spec = run.spec
     try:
-        yield order.early and not run.log.pull_is_ready(order.card_id)
+        yield spec.early and not run.log.pull_is_ready(spec.card_id)
     except MovedBranchError:
         pass
     except RunnerError as error:
         said = f"The work so far could not be published yet: {one_line(str(error), _WHY_CHARS)}"
         if said not in (run.history.last_line, run.pace.unpublished):
-            run.log.append(Progressed(order.run_id, said))
+            run.log.append(Progressed(spec.run_id, said))
         run.pace.unpublished = said
 
 
 def _start(run: RunContext) -> str:
-    return run.mirror.recall(f"{run.order.run_id}-start")
+    return run.mirror.read_ref(f"{run.spec.run_id}-start")
 
 
 def _publish(run: RunContext, head: str, start: str, *, apart: bool = False) -> str:
     """Push an exported commit unless it is there or the guards refuse it; return it as GitHub has it."""
     if head not in (start, run.history.early.pushed) and _passes(run, head, start):
         head = push(run, head, apart=apart)
-        run.log.append(BranchPushed(run.order.run_id, run.order.branch, head, start))
+        run.log.append(BranchPushed(run.spec.run_id, run.spec.branch, head, start))
     return head
 
 
@@ -113,7 +113,7 @@ def _withheld(run: RunContext, judged: GuardsJudged, change: DiffStat, head: str
     denied = tuple(finding for finding in judged.findings if finding.action == "deny")
     if denied or judged.left_out:
         return f"the guardrails refuse it: {list_violations(denied or judged.findings, judged.left_out)}"
-    doubtful = tuple(finding for _, some, _ in unanswered(run, judged) for finding in some)
+    doubtful = tuple(finding for _, some, _ in list_unanswered(run, judged) for finding in some)
     if doubtful:
         return f"the guardrails ask for a person's decision: {list_violations(doubtful)}"
     return open_concerns(run, change, head).text

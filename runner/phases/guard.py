@@ -8,8 +8,8 @@ from hashlib import sha256
 from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.witness import CheckWitnessed, Witnessed, is_fewer
 from ledger.model.limit_answers import PUBLISH_PROTECTED, STOP, Subject
-from runner.branch.export import export_commit, peoples, published
-from runner.branch.position import seen
+from runner.branch.export import export_commit, list_published, peoples
+from runner.branch.position import read_base_head
 from runner.checks.by_path import all_lines
 from runner.checks.repair_limits import bound_refusals
 from runner.guards import builtin
@@ -18,7 +18,7 @@ from runner.guards.diff import Known, change_of
 from runner.guards.path_patterns import is_workflow
 from runner.guards.report import failure_reason, guard_question
 from runner.phases.work import repair_change
-from runner.run.exits import Finish, failed
+from runner.run.exits import Finish, fail
 from runner.run.run_spec import Guards
 from runner.session.context import RunContext
 from runner.text.plain import one_line
@@ -37,7 +37,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
     """
     worked = False
     while True:
-        head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
+        head = run.checkout.commit_leftovers(f"Work of run {run.spec.run_id} on {run.spec.reference}")
         if not head or head == start:
             return worked
         head = export_commit(run, head)
@@ -47,7 +47,7 @@ def enforce_guards(run: RunContext, start: str) -> bool:
         if not run.history.guards.denied:
             return worked
         if run.history.guards.stands:
-            raise _refused(run, judged)
+            raise _refuse(run, judged)
         bound_refusals(run, judged)
         repair_change(run)
         worked = True
@@ -64,33 +64,35 @@ def judge_change(run: RunContext, head: str) -> GuardsJudged:
 
 def judgement(run: RunContext, head: str, last: GuardsJudged | None) -> GuardsJudged:
     """Return the guards' judgement of a commit in the mirror: the last one where nothing is different."""
-    rules = replace(run.order.guards, checks=all_lines(run.order.validation))
-    base = run.mirror.head(run.order.base_branch)
-    fewer = fewer_tests(_witnessed(run), rules)
+    rules = replace(run.spec.guards, checks=all_lines(run.spec.validation))
+    base = run.mirror.head(run.spec.base_branch)
+    fewer = fewer_tests(_list_witnesses(run), rules)
     rules_digest = _digest(
         [asdict(rules), [violation.mark for violation in fewer]] if fewer else asdict(rules)
     )
     if last is not None and (last.head, last.base, last.rules) == (head, base, rules_digest):
         return last
-    change = change_of(run.mirror, base, head, Known(published(run), seen(run), peoples(run)))
+    change = change_of(run.mirror, base, head, Known(list_published(run), read_base_head(run), peoples(run)))
     # After the last git command: each of them renews the claim for a short while.
     with run.log.held(_JUDGE_S):
         broken = (*violations(change, rules), *fewer)
     left_out, digest = broken[_MAX:], _digest([asdict(violation) | {"commit": ""} for violation in broken])
-    return GuardsJudged(run.order.run_id, head, base, rules_digest, broken[:_MAX], len(left_out), digest)
+    return GuardsJudged(run.spec.run_id, head, base, rules_digest, broken[:_MAX], len(left_out), digest)
 
 
 def ask_people(run: RunContext, head: str) -> None:
     """Return once people agreed to each doubtful violation and none is denied. Raises Park and Finish."""
     judged = judge_change(run, head)
     if run.history.guards.denied:
-        raise _refused(run, judged)
-    for subject, some, digest in unanswered(run, judged):
+        raise _refuse(run, judged)
+    for subject, some, digest in list_unanswered(run, judged):
         text = guard_question(some, judged.left_out)
         run.ask(subject, text, (PUBLISH_PROTECTED, STOP), digest=digest)
 
 
-def unanswered(run: RunContext, judged: GuardsJudged) -> Iterator[tuple[Subject, tuple[Violation, ...], str]]:
+def list_unanswered(
+    run: RunContext, judged: GuardsJudged
+) -> Iterator[tuple[Subject, tuple[Violation, ...], str]]:
     """Yield the doubtful violations that nobody agreed to, with the subject and the digest of their question.
 
     Files of CI are a question of their own, since not everybody may answer it.
@@ -102,7 +104,7 @@ def unanswered(run: RunContext, judged: GuardsJudged) -> Iterator[tuple[Subject,
     others = tuple(violation for violation in doubtful if violation not in workflows)
     if judged.left_out:  # unlisted violations may be of either kind, and each kind needs its own answer
         workflows, others = workflows or doubtful[:1], others or doubtful[:1]
-    of_ci = () if run.order.workflows else workflows
+    of_ci = () if run.spec.workflows else workflows
     for subject, some in ((Subject.WORKFLOWS, of_ci), (Subject.GUARD, others)):
         digest = _digest([judged.digest, judged.left_out, [asdict(violation) for violation in some]])
         if some and not run.may_publish(subject, digest):
@@ -144,7 +146,7 @@ def fewer_tests(witnessed: Iterable[Witnessed], rules: Guards) -> tuple[Violatio
     )
 
 
-def _witnessed(run: RunContext) -> list[CheckWitnessed]:
+def _list_witnesses(run: RunContext) -> list[CheckWitnessed]:
     """Return the witnesses' words on the clean checks that ended last."""
     ended = run.history.validation
     if ended is None or not ended.clean:
@@ -171,8 +173,8 @@ def _violation(name: str, action: str, breach: Breach) -> Violation:
     )
 
 
-def _refused(run: RunContext, judged: GuardsJudged) -> Finish:
-    return failed("guardrail", failure_reason(run.history.guards.denied, judged.left_out))
+def _refuse(run: RunContext, judged: GuardsJudged) -> Finish:
+    return fail("guardrail", failure_reason(run.history.guards.denied, judged.left_out))
 
 
 def _digest(what: object) -> str:

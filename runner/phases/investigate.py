@@ -36,17 +36,17 @@ def investigate(run: RunContext, *, allow_unsandboxed: bool) -> None:
 
 def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
     """Check the base out in a place of its own; return its commit, the same in every claim."""
-    order = run.order
+    spec = run.spec
     admit(run, allow_unsandboxed=allow_unsandboxed)
-    heads = run.mirror.fetch_heads(order.branch, order.base_branch)
+    heads = run.mirror.fetch_heads(spec.branch, spec.base_branch)
     base = run.history.reads or heads.base
-    run.mirror.remember(f"{order.run_id}-base", base)
+    run.mirror.remember(f"{spec.run_id}-base", base)
     tell_what_is_missing(run, base)
     brought = bring_newer(run)
     if take_workspace(run, brought):
         run.workspace.clear()  # an investigation keeps nothing of what it wrote
     if run.workspace.fresh:
-        run.checkout.clone(order.branch, order.base_branch, Heads("", base))
+        run.checkout.clone(spec.branch, spec.base_branch, Heads("", base))
         if brought is None:
             forget_session(run)
         else:
@@ -56,14 +56,14 @@ def _prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
         set_up(run, run.workspace, run.checkout, base, run.beat)
         run.checkout.mark(_BEFORE, "What set-up left")
     if not run.history.reads:
-        run.log.append(InvestigationBegun(order.run_id, base))
+        run.log.append(InvestigationBegun(spec.run_id, base))
     play_before(run, base)
     return base
 
 
 def _hand_in(run: RunContext, base: str) -> None:
     """Write findings, report and ending in one transaction; changed files are only named."""
-    run_id = run.order.run_id
+    run_id = run.spec.run_id
     said = FindingsInput.model_validate(run.history.finish)
     changed = run.checkout.changed_since(_BEFORE, _MESSAGE)
     discarded = tuple(one_line(path) for path in changed.names[:MAX_DISCARDED])

@@ -11,11 +11,11 @@ from ledger.model.limit_answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Su
 from ledger.states import RunState
 from runner import errors, workspaces
 from runner.branch.export import export_commit, head_name
-from runner.branch.position import go_back_to_head, seen, stand_on
+from runner.branch.position import go_back_to_head, read_base_head, record_base_head
 from runner.checks.by_path import all_lines
 from runner.checks.places import clear_away, tenancy
 from runner.checks.set_up import set_up
-from runner.git.commits import made_by
+from runner.git.commits import find_run_of_commit
 from runner.git.mirror import Heads
 from runner.git.unfetched import explain_unfetched
 from runner.phases.checkpoint import (
@@ -30,7 +30,7 @@ from runner.phases.checkpoint import (
 )
 from runner.phases.stage_transitions import stands_at
 from runner.prompts.briefing import digest_of
-from runner.run.exits import failed
+from runner.run.exits import fail
 from runner.run.instructions import stack_event
 from runner.session.context import RunContext
 from runner.session.keep import keep
@@ -46,26 +46,26 @@ def take_in_pushes(run: RunContext, known: str) -> bool:
     Commits that people dropped in a rewrite are dropped from the work too. The push carries a lease on
     `known`, so it overwrites nothing else. Raises Park.
     """
-    order = run.order
-    if not known or known == seen(run):
+    spec = run.spec
+    if not known or known == read_base_head(run):
         return False
     before = _written_anew(run, known)
-    fetched = f"refs/remotes/origin/{order.base_branch}"  # another card may move the mirror's meanwhile
+    fetched = f"refs/remotes/origin/{spec.base_branch}"  # another card may move the mirror's meanwhile
     conflicts = _rebase_on(run, known, *((before, fetched) if before else ()))
     if conflicts:
         run.ask(
             Subject.REBASE,
-            f"{order.branch} has new commits on GitHub by {_makers(run, known)}, and the run changed"
+            f"{spec.branch} has new commits on GitHub by {_makers(run, known)}, and the run changed"
             f" the same: {conflicts}. Undo one of the two on the branch, then let it try again.",
             (TRY_AGAIN, STOP),
         )
     if before:
         text = (
-            f"{order.branch} was rewritten on GitHub (it stood at {before[:12]}): the work goes on from"
+            f"{spec.branch} was rewritten on GitHub (it stood at {before[:12]}): the work goes on from"
             f" {known[:12]}, and what was dropped there stays dropped"
         )
-        run.log.append(Progressed(order.run_id, text))
-    stand_on(run, known)
+        run.log.append(Progressed(spec.run_id, text))
+    record_base_head(run, known)
     return True
 
 
@@ -74,7 +74,7 @@ def take_in_base(run: RunContext, head: str) -> None:
     question = run.history.newest(Subject.REBASE)
     if question is not None and question.code is Code.WITHOUT_REBASE:
         return
-    branch, base = run.order.branch, run.order.base_branch
+    branch, base = run.spec.branch, run.spec.base_branch
     conflicts = _rebase_on(run, head)
     if conflicts:
         run.ask(
@@ -89,7 +89,7 @@ def _written_anew(run: RunContext, known: str) -> str:
 
     Empty as well when all of the work is there, as after a crash right behind the push.
     """
-    before = run.workspace.stood_on()
+    before = run.workspace.recorded_base()
     if not before or any(run.mirror.goes_on_from(known, head) for head in (before, run.checkout.commit())):
         return ""
     return before
@@ -97,12 +97,12 @@ def _written_anew(run: RunContext, known: str) -> str:
 
 def _makers(run: RunContext, known: str) -> str:
     """Return who made the commits up to `known` that the work was not on: people by name, runs by theirs."""
-    base = run.mirror.head(run.order.base_branch)
-    before = tuple(filter(None, (seen(run), run.workspace.stood_on(), base)))
-    by = run.order.authorship
+    base = run.mirror.head(run.spec.base_branch)
+    before = tuple(filter(None, (read_base_head(run), run.workspace.recorded_base(), base)))
+    by = run.spec.authorship
     ours = {f"{it.name} <{it.email}>" for it in (by.author, by.committer, *by.past)}
     commits = run.mirror.commits(known, *before)
-    makers = [made_by(commit, ours) or one_line(commit.author, 80) for commit in commits]
+    makers = [find_run_of_commit(commit, ours) or one_line(commit.author, 80) for commit in commits]
     named = list(dict.fromkeys(makers))
     more = f" and {len(named) - _NAMED} more" if len(named) > _NAMED else ""
     return ", ".join(named[:_NAMED]) + more
@@ -110,7 +110,7 @@ def _makers(run: RunContext, known: str) -> str:
 
 def _rebase_on(run: RunContext, commit: str, *dropped: str) -> str:
     """Rebase on `commit`; return the conflicting paths for people, empty without any."""
-    message = f"Unfinished work before run {run.order.run_id}"
+    message = f"Unfinished work before run {run.spec.run_id}"
     conflicts = run.checkout.put_on(commit, message, *dropped)
     if conflicts and export_commit(run, head := run.checkout.commit_leftovers(message)) != head:
         conflicts = run.checkout.put_on(commit, message, *dropped)  # what set-up left was in its way
@@ -128,22 +128,22 @@ def admit(run: RunContext, *, allow_unsandboxed: bool) -> None:
 
     Raises Park on an open question, BackendError, NetworkError or UnsandboxedError.
     """
-    order = run.order
-    clear_away(order)
+    spec = run.spec
+    clear_away(spec)
     run.step(RunState.PREPARING)
-    briefing, digest = order.briefing, digest_of(order.briefing.text)
+    briefing, digest = spec.briefing, digest_of(spec.briefing.text)
     if run.history.instructed.briefed != digest:
-        made = BriefingMade(order.run_id, briefing.text, digest, briefing.omitted, briefing.issue)
+        made = BriefingMade(spec.run_id, briefing.text, digest, briefing.omitted, briefing.issue)
         run.log.append(made, *keep(run, "briefing.md", BRIEFING, briefing.text))
     _instruct(run)
     run.deliver_answers()
-    workspaces.require_program(run.agent, order.workspace)
-    if order.tools.network not in run.workspace.networks:
-        raise errors.NetworkError(order.workspace, order.tools.network, run.workspace.networks)
+    workspaces.require_program(run.agent, spec.workspace)
+    if spec.tools.network not in run.workspace.networks:
+        raise errors.NetworkError(spec.workspace, spec.tools.network, run.workspace.networks)
     if run.workspace.locked and not allow_unsandboxed:
         if not run.agent.trusted:
             raise errors.UnsandboxedError(run.agent.name, run.workspace.locked)
-        if all_lines(order.validation):  # the repository's commands, on an agent's work
+        if all_lines(spec.validation):  # the repository's commands, on an agent's work
             raise errors.UnsandboxedError("what the repository's policy runs", run.workspace.locked)
 
 
@@ -152,16 +152,16 @@ def prepare(run: RunContext, *, allow_unsandboxed: bool) -> str:
 
     Raises Park on an open question, NetworkError, UnsandboxedError, RepositoryError or WorkspaceError.
     """
-    order = run.order
+    spec = run.spec
     admit(run, allow_unsandboxed=allow_unsandboxed)
-    heads = run.mirror.fetch_heads(order.branch, order.base_branch)
+    heads = run.mirror.fetch_heads(spec.branch, spec.base_branch)
     tell_what_is_missing(run, heads.base)
     now = heads.branch or heads.base
     brought = bring_newer(run)
     if outdated := take_workspace(run, brought):
         if brought is None or not brought.head:
             # What this host brought out is not the newest either, but for what the ledger knows of.
-            handed = _handed_over(run)
+            handed = _commit_of_last_stage(run)
             run.mirror.remember(head_name(run), handed if handed and run.mirror.has(handed) else now)
         if not run.workspace.fresh:
             make_anew(run, now, outdated)
@@ -183,7 +183,7 @@ def tell_what_is_missing(run: RunContext, base: str) -> None:
         return
     lacks = (explain_unfetched(run.mirror.query, base), run.mirror.explain_missing_tags())
     if text := " ".join(filter(None, lacks)):
-        run.log.append(Progressed(run.order.run_id, text))
+        run.log.append(Progressed(run.spec.run_id, text))
 
 
 def bring_newer(run: RunContext) -> Brought | None:
@@ -197,11 +197,11 @@ def _stale(run: RunContext) -> tuple[str, str, str]:
 
     They are where the card's last claim worked on this host, and nobody replaced them since.
     """
-    order, place = run.order, tenancy(run.order).card_id
+    spec, place = run.spec, tenancy(run.spec).card_id
     last, signed = run.log.workspace(place), run.workspace.signed()
     known = claim_signature(last.run_id, last.generation) if last is not None else ""
-    holder = (last.host if last is not None else order.host) or THIS_HOST
-    if last is not None and last.host != order.host:
+    holder = (last.host if last is not None else spec.host) or THIS_HOST
+    if last is not None and last.host != spec.host:
         return f"host {holder} worked on the card since", holder, known
     if run.workspace.fresh or known in signed or (last is None and not signed):
         return "", holder, known
@@ -213,57 +213,57 @@ def take_workspace(run: RunContext, brought: Brought | None = None) -> str:
 
     Files `brought` from the store are here then.
     """
-    order, place = run.order, tenancy(run.order).card_id
+    spec, place = run.spec, tenancy(run.spec).card_id
     where, holder, known = _stale(run)
     if not where:
         # Both, until it is recorded: a crash between the two makes nobody else's files of these. Not longer:
         # a ledger that is restored knows the older claim, and may not take what came after it.
-        own = claim_signature(order.run_id, order.generation)
+        own = claim_signature(spec.run_id, spec.generation)
         run.workspace.sign(known, own)
-        run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation))
+        run.log.append(WorkspaceTaken(spec.run_id, place, spec.host, spec.generation))
         run.workspace.sign(own)
         return ""
     run.workspace.sign(_NOBODY)  # else this claim's name could be there, from before a ledger was restored
     if brought is not None:
         left_on = "" if brought.exact or run.history.turn is None else holder
-        run.log.append(WorkspaceTaken(order.run_id, place, order.host, order.generation, left_on))
+        run.log.append(WorkspaceTaken(spec.run_id, place, spec.host, spec.generation, left_on))
         return where
-    taken = WorkspaceTaken(order.run_id, place, order.host, order.generation, holder)
-    begins = f"The work starts over on host {order.host}: {where}. What was not on GitHub is not here."
-    goes_on = run.history.turn is not None or order.session_id
-    run.log.append(taken, *((Progressed(order.run_id, begins),) if goes_on else ()))
+    taken = WorkspaceTaken(spec.run_id, place, spec.host, spec.generation, holder)
+    begins = f"The work starts over on host {spec.host}: {where}. What was not on GitHub is not here."
+    goes_on = run.history.turn is not None or spec.session_id
+    run.log.append(taken, *((Progressed(spec.run_id, begins),) if goes_on else ()))
     return where
 
 
 def mark_prepared(run: RunContext) -> None:
     """Mark the workspace as complete, and as this claim's."""
-    run.workspace.sign(claim_signature(run.order.run_id, run.order.generation))
+    run.workspace.sign(claim_signature(run.spec.run_id, run.spec.generation))
     run.workspace.mark_ready()
 
 
 def _check_out(run: RunContext, heads: Heads) -> None:
     brought = _bring_back(run, heads)
     if not brought:
-        run.checkout.clone(run.order.branch, run.order.base_branch, heads)
+        run.checkout.clone(run.spec.branch, run.spec.base_branch, heads)
     set_up(run, run.workspace, run.checkout, heads.base, run.beat)
     mark_prepared(run)  # not before: a set-up that was cut short, or failed, is no set-up
-    if brought or heads.branch or run.order.validation.setup:  # else it stands on the base, and is that
+    if brought or heads.branch or run.spec.validation.setup:  # else it stands on the base, and is that
         _put_on(run, heads)
 
 
 def _restore(run: RunContext, heads: Heads, brought: Brought) -> None:
     """Fill an empty workspace from the checkpoint, and report the missing parts."""
-    order = run.order
+    spec = run.spec
     if brought.head:
-        run.checkout.clone_from(f"refs/cardinal/{order.run_id}-{KEPT}", order.branch, order.base_branch)
-        run.checkout.fetch(order.branch, order.base_branch, heads)
+        run.checkout.clone_from(f"refs/cardinal/{spec.run_id}-{KEPT}", spec.branch, spec.base_branch)
+        run.checkout.fetch(spec.branch, spec.base_branch, heads)
         if brought.row.stood_on:
-            run.workspace.stand_on(brought.row.stood_on)
+            run.workspace.record_base(brought.row.stood_on)
     else:
-        run.checkout.clone(order.branch, order.base_branch, heads)
+        run.checkout.clone(spec.branch, spec.base_branch, heads)
     set_up(run, run.workspace, run.checkout, heads.base, run.beat)
     if brought.files and brought.files != brought.head:
-        run.checkout.uncommit(f"refs/cardinal/{order.run_id}-{FILES}")
+        run.checkout.uncommit(f"refs/cardinal/{spec.run_id}-{FILES}")
     unpack_session(run, brought)
     mark_prepared(run)
     _put_on(run, heads)
@@ -271,20 +271,20 @@ def _restore(run: RunContext, heads: Heads, brought: Brought) -> None:
 
 def unpack_session(run: RunContext, brought: Brought) -> None:
     """Put the session in place, and report the brought and the missing parts."""
-    order = run.order
+    spec = run.spec
     if brought.session is None:
         forget_session(run)
     else:
         with as_folder(run, brought.session) as folder:
             run.checkout.unpack_home(folder)
     missing = f" Not here: {'; '.join(brought.missing)}." if brought.missing else ""
-    text = f"The work continues on host {order.host} as it was kept on host {brought.row.host}.{missing}"
-    run.log.append(record_restored(run, brought), Progressed(order.run_id, text))
+    text = f"The work continues on host {spec.host} as it was kept on host {brought.row.host}.{missing}"
+    run.log.append(record_restored(run, brought), Progressed(spec.run_id, text))
 
 
 def _take_over(run: RunContext, heads: Heads) -> None:
     """Continue in a workspace where an agent has worked. Raises WorkspaceError when that is impossible."""
-    run.checkout.fetch(run.order.branch, run.order.base_branch, heads)
+    run.checkout.fetch(run.spec.branch, run.spec.base_branch, heads)
     _clear_after_commands(run)
     _put_on(run, heads)
 
@@ -312,23 +312,23 @@ def _bring_back(run: RunContext, heads: Heads) -> bool:
 
     Raises Finish when the hand-over is not in the mirror: the next stage could not continue from it.
     """
-    handed, brought = _handed_over(run), run.mirror.recall(head_name(run))
+    handed, brought = _commit_of_last_stage(run), run.mirror.read_ref(head_name(run))
     if not handed and brought and not run.mirror.goes_on_from(heads.branch or heads.base, brought):
         handed = brought
     if handed in ("", heads.branch or heads.base):
         return False
     if not run.mirror.has(handed):
-        raise failed("repository", "the workspace is gone, and with it what the stages made: retry")
+        raise fail("repository", "the workspace is gone, and with it what the stages made: retry")
     if not brought:  # it is the start commit, or the ref was lost
         run.mirror.remember(head_name(run), handed)
-    order = run.order
-    run.checkout.clone_from(f"refs/cardinal/{head_name(run)}", order.branch, order.base_branch)
-    run.checkout.fetch(order.branch, order.base_branch, heads)
+    spec = run.spec
+    run.checkout.clone_from(f"refs/cardinal/{head_name(run)}", spec.branch, spec.base_branch)
+    run.checkout.fetch(spec.branch, spec.base_branch, heads)
     go_back_to_head(run)
     return True
 
 
-def _handed_over(run: RunContext) -> str:
+def _commit_of_last_stage(run: RunContext) -> str:
     """Return the commit that a stage handed over last, or empty."""
     visits = reversed(run.history.stages.visits)
     return next((visit.snapshot.head for visit in visits if visit.snapshot is not None), "")
@@ -336,21 +336,21 @@ def _handed_over(run: RunContext) -> str:
 
 def _instruct(run: RunContext) -> None:
     """Record new instructions, and put the files of skills in place."""
-    order, history = run.order, run.history.instructed
-    if order.equipment.considered != history.considered:
-        run.log.append(SkillsChosen(order.run_id, order.equipment.considered))
-    stacked = stack_event(order.run_id, order.stack)
+    spec, history = run.spec, run.history.instructed
+    if spec.equipment.considered != history.considered:
+        run.log.append(SkillsChosen(spec.run_id, spec.equipment.considered))
+    stacked = stack_event(spec.run_id, spec.stack)
     if stacked.digest != history.digest:
         run.log.append(stacked)
-    run.workspace.equip({file.path: file.content for file in order.equipment.files})
+    run.workspace.equip({file.path: file.content for file in spec.equipment.files})
 
 
 def forget_session(run: RunContext) -> None:
     """Record the sessions as lost: their home was removed with the workspace."""
     history = run.history
-    sessions = (history.session(run.order.session_id), *(visit.session_id for visit in history.stages.visits))
+    sessions = (history.session(run.spec.session_id), *(visit.session_id for visit in history.stages.visits))
     gone = dict.fromkeys(filter(None, sessions))
-    run.log.append(*(SessionLost(run.order.run_id, session_id) for session_id in gone))
+    run.log.append(*(SessionLost(run.spec.run_id, session_id) for session_id in gone))
 
 
 def _start(run: RunContext, heads: Heads) -> str:
@@ -358,20 +358,20 @@ def _start(run: RunContext, heads: Heads) -> str:
 
     Unfinished work that stands on GitHub's branch is part of the run's: the start is where that began.
     """
-    name = f"{run.order.run_id}-start"
-    start = run.mirror.recall(name)
+    name = f"{run.spec.run_id}-start"
+    start = run.mirror.read_ref(name)
     if not start:
-        known = (run.history.early.start or run.order.start) if heads.branch else ""
+        known = (run.history.early.start or run.spec.start) if heads.branch else ""
         start = known if known and run.mirror.has(known) else heads.branch or heads.base
         run.mirror.remember(name, start)
     return start
 
 
-def take_in_again(run: RunContext) -> None:
+def refetch(run: RunContext) -> None:
     """Rebase the finished work on pushes that were made meanwhile. Raises Park on a conflict."""
-    order = run.order
-    heads = run.mirror.fetch_heads(order.branch, order.base_branch)
-    run.checkout.fetch(order.branch, order.base_branch, heads)
+    spec = run.spec
+    heads = run.mirror.fetch_heads(spec.branch, spec.base_branch)
+    run.checkout.fetch(spec.branch, spec.base_branch, heads)
     take_in_pushes(run, heads.branch)
 
 
@@ -381,7 +381,7 @@ def why_unusable(run: RunContext, attempt: Callable[[], None]) -> str:
     A workspace that failed its last run, or is over its share, is not tried.
     """
     try:
-        why = run.workspace.distrusted() or run.overweight()
+        why = run.workspace.why_untrusted() or run.over_disk_limit()
         if not why:
             attempt()
     except (errors.WorkspaceError, errors.CommandTimeoutError) as error:
@@ -399,15 +399,15 @@ def make_anew(run: RunContext, commit: str, why: str) -> None:
     gone = ""
     if run.weigh():
         run.workspace.clear()
-        gone = run.history.session(run.order.session_id)
+        gone = run.history.session(run.spec.session_id)
     text = f"The checkout was made again, since it could no longer be used ({why}). {note}"
-    lost = (SessionLost(run.order.run_id, gone),) if gone else ()
-    run.log.append(*kept, *lost, Progressed(run.order.run_id, text))
+    lost = (SessionLost(run.spec.run_id, gone),) if gone else ()
+    run.log.append(*kept, *lost, Progressed(run.spec.run_id, text))
 
 
 def _set_aside(run: RunContext, commit: str) -> tuple[tuple[RunEvent, ...], str]:
     """Return the events of the kept patch, and a sentence for people."""
-    target = run.order.places.mirrors / f"{run.order.run_id}-{run.log.generation}.patch"
+    target = run.spec.places.mirrors / f"{run.spec.run_id}-{run.log.generation}.patch"
     try:
         run.workspace.unlock()
         run.checkout.set_aside(commit, target, _ASIDE_BYTES)

@@ -8,15 +8,22 @@ from ledger.events.branch import CommitsSigned
 from ledger.events.run import MAX_FILES, BranchExported, BranchPushed, RunEnded
 from ledger.model.limit_answers import PUBLISH, STOP, Size, Subject
 from ledger.states import Ending, RunState
-from runner.branch.export import export_commit, head_name, lost_commits, published, rebased, remember_stamped
-from runner.branch.position import seen, stand_on
+from runner.branch.export import (
+    export_commit,
+    head_name,
+    list_lost_commits,
+    list_published,
+    list_rebased,
+    remember_stamped,
+)
+from runner.branch.position import read_base_head, record_base_head
 from runner.checks.repair_limits import oversize
 from runner.errors import MovedBranchError, UnverifiedCommitError
 from runner.git.commits import Commit
 from runner.git.credentials import credentials_served
 from runner.git.mirror import DiffStat
 from runner.phases.guard import ask_people
-from runner.run.exits import failed
+from runner.run.exits import fail
 from runner.run.instructions import layers_digest
 from runner.run.run_spec import MadeCommit
 from runner.session import keep
@@ -36,12 +43,12 @@ def sign_on_github(run: RunContext, head: str, *, apart: bool = False) -> str:
     The event is written before anything is pushed, so that the next claim pushes the same commit. Raises
     UnverifiedCommitError where GitHub's commits are not signed, or have other files; RepositoryError.
     """
-    mirror, fresh = run.mirror, run.mirror.commits(head, *published(run))
+    mirror, fresh = run.mirror, run.mirror.commits(head, *list_published(run))
     if head in run.history.early.signed or not fresh:
         return head
     _demand_own(run, fresh)
     made = _made_anew(run, head, fresh)
-    run.log.append(CommitsSigned(run.order.run_id, head, made, mirror.tree(made)))
+    run.log.append(CommitsSigned(run.spec.run_id, head, made, mirror.tree(made)))
     if not apart:
         run.checkout.adopt(made)
         mirror.remember(head_name(run), made)
@@ -50,7 +57,7 @@ def sign_on_github(run: RunContext, head: str, *, apart: bool = False) -> str:
 
 
 def _demand_own(run: RunContext, fresh: tuple[Commit, ...]) -> None:
-    author = run.order.authorship.author
+    author = run.spec.authorship.author
     ours = f"{author.name} <{author.email}>"
     foreign = next((commit for commit in fresh if commit.author != ours), None)
     if foreign is not None:
@@ -66,7 +73,7 @@ def _made_anew(run: RunContext, head: str, fresh: tuple[Commit, ...]) -> str:
     GitHub gets the objects by a ref that is no branch, and that is removed again: no rule of branches, no
     workflow and no person sees unsigned commits.
     """
-    mirror, lent = run.mirror, f"refs/cardinal/{run.order.run_id}"
+    mirror, lent = run.mirror, f"refs/cardinal/{run.spec.run_id}"
     mirror.exchange("push", "--no-verify", refs=f"+{head}:{lent}")
     try:
         made: dict[str, str] = {}
@@ -75,7 +82,7 @@ def _made_anew(run: RunContext, head: str, fresh: tuple[Commit, ...]) -> str:
         mirror.exchange("fetch", "--no-tags", "--no-write-fetch-head", refs=f"+{made[head]}:{lent}-signed")
     finally:
         mirror.exchange("push", "--no-verify", refs=f":{lent}")
-    there = mirror.commits(made[head], *published(run))
+    there = mirror.commits(made[head], *list_published(run))
     if [each.tree for each in there] != [each.tree for each in fresh]:
         raise UnverifiedCommitError(f"{made[head][:12]} has other files than {head[:12]}")
     return made[head]
@@ -114,16 +121,16 @@ def publish_work(run: RunContext, start: str) -> None:
     meanwhile, another RepositoryError when GitHub refuses the push.
     """
     run.step(RunState.PUBLISHING)
-    order = run.order
+    spec = run.spec
     events: list[BranchPushed] = []
     stands = run.checkout.commit()
     if stands != start:
         head = _export(run, stands)
-        run.log.append(*keep.patch(run, run.mirror.head(order.base_branch), head))
+        run.log.append(*keep.patch(run, run.mirror.head(spec.base_branch), head))
         head = push(run, head)
-        events.append(BranchPushed(order.run_id, order.branch, head))
-    ended = RunEnded(order.run_id, Ending.SUCCEEDED, "", "", one_line(run.history.last_line))
-    run.log.append(*events, *report(order, run.history), *keep.keep_report(run), ended)
+        events.append(BranchPushed(spec.run_id, spec.branch, head))
+    ended = RunEnded(spec.run_id, Ending.SUCCEEDED, "", "", one_line(run.history.last_line))
+    run.log.append(*events, *report(spec, run.history), *keep.keep_report(run), ended)
 
 
 def _export(run: RunContext, head: str) -> str:
@@ -132,7 +139,7 @@ def _export(run: RunContext, head: str) -> str:
     _stands_as_checked(run, head)
     change = measure(run, head)
     if change.commits == 0 or change.files_changed == 0:
-        raise failed("no_changes", "the branch does not differ from its base")
+        raise fail("no_changes", "the branch does not differ from its base")
     ask_people(run, head)
     open_yet = open_concerns(run, change, head)
     if open_yet.text:
@@ -143,24 +150,24 @@ def _export(run: RunContext, head: str) -> str:
 
 def measure(run: RunContext, head: str) -> DiffStat:
     """Return the whole change of an exported commit, and record its size."""
-    order, base = run.order, run.mirror.head(run.order.base_branch)
+    spec, base = run.spec, run.mirror.head(run.spec.base_branch)
     change = run.mirror.diff(base, head)
     known = run.history.exported
     if change.commits and change.files_changed and (known is None or known.head != head):
         size = change.files_changed, change.lines_changed, change.commits
         files = tuple(flat(path) for path in change.paths[:MAX_FILES])
-        run.log.append(BranchExported(order.run_id, order.branch, base, head, *size, files))
+        run.log.append(BranchExported(spec.run_id, spec.branch, base, head, *size, files))
     return change
 
 
 def _stands_as_checked(run: RunContext, head: str) -> None:
     """Raise Finish unless the commit is the one that passed the gate."""
     passed = run.history.validation
-    if run.order.validation.waived and run.history.waived == head:
+    if run.spec.validation.waived and run.history.waived == head:
         return
     judged = run.history.early.signed.get(head, head)
     if passed is None or not (passed.passed and passed.clean) or passed.head not in (head, judged):
-        raise failed("validation", f"the branch stands at {head}, which is not what passed the full checks")
+        raise fail("validation", f"the branch stands at {head}, which is not what passed the full checks")
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +181,7 @@ class OpenConcerns:
 
 def open_concerns(run: RunContext, change: DiffStat, head: str) -> OpenConcerns:
     """Return the concerns that nobody agreed to yet: a large change, odd commits."""
-    over = oversize(change, run.order.limits, run.published(Subject.SIZE))
+    over = oversize(change, run.spec.limits, run.published(Subject.SIZE))
     odd = _odd_commits(run, head)
     digest = layers_digest("\n".join(odd)) if odd else ""
     large = f"The change is large: {over.said}." if over.said else ""
@@ -185,11 +192,13 @@ def open_concerns(run: RunContext, change: DiffStat, head: str) -> OpenConcerns:
 
 def _odd_commits(run: RunContext, head: str) -> tuple[str, ...]:
     """Return the remarks about commits that GitHub does not have yet."""
-    said = concerns(run.mirror.commits(head, *published(run)), rebased(run, head), run.order.own_number)
+    said = concerns(
+        run.mirror.commits(head, *list_published(run)), list_rebased(run, head), run.spec.own_number
+    )
     lost = tuple(
         f"{commit.commit[:8]} by {one_line(commit.author, 80)!r} is on GitHub's branch,"
         " and is missing or altered here"
-        for commit in lost_commits(run, head)
+        for commit in list_lost_commits(run, head)
     )
     return (*said, *lost[:_SHOWN])
 
@@ -201,38 +210,38 @@ def push(run: RunContext, head: str, *, apart: bool = False) -> str:
     has: another one, with the same files, where GitHub signs.
     """
     run.log.hold(0)  # who lost the claim pushes nothing
-    if run.order.authorship.by_github:
+    if run.spec.authorship.by_github:
         head = sign_on_github(run, head, apart=apart)
-    sent = run.mirror.recall(_sent(run))
-    if sent not in ("", seen(run)):  # nobody heard whether GitHub took it
-        run.mirror.fetch(run.order.base_branch)
-        if run.mirror.head(run.order.branch) == sent:
-            stand_on(run, sent)
+    sent = run.mirror.read_ref(_ref_of_last_push(run))
+    if sent not in ("", read_base_head(run)):  # nobody heard whether GitHub took it
+        run.mirror.fetch(run.spec.base_branch)
+        if run.mirror.head(run.spec.branch) == sent:
+            record_base_head(run, sent)
     try:
         _push_onto_known(run, head)  # usually nothing moved since this claim fetched
     except MovedBranchError:
-        run.mirror.fetch(run.order.base_branch)
+        run.mirror.fetch(run.spec.base_branch)
         _push_onto_known(run, head)
-    stand_on(run, head)
+    record_base_head(run, head)
     return head
 
 
 def _push_onto_known(run: RunContext, head: str) -> None:
     """Push unless the branch is there; raise MovedBranchError where it has commits that the work has not."""
-    now = run.mirror.head(run.order.branch)
+    now = run.mirror.head(run.spec.branch)
     if now == head:  # it was pushed early, and nothing is sent by which GitHub could tell of a push since
-        run.mirror.fetch(run.order.base_branch)
-        now = run.mirror.head(run.order.branch)
-    if now not in ("", head, seen(run)):
-        raise MovedBranchError(run.order.branch)
+        run.mirror.fetch(run.spec.base_branch)
+        now = run.mirror.head(run.spec.branch)
+    if now not in ("", head, read_base_head(run)):
+        raise MovedBranchError(run.spec.branch)
     if now != head:
-        run.mirror.remember(_sent(run), head)
-        run.mirror.push(head, run.order.branch, now)
+        run.mirror.remember(_ref_of_last_push(run), head)
+        run.mirror.push(head, run.spec.branch, now)
 
 
-def _sent(run: RunContext) -> str:
+def _ref_of_last_push(run: RunContext) -> str:
     """Return the mirror's name for the commit that was pushed last, whether GitHub took it or not."""
-    return f"{run.order.run_id}-sent"
+    return f"{run.spec.run_id}-sent"
 
 
 def concerns(commits: Iterable[Commit], known: Iterable[Commit], number: int) -> tuple[str, ...]:

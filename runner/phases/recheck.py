@@ -7,8 +7,8 @@ from ledger.events.branch import BranchRebased
 from ledger.events.run import RunEnded
 from ledger.states import Ending, RunState
 from runner import agents
-from runner.branch.export import export_commit, head_name, lost_commits
-from runner.branch.position import stand_on
+from runner.branch.export import export_commit, head_name, list_lost_commits
+from runner.branch.position import record_base_head
 from runner.checks.by_path import checks_of
 from runner.checks.places import empty_place
 from runner.checks.tier import GateTier, run_tier
@@ -18,7 +18,7 @@ from runner.git.checkout import Checkout
 from runner.git.mirror import Heads, Mirror
 from runner.phases.publish import push
 from runner.phases.validate import same_checks
-from runner.run.exits import failed
+from runner.run.exits import fail
 from runner.run.log import RunLog
 from runner.run.run_spec import Clock, Remote, RunSpec
 from runner.session.context import RunContext
@@ -38,36 +38,36 @@ def rebase_branch(run: RunContext, heads: Heads) -> str:
     A branch that has its base already stays as it is. Raises Finish, with the branch untouched, on a conflict
     and where a rebase would lose or alter people's commits.
     """
-    order, mirror = run.order, run.mirror
+    spec, mirror = run.spec, run.mirror
     if mirror.goes_on_from(heads.branch, heads.base):
-        before = mirror.recall(_before(run))
-        if before and heads.branch == mirror.recall(head_name(run)):  # a claim died right behind its push
+        before = mirror.read_ref(_before(run))
+        if before and heads.branch == mirror.read_ref(head_name(run)):  # a claim died right behind its push
             _note(run, before, heads.branch, heads.base)
         return heads.branch
     if any(len(commit.parents) > 1 for commit in mirror.commits(heads.branch, heads.base)):
         raise _stuck(run, "it has merge commits, which a rebase would drop")
     mirror.remember(_before(run), heads.branch)
-    run.checkout.clone(order.branch, order.base_branch, heads)
-    stand_on(run, heads.branch)
-    conflicts = run.checkout.put_on(heads.base, f"Unfinished work before run {order.run_id}")
+    run.checkout.clone(spec.branch, spec.base_branch, heads)
+    record_base_head(run, heads.branch)
+    conflicts = run.checkout.put_on(heads.base, f"Unfinished work before run {spec.run_id}")
     if conflicts:
         more = " …" if len(conflicts) > _SHOWN else ""
         raise _stuck(run, f"both change {', '.join(conflicts[:_SHOWN])}{more}")
     head = export_commit(run, run.checkout.commit())
-    if lost := lost_commits(run, head):
+    if lost := list_lost_commits(run, head):
         raise _stuck(run, f"commit {lost[0].commit[:8]} by {one_line(lost[0].author, 80)!r} would be altered")
     try:
         head = push(run, head)
     except MovedBranchError as error:
-        raise failed("superseded", f"{order.branch} has new commits on GitHub") from error
+        raise fail("superseded", f"{spec.branch} has new commits on GitHub") from error
     _note(run, heads.branch, head, heads.base)
     return head
 
 
 def _note(run: RunContext, before: str, after: str, base: str) -> None:
     same = _lines(run, before, base) == _lines(run, after, base)
-    order = run.order
-    run.log.append(BranchRebased(order.run_id, order.card_id, order.branch, before, after, base, same))
+    spec = run.spec
+    run.log.append(BranchRebased(spec.run_id, spec.card_id, spec.branch, before, after, base, same))
 
 
 def _lines(run: RunContext, head: str, base: str) -> tuple[str, ...]:
@@ -89,20 +89,20 @@ def _lines(run: RunContext, head: str, base: str) -> tuple[str, ...]:
 
 def _before(run: RunContext) -> str:
     """Return the mirror's name for GitHub's branch before the rebase."""
-    return f"{run.order.run_id}-before"
+    return f"{run.spec.run_id}-before"
 
 
 def _stuck(run: RunContext, why: str) -> Exception:
-    order = run.order
-    way_out = _WAY_OUT.format(base=order.base_branch, branch=order.branch)
-    return failed("conflict", f"{order.branch} cannot be rebased on {order.base_branch}: {why}; {way_out}")
+    spec = run.spec
+    way_out = _WAY_OUT.format(base=spec.base_branch, branch=spec.branch)
+    return fail("conflict", f"{spec.branch} cannot be rebased on {spec.base_branch}: {why}; {way_out}")
 
 
 PREFIX = "check-"  # begins the names of the places in which such runs stand
 
 
 def recheck(
-    order: RunSpec,
+    spec: RunSpec,
     log: RunLog,
     remote: Remote,
     clock: Clock,
@@ -117,53 +117,53 @@ def recheck(
     """
     agent = agents.load("scripted")  # a live run has one; here it is never started, and pays for nothing
     log.raise_if_stopped()
-    mirror = Mirror(order.places.mirrors, order.repository, remote, log.beat_or_stop)
-    name = f"{PREFIX}{order.run_id}"
-    with gateway_of(order, agent, (), {}, log.deadline, tool_secrets) as gateway:
+    mirror = Mirror(spec.places.mirrors, spec.repository, remote, log.beat_or_stop)
+    name = f"{PREFIX}{spec.run_id}"
+    with gateway_of(spec, agent, (), {}, log.deadline, tool_secrets) as gateway:
 
         def standing_in(room: Workspace) -> RunContext:
-            checkout = Checkout(room, mirror, order.authorship.author, log.beat_or_stop)
-            return RunContext(order, log, clock, agent, room, mirror, checkout, gateway)
+            checkout = Checkout(room, mirror, spec.authorship.author, log.beat_or_stop)
+            return RunContext(spec, log, clock, agent, room, mirror, checkout, gateway)
 
-        with empty_place(order, name) as room:
+        with empty_place(spec, name) as room:
             run = standing_in(room)
             run.step(RunState.PREPARING)
             _must_be_locked(run, allow_unsandboxed=allow_unsandboxed)
-            heads = mirror.fetch_heads(order.branch, order.base_branch)
+            heads = mirror.fetch_heads(spec.branch, spec.base_branch)
             if not heads.branch:
                 # A rebase that nobody asked for comes too late where its pull request was merged meanwhile.
-                reason = "superseded" if order.rebases else "repository"
-                raise failed(reason, f"the branch {order.branch} is no longer on GitHub")
-            head = rebase_branch(run, heads) if order.rebases else heads.branch
-        with empty_place(order, name) as room:
+                reason = "superseded" if spec.rebases else "repository"
+                raise fail(reason, f"the branch {spec.branch} is no longer on GitHub")
+            head = rebase_branch(run, heads) if spec.rebases else heads.branch
+        with empty_place(spec, name) as room:
             run = standing_in(room)
             run.step(RunState.VALIDATING)
             if not _passes(run, room, head, heads.base):
-                raise failed("validation", f"the checks do not pass at {head[:12]}")
-    log.append(RunEnded(order.run_id, Ending.SUCCEEDED, "", "", "validating"))
+                raise fail("validation", f"the checks do not pass at {head[:12]}")
+    log.append(RunEnded(spec.run_id, Ending.SUCCEEDED, "", "", "validating"))
 
 
 def _passes(run: RunContext, room: CleanWorkspace, head: str, base: str) -> bool:
     """Check the commit, unless an earlier claim did; waived checks pass."""
-    known, wanted = run.history.validation, checks_of(run.mirror, run.order.validation, base, head)
+    known, wanted = run.history.validation, checks_of(run.mirror, run.spec.validation, base, head)
     if known is not None and known.head == head and known.clean and same_checks(known, wanted):
         return known.passed
     if wanted.waived:
-        run.log.append(ValidationWaived(run.order.run_id, head, base, wanted.definition))
+        run.log.append(ValidationWaived(run.spec.run_id, head, base, wanted.definition))
         return True
     if not (wanted.full or wanted.fast):
-        raise failed("no_validation", wanted.absent or "the repository's policy names no checks")
+        raise fail("no_validation", wanted.absent or "the repository's policy names no checks")
     name = "full" if wanted.full else "fast"
-    run.mirror.remember(f"{run.order.run_id}-head", head)
-    ref = f"refs/cardinal/{run.order.run_id}-head"
-    run.checkout.clone_from(ref, run.order.branch, run.order.base_branch)
+    run.mirror.remember(f"{run.spec.run_id}-head", head)
+    ref = f"refs/cardinal/{run.spec.run_id}-head"
+    run.checkout.clone_from(ref, run.spec.branch, run.spec.base_branch)
     return run_tier(run, GateTier(name, run.history.iterations + 1, head, base, wanted, room))
 
 
 def _must_be_locked(run: RunContext, *, allow_unsandboxed: bool) -> None:
     """Raise UnsandboxedError or NetworkError where the workspace cannot hold the commands."""
-    room, order = run.workspace, run.order
-    if order.tools.network not in room.networks:
-        raise NetworkError(order.workspace, order.tools.network, room.networks)
+    room, spec = run.workspace, run.spec
+    if spec.tools.network not in room.networks:
+        raise NetworkError(spec.workspace, spec.tools.network, room.networks)
     if room.locked and not allow_unsandboxed:
         raise UnsandboxedError("what the repository's policy runs", room.locked)

@@ -39,7 +39,7 @@ def enter_stage(run: RunContext, due: Enter) -> None:
         head = export_commit(run, head)
     run.log.append(
         staged.StageEntered(
-            run_id=run.order.run_id,
+            run_id=run.spec.run_id,
             stage=stage.name,
             entry=len(log.visits) + 1,
             number=1 + sum(visit.stage == stage.name for visit in log.visits),
@@ -49,7 +49,7 @@ def enter_stage(run: RunContext, due: Enter) -> None:
             persona=stage.persona,
             persona_source=stage.source,
             persona_digest=stage.digest,
-            model=stage.model or run.order.model,
+            model=stage.model or run.spec.model,
             head=head,
         )
     )
@@ -57,15 +57,13 @@ def enter_stage(run: RunContext, due: Enter) -> None:
 
 def brief_stage(run: RunContext, visit: StageVisit) -> None:
     """Record the agent's instructions before the first turn of the entry; again after a kill there."""
-    text = cut_bytes(
-        run.secrecy.redact_private_skills(redact(of_stage(run.order, run.history))), _BRIEF_BYTES
-    )
-    run.log.append(StageBriefed(run.order.run_id, visit.stage, visit.entry, layers_digest(text), text))
+    text = cut_bytes(run.secrecy.redact_private_skills(redact(of_stage(run.spec, run.history))), _BRIEF_BYTES)
+    run.log.append(StageBriefed(run.spec.run_id, visit.stage, visit.entry, layers_digest(text), text))
 
 
 def ask(run: RunContext, due: Ask) -> None:
     """Ask people how the stages continue, with the last hand-over. Raises Park."""
-    run_id, log = run.order.run_id, run.history.stages
+    run_id, log = run.spec.run_id, run.history.stages
     last = log.visits[-1] if log.visits else None
     said = f"\n\n{last.stage} hands over: {cut_bytes(last.summary, 1_500)}" if last is not None else ""
     question_id = run.history.next_question_id(run_id)
@@ -79,16 +77,16 @@ def ask(run: RunContext, due: Ask) -> None:
 
 def exit_stage(run: RunContext, visit: StageVisit) -> None:
     """Clean up, commit, and record the entry's changes, usage and hand-over."""
-    order, stage, begun = run.order, stage_named(run.order.stages, visit.stage), visit.head
+    spec, stage, begun = run.spec, stage_named(run.spec.stages, visit.stage), visit.head
     _tidy(run, visit, stage)
     if may_edit(stage):
-        said = f"Stage {stage.name} of run {order.run_id} on {order.reference}"
+        said = f"Stage {stage.name} of run {spec.run_id} on {spec.reference}"
         head = run.checkout.commit_leftovers(said)
     else:
         begun = head = stands_at(run, visit)
         if stage.cleanup or run.checkout.commit() != head:
             run.checkout.restore(head)  # a read-only stage: changes by clean-up are no work
-    head, paths, lines, added = _changed(run, begun, head)
+    head, paths, lines, added = _measure_change(run, begun, head)
     known = visit.snapshot.files if visit.snapshot is not None else ()
     files = tuple(dict.fromkeys((*known, *paths)))
     plan = run.history.plan
@@ -96,7 +94,7 @@ def exit_stage(run: RunContext, visit: StageVisit) -> None:
     checkpoint(run)  # before the stage is left: who takes over from here leaves it again
     run.log.append(
         staged.SnapshotTaken(
-            run_id=order.run_id,
+            run_id=spec.run_id,
             stage=visit.stage,
             entry=visit.entry,
             summary=visit.summary,
@@ -108,7 +106,7 @@ def exit_stage(run: RunContext, visit: StageVisit) -> None:
             head=head,
         ),
         staged.StageLeft(
-            run_id=order.run_id,
+            run_id=spec.run_id,
             stage=visit.stage,
             entry=visit.entry,
             target="" if run.history.stages.over else visit.target or "",
@@ -129,12 +127,10 @@ def reopen_stage(run: RunContext, why: str) -> None:
     log = run.history.stages
     if log.open is not None or not log.visits:
         return
-    editing = (
-        entry for entry in reversed(log.visits) if may_edit(stage_named(run.order.stages, entry.stage))
-    )
+    editing = (entry for entry in reversed(log.visits) if may_edit(stage_named(run.spec.stages, entry.stage)))
     visit = next(editing, log.visits[-1])
     run.log.append(
-        staged.StageReopened(run.order.run_id, visit.stage, visit.entry, why, run.checkout.commit())
+        staged.StageReopened(run.spec.run_id, visit.stage, visit.entry, why, run.checkout.commit())
     )
 
 
@@ -147,13 +143,13 @@ def close(run: RunContext) -> None:
 
 def stands_at(run: RunContext, visit: StageVisit) -> str:
     """Return the commit of a read-only entry: as entered, or rebased on pushes."""
-    return run.mirror.recall(head_name(run)) or visit.head
+    return run.mirror.read_ref(head_name(run)) or visit.head
 
 
-def _changed(run: RunContext, before: str, head: str) -> tuple[str, tuple[str, ...], int, int]:
+def _measure_change(run: RunContext, before: str, head: str) -> tuple[str, tuple[str, ...], int, int]:
     """Return HEAD in the mirror, the paths that differ from `before`, changed lines, and new lines."""
     unchanged = head == before
-    if head != (run.mirror.recall(head_name(run)) or before):
+    if head != (run.mirror.read_ref(head_name(run)) or before):
         head = export_commit(run, head)
     if unchanged:
         return head, (), 0, 0
@@ -166,7 +162,7 @@ def _tidy(run: RunContext, visit: StageVisit, stage: StageSpec) -> None:
     """Run the remaining clean-up commands in order; each is an event, and none ends the run."""
     for command in stage.cleanup[len(visit.tidied) :]:
         began = time.monotonic()
-        child = start_command(run, run.workspace, command, cap_bytes=run.order.limits.output_bytes)
+        child = start_command(run, run.workspace, command, cap_bytes=run.spec.limits.output_bytes)
         try:
             ran = finish(child, what=command, timeout_s=_TIDY_S, beat=run.beat)
             exit_code, said = ran.exit_code, child.fate or ran.tail
@@ -174,7 +170,7 @@ def _tidy(run: RunContext, visit: StageVisit, stage: StageSpec) -> None:
             exit_code, said = TIMED_OUT, str(error)
         note_hosts(run)
         took_s = round(time.monotonic() - began, 3)
-        run_id = run.order.run_id
+        run_id = run.spec.run_id
         run.log.append(
             staged.StageTidied(
                 run_id, visit.stage, visit.entry, command, exit_code, took_s, tail(redact(said), _TAIL_BYTES)

@@ -5,7 +5,7 @@ from runner.agents.contract import Phase
 from runner.phases.early import publish_early
 from runner.phases.stage_transitions import ask, brief_stage, close, enter_stage, exit_stage
 from runner.phases.work import cut_short, deliver_answer, resume, take_turn
-from runner.run.exits import failed
+from runner.run.exits import fail
 from runner.run.facts import StageVisit
 from runner.session.context import RunContext
 from runner.session.stage_machine import Enter, admit_entry
@@ -25,7 +25,7 @@ def play_stages(run: RunContext) -> None:
             exit_stage(run, visit)
             publish_early(run)
             continue
-        due = admit_entry(run.order.stages, run.history)
+        due = admit_entry(run.spec.stages, run.history)
         if isinstance(due, Enter):
             enter_stage(run, due)
         else:
@@ -49,9 +49,7 @@ def _play(run: RunContext, visit: StageVisit) -> None:
         take_turn(run, Phase.REPORT, report)
     if visit.target is None:
         said = "neither `go_to_stage` nor `finish` was called, and not when it was asked to"
-        raise failed(
-            "gave_up", f"the agent of stage {visit.stage} left without saying how to continue: {said}"
-        )
+        raise fail("gave_up", f"the agent of stage {visit.stage} left without saying how to continue: {said}")
 
 
 def _resume(run: RunContext, visit: StageVisit) -> None:

@@ -11,7 +11,7 @@ from runner.checks.repair_limits import ask_about_standstill, bound_repairs, bou
 from runner.checks.tier import GateTier, Tier, run_tier
 from runner.phases.early import publish_early
 from runner.phases.work import repair
-from runner.run.exits import failed
+from runner.run.exits import fail
 from runner.run.run_spec import RunSpec, ValidationSpec
 from runner.session.context import RunContext
 
@@ -29,18 +29,18 @@ def validate_work(run: RunContext, start: str) -> None:
     nowhere.
     """
     while True:
-        head = run.checkout.commit_leftovers(f"Work of run {run.order.run_id} on {run.order.reference}")
+        head = run.checkout.commit_leftovers(f"Work of run {run.spec.run_id} on {run.spec.reference}")
         if not has_changes(run, head, start):
             return
         head = export_commit(run, publish_early(run) or head)
         if not has_changes(run, head, start):  # it had only what set-up left
             return
         run.step(RunState.VALIDATING)
-        checks = checks_of(run.mirror, run.order.validation, run.mirror.head(run.order.base_branch), head)
+        checks = checks_of(run.mirror, run.spec.validation, run.mirror.head(run.spec.base_branch), head)
         if checks.waived:
             _waive(run, head)
             return
-        if _passed_already(run, checks, head) or _pass(run, checks, head):
+        if _has_passed_already(run, checks, head) or _pass(run, checks, head):
             return
         bound_repairs(run)
         # By the failed round: refusals of guards count as iterations too.
@@ -49,11 +49,11 @@ def validate_work(run: RunContext, start: str) -> None:
         repair(run, number, run.history.rounds.newest_output())
 
 
-def demand_checks(order: RunSpec) -> None:
+def demand_checks(spec: RunSpec) -> None:
     """Raise Finish (no_validation) where a run would change files and nothing could check them."""
-    wanted = order.validation
-    if order.mode == "fix" and not (wanted.fast or wanted.full or wanted.waived):
-        raise failed("no_validation", wanted.absent or "the repository's policy names no checks")
+    wanted = spec.validation
+    if spec.mode == "fix" and not (wanted.fast or wanted.full or wanted.waived):
+        raise fail("no_validation", wanted.absent or "the repository's policy names no checks")
 
 
 def has_changes(run: RunContext, head: str, start: str) -> bool:
@@ -66,18 +66,18 @@ def has_changes(run: RunContext, head: str, start: str) -> bool:
     finish_said = run.history.finish or {}
     if finish_said.get("nothing_to_do") or run.history.threads:
         return False
-    of_set_up = _OF_SET_UP if run.order.validation.setup else ""
-    raise failed("no_changes", f"{_NO_COMMIT}{of_set_up}")
+    of_set_up = _OF_SET_UP if run.spec.validation.setup else ""
+    raise fail("no_changes", f"{_NO_COMMIT}{of_set_up}")
 
 
 def _waive(run: RunContext, head: str) -> None:
     """Record that the policy waives the checks of this commit."""
-    base = run.mirror.head(run.order.base_branch)
+    base = run.mirror.head(run.spec.base_branch)
     if run.history.waived != head:
-        run.log.append(ValidationWaived(run.order.run_id, head, base, run.order.validation.definition))
+        run.log.append(ValidationWaived(run.spec.run_id, head, base, run.spec.validation.definition))
 
 
-def _passed_already(run: RunContext, checks: ValidationSpec, head: str) -> bool:
+def _has_passed_already(run: RunContext, checks: ValidationSpec, head: str) -> bool:
     ended = run.history.validation
     last_tier = "full" if checks.full else "fast"
     if ended is None or not ended.clean or not same_checks(ended, checks):
@@ -97,7 +97,7 @@ def _pass(run: RunContext, checks: ValidationSpec, head: str) -> bool:
     The host's mirror decides, not the workspace. Raises Park where the change is too large, or where the
     files are unchanged since a failure that the agent has seen.
     """
-    bound_size(run, run.mirror.diff(run.mirror.head(run.order.base_branch), head))
+    bound_size(run, run.mirror.diff(run.mirror.head(run.spec.base_branch), head))
     rounds, tree = run.history.rounds, run.mirror.tree(head)
     newest = rounds.newest
     if newest is not None and newest.tree == tree and f"repair-{newest.iteration}" not in run.history.turns:
@@ -117,14 +117,14 @@ def _check(run: RunContext, checks: ValidationSpec, head: str) -> bool:
     if not checks.full:
         return _pass_gate(run, checks, head, iteration)
     if checks.fast:
-        base = run.mirror.head(run.order.base_branch)
+        base = run.mirror.head(run.spec.base_branch)
         tier = Tier("fast", iteration, head, base, checks, run.workspace)
-        run.log.append(RoundBegan(run.order.run_id, iteration, head))
+        run.log.append(RoundBegan(run.spec.run_id, iteration, head))
         # What checks leave behind, or do to the branch, is not the agent's work.
         if not run_tier(run, tier, tidy=lambda: run.checkout.restore(head)):
             return False
     full_runs = run.history.full_runs
-    if full_runs >= run.order.limits.full_runs * run.allowance.times(Subject.REPAIRS):
+    if full_runs >= run.spec.limits.full_runs * run.allowance.times(Subject.REPAIRS):
         why = f"The full checks ran {full_runs} times and have not passed."
         run.ask(
             Subject.REPAIRS,
@@ -140,7 +140,7 @@ def _pass_gate(run: RunContext, checks: ValidationSpec, head: str, iteration: in
     Set-up runs there as well, as part of the evidence. Raises RepositoryError, WorkspaceError or
     StopRequested.
     """
-    base = run.mirror.head(run.order.base_branch)
+    base = run.mirror.head(run.spec.base_branch)
     name = "full" if checks.full else "fast"
     with clean_room(run, GATE, head_name(run)) as room:
         return run_tier(run, GateTier(name, iteration, head, base, checks, room))

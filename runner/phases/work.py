@@ -7,12 +7,12 @@ from ledger.events.run import PlanApproved, Progressed
 from ledger.model.limit_answers import AS_FAR, GO_ON, STOP, Code, Subject
 from ledger.states import RunState
 from runner.agents.contract import READ_ONLY, Phase, Task
-from runner.branch.position import seen
+from runner.branch.position import read_base_head
 from runner.errors import KilledError
 from runner.guards.report import refusal_text
 from runner.phases.stage_transitions import close, reopen_stage
 from runner.prompts.compose import CI_TURN, compose
-from runner.run.exits import AwaitApproval, Park, StopRequested, failed
+from runner.run.exits import AwaitApproval, Park, StopRequested, fail
 from runner.run.facts import GUARD_TURN, Question
 from runner.run.limits import ASKS, ExceededLimit, RunUsage
 from runner.session.context import RunContext
@@ -31,11 +31,11 @@ REPORTS = 1  # how often an agent that ended without a word is asked for its rep
 
 def needs_plan(run: RunContext) -> bool:
     """Whether a plan comes first: not for a revision, a repair, or a retry in its session."""
-    order = run.order
-    goes_on = order.kind == "retry" and run.history.session(order.session_id) and not order.plan_required
-    if order.stages and order.kind == "retry":
+    spec = run.spec
+    goes_on = spec.kind == "retry" and run.history.session(spec.session_id) and not spec.plan_required
+    if spec.stages and spec.kind == "retry":
         goes_on = bool(run.history.stages.visits)  # no session of a stage knows the plan of an earlier run
-    return order.kind not in ("revision", "repair") and not goes_on
+    return spec.kind not in ("revision", "repair") and not goes_on
 
 
 def make_plan(run: RunContext) -> None:
@@ -46,9 +46,9 @@ def make_plan(run: RunContext) -> None:
         plan = run.history.plan
         if plan is not None and plan.state == "proposed":
             run.step(RunState.PLANNING)
-            if run.order.plan_required:
+            if run.spec.plan_required:
                 raise AwaitApproval
-            run.log.append(PlanApproved(run.order.run_id, plan.revision, "policy"))
+            run.log.append(PlanApproved(run.spec.run_id, plan.revision, "policy"))
             return
         run.step(RunState.PLANNING)
         before = plan.revision if plan else 0
@@ -58,13 +58,13 @@ def make_plan(run: RunContext) -> None:
             take_turn(run, Phase.REDIRECT, f"redirect-{plan.revision}", detail=plan.text)
         fresh = run.history.plan
         if fresh is None or fresh.revision == before:
-            raise failed("gave_up", "the agent ended its turn without proposing a plan")
+            raise fail("gave_up", "the agent ended its turn without proposing a plan")
 
 
 def do_work(run: RunContext) -> None:
     """Return once the agent reported the end of its work, and no turn is interrupted."""
-    phase, turn = _FIRST.get(run.order.kind, (Phase.WORK, "work"))
-    if run.order.investigates:
+    phase, turn = _FIRST.get(run.spec.kind, (Phase.WORK, "work"))
+    if run.spec.investigates:
         phase, turn = Phase.INVESTIGATE, str(Phase.INVESTIGATE)
     cut = cut_short(run)
     if cut:
@@ -79,7 +79,7 @@ def do_work(run: RunContext) -> None:
         run.step(RunState.WORKING)
         take_turn(run, Phase.REPORT, f"report-{number}")
     if run.history.finish is None:
-        raise failed("gave_up", "the agent ended without a report, and gave none when it was asked for one")
+        raise fail("gave_up", "the agent ended without a report, and gave none when it was asked for one")
 
 
 def resume(run: RunContext, turn: str) -> None:
@@ -91,7 +91,7 @@ def resume(run: RunContext, turn: str) -> None:
 
 def deliver_answer(run: RunContext) -> None:
     """Give people's words on a limit to the agent, unless a turn has delivered them."""
-    words = run.history.unheeded_words()
+    words = run.history.undelivered_words()
     turn = f"heed-{words.question_id}" if words else ""
     if words is not None and run.history.turns.get(turn) != "done":
         run.step(RunState.WORKING)
@@ -101,11 +101,15 @@ def deliver_answer(run: RunContext) -> None:
 
 def _detail_of(run: RunContext, phase: Phase) -> str:
     """Return the matter of an interrupted turn: people's words, or the failure."""
-    words = run.history.unheeded_words()
+    words = run.history.undelivered_words()
     if phase is Phase.HEED:
         return words.words if words is not None else ""
     turn = run.history.turn
-    return _refused(run) if turn and turn.turn.startswith(GUARD_TURN) else run.history.rounds.newest_output()
+    return (
+        _refusal_text(run)
+        if turn and turn.turn.startswith(GUARD_TURN)
+        else run.history.rounds.newest_output()
+    )
 
 
 def repair(run: RunContext, iteration: int, failing: str) -> None:
@@ -120,12 +124,14 @@ def repair_change(run: RunContext) -> None:
     """Let the same session, or that of the last stage that may edit, undo the refused parts of the change."""
     run.step(RunState.WORKING)
     reopen_stage(run, "repair")
-    take_turn(run, Phase.REPAIR, run.history.guards.turn, detail=_refused(run))
+    take_turn(run, Phase.REPAIR, run.history.guards.turn, detail=_refusal_text(run))
     close(run)
 
 
-def _refused(run: RunContext) -> str:
-    return refusal_text(run.history.guards.denied, seen(run) or run.mirror.head(run.order.base_branch))
+def _refusal_text(run: RunContext) -> str:
+    return refusal_text(
+        run.history.guards.denied, read_base_head(run) or run.mirror.head(run.spec.base_branch)
+    )
 
 
 def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> None:
@@ -133,33 +139,33 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
 
     Raises Park, StopRequested, Finish or the errors of `play`.
     """
-    order, history, stage = run.order, run.history, run.stage
-    read_only = order.investigates or phase in READ_ONLY
+    spec, history, stage = run.spec, run.history, run.stage
+    read_only = spec.investigates or phase in READ_ONLY
     answered = history.undelivered_answer() if history.turns.get(turn) is not None else None
     prompted, answer = (Phase.ANSWER, answer_text(answered)) if answered else (phase, "")
     spent, skills = run.allowance, run.workspace.layout.skills
     task = Task(
         phase=prompted,
         turn=turn,
-        prompt=compose(prompted, order, history, turn=turn, detail=answer or detail, skills=skills),
-        run_id=order.run_id,
-        session_id=history.session(order.session_id),
-        model=(stage.model if stage else "") or order.model,
+        prompt=compose(prompted, spec, history, turn=turn, detail=answer or detail, skills=skills),
+        run_id=spec.run_id,
+        session_id=history.session(spec.session_id),
+        model=(stage.model if stage else "") or spec.model,
         read_only=read_only,
         max_turns=max(1, spent.most_turns - history.turns_used),
         budget_usd=spent.left_usd(history.usd),
-        scenarios=order.places.scenarios,
+        scenarios=spec.places.scenarios,
         answer=answer,
-        threads=order.threads,
-        tools=stage.tools if stage else order.tools,
-        granted=_granted(run, answered),
-        allowed=order.allowed,
+        threads=spec.threads,
+        tools=stage.tools if stage else spec.tools,
+        granted=_list_allowed_commands(run, answered),
+        allowed=spec.allowed,
         refused=history.refused(),
-        investigates=order.investigates,
+        investigates=spec.investigates,
     )
     result = play_turn(run, task)
     if result.session_gone and task.session_id:  # a killed agent may not have written it to its disk yet
-        run.log.append(SessionLost(order.run_id, task.session_id), Progressed(order.run_id, _LOST))
+        run.log.append(SessionLost(spec.run_id, task.session_id), Progressed(spec.run_id, _LOST))
         take_turn(run, phase, turn, detail=detail)  # once more at most: this one has no session to lose
     else:
         _judge(run, result)
@@ -171,7 +177,7 @@ def answer_text(answered: Question) -> str:
     return f"{answered.event.text}\n\n{answer}" if answered.subject is not Subject.WORK else answer
 
 
-def _granted(run: RunContext, answered: Question | None) -> tuple[str, ...]:
+def _list_allowed_commands(run: RunContext, answered: Question | None) -> tuple[str, ...]:
     """Return the commands that people allowed: for the card, and the one that was just asked about.
 
     Permission for the whole card is an event, so that later runs of the card know it too.
@@ -180,10 +186,10 @@ def _granted(run: RunContext, answered: Question | None) -> tuple[str, ...]:
     for question in history.questions:
         command = history.awaited.get(question.question_id)
         if command and question.permits(Subject.TOOL, Code.ALLOW_CARD) and command not in history.granted:
-            run.log.append(ToolAllowed(run.order.run_id, command, question.answered_by))
+            run.log.append(ToolAllowed(run.spec.run_id, command, question.answered_by))
     once = history.awaited.get(answered.question_id, "") if answered is not None else ""
     leave = answered is not None and answered.permits(Subject.TOOL, Code.ALLOW_ONCE) and bool(once)
-    return (*run.order.granted, *history.granted, *((once,) if leave else ()))
+    return (*run.spec.granted, *history.granted, *((once,) if leave else ()))
 
 
 def _judge(run: RunContext, result: TurnResult) -> None:
@@ -191,32 +197,32 @@ def _judge(run: RunContext, result: TurnResult) -> None:
     if result.stop is not None:
         raise StopRequested(result.stop.how, result.stop.by, result.took_s)
     if result.exceeded is ExceededLimit.PROVIDER:
-        raise failed("provider", result.problem, result.cause)
+        raise fail("provider", result.problem, result.cause)
     if result.exceeded is ExceededLimit.DISK:
-        raise failed("guardrail", result.problem)
+        raise fail("guardrail", result.problem)
     if result.exceeded is not None:
-        _bitten(run, result, result.exceeded)
+        _raise_for_limit(run, result, result.exceeded)
     if result.outcome == "asked":
         raise Park("question")
-    if result.outcome == "broken" and not (_finished_now(run)):
+    if result.outcome == "broken" and not (_has_finished(run)):
         if result.killed:
             raise KilledError("the agent's program")
-        raise failed("agent_error", result.problem)
+        raise fail("agent_error", result.problem)
 
 
-def _finished_now(run: RunContext) -> bool:
+def _has_finished(run: RunContext) -> bool:
     """Whether the agent ended its work, or chose the next stage, in this very turn."""
     turn, visit = run.history.turn, run.history.stages.open
     handed = visit is not None and visit.target is not None and not run.history.stages.over
     return turn is not None and (run.history.finish_seq > turn.seq or handed)
 
 
-def _bitten(run: RunContext, result: TurnResult, exceeded: ExceededLimit) -> NoReturn:
+def _raise_for_limit(run: RunContext, result: TurnResult, exceeded: ExceededLimit) -> NoReturn:
     if exceeded in ASKS:
         ask_limit(run, exceeded, result.spent, result.needs_usd)
     reached = run.allowance.reached(exceeded, result.spent)
     reason = "stalled" if exceeded is ExceededLimit.SILENCE else "guardrail"
-    raise failed(reason, f"the agent reached {reached}; it was stopped in {result.took_s:.1f} s")
+    raise fail(reason, f"the agent reached {reached}; it was stopped in {result.took_s:.1f} s")
 
 
 def cut_short(run: RunContext, since: int = 0) -> str:
@@ -224,7 +230,7 @@ def cut_short(run: RunContext, since: int = 0) -> str:
     turn = run.history.turn
     if turn is None or turn.seq < since or turn.outcome == "done" or _phase_of(turn.turn) in READ_ONLY:
         return ""
-    if turn.outcome == "broken" and _finished_now(run):
+    if turn.outcome == "broken" and _has_finished(run):
         return ""
     return turn.turn
 

@@ -110,14 +110,14 @@ class _Texts:
     def clean(self, text: str, cap_bytes: int, what: str, *, tags: bool = True) -> str:
         """Return the visible part of `text`; without `tags` for text that Cardinal posts for agents."""
         cleaned = clean_markup(text, tags=tags)
-        return self._kept(cleaned.text, cap_bytes, what, cleaned.hidden)
+        return self._clip(cleaned.text, cap_bytes, what, cleaned.hidden)
 
     def title(self, text: str) -> str:
         """Return the title; GitHub shows it unrendered."""
         cleaned = clean_line(text)
-        return self._kept(cleaned.text, 500, "title", cleaned.hidden)
+        return self._clip(cleaned.text, 500, "title", cleaned.hidden)
 
-    def _kept(self, text: str, cap_bytes: int, what: str, hidden: tuple[str, ...]) -> str:
+    def _clip(self, text: str, cap_bytes: int, what: str, hidden: tuple[str, ...]) -> str:
         if hidden:
             self._hidden.append(f"{what} ({', '.join(hidden)})")
         shown = redact(text.strip())

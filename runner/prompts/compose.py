@@ -23,28 +23,28 @@ _FILES = 30
 _POINTS = 15
 
 
-def intro(order: RunSpec, history: History) -> str:
+def intro(spec: RunSpec, history: History) -> str:
     """Return a stage's persona and hand-overs; empty outside a stage."""
     visit = history.stages.open
-    if visit is None or not order.stages:
+    if visit is None or not spec.stages:
         return ""
-    stage = stage_named(order.stages, visit.stage)
+    stage = stage_named(spec.stages, visit.stage)
     who = f"## Who you are in this stage: {stage.persona}\n{stage.text}" if stage.text else ""
     return "\n\n".join(part for part in (who, handed_over(history, visit)) if part)
 
 
-def core(order: RunSpec, history: History, matter: str) -> str:
+def core(spec: RunSpec, history: History, matter: str) -> str:
     """Return the task of the open stage; `matter` is the task of the run as a whole."""
     visit = history.stages.open
     if visit is None:
         return matter
-    stage = stage_named(order.stages, visit.stage)
-    route = ", ".join(stage.name for stage in order.stages)
+    stage = stage_named(spec.stages, visit.stage)
+    route = ", ".join(stage.name for stage in spec.stages)
     again = f", entered for the {visit.number}th time" if visit.number > 3 else _TIMES[visit.number - 1]
     rules = (
         f"You are in stage {stage.name}{again}. The stages of this run are {route}; do the part of the work"
         " that is this one's.",
-        _limits(stage, order),
+        _limits(stage, spec),
         f"When it is done, {ways(stage)}, with a summary for whoever goes on, and end your turn.",
     )
     return "\n\n".join(part for part in (matter, " ".join(rules)) if part)
@@ -53,12 +53,12 @@ def core(order: RunSpec, history: History, matter: str) -> str:
 _TIMES = ("", ", entered for the second time", ", entered for the third time")
 
 
-def last_call(order: RunSpec, history: History) -> str:
+def last_call(spec: RunSpec, history: History) -> str:
     """Return the prompt for an agent that ended its turn without leaving its stage; empty outside a stage."""
     visit = history.stages.open
     if visit is None or history.stages.over:
         return ""
-    left = ways(stage_named(order.stages, visit.stage))
+    left = ways(stage_named(spec.stages, visit.stage))
     return (
         f"You stopped without leaving stage {visit.stage}. Change nothing more: {left}; or call `block` with"
         " what keeps you from going on."
@@ -143,9 +143,9 @@ def _listed(head: str, items: tuple[str, ...], most: int, omitted: int) -> str:
     )
 
 
-def _limits(stage: StageSpec, order: RunSpec) -> str:
+def _limits(stage: StageSpec, spec: RunSpec) -> str:
     said = "Commit in small steps." if may_edit(stage) else "You cannot change files here: read, run, judge."
-    if stage.tools.network == "none" and order.tools.network != "none":
+    if stage.tools.network == "none" and spec.tools.network != "none":
         return f"{said} You have no network here."
     return said
 
@@ -193,34 +193,34 @@ _HEEDS, _REPORTS = (_HEED, _LOOK), (_REPORT, _LOOK_REPORT)
 
 
 def compose(
-    phase: Phase, order: RunSpec, history: History, *, turn: str = "", detail: str = "", skills: str = ""
+    phase: Phase, spec: RunSpec, history: History, *, turn: str = "", detail: str = "", skills: str = ""
 ) -> str:
     """Return the prompt of one turn; its first line names run, turn and phase.
 
     A continued session gets only news, a fresh one all instructions. `detail`: a person's words or the
     failing output; `skills`: the folder of the skills' files.
     """
-    parts = [f"Run {order.run_id}, turn {turn or phase} ({phase})."]
-    session_id, instructed = history.session(order.session_id), history.instructed
+    parts = [f"Run {spec.run_id}, turn {turn or phase} ({phase})."]
+    session_id, instructed = history.session(spec.session_id), history.instructed
     if not session_id:
-        parts += [*whole(order.stack, skills), intro(order, history)]
+        parts += [*whole(spec.stack, skills), intro(spec, history)]
         parts += [_answers(history)] if history.lost else []
     else:
-        parts += [order.briefing.text] if session_id not in instructed.read else []
-        parts += news(order.stack, instructed.delivered.get(session_id, {}), skills)
+        parts += [spec.briefing.text] if session_id not in instructed.read else []
+        parts += news(spec.stack, instructed.delivered.get(session_id, {}), skills)
     if phase is Phase.REPAIR and turn.startswith(GUARD_TURN):
         parts += [f"{detail}\n\nThen end the turn."]
     else:
         parts += [
-            _core(phase, order, history, detail) if turn != CI_TURN or phase is not Phase.REPAIR else _CI
+            _core(phase, spec, history, detail) if turn != CI_TURN or phase is not Phase.REPAIR else _CI
         ]
-    if order.request and session_id and turn in _FIRST_TURNS:
-        parts += [f"This is what {order.requested_by} asks of this run:\n{strip_hidden(order.request)}"]
-    if not history.session(order.session_id) or turn in _FIRST_TURNS or phase is Phase.STAGE:
-        parts += [result_on_base(order, history)]
-    if order.failing and (phase is Phase.STAGE or turn in (CI_TURN, *_FIRST_TURNS[1:])):
-        parts += [f"This is what the red checks of the pull request said:\n\n{order.failing}"]
-    words = history.unheeded_words()
+    if spec.request and session_id and turn in _FIRST_TURNS:
+        parts += [f"This is what {spec.requested_by} asks of this run:\n{strip_hidden(spec.request)}"]
+    if not history.session(spec.session_id) or turn in _FIRST_TURNS or phase is Phase.STAGE:
+        parts += [result_on_base(spec, history)]
+    if spec.failing and (phase is Phase.STAGE or turn in (CI_TURN, *_FIRST_TURNS[1:])):
+        parts += [f"This is what the red checks of the pull request said:\n\n{spec.failing}"]
+    words = history.undelivered_words()
     if words is not None and phase is not Phase.HEED:
         parts += [f"{_WORDS}:\n{strip_hidden(words.words)}"]
     if history.steering:
@@ -238,47 +238,47 @@ def _answers(history: History) -> str:
     return "\n\n".join((_ASKED_BEFORE, *rows)) if rows else ""
 
 
-def of_stage(order: RunSpec, history: History) -> str:
+def of_stage(spec: RunSpec, history: History) -> str:
     """Return the prompt of the open stage's agent, without the layers of its instructions."""
-    matter = core(order, history, _matter(order, history))
-    return "\n\n".join(part for part in (intro(order, history), matter) if part)
+    matter = core(spec, history, _matter(spec, history))
+    return "\n\n".join(part for part in (intro(spec, history), matter) if part)
 
 
-def _core(phase: Phase, order: RunSpec, history: History, detail: str) -> str:
+def _core(phase: Phase, spec: RunSpec, history: History, detail: str) -> str:
     match phase:
         case Phase.PLAN | Phase.REDIRECT | Phase.INVESTIGATE:
             said = f"{_NOT_APPROVED}\n{strip_hidden(detail)}\n\n" if phase is Phase.REDIRECT else ""
             return said + (_LOOK if phase is Phase.INVESTIGATE else _PLAN)
         case Phase.STAGE:
-            return core(order, history, _matter(order, history))
+            return core(spec, history, _matter(spec, history))
         case Phase.WORK:
-            return f"{_approved(history.plan)}{_WORK}"
+            return f"{_describe_approved_plan(history.plan)}{_WORK}"
         case Phase.REVISE:
-            return f"{_REVIEWED}\n\n{_threads(order)}{_WORK}"
+            return f"{_REVIEWED}\n\n{_threads(spec)}{_WORK}"
         case Phase.ANSWER:
             return f"Your question was answered:\n{strip_hidden(detail)}\n\nGo on from where you stopped."
         case Phase.REPAIR:
             return f"The repository's checks fail. Repair the cause, commit, and end the turn.\n\n{detail}"
         case Phase.HEED:
-            return f"{_WORDS}:\n{strip_hidden(detail)}\n\n{_HEEDS[order.investigates]}"
+            return f"{_WORDS}:\n{strip_hidden(detail)}\n\n{_HEEDS[spec.investigates]}"
         case Phase.REPORT:
-            return last_call(order, history) or _REPORTS[order.investigates]
+            return last_call(spec, history) or _REPORTS[spec.investigates]
         case Phase.CHAT:
             return detail
     assert_never(phase)
 
 
-def _matter(order: RunSpec, history: History) -> str:
+def _matter(spec: RunSpec, history: History) -> str:
     """Return the matter of all stages of the run, without its briefing."""
-    match order.kind:
+    match spec.kind:
         case "revision":
-            return f"{_REVIEWED}\n\n{_threads(order)}".strip()
+            return f"{_REVIEWED}\n\n{_threads(spec)}".strip()
         case "repair":
             return f"{_RED} Repair the cause. {_HONEST}"
-    return _approved(history.plan).strip()
+    return _describe_approved_plan(history.plan).strip()
 
 
-def _approved(plan: Plan | None) -> str:
+def _describe_approved_plan(plan: Plan | None) -> str:
     if plan is None:
         return ""
     steps = "\n".join(f"{number}. {step}" for number, step in enumerate(plan.steps, start=1))
@@ -286,18 +286,18 @@ def _approved(plan: Plan | None) -> str:
     return f"The plan is approved:\n{strip_hidden(plan.summary, tags=False)}\n{steps}\n\n"
 
 
-def _threads(order: RunSpec) -> str:
-    if not order.threads:
+def _threads(spec: RunSpec) -> str:
+    if not spec.threads:
         return ""
     threads = (
         f"[{thread.thread_id}] {flat(thread.path)}{f':{thread.line}' if thread.line else ''}\n"
         f"{strip_hidden(thread.text)}"
-        for thread in order.threads
+        for thread in spec.threads
     )
     return "Answer each of these review threads with `thread`:\n\n" + "\n\n".join(threads) + "\n\n"
 
 
-def result_on_base(order: RunSpec, history: History) -> str:
+def result_on_base(spec: RunSpec, history: History) -> str:
     """Return the result of the steps on the base, with the app's output between tags; empty without one."""
     played = next((replay for replay in history.played if isinstance(replay, ReproductionPlayed)), None)
     if played is None:
@@ -308,7 +308,7 @@ def result_on_base(order: RunSpec, history: History) -> str:
     material = without_invisible("\n".join(part for part in (steps, said, errors) if part))
     # No text can hold its own digest, so none can forge the closing tag.
     tag = f"untrusted-{layers_digest(material)[:16]}"
-    without = "" if order.kind == "first" or order.investigates else _ON_BASE_ONLY
+    without = "" if spec.kind == "first" or spec.investigates else _ON_BASE_ONLY
     return (
         f"## In a browser, before you began\nThe card's steps were played on commit {played.head[:12]}:"
         f" {_browser_outcome(played)}{without} Text between <{tag}> and </{tag}> is what was played and what"

@@ -39,5 +39,5 @@ class StopRequested(StageExit):
         super().__init__(how)
 
 
-def failed(reason: str, detail: str, cause: str = "") -> Finish:
+def fail(reason: str, detail: str, cause: str = "") -> Finish:
     return Finish(Ending.FAILED, reason, detail, cause)

@@ -19,7 +19,7 @@ from ledger.model.limit_answers import (
     QuestionSource,
     Subject,
     asker_of,
-    extended,
+    limit_extended_by,
     subject_of,
 )
 from runner.text.untrusted import delimit_untrusted, without_invisible
@@ -88,7 +88,7 @@ class Question:
     @property
     def extends(self) -> Subject | None:
         """The limit that the answer granted once more; None for no limit."""
-        return extended(self.event, self.code) if self.code is not None else None
+        return limit_extended_by(self.event, self.code) if self.code is not None else None
 
     @property
     def words(self) -> str:

@@ -143,16 +143,20 @@ class History:
     def undelivered_answer(self) -> Question | None:
         """Return the agent's answered question whose answer no later turn has delivered."""
         question = self.newest(*OF_TURN)
-        if question is None or question.answer is None or self._carried(question):
+        if question is None or question.answer is None or self._was_delivered(question):
             return None
         return question
 
-    def unheeded_words(self) -> Question | None:
+    def undelivered_words(self) -> Question | None:
         """Return Cardinal's own newest question, if its answer is words that no turn has delivered."""
         question = self.own
-        return question if question is not None and question.words and not self._carried(question) else None
+        return (
+            question
+            if question is not None and question.words and not self._was_delivered(question)
+            else None
+        )
 
-    def _carried(self, question: Question) -> bool:
+    def _was_delivered(self, question: Question) -> bool:
         """Whether a turn that began after the question ended by itself, and so delivered the answer."""
         turn = self.turn
         return turn is not None and turn.seq > question.seq and turn.outcome in ("done", "asked")

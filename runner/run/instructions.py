@@ -165,7 +165,7 @@ def _as_event(layer: Layer) -> LayerTold:
 
 def whole(layers: Iterable[Layer], folder: str) -> list[str]:
     """Return all layers as text, for a new session; `folder` holds the files of skills."""
-    return [_described(layer, folder) for layer in layers]
+    return [_describe_layer(layer, folder) for layer in layers]
 
 
 def news(layers: tuple[Layer, ...], known: Mapping[tuple[str, str], str], folder: str) -> list[str]:
@@ -176,12 +176,12 @@ def news(layers: tuple[Layer, ...], known: Mapping[tuple[str, str], str], folder
     for key, layer in here.items():
         if known.get(key) != layer.digest:
             changed = f"The {layer.kind} {layer.name} changed since you read it. It says now:\n\n"
-            said.append((changed if key in known else "") + _described(layer, folder))
+            said.append((changed if key in known else "") + _describe_layer(layer, folder))
     gone = [key for key in known if key[0] in map(str, kinds) and key not in here]
     return [*said, *(f"The {kind} {name} does not hold any more." for kind, name in gone)]
 
 
-def _described(layer: Layer, folder: str) -> str:
+def _describe_layer(layer: Layer, folder: str) -> str:
     match layer.kind:
         case LayerKind.SYSTEM | LayerKind.MODE | LayerKind.CARD:
             return layer.text

@@ -70,17 +70,17 @@ class Allowance:
     @property
     def most_s(self) -> float:
         """The limit of the agent's working time in seconds; 0 is no limit."""
-        return self._extended(self.limits.timeout_s, Subject.TIME)
+        return self._extend(self.limits.timeout_s, Subject.TIME)
 
     @property
     def most_turns(self) -> int:
         """The limit of turns; 0 is no limit."""
-        return int(self._extended(self.limits.max_turns, Subject.TURNS))
+        return int(self._extend(self.limits.max_turns, Subject.TURNS))
 
     @property
     def most_tokens(self) -> int:
         """The limit of tokens; 0 is no limit."""
-        return int(self._extended(self.limits.max_tokens, Subject.TOKENS))
+        return int(self._extend(self.limits.max_tokens, Subject.TOKENS))
 
     @property
     def budget_usd(self) -> float:
@@ -170,7 +170,7 @@ class Allowance:
             f" {Limit(self.rule).setting} in the policy, or let the other runs under it end first."
         )
 
-    def _extended(self, limit: float, subject: Subject) -> float:
+    def _extend(self, limit: float, subject: Subject) -> float:
         allowed = limit
         for extended, used in self.extensions:
             if extended is subject and limit > 0:

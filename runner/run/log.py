@@ -9,7 +9,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
-from ledger.codec import written
+from ledger.codec import encode_event
 from ledger.errors import LateWriterError
 from ledger.event import Recorded
 from ledger.events.run import RunEvent
@@ -106,7 +106,7 @@ class RunLog:
     def _has(self, db: Connection, events: tuple[RunEvent, ...]) -> bool:
         """Tell whether an append that seemed to fail was committed: nobody else writes such events."""
         late = event_store.read(db, after=self.history.seq, limit=_PAGE, stream=f"run:{self._run_id}")
-        mine = [written(event)[2] for event in events]
+        mine = [encode_event(event)[2] for event in events]
         return any([row.event for row in late[at : at + len(mine)]] == mine for at in range(len(late)))
 
     def _insist(self, act: Callable[[bool], T]) -> T:

@@ -15,7 +15,7 @@ from runner.exec.proxy import proxy_environment, trust_environment
 from runner.gateway.control.link import Gateway
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
-from runner.run.exits import Park, failed
+from runner.run.exits import Park, fail
 from runner.run.history import History
 from runner.run.limits import Allowance
 from runner.run.log import RunLog
@@ -74,7 +74,7 @@ class RunContext:
     `stand` gives them the clean place of `ground`. `payer` names the provider that is paid for a model.
     """
 
-    order: RunSpec
+    spec: RunSpec
     log: RunLog
     clock: Clock
     agent: AgentAdapter
@@ -99,7 +99,7 @@ class RunContext:
     def stage(self) -> StageSpec | None:
         """The open stage; None outside of stages."""
         visit = self.history.stages.open
-        return next((stage for stage in self.order.stages if visit and stage.name == visit.stage), None)
+        return next((stage for stage in self.spec.stages if visit and stage.name == visit.stage), None)
 
     @property
     def secrecy(self) -> Secrecy:
@@ -111,7 +111,7 @@ class RunContext:
         """The limits with people's extensions, and the claim's reservation."""
         history, reserved = self.history, self.history.reserved
         return Allowance(
-            self.order.limits,
+            self.spec.limits,
             [(it.extends, it.used) for it in history.questions if it.extends is not None],
             history.added_usd,
             history.ceiling_usd if reserved is not None else None,
@@ -132,12 +132,12 @@ class RunContext:
     def beat(self) -> None:
         """Keep the claim alive during a command. Raises StopRequested, or Finish for an oversized place."""
         self.log.beat()
-        overweight = self.overweight()
-        if overweight:
-            raise failed("guardrail", overweight)
+        over_disk_limit = self.over_disk_limit()
+        if over_disk_limit:
+            raise fail("guardrail", over_disk_limit)
         self.log.raise_if_stopped()
 
-    def overweight(self) -> str:
+    def over_disk_limit(self) -> str:
         """Measure the workspace every few seconds, a large one less often; return the result of `weigh`."""
         began = self.clock.monotonic()
         if began < self.scales.due_at:
@@ -149,7 +149,7 @@ class RunContext:
 
     def weigh(self) -> str:
         """Return a sentence for people when the workspace exceeds its disk or files; else nothing."""
-        share = self.order.resources
+        share = self.spec.resources
         usage = self.workspace.usage(share.files)
         if usage.files > share.files:  # first: of more than these the disk is not measured
             return (
@@ -170,18 +170,18 @@ class RunContext:
         The environment is empty where no network is granted.
         """
         stage = None if of_column else self.stage
-        layout, tools = self.workspace.layout, stage.tools if stage else self.order.tools
+        layout, tools = self.workspace.layout, stage.tools if stage else self.spec.tools
         if self.gateway is not None:
             self.gateway.narrow(tools.network, tools.hosts)
         if self.gateway is None or tools.network == "none" or not layout.proxy:
             return {}
-        trust = trust_environment(layout.certificates) if self.order.secrets else {}
+        trust = trust_environment(layout.certificates) if self.spec.secrets else {}
         return proxy_environment(layout.proxy) | trust
 
     def step(self, after: RunState) -> None:
         """Move the run's state, unless it is there already."""
         if self.history.state is not after:
-            self.log.append(RunStepped(self.order.run_id, self.history.state, after))
+            self.log.append(RunStepped(self.spec.run_id, self.history.state, after))
 
     def ask(
         self,
@@ -193,7 +193,7 @@ class RunContext:
         digest: str = "",
     ) -> NoReturn:
         """Ask people and park. `size` and `digest` are as in QuestionAsked."""
-        run_id = self.order.run_id
+        run_id = self.spec.run_id
         question_id = self.history.next_question_id(run_id)
         self.log.append(
             limit_answers.question(run_id, question_id, subject, text, choices, size=size, digest=digest)
@@ -207,4 +207,4 @@ class RunContext:
             raise Park("limit" if question.subject in LIMITS else "question")
         newest = self.history.own
         if newest is not None and newest.code is Code.STOP:
-            raise failed("stopped", f"{newest.answered_by} stopped it, asked: {newest.event.text}")
+            raise fail("stopped", f"{newest.answered_by} stopped it, asked: {newest.event.text}")

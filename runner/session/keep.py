@@ -24,11 +24,11 @@ STORE = "store"
 
 def keep(run: RunContext, name: str, kind: str, text: str) -> tuple[RunEvent, ...]:
     """Store a text and return its event; nothing where the run has it already."""
-    return artifact_events(run, name, kind, store_of(run.order.places).keep(text))
+    return artifact_events(run, name, kind, store_of(run.spec.places).keep(text))
 
 
 def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tuple[RunEvent, ...]:
-    run_id, known = run.order.run_id, run.history.artifacts
+    run_id, known = run.spec.run_id, run.history.artifacts
     name = one_line(name, 200)
     if known.get((name, stored.digest)) is not None:
         return ()
@@ -36,20 +36,20 @@ def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tu
     if stored.lost:
         return (ArtifactDropped(run_id, name, stored.digest, STORE, kind, stored.size_bytes),)
     held = {digest: size for (_, digest), size in known.items()}
-    if not again and sum(held.values()) + stored.size_bytes > run.order.limits.kept_bytes:
+    if not again and sum(held.values()) + stored.size_bytes > run.spec.limits.kept_bytes:
         return (ArtifactDropped(run_id, name, stored.digest, SHARE, kind, stored.size_bytes),)
     return (ArtifactKept(run_id, name, kind, stored.digest, stored.size_bytes),)
 
 
 def patch(run: RunContext, base: str, head: str) -> tuple[RunEvent, ...]:
     """Keep the branch's diff against its base. Raises RepositoryError."""
-    return keep(run, f"{run.order.branch}.patch", "patch", run.mirror.patch(base, head))
+    return keep(run, f"{run.spec.branch}.patch", "patch", run.mirror.patch(base, head))
 
 
 def keep_report(run: RunContext) -> tuple[RunEvent, ...]:
     said = run.history.finish or {}
     lists = (("What changed", "changed"), ("What to check", "check"), ("Open questions", "open_questions"))
-    parts = [f"# Report of {run.order.run_id}", str(said.get("done") or "Nothing was reported.")]
+    parts = [f"# Report of {run.spec.run_id}", str(said.get("done") or "Nothing was reported.")]
     for title, key in lists:
         rows = [f"* {item}" for item in said.get(key) or ()]
         parts += [f"## {title}", "\n".join(rows)] if rows else []
@@ -83,7 +83,7 @@ def keep_files(run: RunContext, room: Workspace, phase: str) -> tuple[str, ...]:
     event, never truncated. Text is redacted, private skills included.
     """
     kept, left = [], MAX_BYTES
-    with tempfile.TemporaryDirectory(dir=run.order.places.workspaces.parent, prefix="browser-") as folder:
+    with tempfile.TemporaryDirectory(dir=run.spec.places.workspaces.parent, prefix="browser-") as folder:
         for expected in FILES:
             run.log.beat()
             copy = Path(folder) / "file"
@@ -93,26 +93,26 @@ def keep_files(run: RunContext, room: Workspace, phase: str) -> tuple[str, ...]:
             except WorkspaceError:  # it is not there, or it is no plain file
                 continue
             except OversizedRepositoryError:
-                run.log.append(ArtifactDropped(run.order.run_id, name, "", SIZE))
+                run.log.append(ArtifactDropped(run.spec.run_id, name, "", SIZE))
                 continue
             raw = copy.read_bytes()
             left -= len(raw)
-            for event in _stored(run, expected, name, raw):
+            for event in _store_text(run, expected, name, raw):
                 run.log.append(event)
                 kept += [expected.kind] if isinstance(event, ArtifactKept) else []
     return tuple(kept)
 
 
-def _stored(
+def _store_text(
     run: RunContext, expected: Expected, name: str, raw: bytes
 ) -> Iterator[ArtifactKept | ArtifactDropped]:
     if not raw:
         return
     if not raw.startswith(expected.begins):
-        yield ArtifactDropped(run.order.run_id, name, "", SHAPE)
+        yield ArtifactDropped(run.spec.run_id, name, "", SHAPE)
         return
     content = raw if expected.begins else run.secrecy.redact_private_skills(raw.decode("utf-8", "replace"))
-    stored = store_of(run.order.places).keep(content, expected.cap_bytes)
+    stored = store_of(run.spec.places).keep(content, expected.cap_bytes)
     for event in artifact_events(run, name, expected.kind, stored):
         if isinstance(event, ArtifactKept | ArtifactDropped):
             yield event

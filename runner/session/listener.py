@@ -14,7 +14,7 @@ from ledger.model import limit_answers
 from ledger.model.limit_answers import Subject
 from ledger.model.strict_json import StrictJsonError, parse_json
 from runner.agents import contract
-from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call, offered
+from runner.agents.board_tools import BadCall, BoardCall, call_id_of, check_call, offer_tools
 from runner.gateway.control import messages
 from runner.gateway.control.claim import MAX_HOSTS, host_reached, secret_sent
 from runner.run.limits import ExceededLimit
@@ -146,7 +146,7 @@ class AgentListener:
                 self.batch.say(text)
                 self._obey_words(text)
             case contract.ToolEnd(tool=tool, summary=summary, ok=ok):
-                run_id = self._run.order.run_id
+                run_id = self._run.spec.run_id
                 self.batch.add(ToolUsed(run_id, tool, one_line(redact(summary)), ok))
             case contract.TodoShown(items=items):
                 self._list(items)
@@ -156,16 +156,16 @@ class AgentListener:
                 assert_never(event)
 
     def _take_gateway_event(self, event: messages.GatewayEvent) -> None:
-        run_id = self._run.order.run_id
+        run_id = self._run.spec.run_id
         match event:
             case BoardCall() | BadCall():
                 self._handle_call(event, self._reply_by_gateway)
             case contract.Usage():
                 self.batch.meter(event)
             case messages.ProviderFailure():
-                self._failed(event)
+                self._record_provider_failure(event)
             case messages.CallRefusal():
-                self._refused(event)
+                self._record_refusal(event)
             case messages.HostRequest():
                 self._reach(event)
             case messages.SecretUse():
@@ -180,7 +180,7 @@ class AgentListener:
                 assert_never(event)
 
     def _reach(self, request: messages.HostRequest) -> None:
-        reached = host_reached(self._run.order.run_id, request)
+        reached = host_reached(self._run.spec.run_id, request)
         if len(self._hosts) < MAX_HOSTS and reached not in self._hosts:
             self._hosts.add(reached)
             self.batch.add(reached)
@@ -189,12 +189,12 @@ class AgentListener:
         self._session_id = session_id
         if session_id != self._run.history.session_id:
             name = self._run.agent.name
-            self._run.log.append(SessionStarted(self._run.order.run_id, session_id, name, version))
+            self._run.log.append(SessionStarted(self._run.spec.run_id, session_id, name, version))
 
     def _list(self, items: tuple[tuple[str, bool], ...]) -> None:
         shown = items[:_TODOS]
         texts = tuple(one_line(redact(text)) for text, _ in shown)
-        listed = seen.TodoListed(self._run.order.run_id, texts, tuple(done for _, done in shown))
+        listed = seen.TodoListed(self._run.spec.run_id, texts, tuple(done for _, done in shown))
         if listed != self._todos:
             self._todos = listed
             self.batch.add(listed)
@@ -206,19 +206,19 @@ class AgentListener:
         self.batch.flush(now=True)  # the history must know all that was before
         effect = effect_of(
             call,
-            self._run.order,
+            self._run.spec,
             self._run.history,
             planning=self._task.read_only,
             session_id=self._session_id,
         )
-        kept, answer = attached(self._run, effect)
+        kept, answer = store_attachment(self._run, effect)
         self._run.log.append(*effect.events, *kept)
         self.parks = self.parks or effect.parks
         reply(call.call_id, answer)  # after the commit: an agent that dies before repeats the call
 
     def _obey_words(self, text: str) -> None:
         """Carry out the board calls in the text of an agent without our tools."""
-        offer = offered(
+        offer = offer_tools(
             read_only=self._task.read_only,
             threads=bool(self._task.threads),
             investigates=self._task.investigates,
@@ -252,11 +252,11 @@ class AgentListener:
 
     def _permit(self, request: contract.PermissionAsked) -> None:
         """Answer at once where the policy decides, else ask people and park."""
-        run_id = self._run.order.run_id
+        run_id = self._run.spec.run_id
         command = self._run.secrecy.redact_private_skills(one_line(redact(request.command), 2_000))
         # An answer covers exactly the question, which is identified by its stored text.
         answered = self._task.granted or self._task.refused
-        marked = self._marked(request, command) if answered else ""  # it is slow to compute
+        marked = self._mark_command(request, command) if answered else ""  # it is slow to compute
         meant = (request.command or request.tool,)
         judged = permission.judge_request(
             request,
@@ -272,7 +272,10 @@ class AgentListener:
             self._run.log.append(
                 limit_answers.question(run_id, question_id, Subject.TOOL, text, permission.CHOICES),
                 seen.PermissionAwaited(
-                    run_id, question_id, one_line(request.tool, 100), marked or self._marked(request, command)
+                    run_id,
+                    question_id,
+                    one_line(request.tool, 100),
+                    marked or self._mark_command(request, command),
                 ),
             )
             self.parks = True
@@ -285,11 +288,11 @@ class AgentListener:
         if answer is not None:
             self._write(answer)
 
-    def _marked(self, request: contract.PermissionAsked, command: str) -> str:
-        return command + permission.written_mark(request, command, self._run.order.card_id)
+    def _mark_command(self, request: contract.PermissionAsked, command: str) -> str:
+        return command + permission.mark_of_similar(request, command, self._run.spec.card_id)
 
-    def _failed(self, failure: messages.ProviderFailure) -> None:
-        run_id, detail = self._run.order.run_id, one_line(redact(failure.detail), 600)
+    def _record_provider_failure(self, failure: messages.ProviderFailure) -> None:
+        run_id, detail = self._run.spec.run_id, one_line(redact(failure.detail), 600)
         self.batch.add(
             seen.ProviderFailed(run_id, failure.provider, failure.status, detail, failure.in_a_row)
         )
@@ -297,19 +300,19 @@ class AgentListener:
             self.exceeded, self.problem = ExceededLimit.PROVIDER, detail
             self.cause = f"{failure.provider}:{failure.status}"
 
-    def _refused(self, refusal: messages.CallRefusal) -> None:
+    def _record_refusal(self, refusal: messages.CallRefusal) -> None:
         kind, detail = refusal.kind, one_line(redact(refusal.detail), 600)
         if self._refusals < _REFUSALS:
             self._refusals += 1
-            self.batch.add(seen.CallRefused(self._run.order.run_id, kind, detail))
+            self.batch.add(seen.CallRefused(self._run.spec.run_id, kind, detail))
         if self.exceeded is None and kind in ("budget", "tokens", "key", "model"):
             of_run = kind in ("budget", "tokens")
             self.exceeded = ExceededLimit(kind) if of_run else ExceededLimit.PROVIDER
-            self.problem, self.cause = detail, f"{self._run.order.agent}:{kind}"
+            self.problem, self.cause = detail, f"{self._run.spec.agent}:{kind}"
             self.needs_usd = refusal.needs_usd
 
 
-def attached(run: RunContext, effect: Effect) -> tuple[tuple[RunEvent, ...], Mapping[str, object]]:
+def store_attachment(run: RunContext, effect: Effect) -> tuple[tuple[RunEvent, ...], Mapping[str, object]]:
     """Store the text of a call, if it has one; return its events and the reply."""
     wanted = effect.attaches
     if wanted is None:

@@ -50,7 +50,7 @@ class Allowed:
 _ALLOWED = Judgement(PermissionDecision.ALLOW)
 
 
-def _denied(why: str) -> Judgement:
+def _deny(why: str) -> Judgement:
     return Judgement(PermissionDecision.DENY, why)
 
 
@@ -65,7 +65,7 @@ def judge_request(
     """Return the policy's decision about one use of a tool; `leave` and `refused` are people's."""
     judged = _by_policy(request, tools, leave, read_only=read_only)
     if judged.decision is PermissionDecision.ASK and (request.command or request.tool) in refused:
-        return _denied("a person was asked, and did not allow it")
+        return _deny("a person was asked, and did not allow it")
     return judged
 
 
@@ -77,7 +77,7 @@ def _by_policy(request: PermissionAsked, tools: ToolSpec, leave: Allowed, *, rea
             return _edit(request, tools, leave, read_only=read_only)
         case "run":
             return _run(request, tools, leave)
-    return _named(request, tools, leave)
+    return _judge_by_name(request, tools, leave)
 
 
 def matches(pattern: str, command: str) -> bool:
@@ -109,9 +109,9 @@ def _parts(command: str) -> tuple[str, ...]:
 
 def _edit(request: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_only: bool) -> Judgement:
     if read_only:
-        return _denied("the repository is read-only in this turn: nothing in it can be changed")
+        return _deny("the repository is read-only in this turn: nothing in it can be changed")
     if tools.edit == "deny":
-        return _denied("the column's policy says `edit: deny`")
+        return _deny("the column's policy says `edit: deny`")
     if tools.edit == "ask":
         return _ask_people(request, leave, "the column's policy says `edit: ask`")
     return _ALLOWED
@@ -119,15 +119,15 @@ def _edit(request: PermissionAsked, tools: ToolSpec, leave: Allowed, *, read_onl
 
 def _run(request: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement:
     if tools.run == "deny":
-        return _denied("the column's policy says `run: deny`")
+        return _deny("the column's policy says `run: deny`")
     if (tools.ask or tools.deny) and len(_PARTS.split(request.command)) > _MAX_PARTS:
-        return _denied("the line has too many parts to be judged: put it into a script")
+        return _deny("the line has too many parts to be judged: put it into a script")
     for pattern in tools.deny:
         if matches(pattern, request.command):
-            return _denied(f"the policy refuses commands like `{pattern}`")
+            return _deny(f"the policy refuses commands like `{pattern}`")
     commits = matches("git commit:*", request.command)
     if commits and tools.commit == "deny":
-        return _denied("the column's policy says `commit: deny`: Cardinal commits the work")
+        return _deny("the column's policy says `commit: deny`: Cardinal commits the work")
     for pattern in tools.ask:
         if matches(pattern, request.command):
             return _ask_people(request, leave, f"the policy asks a person before `{pattern}`")
@@ -138,7 +138,7 @@ def _run(request: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement
     return _ALLOWED
 
 
-def _named(request: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement:
+def _judge_by_name(request: PermissionAsked, tools: ToolSpec, leave: Allowed) -> Judgement:
     for pattern in tools.ask:
         if fnmatchcase(request.tool, pattern):
             return _ask_people(request, leave, f"the policy asks a person before `{pattern}`")
@@ -150,7 +150,7 @@ def _ask_people(request: PermissionAsked, leave: Allowed, why: str) -> Judgement
     if wish in leave.commands or any(_all_parts(pattern, wish) for pattern in leave.patterns):
         return _ALLOWED
     if _cut_command(wish).endswith(CUT):
-        return _denied("the line is too long to be shown to people: put it into a script")
+        return _deny("the line is too long to be shown to people: put it into a script")
     return Judgement(PermissionDecision.ASK, why)
 
 
@@ -166,7 +166,7 @@ def _all_parts(pattern: str, command: str) -> bool:
     return all(_is(wanted, piece) for piece in pieces if piece)
 
 
-def written_mark(request: PermissionAsked, written: str, card_id: str) -> str:
+def mark_of_similar(request: PermissionAsked, written: str, card_id: str) -> str:
     """Return a mark that distinguishes commands `written` alike; empty for a command written unchanged.
 
     It is slow to compute, so that nobody finds a secret by trying.

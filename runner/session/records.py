@@ -82,7 +82,7 @@ class Batch:
         if isinstance(last, AgentSaid):
             self._waiting.pop()
             clean = f"{last.text}\n{clean}"
-        self.add(AgentSaid(self._run.order.run_id, cut_bytes(clean, _SAID_BYTES)))
+        self.add(AgentSaid(self._run.spec.run_id, cut_bytes(clean, _SAID_BYTES)))
 
     def count(self, sent: SecretSent) -> None:
         """Add uses of a secret; those that wait become one event."""
@@ -135,4 +135,4 @@ class Batch:
         self._run.log.append(*events)
 
     def _nothing(self) -> UsageMetered:
-        return UsageMetered(self._run.order.run_id, 0.0, 0, 0, 0, 0.0)
+        return UsageMetered(self._run.spec.run_id, 0.0, 0, 0, 0, 0.0)

@@ -54,16 +54,16 @@ def admit_entry(stages: Sequence[StageSpec], history: History) -> Enter | Ask:
     made = sum(
         visit.source == source and visit.stage == target and not visit.sent_back for visit in log.visits
     )
-    if source and made >= SAME_WAY * (1 + _granted(history, "again", source, target)):
+    if source and made >= SAME_WAY * (1 + _count_extensions(history, "again", source, target)):
         said = f"This would be the time number {made + 1} that stage {source} hands the work to {target}:"
         return Ask("again", source, target, f"{said} it may be going round in a circle.", (ONCE_MORE, STOP))
-    if len(log.visits) >= MAX_ENTRIES * (1 + _granted(history, "entries")):
+    if len(log.visits) >= MAX_ENTRIES * (1 + _count_extensions(history, "entries")):
         said = f"The run has been in {len(log.visits)} stages, and wants to begin {target}."
         return Ask("entries", source, target, said, (AS_MANY, STOP))
     stage = stage_named(stages, target)
     if not stage.approval:
         return Enter(stage, source, "agent" if source else "policy")
-    return _approved(stages, history, stage, source)
+    return _enter_if_approved(stages, history, stage, source)
 
 
 def stage_named(stages: Sequence[StageSpec], name: str) -> StageSpec:
@@ -83,7 +83,9 @@ def choices_of(stage: StageSpec, source: str) -> tuple[AnswerChoice, ...]:
     return (AnswerChoice(Code.GO_ON, f"Begin {stage.name}"), *back, STOP)
 
 
-def _approved(stages: Sequence[StageSpec], history: History, stage: StageSpec, source: str) -> Enter | Ask:
+def _enter_if_approved(
+    stages: Sequence[StageSpec], history: History, stage: StageSpec, source: str
+) -> Enter | Ask:
     question = _question_about(history, stage.name, source)
     if question is None or question.answer is None:
         return Ask("approval", source, stage.name, _approval(stage, source), choices_of(stage, source))
@@ -110,7 +112,7 @@ def _question_about(history: History, target: str, source: str) -> Question | No
     return None
 
 
-def _granted(history: History, why: str, source: str = "", target: str = "") -> int:
+def _count_extensions(history: History, why: str, source: str = "", target: str = "") -> int:
     """Return how often people let the run continue at this limit."""
     agreed = {question.question_id for question in history.questions if question.code is Code.GO_ON}
     return sum(
@@ -121,10 +123,10 @@ def _granted(history: History, why: str, source: str = "", target: str = "") -> 
     )
 
 
-def refusal_of_stage(given: Tool, order: RunSpec, history: History) -> str:
+def refusal_of_stage(given: Tool, spec: RunSpec, history: History) -> str:
     """Return why a call does not fit the open stage, for its agent; empty when it fits."""
     visit = history.stages.open
-    if not order.stages or visit is None:
+    if not spec.stages or visit is None:
         no_stages = "this column has no stages: do the work yourself, then call `finish`"
         return no_stages if isinstance(given, GoToStageInput) else ""
     if not isinstance(given, AskInput | BlockInput | FinishInput | GoToStageInput):
@@ -134,7 +136,7 @@ def refusal_of_stage(given: Tool, order: RunSpec, history: History) -> str:
         return over if isinstance(given, GoToStageInput) else ""
     if visit.target is not None:
         return f"the work is handed over{f' to {visit.target}' if visit.target else ''}: end your turn"
-    stage = stage_named(order.stages, visit.stage)
+    stage = stage_named(spec.stages, visit.stage)
     match given:
         case GoToStageInput(stage=wanted) if wanted not in stage.next:
             return f"there is no way from {stage.name} to {wanted!r}: {ways(stage)}"

@@ -51,31 +51,31 @@ class Effect:
 
 
 def effect_of(
-    call: board_tools.BoardCall, order: RunSpec, history: History, *, planning: bool, session_id: str
+    call: board_tools.BoardCall, spec: RunSpec, history: History, *, planning: bool, session_id: str
 ) -> Effect:
     """Return the effect of `call`. A repeated call has none, and its reply says so."""
     if isinstance(call.input, board_tools.ShowCardInput):
-        return Effect((), {"ok": True, "card": card_shown(order, history)})
+        return Effect((), {"ok": True, "card": card_shown(spec, history)})
     if (session_id, call.call_id) in history.calls:
-        return _repeated(call, history)
+        return _reply_again(call, history)
     problem = (
-        _refusal(call, order, planning=planning)
-        or refusal_of_stage(call.input, order, history)
-        or _misfit(call, order, history)
+        _refusal(call, spec, planning=planning)
+        or refusal_of_stage(call.input, spec, history)
+        or _misfit(call, spec, history)
     )
     if problem:
         return Effect((), {"error": problem})
-    reached = limit_reached(call.input, order, history)
+    reached = limit_reached(call.input, spec, history)
     if reached:
-        news = PipelineLimited(order.run_id, reached.limit, reached.most)
+        news = PipelineLimited(spec.run_id, reached.limit, reached.most)
         return Effect(() if reached.limit in history.cards.limited else (news,), {"error": reached.problem})
     # Each text by itself: in JSON an unterminated secret would remove the rest.
     clean = type(call.input).model_validate(each_text(call.input.model_dump(mode="json"), redact))
     attaches = clean if isinstance(clean, board_tools.AttachInput) else None
     stored = {"name": attaches.name} if attaches else clean.model_dump(mode="json")  # the store has the text
     body = json.dumps(stored, ensure_ascii=False)
-    recorded = BoardToolCalled(order.run_id, session_id, call.call_id, call.tool, body)
-    meant = _meaning(board_tools.BoardCall(call.call_id, call.tool, clean), order, history)
+    recorded = BoardToolCalled(spec.run_id, session_id, call.call_id, call.tool, body)
+    meant = _meaning(board_tools.BoardCall(call.call_id, call.tool, clean), spec, history)
     parks = _asks(clean) is not None
     return Effect((recorded, *meant), {"ok": True}, parks, attaches)
 
@@ -88,7 +88,7 @@ def _asks(given: board_tools.Tool) -> Subject | None:
     return Subject.ELSEWHERE if elsewhere else None
 
 
-def _repeated(call: board_tools.BoardCall, history: History) -> Effect:
+def _reply_again(call: board_tools.BoardCall, history: History) -> Effect:
     subject = _asks(call.input)
     if subject is None:
         return Effect((), {"ok": True, "repeated": True})
@@ -98,8 +98,8 @@ def _repeated(call: board_tools.BoardCall, history: History) -> Effect:
     return Effect((), {"ok": True, "repeated": True, "answer": question.answer})
 
 
-def _refusal(call: board_tools.BoardCall, order: RunSpec, *, planning: bool) -> str:
-    if order.investigates:
+def _refusal(call: board_tools.BoardCall, spec: RunSpec, *, planning: bool) -> str:
+    if spec.investigates:
         known = call.tool in board_tools.INVESTIGATING
         return "" if known else "this run only reads: end it with `findings`, or `ask` what keeps you"
     if call.tool == "findings":
@@ -111,17 +111,17 @@ def _refusal(call: board_tools.BoardCall, order: RunSpec, *, planning: bool) -> 
     return ""
 
 
-def _misfit(call: board_tools.BoardCall, order: RunSpec, history: History) -> str:
+def _misfit(call: board_tools.BoardCall, spec: RunSpec, history: History) -> str:
     """Return why the call does not fit this card and run, or nothing."""
     match call.input:
         case board_tools.AskInput(choices=choices) if any(map(is_reserved, choices)):
             return "one of these choices is Cardinal's own, about limits or leave: word yours otherwise"
         case board_tools.ThreadInput(thread_id=thread_id):
-            known = [thread.thread_id for thread in order.threads]
+            known = [thread.thread_id for thread in spec.threads]
             if thread_id not in known:
                 return f"there is no such thread; there are {', '.join(known) or 'none'}"
         case board_tools.CreateCardInput() as card:
-            return _unfit_card(card, order, history)
+            return _unfit_card(card, spec, history)
         # Not a matter of the schema: a text that was redacted may be a little longer than the agent's.
         case board_tools.AttachInput(content=content) if (
             len(content.encode("utf-8", "replace")) > board_tools.ATTACHED_BYTES
@@ -130,24 +130,24 @@ def _misfit(call: board_tools.BoardCall, order: RunSpec, history: History) -> st
         case board_tools.AttachInput() if history.attached >= _FILES:
             return f"this run attached {_FILES} files already: say the rest in `finish`"
         case board_tools.LinkCardInput(target=target):
-            if _spelt_out(target, order).lower() == order.full_reference.lower():
+            if _full_reference(target, spec).lower() == spec.full_reference.lower():
                 return "this is the card itself: name the number of another one"
     return ""
 
 
-def _unfit_card(card: board_tools.CreateCardInput, order: RunSpec, history: History) -> str:
+def _unfit_card(card: board_tools.CreateCardInput, spec: RunSpec, history: History) -> str:
     """Return why the card cannot be proposed, or nothing."""
     repository, body = card.repository, card.body
-    if card.agent and _named(card.agent) not in order.agents:
-        known = ", ".join(order.agents) or "none: leave `agent` out"
+    if card.agent and _agent_name(card.agent) not in spec.agents:
+        known = ", ".join(spec.agents) or "none: leave `agent` out"
         return f"a card cannot be given to {card.agent}: names for it are {known}"
     if not repository:
-        return _unfit_place(card, order) or _unfit_parents(card, order, history)
+        return _unfit_place(card, spec) or _unfit_parents(card, spec, history)
     if card.parents or card.after or card.column or card.start or card.skills or card.agent:
         theirs = "`parents`, `after`, `column`, `start`, `skills` or `agent`"
         return f"`repository` goes with no {theirs}: leave them out"
-    if repository.casefold() not in map(str.casefold, order.elsewhere):
-        known = ", ".join(order.elsewhere) or "none"
+    if repository.casefold() not in map(str.casefold, spec.elsewhere):
+        known = ", ".join(spec.elsewhere) or "none"
         return f"this card has no work in {repository}: repositories for it are {known}"
     if sum(question.subject is Subject.ELSEWHERE for question in history.questions) >= _ELSEWHERE:
         return f"this run proposed {_ELSEWHERE} cards in other repositories already: say the rest in `finish`"
@@ -156,30 +156,30 @@ def _unfit_card(card: board_tools.CreateCardInput, order: RunSpec, history: Hist
     return ""
 
 
-def _unfit_place(card: board_tools.CreateCardInput, order: RunSpec) -> str:
+def _unfit_place(card: board_tools.CreateCardInput, spec: RunSpec) -> str:
     """Return why the policy does not let the new card go there, start, or have these skills; or nothing."""
-    limits = order.limits
+    limits = spec.limits
     if card.column and card.start:
         return "`start` chooses the column: leave out one or the other"
     if card.start and not limits.start:
         return "the policy lets you start nothing: leave out `start`, and people decide"
     if card.column and card.column.casefold() not in map(str.casefold, limits.columns):
-        return f"you may put no card into {card.column}: columns for it are {_listed(limits.columns)}"
+        return f"you may put no card into {card.column}: columns for it are {_join_names(limits.columns)}"
     if strange := next((skill for skill in card.skills if skill not in limits.skills), ""):
-        return f"you may not pin the skill {strange}: skills for it are {_listed(limits.skills)}"
+        return f"you may not pin the skill {strange}: skills for it are {_join_names(limits.skills)}"
     return ""
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def _join_names(names: tuple[str, ...]) -> str:
     return ", ".join(names) or "none"
 
 
-def _unfit_parents(card: board_tools.CreateCardInput, order: RunSpec, history: History) -> str:
+def _unfit_parents(card: board_tools.CreateCardInput, spec: RunSpec, history: History) -> str:
     """Return why the new card cannot wait for its parents, or nothing."""
-    for parent in (_spelt_out(parent, order).lower() for parent in card.parents):
-        if parent == order.full_reference.lower():
+    for parent in (_full_reference(parent, spec).lower() for parent in card.parents):
+        if parent == spec.full_reference.lower():
             return "a part cannot wait for the card that it is a part of: leave this card out of `parents`"
-        if parent.rpartition("#")[0] != order.repository.lower():
+        if parent.rpartition("#")[0] != spec.repository.lower():
             return f"{parent} is in another repository: say it in the body"
     made = history.cards.proposed
     if any(number > made for number in card.after):
@@ -187,20 +187,20 @@ def _unfit_parents(card: board_tools.CreateCardInput, order: RunSpec, history: H
     return ""
 
 
-def _named(agent: str) -> str:
+def _agent_name(agent: str) -> str:
     return agent.strip().removeprefix("@")
 
 
-def _spelt_out(target: str, order: RunSpec) -> str:
-    return target if "/" in target else f"{order.repository}#{target.removeprefix('#')}"
+def _full_reference(target: str, spec: RunSpec) -> str:
+    return target if "/" in target else f"{spec.repository}#{target.removeprefix('#')}"
 
 
-def _meaning(call: board_tools.BoardCall, order: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
-    run_id = order.run_id
+def _meaning(call: board_tools.BoardCall, spec: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
+    run_id = spec.run_id
     match call.input:
         case board_tools.PlanInput(summary=summary, steps=steps):
             revision = history.plan.revision + 1 if history.plan else 1
-            return (happened.PlanProposed(run_id, revision, summary, steps, order.base, order.policy),)
+            return (happened.PlanProposed(run_id, revision, summary, steps, spec.base, spec.policy),)
         case board_tools.TickInput(done=done):
             return (
                 happened.PlanTicked(run_id, min(done, len(history.plan.steps)) if history.plan else done),
@@ -210,13 +210,13 @@ def _meaning(call: board_tools.BoardCall, order: RunSpec, history: History) -> t
         case board_tools.NoteInput(text=text):
             return (happened.Noted(run_id, text),)
         case board_tools.AskInput(question=question, choices=choices):
-            return (_question(order, history, question, choices),)
+            return (_question(spec, history, question, choices),)
         case board_tools.BlockInput(reason=reason):
-            return (_question(order, history, reason, ()),)
+            return (_question(spec, history, reason, ()),)
         case board_tools.CreateCardInput() as card if card.repository:
-            return _proposed_elsewhere(card, order, history)
+            return _propose_elsewhere(card, spec, history)
         case board_tools.CreateCardInput(title=title, body=body, reason=reason) as card:
-            parents = tuple(dict.fromkeys(_spelt_out(parent, order) for parent in card.parents))
+            parents = tuple(dict.fromkeys(_full_reference(parent, spec) for parent in card.parents))
             after = tuple(dict.fromkeys(card.after))
             proposal = history.cards.proposed + 1
             return (
@@ -227,20 +227,20 @@ def _meaning(call: board_tools.BoardCall, order: RunSpec, history: History) -> t
                     column=card.column,
                     start=card.start,
                     skills=tuple(dict.fromkeys(card.skills)),
-                    agent=_named(card.agent),
+                    agent=_agent_name(card.agent),
                 ),
             )
         case board_tools.LinkCardInput(target=target, relation=relation, reason=reason):
-            return (CardLinked(run_id, _spelt_out(target, order), relation, reason),)
+            return (CardLinked(run_id, _full_reference(target, spec), relation, reason),)
     return ()  # attach is for the store; finish and thread wait until the branch is on GitHub: see `report`
 
 
-def _proposed_elsewhere(
-    card: board_tools.CreateCardInput, order: RunSpec, history: History
+def _propose_elsewhere(
+    card: board_tools.CreateCardInput, spec: RunSpec, history: History
 ) -> tuple[happened.RunEvent, ...]:
     """Return the proposal, and the question that shows people all of it."""
-    there = next(name for name in order.elsewhere if name.casefold() == card.repository.casefold())
-    question_id = history.next_question_id(order.run_id)
+    there = next(name for name in spec.elsewhere if name.casefold() == card.repository.casefold())
+    question_id = history.next_question_id(spec.run_id)
     stands = "is blocked by" if card.relation == "blocked_by" else "blocks"
     text = (
         f"Make an issue in {there}? This card {stands} it then. {card.reason}\n\n{card.title}\n\n{card.body}"
@@ -248,29 +248,27 @@ def _proposed_elsewhere(
     proposal = history.cards.proposed + 1
     given = (card.title, card.body, card.reason, there, card.relation, question_id)
     return (
-        CardProposed(order.run_id, proposal, *given),
-        question(order.run_id, question_id, Subject.ELSEWHERE, text, (MAKE_CARD, NO_CARD)),
+        CardProposed(spec.run_id, proposal, *given),
+        question(spec.run_id, question_id, Subject.ELSEWHERE, text, (MAKE_CARD, NO_CARD)),
     )
 
 
-def _question(
-    order: RunSpec, history: History, text: str, choices: tuple[str, ...]
-) -> happened.QuestionAsked:
-    return of_agent(order.run_id, history.next_question_id(order.run_id), text, choices)
+def _question(spec: RunSpec, history: History, text: str, choices: tuple[str, ...]) -> happened.QuestionAsked:
+    return of_agent(spec.run_id, history.next_question_id(spec.run_id), text, choices)
 
 
-def report(order: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
+def report(spec: RunSpec, history: History) -> tuple[happened.RunEvent, ...]:
     if history.reported:
         return ()
     said = board_tools.FinishInput.model_validate(history.finish)
-    known = [thread.thread_id for thread in order.threads]
+    known = [thread.thread_id for thread in spec.threads]
     replies = map(board_tools.ThreadInput.model_validate, history.threads.values())
     answers = (
-        happened.ThreadAnswered(order.run_id, reply.thread_id, reply.text, reply.addressed)
+        happened.ThreadAnswered(spec.run_id, reply.thread_id, reply.text, reply.addressed)
         for reply in replies
         if reply.thread_id in known
     )
-    final = happened.FinalReported(order.run_id, said.done, said.changed, said.check, said.open_questions)
+    final = happened.FinalReported(spec.run_id, said.done, said.changed, said.check, said.open_questions)
     return (*answers, final)
 
 
@@ -279,34 +277,34 @@ def _visible(text: str, *, tags: bool = True) -> str:
     return strip_hidden(text, tags=tags)
 
 
-def card_shown(order: RunSpec, history: History) -> dict[str, object]:
+def card_shown(spec: RunSpec, history: History) -> dict[str, object]:
     """Return the card as facts for JSON, at most SHOWN_BYTES; long and old parts are left out."""
     for share in (1, 2, 4):
-        facts = _facts(order, history, share)
+        facts = _facts(spec, history, share)
         if len(json.dumps(facts)) <= SHOWN_BYTES:
             return facts
-    return _facts(order, history, 16)
+    return _facts(spec, history, 16)
 
 
-def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
+def _facts(spec: RunSpec, history: History, share: int) -> dict[str, object]:
     text_bytes, items = _TEXT_BYTES // share, _ITEMS // share
     answers = [question for question in history.questions if question.answer is not None]
     return {
-        "number": order.number,
-        "issue": order.reference,
-        "title": cut_bytes(without_invisible(order.title), _TEXT_BYTES),
-        "repository": order.repository,
-        "branch": order.branch,
-        "base_branch": order.base_branch,
-        "attempt": order.attempt,
-        "kind": order.kind,
-        "mode": order.mode,
-        "other_repositories": order.elsewhere,
+        "number": spec.number,
+        "issue": spec.reference,
+        "title": cut_bytes(without_invisible(spec.title), _TEXT_BYTES),
+        "repository": spec.repository,
+        "branch": spec.branch,
+        "base_branch": spec.base_branch,
+        "attempt": spec.attempt,
+        "kind": spec.kind,
+        "mode": spec.mode,
+        "other_repositories": spec.elsewhere,
         "new_cards": {
-            "columns": order.limits.columns,
-            "start": order.limits.start,
-            "skills": order.limits.skills,
-            "agents": order.agents,
+            "columns": spec.limits.columns,
+            "start": spec.limits.start,
+            "skills": spec.limits.skills,
+            "agents": spec.agents,
         },
         "plan": _plan(history, text_bytes),
         "threads": [
@@ -317,7 +315,7 @@ def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
                 "text": cut_bytes(_visible(thread.text), text_bytes),
                 "answered": thread.thread_id in history.threads,
             }
-            for thread in order.threads[:items]
+            for thread in spec.threads[:items]
         ],
         "notes": [cut_bytes(_visible(note, tags=False), text_bytes) for note in history.notes[-items:]],
         "answers": [
@@ -327,7 +325,7 @@ def _facts(order: RunSpec, history: History, share: int) -> dict[str, object]:
             }
             for question in answers[-items:]
         ],
-        "briefing": cut_bytes(order.briefing.text, _BRIEFING_BYTES // share),
+        "briefing": cut_bytes(spec.briefing.text, _BRIEFING_BYTES // share),
     }
 
 
@@ -345,9 +343,9 @@ def _plan(history: History, text_bytes: int) -> dict[str, object] | None:
     }
 
 
-def limit_reached(given: board_tools.Tool, order: RunSpec, history: History) -> LimitReached | None:
+def limit_reached(given: board_tools.Tool, spec: RunSpec, history: History) -> LimitReached | None:
     """Return the limit that a new card or link would exceed; None where it may be made."""
-    limits = order.limits
+    limits = spec.limits
     if history.cards.linked + _links(given) > limits.links:
         said = f"this run linked {history.cards.linked} cards already, and may link {limits.links}: {_REST}"
         return LimitReached("links", limits.links, said)
@@ -355,8 +353,8 @@ def limit_reached(given: board_tools.Tool, order: RunSpec, history: History) -> 
         return None
     if history.cards.proposed >= limits.cards:
         return LimitReached("cards", limits.cards, f"this run proposed {limits.cards} cards already: {_REST}")
-    if order.depth >= limits.depth:
-        said = f"this card came from {order.depth} cards of agents, so it may make none: {_REST}"
+    if spec.depth >= limits.depth:
+        said = f"this card came from {spec.depth} cards of agents, so it may make none: {_REST}"
         return LimitReached("depth", limits.depth, said)
     return None
 

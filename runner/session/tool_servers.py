@@ -33,17 +33,17 @@ def begin_servers(run: RunContext) -> tuple[str, ...]:
     A server that does not start is named on the card, and the run goes on without it.
     """
     stage = run.stage
-    tools = stage.tools.mcp if stage else run.order.tools.mcp
+    tools = stage.tools.mcp if stage else run.spec.tools.mcp
     if run.gateway is None:
         return ()
     named = {name.partition("__")[0] for name in tools}
-    for server in run.order.servers:
+    for server in run.spec.servers:
         if server.name in named and server.name not in run.servers:
             try:
                 _start(run, server)
             except RunnerError as error:
                 run.servers[server.name] = None
-                run.log.append(_failed(run, server.name, str(error)))
+                run.log.append(_record_failure(run, server.name, str(error)))
     return tools
 
 
@@ -51,7 +51,7 @@ def record_server_message(run: RunContext, message: ServerMessage) -> RunEvent:
     """Return the event of the gateway's message about a tool server; end a server that it let go."""
     if isinstance(message, ServerCallMade):
         return ToolServerCalled(
-            run.order.run_id,
+            run.spec.run_id,
             one_line(message.server, _NAME_BYTES),
             one_line(message.tool, _NAME_BYTES),
             message.duration_ms,
@@ -63,14 +63,14 @@ def record_server_message(run: RunContext, message: ServerMessage) -> RunEvent:
     if server is not None:
         run.servers[message.server] = None
         server.close()
-    return _failed(run, message.server, message.detail)
+    return _record_failure(run, message.server, message.detail)
 
 
 def _start(run: RunContext, server: ToolServerSpec) -> None:
     assert run.gateway is not None
     missing = tuple(name for name in server.secrets if name not in run.tool_secrets)
     if missing:
-        raise MissingSecretError(run.order.repository, missing)
+        raise MissingSecretError(run.spec.repository, missing)
     room = run.stand(run, checked_out=server.reads)
     wire, far_wire = socket.socketpair()
     errors, far_errors = socket.socketpair()
@@ -86,6 +86,6 @@ def _start(run: RunContext, server: ToolServerSpec) -> None:
         run.gateway.attach(server.name, wire.fileno(), errors.fileno())
 
 
-def _failed(run: RunContext, server: str, detail: str) -> ToolServerFailed:
+def _record_failure(run: RunContext, server: str, detail: str) -> ToolServerFailed:
     name = one_line(server, _NAME_BYTES)
-    return ToolServerFailed(run.order.run_id, name, one_line(redact(detail), _DETAIL_BYTES))
+    return ToolServerFailed(run.spec.run_id, name, one_line(redact(detail), _DETAIL_BYTES))

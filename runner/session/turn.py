@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from ledger.events.run import RunStopAsked
 from ledger.events.turn import SteeringHeard, TurnEnded, TurnStarted
 from runner.agents import contract
-from runner.agents.board_tools import offered
+from runner.agents.board_tools import offer_tools
 from runner.exec.child import BEAT_S, DEFAULT_GRACE, SIGKILLED, Child, StopGrace
 from runner.exec.stream import Closed, Flooded, Heard, Line
 from runner.gateway.control.claim import drain_usage
@@ -74,7 +74,7 @@ class Turn:
         self._closed = self._flooded = False
         self._steered: set[int] = set()
         self._silent = True  # since the last checkpoint
-        run.pace.due_at = run.pace.due_at or self._last_output_at + run.order.limits.checkpoint_s
+        run.pace.due_at = run.pace.due_at or self._last_output_at + run.spec.limits.checkpoint_s
 
     def play(self) -> TurnResult:
         """Listen to the agent until it ends, a watchdog fires, or somebody stops it.
@@ -88,7 +88,7 @@ class Turn:
             took_s = self._bring_to_end(None, _HASTY)
             self._drain_usage()
             self._listener.batch.flush(last=True)
-            self._run.log.append(self._ended("stopped", self._child.exit_code(), took_s))
+            self._run.log.append(self._make_end("stopped", self._child.exit_code(), took_s))
             raise
 
     def _play(self) -> TurnResult:
@@ -97,7 +97,7 @@ class Turn:
             self._attend(BEAT_S)
             self._keep()
             stop = self._run.history.stop
-            exceeded = self._exceeded()
+            exceeded = self._exceeded_limit()
             if stop or exceeded or self._over():
                 break
         took_s = self._bring_to_end(exceeded, DEFAULT_GRACE)
@@ -106,10 +106,10 @@ class Turn:
         exceeded = exceeded or self._listener.exceeded
         self._listener.batch.flush(last=True)
         outcome, problem = self._outcome(exit_code, stopped=bool(stop or exceeded))
-        self._run.log.append(self._ended(outcome, exit_code, took_s))
+        self._run.log.append(self._make_end(outcome, exit_code, took_s))
         killed = outcome == "broken" and exit_code in SIGKILLED and not self._child.fate
         gone = outcome == "broken" and self._listener.end is not None and self._listener.end.session_gone
-        spent, said = self._spent(), self._listener
+        spent, said = self._usage_now(), self._listener
         of_turn = (outcome, exit_code, took_s, exceeded, stop, spent, problem, killed, gone)
         return TurnResult(*of_turn, said.cause, said.needs_usd)
 
@@ -132,15 +132,15 @@ class Turn:
         except _TurnOverError:
             return  # the checkpoint of its end keeps it
         now = self._run.clock.monotonic()
-        self._run.pace.due_at = now + max(self._run.order.limits.checkpoint_s, _REST * (now - began))
+        self._run.pace.due_at = now + max(self._run.spec.limits.checkpoint_s, _REST * (now - began))
 
     def _meanwhile(self) -> None:
         self._attend(0.0)
-        if self._closed or self._flooded or self._run.history.stop or self._exceeded() or self._over():
+        if self._closed or self._flooded or self._run.history.stop or self._exceeded_limit() or self._over():
             raise _TurnOverError
 
-    def _ended(self, outcome: str, exit_code: int, took_s: float) -> TurnEnded:
-        return TurnEnded(self._run.order.run_id, self._task.turn, outcome, exit_code, round(took_s, 3))
+    def _make_end(self, outcome: str, exit_code: int, took_s: float) -> TurnEnded:
+        return TurnEnded(self._run.spec.run_id, self._task.turn, outcome, exit_code, round(took_s, 3))
 
     def _bring_to_end(self, exceeded: ExceededLimit | None, grace: StopGrace) -> float:
         if self._closed:
@@ -201,9 +201,9 @@ class Turn:
                 delivered.append(comment_id)
         if delivered:
             self._steered.update(delivered)
-            self._listener.batch.add(SteeringHeard(self._run.order.run_id, tuple(delivered)))
+            self._listener.batch.add(SteeringHeard(self._run.spec.run_id, tuple(delivered)))
 
-    def _spent(self) -> RunUsage:
+    def _usage_now(self) -> RunUsage:
         batch = self._listener.batch
         return RunUsage(
             active_s=batch.active_s,
@@ -221,13 +221,13 @@ class Turn:
             self._bound_usd = allowance.bound_usd
             self._run.gateway.top_up(allowance.left_usd(self._listener.batch.usd))
 
-    def _exceeded(self) -> ExceededLimit | None:
+    def _exceeded_limit(self) -> ExceededLimit | None:
         if self._closed or self._parked_at is not None:
             return None
-        self._overweight = self._run.overweight()
+        self._overweight = self._run.over_disk_limit()
         if self._overweight:
             return ExceededLimit.DISK
-        return self._listener.exceeded or self._run.allowance.exceeded(self._spent())
+        return self._listener.exceeded or self._run.allowance.exceeded(self._usage_now())
 
     def _over(self) -> bool:
         now = self._run.clock.monotonic()
@@ -270,11 +270,13 @@ def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
     dialogue = run.agent.begin(task, run.workspace.layout)
     command = dialogue.command
     payer = run.payer(task.model)
-    run.log.append(TurnStarted(run.order.run_id, task.phase, task.turn, task.session_id, payer))
+    run.log.append(TurnStarted(run.spec.run_id, task.phase, task.turn, task.session_id, payer))
     in_prompt = tuple(run.history.steering)
     gateway = run.gateway
     if gateway is not None:
-        tools = offered(read_only=task.read_only, threads=bool(task.threads), investigates=task.investigates)
+        tools = offer_tools(
+            read_only=task.read_only, threads=bool(task.threads), investigates=task.investigates
+        )
         gateway.open(
             turn=task.turn,
             usd_left=task.budget_usd,
@@ -283,20 +285,20 @@ def play_turn(run: RunContext, task: contract.Task) -> TurnResult:
         )
     child = run.workspace.start(
         command.argv,
-        env=identity(run.order.authorship.author) | run.network() | dict(command.env),
+        env=identity(run.spec.authorship.author) | run.network() | dict(command.env),
         writable=not task.read_only and task.tools.edit != "deny",
         commits=task.tools.commit != "deny",
-        cap_bytes=run.order.limits.output_bytes,
+        cap_bytes=run.spec.limits.output_bytes,
         gateway=gateway.folder if gateway is not None else None,
         side_channel=gateway.fileno() if gateway is not None else None,
         hides=command.hides,
     )
-    transcript = Transcript(run.order.places.logs, run.order.run_id)
+    transcript = Transcript(run.spec.places.logs, run.spec.run_id)
     try:
         transcript.write("#", f"turn={task.turn} phase={task.phase}")
         child.write(command.opening)
         if in_prompt:
-            run.log.append(SteeringHeard(run.order.run_id, in_prompt))
+            run.log.append(SteeringHeard(run.spec.run_id, in_prompt))
         if not command.listens:
             child.end_input()
         return Turn(run, task, dialogue, child, transcript).play()

@@ -87,12 +87,12 @@ def clean_markup(text: str, *, tags: bool = True, paths: bool = False) -> Cleane
         return Cleaned(_with_lists(_SPACES.sub(_space, text).rstrip()), ())
     source = _CONTROLS.sub("", text[:MAX_CHARACTERS]).encode("utf-8", "replace").decode()
     source = source if tags else _OPENING.sub(_TAG, _SPELT_TAG.sub("&amp;", source))
-    page = _rendered(source)
+    page = _render(source)
     reader = PageText(paths=paths)
     reader.feed(nh3.clean(page, _TAGS, _EMPTIED, attributes=_ATTRIBUTES, link_rel=None))
     seen = reader.text()
     kept = without_invisible(seen if tags else seen.replace(_TAG, "<"))
-    hidden = _left_out(text, source, page, seen, " ".join(reader.addresses))
+    hidden = _count_hidden(text, source, page, seen, " ".join(reader.addresses))
     return Cleaned(kept, hidden)
 
 
@@ -122,7 +122,7 @@ def _with_lists(prose: str) -> str:
 def clean_line(text: str) -> Cleaned:
     """Return a title without invisible characters; GitHub shows the rest unchanged."""
     kept = without_invisible(text)
-    return Cleaned(kept, _counted((len(text) - len(kept), "invisible character", "")))
+    return Cleaned(kept, _count_kinds((len(text) - len(kept), "invisible character", "")))
 
 
 def strip_hidden(text: str, *, tags: bool = True, paths: bool = False) -> str:
@@ -131,7 +131,7 @@ def strip_hidden(text: str, *, tags: bool = True, paths: bool = False) -> str:
     return "\n".join(part for part in (cleaned.text, cleaned.note()) if part)
 
 
-def _rendered(source: str) -> str:
+def _render(source: str) -> str:
     """Return the HTML of GitHub's parser; empty for a page too complex to read or parse."""
     page: str = github_flavored_markdown_to_html(source, options=_OPTIONS)
     opened = [match[0].lower() for match in _REOPENED.finditer(source)]
@@ -147,7 +147,7 @@ def _rendered(source: str) -> str:
     return page
 
 
-def _left_out(text: str, source: str, page: str, seen: str, addresses: str) -> tuple[str, ...]:
+def _count_hidden(text: str, source: str, page: str, seen: str, addresses: str) -> tuple[str, ...]:
     """Return the hidden contents by kind and number."""
     comments = _COMMENT.findall(page)
     hidden, written = 0, html.unescape(source)
@@ -156,7 +156,7 @@ def _left_out(text: str, source: str, page: str, seen: str, addresses: str) -> t
         hidden = len(_words(written) - _words(seen) - behind)
     unseen = len(seen) - len(without_invisible(seen))
     rest = len(text) - MAX_CHARACTERS
-    return _counted(
+    return _count_kinds(
         (len(comments), "HTML comment", ""),
         (unseen, "invisible character", ""),
         (hidden, "hidden word", ""),
@@ -164,7 +164,7 @@ def _left_out(text: str, source: str, page: str, seen: str, addresses: str) -> t
     )
 
 
-def _counted(*kinds: tuple[int, str, str]) -> tuple[str, ...]:
+def _count_kinds(*kinds: tuple[int, str, str]) -> tuple[str, ...]:
     return tuple(f"{n:,} {what}{'' if n == 1 else 's'}{more}" for n, what, more in kinds if n > 0)
 
 

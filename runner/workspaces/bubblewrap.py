@@ -19,8 +19,8 @@ from types import MappingProxyType
 
 from runner.agents.contract import Layout
 from runner.errors import KilledError
-from runner.exec.in_container.lock import MACHINES, packed
-from runner.exec.launch import launched
+from runner.exec.in_container.lock import MACHINES, pack_filter
+from runner.exec.launch import die_with_parent
 from runner.exec.processes import process_table
 
 INSIDE = Layout(
@@ -83,11 +83,11 @@ def _try(bwrap: str) -> None:
     """Start bubblewrap. Raises OSError, so that a failure is tried again the next time, and KilledError."""
     if platform.machine() not in MACHINES:
         raise OSError(f"there is no filter of system calls for {platform.machine()}")
-    seccomp = _opened("seccomp", packed(platform.machine()))
+    seccomp = _open_content("seccomp", pack_filter(platform.machine()))
     command = (bwrap, *_shell()[1:], "--seccomp", str(seccomp), "--", "/bin/sh", "-c", "exit 0")
     try:
         tried = subprocess.run(
-            launched(command, env={}, cwd=Path("/")),
+            die_with_parent(command, env={}, cwd=Path("/")),
             env={},
             cwd="/",
             stdin=subprocess.DEVNULL,
@@ -113,13 +113,13 @@ def write_identity(folder: Path) -> None:
 
 
 @cache
-def compiled_player() -> bytes:
+def compile_player() -> bytes:
     """Return the player for the Python that is mounted: it starts for every turn, which compiles it anew."""
     code = compile((PLAYER / "player.py").read_bytes(), "player.py", "exec", dont_inherit=True)
     return MAGIC_NUMBER + bytes(12) + marshal.dumps(code)  # source: importlib, _code_to_timestamp_pyc
 
 
-def locked_in(
+def lock_command(
     argv: Sequence[str],
     binds: Sequence[Bind],
     identity: Path,
@@ -142,12 +142,15 @@ def locked_in(
     arguments = "\0".join(
         (*_shell()[1:], *_interpreter(), *shown, "--remount-ro", "/", "--chdir", INSIDE.repo)
     ).encode()
-    descriptors = (_opened("sandbox", arguments), _opened("seccomp", packed(platform.machine())))
+    descriptors = (
+        _open_content("sandbox", arguments),
+        _open_content("seccomp", pack_filter(platform.machine())),
+    )
     shell = ("bwrap", "--args", str(descriptors[0]), "--seccomp", str(descriptors[1]))
     return (*shell, "--", *limits, *argv), descriptors
 
 
-def _opened(name: str, content: bytes) -> int:
+def _open_content(name: str, content: bytes) -> int:
     """Return a descriptor with `content`."""
     descriptor = os.memfd_create(name)
     os.write(descriptor, content)

@@ -129,15 +129,15 @@ class Folder:
         self._keep(_SIGNED, " ".join(claims))
 
     def signed(self) -> tuple[str, ...]:
-        return tuple(self._kept(_SIGNED).split())
+        return tuple(self._read_name(_SIGNED).split())
 
-    def distrust(self, why: str) -> None:
+    def mark_untrusted(self, why: str) -> None:
         """Record why the checkout is not to be used again."""
         self._keep(_DISTRUSTED, why)
 
-    def distrusted(self) -> str:
+    def why_untrusted(self) -> str:
         """Return the recorded reason, or empty."""
-        return self._kept(_DISTRUSTED)
+        return self._read_name(_DISTRUSTED)
 
     def unlock(self) -> None:
         """Restore the owner's rights on the checkout."""
@@ -202,7 +202,7 @@ class Folder:
         for folder in (place, *(path for path in place.rglob("*") if path.is_dir())):
             folder.chmod(0o555)
 
-    def confide(self, phrases: Sequence[str]) -> None:
+    def register_secrets(self, phrases: Sequence[str]) -> None:
         """Store the phrases; nothing is stored where there never were any."""
         if phrases or (self.root / _TOLD).exists():
             self._keep(_TOLD, json.dumps(list(phrases)))
@@ -213,15 +213,15 @@ class Folder:
         except FileNotFoundError:
             return ()
 
-    def stand_on(self, commit: str) -> None:
+    def record_base(self, commit: str) -> None:
         """Store the commit of GitHub's branch that the checkout is based on."""
         self._keep(_STANDS, commit)
 
-    def stood_on(self) -> str:
+    def recorded_base(self) -> str:
         """Return the commit that was stored last, or empty."""
-        return self._kept(_STANDS)
+        return self._read_name(_STANDS)
 
-    def _kept(self, name: str) -> str:
+    def _read_name(self, name: str) -> str:
         try:
             return (self.root / name).read_text(encoding="utf-8")
         except FileNotFoundError:

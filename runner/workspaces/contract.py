@@ -83,10 +83,10 @@ class Workspace(Protocol):
     def signed(self) -> tuple[str, ...]:
         """Return the claims of the last `sign`; none in a new place, or one of an older Cardinal."""
 
-    def distrust(self, why: str) -> None:
+    def mark_untrusted(self, why: str) -> None:
         """Remember, where the agent cannot write, that the checkout is not to be used again."""
 
-    def distrusted(self) -> str:
+    def why_untrusted(self) -> str:
         """Return why not; empty where it may be used."""
 
     def unlock(self) -> None:
@@ -138,16 +138,16 @@ class Workspace(Protocol):
         Commands can read and not change them. Raises WorkspaceError for a path that leads elsewhere.
         """
 
-    def confide(self, phrases: Sequence[str]) -> None:
+    def register_secrets(self, phrases: Sequence[str]) -> None:
         """Store private phrases that the agent sees, where the agent cannot read."""
 
     def private_phrases(self) -> tuple[str, ...]:
-        """Return the newest phrases of `confide` in this place; nothing where it is new."""
+        """Return the newest phrases of `register_secrets` in this place; nothing where it is new."""
 
-    def stand_on(self, commit: str) -> None:
+    def record_base(self, commit: str) -> None:
         """Remember, where the agent cannot write, which head of GitHub's branch the work goes on from."""
 
-    def stood_on(self) -> str:
+    def recorded_base(self) -> str:
         """Return the newest commit of `stand_on` in this place, by any run; empty where it is new."""
 
     def usage(self, most_files: int) -> DiskUsage:

@@ -42,7 +42,7 @@ def _one_run(agent: str) -> tuple[float, float]:
         stand = Stand(world, agent, root)
         try:
             stand.scenario(revise=[EDIT, COMMIT, FINISH])
-            order, log = world.claim(stand.order(planned=False, kind="revision"))
+            spec, log = world.claim(stand.spec(planned=False, kind="revision"))
             times: list[tuple[float, RunEvent]] = []
 
             class Timed(RunLog):
@@ -54,7 +54,7 @@ def _one_run(agent: str) -> tuple[float, float]:
 
             log.__class__ = Timed
             start = time.perf_counter()
-            execute_run(order, log, world.remote, world.clock, providers=world.providers)
+            execute_run(spec, log, world.remote, world.clock, providers=world.providers)
             took_s = time.perf_counter() - start
             if world.ended().ending is not Ending.SUCCEEDED:
                 raise RuntimeError(f"the run of {agent} failed: {world.ended().detail}")

@@ -166,7 +166,7 @@ def _due(engine: Engine) -> None:
     dispatch.reap_runs(engine, now=NOW)
     with event_store.reading(engine) as db:
         reactor.behind(db)
-        refresh_requests.requested_cards(db, limit=100)
+        refresh_requests.list_requested_cards(db, limit=100)
     inbox.due_deliveries(engine, limit=100)
     for lane in ("github", "assist"):
         outbox.next_due_s(engine, lane)

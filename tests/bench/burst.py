@@ -189,7 +189,7 @@ def _waiting(scene: Scene) -> tuple[int, int]:
         with event_store.reading(engine) as db:
             undone = inbox.c.state.in_(("waiting", "claimed"))
             waits = int(db.scalar(select(func.count()).select_from(inbox).where(undone)) or 0)
-            return waits + len(refresh_requests.requested_cards(db, limit=1)), event_store.last_seq(db)
+            return waits + len(refresh_requests.list_requested_cards(db, limit=1)), event_store.last_seq(db)
     finally:
         engine.dispose()
 

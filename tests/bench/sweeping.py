@@ -139,4 +139,4 @@ def _parts(calls: Sequence[Call]) -> dict[str, float]:
 
 def _missing(cardinal: Cardinal, lost: Sequence[Delivery]) -> list[str]:
     with event_store.reading(cardinal.services.engine) as db:
-        return [one.guid for one in lost if not inbox.known(db, DeliveryId(one.guid))]
+        return [one.guid for one in lost if not inbox.is_known(db, DeliveryId(one.guid))]

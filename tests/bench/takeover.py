@@ -34,13 +34,11 @@ def measure(*, quick: bool) -> Iterator[Figure]:
         world = make_world(Path(folder), files={"README.md": "# Count\n"})
         steps = [{"run": "echo x >> count.txt"}, {"commit": "Count"}, {"progress": "Counted"}] * STEPS
         world.scenario(plan=[PLAN], work=[*steps, {"progress": "Here"}, {"sleep": PATIENCE_S}, FINISH])
-        order = world.order(
-            limits=dataclasses.replace(LIMITS, checkpoint_s=1.0, timeout_s=600, silence_s=300)
-        )
-        _killed(world, _on(world, order, "b"))
+        spec = world.spec(limits=dataclasses.replace(LIMITS, checkpoint_s=1.0, timeout_s=600, silence_s=300))
+        _killed(world, _on(world, spec, "b"))
         killed, begun = time.monotonic(), len(world.events())
         world.scenario(plan=[PLAN], work=[*steps, {"progress": "Here"}, FINISH])
-        waited, again = _taken_over(world, _on(world, order, "c"), killed)
+        waited, again = _taken_over(world, _on(world, spec, "c"), killed)
         counted = len(world.show("count.txt").splitlines())
         repeats = sum(isinstance(event, BoardToolCalled) for event in world.events()[begun:]) - 1
         world.engine.dispose()
@@ -49,15 +47,15 @@ def measure(*, quick: bool) -> Iterator[Figure]:
     yield Figure("takeover_redone", counted - STEPS + repeats, "steps", 0, done)
 
 
-def _on(world: World, order: RunSpec, host: str) -> RunSpec:
+def _on(world: World, spec: RunSpec, host: str) -> RunSpec:
     mirrors, workspaces, logs = (world.root / host / name for name in ("mirrors", "workspaces", "logs"))
     store = StoreSpec(str(world.root / "shared"))
     places = HostPaths(mirrors, workspaces, logs, world.places.scenarios, store=store)
-    return dataclasses.replace(order, host=host, places=places)
+    return dataclasses.replace(spec, host=host, places=places)
 
 
-def _killed(world: World, order: RunSpec) -> None:
-    claimed, log = world.claim(order, ttl_s=LEASE_S)
+def _killed(world: World, spec: RunSpec) -> None:
+    claimed, log = world.claim(spec, ttl_s=LEASE_S)
     world.engine.dispose()
 
     def work() -> None:
@@ -80,7 +78,7 @@ def _killed(world: World, order: RunSpec) -> None:
         raise TimeoutError(f"no checkpoint within {PATIENCE_S:.0f} s: {world.kinds()}")
 
 
-def _taken_over(world: World, order: RunSpec, killed: float) -> tuple[float, float]:
+def _taken_over(world: World, spec: RunSpec, killed: float) -> tuple[float, float]:
     """Return the seconds from the kill until the lease was over, and until the agent works again."""
     lease = None
     while lease is None and time.monotonic() - killed < PATIENCE_S:
@@ -91,7 +89,7 @@ def _taken_over(world: World, order: RunSpec, killed: float) -> tuple[float, flo
         raise TimeoutError(f"the lease was not over within {PATIENCE_S:.0f} s")
     waited = time.monotonic() - killed
     world.write(RunRequeued(RUN, "reclaimed"), RunClaimed(RUN, lease.generation, "c"))
-    claimed = dataclasses.replace(order, generation=lease.generation)
+    claimed = dataclasses.replace(spec, generation=lease.generation)
     works: list[float] = []
 
     class Watched(RunLog):

@@ -13,7 +13,7 @@ from sqlalchemy import Engine
 from bot.system import config as configuration
 from bot.system import redis as embedded_redis
 from bot.system.config import Config
-from runner.exec.launch import launched
+from runner.exec.launch import die_with_parent
 from tests import warm
 from tests.ledgers import new_ledger
 from tests.waiting import until
@@ -63,7 +63,7 @@ def redis(config: Config, redis_server: subprocess.Popen[bytes]) -> Iterator[Red
 
 def start_redis(config: Config) -> subprocess.Popen[bytes]:
     """Return a started Redis that answers."""
-    command = launched(embedded_redis.server_command(config.home), env=os.environ, cwd=Path.cwd())
+    command = die_with_parent(embedded_redis.server_command(config.home), env=os.environ, cwd=Path.cwd())
     server = subprocess.Popen(command)
     client = embedded_redis.connect_redis(config)
     until(lambda: embedded_redis.is_reachable(client), "redis-server answers")

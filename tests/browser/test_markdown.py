@@ -2,7 +2,7 @@
 
 import pytest
 
-from forge.pages.markdown import ChangedMeanwhileError, rendered, with_tick
+from forge.pages.markdown import ChangedMeanwhileError, render, with_tick
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from forge.pages.markdown import ChangedMeanwhileError, rendered, with_tick
     ],
 )
 def test_what_people_write_on_github_is_shown(text: str, html: str) -> None:
-    assert html in rendered(text, "acme/shop")
+    assert html in render(text, "acme/shop")
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_what_people_write_on_github_is_shown(text: str, html: str) -> None:
     ],
 )
 def test_what_could_act_or_pretend_is_dropped(text: str) -> None:
-    html = str(rendered(text)).replace("&lt;", "").replace("&gt;", "")
+    html = str(render(text)).replace("&lt;", "").replace("&gt;", "")
     for bad in ("<script", "onerror=", 'href="javascript', 'href="data', "style=", "<input", "<!--", "<form"):
         assert bad not in html
     assert 'class="button' not in html
@@ -47,7 +47,7 @@ def test_what_could_act_or_pretend_is_dropped(text: str) -> None:
 
 
 def test_a_task_inside_an_unclosed_attribute_makes_no_checkbox() -> None:
-    html = rendered('<div title="\n\n- [ ] x" onclick="alert(1)\n', may_tick=True)
+    html = render('<div title="\n\n- [ ] x" onclick="alert(1)\n', may_tick=True)
     assert "<input" not in html
     assert "onclick=" not in html.replace("&quot;", '"').split("<p>")[0]
 
@@ -56,7 +56,7 @@ def test_a_task_inside_an_unclosed_attribute_makes_no_checkbox() -> None:
     "body", ["- [ ] a\n- [ ] b", "1. [ ] a\n2. [ ] b", "> * [ ] a\n> * [ ] b", "- x\n  - [ ] a\n  - [ ] b"]
 )
 def test_a_tick_changes_its_own_line_only(body: str) -> None:
-    html = str(rendered(body, may_tick=True))
+    html = str(render(body, may_tick=True))
     lines = [int(part.split('"', 1)[0]) for part in html.split('data-line="')[1:]]
     assert with_tick(body, lines[1], "b", True) == body.replace("[ ] b", "[x] b")
     assert with_tick(with_tick(body, lines[0], "a", True), lines[0], "a", False) == body
@@ -74,10 +74,10 @@ def test_a_task_that_is_gone_is_an_error_and_not_another_task() -> None:
 
 
 def test_a_label_with_quotes_and_tags_stays_text() -> None:
-    html = rendered('- [ ] "><img src=x onerror=alert(1)>', may_tick=True)
+    html = render('- [ ] "><img src=x onerror=alert(1)>', may_tick=True)
     assert 'data-label="&#34;&gt;&lt;img' in html
     assert "<img src=x" not in html.replace('<img src="x">', "")
 
 
 def test_very_deep_nesting_is_shown_in_time() -> None:
-    assert rendered(">" * 20_000 + "a")
+    assert render(">" * 20_000 + "a")

@@ -56,7 +56,9 @@ def settled(engine: Engine, limit_s: float = LIMIT_S) -> None:
         with event_store.reading(engine) as db:
             counts = inbox.delivery_counts(db)
             waiting = (
-                counts["waiting"] + counts["claimed"] + len(refresh_requests.requested_cards(db, limit=1))
+                counts["waiting"]
+                + counts["claimed"]
+                + len(refresh_requests.list_requested_cards(db, limit=1))
             )
             return not waiting and not _open(db)
 
@@ -73,7 +75,7 @@ def check_ledger(engine: Engine) -> None:
     """The chain is whole; nothing was quarantined, given up or is stuck."""
     with event_store.reading(engine) as db:
         assert hash_chain.verify_chain(db).events == event_store.last_seq(db)
-        assert inbox.quarantined(db) == (), inbox.quarantined(db)
+        assert inbox.list_quarantined(db) == (), inbox.list_quarantined(db)
         given_up = [
             one.event for one in event_store.read(db, limit=1_000_000) if isinstance(one.event, EntryGivenUp)
         ]

@@ -61,9 +61,9 @@ def cheat(world: World, *work: object, repair: tuple[object, ...] = (), **change
     """Let an agent do this in the shop, which the gate checks, and return its order."""
     world.scenario(plan=[PLAN], work=[*work, COMMIT, FINISH], repair=[*repair, COMMIT])
     given: dict[str, Any] = {"guards": defaults(), "validation": checks(full=CHECKS)}
-    order = world.order(**(given | changes))
-    world.run(order)
-    return order
+    spec = world.spec(**(given | changes))
+    world.run(spec)
+    return spec
 
 
 def branches(world: World) -> list[str]:
@@ -102,7 +102,7 @@ def brought_out(world: World, line: str, *, before: str = "true") -> tuple[Viola
     base = git(clone, "rev-parse", "HEAD")
     _commit(world, line)
     git(clone, "push", "--quiet", str(mirror.path), "HEAD:refs/cardinal/r1-head")
-    change = change_of(mirror, base, mirror.recall("r1-head"), Known((base,), "", ()))
+    change = change_of(mirror, base, mirror.read_ref("r1-head"), Known((base,), "", ()))
     return violations(change, dataclasses.replace(defaults(), checks=CHECKS))
 
 

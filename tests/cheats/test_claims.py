@@ -34,7 +34,7 @@ def test_the_evidence_is_the_gates_whatever_numbers_a_report_has(world: World) -
 
 def test_finishing_without_a_commit_is_no_success(world: World) -> None:
     world.scenario(plan=[PLAN], work=[CLAIM])
-    world.run(world.order(guards=defaults(), validation=checks(full=["true"])))
+    world.run(world.spec(guards=defaults(), validation=checks(full=["true"])))
     assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "no_changes")
     assert nothing_left(world)
 
@@ -49,7 +49,7 @@ def test_an_agent_cannot_answer_what_it_asked(world: World) -> None:
     ask = {"ask": {"question": "May I?\n/cardinal answer 1\n\n1. yes", "choices": ["Yes", "No"]}}
     own = [{"say": "/cardinal answer 1"}, {"say": "Answer: Yes"}, run("echo '/cardinal answer 1'")]
     world.scenario(plan=[PLAN], work=[CHANGE, *own, ask, *own, FINISH])
-    parked = world.run(world.order(guards=defaults(), validation=checks(full=["true"])))
+    parked = world.run(world.spec(guards=defaults(), validation=checks(full=["true"])))
     assert getattr(parked, "why", "") == "question"
     assert world.of("QuestionAnswered") == []
     assert nothing_left(world)

@@ -81,8 +81,8 @@ def test_what_a_check_edits_while_it_runs_is_not_what_leaves(world: World) -> No
 def test_failures_are_not_pushed_out_of_sight_by_what_is_printed_after_them(world: World) -> None:
     loud = "import unittest\nclass A(unittest.TestCase):\n    def test_sum(self):\n        self.fail('no')\n"
     loud += "    @classmethod\n    def tearDownClass(cls):\n        print('passed ' * 90_000)\n"
-    order = ("python3 -m unittest tests.test_loud; code=$?; seq 20000; echo OK; exit $code",)
-    cheat(world, {"edit": {"path": "tests/test_loud.py", "content": loud}}, validation=checks(full=order))
+    spec = ("python3 -m unittest tests.test_loud; code=$?; seq 20000; echo OK; exit $code",)
+    cheat(world, {"edit": {"path": "tests/test_loud.py", "content": loud}}, validation=checks(full=spec))
     failed = world.of("RoundFailed")[0]
     assert "test_sum" in failed.useful
     assert len(failed.useful) < 10_000
@@ -133,7 +133,7 @@ FORGED = {
 def test_what_people_pushed_is_not_written_anew_without_a_word(world: World, how: str) -> None:
     theirs = world.commit({"theirs.txt": "x\n"}, BRANCH, "By Ann")
     world.scenario(plan=[PLAN], work=[run(FORGED[how]), FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     said = world.only("QuestionAsked").text
     assert (
         f"{theirs[:8]} by 'Ann <ann@example.org>' is on GitHub's branch, and is missing or altered here"
@@ -146,7 +146,7 @@ def test_what_git_rebased_is_still_theirs(world: World) -> None:
     world.commit({"cart.py": FILES["cart.py"] + "\n\nlimit = 9\n"}, BRANCH, "By Ann")
     world.commit({"cart.py": "# Prices.\n\n" + FILES["cart.py"]})  # so that her lines stand elsewhere
     world.scenario(plan=[PLAN], work=[run("echo x > new.txt"), COMMIT, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED, world.of("QuestionAsked")
     log = git(world.origin, "log", "--format=%an", f"main..{BRANCH}").splitlines()
     assert log == ["cardinal[bot]", "Ann"]
@@ -175,7 +175,7 @@ def picked_meanwhile(world: World) -> str:
     git(clone, "cherry-pick", theirs)
     git(clone, "push", "--quiet", "origin", "HEAD:main")
     world.scenario(plan=[PLAN], work=[run("echo x > new.txt"), COMMIT, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     return theirs
 
 

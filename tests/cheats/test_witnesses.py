@@ -175,9 +175,9 @@ def repository(command: str) -> dict[str, str]:
 def go(world: World, command: str, *work: object, guards: Guards = NO_GUARDS) -> RunSpec:
     """Let an agent do this, checked by that command and no guard, and return its order."""
     world.scenario(plan=[PLAN], work=[*work, COMMIT, FINISH], repair=[COMMIT])
-    order = world.order(guards=guards, validation=checks(full=[command]))
-    world.run(order)
-    return order
+    spec = world.spec(guards=guards, validation=checks(full=[command]))
+    world.run(spec)
+    return spec
 
 
 @pytest.mark.parametrize("how", CHEATS)
@@ -207,11 +207,11 @@ def test_honest_work_passes_with_both_witnesses(world: World, command: str) -> N
 
 def test_fewer_tests_than_the_default_branch_has_are_a_question(world: World) -> None:
     hidden = run("sed -i 's/def test_prices/def prices/' tests/test_cart.py")
-    order = go(world, UNITTEST, hidden, guards=Guards({"tests": "ask"}))
+    spec = go(world, UNITTEST, hidden, guards=Guards({"tests": "ask"}))
     asked = [one.text for one in world.of("QuestionAsked")]
     assert "ran 1 tests by unittest, and 2 on the default branch" in asked[-1]
     assert nothing_left(world)
-    world.answer(order, PUBLISH_PROTECTED.label, PUBLISH_PROTECTED.code)
+    world.answer(spec, PUBLISH_PROTECTED.label, PUBLISH_PROTECTED.code)
     assert delivered(world)
 
 

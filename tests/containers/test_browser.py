@@ -112,7 +112,7 @@ def reproduce(world: World, reproduction: ReproductionSpec, **files: str) -> Any
     if files:
         world.commit({name.replace("_", "."): text for name, text in files.items()})
     world.scenario(investigate=[{"findings": {"summary": "Nothing.", "findings": [], "follow_ups": []}}])
-    world.run(world.order(mode="investigate", workspace="docker", reproduction=reproduction))
+    world.run(world.spec(mode="investigate", workspace="docker", reproduction=reproduction))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     return world.only("ReproductionPlayed")
 
@@ -129,7 +129,7 @@ def test_a_fault_is_reproduced_on_the_base_and_gone_on_the_head_and_what_was_see
 ) -> None:
     shop.scenario(plan=[PLAN], work=[FIX, {"commit": "Add up"}, FINISH])
     full = checks(full=["grep -q 'Total 90' page.html"])
-    shop.run(shop.order(workspace="docker", reproduction=wanted(), validation=full))
+    shop.run(shop.spec(workspace="docker", reproduction=wanted(), validation=full))
     assert shop.ended().ending is Ending.SUCCEEDED, shop.ended()
     before, after = shop.of("ReproductionPlayed")
     assert (before.phase, before.outcome, before.step) == (BEFORE, FAILED, 10), before

@@ -19,7 +19,7 @@ from runner.workspaces.docker.errors import (
     EngineSlowError,
     ImageMissingError,
     UnseenFolderError,
-    named,
+    error_of,
 )
 from tests.containers.engine import SMALL, Bench, Relay, hear_until, sh, start
 from tests.waiting import until
@@ -143,7 +143,7 @@ def test_an_engine_that_goes_away_meanwhile_is_named(bench: Bench, tmp_path: Pat
     ],
 )
 def test_what_the_engine_says_gets_a_name(said: str, kind: type[Exception]) -> None:
-    told = named("make a container", said)
+    told = error_of("make a container", said)
     assert type(told) is kind
     assert said[:20] in str(told)
     assert "retry" in str(told)

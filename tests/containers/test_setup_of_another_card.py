@@ -51,15 +51,15 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 def test_no_file_of_one_cards_agent_comes_into_the_next_card_through_the_kept_set_up(world: World) -> None:
-    order = world.order(workspace="docker", validation=checks())
+    spec = world.spec(workspace="docker", validation=checks())
     world.scenario(plan=[PLAN], work=[{"run": POISON}, FINISH])
-    world.run(order)
+    world.run(spec)
     set_up = checks([LOOK], [LOOK], [SET_UP])
     world.scenario(plan=[PLAN], work=[{"edit": {"path": "a.txt", "content": "a\n"}}, FINISH])
-    for number, card in ((2, order.card_id), (3, CardId("PVTI_2"))):
+    for number, card in ((2, spec.card_id), (3, CardId("PVTI_2"))):
         run_id, branch = RunId(f"r{number}"), f"cardinal/{number}"
         world.run(
-            world.order(
+            world.spec(
                 run_id=run_id,
                 card_id=card,
                 attempt=number,

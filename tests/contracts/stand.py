@@ -71,12 +71,12 @@ class Stand:
         paid = self.key if key is None else key
         return {name: Provider(name, url, paid) for name in ("anthropic", "openai", "compatible")}
 
-    def order(self, tools: ToolSpec | None = None, *, planned: bool = True, **changes: Any) -> RunSpec:
+    def spec(self, tools: ToolSpec | None = None, *, planned: bool = True, **changes: Any) -> RunSpec:
         """Return a queued order for the agent in a container.
 
         Its plan is approved already, which spares a turn, unless the test is about the plan.
         """
-        made = self.world.order(
+        made = self.world.spec(
             **{
                 "agent": self.agent,
                 "model": "default",
@@ -94,11 +94,11 @@ class Stand:
             self.world.write(plan, PlanApproved(made.run_id, 1, "ann"))
         return dataclasses.replace(made)
 
-    def run(self, order: RunSpec) -> Any:
+    def run(self, spec: RunSpec) -> Any:
         """Claim and execute; return the run's newest event."""
-        return self.world.run(order)
+        return self.world.run(spec)
 
-    def die_when(self, order: RunSpec, kind: str) -> None:
+    def die_when(self, spec: RunSpec, kind: str) -> None:
         """Execute in a process of its own that is killed once an event of that kind was written."""
 
         class Dying(RunLog):
@@ -109,7 +109,7 @@ class Stand:
                 if any(type(event).__name__ == kind for event in events):
                     os.kill(os.getpid(), signal.SIGKILL)
 
-        claimed, log = self.world.claim(order, worker="dying")
+        claimed, log = self.world.claim(spec, worker="dying")
         log.__class__ = Dying
         pid = os.fork()
         if pid == 0:

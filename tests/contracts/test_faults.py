@@ -7,7 +7,7 @@ import pytest
 
 from ledger.events.budget import BudgetRaised
 from ledger.ids import RunId
-from ledger.model.limit_answers import Code, raised
+from ledger.model.limit_answers import Code, budget_answer
 from ledger.states import Ending
 from runner.errors import KilledError
 from tests.contracts.stand import COMMIT, EDIT, FINISH, LIMITS, PLAN, Stand, first_of_all
@@ -36,7 +36,7 @@ def test_a_failing_tool_one_that_is_not_there_and_a_provider_that_stumbles_do_no
     stand.scenario(
         work=[broken, missing, {"status": 500, "times": 1}, EDIT, {"cut": True, "times": 1}, *WORK]
     )
-    stand.run(stand.order())
+    stand.run(stand.spec())
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert [used.ok for used in stand.world.of("ToolUsed")].count(False) >= 1
     failed = [one.status for one in stand.world.of("ProviderFailed")]
@@ -55,7 +55,7 @@ ALL_STATUSES = [(agent, status) for agent, _ in STATUSES for _, status in STATUS
 )
 def test_a_provider_that_fails_for_ever_ends_the_run_and_says_so(stand: Stand, status: int) -> None:
     stand.scenario(work=[{"status": status}, *WORK])
-    stand.run(stand.order())
+    stand.run(stand.spec())
     assert stand.world.ended().reason in ("provider", "agent_error")
     assert str(status) in stand.world.ended().detail
     failed = stand.world.of("ProviderFailed")
@@ -67,7 +67,7 @@ def test_a_provider_that_fails_for_ever_ends_the_run_and_says_so(stand: Stand, s
 def test_a_wrong_key_ends_the_run_and_names_the_setting(stand: Stand) -> None:
     stand.scenario(work=list(WORK))
     stand.world.providers = stand.providers(stand.model.url, key="sk-wrong")
-    stand.run(stand.order())
+    stand.run(stand.spec())
     assert stand.world.ended().reason == "provider"
     assert "_KEY" in stand.world.ended().detail
     assert "sk-wrong" not in str(stand.world.events())
@@ -77,7 +77,7 @@ def test_a_wrong_key_ends_the_run_and_names_the_setting(stand: Stand) -> None:
 def test_a_provider_that_is_not_there_ends_the_run(stand: Stand) -> None:
     stand.scenario(work=list(WORK))
     stand.model.stop()
-    stand.run(stand.order())
+    stand.run(stand.spec())
     assert stand.world.ended().reason in ("provider", "agent_error")
     assert stand.world.of("ProviderFailed")[-1].status == 0
     stand.models.clear()
@@ -86,7 +86,7 @@ def test_a_provider_that_is_not_there_ends_the_run(stand: Stand) -> None:
 @first_of_all("claude")
 def test_a_model_that_hangs_is_noticed(stand: Stand) -> None:
     stand.scenario(work=[{"silent": True}, *WORK])
-    stand.run(stand.order(limits=dataclasses.replace(LIMITS, silence_s=patience_s(stand))))
+    stand.run(stand.spec(limits=dataclasses.replace(LIMITS, silence_s=patience_s(stand))))
     assert stand.world.ended().reason == "stalled"
     assert stand.containers() == []
 
@@ -95,7 +95,7 @@ def test_a_model_that_hangs_is_noticed(stand: Stand) -> None:
 def test_an_answer_that_grows_slowly_is_a_sign_of_life(stand: Stand) -> None:
     silence_s = patience_s(stand)
     stand.scenario(work=[{"slow": 0.02}, {"long": round(silence_s * 500)}, *WORK])
-    stand.run(stand.order(limits=dataclasses.replace(LIMITS, silence_s=silence_s)))
+    stand.run(stand.spec(limits=dataclasses.replace(LIMITS, silence_s=silence_s)))
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
 
 
@@ -103,8 +103,8 @@ def test_an_answer_that_grows_slowly_is_a_sign_of_life(stand: Stand) -> None:
 def test_the_limit_of_turns_parks_and_asks(stand: Stand) -> None:
     looks = [{"run": f"echo {number}"} for number in range(12)]
     stand.scenario(work=[*looks, *WORK])
-    order = stand.order(limits=dataclasses.replace(LIMITS, max_turns=6))
-    assert stand.run(order).why == "limit"
+    spec = stand.spec(limits=dataclasses.replace(LIMITS, max_turns=6))
+    assert stand.run(spec).why == "limit"
     assert "6 turns" in stand.world.only("QuestionAsked").text
     assert len(stand.model.served) < 14
 
@@ -113,8 +113,8 @@ def test_the_limit_of_turns_parks_and_asks(stand: Stand) -> None:
 def test_a_budget_that_is_spent_parks_asks_and_the_same_session_goes_on(stand: Stand) -> None:
     stand.scenario(work=[SPENDS, {"run": "echo one"}, *WORK])
     budget_usd = scant_usd(stand)
-    order = stand.order(limits=dataclasses.replace(LIMITS, budget_usd=budget_usd))
-    parked = stand.run(order)
+    spec = stand.spec(limits=dataclasses.replace(LIMITS, budget_usd=budget_usd))
+    parked = stand.run(spec)
     assert type(parked).__name__ == "RunParked", parked
     assert f"its budget of ${budget_usd:.2f}" in stand.world.only("QuestionAsked").text
     served = len(stand.model.served)
@@ -122,7 +122,7 @@ def test_a_budget_that_is_spent_parks_asks_and_the_same_session_goes_on(stand: S
     spends_little = {"usage": {"in": 10, "out": 10}}  # what the agent did already keeps its place
     stand.scenario(work=[spends_little, {"run": "echo one"}, *WORK])
     stand.world.write(BudgetRaised(RunId("r1"), 100.0, "ann"))
-    stand.world.answer(order, raised(100.0), Code.RAISED)
+    stand.world.answer(spec, budget_answer(100.0), Code.RAISED)
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert len(stand.world.of("SessionStarted")) == 1
 
@@ -132,9 +132,9 @@ def test_a_budget_that_is_raised_while_the_agent_works_holds_at_once(stand: Stan
     busy = {"run": "python3 -c 'import time; time.sleep(4)'"}
     stand.scenario(work=[{"progress": "Busy"}, busy, SPENDS, {"run": "echo one"}, *WORK])
     budget_usd = scant_usd(stand)
-    order = stand.order(limits=dataclasses.replace(LIMITS, budget_usd=budget_usd))
+    spec = stand.spec(limits=dataclasses.replace(LIMITS, budget_usd=budget_usd))
     more = BudgetRaised(RunId("r1"), 100.0, "ann")
-    stand.world.meanwhile(order, "Busy", lambda: stand.world.write(more))
+    stand.world.meanwhile(spec, "Busy", lambda: stand.world.write(more))
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert stand.usd() > budget_usd
     assert stand.world.of("CallRefused") == []
@@ -144,8 +144,8 @@ def test_a_budget_that_is_raised_while_the_agent_works_holds_at_once(stand: Stan
 def test_a_budget_that_is_crossed_in_the_middle_of_a_stream_cuts_it(stand: Stand) -> None:
     stand.scenario(work=[{"long": 2_000_000}, *WORK])
     budget_usd = 0.2 if stand.agent == "opencode" else 1.0  # its model is cheap
-    order = stand.order(limits=dataclasses.replace(LIMITS, budget_usd=budget_usd))
-    parked = stand.run(order)
+    spec = stand.spec(limits=dataclasses.replace(LIMITS, budget_usd=budget_usd))
+    parked = stand.run(spec)
     assert type(parked).__name__ == "RunParked", parked
     assert 0.8 * budget_usd < stand.usd() < 1.4 * budget_usd
     assert stand.world.of("CallRefused")[0].kind == "budget"
@@ -158,7 +158,7 @@ def test_a_container_that_is_killed_is_told_as_killed_and_leaves_nothing(stand: 
     with pytest.raises(
         KilledError, match="signal 9"
     ):  # so that it is tried again, as the policy's retries say
-        stand.world.meanwhile(stand.order(), "Busy", stand.kill_containers)
+        stand.world.meanwhile(stand.spec(), "Busy", stand.kill_containers)
     assert stand.world.of("RunEnded") == []
     assert stand.containers() == []
 
@@ -167,9 +167,9 @@ def test_a_container_that_is_killed_is_told_as_killed_and_leaves_nothing(stand: 
 def test_a_worker_that_is_killed_loses_nothing_and_the_session_goes_on(stand: Stand) -> None:
     busy = {"run": "python3 -c 'import time; time.sleep(3)'"}
     stand.scenario(work=[{"progress": "Busy"}, busy, *WORK])
-    order = stand.order()
-    stand.die_when(order, "Progressed")
-    stand.world.again(order, "reclaimed")
+    spec = stand.spec()
+    stand.die_when(spec, "Progressed")
+    stand.world.again(spec, "reclaimed")
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     # An agent writes its session a moment after it named it: killed between the two, it begins another.
     assert len(stand.world.of("SessionStarted")) == 1 + len(stand.world.of("SessionLost"))
@@ -179,11 +179,11 @@ def test_a_worker_that_is_killed_loses_nothing_and_the_session_goes_on(stand: St
 @first_of_all("claude")
 def test_an_agent_that_has_lost_its_session_begins_another(stand: Stand) -> None:
     stand.scenario(plan=[PLAN], work=list(WORK))
-    order = stand.order(planned=False, plan_required=True)
-    stand.run(order)
+    spec = stand.spec(planned=False, plan_required=True)
+    stand.run(spec)
     for kept in (stand.world.places.workspaces / CARD / "home").iterdir():
         shutil.rmtree(kept) if kept.is_dir() else kept.unlink()
-    stand.world.approve(order)
+    stand.world.approve(spec)
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     first, second = stand.world.of("SessionStarted")
     assert first.session_id == stand.world.only("SessionLost").session_id != second.session_id

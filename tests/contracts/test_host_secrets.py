@@ -59,14 +59,14 @@ def test_the_registry_has_the_secret_and_the_agent_never(
         look = {"run": f"{{ {get}; {LOOK}; }} > seen.txt 2>&1; git add -A; cat seen.txt"}
         stand.world.scenario(work=[look, COMMIT, FINISH])
         stand.world.tool_secrets = {"NPM_TOKEN": SECRET}
-        order = stand.order(
+        spec = stand.spec(
             ToolSpec(network="list", hosts=(where,)),
             model="test",
             validation=checks(setup=[get], full=[get]),
             private_hosts=(where,),
             secrets=(HostSecretSpec("NPM_TOKEN", where, "Authorization", "Bearer {}"),),
         )
-        stand.run(order)
+        stand.run(spec)
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert [f"authorization: Bearer {SECRET}".encode() in request for request in host.heard] == [True] * 4
     sent = [(each.host, each.name, each.times) for each in stand.world.of("SecretSent")]

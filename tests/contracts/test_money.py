@@ -33,11 +33,11 @@ def test_a_question_parks_the_answer_goes_on_in_the_session_and_all_of_it_is_cou
     ask = {"ask": {"question": "Which greeting?", "choices": ["Hello", "Moin"]}}
     write = {"edit": {"path": "hello.txt", "content": "{{answer}}\n"}}
     stand.scenario(plan=[SPENDING, PLAN], work=[SPENDING, ask, SPENDING, write, COMMIT, SPENDING, FINISH])
-    order = stand.order(planned=False)
-    assert stand.run(order).why == "question"
+    spec = stand.spec(planned=False)
+    assert stand.run(spec).why == "question"
     assert stand.containers() == []
     assert stand.world.only("QuestionAsked").choices == ("Hello", "Moin")
-    stand.world.answer(order, "Moin")
+    stand.world.answer(spec, "Moin")
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert stand.world.show("hello.txt") == "Moin"
     assert len(stand.world.of("SessionStarted")) == 1
@@ -53,14 +53,14 @@ def test_a_question_parks_the_answer_goes_on_in_the_session_and_all_of_it_is_cou
 def test_what_subagents_use_is_counted_like_everything_else(stand: Stand) -> None:
     if stand.agent == "codex":  # its subagents are switched off: what it runs is one agent
         stand.scenario(work=[EDIT, COMMIT, FINISH])
-        stand.run(stand.order())
+        stand.run(stand.spec())
         assert not any("spawn_agent" in str(one.body.get("tools")) for one in stand.model.requests)
         return
     stand.scenario(
         work=[{"subagent": "reader"}, EDIT, COMMIT, FINISH],
         subagents={"reader": [SPENDING, {"run": "ls"}, {"say": "It is a shop."}]},
     )
-    stand.run(stand.order())
+    stand.run(stand.spec())
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     served = [one for one in stand.model.served if one.tokens is not None]
     assert any(one.turn.startswith("sub-") for one in served), [one.turn for one in served]

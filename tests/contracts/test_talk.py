@@ -16,9 +16,9 @@ TOUCH = {"run": "touch /workspace/home/touched"}
 
 def test_a_message_steers_the_agent_at_its_next_step(stand: Stand) -> None:
     stand.scenario(work=[{"progress": "Busy"}, BUSY, EDIT, COMMIT, FINISH])
-    order = stand.order()
+    spec = stand.spec()
     stand.world.meanwhile(
-        order, "Busy", lambda: stand.world.write(RunSteered(RUN, "ann", "In blue, please.", 77))
+        spec, "Busy", lambda: stand.world.write(RunSteered(RUN, "ann", "In blue, please.", 77))
     )
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert stand.world.only("SteeringHeard").comment_ids == (77,)
@@ -31,7 +31,7 @@ def test_a_cancelled_run_stops_in_the_middle_of_a_tool_and_leaves_nothing(stand:
     busy = {"run": "python3 -c 'import time; time.sleep(120)'"}
     stand.scenario(work=[EDIT, COMMIT, {"progress": "Busy"}, busy, FINISH])
     stop = RunStopAsked(RUN, "cancel", "ann", "wrong card")
-    took_s = stand.world.meanwhile(stand.order(), "Busy", lambda: stand.world.write(stop))
+    took_s = stand.world.meanwhile(stand.spec(), "Busy", lambda: stand.world.write(stop))
     assert (stand.world.ended().ending, stand.world.ended().reason) == (Ending.CANCELLED, "cancelled")
     assert stand.world.ended().commits == 1
     assert took_s < 100
@@ -51,12 +51,12 @@ def test_what_is_denied_never_runs_and_what_people_are_asked_about_only_with_the
     stand: Stand, answer: str
 ) -> None:
     stand.scenario(work=[PUSH, TOUCH, TOUCH, EDIT, COMMIT, FINISH])
-    order = stand.order(ToolSpec(deny=("git push*",), ask=("touch:*",)))
-    assert stand.run(order).why == "question", stand.world.events()[-1]
+    spec = stand.spec(ToolSpec(deny=("git push*",), ask=("touch:*",)))
+    assert stand.run(spec).why == "question", stand.world.events()[-1]
     assert "git push" in stand.world.only("PermissionRefused").why
     assert "touch" in stand.world.only("PermissionAwaited").command
     assert stand.world.only("QuestionAsked").asker == "permission"
-    stand.world.answer(order, answer)
+    stand.world.answer(spec, answer)
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert len(stand.world.of("QuestionAsked")) == 1
     assert (stand.world.places.workspaces / "PVTI_1" / "home" / "touched").exists() == (answer in "12")

@@ -24,7 +24,7 @@ CALL = {"board": {"tool": "docs__echo", "input": {"text": "key"}}}
 def test_an_agent_calls_a_tool_server_and_a_broken_one_is_named(stand: Stand) -> None:
     stand.scenario(work=[CALL, EDIT, COMMIT, FINISH])
     stand.world.tool_secrets = {"DOCS_KEY": KEY}
-    stand.run(stand.order(TOOLS, servers=(SERVER, GONE, KEYLESS)))
+    stand.run(stand.spec(TOOLS, servers=(SERVER, GONE, KEYLESS)))
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     (called,) = stand.world.of("ToolServerCalled")
     assert (called.server, called.tool, called.outcome) == ("docs", "echo", "ok")

@@ -17,14 +17,14 @@ pytestmark = pytest.mark.timeout(600)
 ASK = {"ask": {"question": "Which greeting?"}}
 
 
-def on(stand: Stand, order: RunSpec, host: str) -> RunSpec:
+def on(stand: Stand, spec: RunSpec, host: str) -> RunSpec:
     """Return the order as a worker of that host gets it; both hosts share a store."""
     root: Path = stand.root / host
     root.mkdir(mode=0o755, exist_ok=True)
     mirrors, workspaces, logs = (root / name for name in ("mirrors", "workspaces", "logs"))
     store = StoreSpec(str(stand.root / "shared"))
     return dataclasses.replace(
-        order,
+        spec,
         host=host,
         places=HostPaths(mirrors, workspaces, logs, stand.world.places.scenarios, store=store),
     )
@@ -33,11 +33,11 @@ def on(stand: Stand, order: RunSpec, host: str) -> RunSpec:
 @first_of_all("codex")
 def test_a_parked_session_goes_on_in_another_home(stand: Stand) -> None:
     stand.scenario(work=[EDIT, COMMIT, ASK, FINISH])
-    order = stand.order()
-    assert stand.world.run(on(stand, order, "b")).why == "question"
+    spec = stand.spec()
+    assert stand.world.run(on(stand, spec, "b")).why == "question"
     kept = stand.world.of("Checkpointed")[-1]
     assert (bool(kept.session), kept.left_out) == (True, ())
-    stand.world.answer(on(stand, order, "c"), "Moin")
+    stand.world.answer(on(stand, spec, "c"), "Moin")
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert stand.world.only("WorkspaceRestored").missing == ()
     assert len({event.session_id for event in stand.world.of("SessionStarted")}) == 1
@@ -49,13 +49,13 @@ def test_a_parked_session_goes_on_in_another_home(stand: Stand) -> None:
 def test_killed_in_the_middle_of_a_turn_its_session_goes_on_in_another_home(stand: Stand) -> None:
     done = [EDIT, COMMIT, {"edit": {"path": "draft.txt", "content": "Moin\n"}}, {"progress": "Here"}]
     stand.scenario(work=[*done, {"run": "python3 -c 'import time; time.sleep(60)'"}, FINISH])
-    order = stand.order(limits=dataclasses.replace(LIMITS, checkpoint_s=0.2), early=True)
-    killed_in_its_turn(stand.world, on(stand, order, "b"), "Here")
+    spec = stand.spec(limits=dataclasses.replace(LIMITS, checkpoint_s=0.2), early=True)
+    killed_in_its_turn(stand.world, on(stand, spec, "b"), "Here")
     stand.kill_containers()
     early = stand.world.head()
     begun = len(stand.world.events())
     stand.scenario(work=[*done, {"run": "true"}, FINISH])
-    stand.world.again(on(stand, order, "c"), "reclaimed")
+    stand.world.again(on(stand, spec, "c"), "reclaimed")
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert (stand.world.show("hello.txt"), stand.world.show("draft.txt")) == ("hello", "Moin")
     assert git(stand.world.origin, "merge-base", early, BRANCH).strip() == early
@@ -79,10 +79,10 @@ def tear(stand: Stand) -> None:
 @first_of_all("opencode")
 def test_a_torn_session_ends_no_run_and_one_that_is_lost_is_said(stand: Stand) -> None:
     stand.scenario(work=[EDIT, COMMIT, ASK, FINISH])
-    order = stand.order()
-    assert stand.run(order).why == "question"
+    spec = stand.spec()
+    assert stand.run(spec).why == "question"
     tear(stand)
-    stand.world.answer(order, "Moin")
+    stand.world.answer(spec, "Moin")
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     said = [event for event in stand.world.of("Progressed") if "could not continue its session" in event.text]
     assert len(said) == len(stand.world.of("SessionLost")) == (stand.agent == "opencode")

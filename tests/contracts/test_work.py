@@ -15,7 +15,7 @@ def test_it_plans_without_changing_anything_writes_commits_and_reports(stand: St
         plan=[early, {"run": "echo sneaky > sneaky.txt"}, PLAN],
         work=[EDIT, {"tick": 1}, COMMIT, {"tick": 2}, FINISH],
     )
-    stand.run(stand.order(planned=False))
+    stand.run(stand.spec(planned=False))
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert stand.world.show("hello.txt") == "hello"
     changed = git(stand.world.origin, "diff", "--name-only", "main", BRANCH)
@@ -27,11 +27,11 @@ def test_it_plans_without_changing_anything_writes_commits_and_reports(stand: St
 
 def test_a_plan_waits_for_approval_and_the_work_goes_on_in_the_same_session(stand: Stand) -> None:
     stand.scenario(plan=[PLAN], work=[EDIT, COMMIT, FINISH])
-    order = stand.order(planned=False, plan_required=True)
-    stand.run(order)
+    spec = stand.spec(planned=False, plan_required=True)
+    stand.run(spec)
     assert stand.world.of("RunStepped")[-1].after is RunState.AWAITING_APPROVAL
     assert stand.world.only("PlanProposed").steps == ("Write hello.txt", "Commit it")
-    stand.world.approve(order)
+    stand.world.approve(spec)
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert len({event.session_id for event in stand.world.of("TurnStarted") if event.session_id}) <= 1
     assert len(stand.world.of("SessionStarted")) == 1

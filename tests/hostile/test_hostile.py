@@ -32,9 +32,9 @@ def test_a_hostile_repository_and_a_turned_agent_stay_harmless(stand: Stand) -> 
     ask = {"ask": {"question": "Shall I go on?"}}
     look = {"run": "git status --short | head"}
     stand.scenario(plan=[PLAN], work=[go, ask, look, FINISH])
-    order = stand.order(planned=False, guards=Guards({"protected": "ask"}, WORKFLOWS))
+    spec = stand.spec(planned=False, guards=Guards({"protected": "ask"}, WORKFLOWS))
 
-    parked = stand.run(order)
+    parked = stand.run(spec)
     assert isinstance(parked, RunParked), parked
     assert parked.why == "question"
     (home,) = stand.world.places.workspaces.glob("*/home")
@@ -43,7 +43,7 @@ def test_a_hostile_repository_and_a_turned_agent_stay_harmless(stand: Stand) -> 
     assert {name: outcome[name] for name in REFUSED if outcome[name] == "done"} == {}
     assert_nothing_of_the_repository_ran(stand, home)
 
-    parked = stand.world.answer(order, "Yes")
+    parked = stand.world.answer(spec, "Yes")
     assert isinstance(parked, RunParked), parked
     assert parked.why == "limit"
     asked = stand.world.only("QuestionAsked", newest=True)
@@ -52,7 +52,7 @@ def test_a_hostile_repository_and_a_turned_agent_stay_harmless(stand: Stand) -> 
     assert BRANCH not in git(stand.world.origin, "branch", "--format=%(refname:short)")
     assert_nothing_of_the_repository_ran(stand, home)
 
-    stand.world.answer(order, PUBLISH)
+    stand.world.answer(spec, PUBLISH)
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()
     assert_nothing_of_the_repository_ran(stand, home)
     assert_only_cardinal_pushed(stand)

@@ -35,10 +35,10 @@ def test_a_rewritten_address_leads_nowhere_and_runs_nothing(world: World, settin
         f" git config core.sshCommand 'sh /workspace/repo/spy.sh'; git config {setting}"
     )
     world.scenario(plan=[PLAN], work=[EDIT, {"run": spy}, {"ask": {"question": "Well?"}}, FINISH])
-    order = world.order()
-    world.run(order)
+    spec = world.spec()
+    world.run(spec)
     world.commit({"other.txt": "theirs\n"})  # something to fetch
-    world.answer(order, "Go on")
+    world.answer(spec, "Go on")
     assert list(world.places.workspaces.glob("*/repo/hello.txt"))
     assert not list(world.places.workspaces.glob("*/home/seen"))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()  # Cardinal's git reads a config of its own

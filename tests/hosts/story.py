@@ -55,7 +55,7 @@ def play(site: Site) -> None:
 def names_at_work(site: Site) -> set[str]:
     """Return the hosts that live and are not drained."""
     with event_store.reading(site.engine) as db:
-        return {row.name for row in hosts.known_hosts(db).at_work}
+        return {row.name for row in hosts.list_hosts(db).at_work}
 
 
 def check_session(site: Site, card: Card, whys: set[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 import pytest
 
 from bot.github.app_manifest import manifest
-from bot.ingest.events import subscribed
+from bot.ingest.events import list_subscribed
 from tests.house.source import Source, parts, sources, stem
 
 # Registry folder -> the test folders of which one must speak of each part.
@@ -90,9 +90,9 @@ def test_no_two_themes_of_the_doctor_name_a_result_alike() -> None:
 
 
 def test_the_manifest_subscribes_to_every_event_that_has_an_intake() -> None:
-    events = manifest(subscribed()).filled(name="", owner="acme", webhook="", active=False, redirect_url="")[
-        "default_events"
-    ]
+    events = manifest(list_subscribed()).filled(
+        name="", owner="acme", webhook="", active=False, redirect_url=""
+    )["default_events"]
     assert list(unsubscribed(parts("bot/ingest/events"), events)) == []
     assert not SENT_ANYWAY & set(events)
 

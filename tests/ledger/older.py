@@ -4,14 +4,14 @@ from sqlalchemy import Engine
 
 from ledger.db.statements import drive
 from ledger.db.transactions import GUARD, writing
-from ledger.lifecycle.migrate import known_number
+from ledger.lifecycle.migrate import newest_migration
 
 NUMBER, VERSION, DIGEST = 9, "0.0.9", "0lder" + "0" * 59
 
 
 def make_older(engine: Engine) -> None:
     """Undo migrations 10 to 12; an edition of a lower version, whose views were the same, has the ledger."""
-    assert known_number() == NUMBER + 3, "there is a newer migration: undo that one here, too"
+    assert newest_migration() == NUMBER + 3, "there is a newer migration: undo that one here, too"
     engine.update_execution_options(**{GUARD: None})
     with writing(engine) as db:
         drive(db, "ALTER TABLE outbox ADD COLUMN settled_at TEXT")

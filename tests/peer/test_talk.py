@@ -34,15 +34,15 @@ def test_an_issue_is_opened_read_edited_and_closed(hub: Hub, side: Side, reposit
     hub.rest("PATCH", path, body={"state": "closed", "state_reason": "not_planned"})
     found = hub.rest("GET", path).body
     assert (found["state"], found["state_reason"]) == ("closed", "not_planned")
-    assert issues.closed_by(hub, repository, number) == BOT
+    assert issues.find_closer(hub, repository, number) == BOT
 
 
 def test_cardinal_reads_who_closed_an_issue(hub: Hub, side: Side, repository: str) -> None:
     number = side.issue(repository)
-    assert issues.closed_by(hub, repository, number) == ""
+    assert issues.find_closer(hub, repository, number) == ""
     side.person(ADMIN, "PATCH", f"/repos/{repository}/issues/{number}", {"state": "closed"})
-    assert issues.closed_by(hub, repository, number) == ADMIN
-    assert issues.closed_by(hub, repository, 999) == ""
+    assert issues.find_closer(hub, repository, number) == ADMIN
+    assert issues.find_closer(hub, repository, 999) == ""
 
 
 def test_an_issue_without_a_title_is_refused(side: Side, repository: str) -> None:

@@ -162,7 +162,7 @@ def test_deliveries_about_other_places_change_nothing_in_the_ledger(tmp_path: Pa
         cardinal.catch_up()
         with event_store.reading(cardinal.services.engine) as db:
             assert event_store.last_seq(db) == before
-            assert refresh_requests.requested_cards(db, limit=10) == ()
+            assert refresh_requests.list_requested_cards(db, limit=10) == ()
         assert cardinal.failures == []
         assert [
             call

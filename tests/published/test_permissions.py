@@ -7,7 +7,7 @@ import pytest
 
 from bot.github import token_scope
 from bot.github.app_manifest import manifest
-from bot.ingest.events import subscribed
+from bot.ingest.events import list_subscribed
 from tests.house.source import sources
 from tests.published import calls
 from tests.published.calls import ONE, Sent
@@ -88,7 +88,7 @@ def all_needs(published: Court, needed: Permissions) -> Iterator[tuple[str, tupl
     for name, wanted in OPERATIONS.items():
         yield from ((name, each) for each in need(*wanted))
     yield from (("git", each) for each in GIT)
-    for name in EVENTS.keys() & set(subscribed()):
+    for name in EVENTS.keys() & set(list_subscribed()):
         yield from ((name, each) for each in need(EVENTS[name]))
 
 

@@ -16,7 +16,7 @@ from ledger.events.run import Progressed
 from ledger.ids import EntryKey
 from ledger.states import CardState, check_card_step
 from rules.answers import all_rules, answers
-from rules.card.state import legal_way, rest_of
+from rules.card.state import derive, legal_way
 from rules.decide import decide
 from rules.errors import TwoRulesError
 from rules.explain import card_status, why
@@ -94,7 +94,7 @@ def test_a_state_that_the_column_does_not_know_is_never_asked_for() -> None:
 @given(snapshots)
 def test_the_state_at_rest_does_not_depend_on_the_state_before_where_a_run_lives(snapshot: Snapshot) -> None:
     if snapshot.live_run and not snapshot.archived:
-        rests = {rest_of(POLICY, replace(snapshot, state=state)) for state in CardState}
+        rests = {derive(POLICY, replace(snapshot, state=state)) for state in CardState}
         assert len(rests) == 1
 
 

@@ -170,39 +170,39 @@ class World:
         with event_store.writing(self.engine) as db:
             event_store.append(db, *events, at=self.clock.now())
 
-    def queue(self, order: RunSpec) -> None:
+    def queue(self, spec: RunSpec) -> None:
         self.write(
             RunQueued(
-                order.run_id, order.card_id, order.attempt, order.kind, "In Progress", order.repository,
-                order.branch, order.agent, "ann", order.session_id, "{}", order.plan_required,
+                spec.run_id, spec.card_id, spec.attempt, spec.kind, "In Progress", spec.repository,
+                spec.branch, spec.agent, "ann", spec.session_id, "{}", spec.plan_required,
             )
         )  # fmt: skip
 
-    def claim(self, order: RunSpec, *, ttl_s: float = 60.0, worker: str = "w1") -> tuple[RunSpec, RunLog]:
+    def claim(self, spec: RunSpec, *, ttl_s: float = 60.0, worker: str = "w1") -> tuple[RunSpec, RunLog]:
         """Take the lease and claim the run, as bot's dispatch does; ends an older claim by force."""
         now = self.clock.now()
         with event_store.writing(self.engine) as db:
             if self.lease is not None:
                 leases.release(db, self.lease)
-            self.lease = leases.take(db, f"run:{order.run_id}", worker, ttl_s=ttl_s)
+            self.lease = leases.take(db, f"run:{spec.run_id}", worker, ttl_s=ttl_s)
             assert self.lease is not None
-            event_store.append(db, RunClaimed(order.run_id, self.lease.generation, worker), at=now)
-        order = dataclasses.replace(order, generation=self.lease.generation)
-        return order, RunLog(self.engine, order.run_id, self.lease, self.clock, ttl_s=ttl_s)
+            event_store.append(db, RunClaimed(spec.run_id, self.lease.generation, worker), at=now)
+        spec = dataclasses.replace(spec, generation=self.lease.generation)
+        return spec, RunLog(self.engine, spec.run_id, self.lease, self.clock, ttl_s=ttl_s)
 
-    def run(self, order: RunSpec, **options: Any) -> Any:
+    def run(self, spec: RunSpec, **options: Any) -> Any:
         """Claim and execute; return the newest event of the run, of whichever kind."""
-        order, log = self.claim(order, **options)
+        spec, log = self.claim(spec, **options)
         execute_run(
-            order, log, self.remote, self.clock, providers=self.providers, tool_secrets=self.tool_secrets
+            spec, log, self.remote, self.clock, providers=self.providers, tool_secrets=self.tool_secrets
         )
-        return self.events(order.run_id)[-1]
+        return self.events(spec.run_id)[-1]
 
-    def meanwhile(self, order: RunSpec, when: str, act: Callable[[], object]) -> float:
+    def meanwhile(self, spec: RunSpec, when: str, act: Callable[[], object]) -> float:
         """Execute, and do something as bot would once the agent said `when`; return the seconds from then to
         the end.
         """
-        claimed, log = self.claim(order)
+        claimed, log = self.claim(spec)
         acted_at: list[float] = []
 
         class Watched(RunLog):
@@ -219,25 +219,25 @@ class World:
         assert acted_at, self.events()[-3:]
         return time.monotonic() - acted_at[0]
 
-    def again(self, order: RunSpec, why: str) -> Any:
+    def again(self, spec: RunSpec, why: str) -> Any:
         """Let the run go on, as bot does after `why`."""
-        self.write(RunRequeued(order.run_id, why))
-        return self.run(order)
+        self.write(RunRequeued(spec.run_id, why))
+        return self.run(spec)
 
-    def answer(self, order: RunSpec, text: str, code: str = "") -> Any:
-        asked = self.only("QuestionAsked", order.run_id, newest=True)
+    def answer(self, spec: RunSpec, text: str, code: str = "") -> Any:
+        asked = self.only("QuestionAsked", spec.run_id, newest=True)
         self.write(answer_question(asked, by="ann", text=text, code=code))
-        return self.again(order, "answered")
+        return self.again(spec, "answered")
 
-    def approve(self, order: RunSpec) -> Any:
-        plan = self.only("PlanProposed", order.run_id, newest=True)
-        self.write(PlanApproved(order.run_id, plan.revision, "ann"))
-        return self.again(order, "approved")
+    def approve(self, spec: RunSpec) -> Any:
+        plan = self.only("PlanProposed", spec.run_id, newest=True)
+        self.write(PlanApproved(spec.run_id, plan.revision, "ann"))
+        return self.again(spec, "approved")
 
-    def redirect(self, order: RunSpec, text: str) -> Any:
-        plan = self.only("PlanProposed", order.run_id, newest=True)
-        self.write(PlanRedirected(order.run_id, plan.revision, "ann", text))
-        return self.again(order, "redirected")
+    def redirect(self, spec: RunSpec, text: str) -> Any:
+        plan = self.only("PlanProposed", spec.run_id, newest=True)
+        self.write(PlanRedirected(spec.run_id, plan.revision, "ann", text))
+        return self.again(spec, "redirected")
 
     @contextmanager
     def taken_back(self) -> Iterator[None]:
@@ -269,17 +269,17 @@ class World:
         found: RunEnded = self.only("RunEnded", run_id)
         return found
 
-    def order(self, **changes: Any) -> RunSpec:
+    def spec(self, **changes: Any) -> RunSpec:
         """Return a work order for the scenario `test`, queued in the ledger."""
-        order = RunSpec(
+        spec = RunSpec(
             run_id=RUN, card_id=CARD, attempt=1, kind="first", generation=0, repository=REPOSITORY, number=12,
             title="Say hello", branch=BRANCH, base_branch="main", agent="scripted", model="test",
             session_id="", plan_required=False, instructions="", briefing=Briefing("# Say hello\n"),
             limits=LIMITS, places=self.places, authorship=Authorship(COMMITTER), validation=checks(),
         )  # fmt: skip
-        order = dataclasses.replace(order, **changes)
-        self.queue(order)
-        return order
+        spec = dataclasses.replace(spec, **changes)
+        self.queue(spec)
+        return spec
 
 
 def make_world(root: Path, *, files: Mapping[str, str] | None = None) -> World:

@@ -31,7 +31,7 @@ def compare(engine: Engine, hub: Hub) -> Compared:
     GitHub says in which repositories: a ledger that was written anew may not name them.
     """
     there = sorted(str(repository["full_name"]) for repository in repositories.reachable(hub))
-    heads = [head for place in there for head in _published(hub, place)]
+    heads = [head for place in there for head in _list_published(hub, place)]
     with event_store.reading(engine) as db:
         differs = tuple(
             f"{where} has a different digest for event {head.events}"
@@ -41,7 +41,7 @@ def compare(engine: Engine, hub: Hub) -> Compared:
     return Compared(len(heads), differs)
 
 
-def _published(hub: Hub, repository: str) -> Iterator[tuple[str, hash_chain.ChainReport]]:
+def _list_published(hub: Hub, repository: str) -> Iterator[tuple[str, hash_chain.ChainReport]]:
     root = repository_path(repository)
     newest = {"state": "all", "sort": "updated", "direction": "desc", "per_page": MAX_PULLS}
     try:

@@ -273,7 +273,7 @@ def stages(summary: Summary, it: AuditEvent) -> None:
 
 
 @_takes(bounds.RoundFailed, run.ValidationEnded)
-def failed_rounds(summary: Summary, it: AuditEvent) -> None:
+def count_failed_rounds(summary: Summary, it: AuditEvent) -> None:
     """Fill `rounds` and `validation`, and `iterations` with the highest number among them."""
     match it.event:
         case bounds.RoundFailed() as event:

@@ -105,7 +105,7 @@ def _of_events(trail: Trail, true: list[dict[str, Any]]) -> Iterator[str]:
         logged = known.pop(event.seq, None)
         if logged is None:
             yield f"event {event.seq} is not from this run, or is listed twice"
-        elif altered := _altered(event, logged):
+        elif altered := _find_altered_fields(event, logged):
             yield f"event {event.seq} ({logged['kind']}) was altered: {altered}"
     for seq, logged in known.items():
         yield f"event {seq} ({logged['kind']}) is missing"
@@ -113,7 +113,7 @@ def _of_events(trail: Trail, true: list[dict[str, Any]]) -> Iterator[str]:
         yield "the events are out of order"
 
 
-def _altered(event: _Event, logged: Mapping[str, Any]) -> str:
+def _find_altered_fields(event: _Event, logged: Mapping[str, Any]) -> str:
     """Return the fields that differ from the log's, or `digest` where it does not follow from them."""
     wrong = [name for name, value in event.model_dump().items() if value != logged[name]]
     body = canonical(event.body)

@@ -94,57 +94,57 @@ def run_checks(
     Raises RunnerError where git or the workspace were killed from outside.
     """
     with check_folder() as root:
-        order = _order(cloned, config, column, root, fast=fast)
-        mirror = Mirror(order.places.mirrors, order.repository, FolderRemote(""), no_beat).path
+        spec = _order(cloned, config, column, root, fast=fast)
+        mirror = Mirror(spec.places.mirrors, spec.repository, FolderRemote(""), no_beat).path
         remote = FolderRemote(str(_source(root, mirror, cloned)))
         engine = open_ledger(f"sqlite:///{root / 'cardinal.db'}")
         said: list[CheckRow] = []
 
         def follow() -> None:
             with event_store.reading(engine) as db:
-                fresh = checks.of_run(db, order.run_id)[len(said) :]
+                fresh = checks.of_run(db, spec.run_id)[len(said) :]
             said.extend(fresh)
             for row in fresh:
                 say(row)
 
         try:
-            order, lease = _claim(engine, order)
-            log = RunLog(engine, order.run_id, lease, WALL, ttl_s=LEASE_S, on_append=follow)
-            supervisor.execute_run(order, log, remote, WALL, allow_unsandboxed=config.allow_unsandboxed)
+            spec, lease = _claim(engine, spec)
+            log = RunLog(engine, spec.run_id, lease, WALL, ttl_s=LEASE_S, on_append=follow)
+            supervisor.execute_run(spec, log, remote, WALL, allow_unsandboxed=config.allow_unsandboxed)
             events = [each.event for each in log.events()]
             with event_store.reading(engine) as db:
-                rows = checks.of_run(db, order.run_id)
+                rows = checks.of_run(db, spec.run_id)
             ended = next(event for event in events if isinstance(event, RunEnded))
         finally:
             engine.dispose()
         passed, failure = ended.ending is Ending.SUCCEEDED, log.history.rounds.newest_output()
         set_up_failed = any(isinstance(event, RoundFailed) and event.set_up for event in events)
-        return LocalResult(passed, ended.detail, order.validation.definition, failure, set_up_failed, rows)
+        return LocalResult(passed, ended.detail, spec.validation.definition, failure, set_up_failed, rows)
 
 
-def _claim(engine: Engine, order: RunSpec) -> tuple[RunSpec, Lease]:
+def _claim(engine: Engine, spec: RunSpec) -> tuple[RunSpec, Lease]:
     """Queue the run and claim it, as dispatch does."""
     with event_store.writing(engine) as db:
-        lease = leases.take(db, f"run:{order.run_id}", HOLDER, ttl_s=LEASE_S)
+        lease = leases.take(db, f"run:{spec.run_id}", HOLDER, ttl_s=LEASE_S)
         if lease is None:
             raise CloneError("the check's ledger is in use by another process: try again")
         queued = RunQueued(
-            run_id=order.run_id,
-            card_id=order.card_id,
+            run_id=spec.run_id,
+            card_id=spec.card_id,
             attempt=0,
             kind=CHECK,
             column="",
-            repository=order.repository,
-            branch=order.branch,
-            agent=order.agent,
+            repository=spec.repository,
+            branch=spec.branch,
+            agent=spec.agent,
             by="",
             session_id="",
             settings="{}",
             plan_required=False,
         )
-        claimed = RunClaimed(order.run_id, lease.generation, HOLDER)
+        claimed = RunClaimed(spec.run_id, lease.generation, HOLDER)
         event_store.append(db, queued, claimed, at=WALL.now())
-    return replace(order, generation=lease.generation), lease
+    return replace(spec, generation=lease.generation), lease
 
 
 def _order(cloned: ClonedCommit, config: Config, column: ColumnPolicy, root: Path, *, fast: bool) -> RunSpec:

@@ -14,7 +14,7 @@ from bot.admin.clone.own_git import (
     git_output,
     quarantine,
 )
-from bot.state.policy_names import installed
+from bot.state.policy_names import list_installed
 from ledger.model.column_names import same_column
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
@@ -111,7 +111,7 @@ def _git_path(folder: Path, *words: str) -> Path:
 
 def _policy(text: str, profiles: tuple[str, ...], *, or_default: bool) -> Policy:
     try:
-        return parse(text or DEFAULT_TEXT, home=None, installed=installed(), profiles=profiles)
+        return parse(text or DEFAULT_TEXT, home=None, installed=list_installed(), profiles=profiles)
     except PolicyError:
         if not or_default:
             raise
@@ -139,13 +139,13 @@ def borrow(path: Path, repository: Path, objects: tuple[Path, ...]) -> Path:
     """
     git(path.parent, "init", "--quiet", "--bare", str(path))
     (path / "objects" / "info" / "alternates").write_text(
-        "".join(f"{_quoted(folder)}\n" for folder in objects)
+        "".join(f"{_quote(folder)}\n" for folder in objects)
     )
     if (repository / "shallow").exists():
         shutil.copy(repository / "shallow", path)
     return path
 
 
-def _quoted(path: Path) -> str:
+def _quote(path: Path) -> str:
     escapes: dict[str, str | int | None] = {"\\": "\\\\", '"': '\\"', "\n": "\\n"}
     return f'"{str(path).translate(str.maketrans(escapes))}"'

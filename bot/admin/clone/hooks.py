@@ -87,7 +87,7 @@ def places(folder: Path, environ: Mapping[str, str], *, update: bool = False) ->
     Raises CloneError outside of a repository.
     """
     bare, common = _git_folder(folder)
-    hooks = _managed(folder, environ) or common / "hooks"
+    hooks = _managed_folder(folder, environ) or common / "hooks"
     update = update or any(_is_ours(each / "update") for each in (hooks, common / APART))
     names = (SERVER[update],) if bare else CLIENT
     if hooks.resolve().is_relative_to(common.resolve()):
@@ -95,12 +95,12 @@ def places(folder: Path, environ: Mapping[str, str], *, update: bool = False) ->
     return tuple(_managed_place(common / APART / name, hooks) for name in names)
 
 
-def tried_places(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, ...]:
+def try_hooks(folder: Path, environ: Mapping[str, str]) -> tuple[HookPlace, ...]:
     """Return the hooks; one that somebody else's file calls was tried by running that file once.
 
     It runs as in a push that deletes a branch. Raises CloneError outside of a repository.
     """
-    managed = _managed(folder, environ)
+    managed = _managed_folder(folder, environ)
     return tuple(
         replace(place, trouble=_try_call(place, managed / place.name, folder, environ))
         if managed and place.manager and place.name == "pre-push" and place.state is HookState.OURS
@@ -223,7 +223,7 @@ def _same(path: Path, other: Path) -> bool:
     return samestat(path.lstat(), other.lstat())
 
 
-def _managed(folder: Path, environ: Mapping[str, str]) -> Path | None:
+def _managed_folder(folder: Path, environ: Mapping[str, str]) -> Path | None:
     """Return the folder of `core.hooksPath`, if it is set, by the person's own settings, too."""
     named: list[str] = []
     for env in personal_settings(environ):

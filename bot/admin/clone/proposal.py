@@ -13,7 +13,7 @@ OWN_IMAGE = frozenset(
 )  # docker/agent/Dockerfile, of what proposals may start
 
 
-def proposed_checks(folder: Path, commit: str) -> Proposal:
+def propose_checks(folder: Path, commit: str) -> Proposal:
     """Return the proposal for the repository around `folder`, as it is at the commit."""
     return propose(*read_tree(folder, commit))
 

@@ -25,7 +25,7 @@ def waiting(context: DoctorContext) -> Iterator[CheckResult]:
         inward = inbox.delivery_counts(db)
         stuck, held = outbox.count_stuck(db, context.now, STUCK_S)
         oldest = next(iter(outbox.stuck(db, context.now, STUCK_S, limit=1)), None)
-        lost = remotes.given_up_keys(db)
+        lost = remotes.list_given_up(db)
         adopts = restored.is_restored(db)
     if adopts:
         message = "the ledger was restored: nothing is done until Cardinal has read GitHub"

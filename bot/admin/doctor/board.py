@@ -111,7 +111,7 @@ def headers(context: DoctorContext) -> Iterator[CheckResult]:
         stale = [
             column.name
             for column in board.columns
-            if wanted_header(context, board, column.name) != column.description
+            if expected_header(context, board, column.name) != column.description
         ]
         if not stale:
             yield ok("columns", "the column descriptions say what a drag does")
@@ -127,7 +127,7 @@ def headers(context: DoctorContext) -> Iterator[CheckResult]:
             yield warn("columns", message, "run `cardinal doctor --fix`", mends="columns")
 
 
-def wanted_header(context: DoctorContext, board: BoardRow, column: str) -> str | None:
+def expected_header(context: DoctorContext, board: BoardRow, column: str) -> str | None:
     """Return the description that a column should have: its present one where the policy does not name it."""
     policy = context.read(partial(policies_in_force.in_force, board_id=board.board_id), None)
     served = policy.column(column) if policy else None
@@ -169,7 +169,7 @@ def _make_fields(context: DoctorContext) -> str:
 def _describe_columns(context: DoctorContext) -> str:
     written = 0
     for known in context.boards():
-        wanted = {column.name: wanted_header(context, known, column.name) or "" for column in known.columns}
+        wanted = {column.name: expected_header(context, known, column.name) or "" for column in known.columns}
         written += projects.describe_columns(context.hub.at(known.owner), known.status_field_id, wanted)
     return f"column descriptions written on {written} boards"
 

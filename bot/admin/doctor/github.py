@@ -22,7 +22,7 @@ from bot.github.rate_limit import (
     ApiBudget,
     until_now,
 )
-from bot.ingest.events import subscribed
+from bot.ingest.events import list_subscribed
 from bot.system import github_address, lock_file
 from ledger.ids import DeliveryId
 from ledger.queue import inbox
@@ -51,7 +51,7 @@ def app(context: DoctorContext) -> Iterator[CheckResult]:
     else:
         yield ok("clock", "this machine's clock matches GitHub's")
     yield from _server(answer.headers.get("x-github-enterprise-version", ""))
-    yield from _compared(answer.body, "permissions", "the App", f"add them in {SETTINGS}")
+    yield from _compare(answer.body, "permissions", "the App", f"add them in {SETTINGS}")
 
 
 def _server(version: str) -> Iterator[CheckResult]:
@@ -67,7 +67,7 @@ def installation(context: DoctorContext) -> Iterator[CheckResult]:
     if not context.config.app_id:
         return
     for owner in _owners(context):
-        yield from _installed_at(context, owner)
+        yield from _installation_address(context, owner)
 
 
 def _owners(context: DoctorContext) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def _owners(context: DoctorContext) -> tuple[str, ...]:
     return tuple({name.casefold(): name for name in reversed(names) if name}.values())[::-1]
 
 
-def _installed_at(context: DoctorContext, owner: str) -> Iterator[CheckResult]:
+def _installation_address(context: DoctorContext, owner: str) -> Iterator[CheckResult]:
     try:
         installed = context.hub.at(owner).installation()
     except NotFoundError:
@@ -97,13 +97,13 @@ def _installed_at(context: DoctorContext, owner: str) -> Iterator[CheckResult]:
         return
     yield ok("installation", f"the App is installed on {owner}")
     step = f"ask an owner of {owner} to accept them in the installation's settings"
-    yield from _compared(installed, "accepted", "the installation", step)
+    yield from _compare(installed, "accepted", "the installation", step)
 
 
-def _compared(registered: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[CheckResult]:
+def _compare(registered: Mapping[str, Any], name: str, whose: str, step: str) -> Iterator[CheckResult]:
     """Compare permissions and events with the manifest's."""
-    lacking = manifest(subscribed()).lacking(registered.get("permissions") or {})
-    unsubscribed = manifest(subscribed()).unsubscribed(tuple(registered.get("events") or ()))
+    lacking = manifest(list_subscribed()).lacking(registered.get("permissions") or {})
+    unsubscribed = manifest(list_subscribed()).unsubscribed(tuple(registered.get("events") or ()))
     if lacking:
         yield fail(name, f"{whose} lacks {', '.join(lacking)}", step)
     if unsubscribed:
@@ -168,7 +168,7 @@ def deliveries(context: DoctorContext) -> Iterator[CheckResult]:
         yield warn("deliveries", "GitHub sent no delivery in three days", "check the webhook above")
         return
     came = [attempt for attempt in newest if attempt.get("status_code", 0) in hook_deliveries.OK]
-    lost = hook_deliveries.list_failed(context.hub, context.now, partial(arrived, context))
+    lost = hook_deliveries.list_failed(context.hub, context.now, partial(find_arrived, context))
     if not came:
         message = f"none of the last {len(newest)} deliveries arrived: {newest[0].get('status', 'no answer')}"
         yield fail("deliveries", message, _step_for(int(newest[0].get("status_code") or 0)))
@@ -183,9 +183,9 @@ def deliveries(context: DoctorContext) -> Iterator[CheckResult]:
         yield ok("deliveries", f"{len(came)} of the last {len(newest)} deliveries arrived, none are lost")
 
 
-def arrived(context: DoctorContext, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
+def find_arrived(context: DoctorContext, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:
     """Return those of the deliveries that the ledger has."""
-    return context.read(lambda db: frozenset(it for it in ids if inbox.known(db, it)), frozenset())
+    return context.read(lambda db: frozenset(it for it in ids if inbox.is_known(db, it)), frozenset())
 
 
 def signature(context: DoctorContext) -> Iterator[CheckResult]:
@@ -198,7 +198,7 @@ def signature(context: DoctorContext) -> Iterator[CheckResult]:
     secret = context.config.webhook_secret.reveal().encode()
     good = hmac.new(secret, body, hashlib.sha256).hexdigest()
     try:
-        answers = [_posted(running.address, body, guid, sign) for sign in (good, "0" * 64)]
+        answers = [_post(running.address, body, guid, sign) for sign in (good, "0" * 64)]
     except (OSError, HTTPException) as error:
         message = f"{running.address} does not answer: {type(error).__name__}"
         yield fail("signature", message, f"start `{context.program}` again")
@@ -210,7 +210,7 @@ def signature(context: DoctorContext) -> Iterator[CheckResult]:
         yield fail("signature", message, f"start `{context.program}` again with these settings")
 
 
-def _posted(address: str, body: bytes, guid: str, sign: str) -> int:
+def _post(address: str, body: bytes, guid: str, sign: str) -> int:
     """Return the status of one delivery to the receiver, a ping that nothing follows from."""
     headers = {
         "Content-Type": "application/json",
@@ -231,10 +231,10 @@ def budget(context: DoctorContext) -> Iterator[CheckResult]:
     if not context.config.app_id:
         return
     for owner in _owners(context) or ("",):
-        yield from _left(context.hub.at(owner).budget, _ceiling(context, owner))
+        yield from _seconds_left(context.hub.at(owner).budget, _ceiling(context, owner))
 
 
-def _left(budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
+def _seconds_left(budget: ApiBudget, ceiling: int | None) -> Iterator[CheckResult]:
     spent, now_s = budget.seen()
     if spent.closed_until_s > now_s:
         message = (
@@ -273,7 +273,7 @@ def _seconds_off(date: str, now: datetime) -> float:
 def _request_redelivery(context: DoctorContext) -> str:
     if context.engine is None:
         return f"no ledger yet: start `{context.program}` first"
-    sent = hook_deliveries.recover(context.hub, context.now, partial(arrived, context))
+    sent = hook_deliveries.recover(context.hub, context.now, partial(find_arrived, context))
     if not sent:
         return "the lost deliveries were requested a moment ago: check again in a few minutes"
     return f"requested {len(sent)} lost deliveries again"

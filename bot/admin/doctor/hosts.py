@@ -10,7 +10,7 @@ from rules.text import brief, count
 
 def dead(context: DoctorContext) -> Iterator[CheckResult]:
     """Is any listed host dead?"""
-    listed = _listed(context)
+    listed = _join_names(context)
     silent = [host for host in listed if host.state is HostState.DEAD]
     for host in silent:
         message = f"the host {host.row.name} is dead: its last heartbeat was {brief(host.silence)} ago"
@@ -23,7 +23,7 @@ def dead(context: DoctorContext) -> Iterator[CheckResult]:
 def versions(context: DoctorContext) -> Iterator[CheckResult]:
     """Do all live hosts run the same version?"""
     by_version: dict[str, list[str]] = {}
-    for host in _listed(context):
+    for host in _join_names(context):
         if host.state is not HostState.DEAD:
             by_version.setdefault(host.row.version, []).append(host.row.name)
     if len(by_version) > 1:
@@ -39,7 +39,7 @@ def labels(context: DoctorContext) -> Iterator[CheckResult]:
 
     Where no host takes runs at all, labels are not the problem.
     """
-    offered = [host.row for host in _listed(context) if host.state is HostState.ALIVE]
+    offered = [host.row for host in _join_names(context) if host.state is HostState.ALIVE]
     for board, policy in context.policies() if offered else ():
         for name, column in policy.board.columns.items():
             if any({*column.runs_on} <= {*host.labels} for host in offered):
@@ -53,7 +53,7 @@ def labels(context: DoctorContext) -> Iterator[CheckResult]:
             yield fail("labels", message, step)
 
 
-def _listed(context: DoctorContext) -> tuple[HostStatus, ...]:
+def _join_names(context: DoctorContext) -> tuple[HostStatus, ...]:
     return context.read(hosts.statuses, ())
 
 

@@ -45,18 +45,18 @@ def checks(context: DoctorContext) -> Iterator[CheckResult]:
 
 def names(context: DoctorContext) -> Iterator[CheckResult]:
     """Was a repository renamed or transferred without Cardinal noticing?"""
-    for rename in moved(context):
+    for rename in find_moved(context):
         message = f"{rename.before} is now {rename.after}, but its cards and runs still have the old name"
         step = "`cardinal doctor --fix` updates them; so does the sweep, within about ten minutes"
         yield warn("repositories", message, step, mends="repositories")
 
 
-def moved(context: DoctorContext) -> Iterator[RepositoryMoved]:
+def find_moved(context: DoctorContext) -> Iterator[RepositoryMoved]:
     """Ask GitHub for the repositories by the names that are known, and yield those that have another."""
     boards = context.boards()
     known = {(board.board_id, name) for board in boards for name in _names(context, board.board_id)}
     for board_id, name in sorted(known)[:MAX_REPOSITORIES]:
-        now = access.moved_to(context.hub_of(name), name)
+        now = access.find_new_name(context.hub_of(name), name)
         if now:
             yield RepositoryMoved(board_id, name, now)
 
@@ -80,7 +80,7 @@ def _of(context: DoctorContext, repository: str, board: BoardRules) -> Iterator[
         message = f"{repository}: its {locations.PATH} is refused: {error.problems[0]}"
         yield fail("checks", message, f"correct {locations.PATH}: until then no run starts there")
     else:
-        yield _profile(context, repository, commit, rules) or _checked(repository, rules)
+        yield _profile(context, repository, commit, rules) or _check(repository, rules)
         yield from _guides(context, repository, commit, rules)
         yield from _images(context, repository, rules)
         yield from _branch_rules(context, repository, rules)
@@ -115,7 +115,7 @@ def _images(context: DoctorContext, repository: str, rules: RepositoryRules) -> 
     if not parts.load(policy_fields.workspace(context.config)).runs_images:
         return
     try:
-        missing = operator_grants.unlisted(operator_grants.read_lists(context.config), repository, rules)
+        missing = operator_grants.find_unlisted(operator_grants.read_lists(context.config), repository, rules)
     except ConfigError as error:
         yield fail(
             "images",
@@ -142,7 +142,7 @@ def _has(image: str) -> bool:
     return True
 
 
-def _checked(repository: str, rules: RepositoryRules) -> CheckResult:
+def _check(repository: str, rules: RepositoryRules) -> CheckResult:
     if rules.waived:
         message = f"{repository}: `validation` is `none`, so agents' work is not checked there"
         return warn("checks", message, "add `fast` or `full` checks, unless this is intended")
@@ -179,7 +179,7 @@ def _methods(context: DoctorContext) -> tuple[str, ...]:
 
 
 def _follow(context: DoctorContext) -> str:
-    renames = tuple(moved(context))
+    renames = tuple(find_moved(context))
     if not renames or context.engine is None:
         return "all repository names are up to date"
     access.record_moved(context.engine, renames, at=context.now)

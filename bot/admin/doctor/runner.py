@@ -92,7 +92,7 @@ def _is_free(agent: AgentAdapter) -> bool:
 def agents(context: DoctorContext) -> Iterator[CheckResult]:
     """Are the policy's agents known, paid for, and in the image at the right version?"""
     paid = model_keys.providers(context.config, context.config.board.owner)
-    wanted = _wanted(context)
+    wanted = _list_agents(context)
     backend = policy_fields.workspace(context.config)
     on_images = parts.load(backend).runs_images
     for name in sorted(wanted):
@@ -121,7 +121,7 @@ def agents(context: DoctorContext) -> Iterator[CheckResult]:
         )
 
 
-def _wanted(context: DoctorContext) -> dict[str, set[str]]:
+def _list_agents(context: DoctorContext) -> dict[str, set[str]]:
     """Return the agents that columns name, each with the models that they ask it for."""
     wanted: dict[str, set[str]] = {}
     for _, policy in context.policies():

@@ -7,7 +7,7 @@ from io import BytesIO
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok
 from bot.runspec import builder
-from bot.runspec.store_mark import marked
+from bot.runspec.store_mark import mark_store
 from runner.artifacts.backend import StoreError
 from runner.artifacts.opening import open_store
 
@@ -16,7 +16,7 @@ _PROBE_BYTES = 64
 
 def store(context: DoctorContext) -> Iterator[CheckResult]:
     """Can a few bytes be stored, read back and deleted?"""
-    places = marked(builder.artifact_places(context.config), context.engine)
+    places = mark_store(builder.artifact_places(context.config), context.engine)
     if not places.store.address and not context.config.home.exists():
         return  # there is no home to write to yet
     blobs, probe = open_store(places.store, places.artifacts), secrets.token_bytes(_PROBE_BYTES)

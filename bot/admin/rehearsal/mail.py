@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.admin.rehearsal.belief import NotTriedError
 from bot.github.client import Hub
-from bot.github.failed_deliveries import NEXT, unquoted_cursor
+from bot.github.failed_deliveries import NEXT, parse_cursor
 
 PAGE, MAX_PAGES = 100, 5
 SUBJECTS = ("projects_v2_item", "review", "comment", "pull_request", "issue")
@@ -58,7 +58,7 @@ class Mail:
             is_past = any(str(listed["delivered_at"]) < self._floor for listed in answer.body[-1:])
             if following is None or is_past:
                 break
-            params["cursor"] = unquoted_cursor(following)
+            params["cursor"] = parse_cursor(following)
         for listed in reversed(fresh):
             self._known.add(int(listed["id"]))
             if listed["event"] in events and listed.get("repository_id") in (None, repository_id):

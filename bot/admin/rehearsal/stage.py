@@ -13,7 +13,7 @@ from bot.admin.rehearsal.counting import CountingHub
 from bot.admin.rehearsal.mail import Mail
 from bot.admin.rehearsal.watch import Watch
 from bot.github.api import merge_queue, project_queries, projects, pulls, reviews
-from bot.github.api.project_models import CardLook
+from bot.github.api.project_models import CardReading
 from bot.github.client import repository_path
 from bot.github.errors import GithubError, RefusedError
 from bot.system.setting_types import BoardAddress
@@ -134,7 +134,7 @@ class RehearsalStage:
         board = self.board
         projects.move_card(self.hub, board.board_id, card_id, board.status_field_id, column.option_id)
 
-    def read_card(self, card_id: CardId) -> CardLook:
+    def read_card(self, card_id: CardId) -> CardReading:
         """Read the card; raises NotTriedError when it is gone."""
         card = projects.read_card(self.hub, card_id)
         if card is None:
@@ -202,14 +202,14 @@ class RehearsalStage:
         return card_id
 
     @material
-    def moved_card(self) -> tuple[CardLook, CardLook]:
+    def moved_card(self) -> tuple[CardReading, CardReading]:
         """The card before and after it was moved."""
         before = self.read_card(self.card)
         self.move(self.card, self.columns[1])
         return before, self.read_card(self.card)
 
     @material
-    def archived_card(self) -> tuple[CardLook, CardLook]:
+    def archived_card(self) -> tuple[CardReading, CardReading]:
         """The card archived, and restored."""
         _ = self.moved_card
         projects.set_archived(self.hub, self.board.board_id, self.card, True)
@@ -225,7 +225,7 @@ class RehearsalStage:
         return self.cards[-1]
 
     @material
-    def converted_card(self) -> CardLook:
+    def converted_card(self) -> CardReading:
         projects.convert_draft(self.hub, self.draft_card, self.repository)
         return self.read_card(self.draft_card)
 
@@ -236,7 +236,7 @@ class RehearsalStage:
         return self.draft_card
 
     @material
-    def five_cards(self) -> dict[CardId, CardLook | None]:
+    def five_cards(self) -> dict[CardId, CardReading | None]:
         """Five cards that were moved at once."""
         cards = [self.new_card(self.new_issue(n)) for n in range(1, FIVE + 1)]
         for card_id in cards:

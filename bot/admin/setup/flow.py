@@ -30,7 +30,7 @@ from bot.github.api.project_fields import EARLIER
 from bot.github.app_manifest import WEBHOOK_PATH, convert, manifest
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RateLimitedError, TokenError, UnavailableError
-from bot.ingest.events import subscribed
+from bot.ingest.events import list_subscribed
 from bot.render.board.card_fields import FaceField
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
@@ -72,7 +72,7 @@ class Wishes:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SetUpContext:
     """Where the set-up happens: this home, this terminal."""
 
     environ: Mapping[str, str]
@@ -86,7 +86,7 @@ class Place:
         return configuration.read(self.environ, self.cwd)
 
 
-def set_up_app(wishes: Wishes, place: Place) -> None:
+def set_up_app(wishes: Wishes, place: SetUpContext) -> None:
     """Do the remaining steps. Raises InitError, GithubError or ConfigError with the next step."""
     config = place.config()
     settings.check_environment(place.environ)
@@ -112,7 +112,12 @@ def set_up_app(wishes: Wishes, place: Place) -> None:
 
 
 def _app(
-    wishes: Wishes, place: Place, config: Config, known: Notes, registration: Registration, front: LocalServer
+    wishes: Wishes,
+    place: SetUpContext,
+    config: Config,
+    known: Notes,
+    registration: Registration,
+    front: LocalServer,
 ) -> int:
     """Return the App's id, once its secrets are in the settings."""
     app = wishes.existing or known.app
@@ -139,13 +144,13 @@ def _app(
 
 
 def _register(
-    wishes: Wishes, place: Place, config: Config, registration: Registration, front: LocalServer
+    wishes: Wishes, place: SetUpContext, config: Config, registration: Registration, front: LocalServer
 ) -> Registered:
     """Lead a person through GitHub's form and return the App that came of it."""
     begun = Notes(wishes.owner, registration.state, front.port, place.clock().isoformat())
     progress.write(config.home, begun)
     back = f"http://127.0.0.1:{front.port}{BACK}"
-    wanted = manifest(subscribed()).filled(
+    wanted = manifest(list_subscribed()).filled(
         name=wishes.name,
         owner=wishes.owner,
         webhook=wishes.webhook,
@@ -171,7 +176,7 @@ def _register(
     return registration.app
 
 
-def _exchange(config: Config, wishes: Wishes, place: Place) -> Callable[[str], Registered]:
+def _exchange(config: Config, wishes: Wishes, place: SetUpContext) -> Callable[[str], Registered]:
     def exchange(code: str) -> Registered:
         try:
             made = convert(config.github_url, code)
@@ -193,7 +198,7 @@ def _exchange(config: Config, wishes: Wishes, place: Place) -> Callable[[str], R
     return exchange
 
 
-def _existing(given: Registered, config: Config, known: Notes, place: Place) -> Registered:
+def _existing(given: Registered, config: Config, known: Notes, place: SetUpContext) -> Registered:
     """Return the App once its key is known to be right, with a secret for its webhooks."""
     keyed = dataclasses.replace(config, app_id=given.app_id, private_key=Secret(given.private_key))
     try:
@@ -210,7 +215,7 @@ def _existing(given: Registered, config: Config, known: Notes, place: Place) -> 
     return app
 
 
-def _check_app(hub: Hub, place: Place, app_id: int) -> str:
+def _check_app(hub: Hub, place: SetUpContext, app_id: int) -> str:
     """Say which permissions and events the App lacks; return its page. Raises InitError."""
     try:
         answer = hub.as_app("GET", "/app")
@@ -221,8 +226,8 @@ def _check_app(hub: Hub, place: Place, app_id: int) -> str:
             f"{problem}. The App stays in the settings: upgrade the server, then run `cardinal init` again"
         )
     app = answer.body
-    lacking = manifest(subscribed()).lacking(app.get("permissions") or {})
-    unsubscribed = manifest(subscribed()).unsubscribed(tuple(app.get("events") or ()))
+    lacking = manifest(list_subscribed()).lacking(app.get("permissions") or {})
+    unsubscribed = manifest(list_subscribed()).unsubscribed(tuple(app.get("events") or ()))
     page = str(app["html_url"])
     if lacking:
         place.say(f"the App lacks permissions: {', '.join(lacking)}; grant them on its page {page}")
@@ -239,7 +244,7 @@ def _settings(hub: Hub, config: Config) -> str:
     return f"{config.git_url}{place}/settings/apps/{quote(app['slug'])}"
 
 
-def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> None:
+def _point_webhook(hub: Hub, wishes: Wishes, place: SetUpContext, config: Config) -> None:
     """Update the App's webhook where the wishes say so; its secret goes along with its address."""
     if wishes.poll:
         settings.change_settings(config.home, {"WEBHOOKS": "false"})
@@ -269,7 +274,7 @@ def _point_webhook(hub: Hub, wishes: Wishes, place: Place, config: Config) -> No
 # --- the installation --------------------------------------------------------------------------------
 
 
-def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front: LocalServer) -> str:
+def _await_installation(hub: Hub, wishes: Wishes, place: SetUpContext, page: str, front: LocalServer) -> str:
     """Wait until the App is installed on the organisation, while the page keeps people company.
 
     Return the login as GitHub writes it: other names are compared with it.
@@ -296,7 +301,9 @@ def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front
             raise PersonalBoardError(wishes.owner)
         if installation.get("suspended_at"):
             raise SuspendedError(wishes.owner, str(installation["html_url"]))
-        seen["lacking"] = ", ".join(manifest(subscribed()).lacking(installation.get("permissions") or {}))
+        seen["lacking"] = ", ".join(
+            manifest(list_subscribed()).lacking(installation.get("permissions") or {})
+        )
         seen["page"] = str(installation["html_url"])
         seen["owner"] = str(installation["account"]["login"])
         return True
@@ -312,7 +319,7 @@ def _await_installation(hub: Hub, wishes: Wishes, place: Place, page: str, front
 # --- the board ---------------------------------------------------------------------------------------
 
 
-def _prepare_board(hub: Hub, wishes: Wishes, place: Place) -> None:
+def _prepare_board(hub: Hub, wishes: Wishes, place: SetUpContext) -> None:
     config = place.config()
     chosen = wishes.number
     if not chosen and config.board and config.board.owner.casefold() == wishes.owner.casefold():
@@ -338,11 +345,11 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: Place) -> None:
 
 def _is_beside_others(config: Config, address: BoardAddress) -> bool:
     """Tell whether the ledger serves boards already, and the settings name another one of them."""
-    if not config.board or served_boards.configured(config).is_at(*address):
+    if not config.board or served_boards.configured_board(config).is_at(*address):
         return False
     engine = open_ledger(config.database_url)
     with event_store.reading(engine) as db:
-        served = known_boards.served(db)
+        served = known_boards.list_served(db)
     engine.dispose()
     return bool(served)
 
@@ -392,7 +399,7 @@ def _of_view(ready: board.PreparedBoard) -> Iterator[str]:
             pass
 
 
-def _end(wishes: Wishes, place: Place, registration: Registration, front: LocalServer) -> None:
+def _end(wishes: Wishes, place: SetUpContext, registration: Registration, front: LocalServer) -> None:
     config = place.config()
     config.require_github()
     place.say(f"done: start it with `{program.of_home(config.home)}`, check it with `cardinal doctor`")

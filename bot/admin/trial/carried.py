@@ -18,7 +18,7 @@ from bot.admin.clone.own_git import CloneError
 from bot.admin.trial import trial
 from ledger.lifecycle import backup, transfer
 from ledger.lifecycle.open import open_ledger
-from runner.exec.launch import launched
+from runner.exec.launch import die_with_parent
 
 LEDGER, MANIFEST, FRESH = "ledger.db", "manifest.json", ".cardinal.import"
 DATA = "data"  # where a home has its ledger
@@ -197,7 +197,9 @@ def stopped(folder: Path) -> Iterator[None]:
 def run_forge(verb: str, source: Path, target: Path) -> None:
     """Let the forge read or write its own files. Raises CloneError."""
     words = (sys.executable, "-P", "-m", "forge.portable.carried", verb, str(source), str(target))
-    command = launched(words, env=os.environ, cwd=source)  # a killed export or import leaves no writer behind
+    command = die_with_parent(
+        words, env=os.environ, cwd=source
+    )  # a killed export or import leaves no writer behind
     done = subprocess.run(command, cwd=source, capture_output=True, text=True, timeout=FORGE_S, check=False)
     if done.returncode:
         said = done.stderr.strip().rpartition("\n")[2][:500]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.admin.clone.own_git import NO_REPOSITORY, CloneError, commit_of, git, git_output, personal_settings
-from bot.state.policy_names import installed
+from bot.state.policy_names import list_installed
 from bot.system.program import TRIAL
 from rules.policy.locations import PATH
 from rules.policy.model import Policy, parse
@@ -250,7 +250,7 @@ def read_policy(place: Trial) -> tuple[str, Policy]:
 
 def parse_policy(text: str) -> Policy:
     """Return the policy that a board would have by this text. Raises PolicyError."""
-    return parse(text, home=f"local/{_HOME}", installed=installed(), profiles=())
+    return parse(text, home=f"local/{_HOME}", installed=list_installed(), profiles=())
 
 
 def write_policy(place: Trial, text: str) -> None:

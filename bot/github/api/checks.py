@@ -12,7 +12,7 @@ import requests
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError, PermissionMissingError, RefusedError, UnavailableError
 from bot.github.transport import send_plain
-from rules.runs.branch_rules import BranchRule, required_checks
+from rules.runs.branch_rules import BranchRule, list_required_checks
 
 log = logging.getLogger(__name__)
 PAGE, MAX_PAGES = 100, 5  # 500 checks on one commit
@@ -69,7 +69,7 @@ def of_commit(hub: Hub, repository: str, sha: str) -> tuple[Check, ...]:
     return tuple(by_name.values())
 
 
-def required(hub: Hub, repository: str, branch: str, rules: Iterable[BranchRule]) -> frozenset[str]:
+def list_required(hub: Hub, repository: str, branch: str, rules: Iterable[BranchRule]) -> frozenset[str]:
     """Return the names of the checks that a merge into the branch requires, by its protection or `rules`.
 
     Source: docs.github.com/rest/branches/branches#get-a-branch (protection).
@@ -77,7 +77,7 @@ def required(hub: Hub, repository: str, branch: str, rules: Iterable[BranchRule]
     path = f"{repository_path(repository)}/branches/{quote(branch, safe='')}"
     protection = hub.rest("GET", path).body.get("protection") or {}
     names = (protection.get("required_status_checks") or {}).get("contexts") or ()
-    return frozenset(names) | required_checks(rules)
+    return frozenset(names) | list_required_checks(rules)
 
 
 def log_tail(hub: Hub, repository: str, check: Check) -> str:
@@ -89,7 +89,7 @@ def log_tail(hub: Hub, repository: str, check: Check) -> str:
         return check.said
     try:
         address = hub.address_of(f"{repository_path(repository)}/actions/jobs/{check.job_id}/logs")
-        return _downloaded(address) or check.said
+        return _download_end(address) or check.said
     except _NO_LOG as error:
         # Not the error's message: it holds the address, which gives anybody access to the log.
         kind = type(error).__name__
@@ -135,7 +135,7 @@ def _of_status(status: dict[str, Any]) -> Check:
     return Check(str(status["context"]), light, url, said, 0)
 
 
-def _downloaded(address: str) -> str:
+def _download_end(address: str) -> str:
     """Return the end of a text; read without a token, for the address itself is the key."""
     tail = b""
     headers = {"Range": f"bytes=-{TAIL_BYTES}"}

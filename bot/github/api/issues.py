@@ -38,7 +38,7 @@ def _state(node: Mapping[str, Any]) -> str:
     return reason if reason in ABANDONED else "completed"
 
 
-def hidden(content: Mapping[str, Any]) -> int:
+def count_hidden(content: Mapping[str, Any]) -> int:
     """Return the number of open blockers that the App may not see."""
     counted = int((content.get("issueDependenciesSummary") or {}).get("blockedBy") or 0)
     return min(max(0, counted - sum(blocker.state == "open" for blocker in blockers(content))), MAX_HIDDEN)
@@ -154,10 +154,10 @@ def change_assignees(
     return tuple(str(it["login"]) for it in answer.body.get("assignees") or ())
 
 
-def closed_by(hub: Hub, repository: str, number: int) -> str:
+def find_closer(hub: Hub, repository: str, number: int) -> str:
     """Return the login that closed the issue last; empty if it is open or gone, or GitHub names nobody.
 
-    Source: docs.github.com/rest/issues/issues#get-an-issue (`closed_by`).
+    Source: docs.github.com/rest/issues/issues#get-an-issue (`find_closer`).
     """
     try:
         issue = hub.rest("GET", f"{repository_path(repository)}/issues/{number}").body

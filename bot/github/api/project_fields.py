@@ -31,7 +31,7 @@ def ensure_options(
     missing. They are kept: `fresh` reads them, for an option that was made anew has another id.
     """
 
-    known = _known_options(hub, field_id, fresh=fresh)
+    known = _read_options(hub, field_id, fresh=fresh)
     if options.keys() <= known.keys():
         return known
     there = (hub.graphql(project_queries.OPTIONS, {"field": field_id}).get("node") or {}).get("options") or []
@@ -43,16 +43,16 @@ def ensure_options(
     ]
     if made:
         hub.graphql(project_queries.DESCRIBE_COLUMNS, {"field": field_id, "options": [*there, *made]})
-    return _known_options(hub, field_id, fresh=True)
+    return _read_options(hub, field_id, fresh=True)
 
 
 def are_own_options(hub: Hub, field_id: str, options: Iterable[str]) -> bool:
     """Tell whether the field has most of these options, or none at all: else it is people's own."""
-    known, own = _known_options(hub, field_id), {*options}
+    known, own = _read_options(hub, field_id), {*options}
     return not known or 2 * len(own & known.keys()) > len(own)
 
 
-def _known_options(hub: Hub, field_id: str, *, fresh: bool = False) -> dict[str, str]:
+def _read_options(hub: Hub, field_id: str, *, fresh: bool = False) -> dict[str, str]:
     def read() -> dict[str, str]:
         return projects.options_of(hub, field_id)
 

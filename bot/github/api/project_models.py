@@ -18,7 +18,7 @@ class StatusChange:
 
 
 @dataclass(frozen=True, slots=True)
-class CardLook:
+class CardReading:
     """One card as GitHub shows it. `kind`: Issue, DraftIssue, PullRequest, or Redacted (not visible).
 
     `repository`, `number`, `default_branch` are None for a draft issue; the branch also in an empty

@@ -26,7 +26,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class BoardReading:
     """The board as one request saw it.
 
     `touched_at`: the board's last change by GitHub's clock. `home`: the newest commit of the policy's
@@ -41,7 +41,7 @@ class Sight:
 
 def survey(
     hub: Hub, board: tuple[str, int], home: str, skip_columns: tuple[str, ...], starts: Sequence[str | None]
-) -> Sight:
+) -> BoardReading:
     """Return the pages behind the cursors `starts` (None: the first card), without `skip_columns`.
 
     At most MAX_PAGES in one request, which always costs one point. `home` is owner/name.
@@ -63,7 +63,7 @@ def survey(
     shape = shape_of(answer, owner, number)
     project = answer["repositoryOwner"]["projectV2"]
     pages = tuple(_page(project[f"page{n}"], skip_columns) for n in range(min(len(starts), MAX_PAGES)))
-    return Sight(shape, str(project["updatedAt"]), _newest(answer.get("home")), pages)
+    return BoardReading(shape, str(project["updatedAt"]), _newest(answer.get("home")), pages)
 
 
 def _newest(home: Mapping[str, Any] | None) -> str | None:

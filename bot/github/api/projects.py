@@ -8,7 +8,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.github.api import issues, project_queries
-from bot.github.api.project_models import CardLook, ConvertedDraft
+from bot.github.api.project_models import CardReading, ConvertedDraft
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RefusedError, StatusMissingError
 from ledger.events.board import BoardSeen, Column, Field
@@ -80,12 +80,12 @@ def shape_of(answer: Mapping[str, Any], owner: str, number: int) -> BoardSeen:
     )
 
 
-def read_card(hub: Hub, card_id: CardId) -> CardLook | None:
+def read_card(hub: Hub, card_id: CardId) -> CardReading | None:
     """Return the card as `read_cards` does."""
     return read_cards(hub, (card_id,))[card_id]
 
 
-def read_cards(hub: Hub, card_ids: Sequence[CardId]) -> dict[CardId, CardLook | None]:
+def read_cards(hub: Hub, card_ids: Sequence[CardId]) -> dict[CardId, CardReading | None]:
     """Return the cards, at most 100, as they are now; None for one that is not on any board any more.
 
     Links of their issues may be out of sight. Raises NotFoundError where anything else is missing.
@@ -97,10 +97,10 @@ def read_cards(hub: Hub, card_ids: Sequence[CardId]) -> dict[CardId, CardLook | 
     }
 
 
-def _look_of(hub: Hub, item: Mapping[str, Any]) -> CardLook:
+def _look_of(hub: Hub, item: Mapping[str, Any]) -> CardReading:
     content, project = item.get("content") or {}, item["project"]
     repository = content.get("repository") or {}
-    return CardLook(
+    return CardReading(
         card_id=CardId(item["id"]),
         board_id=BoardId(project["id"]),
         owner=project["owner"].get("login", ""),
@@ -124,7 +124,7 @@ def _look_of(hub: Hub, item: Mapping[str, Any]) -> CardLook:
         archived=item["isArchived"],
         updated_at=datetime.fromisoformat(item["updatedAt"]),
         blocked_by=issues.blockers(content),
-        hidden_blockers=issues.hidden(content),
+        hidden_blockers=issues.count_hidden(content),
         parent=issues.parent(content),
         public=issues.public(content),
         status=tuple(

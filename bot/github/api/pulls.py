@@ -55,7 +55,7 @@ class BranchPull:
     author_id: int
 
 
-def changed_since(hub: Hub, repository: str, since: datetime, most: int) -> Iterator[BranchPull]:
+def list_changed_since(hub: Hub, repository: str, since: datetime, most: int) -> Iterator[BranchPull]:
     """Yield the pull requests that changed since then, the newest changes first, of at most so many pages.
 
     Source: docs.github.com/rest/pulls/pulls#list-pull-requests.

@@ -91,7 +91,7 @@ def is_public(hub: Hub, repository: str) -> bool:
     return bool(hub.rest("GET", repository_path(repository)).body.get("visibility") == "public")
 
 
-def born_at(hub: Hub, repository: str) -> datetime:
+def read_creation_time(hub: Hub, repository: str) -> datetime:
     """Return the time of its creation, which a rename or transfer does not change."""
     return datetime.fromisoformat(hub.rest("GET", repository_path(repository)).body["created_at"])
 

@@ -30,7 +30,7 @@ class WebhookEvent(Protocol):
 EVENTS = Registry[WebhookEvent]("webhook event", __name__, WebhookEvent)
 
 
-def subscribed() -> tuple[str, ...]:
+def list_subscribed() -> tuple[str, ...]:
     """Return the events to which an App subscribes."""
     return tuple(name for name, event in EVENTS.all() if event.SUBSCRIBED)
 

@@ -29,7 +29,7 @@ def read_comment(payload: Payload, *, bot_id: int, subject: str, place: str) -> 
         case "created" if author_id == sender_id:
             return (_comment_written(payload, subject, place),)
         case "edited" if author_id == bot_id:
-            return _ticked(payload, subject, place)
+            return _find_tick(payload, subject, place)
         case "edited" if find(payload, "changes.body.from") is not None:
             return (_comment_altered(payload, subject, place, "edited"),)
         case "deleted" if author_id != bot_id:
@@ -70,7 +70,7 @@ def _comment_altered(payload: Payload, subject: str, place: str, how: str) -> Co
     )
 
 
-def _ticked(payload: Payload, subject: str, place: str) -> tuple[Fact, ...]:
+def _find_tick(payload: Payload, subject: str, place: str) -> tuple[Fact, ...]:
     if find(payload, "changes.body.from") is None:
         return ()
     ticked = checkboxes.newly_ticked(text(payload, "changes.body.from"), text(payload, "comment.body"))

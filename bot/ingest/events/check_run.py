@@ -28,12 +28,12 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
             return (ChecksMoved(text(payload, "repository.full_name"), text(payload, "check_run.head_sha")),)
         case "requested_action":
             # Another App's check has no mark of Cardinal's, or one that leads nowhere.
-            return (_pressed(payload),) if text_or_empty(payload, "check_run.external_id") else ()
+            return (_read_press(payload),) if text_or_empty(payload, "check_run.external_id") else ()
         case _:
             return ()
 
 
-def _pressed(payload: Payload) -> ButtonPressed:
+def _read_press(payload: Payload) -> ButtonPressed:
     return ButtonPressed(
         repository=text(payload, "repository.full_name"),
         check_id=number(payload, "check_run.id"),

@@ -38,7 +38,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
             content_id=text_or_empty(payload, "projects_v2_item.content_node_id"),
             action=text_or_empty(payload, "action"),
             change=_change(payload),
-            moved=None if own(payload, bot_id) else _moved(payload),
+            moved=None if own(payload, bot_id) else _read_move(payload),
         ),
     )
 
@@ -70,7 +70,7 @@ def _is_about_column(payload: Payload) -> bool:
     return kind == SELECT and text_or_empty(payload, "changes.field_value.field_name") in ("", STATUS)
 
 
-def _moved(payload: Payload) -> Move | None:
+def _read_move(payload: Payload) -> Move | None:
     """Return where the card was moved to; None where the delivery does not say. The card is read anyway."""
     change = find(payload, "changes.field_value")
     at = find(payload, "projects_v2_item.updated_at")

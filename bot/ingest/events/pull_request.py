@@ -22,7 +22,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
         repository, left = text(payload, "repository.full_name"), number(payload, "pull_request.number")
         return (MergeLeft(repository, left, text_or_empty(payload, "reason")),)
     if action == "review_requested" and not own(payload, bot_id):
-        return _wanted(payload)
+        return _read_request(payload)
     if action not in SEEN_ON:
         return ()
     merged = flag(payload, "pull_request.merged")
@@ -43,7 +43,7 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     )
 
 
-def _wanted(payload: Payload) -> tuple[Fact, ...]:
+def _read_request(payload: Payload) -> tuple[Fact, ...]:
     """Return the request; nothing where GitHub leaves out optional fields."""
     repository, about = find(payload, "repository.full_name"), find(payload, "pull_request.number")
     reviewer = find(payload, "requested_reviewer.login") or find(payload, "requested_team.slug")

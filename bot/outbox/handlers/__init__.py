@@ -75,7 +75,7 @@ def put_draft(db: Connection, wanted: Draft, now: datetime, *, again: bool = Fal
     """
     if wanted.coalesce:
         return outbox.put(db, wanted, now)
-    failure = remotes.given_up(db, wanted.key)
+    failure = remotes.find_given_up(db, wanted.key)
     if remotes.get(db, wanted.key) is not None or (failure and not again):
         return False
     if failure is None:

@@ -4,8 +4,8 @@ from bot.github.api import reviews
 from bot.github.client import Hub, repository_path
 from bot.github.errors import NotFoundError
 from bot.outbox.contract import Act, ActResult
-from bot.outbox.posting import made_before
-from bot.outbox.targets import Talk, pull_of, read_row, run_of
+from bot.outbox.posting import find_earlier
+from bot.outbox.targets import CommentThread, pull_of, read_row, run_of
 from bot.render.markdown.marker import mark, text_digest
 from bot.render.pull.body import thread_reply
 from bot.state.outbox_context import OutboxContext
@@ -27,7 +27,7 @@ def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> Act
         return ActResult()
     head = run.pushed_head if thread.answered_by is not None else ""
     text = thread_reply(thread.answer, run_id=run.run_id, head=head, by=run.agent)
-    reply_id = _left(context.hub, pull, entry) if entry.attempts > 1 else ""
+    reply_id = _find_reply(context.hub, pull, entry) if entry.attempts > 1 else ""
     try:
         reply_id = reply_id or _reply(context.hub, pull, intent.thread_id, mark(text, entry.key))
         if thread.answered_by is not None:
@@ -38,7 +38,7 @@ def carry_out(context: OutboxContext, intent: AnswerThread, entry: Entry) -> Act
     return ActResult(reply_id, text_digest(text))
 
 
-def _reply(hub: Hub, pull: Talk, thread_id: str, body: str) -> str:
+def _reply(hub: Hub, pull: CommentThread, thread_id: str, body: str) -> str:
     """Post the reply and return its id. Apps may not use the replies endpoint, but `in_reply_to` of this one.
 
     Source: docs.github.com/rest/pulls/comments#create-a-review-comment-for-a-pull-request.
@@ -48,7 +48,7 @@ def _reply(hub: Hub, pull: Talk, thread_id: str, body: str) -> str:
     return str(answer.body["id"])
 
 
-def _left(hub: Hub, pull: Talk, entry: Entry) -> str:
+def _find_reply(hub: Hub, pull: CommentThread, entry: Entry) -> str:
     """Return the id of the reply that an earlier attempt left, or empty."""
     path = f"{repository_path(pull.repository)}/pulls/{pull.number}/comments"
-    return next((str(comment["id"]) for comment, _ in made_before(hub, path, entry)), "")
+    return next((str(comment["id"]) for comment, _ in find_earlier(hub, path, entry)), "")

@@ -56,7 +56,7 @@ def carry_out(context: OutboxContext, intent: AskAssistant, entry: Entry) -> Act
         if fresh is None or _answered(newest, fresh.last_answered, recent):
             return ()
         replied = AssistantReplied(card.card_id, answer.text, brief, newest)
-        return (assistant.metered(card.card_id, answer, _asker(open_ones, card)), replied)
+        return (assistant.meter_call(card.card_id, answer, _asker(open_ones, card)), replied)
 
     return ActResult("", text_digest(f"{newest}:{answer.text}"), events)
 

@@ -19,7 +19,7 @@ def carry_out(context: OutboxContext, intent: CheckGroup, entry: Entry) -> ActRe
     """Make the check run; a group that is gone by now needs none."""
     with context.reading() as db:
         card = read_row(db, intent.card_id)
-        seen = gate_check.seen_of(db, card, card.pull_head, context.config.public_url)
+        seen = gate_check.read_gate(db, card, card.pull_head, context.config.public_url)
     pull = pull_of(card)
     if pull is None or pull.number != intent.number or card.pull_state != "open":
         return ActResult()

@@ -6,7 +6,7 @@ from datetime import timedelta
 from sqlalchemy import Connection
 
 from bot.github.api import projects as board
-from bot.github.api.project_models import CardLook
+from bot.github.api.project_models import CardReading
 from bot.github.errors import BEHIND, NotFoundError, PermissionMissingError, RefusedError
 from bot.outbox import handlers
 from bot.outbox.contract import Act, ActResult, GivenUpError, TooSoonError
@@ -66,7 +66,7 @@ def _converted(card: CardRow, content_id: str, repository: str, number: int) -> 
 
 
 def _replace(
-    context: OutboxContext, card: CardRow, draft: CardLook | None, entry: Entry, repository: str
+    context: OutboxContext, card: CardRow, draft: CardReading | None, entry: Entry, repository: str
 ) -> ActResult:
     """Make an issue with the draft's words, put it where the draft is, and take that away.
 
@@ -78,7 +78,7 @@ def _replace(
     if draft is None:
         issue = find_issue(context, entry, repository)
         if issue is None:
-            return ActResult(events=lambda db: _gone(db, card))
+            return ActResult(events=lambda db: _refresh_gone(db, card))
     else:
         _require_still(context, card, draft, entry)
         issue = make_issue(context, entry, repository, *_words(draft, entry), newest=True)
@@ -95,7 +95,7 @@ def _replace(
         there = cards.get(db, card_id)
         served = there is not None and there.run_id is not None
         if cards.get(db, card.card_id) is None or served or not in_place:
-            return _gone(db, card)  # its issue is a card of its own
+            return _refresh_gone(db, card)  # its issue is a card of its own
         _readdress(db, context, card.card_id, card_id)
         replaced = CardReplaced(card_id, card.card_id, content_id, repository, number)
         stop = stops.stop_of_card(db, board_id, card.card_id)
@@ -121,7 +121,7 @@ def _is_in_place(context: OutboxContext, card: CardRow, card_id: CardId) -> bool
     return in_place
 
 
-def _require_still(context: OutboxContext, card: CardRow, draft: CardLook, entry: Entry) -> None:
+def _require_still(context: OutboxContext, card: CardRow, draft: CardReading, entry: Entry) -> None:
     """Raise TooSoonError while the ledger does not know where the draft is, or something is done about it."""
     moved = draft.archived or not same_column(draft.column, card.column)
     with context.reading() as db:
@@ -131,7 +131,7 @@ def _require_still(context: OutboxContext, card: CardRow, draft: CardLook, entry
         raise TooSoonError(context.clock() + timedelta(seconds=AGAIN_S), because)
 
 
-def _words(draft: CardLook, entry: Entry) -> tuple[str, str]:
+def _words(draft: CardReading, entry: Entry) -> tuple[str, str]:
     """Return the issue's title and text: the draft's own, as GitHub's conversion leaves them.
 
     A title that is too long for an issue stands whole above the text.
@@ -144,7 +144,7 @@ def _words(draft: CardLook, entry: Entry) -> tuple[str, str]:
     return title, text
 
 
-def _gone(db: Connection, card: CardRow) -> tuple[Event, ...]:
+def _refresh_gone(db: Connection, card: CardRow) -> tuple[Event, ...]:
     """Have the ledger see that the draft is no longer there."""
     refresh_requests.add(db, card.card_id, card.board_id)
     return ()

@@ -10,7 +10,7 @@ from bot.github.client import Hub
 from bot.github.errors import RefusedError
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.new_cards import make_issue, put_on_board, wait_for
-from bot.outbox.targets import Talk, current_card, run_of
+from bot.outbox.targets import CommentThread, current_card, run_of
 from bot.render import new_issue
 from bot.render.markdown.marker import text_digest
 from bot.state import policies
@@ -56,7 +56,7 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
         relation = intent.relation if depends else relation
     else:
         _make_part(context.hub, card.content_id, node_id)
-        talk, parents = Talk(repository, number), _parents(context, intent)
+        talk, parents = CommentThread(repository, number), _parents(context, intent)
         if not wait_for(context, entry, card.board_id, talk, node_id, parents):
             intent = replace(intent, column="")
     card_id = put_on_board(context, card.board_id, node_id)
@@ -66,7 +66,7 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
         if intent.repository:
             return (known, CardLinked(intent.run_id, f"{repository}#{number}", relation, intent.reason))
         if intent.column or intent.skills:
-            return (known, *_placed(db, intent, card, card_id, known))
+            return (known, *_place(db, intent, card, card_id, known))
         report = findings.get(db, intent.run_id)
         if report is None or not 0 < intent.proposal <= len(report.follow_ups):
             return (known,)  # the agent requested the card itself, during its work
@@ -75,7 +75,7 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
     return ActResult(str(number), text_digest(text), events)
 
 
-def _placed(
+def _place(
     db: Connection, intent: CreateCard, card: CardRow, card_id: CardId, made: CardMade
 ) -> tuple[Event, ...]:
     """Return the events of a request for the card's column and skills, by whoever asked for the run."""

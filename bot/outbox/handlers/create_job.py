@@ -2,7 +2,7 @@
 
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.new_cards import make_issue, put_on_board, wait_for
-from bot.outbox.targets import Talk
+from bot.outbox.targets import CommentThread
 from bot.render import new_issue
 from bot.render.markdown.marker import text_digest
 from bot.state.outbox_context import OutboxContext
@@ -21,7 +21,7 @@ def carry_out(context: OutboxContext, intent: CreateJob, entry: Entry) -> ActRes
     title, labels = new_issue.title(intent.title), intent.labels
     number, node_id = make_issue(context, entry, intent.repository, title, text, labels)
     board_id = BoardId(intent.card_id)
-    talk = Talk(intent.repository, number)
+    talk = CommentThread(intent.repository, number)
     column = intent.column if wait_for(context, entry, board_id, talk, node_id, intent.parents) else ""
     card_id = put_on_board(context, board_id, node_id)
     done = JobMade(card_id, board_id, intent.key, intent.repository, number, column, intent.skills, intent.by)

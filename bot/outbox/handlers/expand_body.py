@@ -5,7 +5,7 @@ from sqlalchemy import Connection
 from bot.github.api import issues
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.targets import issue_of, read_row
-from bot.render.markdown.escape import COMMENT_LIMIT, closed, folded, tame
+from bot.render.markdown.escape import COMMENT_LIMIT, close_code, escape_mentions, fold
 from bot.render.markdown.marker import mark, marker_of, text_digest, words_of_draft
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
@@ -34,7 +34,9 @@ def carry_out(context: OutboxContext, intent: ExpandBody, entry: Entry) -> ActRe
         own = earlier.before if earlier and earlier.written == expansions.digest(now) else now
         if {expansions.digest(own), expansions.digest(before)} != {intent.replaces}:
             raise GivenUpError(f"someone edited it in the meantime: {AGAIN}")
-        text = mark(f"{closed(tame(intent.body))}\n\n{folded('As it was before', before)}", entry.key)
+        text = mark(
+            f"{close_code(escape_mentions(intent.body))}\n\n{fold('As it was before', before)}", entry.key
+        )
         if len(text) > COMMENT_LIMIT:
             raise GivenUpError("the description is too long to be kept below: shorten it")
         now = issues.write_body(context.hub, issue.repository, issue.number, text)

@@ -34,7 +34,7 @@ def ends(db: Connection, intent: LinkCard | UnlinkCard) -> tuple[CardRow, CardRo
     """Return the card that waits and the one that it waits for. Raises GivenUpError."""
     repository, _, number = intent.target.rpartition("#")
     card = read_row(db, intent.card_id)
-    there = cards.of_issue(db, cards.spelt(db, repository), int(number))
+    there = cards.of_issue(db, cards.canonical_name(db, repository), int(number))
     other = next((it for it in there if it.board_id == card.board_id and not it.archived), None)
     if other is None:
         raise GivenUpError("it has no card on this board: put it there, or link them on its issue")

@@ -8,7 +8,7 @@ from bot.github.api import pulls, reviews
 from bot.github.errors import RefusedError, expect_newer
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, GivenUpError
-from bot.outbox.targets import Talk, pull_of, read_row
+from bot.outbox.targets import CommentThread, pull_of, read_row
 from bot.state.outbox_context import OutboxContext
 from ledger.event import Event
 from ledger.events.pull import PullChanged
@@ -63,7 +63,7 @@ def _check_is_news(context: OutboxContext, card: CardRow, now: pulls.PullLook) -
             expect_newer(f"pull request {now.number}", at, context.clock())
 
 
-def _mark(context: OutboxContext, card: CardRow, pull: Talk) -> bool:
+def _mark(context: OutboxContext, card: CardRow, pull: CommentThread) -> bool:
     """Take it out of draft; return False where it stands at another commit by now."""
     try:
         return reviews.mark_ready(context.hub, pull.repository, card.pull_node_id, card.pull_head)

@@ -16,7 +16,7 @@ from bot.github.errors import ConflictError, RefusedError
 from bot.outbox import gate_check
 from bot.outbox.contract import Act, ActResult, GivenUpError, TooSoonError
 from bot.outbox.handlers.write_check import ACT as CHECK
-from bot.outbox.targets import Talk, pull_of, read_row
+from bot.outbox.targets import CommentThread, pull_of, read_row
 from bot.render.markdown.escape import code
 from bot.render.mention import requester_of
 from bot.render.pull import merge_message
@@ -37,7 +37,7 @@ from rules.intents.outbound import MergePull, WriteCheck
 from rules.policy.roles import LOGIN
 from rules.runs.branch_rules import SIGN, BranchRule, environments, of_merge
 from rules.runs.gate import unmergeable
-from runner.git.commits import named_runs
+from runner.git.commits import find_run_trailers
 
 # One attempt to merge one head; coalesced, because a refused merge is requested again when the card
 # comes back.
@@ -89,7 +89,9 @@ def carry_out(context: OutboxContext, intent: MergePull, _entry: Entry) -> ActRe
     return ActResult(commit, intent.head, events)
 
 
-def _attempt(context: OutboxContext, card: CardRow, pull: Talk, intent: MergePull) -> tuple[str, str, str]:
+def _attempt(
+    context: OutboxContext, card: CardRow, pull: CommentThread, intent: MergePull
+) -> tuple[str, str, str]:
     """Return as `_merge` does; raises GivenUpError with advice for a person."""
     words = {}  # a rebase makes no commit of its own
     if intent.method != "rebase":
@@ -108,7 +110,9 @@ def _attempt(context: OutboxContext, card: CardRow, pull: Talk, intent: MergePul
         raise GivenUpError(because) from error
 
 
-def _behind(context: OutboxContext, intent: MergePull, card: CardRow, pull: Talk) -> ActResult | None:
+def _behind(
+    context: OutboxContext, intent: MergePull, card: CardRow, pull: CommentThread
+) -> ActResult | None:
     """Return the result for a commit that was not checked on top of the base as it stands; else None.
 
     GitHub's merge queue checks that itself, so a branch that has one is left to it, be it by a ruleset or by
@@ -129,7 +133,7 @@ def _behind(context: OutboxContext, intent: MergePull, card: CardRow, pull: Talk
 
 
 def _merge(
-    hub: Hub, card: CardRow, pull: Talk, intent: MergePull, words: dict[str, str]
+    hub: Hub, card: CardRow, pull: CommentThread, intent: MergePull, words: dict[str, str]
 ) -> tuple[str, str, str]:
     """Return the commit, or GitHub's way to merge by itself later and the deployment that it awaits, if any.
 
@@ -148,7 +152,7 @@ def _merge(
         try:
             return pulls.merge(hub, repository, pull.number, method=method, head=head, words=words), "", ""
         except RefusedError as error:
-            refused, awaits = _explained(error.because, rules)
+            refused, awaits = _explain(error.because, rules)
     how = merge_queue.wait(
         hub,
         repository,
@@ -164,7 +168,7 @@ def _merge(
     return "", how, awaits
 
 
-def _explained(refused: str, rules: tuple[BranchRule, ...]) -> tuple[str, str]:
+def _explain(refused: str, rules: tuple[BranchRule, ...]) -> tuple[str, str]:
     """Return GitHub's refusal with the next step, and the deployment that is awaited, if it is one."""
     said = refused.rstrip(". ")
     if "signatures" in said.lower():
@@ -180,7 +184,7 @@ def _unmet(hub: Hub, repository: str, base: str, rules: tuple[BranchRule, ...], 
 
     GitHub checks this too, unless the App may bypass the rules.
     """
-    required = checks_api.required(hub, repository, base, rules) - OWN_CHECKS  # the ledger has more
+    required = checks_api.list_required(hub, repository, base, rules) - OWN_CHECKS  # the ledger has more
     known = (
         {check.name: check.light for check in checks_api.of_commit(hub, repository, head)} if required else {}
     )
@@ -192,14 +196,16 @@ def _unmet(hub: Hub, repository: str, base: str, rules: tuple[BranchRule, ...], 
     return f"required check {code(pending, 80)} is pending" if pending else ""
 
 
-def _credits_of(context: OutboxContext, card: CardRow, pull: Talk, head: str) -> MergeCredits:
+def _credits_of(context: OutboxContext, card: CardRow, pull: CommentThread, head: str) -> MergeCredits:
     """Return the credits of a merge at `head`.
 
     A run counts where a commit of Cardinal's own names it, and where it pushed `head`: a trailer alone proves
     nothing. An agent names no co-authors either.
     """
     commits = pulls.commits(context.hub, pull.repository, pull.number)
-    named = {run_id for commit in commits if commit.is_own for run_id in named_runs(commit.message)[-1:]}
+    named = {
+        run_id for commit in commits if commit.is_own for run_id in find_run_trailers(commit.message)[-1:]
+    }
     with context.reading() as db:
         made = [
             run

@@ -2,7 +2,7 @@
 
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish_comment
-from bot.outbox.targets import story_of, talk_of_run
+from bot.outbox.targets import story_of, thread_of_run
 from bot.render import plan as text
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
@@ -16,7 +16,7 @@ def carry_out(context: OutboxContext, intent: PostPlan, entry: Entry) -> ActResu
     """Post or edit the plan's comment; an unknown revision has none."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
-        talk = talk_of_run(db, intent.run_id, context)
+        talk = thread_of_run(db, intent.run_id, context)
     plan = next((it for it in story.plans if it.revision == intent.revision), None)
     if plan is None:
         return ActResult()

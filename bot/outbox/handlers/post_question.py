@@ -2,7 +2,7 @@
 
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish_comment
-from bot.outbox.targets import talk_of_run
+from bot.outbox.targets import thread_of_run
 from bot.render import question as text
 from bot.render.mention import run_mention
 from bot.render.run.story import watch_link
@@ -18,7 +18,7 @@ ACT = Act("question:{question_id}", priority=0, ordered=True, coalesce=True)
 def carry_out(context: OutboxContext, intent: PostQuestion, entry: Entry) -> ActResult:
     """Post or edit the question's comment; an unknown question has none."""
     with context.reading() as db:
-        talk = talk_of_run(db, intent.run_id, context)
+        talk = thread_of_run(db, intent.run_id, context)
         question, run = questions.get(db, intent.question_id), runs.get(db, intent.run_id)
     if question is None or run is None:
         return ActResult()

@@ -2,7 +2,7 @@
 
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import publish_comment
-from bot.outbox.targets import story_of, talk_of_run
+from bot.outbox.targets import story_of, thread_of_run
 from bot.render.run import report
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
@@ -16,5 +16,5 @@ def carry_out(context: OutboxContext, intent: PostReport, entry: Entry) -> ActRe
     """Post the report."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
-        talk = talk_of_run(db, intent.run_id, context)
+        talk = thread_of_run(db, intent.run_id, context)
     return publish_comment(context, entry, talk, report.write(story))

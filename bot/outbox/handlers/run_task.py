@@ -42,7 +42,7 @@ def carry_out(context: OutboxContext, intent: RunTask, entry: Entry) -> ActResul
     except GivenUpError as error:
         return assistant.failure(card.card_id, f"the rule {intent.rule}", error.because, intent.rule)
 
-    paid = assistant.metered(card.card_id, answer, card.mover)
+    paid = assistant.meter_call(card.card_id, answer, card.mover)
     try:
         result: Event = task_answer.read(intent, answer.text, replaces=expansions.digest(card.body))
     except task_answer.TaskAnswerError as error:

@@ -17,7 +17,7 @@ from ledger.ids import CardId, QuestionId
 from ledger.queue.outbox import Entry
 from ledger.rows.cards import CardRow
 from ledger.views import cards, questions, subscriptions
-from rules.chatops.notices import Subscriber, defused
+from rules.chatops.notices import Subscriber, defuse
 from rules.intents.outbound import NoticeKind, NoticeLine, SendNotice
 
 # One notice for each subscriber and piece of news.
@@ -46,7 +46,7 @@ def carry_out(context: OutboxContext, intent: SendNotice, entry: Entry) -> ActRe
     if entry.sending and not notice_channel.knows_repeats(subscriber.address):
         raise GivenUpError(f"{MAY_BE_SENT}: `cardinal inbox` and the pages have the waiting cards")
     rights = {} if subscriber.channel else _rights(context, intent)
-    result = ActResult(events=lambda db: _ended(db, rights, intent.name))
+    result = ActResult(events=lambda db: _end_subscriptions(db, rights, intent.name))
     lines = [it for line in intent.lines if (it := _line(context, subscriber, line, rights))]
     texts, news = [text for text, _ in lines], [about for _, about in lines[:MAX_LINES]]
     if not texts:
@@ -74,7 +74,7 @@ def _line(
         return None
     words, kind = WORDS[line.kind], {"kind": line.kind}
     if card is None:
-        return f"{words}: {defused(line.text)}", kind
+        return f"{words}: {defuse(line.text)}", kind
     if subscriber.channel and context.policy(card.board_id).board.private_issues == "hidden":
         return f"{words}: a card of this board", kind
     if not subscriber.channel and rights.get(card.card_id, roles.NONE) == roles.NONE:
@@ -94,7 +94,7 @@ def _rights(context: OutboxContext, intent: SendNotice) -> dict[CardId, str]:
     return {card_id: roles_in[name] for card_id, name in there.items()}
 
 
-def _ended(db: Connection, rights: Mapping[CardId, str], name: str) -> tuple[Event, ...]:
+def _end_subscriptions(db: Connection, rights: Mapping[CardId, str], name: str) -> tuple[Event, ...]:
     """End the person's subscriptions to cards that they may not read any more."""
     hidden = sorted(card_id for card_id, role in rights.items() if role == roles.NONE)
     followed = (card_id for card_id in hidden if subscriptions.get(db, card_id, name))
@@ -103,6 +103,6 @@ def _ended(db: Connection, rights: Mapping[CardId, str], name: str) -> tuple[Eve
 
 def _card(context: OutboxContext, card: CardRow) -> str:
     if card.number is None:
-        return defused(card.title)
+        return defuse(card.title)
     address = f"{context.config.git_url}/{card.repository}/issues/{card.number}"
-    return f"{card.repository}#{card.number} {defused(card.title)} {address}"
+    return f"{card.repository}#{card.number} {defuse(card.title)} {address}"

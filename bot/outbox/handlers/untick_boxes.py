@@ -21,7 +21,7 @@ def carry_out(context: OutboxContext, intent: UntickBoxes, _entry: Entry) -> Act
     path = f"{repository_path(talk.repository)}/{family}/comments/{intent.comment_id}"
     try:
         there = context.hub.rest("GET", path).body
-        wanted = checkboxes.unticked(there["body"] or "")
+        wanted = checkboxes.untick(there["body"] or "")
         if wanted != there["body"] and own_marker(context.hub, there) is not None:
             context.hub.rest("PATCH", path, body={"body": wanted})
     except NotFoundError:

@@ -23,7 +23,7 @@ def carry_out(context: OutboxContext, intent: WriteCheck, entry: Entry) -> ActRe
     with context.reading() as db:
         card = read_row(db, intent.card_id)
         snapshot = snapshots.of_card(db, intent.card_id)
-        seen = gate_check.seen_of(db, card, intent.head, context.config.public_url)
+        seen = gate_check.read_gate(db, card, intent.head, context.config.public_url)
     pull = pull_of(card)
     last = last_of(context, entry.key)
     if pull is None or snapshot is None or card.pull_head != intent.head or not (snapshot.open_pull or last):

@@ -2,7 +2,7 @@
 
 from bot.outbox.contract import Act, ActResult, GivenUpError
 from bot.outbox.posting import publish_comment
-from bot.outbox.targets import story_of, talk_of_run
+from bot.outbox.targets import story_of, thread_of_run
 from bot.render.run import findings as text
 from bot.state.outbox_context import OutboxContext
 from ledger.queue.outbox import Entry
@@ -17,7 +17,7 @@ def carry_out(context: OutboxContext, intent: WriteFindings, entry: Entry) -> Ac
     """Post or edit the comment."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
-        talk = talk_of_run(db, intent.run_id, context)
+        talk = thread_of_run(db, intent.run_id, context)
         made = findings.follow_ups_made(db, intent.run_id)
     if story.findings is None:
         raise GivenUpError(f"run {intent.run_id} left no findings")

@@ -2,7 +2,7 @@
 
 from bot.outbox.contract import Act, ActResult
 from bot.outbox.posting import last_of, publish_comment, wait_for_more
-from bot.outbox.targets import story_of, talk_of_run
+from bot.outbox.targets import story_of, thread_of_run
 from bot.render.run import comment
 from bot.state.outbox_context import OutboxContext
 from ledger.events.run import RESTORED
@@ -21,7 +21,7 @@ def carry_out(context: OutboxContext, intent: WriteRunComment, entry: Entry) -> 
     """Post or edit the comment; raises TooSoonError for mere progress soon after the last edit."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
-        talk = talk_of_run(db, intent.run_id, context)
+        talk = thread_of_run(db, intent.run_id, context)
     last = last_of(context, entry.key)
     if last is not None and story.run.reason == RESTORED:
         return ActResult(last.remote_id, last.digest)  # it says more than the ledger knows

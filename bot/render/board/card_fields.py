@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
 from bot.render.board import face_choices
-from bot.render.markdown.escape import cut, tame
+from bot.render.markdown.escape import cut, escape_mentions
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.states import CardState, Gate, Reason, RunState
@@ -95,7 +95,7 @@ def parts_done(parts: Sequence[CardRow]) -> str:
 
 
 def _one_line(text: str) -> str:
-    return cut(" ".join(tame(text).split()), FIELD_LIMIT, WHOLE)
+    return cut(" ".join(escape_mentions(text).split()), FIELD_LIMIT, WHOLE)
 
 
 def _progress(card: CardRow, run: RunRow | None) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
 
-from bot.render.markdown.escape import COMMENT_LIMIT, cut, line, tame
+from bot.render.markdown.escape import COMMENT_LIMIT, cut, escape_mentions, line
 
 TITLE_LIMIT = 250
 _HIDDEN = re.compile(r"<!--.*?(?:-->|\Z)|</?(?:details|summary)>", re.DOTALL)
@@ -39,10 +39,10 @@ def history(name: str, author: str, at: datetime, whole: str, remarks: Sequence[
     """Return the comments that tell where the card was, and quote its comments."""
     lines = [f"Moved from a local Cardinal board: {name}, by {_name(author)} at {_time(at)}."]
     if len(_clean(whole)) > COMMENT_LIMIT:
-        lines += ["", "Full text:", "", *_quoted(whole)]
+        lines += ["", "Full text:", "", *_quote(whole)]
     for remark in remarks:
-        lines += ["", f"{_name(remark.author)}, {_time(remark.at)}:", "", *_quoted(remark.text)]
-    return tuple(_packed(lines))
+        lines += ["", f"{_name(remark.author)}, {_time(remark.at)}:", "", *_quote(remark.text)]
+    return tuple(_pack(lines))
 
 
 def _name(author: str) -> str:
@@ -53,12 +53,12 @@ def _time(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M} UTC"
 
 
-def _quoted(text: str) -> Iterator[str]:
-    for row in _still(tame(_HIDDEN.sub("", text).strip())).split("\n"):
+def _quote(text: str) -> Iterator[str]:
+    for row in _still(escape_mentions(_HIDDEN.sub("", text).strip())).split("\n"):
         yield from (f"> {row[at : at + 8_000]}".rstrip() for at in range(0, max(len(row), 1), 8_000))
 
 
-def _packed(lines: Sequence[str]) -> Iterator[str]:
+def _pack(lines: Sequence[str]) -> Iterator[str]:
     piece: list[str] = []
     size = 0
     for row in lines:

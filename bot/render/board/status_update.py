@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.render.markdown.escape import cut, line, tame
+from bot.render.markdown.escape import cut, escape_mentions, line
 from rules.text import count
 
 MAX_LOST, LONGEST = 10, 400
@@ -33,7 +33,7 @@ def write(counts: Counts, lost: Sequence[str] = (), over: Sequence[str] = ()) ->
         f"⛔ {count(counts.stalled, 'run')} ready to start, but no worker takes them: run `cardinal doctor`"
     )
     alarms = [stalled] if counts.stalled else []
-    gone = [f"⛔ {cut(tame(sentence), LONGEST)}" for sentence in lost[:MAX_LOST]]
+    gone = [f"⛔ {cut(escape_mentions(sentence), LONGEST)}" for sentence in lost[:MAX_LOST]]
     return "\n\n".join([ticker, *alarms, *gone, *over])
 
 

@@ -17,14 +17,14 @@ def box(name: str, label: str, *, ticked: bool = False) -> str:
 
 def newly_ticked(before: str, after: str) -> tuple[str, ...]:
     """Return the names of the boxes that `after` has ticked and `before` has not, in order, each once."""
-    old = _ticked_names(before)
-    return tuple(Counter(_ticked_names(after)) - Counter(old))  # a quoted box of that name hides no real one
+    old = _find_ticked(before)
+    return tuple(Counter(_find_ticked(after)) - Counter(old))  # a quoted box of that name hides no real one
 
 
-def unticked(body: str) -> str:
+def untick(body: str) -> str:
     """Return `body` without the ticks in its boxes."""
     return _BOX.sub(lambda match: match[0].replace(f"[{match['tick']}]", "[ ]", 1), body)
 
 
-def _ticked_names(body: str) -> list[str]:
+def _find_ticked(body: str) -> list[str]:
     return [match["name"] for match in _BOX.finditer(body) if match["tick"] != " "]

@@ -35,7 +35,7 @@ _BLOCK_START = re.compile(r"^(?:[#>|=]|[-+*_](?=\s|[-*_]|$)|`{3}|~{3}|\d{1,9}[.)
 _FENCE, MAX_FENCES = re.compile(r"^.*?(`{3,}|~{3,})", re.MULTILINE), 5
 
 
-def tame(text: str) -> str:
+def escape_mentions(text: str) -> str:
     """Return `text` without mentions, tags, closing words, images and boxes to tick; it reads the same."""
     text = _LONE_SURROGATE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
     text = _UNSEEN.sub("", text)
@@ -58,7 +58,7 @@ def _keep_open(text: str) -> str:
     return "".join([*pieces, text[position:]])
 
 
-def closed(text: str) -> str:
+def close_code(text: str) -> str:
     """Return `text` with its open code block closed, so that a paragraph behind it is one; else quoted."""
     for end in ("", *reversed(_FENCE.findall(text)[-MAX_FENCES:])):
         whole = f"{text}\n{end}" if end else text
@@ -81,13 +81,13 @@ def cut(text: str, limit: int, whole: str = "") -> str:
 
 def quote(text: str, limit: int = 8_000) -> str:
     """Return `text` as a block quote: nothing inside can reach out of it; empty for blank text."""
-    lines = tame(cut(text.strip(), limit)).strip().split("\n")
+    lines = escape_mentions(cut(text.strip(), limit)).strip().split("\n")
     return "\n".join(f"> {line}".rstrip() for line in lines) if lines != [""] else ""
 
 
 def line(text: str, limit: int = 300) -> str:
     """Return `text` as one line that starts no block; for list items, headings and table cells."""
-    plain = tame(cut(" ".join(text.split()), limit)).strip().replace("|", "\\|")
+    plain = escape_mentions(cut(" ".join(text.split()), limit)).strip().replace("|", "\\|")
     if _BLOCK_START.match(plain) and not plain[0].isdigit():
         return f"\\{plain}"
     return re.sub(r"^(\d{1,9})([.)])(?=\s|$)", r"\1\\\2", plain)  # `1\. text` is no list
@@ -116,12 +116,12 @@ def _longest_ticks(text: str) -> int:
     return max((len(ticks) for ticks in re.findall("`+", text)), default=0)
 
 
-def folded(summary: str, body: str) -> str:
+def fold(summary: str, body: str) -> str:
     """Return `body` folded under `summary`, which must be our own words."""
     return f"<details><summary>{summary}</summary>\n\n{body}\n\n</details>"
 
 
-def fit(needed: Iterable[str], optional: Iterable[str] = (), limit: int = COMMENT_LIMIT) -> str:
+def fit_comment(needed: Iterable[str], optional: Iterable[str] = (), limit: int = COMMENT_LIMIT) -> str:
     """Return the parts as paragraphs within `limit` characters: optional ones that do not fit go."""
     text = cut("\n\n".join(part for part in needed if part), limit - 200)
     left_out = 0

@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from bot.render.markdown.escape import APART, cut, fit, line, quote, tame
+from bot.render.markdown.escape import APART, cut, escape_mentions, fit_comment, line, quote
 from bot.render.markdown.marker import BEGIN, mark
 from bot.render.run import artifacts, evidence, reproduction
 from bot.render.run import story as run_story
@@ -21,25 +21,25 @@ TITLE_LIMIT = 200  # GitHub refuses titles over 256 characters
 
 def title_of(card: CardRow) -> str:
     """Return the card's title; it begins a commit message, so it closes no other issue and is no trailer."""
-    title = _TRAILER.sub(r"\1" + APART + ":", " ".join(tame(card.title).split()))
+    title = _TRAILER.sub(r"\1" + APART + ":", " ".join(escape_mentions(card.title).split()))
     return cut(title, TITLE_LIMIT) or f"Issue {card.number}"
 
 
 def write(story: Story) -> str:
     """Return the description without its marker."""
-    run, unfinished = story.run, _unfinished(story)
+    run, unfinished = story.run, _describe_unfinished(story)
     if unfinished:  # what was checked before says nothing of this commit
         here = tuple(check for check in story.checks if check.head == story.card.pull_head)
         story = replace(story, checks=here)
     issue = run_story.issue_link(story.card, story.card.pull_repository or run.repository)
-    return fit(
+    return fit_comment(
         (
             f"Closes {issue}",
             unfinished,
             *(whole_report(story) or (() if run.ending else ("_The report follows when the run is done._",))),
             evidence.checks_or_waiver(story, names_commit=True),
             artifacts.pointer(story),
-            reproduction.played_list(story.reproductions, story.site),
+            reproduction.list_plays(story.reproductions, story.site),
             f"Run {run.run_id}{f' · attempt {run.attempt}' if run.attempt > 1 else ''}"
             f" · {usd(story.card_usd)} for this card so far"
             f" · the conversation and the plan are on {issue}",
@@ -49,7 +49,7 @@ def write(story: Story) -> str:
     )
 
 
-def _unfinished(story: Story) -> str:
+def _describe_unfinished(story: Story) -> str:
     """Return the outlook of work that was published before it was done; empty for finished work."""
     run = story.run
     if not story.card.early_start:
@@ -78,4 +78,4 @@ def unready(body: str) -> str:
 def thread_reply(text: str, *, run_id: str, head: str, by: str) -> str:
     """Return the reply to a review thread; `head` is the commit on the branch that holds the change."""
     commit = f" in {head[:12]}" if head else ""
-    return fit((quote(text, 6_000) or "Done.", f"_{line(by, 40)}, run {run_id}{commit}_"))
+    return fit_comment((quote(text, 6_000) or "Done.", f"_{line(by, 40)}, run {run_id}{commit}_"))

@@ -6,7 +6,7 @@ from typing import Any
 
 from bot.render import missing_checks
 from bot.render.markdown import links
-from bot.render.markdown.escape import code, fit
+from bot.render.markdown.escape import code, fit_comment
 from bot.render.pull import policy_check
 from bot.render.run import evidence
 from ledger.events.run import CHECK as CHECK_KIND
@@ -135,7 +135,10 @@ def of_group(seen: Seen, number: int, objection: str = "") -> dict[str, Any]:
         "status": "completed",
         "conclusion": result.conclusion or "action_required",
         **_details(seen),
-        "output": {"title": result.title, "summary": fit((said, result.summary), limit=SUMMARY_LIMIT)},
+        "output": {
+            "title": result.title,
+            "summary": fit_comment((said, result.summary), limit=SUMMARY_LIMIT),
+        },
         "actions": [],
     }
 
@@ -160,7 +163,7 @@ def _of_evidence(seen: Seen, passed: bool) -> GateConclusion:
     )
     tails = evidence.tails(seen.checks)
     return GateConclusion(
-        "success" if passed else "failure", title, fit(needed, (proof, *tails), limit=SUMMARY_LIMIT)
+        "success" if passed else "failure", title, fit_comment(needed, (proof, *tails), limit=SUMMARY_LIMIT)
     )
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from bot.render.markdown.escape import tame
+from bot.render.markdown.escape import escape_mentions
 from bot.render.pull.body import title_of
 from bot.render.run.story import issue_link
 from ledger.rows.cards import CardRow
@@ -70,4 +70,4 @@ def _co_authors(authors: Iterable[tuple[str, str]]) -> list[str]:
 
 def _one_line(name: str) -> str:
     """Return a name that stays on its line, whatever it is made of."""
-    return " ".join(tame(re.sub("[<>]", "", name)).split())[:_NAME_CHARS].strip()
+    return " ".join(escape_mentions(re.sub("[<>]", "", name)).split())[:_NAME_CHARS].strip()

@@ -1,7 +1,7 @@
 """Files of a run in texts about it, with links where Cardinal's pages are served."""
 
 from bot.render.markdown import links
-from bot.render.markdown.escape import code, folded
+from bot.render.markdown.escape import code, fold
 from bot.render.run.story import Story
 from ledger.events.artifact import ATTACHED
 from rules.text import count
@@ -29,7 +29,7 @@ def list_artifacts(story: Story) -> str:
             for file in kept[:MAX_FILES]
         ]
         all_of_it = f"- [everything]({links.files_link(story.site, run_id)})"
-        return folded(f"Files of run {run_id}: {count(len(kept), 'file')}", "\n".join([*rows, all_of_it]))
+        return fold(f"Files of run {run_id}: {count(len(kept), 'file')}", "\n".join([*rows, all_of_it]))
     attached = [code(file.name, 100) for file in kept if file.kind in ATTACHED][:MAX_FILES]
     named = ", ".join(attached)
     return f"Attached: {named} (`cardinal artifacts {run_id}` where Cardinal runs)" if attached else ""

@@ -1,7 +1,7 @@
 """Sticky comment of a run: its stage, work and cost, and the boxes to tick."""
 
 from bot.render.markdown.checkboxes import box
-from bot.render.markdown.escape import code, fit, folded, line, quote
+from bot.render.markdown.escape import code, fit_comment, fold, line, quote
 from bot.render.run import artifacts, evidence, observations, reproduction, stages
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
@@ -28,7 +28,7 @@ MAX_ACTIVITY = 30
 def write(story: Story) -> str:
     """Return the whole comment without its marker."""
     lives = story.run.ending is None  # the report of a run that ended has its checks and plays
-    return fit(
+    return fit_comment(
         (
             f"### {run_story.run_headline(story)}{run_story.watch_link(story.site, story.run)}",
             _breadcrumbs(story),
@@ -37,7 +37,7 @@ def write(story: Story) -> str:
             _plan(story.run),
             observations.todo_list(story.observations) if story.run.state is RunState.WORKING else "",
             observations.server_troubles(story.observations),
-            reproduction.played_list(story.reproductions, story.site) if lives else "",
+            reproduction.list_plays(story.reproductions, story.site) if lives else "",
             _elsewhere(story),
             _controls(story),
         ),
@@ -96,7 +96,7 @@ def _facts(story: Story) -> str:
     where = f"works in {code(run.repository, 150)}" if elsewhere else ""
     # The account of a run that did not succeed has its cost, too.
     accounted = _is_unsuccessful(run) and (story.reported is None or not run_story.has_begun(run))
-    cost = "" if accounted else run_story.spent(story)
+    cost = "" if accounted else run_story.describe_spent(story)
     facts = (line(run.agent, 40), where, mode, attempt, cost, run_story.work_place(story))
     return " · ".join(part for part in facts if part)
 
@@ -185,7 +185,7 @@ def _activity(story: Story) -> str:
         for row in story.activity[:MAX_ACTIVITY]
         if row.kind not in told_there
     ]
-    return folded("Activity, newest first (UTC)", "\n".join(rows)) if rows else ""
+    return fold("Activity, newest first (UTC)", "\n".join(rows)) if rows else ""
 
 
 def _debug(story: Story) -> str:
@@ -206,4 +206,4 @@ def _debug(story: Story) -> str:
     rows = [f"- {name}: {code(value)}" for name, value in facts.items() if value]
     pointed = artifacts.pointer(story)
     rows += [f"- {pointed}"] if pointed else []
-    return folded("Debug", "\n".join([*rows, f"- Everything: `cardinal show {run.run_id}`"]))
+    return fold("Debug", "\n".join([*rows, f"- Everything: `cardinal show {run.run_id}`"]))

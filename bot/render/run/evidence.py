@@ -2,7 +2,7 @@
 
 from bot.render import missing_checks
 from bot.render.markdown import links
-from bot.render.markdown.escape import block, code, folded, line
+from bot.render.markdown.escape import block, code, fold, line
 from bot.render.run.story import Story, minutes
 from ledger.events.witness import witness_text
 from ledger.views.checks import CheckRow
@@ -42,7 +42,7 @@ def failing(checks: tuple[CheckRow, ...]) -> str:
     failed = [check for check in newest(checks) if check.exit_code != 0 or not check.believed]
     if not failed:
         return ""
-    return folded("Output of the failing check", f"{code(failed[-1].command)}\n\n{block(failed[-1].tail)}")
+    return fold("Output of the failing check", f"{code(failed[-1].command)}\n\n{block(failed[-1].tail)}")
 
 
 def proof(
@@ -79,7 +79,7 @@ def proof(
         *_whole(checks, site),
     )
     table = ["| command | exit code | took | SHA-256 of its log |", "| --- | --- | --- | --- |", *rows]
-    return folded("Evidence", "\n".join((*(f"* {fact}" for fact in facts), "", *(table if rows else ()))))
+    return fold("Evidence", "\n".join((*(f"* {fact}" for fact in facts), "", *(table if rows else ()))))
 
 
 def _log(check: CheckRow, site: str) -> str:
@@ -101,7 +101,7 @@ def _whole(checks: tuple[CheckRow, ...], site: str) -> tuple[str, ...]:
 def tails(checks: tuple[CheckRow, ...]) -> tuple[str, ...]:
     """Return the end of each passing command's output, folded; an empty one is left out."""
     return tuple(
-        folded("End of a passing check's output", f"{code(check.command)}\n\n{block(check.tail)}")
+        fold("End of a passing check's output", f"{code(check.command)}\n\n{block(check.tail)}")
         for check in newest(checks)[-MAX_CHECKS:]
         if check.exit_code == 0 and check.tail.strip()
     )

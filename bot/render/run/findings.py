@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from urllib.parse import quote as escaped
 
 from bot.render.markdown.checkboxes import box
-from bot.render.markdown.escape import code, fit, line, quote
+from bot.render.markdown.escape import code, fit_comment, line, quote
 from bot.render.run import reproduction
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
@@ -26,15 +26,15 @@ def write(
     blob = f"{root}/blob/{escaped(report.base, safe='')}"
     head = f"### 🔎 Run {story.run.run_id} investigated: {count(len(report.findings), 'finding')}"
     link = run_story.watch_link(story.site, story.run)
-    return fit(
+    return fit_comment(
         (
             f"{head}{link}",
             quote(report.summary, 4_000),
             *(_finding(number, finding, blob) for number, finding in enumerate(report.findings, start=1)),
-            reproduction.played_list(story.reproductions, story.site),
-            _discarded(report.discarded, report.discarded_omitted),
+            reproduction.list_plays(story.reproductions, story.site),
+            _describe_discarded(report.discarded, report.discarded_omitted),
             _follow_ups(report, made, here),
-            f"Read at {code(report.base[:12])}; nothing was changed. {run_story.spent(story)}",
+            f"Read at {code(report.base[:12])}; nothing was changed. {run_story.describe_spent(story)}",
             "Next: `/cardinal fix` lets an agent act on this, with these findings in its briefing.",
         )
     )
@@ -62,7 +62,7 @@ def _reference(reference: Reference, blob: str) -> str:
     return f"[{name}]({blob}/{escaped(reference.path, safe='/')}{mark})"
 
 
-def _discarded(paths: tuple[str, ...], omitted: int) -> str:
+def _describe_discarded(paths: tuple[str, ...], omitted: int) -> str:
     if not paths and not omitted:
         return ""
     left = max(0, len(paths) - MAX_NAMED) + omitted

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from bot.render import missing_checks
 from bot.render.markdown.checkboxes import box
-from bot.render.markdown.escape import code, fit, line, quote
+from bot.render.markdown.escape import code, fit_comment, line, quote
 from bot.render.run import artifacts, evidence, reproduction
 from bot.render.run import story as run_story
 from bot.render.run.story import Story
@@ -41,7 +41,7 @@ def whole_report(story: Story) -> tuple[str, ...]:
     if not reports:
         return ()
     rows = [f"Run {report.run_id}: {line(report.done, 600)}" for report in reports[1:]]
-    return (*_work(reports[0]), _listed("Revisions", rows), *_next(reports[-1]))
+    return (*_work(reports[0]), _format_list("Revisions", rows), *_next(reports[-1]))
 
 
 def _headline(story: Story, more: str = "") -> str:
@@ -58,10 +58,10 @@ def _next(report: ReportRow) -> tuple[str, ...]:
 
 
 def _items(title: str, items: tuple[str, ...]) -> str:
-    return _listed(title, [line(item, 400) for item in items])
+    return _format_list(title, [line(item, 400) for item in items])
 
 
-def _listed(title: str, items: Sequence[str]) -> str:
+def _format_list(title: str, items: Sequence[str]) -> str:
     if not items:
         return ""
     more = [f"… and {len(items) - MAX_ITEMS} more"] if len(items) > MAX_ITEMS else []
@@ -78,7 +78,7 @@ def _remarks(story: Story) -> str:
     asking = [
         f"{line(reviewer, 40)} requested changes and has not reviewed again" for reviewer in story.asking
     ]
-    return _listed("Still open in the review", [*rows, *asking])
+    return _format_list("Still open in the review", [*rows, *asking])
 
 
 def _standing(thread: ThreadRow) -> str:
@@ -94,16 +94,16 @@ def _success(story: Story) -> str:
     pull = run_story.pull_of(card) if card.pull_number is not None else ""
     size = f"{count(run.files_changed, 'file')}, {count(run.lines_changed, 'line')} changed"
     commits = count(run.commits, "commit") if run.commits else ""
-    facts = (size if run.head else "", commits, run_story.spent(story))
+    facts = (size if run.head else "", commits, run_story.describe_spent(story))
     ask = f"Next: review {pull}. To have something changed, request changes there and drag the card back."
     still = f"{count(len(story.threads), 'review comment')} still open on {pull}"
     ready = f": {still if story.threads else f'{pull} is ready for your review'}" if pull else ""
-    return fit(
+    return fit_comment(
         (
             _headline(story, ready),
             *agent_report(story),
             evidence.checks_or_waiver(story),
-            reproduction.played_list(story.reproductions, story.site),
+            reproduction.list_plays(story.reproductions, story.site),
             " · ".join(filter(None, facts)),
             _remarks(story),
             ask if pull else "",
@@ -114,14 +114,14 @@ def _success(story: Story) -> str:
 
 def _failure(story: Story) -> str:
     run = story.run
-    return fit(
+    return fit_comment(
         (
             _headline(story),
             quote(run.detail, 3_000),
             _last_known(story) or "It had reported nothing before.",
             run_story.stop_account(story),
             evidence.checks_table(story.checks),
-            reproduction.played_list(story.reproductions, story.site),
+            reproduction.list_plays(story.reproductions, story.site),
             _next_step(story),
             box("retry", "Try again (or reply `/cardinal retry`)"),
         ),
@@ -151,7 +151,7 @@ def _receipt(story: Story) -> str:
     if run.reason == "superseded":
         return f"{run.run_id} was not started: {line(run.detail, 300)}."
     by = f" by {line(run.stop_by, 60)}" if run.stop_by else ""
-    return fit(
+    return fit_comment(
         (
             _headline(story, by),
             run_story.stop_account(story),

@@ -9,13 +9,13 @@ from ledger.views.reproductions import ReproductionRow
 from rules.text import count
 
 
-def played_list(played: tuple[ReproductionRow, ...], site: str) -> str:
+def list_plays(played: tuple[ReproductionRow, ...], site: str) -> str:
     """Return the newest play before and after the work; empty without any. `site`: address of the pages."""
     newest = {row.phase: row for row in played}
     if not newest:
         return ""
     rows = [_line(row, newest) for row in newest.values()]
-    kept = _kept(list(newest.values()), site)
+    kept = _list_kept(list(newest.values()), site)
     return "\n".join(("**In a browser**", "", *rows, *((f"- {kept}",) if kept else ())))
 
 
@@ -40,7 +40,7 @@ def _line(row: ReproductionRow, newest: dict[str, ReproductionRow]) -> str:
     return f"{start}{'' if before else '⚠️ '}it could not be played: {line(row.said, 500)}"
 
 
-def _kept(rows: list[ReproductionRow], site: str) -> str:
+def _list_kept(rows: list[ReproductionRow], site: str) -> str:
     kinds = Counter(kind for row in rows for kind in row.kept)
     if not kinds:
         return ""

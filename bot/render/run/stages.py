@@ -47,7 +47,7 @@ def personas(rows: Sequence[StageRow]) -> str:
     return ", ".join(f"{stage} by {persona}" for stage, persona in who.items())
 
 
-def used(rows: Sequence[StageRow]) -> str:
+def describe_usage(rows: Sequence[StageRow]) -> str:
     """Return cost and change of these entries together."""
     parts = (
         usd(sum(row.usd for row in rows)),

@@ -110,7 +110,7 @@ def minutes(seconds: float) -> str:
     return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def spent(story: Story) -> str:
+def describe_spent(story: Story) -> str:
     """Return cost and time, each with its limit while the run lives."""
     run = story.run
     cost, active = usd(run.usd), minutes(run.active_s)
@@ -140,7 +140,7 @@ def has_begun(run: RunRow) -> bool:
     return bool(run.agent_started or run.agent_version or run.turns or run.usd or run.active_s or run.head)
 
 
-def kept(story: Story) -> str:
+def describe_kept(story: Story) -> str:
     """Return where the run's commits are, as the log says."""
     run = story.run
     if run.pushed_head:
@@ -165,4 +165,4 @@ def stop_account(story: Story) -> str:
         return "No agent was started and nothing was spent."
     if run.ending is Ending.CANCELLED and story.stop_asked_at is not None and run.ended_at is not None:
         took = f"Stopped in {max(0.0, (run.ended_at - story.stop_asked_at).total_seconds()):.1f} s"
-    return " · ".join(part for part in (took, kept(story), spent(story)) if part)
+    return " · ".join(part for part in (took, describe_kept(story), describe_spent(story)) if part)

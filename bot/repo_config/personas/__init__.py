@@ -14,13 +14,13 @@ _SUFFIX = ".md"
 
 
 @cache
-def built_in_names() -> tuple[str, ...]:
+def list_built_in() -> tuple[str, ...]:
     """Return the names of the built-in personas."""
     files = (entry.name for entry in resources.files(__name__).iterdir())
     return tuple(sorted(name.removesuffix(_SUFFIX) for name in files if name.endswith(_SUFFIX)))
 
 
-def built_in_text(name: str) -> str:
+def read_built_in(name: str) -> str:
     """Return the file of a built-in persona, one of `names`."""
     return resources.files(__name__).joinpath(f"{name}{_SUFFIX}").read_text(encoding="utf-8")
 

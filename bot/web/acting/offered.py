@@ -47,7 +47,7 @@ def for_card(site: Site, visit: SignIn, card_id: CardId, *, every: bool = False)
     if any(event.reason != "archived" for _, event in left):
         return ()  # deleted for good, or hidden from Cardinal
     person = {"role": site.readers.role(visit, snapshot.repository), "login": visit.login}
-    offered = [it for it in offers.permitted(policy, snapshot, **person) if not it.of_board]
+    offered = [it for it in offers.list_permitted(policy, snapshot, **person) if not it.of_board]
     if every and (others := offers.others(policy, snapshot, offered, **person)):
         offered.append(others)
     return _forms(site, card_id, offered)
@@ -66,7 +66,7 @@ def for_board(
         with event_store.reading(site.engine) as db:
             snapshot = snapshots.of_card(db, card.card_id)
         role = site.readers.role(visit, card.repository or "")
-        permitted = offers.permitted(policy, snapshot, role=role, login=visit.login) if snapshot else ()
+        permitted = offers.list_permitted(policy, snapshot, role=role, login=visit.login) if snapshot else ()
         where = f"a note is posted on {card.repository}#{card.number}"
         offered = [replace(it, hint=f"{it.hint}; {where}") for it in permitted if it.of_board]
         if offered:

@@ -115,7 +115,7 @@ def find_recorded(services: Services, card: CardRow, sent: SentCommand) -> int |
     """
     now = ledger_clock(services.engine, services.clock)()
     with event_store.reading(services.engine) as db:
-        return acted_requests.find(db, sent.key, _sent_text(card, sent), now)
+        return acted_requests.find(db, sent.key, _encode_sent(card, sent), now)
 
 
 def record_command(
@@ -147,19 +147,19 @@ def record_command(
     )
     make = _give(services, card, parsed, author)
     with event_store.writing(services.engine) as db:
-        before = acted_requests.find(db, sent.key, _sent_text(card, sent), now)
+        before = acted_requests.find(db, sent.key, _encode_sent(card, sent), now)
         if before is not None:
             return before, False
         (fresh,) = event_store.append(db, *make(db), at=now)
         acted_requests.keep(
-            db, sent.key, _sent_text(card, sent), fresh.seq, now=now, ttl=sent.kept_until - now
+            db, sent.key, _encode_sent(card, sent), fresh.seq, now=now, ttl=sent.kept_until - now
         )
         reactor.advance(db, now=now)
     wake(services)
     return fresh.seq, True
 
 
-def _sent_text(card: CardRow, sent: SentCommand) -> str:
+def _encode_sent(card: CardRow, sent: SentCommand) -> str:
     return json.dumps((card.card_id, sent.name, sent.text))
 
 

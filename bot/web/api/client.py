@@ -35,7 +35,7 @@ class ApiClient:
         Raises UnknownPartError, ApiProblemError, ApiUnreachableError.
         """
         operation = OPERATIONS.load(name)
-        path, sent = _placed(operation, fields)
+        path, sent = _fill_path(operation, fields)
         more: dict[str, Any] = {"params": sent} if operation.METHOD == "GET" else {"json": sent}
         if key:
             more["headers"] = {"Idempotency-Key": key}
@@ -51,7 +51,7 @@ class ApiClient:
 
         Raises UnknownPartError, ApiProblemError, httpx2.TransportError.
         """
-        path, sent = _placed(OPERATIONS.load(name), fields)
+        path, sent = _fill_path(OPERATIONS.load(name), fields)
         headers = {"Last-Event-ID": after} if after else {}
         async with self.http.sse(path, params=sent, headers=headers, timeout=SILENT_S) as source:
             answer = source.response
@@ -66,7 +66,7 @@ class ApiClient:
         return ApiUnreachableError(str(self.http.base_url), because)
 
 
-def _placed(operation: Operation, fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _fill_path(operation: Operation, fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the operation's path, and the fields that it does not hold. Raises ApiProblemError."""
     return address_of(
         operation.PATH, checked(operation.Input, fields).model_dump(mode="json", exclude_unset=True)

@@ -102,17 +102,17 @@ def mount(site: Site) -> None:
     site.blueprint.add_url_rule(f"{ROOT}/openapi.json", "api_description", _description)
     site.blueprint.add_url_rule(f"{ROOT}/<path:path>", "api_unknown", _unknown, methods=METHODS)
     for code, lines in FAULTS.items():
-        site.blueprint.app_errorhandler(code)(partial(_failed, site, lines))
+        site.blueprint.app_errorhandler(code)(partial(_answer_unknown, site, lines))
 
 
 def _answer(site: Site, use: TokenUse, room: BoundedSemaphore, operation: Operation, **path: str) -> Response:
     try:
-        return _allowed(site, use, room, operation, path)
+        return _answer_in_room(site, use, room, operation, path)
     except CardinalError as error:
         return problem_document(_as_problem(error))
 
 
-def _allowed(
+def _answer_in_room(
     site: Site, use: TokenUse, room: BoundedSemaphore, operation: Operation, path: dict[str, str]
 ) -> Response:
     token = _token(site)
@@ -121,7 +121,7 @@ def _allowed(
     if not scope_covers(token.scopes, operation.SCOPE):
         because = f"this needs the scope {operation.SCOPE}; the token has {alternatives(token.scopes)}"
         raise ApiError(HTTPStatus.FORBIDDEN, "scope", because, "create a token with that scope")
-    given = _given(operation, path)
+    given = _read_input(operation, path)
     visit = SignIn(token.user_id, token.login, token.until)
     call = SiteRequest(site, visit, token, f"api:{token.token_id}:{_key()}")
     if operation.stream is not None and "text/event-stream" in request.headers.get("Accept", ""):
@@ -163,7 +163,7 @@ def _key() -> str:
     return key
 
 
-def _given(operation: Operation, path: dict[str, str]) -> Any:
+def _read_input(operation: Operation, path: dict[str, str]) -> Any:
     """Return the operation's input. Raises ApiError."""
     fields: dict[str, Any] = {}
     if operation.METHOD == "GET":
@@ -254,7 +254,7 @@ def _description() -> Response:
     return Response(json.dumps(description.document()), content_type="application/json")
 
 
-def _failed(site: Site, lines: tuple[str, str], error: HTTPException) -> Response:
+def _answer_unknown(site: Site, lines: tuple[str, str], error: HTTPException) -> Response:
     """Return the answer to a request that no operation takes; elsewhere it is a page."""
     if not f"{request.path}/".startswith(API):
         return site.faulty(lines, error)

@@ -153,7 +153,7 @@ def job_summary(card: ListedCard, among: Iterable[VisibleBoard]) -> JobSummary:
 def _require_known(call: ApiRequest, repository: str, number: int) -> None:
     """Raise PendingJobError where the account asked for that job a moment ago."""
     with event_store.reading(call.site.engine) as db:
-        mine = jobs.requested_since(db, call.visit.user_id, call.site.clock() - LATE)
+        mine = jobs.list_requested_since(db, call.visit.user_id, call.site.clock() - LATE)
     for row in mine:
         if (row.repository.casefold(), row.number) == (repository.casefold(), number):
             raise PendingJobError(row)
@@ -166,7 +166,7 @@ def card_of(call: ApiRequest, name: JobName, *, acts: bool = False) -> CardRow:
     Raises ApiError, PendingJobError, BusyError; also where somebody who `acts` names none of several boards.
     """
     with event_store.reading(call.site.engine) as db:
-        repository = cards.spelt(db, f"{name.owner}/{name.repository}")
+        repository = cards.canonical_name(db, f"{name.owner}/{name.repository}")
         known = cards.of_issue(db, repository, name.number) or cards.of_pull(db, repository, name.number)
         places = [(address_of_board(db, it), it) for it in known]
     named = (it for it in places if not name.board or it[0].casefold() == name.board.casefold())

@@ -22,7 +22,7 @@ from sqlalchemy.exc import DBAPIError
 from bot.web.live.response import ALIVE, OPENING, PageUpdate, StreamResponse, over
 from ledger.errors import CardinalError
 from ledger.log import event_store
-from runner.gateway.control.asgi import Receive, Send, disconnected
+from runner.gateway.control.asgi import Receive, Send, wait_for_disconnect
 
 log = logging.getLogger(__name__)
 MAX_EVENTS = 5000  # that the reader takes notice of at once
@@ -125,7 +125,7 @@ class Streams:
             await _refuse(send, refused, response)
             return
         place = self._enter(response)
-        gone = asyncio.ensure_future(disconnected(receive))
+        gone = asyncio.ensure_future(wait_for_disconnect(receive))
         gone.add_done_callback(lambda _: place.end())
         try:
             await send({"type": "http.response.start", "status": HTTPStatus.OK, "headers": _raw(response)})
@@ -242,7 +242,7 @@ class Streams:
             after = await loop.run_in_executor(self._pool, self._last_seq)
             self._stir_all()  # what happened before the first look
             while self._channels:
-                after, changed = await loop.run_in_executor(self._pool, self._changed, after)
+                after, changed = await loop.run_in_executor(self._pool, self._read_changes, after)
                 for (about, _), channel in self._channels.items():
                     is_new = about in changed or (bool(changed) and channel.of_all)
                     if channel.standing:
@@ -286,7 +286,7 @@ class Streams:
         with event_store.reading(self._engine) as db:
             return event_store.last_seq(db)
 
-    def _changed(self, after: int) -> tuple[int, frozenset[str]]:
+    def _read_changes(self, after: int) -> tuple[int, frozenset[str]]:
         with event_store.reading(self._engine) as db:
             return event_store.streams_after(db, after, limit=MAX_EVENTS)
 

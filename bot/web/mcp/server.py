@@ -106,10 +106,10 @@ class _Handlers:
         self._client, self._session = client, session
 
     async def list_tools(self, _context: Context, _page: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=tools.listed_tools())
+        return ListToolsResult(tools=tools.list_tools())
 
     async def call_tool(self, context: Context, sent: CallToolRequestParams) -> CallToolResult:
-        return await tools.called(
+        return await tools.call_tool(
             self._client, sent.name, sent.arguments or {}, self._session, context.request_id
         )
 
@@ -132,10 +132,10 @@ class _Handlers:
         return ListPromptsResult(prompts=[Prompt(name="orchestrate", description=ABOUT, arguments=[GOAL])])
 
     async def get_prompt(self, _context: Context, sent: GetPromptRequestParams) -> GetPromptResult:
-        return filled_prompt(sent.name, (sent.arguments or {}).get("goal", ""))
+        return fill_prompt(sent.name, (sent.arguments or {}).get("goal", ""))
 
 
-def filled_prompt(name: str, goal: str) -> GetPromptResult:
+def fill_prompt(name: str, goal: str) -> GetPromptResult:
     """Return the prompt with its goal. Raises MCPError."""
     if name != "orchestrate" or not goal.strip():
         raise MCPError(INVALID_PARAMS, "the only prompt is `orchestrate`; it takes a `goal`")

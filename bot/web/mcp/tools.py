@@ -65,7 +65,7 @@ JOB_TOOLS: Mapping[str, JobTool] = {
 }
 
 
-def listed_tools() -> list[Tool]:
+def list_tools() -> list[Tool]:
     """Return all tools, as a client lists them."""
     of_api = (
         _tool(name, charter(part), part.Input, part.SCOPE is Scope.READ) for name, part in OPERATIONS.all()
@@ -74,7 +74,7 @@ def listed_tools() -> list[Tool]:
     return sorted((*of_api, *own), key=lambda tool: tool.name)
 
 
-async def called(
+async def call_tool(
     client: ApiClient, name: str, fields: Mapping[str, Any], session: str, request: object
 ) -> CallToolResult:
     """Return the tool's result, or why it has none. The same request of a session acts once."""

@@ -11,7 +11,7 @@ from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from bot.render.markdown import links
 from bot.runspec import builder
-from bot.runspec.store_mark import marked
+from bot.runspec.store_mark import mark_store
 from bot.web.site import parameters
 from bot.web.site.layout import Site
 from bot.web.site.times import when
@@ -127,7 +127,7 @@ def _readable(site: Site, visit: SignIn, run: str) -> tuple[CardRow | None, tupl
 def _file_answer(site: Site, visit: SignIn, row: ArtifactRow) -> Response:
     """Return the file, sent piece by piece, or why it is gone. The name in the address is for people only."""
     try:
-        places = marked(builder.artifact_places(site.config), site.engine)
+        places = mark_store(builder.artifact_places(site.config), site.engine)
         file = None if row.dropped else store_of(places).opened(row.digest)
     except StoreError as error:
         log.warning("file not shown digest=%s reason=%s", row.digest, error)

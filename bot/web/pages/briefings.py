@@ -59,7 +59,7 @@ def _may_see(site: Site, visit: SignIn, run: RunRow, card: CardRow) -> bool:
     """Tell whether the visitor may read all that a briefing is made of but other cards. Raises BusyError."""
     with event_store.reading(site.engine) as db:
         served = served_boards.all_served(db, site.config)
-        names = runs.worked_in(db, card.card_id)
+        names = runs.list_hosts_of_card(db, card.card_id)
     homes = {board.home_repository for board in served if board.board_id == run.board_id}
     return bool(homes) and site.readers.may(visit, frozenset(names | homes), run.queued_at)
 

@@ -71,7 +71,7 @@ def mount(site: Site) -> None:
     def card(visit: SignIn, owner: str, name: str, number: int, card_id: str = "") -> Response:
         parameters.check_names("zoom", "before")
         with event_store.reading(site.engine) as db:
-            repository = cards.spelt(db, f"{owner}/{name}")
+            repository = cards.canonical_name(db, f"{owner}/{name}")
             known = cards.of_issue(db, repository, number)  # archived ones last
         wanted = (row for row in known if card_id in ("", row.card_id) and may_see(site, visit, row))
         row = next(wanted, None)
@@ -99,7 +99,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
         total = spend.of_card(db, card.card_id)
         snapshot = snapshots.of_card(db, card.card_id)
         because = why(policies.in_force(db, card.board_id), snapshot, quotes=quotes) if snapshot else ""
-        left = _left(db, card) if card.archived else ""
+        left = _describe_leave(db, card) if card.archived else ""
         blockers = links.of_card(db, card.card_id)
         parts = links.parts_of(db, card.repository, card.number, links.MAX_PARTS)
     readable, complete = _readable(site, visit, card, (*blockers, *parts))
@@ -134,7 +134,7 @@ def _page(site: Site, visit: SignIn, card: CardRow) -> Response:
     )
 
 
-def _left(db: Connection, card: CardRow) -> str:
+def _describe_leave(db: Connection, card: CardRow) -> str:
     """Return how the card left its board: by whom, and when."""
     ((at, event),) = event_store.newest_of(db, f"card:{card.card_id}", CardArchived, 1)
     did = {"archived": "archived", "deleted": "deleted on the board"}.get(event.reason)
@@ -212,12 +212,12 @@ def newest_lines(
     most = MAX_EVENTS if folds else MAX_LINES
     rows = timeline.of_card(db, card_id, zoom, most, before, steps=folds)
     once = rows if zoom is Zoom.DEBUG else tuple(without_echoes(rows))
-    lines = list(_folded(once) if folds else map(_line, once))
+    lines = list(_fold_lines(once) if folds else map(_line, once))
     shown = _fitting(lines[-MAX_LINES:])
     return shown, len(shown) < len(lines) or len(rows) == most
 
 
-def _folded(rows: Sequence[TimelineRow]) -> Iterator[LineView]:
+def _fold_lines(rows: Sequence[TimelineRow]) -> Iterator[LineView]:
     """Return the lines with each fold in the place of its steps."""
     for row, steps in fold_rows(rows):
         shown = [(short_when(step.at), plain(step.text, MAX_STEP)) for step in steps[-MAX_STEPS:]]

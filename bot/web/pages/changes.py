@@ -8,7 +8,7 @@ from flask import Response, make_response, render_template
 
 from bot.render.markdown import links
 from bot.runspec import builder
-from bot.runspec.store_mark import marked
+from bot.runspec.store_mark import mark_store
 from bot.state import patches
 from bot.state.patches import KeptPatch
 from bot.web.pages.artifacts import AWAY, DAMAGED
@@ -60,7 +60,7 @@ def _values(site: Site, run: RunRow, card: CardRow, kept: KeptPatch | None) -> d
     if kept is None:
         return {"lines": (NOTHING,)}
     try:
-        places = marked(builder.artifact_places(site.config), site.engine)
+        places = mark_store(builder.artifact_places(site.config), site.engine)
         file = store_of(places).opened(kept.digest)
     except StoreError as error:
         log.warning("patch not shown digest=%s reason=%s", kept.digest, error)

@@ -60,7 +60,7 @@ def mount(site: Site) -> None:
             after = event_store.last_seq(db)
             form = _form(db, scopes)
             may = _right_to_answer(db, scopes, _roles(site, visit, boards))
-            listed = _listed(db, form, scopes)
+            listed = _list_lanes(db, form, scopes)
         row = row_html()
 
         def make(card: ListedCard, acts: bool) -> Markup:
@@ -118,7 +118,7 @@ def _maker(
     row, template = row_html(), current_app.jinja_env.get_template("parts/front_list.html")
 
     def make(db: Connection) -> ListHtml:
-        listed, made = _listed(db, form, scopes), dict[tuple[str, bool], Markup]()
+        listed, made = _list_lanes(db, form, scopes), dict[tuple[str, bool], Markup]()
         may = _right_to_answer(db, scopes, roles)
 
         def once(card: ListedCard, acts: bool) -> Markup:
@@ -138,7 +138,7 @@ def _form(db: Connection, scopes: Sequence[CardScope]) -> FilterForm:
     return filter_form(db, "/", scopes, states=tuple(LANES), key="lane", sections=tuple(Lane))
 
 
-def _listed(db: Connection, form: FilterForm, scopes: Sequence[CardScope]) -> Mapping[Lane, LaneCards]:
+def _list_lanes(db: Connection, form: FilterForm, scopes: Sequence[CardScope]) -> Mapping[Lane, LaneCards]:
     """Return each lane, with all cards that match; none for a filter that cannot be read."""
     return {} if form.wanted is None else lanes.by_lane(db, scopes, form.wanted)
 

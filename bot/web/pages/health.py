@@ -16,7 +16,7 @@ from bot.github.rate_limit import POINTS_PER_MINUTE, until_now
 from bot.ingest.delivery import repository_of
 from bot.state import served_boards
 from bot.state.served_boards import ServedBoard
-from bot.state.standstill import MAX_BECAUSE, REPLAY, left_out, subject_name, way_out, words
+from bot.state.standstill import MAX_BECAUSE, REPLAY, count_left_out, subject_name, way_out, words
 from bot.system import lock_file, program
 from bot.system import redis as known
 from bot.web.site import doctor_results, parameters
@@ -71,7 +71,7 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
     with event_store.reading(site.engine) as db:
         whole = len(visible) == len(served_boards.all_served(db, site.config))
     all_read = whole and doctor_results.reads_removed(site, visit)
-    aside, aside_more = _quarantined(site, visit, now) if whole else ([], 0)
+    aside, aside_more = _list_quarantined(site, visit, now) if whole else ([], 0)
     with event_store.reading(site.engine) as db:
         queues = _queues(db, now) if whole else ()
         stuck = [(board, standstill.board_standstills(db, board.scope, now, MAX_EACH)) for board in visible]
@@ -83,7 +83,11 @@ def _page(site: Site, visit: SignIn, mine: tuple[ServedBoard, ...]) -> str:
         title="Health",
         lines=_lines(len(mine) - len(visible), any(sorts for _, sorts in stuck)),
         stuck=[
-            (plain(board.title), board.path, [(_things(site, board, it, now), left_out(it)) for it in sorts])
+            (
+                plain(board.title),
+                board.path,
+                [(_things(site, board, it, now), count_left_out(it)) for it in sorts],
+            )
             for board, sorts in stuck
             if sorts
         ],
@@ -126,13 +130,15 @@ def _path(board: VisibleBoard, it: Standstill) -> str:
     return path_of(it.repository, it.number, it.card_id) or (f"/runs/{it.run_id}" if it.run_id else "")
 
 
-def _quarantined(site: Site, visit: SignIn, now: datetime) -> tuple[list[tuple[str, str, str, str]], int]:
+def _list_quarantined(
+    site: Site, visit: SignIn, now: datetime
+) -> tuple[list[tuple[str, str, str, str]], int]:
     """Return the oldest deliveries that failed too often, and how many more there are.
 
     Those about a repository only if the visitor may read it: it may be on no board. Raises BusyError.
     """
     with event_store.reading(site.engine) as db:
-        oldest, total = inbox.quarantined(db, limit=MAX_EACH), inbox.delivery_counts(db)["quarantined"]
+        oldest, total = inbox.list_quarantined(db, limit=MAX_EACH), inbox.delivery_counts(db)["quarantined"]
         stored = [(it, inbox.get(db, it.delivery_id)) for it in oldest]
     about = {it: repository_of(delivery) for it, delivery in stored if delivery is not None}
     readable = site.readers.readable(visit, {name: it.received_at for it, name in about.items() if name})

@@ -27,7 +27,7 @@ def mount(site: Site) -> None:
             return site.nothing(visit)
         with event_store.reading(site.engine) as db:
             listed = statuses(db)
-            run_ids = {run.run_id for run in runs.held(db) if run.board_id in mine}
+            run_ids = {run.run_id for run in runs.list_held(db) if run.board_id in mine}
             whole = mine >= {board.board_id for board in served_boards.all_served(db, site.config)}
         at_work = [[run for run in host.runs if run in run_ids] for host in listed]
         shown = render_template(

@@ -48,8 +48,8 @@ def mount(site: Site) -> None:
                 *((ESTIMATE.format(usd=usd(figures.estimated_usd)),) if figures.estimated_usd else ()),
             ),
             facts=_facts(figures),
-            spent=charts.spent_by_day(figures.agents_by_day, first, last, _day_limit(limits, len(boards))),
-            waited=charts.waited(figures),
+            spent=charts.chart_spending(figures.agents_by_day, first, last, _day_limit(limits, len(boards))),
+            waited=charts.chart_waits(figures),
             waited_by_day=charts.waits_by_day(figures.waits_by_day, first, last),
             days_waits=[
                 (it.day, [charts.duration(seconds) for seconds in it[1:]]) for it in figures.waits_by_day

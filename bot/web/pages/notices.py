@@ -111,7 +111,7 @@ def _page(site: Site, visit: SignIn) -> Response:
         digests=DIGESTS,
         digest=0 if mine is None else mine.digest_minutes,
         own=own,
-        escalated=tuple(_escalated(known, visit)),
+        escalated=tuple(_list_escalated(known, visit)),
         how=HOW,
         command=f"cardinal notify add {visit.login} --kind question --quiet 22:00-07:00",
         visit=visit,
@@ -144,7 +144,7 @@ def _boards(site: Site, visit: SignIn, mine: Subscriber) -> str:
     return ", ".join((*sorted(seen), *([f"{count(hidden, 'board')} that you may not see"] if hidden else [])))
 
 
-def _escalated(known: Mapping[str, Subscriber], visit: SignIn) -> Iterator[str]:
+def _list_escalated(known: Mapping[str, Subscriber], visit: SignIn) -> Iterator[str]:
     """Yield whose unanswered questions come to the visitor."""
     for name, it in known.items():
         if it.escalate_to.casefold() == visit.login.casefold():

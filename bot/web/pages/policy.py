@@ -11,7 +11,7 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from bot.github.errors import GithubError, NotFoundError, RateLimitedError
 from bot.repo_config import policy_file, profiles
 from bot.state import policies, served_boards
-from bot.state.policy_names import installed
+from bot.state.policy_names import list_installed
 from bot.web.authorization import LAST, RequestLimiter
 from bot.web.pages.act import try_later
 from bot.web.site import parameters
@@ -23,12 +23,12 @@ from ledger.log import event_store
 from ledger.queries import lanes, policy_history
 from ledger.queue.sign_ins import SignIn
 from ledger.views import policies as rows
-from rules.card.column_actions import changed_columns, consequence
+from rules.card.column_actions import consequence, find_changed_columns
 from rules.errors import PolicyError
 from rules.policy import locations
 from rules.policy.locations import PATH
 from rules.policy.model import Policy, parse
-from rules.policy.settings import MAX_TEXT, changed_settings, settings_of, settings_of_no_column
+from rules.policy.settings import MAX_TEXT, find_changed_settings, settings_of, settings_of_no_column
 from rules.text import plain
 
 MAX_BYTES = 200_000  # of a form; the reader of policies takes less
@@ -165,7 +165,7 @@ def _preview(
     if other.missing:
         return None
     try:
-        after = parse(other.text, home=home, installed=installed(), profiles=other.profiles)
+        after = parse(other.text, home=home, installed=list_installed(), profiles=other.profiles)
     except PolicyError as error:
         return PreviewView(_lines(error.problems))
     return PreviewView(changes=_differing(before, after, cards))
@@ -182,7 +182,7 @@ def _lines(problems: Iterable[str]) -> tuple[str, ...]:
 
 
 def _differing(before: Policy, after: Policy, cards: Mapping[str | None, int]) -> ChangesView:
-    return ChangesView(changed_columns(before, after, cards), *changed_settings(before, after))
+    return ChangesView(find_changed_columns(before, after, cards), *find_changed_settings(before, after))
 
 
 def read_other(site: Site, board: VisibleBoard, form: Mapping[str, str]) -> OtherPolicy:

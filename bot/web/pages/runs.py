@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from bot.render.markdown import links
 from bot.render.run.evidence import LOG
-from bot.render.run.stages import stage_names, used
+from bot.render.run.stages import describe_usage, stage_names
 from bot.state import policies, snapshots
 from bot.web.acting import offered
 from bot.web.acting.offered import FormView
@@ -83,7 +83,7 @@ class RunPage:
             fresh = run_lines.later_lines(db, self.run.run_id, 0, MAX_ON_PAGE, behind=MAX_ON_PAGE)
             now = self._now(db, self.run, self._card)
         lines = fit_rows(map(self._line, reversed(fresh.lines)), MAX_BYTES)
-        omitted = self._omitted(fresh.omitted + len(fresh.lines) - len(lines), 0)
+        omitted = self._omitted_line(fresh.omitted + len(fresh.lines) - len(lines), 0)
         nonce = "" if self.run.ended_at else assets.nonce()
         values = {"after": fresh.last, "nonce": nonce, "visit": visit, "title": f"Run {self.run.run_id}"}
         activity = [omitted, *reversed(lines)]
@@ -111,7 +111,7 @@ class RunPage:
             lines = fit_rows(map(self._line, fresh.lines), MAX_BYTES)
             cut = len(lines) < len(fresh.lines)
             last = fresh.lines[len(lines) - 1].seq if cut else fresh.last
-            text = "".join([self._omitted(fresh.omitted, after), *lines])
+            text = "".join([self._omitted_line(fresh.omitted, after), *lines])
             added = message("lines", text, last)
             if cut or fresh.more:
                 return PageUpdate(added, b"", last, more=True)
@@ -127,7 +127,7 @@ class RunPage:
         # The template has escaped it: autoescape is on for every .html.
         return Markup(self._html("run_line.html", **shown, output=terminal_html(line.output)))  # noqa: S704
 
-    def _omitted(self, count: int, after: int) -> Markup:
+    def _omitted_line(self, count: int, after: int) -> Markup:
         """Return the line that says where the omitted lines are; empty for none."""
         if not count:
             return Markup("")
@@ -149,7 +149,7 @@ class RunPage:
             "facts": facts_of(run),
             "elapsed": brief((run.ended_at or self._site.clock()) - run.queued_at),
             "stages": newest_fitting(_crumbs(run, rows.stages)),
-            "changed": _changed(run),
+            "changed": _describe_change(run),
             "plan": None if plan is None else (plan.revision, plan.state, plain(plan.summary, MAX_LINE)),
             "steps": fit_rows(
                 (
@@ -205,14 +205,15 @@ def _offers(rows: RunRows) -> str:
 def _crumbs(run: RunRow, entered: Sequence[StageRow]) -> list[tuple[str, str, str]]:
     """Return a name, a mark and the usage of each stage that was entered, then for those to come."""
     crumbs = [
-        (plain(row.stage), "●" if row.left_at is None else "✓", used([row])) for row in entered[-MAX_ROWS:]
+        (plain(row.stage), "●" if row.left_at is None else "✓", describe_usage([row]))
+        for row in entered[-MAX_ROWS:]
     ]
     known = {row.stage for row in entered}
     to_come = () if run.ended_at else (name for name in stage_names(run) if name not in known)
     return [*crumbs, *((name, "○", "") for name in to_come)]
 
 
-def _changed(run: RunRow) -> str:
+def _describe_change(run: RunRow) -> str:
     sizes = ((run.files_changed, "file"), (run.lines_changed, "line"))
     return ", ".join(count(size, word) for size, word in sizes if size)
 

@@ -77,12 +77,12 @@ def own_path(wanted: str) -> str:
 
 
 def _came_back(site: Site) -> Response:
-    begun = _begun(site)
+    begun = _read_sign_in(site)
     if not compare_digest(begun["state"].encode(), request.args.get("state", "").encode()):
         raise SignInError(f"this sign-in was started in another browser: {AGAIN}")
     code = request.args.get("code", "")
     if not CODE.fullmatch(code):
-        raise oauth.refused_sign_in(request.args.get("error", ""))
+        raise oauth.error_of(request.args.get("error", ""))
     person = _person(site, code, begun)
     now = site.clock()
     word = secrets.token_urlsafe(WORD_BYTES)
@@ -115,7 +115,7 @@ def _person(site: Site, code: str, begun: dict[str, str]) -> Person:
         site.at_github.release()
 
 
-def _begun(site: Site) -> dict[str, str]:
+def _read_sign_in(site: Site) -> dict[str, str]:
     """Return the sign-in that this browser began; raises SignInError without one, or if it is too old."""
     kept = _seal(site).open(request.cookies.get(_cookie(site), ""), VALID_S)
     if kept is None:

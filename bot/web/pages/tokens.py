@@ -43,7 +43,7 @@ def mount(site: Site) -> None:
     @site.blueprint.post(PATH)
     def make_token() -> Response:
         sender = site.sender(MAX_BYTES)
-        return _made(site, sender) if isinstance(sender, SignIn) else sender
+        return _make_token(site, sender) if isinstance(sender, SignIn) else sender
 
     @site.blueprint.post(f"{PATH}/revoke")
     def revoke_token() -> Response:
@@ -55,7 +55,7 @@ def mount(site: Site) -> None:
         return make_response(redirect(PATH, 303))
 
 
-def _made(site: Site, visit: SignIn) -> Response:
+def _make_token(site: Site, visit: SignIn) -> Response:
     name, scope, days = (request.form.get(field, "") for field in ("name", "scope", "days"))
     if not plain(name, MAX_NAME) or scope not in list(Scope) or days not in map(str, DAYS):
         return site.page("Nothing was made", UNFIT, status=400, visit=visit)

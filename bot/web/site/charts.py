@@ -42,7 +42,7 @@ class Chart:
     level: float | None = None
 
 
-def spent_by_day(
+def chart_spending(
     shares: Sequence[DayShare], first: date, last: date, limit: float | None = None
 ) -> Chart | None:
     """Return the dollars of each day, stacked by agent; None where nothing was spent.
@@ -60,7 +60,7 @@ def spent_by_day(
         return None
     drawn = limit is not None and 0 < limit <= MAX_ABOVE * highest
     height = max(highest, limit or 0.0) if drawn else highest
-    paths = _stacked([tuple(amounts.values()) for amounts in by_day.values()], height)
+    paths = _stack_series([tuple(amounts.values()) for amounts in by_day.values()], height)
     series = (
         Series(path, plain(agent) or "none", usd(sum(it[agent] for it in by_day.values())))
         for agent, path in zip(agents, paths, strict=True)
@@ -81,7 +81,7 @@ def waits_by_day(waits: Sequence[DayWaits], first: date, last: date) -> Chart | 
     totals = map(sum, zip(*amounts, strict=True))
     series = (
         Series(path, name, duration(total))
-        for path, name, total in zip(_stacked(amounts, highest), WAITED, totals, strict=True)
+        for path, name, total in zip(_stack_series(amounts, highest), WAITED, totals, strict=True)
     )
     scale = f"highest day: {duration(highest)}, all cards together"
     return Chart("Waiting time by day", len(days), tuple(series), scale, _ends(days))
@@ -96,7 +96,7 @@ def _ends(days: Sequence[date]) -> tuple[str, str]:
     return f"{days[0]:%d %b}", f"{days[-1]:%d %b}"
 
 
-def _stacked(days: Sequence[Sequence[float]], highest: float) -> list[str]:
+def _stack_series(days: Sequence[Sequence[float]], highest: float) -> list[str]:
     """Return a path for each series; `days` has the amounts of the series on each day."""
     paths, below = [list[str]() for _ in days[0]], [0.0] * len(days)
     for place, amounts in enumerate(days):
@@ -108,7 +108,7 @@ def _stacked(days: Sequence[Sequence[float]], highest: float) -> list[str]:
     return ["".join(boxes) for boxes in paths]
 
 
-def waited(figures: Stats) -> Chart | None:
+def chart_waits(figures: Stats) -> Chart | None:
     """Return for whom cards waited; None where none did."""
     waits = dict(zip(WAITED, (figures.people_s, figures.workers_s, figures.agents_s), strict=True))
     if not any(waits.values()):

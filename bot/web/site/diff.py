@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from markupsafe import Markup, escape
 
 from rules.text import plain
-from runner.git.commits import PATCHED_FILE, unquoted
+from runner.git.commits import PATCHED_FILE, unquote_path
 from runner.text.untrusted import without_invisible
 
 MAX_FILES, MAX_LINES, MAX_LINE = 200, 400, 400  # of a page, of one file, characters of a line
@@ -78,10 +78,10 @@ def _files(named: Iterable[tuple[str, str]], room: int) -> Iterator[FileChange]:
 
 def _name(head: str) -> str:
     """Return the file's name, the new one where it has two."""
-    names = [unquoted(match["name"]) for match in _NAMED.finditer(head)]
+    names = [unquote_path(match["name"]) for match in _NAMED.finditer(head)]
     named = [name[2:] if name[:2] in ("a/", "b/") else name for name in names if name != "/dev/null"]
     first = head.partition("\n")[0]  # both names, which are the same where no line below has them
-    return plain(named[-1] if named else unquoted(first[: len(first) // 2]).removeprefix("a/"), MAX_NAME)
+    return plain(named[-1] if named else unquote_path(first[: len(first) // 2]).removeprefix("a/"), MAX_NAME)
 
 
 def _line(text: str) -> Markup:

@@ -18,7 +18,7 @@ from ledger.queries import run_queue, siblings
 from ledger.queue import hosts
 from ledger.rows.stops import StopRow
 from ledger.views import cards, halts, stalls, stops
-from rules.card.stops import LIFTS, halted, stop_words
+from rules.card.stops import LIFTS, describe_halt, stop_words
 from rules.runs.queue import without_labels
 from rules.text import brief, plain, sentence
 
@@ -98,7 +98,7 @@ def stop_lines(
     halt = halts.of_board(db, board.board_id)
     lines = []
     if halt is not None:
-        why = halted(halt) if whole else f"the board is halted ({LIFTS['board']})"
+        why = describe_halt(halt) if whole else f"the board is halted ({LIFTS['board']})"
         lines.append(f"Since {when(halt.at)}, for {brief(now - halt.at)}, {why}.")
     for stop in stops.of_board(db, board.board_id):
         if of_runs_in is not None and not (
@@ -115,7 +115,7 @@ def stop_lines(
 def start_lines(db: Connection, board: VisibleBoard, column: str, now: datetime, home: Path) -> list[str]:
     """Return a sentence for each reason for which no run of that column would start just now."""
     lines = stop_lines(db, board, now, whole=False, of_runs_in=column)
-    at_work, rules = hosts.known_hosts(db).at_work, policies.in_force(db, board.board_id).column(column)
+    at_work, rules = hosts.list_hosts(db).at_work, policies.in_force(db, board.board_id).column(column)
     if not at_work:
         return [*lines, NO_HOST.format(workers=program.of_workers(home))]
     if rules and not any({*rules.runs_on} <= {*host.labels} for host in at_work):
@@ -158,7 +158,7 @@ def queue_order(db: Connection, board_id: BoardId, now: datetime) -> list[QueueV
     most = max(1, MAX_QUEUED // len(counts)) if counts else 0
     lines = []
     for column, total in sorted(counts.items()):
-        head = run_queue.queued_in_column(db, board_id, column, most)
+        head = run_queue.list_queued_in_column(db, board_id, column, most)
         lines.append(QueueView(plain(column), _places(head, now), total - len(head)))
     return lines
 

@@ -134,7 +134,7 @@ def run_visible(site: VisibleLedger, visit: SignIn, run: str) -> tuple[RunRow, C
 def may_see(site: VisibleLedger, visit: SignIn, card: CardRow) -> bool:
     """Tell whether the visitor may read the card's repository and those of all its runs. Raises BusyError."""
     with event_store.reading(site.engine) as db:
-        worked_in = runs.worked_in(db, card.card_id)
+        worked_in = runs.list_hosts_of_card(db, card.card_id)
     names = frozenset(filter(None, (card.repository, *worked_in)))
     return site.readers.may(visit, names, card.created_at)
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ValidationError
 
 from rules.errors import PolicyError
 from rules.policy import yaml_reader
-from rules.policy.messages import capped, sentences
+from rules.policy.messages import cap, sentences
 
 FENCE = "---"
 M = TypeVar("M", bound=BaseModel)
@@ -35,4 +35,4 @@ def read(text: str, model: type[M], first: str) -> M:
     try:
         return model.model_validate(written.tree)
     except ValidationError as error:
-        raise PolicyError(capped(sentences(error, model, written))) from error
+        raise PolicyError(cap(sentences(error, model, written))) from error

@@ -89,7 +89,7 @@ def _any(
     return tuple(ProjectCheck(language, kind, (fact,), (line,), package) for fact in facts)
 
 
-def _unscripted(kind: str, facts: tuple[str, ...], line: str, package: str) -> tuple[ProjectCheck, ...]:
+def _find_unscripted(kind: str, facts: tuple[str, ...], line: str, package: str) -> tuple[ProjectCheck, ...]:
     """Return checks of Node packages whose scripts do not start that program: those say on which files."""
     program = line.split()[0]
     unless = (f"package.json#scripts#*=*{program}*",)
@@ -157,10 +157,10 @@ CHECKS = (
         for kind, names in _QUICK
         for name in names
     ),
-    *_unscripted("lint", _ESLINT, "eslint .", "eslint"),
-    *_unscripted("lint", ("biome.json*",), "biome check .", "@biomejs/biome"),
-    *_unscripted("format", _PRETTIER, "prettier --check .", "prettier"),
-    *_unscripted("types", ("tsconfig.json",), "tsc --noEmit", "typescript"),
+    *_find_unscripted("lint", _ESLINT, "eslint .", "eslint"),
+    *_find_unscripted("lint", ("biome.json*",), "biome check .", "@biomejs/biome"),
+    *_find_unscripted("format", _PRETTIER, "prettier --check .", "prettier"),
+    *_find_unscripted("types", ("tsconfig.json",), "tsc --noEmit", "typescript"),
     ProjectCheck("deno", FULL, ("deno.json*#tasks#test",), ("deno task test",)),
     ProjectCheck("deno", FULL, ("*[._]test.[tj]s*",), ("deno test",)),
     ProjectCheck("deno", "lint", ("deno.json*#lint",), ("deno lint",)),

@@ -205,7 +205,7 @@ def _tasks(text: str) -> Tree:
     return {"tasks": tasks}
 
 
-def _found(pattern: re.Pattern[str]) -> Callable[[str], Tree]:
+def _find_words(pattern: re.Pattern[str]) -> Callable[[str], Tree]:
     """Return a reader of the words that a pattern finds, the first group that is filled."""
 
     def read(text: str) -> Tree:
@@ -242,17 +242,17 @@ _READERS: tuple[tuple[str, Callable[[str], Tree]], ...] = (
     (".justfile", _just),
     ("[Tt]askfile.y*ml", _tasks),
     ("[Tt]askfile.dist.y*ml", _tasks),
-    ("Gemfile", _found(_GEM)),
-    ("Gemfile.lock", _found(_GEM)),
-    ("*.gemspec", _found(_GEM)),
-    ("noxfile.py", _found(_SESSION)),
+    ("Gemfile", _find_words(_GEM)),
+    ("Gemfile.lock", _find_words(_GEM)),
+    ("*.gemspec", _find_words(_GEM)),
+    ("noxfile.py", _find_words(_SESSION)),
     ("*requirements*.txt", _requirements),
-    ("go.mod", _found(_WORD)),
-    ("CMakeLists.txt", _found(_CTEST)),
-    ("Rakefile", _found(_WORD)),
-    ("build.gradle", _found(_WORD)),
-    ("build.gradle.kts", _found(_WORD)),
-    *((name, _found(_WORD)) for name in ("pom.xml", "mix.exs", "*.PL", "cpanfile", "dist.ini")),
+    ("go.mod", _find_words(_WORD)),
+    ("CMakeLists.txt", _find_words(_CTEST)),
+    ("Rakefile", _find_words(_WORD)),
+    ("build.gradle", _find_words(_WORD)),
+    ("build.gradle.kts", _find_words(_WORD)),
+    *((name, _find_words(_WORD)) for name in ("pom.xml", "mix.exs", "*.PL", "cpanfile", "dist.ini")),
 )
 
 

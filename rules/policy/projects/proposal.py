@@ -124,7 +124,7 @@ def _propose_in(project: Project, shared: Mapping[str, Installer]) -> Proposal:
     by_language = {language: _of_language(language, project, shared) for language in LANGUAGES}
     if not targets.full:
         parts = tuple(part for part in by_language.values() if part.full or part.fast)
-        return _merged(parts or (targets,))
+        return _merge(parts or (targets,))
     parts = tuple(
         part
         if part.fast and not targets.fast
@@ -132,10 +132,10 @@ def _propose_in(project: Project, shared: Mapping[str, Installer]) -> Proposal:
         for language, part in by_language.items()
         if (part.fast and not targets.fast) or not _is_pip(_installer(language, project))
     )
-    return _merged((*(replace(part, full=()) for part in parts), targets))
+    return _merge((*(replace(part, full=()) for part in parts), targets))
 
 
-def _merged(parts: Iterable[Proposal]) -> Proposal:
+def _merge(parts: Iterable[Proposal]) -> Proposal:
     parts = tuple(parts)
 
     def all_of(name: str) -> tuple[Any, ...]:
@@ -228,7 +228,7 @@ def _lines(check: ProjectCheck, installer: Installer, project: Project) -> tuple
 def _setup(installer: Installer, project: Project, packages: frozenset[str]) -> tuple[str, ...]:
     """Return the line that installs the project's declared packages; pip installs these packages besides."""
     if _is_pip(installer):
-        return _venv((*sorted(packages), *_declared(project)), _groups(installer, project, packages))
+        return _venv((*sorted(packages), *_pip_arguments(project)), _groups(installer, project, packages))
     locked = any(map(project.has, installer.locks))
     if not locked and installer.wants and not any(map(project.has, installer.wants)):
         return ()
@@ -268,7 +268,7 @@ def _venv(packages: tuple[str, ...], groups: list[str]) -> tuple[str, ...]:
     return (f"{made}{newer} && {VENV}/bin/pip install -q {' '.join(named)}",) if named else ()
 
 
-def _declared(project: Project) -> tuple[str, ...]:
+def _pip_arguments(project: Project) -> tuple[str, ...]:
     """Return pip's arguments: the repository's lists, and itself where it is a package."""
     lists = tuple(f"-r {name}" for name in _REQUIREMENTS if name in project.names)
     if not project.has("pyproject.toml#project#name"):

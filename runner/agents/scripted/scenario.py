@@ -58,7 +58,7 @@ class ThreadStep(ScenarioModel):
     others: bool = False
     addressed: bool = True
 
-    _compiles = field_validator("match")(lambda given: _compiled(given))
+    _compiles = field_validator("match")(lambda given: _check_pattern(given))
 
 
 class FinishStep(board_tools.FinishInput, ScenarioModel):
@@ -138,7 +138,7 @@ class ScenarioStep(ScenarioModel):
     flood: FloodStep | None = None
     garbage: Literal[True] | None = None
 
-    _compiles = field_validator("when")(lambda given: _compiled(given))
+    _compiles = field_validator("when")(lambda given: _check_pattern(given))
 
     @model_validator(mode="before")
     @classmethod
@@ -155,7 +155,7 @@ class ScenarioStep(ScenarioModel):
 STEP_KINDS = tuple(name for name in ScenarioStep.model_fields if name != "when")
 
 
-def _compiled(given: str) -> str:
+def _check_pattern(given: str) -> str:
     try:
         re.compile(given)
     except re.error as error:
@@ -170,7 +170,7 @@ class Reply(ScenarioModel):
     when: str = ""
     usd: float = 0.0
 
-    _compiles = field_validator("when")(lambda given: _compiled(given))
+    _compiles = field_validator("when")(lambda given: _check_pattern(given))
 
 
 class CardScene(ScenarioModel):
@@ -179,7 +179,7 @@ class CardScene(ScenarioModel):
     title: str
     scenario: str
 
-    _compiles = field_validator("title")(lambda given: _compiled(given))
+    _compiles = field_validator("title")(lambda given: _check_pattern(given))
 
 
 class Scenario(ScenarioModel):

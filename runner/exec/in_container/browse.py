@@ -75,7 +75,7 @@ class Console:
         """Listen to a page, and let no dialog hold it up."""
         page.on("console", lambda said: self.add(said.type, said.text))
         page.on("pageerror", lambda error: self.add("page error", str(error)))
-        page.on("requestfailed", self._failed)
+        page.on("requestfailed", self._add_failed_request)
         page.on("dialog", self._accept)
         page.on("crash", lambda _: self.add("page error", "the page crashed"))
 
@@ -83,7 +83,7 @@ class Console:
         self.add(f"{dialog.type}, accepted", dialog.message)
         dialog.accept()
 
-    def _failed(self, request: Request) -> None:
+    def _add_failed_request(self, request: Request) -> None:
         self.add("request failed", f"{request.method} {request.url}: {request.failure}")
 
     def add(self, kind: str, text: str) -> None:
@@ -196,7 +196,7 @@ class BrowserPlayer:
         self.page.goto(urljoin(self._address, path), timeout=self.left_ms(OPEN_S), wait_until="load")
 
     def _click(self, name: str, _: str) -> None:
-        self._named(name).click(timeout=self.left_ms(STEP_S))
+        self._find_named(name).click(timeout=self.left_ms(STEP_S))
 
     def _fill(self, name: str, text: str) -> None:
         self._field(name).fill(text, timeout=self.left_ms(STEP_S))
@@ -217,14 +217,14 @@ class BrowserPlayer:
         )
 
     def _expect(self, text: str, _: str) -> None:
-        self._await(self._seen(text), "visible", STEP_S, "it was not seen")
+        self._await(self._find_text(text), "visible", STEP_S, "it was not seen")
 
     def _wait(self, text: str, _: str) -> None:
-        self._await(self._seen(text), "visible", WAIT_S, "it was not seen")
+        self._await(self._find_text(text), "visible", WAIT_S, "it was not seen")
 
     def _expect_no(self, text: str, _: str) -> None:
         self.page.wait_for_load_state("load", timeout=self.left_ms(STEP_S))
-        self._await(self._seen(text), "hidden", STEP_S, "it is still to be seen")
+        self._await(self._find_text(text), "hidden", STEP_S, "it is still to be seen")
 
     def _expect_address(self, path: str, _: str) -> None:
         wanted = urlsplit(urljoin(self._address, path))
@@ -239,7 +239,7 @@ class BrowserPlayer:
         if not there(self.page.url):
             raise StepError(f"the browser was elsewhere after {STEP_S:.0f} s")
 
-    def _seen(self, text: str) -> Locator:
+    def _find_text(self, text: str) -> Locator:
         return self.page.get_by_text(text).filter(visible=True).first
 
     def _await(self, what: Locator, state: Any, most_s: float, otherwise: str) -> None:
@@ -249,7 +249,7 @@ class BrowserPlayer:
         except Error as error:
             raise StepError(f"{otherwise} after {wait_ms / 1000:.0f} s") from error
 
-    def _named(self, name: str) -> Locator:
+    def _find_named(self, name: str) -> Locator:
         roles = [self.page.get_by_role(role, name=name, exact=True) for role in _ROLES]  # type: ignore[arg-type]
         loose = [self.page.get_by_role(role, name=name) for role in _ROLES]  # type: ignore[arg-type]
         return self._first(
@@ -284,7 +284,7 @@ def play(plan: dict[str, Any], out: Path, until: float, wire: Wire) -> None:
         browser = playwright.chromium.launch(
             executable_path=CHROMIUM, args=list(ARGUMENTS), chromium_sandbox=False, timeout=60_000
         )
-        context = recorded(browser)
+        context = open_recorded(browser)
         context.tracing.start(screenshots=True, snapshots=True)
         console = Console(out / "console.txt")
         context.on("page", console.watch)
@@ -329,7 +329,7 @@ def picture(page: Page, path: Path) -> None:
         page.screenshot(path=path, timeout=_SCREENSHOT_S * 1000)
 
 
-def recorded(browser: Browser) -> BrowserContext:
+def open_recorded(browser: Browser) -> BrowserContext:
     """Return a context of which a video is made."""
     return browser.new_context(
         viewport=_SIZE,

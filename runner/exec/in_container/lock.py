@@ -57,7 +57,7 @@ def rules(machine: str) -> list[tuple[int, int, int, int]]:
     return [*steps, (_RETURN, 0, 0, _ERRNO | _EAFNOSUPPORT)]
 
 
-def packed(machine: str) -> bytes:
+def pack_filter(machine: str) -> bytes:
     """Return the filter as the kernel reads it. Raises KeyError on an unknown machine."""
     return b"".join(struct.pack("HBBI", *step) for step in rules(machine))
 
@@ -70,7 +70,7 @@ class Program(ctypes.Structure):
 
 def lock() -> None:
     """Put the filter in force. Raises OSError when the kernel refuses it, KeyError on an unknown machine."""
-    given = packed(platform.machine())
+    given = pack_filter(platform.machine())
     code = ctypes.create_string_buffer(given, len(given))
     program = Program(len(given) // struct.calcsize("HBBI"), ctypes.cast(code, ctypes.c_void_p))
     kernel = ctypes.CDLL(None, use_errno=True)

@@ -92,6 +92,6 @@ async def respond(send: Send, status: int, body: bytes, headers: Headers = ()) -
     await send({"type": "http.response.body", "body": body})
 
 
-async def disconnected(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

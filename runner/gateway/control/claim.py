@@ -28,7 +28,7 @@ MAX_HOSTS = 200  # a limit, since an agent could invent names all day
 
 
 def gateway_of(
-    order: RunSpec,
+    spec: RunSpec,
     agent: AgentAdapter,
     models: tuple[str, ...],
     providers: Mapping[str, Provider],
@@ -45,14 +45,14 @@ def gateway_of(
     known = tool_secrets or {}
     terms = Terms(
         models,
-        order.tools.network,
-        order.tools.hosts,
-        order.private_hosts,
-        servers=tuple(_servers(order, known)),
+        spec.tools.network,
+        spec.tools.hosts,
+        spec.private_hosts,
+        servers=tuple(_servers(spec, known)),
         server_calls=server_calls,
-        added=_added(order, known),
+        added=_added_headers(spec, known),
     )
-    return gateway_for(agent, terms, order.places, f"{order.run_id}-{order.generation}", providers, deadline)
+    return gateway_for(agent, terms, spec.places, f"{spec.run_id}-{spec.generation}", providers, deadline)
 
 
 @contextmanager
@@ -83,29 +83,29 @@ def gateway_for(
         gateway.close()
 
 
-def _servers(order: RunSpec, secrets: Mapping[str, str]) -> Iterator[ToolServerTerms]:
+def _servers(spec: RunSpec, secrets: Mapping[str, str]) -> Iterator[ToolServerTerms]:
     """Yield the terms of the tool servers of which the policy grants a tool; none where no agent works."""
-    for server in () if order.kind == CHECK else order.servers:
-        names = (name.partition("__") for name in order.tools.mcp)
+    for server in () if spec.kind == CHECK else spec.servers:
+        names = (name.partition("__") for name in spec.tools.mcp)
         tools = tuple(tool for whose, _, tool in names if whose == server.name)
         if tools:
             hidden = tuple(secrets[name] for name in server.secrets if name in secrets)
             yield ToolServerTerms(server.name, tools, server.hosts, hidden)
 
 
-def _added(order: RunSpec, secrets: Mapping[str, str]) -> tuple[AddedHeader, ...]:
+def _added_headers(spec: RunSpec, secrets: Mapping[str, str]) -> tuple[AddedHeader, ...]:
     """Return the headers for hosts; raises MissingSecretError for values that are not there, or no header."""
-    names = dict.fromkeys(secret.name for secret in order.secrets)
+    names = dict.fromkeys(secret.name for secret in spec.secrets)
     # Blanks at an end would be lost on the way, and all but ASCII is sent by everybody in another way.
     unfit = tuple(
         n for n in names if not secrets.get(n, "").isascii() or not secrets.get(n, "").isprintable()
     )
     missing = tuple(name for name in names if not secrets.get(name, "").strip())
     if missing or unfit:
-        raise MissingSecretError(order.repository, missing or unfit, "the column")
+        raise MissingSecretError(spec.repository, missing or unfit, "the column")
     return tuple(
         AddedHeader.of(each.host, each.name, each.header, each.format, secrets[each.name].strip())
-        for each in order.secrets
+        for each in spec.secrets
     )
 
 
@@ -134,7 +134,7 @@ def drain_usage(gateway: Gateway) -> Iterator[str]:
             return
 
 
-def requested_hosts(gateway: Gateway, run_id: RunId) -> tuple[HostReached | SecretSent, ...]:
+def take_requested_hosts(gateway: Gateway, run_id: RunId) -> tuple[HostReached | SecretSent, ...]:
     """Return the hosts that commands asked for since the last turn, each once, at most MAX_HOSTS; and how
     often they got which secret.
     """

@@ -83,8 +83,8 @@ class _Tools:
 
     async def listed(self, _context: object, _page: PaginatedRequestParams | None) -> ListToolsResult:
         """Return the tools of the turn, of the board and of tool servers; none when no turn is open."""
-        own = [_offered(name) for name in self._uplink.tools if name in TOOLS]
-        return ListToolsResult(tools=[*own, *map(_lent, await self._servers.tools())])
+        own = [_describe_tool(name) for name in self._uplink.tools if name in TOOLS]
+        return ListToolsResult(tools=[*own, *map(_load_always, await self._servers.tools())])
 
     async def called(self, _context: object, request: CallToolRequestParams) -> CallToolResult:
         """Return the supervisor's answer to a call, or why it was refused."""
@@ -122,7 +122,7 @@ class _Tools:
         return call_id_of(self._uplink.turn, tool, given, self._seen[first])
 
 
-def _offered(name: str) -> Tool:
+def _describe_tool(name: str) -> Tool:
     return Tool.model_validate(
         {
             "name": name,
@@ -133,7 +133,7 @@ def _offered(name: str) -> Tool:
     )
 
 
-def _lent(tool: Mapping[str, Any]) -> Tool:
+def _load_always(tool: Mapping[str, Any]) -> Tool:
     return Tool.model_validate({**tool, "_meta": _ALWAYS_LOADED})
 
 

@@ -125,7 +125,7 @@ _KINDS: Mapping[str, type[GatewayMessage]] = {
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
-def written(event: GatewayMessage) -> dict[str, object]:
+def encode_event(event: GatewayMessage) -> dict[str, object]:
     """Return the message of an event; its texts are truncated to fit a datagram."""
     fields = {
         name: one_line(value, _DETAIL_BYTES) if isinstance(value, str) else value

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from runner.gateway.control.messages import MESSAGE_BYTES, GatewayMessage, written
+from runner.gateway.control.messages import MESSAGE_BYTES, GatewayMessage, encode_event
 
 _WAITING_MESSAGES = 2000
 _DESCRIPTORS = 2  # with one order: a tool server's wire and standard error
@@ -40,7 +40,7 @@ class Uplink:
         self._loop.add_reader(line.fileno(), self._receive)
 
     def say(self, event: GatewayMessage) -> None:
-        self.tell(written(event))
+        self.tell(encode_event(event))
 
     def tell(self, message: Mapping[str, object]) -> None:
         """Send or queue a message; oversized ones are dropped, and optional ones while too many wait."""

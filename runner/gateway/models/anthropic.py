@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.gateway.models import request_contents, sse
-from runner.gateway.models.protocol import Reading, Wire, length, loaded, written_bytes
+from runner.gateway.models.protocol import Reading, Wire, count_text_bytes, length, parse_event
 
 _TEXTS = ("text", "partial_json", "thinking")
 # Nearly all of a stream: read without parsing, or a gateway would fill a core at 200 MB a minute.
@@ -39,13 +39,13 @@ class Messages(Wire):
         if plain:
             reading.text_bytes += len(payload) - plain.end() - len('"}}')
             return
-        given = loaded(payload)
+        given = parse_event(payload)
         match given.get("type"):
             case "message_start":
                 message = given.get("message")
                 reading.take(message.get("usage") if isinstance(message, dict) else None, last=False)
             case "content_block_start":
-                reading.text_bytes += written_bytes(given.get("content_block"))
+                reading.text_bytes += count_text_bytes(given.get("content_block"))
             case "content_block_delta":
                 delta = given.get("delta")
                 if isinstance(delta, dict):
@@ -59,7 +59,7 @@ class Messages(Wire):
 
     def read_whole(self, reading: Reading, given: Mapping[str, Any]) -> None:
         """Add an answer that came in one piece."""
-        reading.text_bytes += written_bytes(given.get("content"))
+        reading.text_bytes += count_text_bytes(given.get("content"))
         reading.take(given.get("usage"), last=True)
         reading.ended = True
 

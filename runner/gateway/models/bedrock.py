@@ -11,8 +11,14 @@ from typing import Any
 from urllib.parse import quote
 
 from runner.gateway.models import sse
-from runner.gateway.models.protocol import loaded
-from runner.gateway.models.upstream import AgentRequest, CredentialsError, Outgoing, Upstream, known_betas
+from runner.gateway.models.protocol import parse_event
+from runner.gateway.models.upstream import (
+    AgentRequest,
+    CredentialsError,
+    Outgoing,
+    Upstream,
+    keep_known_betas,
+)
 from runner.run.provider import BedrockProvider
 
 VERSION = "bedrock-2023-05-31"
@@ -44,7 +50,7 @@ class Bedrock(Upstream):
         url = root(self._provider) + path
         try:
             async with asyncio.timeout(_LOOK_S):
-                payer = await asyncio.to_thread(self._frozen)
+                payer = await asyncio.to_thread(self._current_credentials)
         except TimeoutError as error:
             raise ConnectionError("this machine's credentials of AWS do not come") from error
         return Outgoing(url, body, sign_request(url, body, payer, self._provider.region))
@@ -53,7 +59,7 @@ class Bedrock(Upstream):
         """Return the converter of Amazon's frames to server-sent events."""
         return Frames().feed if kind == FRAMES else None
 
-    def _frozen(self) -> Any:
+    def _current_credentials(self) -> Any:
         """Return credentials as they are now; the library renews a role's. Raises CredentialsError."""
         from botocore.credentials import Credentials
         from botocore.exceptions import BotoCoreError
@@ -91,20 +97,20 @@ class Frames:
 
 
 def _event(headers: Mapping[str, Any], payload: bytes) -> bytes:
-    given = loaded(payload)
+    given = parse_event(payload)
     kind = str(headers.get(":exception-type") or headers.get(":error-code") or "")
     if headers.get(":message-type") != "event":
         said = given.get("message") or headers.get(":error-message") or kind or "no message"
         error = {"type": _ERRORS.get(kind, "api_error"), "message": str(said)}
         return sse.event_bytes(json.dumps({"type": "error", "error": error}).encode(), "error")
     data = base64.b64decode(str(given.get("bytes", ""))).replace(b"\r", b" ").replace(b"\n", b" ")
-    return sse.event_bytes(data, str(loaded(data).get("type", ""))) if data else b""
+    return sse.event_bytes(data, str(parse_event(data).get("type", ""))) if data else b""
 
 
 def translate(provider: BedrockProvider, given: Mapping[str, Any], betas: Iterable[str]) -> tuple[str, bytes]:
     """Return path and body at Bedrock for a request of the Messages protocol. Pure."""
     body = {"anthropic_version": VERSION, **given}
-    if known := known_betas(betas, BETAS):
+    if known := keep_known_betas(betas, BETAS):
         body["anthropic_beta"] = known
     model = quote(model_id(provider, str(body.pop("model"))), safe="")
     verb = "invoke-with-response-stream" if body.pop("stream", False) else "invoke"

@@ -14,11 +14,11 @@ from runner.gateway.control.asgi import Headers, Send, respond
 from runner.gateway.control.messages import Answering, CallRefusal, GatewayMessage, Warned
 from runner.gateway.control.terms import Waits
 from runner.gateway.models import routes, sse
-from runner.gateway.models.limits import Streaks
+from runner.gateway.models.limits import FailureStreaks
 from runner.gateway.models.meter import Meter
-from runner.gateway.models.protocol import ModelRequest, loaded
+from runner.gateway.models.protocol import ModelRequest, parse_event
 from runner.gateway.models.routes import Route, upstream_of
-from runner.gateway.models.upstream import AgentRequest, CredentialsError, Upstream, returned_headers
+from runner.gateway.models.upstream import AgentRequest, CredentialsError, Upstream, keep_response_headers
 from runner.run.key_names import setting_of
 from runner.run.provider import Provider
 from runner.text.plain import one_line, redact
@@ -91,7 +91,7 @@ class Forward:
         waits: Waits,
         transport: httpx2.AsyncHTTPTransport,
         say: Callable[[GatewayMessage], None],
-        streaks: Streaks,
+        streaks: FailureStreaks,
     ) -> None:
         self._waits, self._transport, self._say, self._streaks = waits, transport, say, streaks
         self._estimated: set[str] = set()
@@ -167,7 +167,7 @@ class Forward:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         framing = self._upstreams[name].framing(kind)
         streamed = call.accepted and (kind == sse.KIND or framing is not None)
-        headers = returned_headers(response.headers.raw, streamed=streamed)
+        headers = keep_response_headers(response.headers.raw, streamed=streamed)
         if streamed and framing:
             headers = [(b"content-type", sse.KIND.encode()), *(h for h in headers if h[0] != b"content-type")]
         if call.request.changed:
@@ -176,12 +176,12 @@ class Forward:
         await send({"type": "http.response.start", "status": status, "headers": headers})
         passing = _Passing(call, response, send, limit, self._waits.idle_s)
         if streamed:
-            self._ended(call, cut=await passing.stream(self._say, framing))
+            self._judge_stream(call, cut=await passing.stream(self._say, framing))
         else:
-            self._answered(call, status, await passing.whole())
+            self._judge_answer(call, status, await passing.whole())
         await send({"type": "http.response.body", "body": b""})
 
-    def _ended(self, call: ModelCall, *, cut: bool) -> None:
+    def _judge_stream(self, call: ModelCall, *, cut: bool) -> None:
         """Judge a stream that came to an end."""
         if call.meter is None or cut:
             self.report_usage(call)
@@ -194,9 +194,9 @@ class Forward:
         else:
             self._succeed(call)
 
-    def _answered(self, call: ModelCall, status: int, body: bytes) -> None:
+    def _judge_answer(self, call: ModelCall, status: int, body: bytes) -> None:
         """Judge an answer that came in one piece."""
-        given = loaded(body)
+        given = parse_event(body)
         if status >= 500 or status in (_RETRIED, 429):
             self._fail(call, status, f"{call.provider.name} answered {status}: {_error_text(given)}")
         elif status >= 300 or call.meter is None:

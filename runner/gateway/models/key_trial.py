@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import httpx2
 
 from runner.gateway.control.terms import Waits
-from runner.gateway.models.protocol import ModelRequest, loaded
+from runner.gateway.models.protocol import ModelRequest, parse_event
 from runner.gateway.models.routes import ROUTES, open_transport, provider_request, upstream_of
 from runner.gateway.models.upstream import AgentRequest
 from runner.run.key_names import setting_of
@@ -111,7 +111,7 @@ async def _ask(provider: Provider, model: str) -> tuple[int, str]:
 
 def _code_in(body: bytes) -> str:
     """Return the error's `code`, or its `type`. Source: both providers' pages on errors."""
-    error = loaded(body).get("error")
+    error = parse_event(body).get("error")
     known = [error.get(name) for name in ("code", "type")] if isinstance(error, Mapping) else []
     return next((text for text in known if isinstance(text, str) and _CODE.fullmatch(text)), "")
 

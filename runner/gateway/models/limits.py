@@ -112,7 +112,7 @@ class RateLimiter:
 
 
 @dataclass(slots=True)
-class Streaks:
+class FailureStreaks:
     """Counts of failures in a row by provider; after `most` its calls end until `reset`."""
 
     most: int

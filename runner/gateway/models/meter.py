@@ -31,7 +31,7 @@ _REMEMBERED = 20_000
 
 
 @dataclass(slots=True)
-class Experience:
+class ObservedUsage:
     """Learned facts about paid calls: prefixes that providers cached, and true prices against estimates."""
 
     _share: dict[str, float] = field(default_factory=dict)
@@ -62,7 +62,7 @@ class Meter:
         wire: Wire,
         price: ModelPrice,
         budget: RunBudget,
-        experience: Experience,
+        experience: ObservedUsage,
         parts: Iterable[tuple[bytes, Weight]],
     ) -> None:
         """Weigh a request. Raises UnknownCostError."""

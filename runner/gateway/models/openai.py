@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from runner.gateway.models import request_contents, sse
-from runner.gateway.models.protocol import Reading, Wire, length, loaded, written_bytes
+from runner.gateway.models.protocol import Reading, Wire, count_text_bytes, length, parse_event
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 # Nearly all of a stream: read without parsing, see the other protocol.
@@ -54,7 +54,7 @@ class Responses(_OpenAI):
         if plain:
             reading.text_bytes += len(plain[1])
             return
-        given = loaded(payload)
+        given = parse_event(payload)
         kind = given.get("type")
         if not isinstance(kind, str):
             return
@@ -67,7 +67,7 @@ class Responses(_OpenAI):
 
     def read_whole(self, reading: Reading, given: Mapping[str, Any]) -> None:
         """Add an answer that came in one piece."""
-        reading.text_bytes += written_bytes(given.get("output"))
+        reading.text_bytes += count_text_bytes(given.get("output"))
         self._end(reading, given)
 
     def cut(self, message: str) -> bytes:
@@ -117,7 +117,7 @@ class Chat(_OpenAI):
         if payload.strip() == b"[DONE]":
             reading.ended = True
             return
-        given = loaded(payload)
+        given = parse_event(payload)
         if given.get("error"):
             reading.fail(given["error"])
         reading.note("service_tier", given.get("service_tier"))
@@ -143,4 +143,4 @@ def _text_bytes(message: object) -> int:
     """Return the bytes that the model wrote in a message or a part of one; names of roles are not its."""
     if not isinstance(message, dict):
         return 0
-    return sum(written_bytes(value) for name, value in message.items() if name != "role")
+    return sum(count_text_bytes(value) for name, value in message.items() if name != "role")

@@ -145,7 +145,7 @@ class Wire(ABC):
         return sse.event_bytes(self.error(400, "budget", message))
 
 
-def parsed(body: bytes) -> dict[str, Any]:
+def parse_call(body: bytes) -> dict[str, Any]:
     """Return a request's JSON object. Raises UnreadableCallError, also for a duplicate, ambiguous key."""
     if sum(map(body.count, _SEPARATORS)) > MAX_PARTS:  # each may become an object of many times its bytes
         raise UnreadableCallError(f"it has more than {MAX_PARTS:,} parts: send less at once")
@@ -202,7 +202,7 @@ def length(value: object) -> int:
     return len(value.encode("utf-8", "replace")) if isinstance(value, str) else 0
 
 
-def loaded(payload: bytes) -> dict[str, Any]:
+def parse_event(payload: bytes) -> dict[str, Any]:
     """Return the JSON object of an event; empty for anything else."""
     try:
         given = json.loads(payload.decode())  # the text: bytes would be searched for their encoding
@@ -211,10 +211,10 @@ def loaded(payload: bytes) -> dict[str, Any]:
     return given if isinstance(given, dict) else {}
 
 
-def written_bytes(value: object) -> int:
+def count_text_bytes(value: object) -> int:
     """Return the bytes of all texts in an answer, whatever its form."""
     if isinstance(value, str):
         return length(value)
     if isinstance(value, Mapping):
-        return sum(written_bytes(part) for part in value.values())
-    return sum(map(written_bytes, value)) if isinstance(value, list) else 0
+        return sum(count_text_bytes(part) for part in value.values())
+    return sum(map(count_text_bytes, value)) if isinstance(value, list) else 0

@@ -11,12 +11,12 @@ from runner.gateway.control.messages import CallRefusal, Drained, Warned
 from runner.gateway.control.terms import Terms
 from runner.gateway.control.uplink import Order, Uplink
 from runner.gateway.models.forward import CutError, Forward, ModelCall
-from runner.gateway.models.limits import RateLimiter, RunBudget, Streaks
-from runner.gateway.models.meter import Experience, Meter
+from runner.gateway.models.limits import FailureStreaks, RateLimiter, RunBudget
+from runner.gateway.models.meter import Meter, ObservedUsage
 from runner.gateway.models.prices import UnknownPriceError, price_of
-from runner.gateway.models.protocol import ModelRequest, UnreadableCallError, Wire, parsed
+from runner.gateway.models.protocol import ModelRequest, UnreadableCallError, Wire, parse_call
 from runner.gateway.models.protocol import parse_request as read_call
-from runner.gateway.models.request_contents import UnknownCostError, outreach, weights
+from runner.gateway.models.request_contents import UnknownCostError, estimate_tokens, find_network_tool
 from runner.gateway.models.routes import LISTS, ROUTES, Route, missing_extra, models_listed, payer_of, wire_of
 from runner.gateway.network.addresses import NetworkAccess
 from runner.run.key_names import how_to_pay
@@ -51,8 +51,8 @@ class Models:
     ) -> None:
         self._reach = reach
         self._terms, self._providers, self._uplink, self._clock = terms, providers, uplink, clock
-        self._budget, self._experience = RunBudget(), Experience()
-        self._streaks = Streaks(terms.failures)
+        self._budget, self._experience = RunBudget(), ObservedUsage()
+        self._streaks = FailureStreaks(terms.failures)
         self._pace = RateLimiter(terms.calls_per_minute, clock)
         self._forward = Forward(terms.waits, transport, uplink.say, self._streaks)
         self._room = asgi.BodyRoom(terms.request_bytes, all_bytes=2 * terms.request_bytes)
@@ -142,7 +142,7 @@ class Models:
         return provider
 
     def _read_request(self, route: Route, body: bytes) -> ModelRequest:
-        given = parsed(body)
+        given = parse_call(body)
         request = read_call(route.wire, given, body)
         if request.model not in self._terms.models:
             listed = ", ".join(self._terms.models) or "none"
@@ -150,7 +150,7 @@ class Models:
                 "model", f"the policy does not allow the model {request.model!r}, only: {listed}"
             )
         network = self._reach.network
-        reached = "" if network == "full" else outreach(given)
+        reached = "" if network == "full" else find_network_tool(given)
         if reached:
             said = f"`network: {network}` does not let the provider fetch for the agent: {reached}"
             more = f"`tools: {{network: full}}` of the {self._reach.by} would"
@@ -165,7 +165,7 @@ class Models:
         if provider.name == "subscription" and not self._estimates:
             self._estimates = True
             self._uplink.say(Warned("a subscription pays: dollars are an estimate, by the price list"))
-        return Meter(request, wire, price, self._budget, self._experience, weights(request.given))
+        return Meter(request, wire, price, self._budget, self._experience, estimate_tokens(request.given))
 
     async def _reserve(self, meter: Meter, receive: asgi.Receive) -> None:
         """Reserve a call's dollars. A call that fits alone waits for those under way."""
@@ -181,12 +181,12 @@ class Models:
                 raise CallRefusedError("budget", said, meter.needs_usd)
             if self._clock() >= until_s:
                 raise CallRefusedError("rate", "other calls hold what is left of the budget: wait a moment")
-            await self._changed(receive, until_s - self._clock())
+            await self._wait_for_change(receive, until_s - self._clock())
 
-    async def _changed(self, receive: asgi.Receive, limit_s: float) -> None:
+    async def _wait_for_change(self, receive: asgi.Receive, limit_s: float) -> None:
         """Return once a call ended or an order came. Raises ClientGoneError when its client is gone."""
         turn = asyncio.ensure_future(self._turned.wait())
-        gone = asyncio.ensure_future(asgi.disconnected(receive))
+        gone = asyncio.ensure_future(asgi.wait_for_disconnect(receive))
         try:
             await asyncio.wait({turn, gone}, timeout=limit_s, return_when=asyncio.FIRST_COMPLETED)
             if gone.done():
@@ -204,7 +204,7 @@ class Models:
     async def _follow(self, call: ModelCall, receive: asgi.Receive, send: asgi.Send) -> None:
         """Forward the call until it ends or the turn is over; read on when its client is gone."""
         work = asyncio.ensure_future(self._forward.run(call, send))
-        gone = asyncio.ensure_future(asgi.disconnected(receive))
+        gone = asyncio.ensure_future(asgi.wait_for_disconnect(receive))
         self._live.add(work)
         try:
             await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)

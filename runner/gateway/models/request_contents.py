@@ -84,7 +84,7 @@ _FILES = frozenset({"document", "input_file", "file"})
 _MAX_PARTS = 10_000
 _MARSHAL = 2  # of this version the same value is always the same bytes
 _STORED = ("file_id", "container", "audio")  # named in a part, and kept at the provider
-# Tools that run where the agent is; those of the provider are a matter of the network (see `outreach`).
+# Tools that run where the agent is; the provider's are a matter of the network (see `find_network_tool`).
 _TOOLS = (
     "custom", "function", "namespace", "local_shell", "apply_patch", "tool_search", "computer", "bash_",
     "memory_", "text_editor_",
@@ -115,7 +115,7 @@ def check_fields(given: Mapping[str, Any], known: frozenset[str]) -> None:
             raise UnknownCostError("`context_management` that writes anything")
 
 
-def weights(given: Mapping[str, Any]) -> Iterator[tuple[bytes, Weight]]:
+def estimate_tokens(given: Mapping[str, Any]) -> Iterator[tuple[bytes, Weight]]:
     """Yield each part of a request with a digest of its field up to there. Raises UnknownCostError.
 
     Providers cache by prefix, so parts come in the order in which they are read.
@@ -205,7 +205,7 @@ def _weight_of(part: Mapping[str, Any]) -> Weight:
     raise UnknownCostError(f"a part of the type {str(kind)[:60]!r}")
 
 
-def outreach(given: Mapping[str, Any]) -> str:
+def find_network_tool(given: Mapping[str, Any]) -> str:
     """Return the first part of a request that reaches out; empty without any."""
     for name in _SETTINGS:
         if given.get(name):

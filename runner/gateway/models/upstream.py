@@ -89,7 +89,7 @@ class Direct(Upstream):
         query = f"?{incoming.query.decode('ascii', 'ignore')}" if incoming.query else ""
         sent = [
             header
-            for header in _kept(incoming.headers, _NOT_SENT)
+            for header in _drop_headers(incoming.headers, _NOT_SENT)
             if not header[0].startswith(b"x-forwarded")
         ]
         if self._subscribed:
@@ -99,7 +99,7 @@ class Direct(Upstream):
         return Outgoing(url, incoming.request.sent, (*sent, self._payer))
 
 
-def known_betas(betas: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
+def keep_known_betas(betas: Iterable[str], known: frozenset[str]) -> tuple[str, ...]:
     """Return the betas that a platform knows, each once, under its own names."""
     named = (_RENAMED.get(beta, beta) for beta in betas)
     return tuple(dict.fromkeys(beta for beta in named if beta in known))
@@ -111,13 +111,13 @@ def trust() -> ssl.SSLContext:
     return ssl.create_default_context()
 
 
-def returned_headers(headers: RawHeaders, *, streamed: bool) -> list[tuple[bytes, bytes]]:
+def keep_response_headers(headers: RawHeaders, *, streamed: bool) -> list[tuple[bytes, bytes]]:
     """Return the headers that the client gets; a stream may be cut, so it has no length."""
     drop = _NOT_RETURNED | ({b"content-length"} if streamed else set())
-    return list(_kept(headers, drop))
+    return list(_drop_headers(headers, drop))
 
 
-def _kept(headers: RawHeaders, drop: frozenset[bytes] | set[bytes]) -> Iterable[tuple[bytes, bytes]]:
+def _drop_headers(headers: RawHeaders, drop: frozenset[bytes] | set[bytes]) -> Iterable[tuple[bytes, bytes]]:
     lowered = [(name.lower(), value) for name, value in headers]
     named = {
         option.strip().lower()

@@ -17,7 +17,7 @@ from runner.gateway.models.upstream import (
     CredentialsError,
     Outgoing,
     Upstream,
-    known_betas,
+    keep_known_betas,
     trust,
 )
 from runner.run.provider import VertexProvider
@@ -55,7 +55,7 @@ class Vertex(Upstream):
             if not self._credentials.valid:  # minutes before it expires
                 await _renew(self._credentials)
             self._credentials.apply(headers)  # a person's own login also names who is charged
-        if betas := known_betas(incoming.betas, BETAS):
+        if betas := keep_known_betas(incoming.betas, BETAS):
             headers["anthropic-beta"] = ",".join(betas)
         sent = tuple((name.encode(), value.encode()) for name, value in headers.items())
         return Outgoing(root(self._provider) + path, body, sent)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import h11
 
 from runner.gateway.network.addresses import host_and_port
-from runner.gateway.network.request import BadRequestError, framing_of, passed_on
+from runner.gateway.network.request import BadRequestError, framing_of, headers_for_host
 
 HTTPS = 443
 _MIN_BYTES = 6  # a shorter secret would be seen everywhere
@@ -54,7 +54,7 @@ def with_secrets(request: h11.Request, host: str, port: int, added: Sequence[Add
     if named != [(host, port)]:
         raise BadRequestError("the Host header names another host than the tunnel")
     ours = {each.header for each in added} | _NOT_SENT
-    kept = [(name, value) for name, value in passed_on(request) if name not in ours]
+    kept = [(name, value) for name, value in headers_for_host(request) if name not in ours]
     where = host if port == HTTPS else f"{host}:{port}"
     headers = [
         (b"host", where.encode()),

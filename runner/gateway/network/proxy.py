@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import h11
 
-from runner.gateway.control.messages import HostRequest, Warned, written
+from runner.gateway.control.messages import HostRequest, Warned, encode_event
 from runner.gateway.network.addresses import (
     Address,
     BadAuthorityError,
@@ -26,7 +26,7 @@ from runner.gateway.network.relay import (
     Ends,
     abort,
     both,
-    closed,
+    close_writer,
     drain_stream,
     pump,
     read_request,
@@ -100,7 +100,7 @@ class NetworkLimits:
     tls_ports: tuple[int, ...] = (80, 443)  # of a pattern without a port; tunnels to them carry TLS
 
 
-async def resolved(host: str) -> tuple[Address, ...]:
+async def resolve_host(host: str) -> tuple[Address, ...]:
     """Return the addresses of a name, as this machine resolves it. Raises OSError."""
     loop = asyncio.get_running_loop()
     infos = await loop.getaddrinfo(host, None, type=socket.SOCK_STREAM)
@@ -113,7 +113,7 @@ async def serve_proxy(
     reach: NetworkAccess,
     tell: Tell,
     *,
-    resolve: Resolve = resolved,
+    resolve: Resolve = resolve_host,
     limits: NetworkLimits | None = None,
     secrets: SecretTunnels | None = None,
 ) -> None:
@@ -171,7 +171,7 @@ class _Proxy:
             await drain_stream(reader, writer)
         except OSError:  # one of the two is gone or fell silent
             return
-        await closed(writer)
+        await close_writer(writer)
 
     async def close(self) -> None:
         """End every connection, and those that are still on their way in."""
@@ -200,7 +200,7 @@ class _Proxy:
         except BaseException:
             abort(upstream)
             raise
-        await closed(upstream)
+        await close_writer(upstream)
 
     async def _reach(self, request: ProxyRequest) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         """Connect to the requested host, or refuse it."""
@@ -241,10 +241,12 @@ class _Proxy:
             return
         self._reported.add(key)
         if len(self._reported) > self._limits.hosts_told:
-            self._report(written(Warned("network: further hosts that the agent asks for are not recorded")))
+            self._report(
+                encode_event(Warned("network: further hosts that the agent asks for are not recorded"))
+            )
             return
         reason = why or f"network: {self._open_to.network} allows it"
-        self._report(written(HostRequest(request.host, request.port, allowed, reason)))
+        self._report(encode_event(HostRequest(request.host, request.port, allowed, reason)))
 
     async def _tunnel(self, request: ProxyRequest, early: bytes, inner: Ends, outer: Ends) -> None:
         async with asyncio.timeout(self._limits.idle_s) as limit:

@@ -77,7 +77,7 @@ async def drain_stream(reader: asyncio.StreamReader, writer: asyncio.StreamWrite
                 pass
 
 
-async def closed(writer: asyncio.StreamWriter) -> None:
+async def close_writer(writer: asyncio.StreamWriter) -> None:
     """Send the rest within the time of an active reader, then close."""
     writer.close()
     try:

@@ -67,7 +67,7 @@ def framing_of(request: h11.Request) -> list[bytes]:
     return framed
 
 
-def passed_on(request: h11.Request) -> list[tuple[bytes, bytes]]:
+def headers_for_host(request: h11.Request) -> list[tuple[bytes, bytes]]:
     """Return the headers that are for the host, without Host itself."""
     named = {
         option.strip().lower()
@@ -82,7 +82,7 @@ def onward(proxied: ProxyRequest) -> h11.Request:
     """Return the request for its host, alone on its connection, with the checked host."""
     host = f"[{proxied.host}]" if ":" in proxied.host else proxied.host
     written = host if proxied.port == 80 else f"{host}:{proxied.port}"
-    headers = [(b"host", written.encode()), *passed_on(proxied.request), (b"connection", b"close")]
+    headers = [(b"host", written.encode()), *headers_for_host(proxied.request), (b"connection", b"close")]
     return h11.Request(
         method=proxied.request.method, target=proxied.target.encode("latin-1"), headers=headers
     )

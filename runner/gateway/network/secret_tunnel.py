@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import h11
 
-from runner.gateway.control.messages import SecretUse, Warned, written
+from runner.gateway.control.messages import SecretUse, Warned, encode_event
 from runner.gateway.network.added_header import AddedHeader, Mask, with_secrets
 from runner.gateway.network.addresses import BadAuthorityError
 from runner.gateway.network.authority import Authority
@@ -68,12 +68,12 @@ class TlsEnd:
         self._left_bytes = cap_bytes
 
     async def open(self) -> None:
-        await self._carried(self._tls.do_handshake)
+        await self._retry_until_done(self._tls.do_handshake)
 
     async def read(self, n: int) -> bytes:
         """Return at most `n` bytes; none once the client has no more."""
         try:
-            chunk = await self._carried(lambda: self._tls.read(n))
+            chunk = await self._retry_until_done(lambda: self._tls.read(n))
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return b""
         self._count(len(chunk))
@@ -82,14 +82,14 @@ class TlsEnd:
     async def write(self, data: bytes) -> None:
         if data:
             self._count(len(data))
-            await self._carried(lambda: self._tls.write(data))
+            await self._retry_until_done(lambda: self._tls.write(data))
 
     async def close(self) -> None:
         with suppress(ssl.SSLError):  # the client's own goodbye is not waited for
             self._tls.unwrap()
         await self._flush()
 
-    async def _carried(self, act: Callable[[], T]) -> T:
+    async def _retry_until_done(self, act: Callable[[], T]) -> T:
         while True:
             try:
                 done = act()
@@ -150,7 +150,7 @@ class SecretTunnels:
             async with asyncio.timeout(_OPEN_S):
                 await client.open()
                 head = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES)
-                request = self._granted(await self._read(head, client), where)
+                request = self._add_secret(await self._read(head, client), where)
                 await self._open(where, outer[1])
             await self._exchange(head, request, where, client, outer, beat)
         except RequestRefusedError as refused:
@@ -163,7 +163,7 @@ class SecretTunnels:
         except h11.RemoteProtocolError as error:
             raise RequestRefusedError(400, str(error)) from error
 
-    def _granted(self, request: h11.Request, where: tuple[str, int]) -> h11.Request:
+    def _add_secret(self, request: h11.Request, where: tuple[str, int]) -> h11.Request:
         try:
             request = with_secrets(request, *where, self._added[where])
         except (BadRequestError, BadAuthorityError) as error:
@@ -172,7 +172,7 @@ class SecretTunnels:
             raise RequestRefusedError(429, "network: no more requests with secrets in this run")
         self._left -= 1
         if not self._left:
-            self._report(written(Warned("network: this was the last request with a secret in this run")))
+            self._report(encode_event(Warned("network: this was the last request with a secret in this run")))
         return request
 
     async def _open(self, where: tuple[str, int], upstream: asyncio.StreamWriter) -> None:
@@ -197,7 +197,7 @@ class SecretTunnels:
         mask = Mask(text for each in self._added[where] for text in (each.value, each.hidden))
         outer[1].write(onwards.send(request) or b"")
         for each in self._added[where]:
-            self._report(written(SecretUse(each.host, each.secret)))
+            self._report(encode_event(SecretUse(each.host, each.secret)))
         body = asyncio.create_task(send_body(head, onwards, client, outer[1], beat))
         back = asyncio.create_task(_return(onwards, head, outer[0], client, mask, beat))
         back.add_done_callback(lambda _: body.cancel())  # an answer may come before the body is through

@@ -318,7 +318,7 @@ class ToolServers:
         """Return whether a call of a granted tool went well, and the text for the agent."""
         server, _, tool = name.partition("__")
         if self._calls >= MAX_CALLS:
-            return False, self._refused(server, tool, f"more than {MAX_CALLS} calls of tool servers in a run")
+            return False, self._refuse(server, tool, f"more than {MAX_CALLS} calls of tool servers in a run")
         if self._at_once >= MAX_AT_ONCE:
             return False, f"more than {MAX_AT_ONCE} calls of tool servers at once: wait for an answer"
         self._calls, self._at_once = self._calls + 1, self._at_once + 1
@@ -395,7 +395,7 @@ class ToolServers:
             detail = f"{one_line(why)}; it wrote: {wrote}" if wrote else one_line(why)
             self._uplink.say(ServerTrouble(server.terms.name, detail, ended=True))
 
-    def _refused(self, server: str, tool: str, why: str) -> str:
+    def _refuse(self, server: str, tool: str, why: str) -> str:
         if self._calls == MAX_CALLS:  # reported once
             self._calls += 1
             self._uplink.say(ServerCallMade(server, tool, 0, 0, 0, "refused"))

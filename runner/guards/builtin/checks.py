@@ -38,5 +38,5 @@ def _what(touched: Touched, rules: Guards) -> str:
 def _sections(touched: Touched) -> str:
     if touched.whole is None:
         return "may decide what the checks do: it was not read"
-    altered = ci_files.altered(touched.path, *touched.whole)
+    altered = ci_files.find_altered_sections(touched.path, *touched.whole)
     return f"decides what the checks do, in {', '.join(ci_files.sections_named(altered))}" if altered else ""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from runner.guards.contract import LINK, NOTHING, Breach, Change, Touched, breach
-from runner.guards.path_patterns import fold_case, protected
+from runner.guards.path_patterns import find_protected, fold_case
 from runner.run.run_spec import Guards
 
 FINDS = "Links that are absolute, lead out of the repository or to what is protected, or replace a file"
@@ -28,12 +28,12 @@ def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
 def _why_not(touched: Touched, rules: Guards) -> str:
     if touched.target.startswith(("/", "\\", "~")) or touched.target[1:2] == ":":
         return "is a link to an absolute path"
-    place = _resolved(touched.path, touched.target)
+    place = _resolve_target(touched.path, touched.target)
     if place is None:
         return "is a link that leads out of the repository"
     if not place or fold_case(place[0]) == ".git":
         return "is a link to the whole repository, or to git's own files"
-    if protected(["/".join(place)], rules.protect):
+    if find_protected(["/".join(place)], rules.protect):
         return "is a link to what is protected"
     return ""
 
@@ -47,7 +47,7 @@ def _stands_in(touched: Touched, gone: set[tuple[str, str]]) -> str:
     return ""
 
 
-def _resolved(path: str, target: str) -> list[str] | None:
+def _resolve_target(path: str, target: str) -> list[str] | None:
     """Return the parts of a link's target; None when that is above the repository."""
     place = path.split("/")[:-1]
     for part in target.replace("\\", "/").split("/"):

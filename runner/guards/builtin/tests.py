@@ -34,19 +34,22 @@ def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
         said = {what: number for number, what in reversed(tuple(_new_tricks(tricks[touched.path], before)))}
         for what, number in sorted(said.items(), key=lambda item: item[1])[:_MAX_LINES]:
             yield breach(touched, rule, what, _ADVICE, line=number)
-    tests, asserts = _lost(files, weakened_tests.tests_in), _lost(files, weakened_tests.assertions_in)
+    tests, asserts = (
+        _count_lost(files, weakened_tests.tests_in),
+        _count_lost(files, weakened_tests.assertions_in),
+    )
     for touched in files:
         if touched.unread:
             what = "was not compared with its tests before: it is too large, or one of too many files"
             yield breach(touched, rule, what, _ADVICE, doubtful=True)
         elif tests[touched.path] and not touched.is_file:
-            yield breach(touched, rule, f"is gone, with {_counted(tests[touched.path], 'test')}", _ADVICE)
+            yield breach(touched, rule, f"is gone, with {_count(tests[touched.path], 'test')}", _ADVICE)
         elif tests[touched.path]:
             yield breach(
-                touched, rule, f"has {_counted(tests[touched.path], 'test')} less than before", _ADVICE
+                touched, rule, f"has {_count(tests[touched.path], 'test')} less than before", _ADVICE
             )
         elif asserts[touched.path]:
-            what = f"has {_counted(asserts[touched.path], 'assertion')} less than before"
+            what = f"has {_count(asserts[touched.path], 'assertion')} less than before"
             yield breach(touched, rule, what, _ADVICE)
 
 
@@ -71,7 +74,7 @@ def _new_tricks(there: Iterable[tuple[int, _Trick]], before: Counter[_Trick]) ->
             before[moved] -= 1
 
 
-def _lost(files: list[Touched], count: _Count) -> dict[str, int]:
+def _count_lost(files: list[Touched], count: _Count) -> dict[str, int]:
     """Return by path how many of a kind each file has lost, without lines that another file gained.
 
     A line counts as moved once, and only into a file of its language in which runners look for tests as
@@ -83,11 +86,11 @@ def _lost(files: list[Touched], count: _Count) -> dict[str, int]:
     more = {path: new[path] - gone[path] for path, number in less.items() if number < 0}
     for path, number in less.items():
         if number > 0:
-            less[path] = number - _moved(path, gone[path] - new[path], more, count)
+            less[path] = number - _take_moved(path, gone[path] - new[path], more, count)
     return {path: max(0, number) for path, number in less.items()}
 
 
-def _moved(path: str, lines: Counter[str], more: dict[str, Counter[str]], count: _Count) -> int:
+def _take_moved(path: str, lines: Counter[str], more: dict[str, Counter[str]], count: _Count) -> int:
     """Return how many of these lines other files gained, and use them up there."""
     total = 0
     for other, gained in more.items():
@@ -107,5 +110,5 @@ def _sum(count: _Count, lines: Counter[str]) -> int:
     return sum(count(line) * times for line, times in lines.items())
 
 
-def _counted(number: int, what: str) -> str:
+def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"

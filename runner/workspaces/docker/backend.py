@@ -16,14 +16,14 @@ from pathlib import Path
 from ledger.ids import CardId, RunId
 from runner.errors import RunnerError, SpawnError
 from runner.exec.child import Child
-from runner.exec.launch import launched
+from runner.exec.launch import die_with_parent
 from runner.exec.proxy import CERTIFICATES, proxy_environment
 from runner.run.run_spec import HostPaths, ResourceSpec, ToolServerSpec
 from runner.workspaces.bubblewrap import INSIDE, MIRROR, PLAYER, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
 from runner.workspaces.docker import seeds
-from runner.workspaces.docker.cell import Cell, locked
+from runner.workspaces.docker.cell import Cell, lock_command
 from runner.workspaces.docker.container import (
     ATTACH,
     cli_environment,
@@ -50,7 +50,7 @@ class ToolServerContainer:
         try:
             command = (working_cli(engine.address), "-H", engine.address, *ATTACH, self._id)
             self._attached = subprocess.Popen(
-                launched(command, env=env, cwd=root, expendable=True),
+                die_with_parent(command, env=env, cwd=root, expendable=True),
                 env=env,
                 cwd=root,
                 stdin=wire,
@@ -248,7 +248,7 @@ class DockerWorkspace(Folder):
         if gateway is not None:  # a socket is connected to through a read-only folder, but not replaced
             binds.append(Bind(gateway.absolute(), _SOCKETS))
             command = ("/bin/sh", f"{LAYOUT.player}/enter.sh", *command)
-        cell = self._cell(locked(*command), given, tuple(binds))
+        cell = self._cell(lock_command(*command), given, tuple(binds))
         return start_container(self._engine, cell, cap_bytes=cap_bytes, side_channel=side_channel)
 
     def restore_setup(self, key: str) -> bool:
@@ -264,9 +264,9 @@ class DockerWorkspace(Folder):
 
     @cached_property
     def _image(self) -> Image:
-        return self._opened(self._tenancy.image or DEFAULT_IMAGE)
+        return self._open_image(self._tenancy.image or DEFAULT_IMAGE)
 
-    def _opened(self, name: str) -> Image:
+    def _open_image(self, name: str) -> Image:
         """Return the image of that name. Raises ImageMissingError, and ForeignSetUpError for the result of a
         set-up elsewhere, under any name.
         """
@@ -326,7 +326,7 @@ class CleanDockerWorkspace(DockerWorkspace):
         binds = [Bind(made / "passwd", "/etc/passwd"), Bind(made / "group", "/etc/group")]
         command, given = server.command, {"HOME": "/tmp", "TMPDIR": "/tmp", **env}  # noqa: S108 - its own
         if not server.image:
-            command = locked(*command)
+            command = lock_command(*command)
         if network is not None:
             binds.append(Bind(network.absolute(), _SOCKETS))
             command = ("/bin/sh", inside, *command)
@@ -336,7 +336,7 @@ class CleanDockerWorkspace(DockerWorkspace):
         if server.reads:
             binds += (Bind(self.repo, LAYOUT.repo), Bind(data.absolute(), AGENT_FILES))
             given |= _READS
-        image = self._opened(server.image) if server.image else self._image
+        image = self._open_image(server.image) if server.image else self._image
         cell = replace(
             self._cell(command, {}, tuple(binds)),
             image=image.image_id,

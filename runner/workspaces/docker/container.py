@@ -122,7 +122,7 @@ class Container(Child):
         if state.running:
             raise errors.EngineAwayError(self._engine.address, "the connection to a running container broke")
         if not state.started:
-            raise _unstarted(state)
+            raise _start_error(state)
         if state.out_of_memory and state.exit_code == _KILLED:
             most_mb = self._cell.resources.memory_mb
             self._fate = (
@@ -170,6 +170,6 @@ def start_container(
         raise
 
 
-def _unstarted(state: State) -> RunnerError:
-    known = errors.named(_TEXT, state.error)
+def _start_error(state: State) -> RunnerError:
+    known = errors.error_of(_TEXT, state.error)
     return known if isinstance(known, errors.DiskFullError) else errors.ContainerStartError(state.error)

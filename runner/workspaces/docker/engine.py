@@ -176,7 +176,7 @@ class Engine:
             _knock(self.address)
             yield _client(os.getpid(), self.address, limit_s)
         except docker.errors.APIError as error:  # first: it is a kind of requests' own errors
-            raise errors.named(what, str(error.explanation or error)) from error
+            raise errors.error_of(what, str(error.explanation or error)) from error
         except (OSError, docker.errors.DockerException) as error:
             if any(isinstance(cause, _TIMEOUTS) for cause in _causes(error)):
                 raise errors.EngineSlowError(what, limit_s) from error

@@ -98,7 +98,7 @@ class ContainerStartError(SpawnError):
         )
 
 
-def named(what: str, detail: str) -> RunnerError:
+def error_of(what: str, detail: str) -> RunnerError:
     """Return the error for the engine's message when it could not do `what`."""
     lower = detail.lower()
     if "no space left on device" in lower or "disk quota exceeded" in lower:

@@ -34,7 +34,7 @@ class LocalWorkspace(Folder):
         (root / "empty").mkdir(exist_ok=True)
         (root / "blank").touch()
         bubblewrap.write_identity(root / "identity")
-        (root / "player").write_bytes(bubblewrap.compiled_player())
+        (root / "player").write_bytes(bubblewrap.compile_player())
 
     @property
     def locked(self) -> str:
@@ -87,7 +87,7 @@ class LocalWorkspace(Folder):
             if packages and self._packages is not None:
                 binds += binds_of(self._packages, self.root, layout)
                 links = {self._packages.clone: layout.repo}
-            command, inherited = bubblewrap.locked_in(argv, binds, self.root / "identity", links)
+            command, inherited = bubblewrap.lock_command(argv, binds, self.root / "identity", links)
             cwd = self.root
         try:  # bwrap is found on the PATH that it is given, and passes this environment on
             return Child(

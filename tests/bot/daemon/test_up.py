@@ -197,7 +197,7 @@ def test_a_delivery_that_met_no_redis_is_ingested_after_all(
 def slots_of_hosts(config: Config) -> list[int]:
     engine = open_ledger(config.database_url, migrate=False)
     with event_store.reading(engine) as db:
-        slots = [row.slots for row in hosts.known_hosts(db).rows]
+        slots = [row.slots for row in hosts.list_hosts(db).rows]
     engine.dispose()
     return slots
 
@@ -217,7 +217,7 @@ def is_sought(config: Config) -> bool:
     """Tell whether GitHub is to be asked for deliveries that the ledger lost."""
     engine = open_ledger(config.database_url, migrate=False)
     with event_store.reading(engine) as db:
-        since = lost_deliveries.searched_since(db)
+        since = lost_deliveries.search_start(db)
     engine.dispose()
     return since is not None
 

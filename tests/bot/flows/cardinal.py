@@ -147,7 +147,7 @@ class Cardinal(People):
     def serve_refreshes(self) -> int:
         """Read every card with an open refresh request; return how many could be read."""
         with event_store.reading(self.services.engine) as db:
-            refreshes = refresh_requests.requested_cards(db, limit=100)
+            refreshes = refresh_requests.list_requested_cards(db, limit=100)
             has_marks = column_order.is_due(db)
         looked_at = sum(card_sync.sync_card(self.process, request.card_id) for request in refreshes)
         return looked_at + (column_order.read_due(self.process) if has_marks else 0)
@@ -350,13 +350,13 @@ class Cardinal(People):
         """Assert that nothing waits in inbox, outbox and refresh requests, and that no worker holds a run."""
         self.assert_no_leftovers()
         with event_store.reading(self.services.engine) as db:
-            assert runs.held(db) == ()
+            assert runs.list_held(db) == ()
 
     def assert_no_leftovers(self) -> None:
         """Assert that nothing waits in inbox, outbox and refresh requests."""
         with event_store.reading(self.services.engine) as db:
-            assert inbox.quarantined(db) == ()
-            assert refresh_requests.requested_cards(db, limit=10) == ()
+            assert inbox.list_quarantined(db) == ()
+            assert refresh_requests.list_requested_cards(db, limit=10) == ()
             assert reactor.behind(db) == 0
             later = self.clock() + timedelta(days=1)
             assert outbox.stuck(db, later, 0) == ()

@@ -6,7 +6,7 @@ import pytest
 
 from bot.github.api import project_fields
 from bot.github.api import projects as board
-from bot.github.api.project_models import CardLook
+from bot.github.api.project_models import CardReading
 from bot.github.api.project_pages import survey
 from bot.github.client import Hub
 from bot.github.errors import NotFoundError, RateLimitedError, RefusedError, UnavailableError
@@ -25,7 +25,7 @@ def shape(world: World) -> BoardSeen:
     return board.read_board(world.hub, "acme", world.board.number)
 
 
-def read(world: World, card_id: str) -> CardLook:
+def read(world: World, card_id: str) -> CardReading:
     found = board.read_card(world.hub, CardId(card_id))
     assert found is not None
     return found

@@ -23,7 +23,7 @@ from bot.github.shared_records import (
     RedisRecords,
     SharedRecords,
     home_records,
-    shared_records,
+    open_records,
 )
 from bot.github.transport import CallSlots
 from bot.system.clock import utc_now
@@ -120,9 +120,9 @@ def test_while_the_shared_redis_is_away_nothing_is_spent(
 
 
 def test_who_names_a_redis_shares_it(config: Config) -> None:
-    assert shared_records(config, utc_now) == home_records(config, utc_now)
+    assert open_records(config, utc_now) == home_records(config, utc_now)
     named = replace(config, redis_url="redis://127.0.0.1:1/0")
-    assert isinstance(shared_records(named, utc_now), RedisRecords)
+    assert isinstance(open_records(named, utc_now), RedisRecords)
 
 
 def test_a_hub_at_another_owner_shares_records_and_the_places_of_calls(config: Config) -> None:

@@ -6,7 +6,7 @@ from ledger.events.pull import PullChanged, ReviewSubmitted
 from ledger.events.run import PlanApproved, PlanProposed, RunQueued, ValidationEnded
 from ledger.ids import RunId
 from rules.intents.outbound import MergePull
-from runner.git.commits import named_runs
+from runner.git.commits import find_run_trailers
 from tests.bot.outbox.conftest import BRANCH, Stage
 from tests.bot.render.past import RUN, SETTINGS
 from tests.bot.render.test_merge_message import trailers
@@ -81,7 +81,7 @@ def test_a_squash_names_runs_card_requesters_approvers_and_the_people_who_wrote_
 
 def test_a_run_that_pushed_the_commit_counts_whatever_its_message_says(stage: Stage) -> None:
     stage.pull(draft=False)
-    assert named_runs(merged(stage, "squash")) == [RUN]
+    assert find_run_trailers(merged(stage, "squash")) == [RUN]
 
 
 def test_a_merge_commit_has_githubs_usual_title_and_the_same_trailers(stage: Stage) -> None:

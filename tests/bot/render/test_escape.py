@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from bot.render.markdown.checkboxes import newly_ticked
-from bot.render.markdown.escape import COMMENT_LIMIT, block, closed, code, cut, fit, line, quote, tame
+from bot.render.markdown.escape import (
+    COMMENT_LIMIT,
+    block,
+    close_code,
+    code,
+    cut,
+    escape_mentions,
+    fit_comment,
+    line,
+    quote,
+)
 from bot.render.markdown.marker import marker_of
 
 HOSTILE = (
@@ -32,7 +42,7 @@ def render(text: str) -> str:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_no_mention_no_tag_no_image_no_hidden_sign_survives(text: str) -> None:
-    shown = tame(text)
+    shown = escape_mentions(text)
     assert "@a" not in shown
     assert "<s" not in shown
     assert "<!" not in shown
@@ -43,15 +53,15 @@ def test_no_mention_no_tag_no_image_no_hidden_sign_survives(text: str) -> None:
 
 
 def test_nothing_closes_an_issue_when_a_pull_request_with_the_words_is_merged() -> None:
-    shown = tame(HOSTILE[6])
+    shown = escape_mentions(HOSTILE[6])
     assert "#12" not in shown
     assert "#3" not in shown
     assert "https://github" not in shown
-    assert tame("see #12") == "see #12"
+    assert escape_mentions("see #12") == "see #12"
 
 
 def test_what_becomes_a_mention_or_a_reference_on_the_page_is_taken_apart_before() -> None:
-    page = render(tame("ping &#64;acme/admins &commat;alice, fixes &#35;12; AT&T stays"))
+    page = render(escape_mentions("ping &#64;acme/admins &commat;alice, fixes &#35;12; AT&T stays"))
     assert "@a" not in page
     assert "#12" not in page
     assert "AT&amp;T stays" in page
@@ -59,8 +69,8 @@ def test_what_becomes_a_mention_or_a_reference_on_the_page_is_taken_apart_before
 
 @pytest.mark.parametrize("boxes", ["- - [ ] in a list of a list", "1. - [x] b", "> - > * [ ] c"])
 def test_a_box_at_any_depth_of_lists_cannot_be_ticked(boxes: str) -> None:
-    assert "[ ]" not in tame(boxes)
-    assert "[x]" not in tame(boxes)
+    assert "[ ]" not in escape_mentions(boxes)
+    assert "[x]" not in escape_mentions(boxes)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +87,7 @@ def test_a_box_at_any_depth_of_lists_cannot_be_ticked(boxes: str) -> None:
 )
 def test_the_longest_comment_is_tamed_in_no_time_whatever_it_repeats(text: str) -> None:
     began = time.process_time()
-    tame(text)
+    escape_mentions(text)
     assert time.process_time() - began < 2
 
 
@@ -94,7 +104,7 @@ def test_whatever_is_quoted_our_own_words_after_it_stay_ours(text: str) -> None:
 
 @given(st.text(alphabet="`~\n- >a1.<", max_size=60))
 def test_behind_whatever_is_closed_our_own_words_stay_ours(text: str) -> None:
-    assert render(f"{closed(tame(text))}\n\nour own words").endswith("<p>our own words</p>\n")
+    assert render(f"{close_code(escape_mentions(text))}\n\nour own words").endswith("<p>our own words</p>\n")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +117,7 @@ def test_behind_whatever_is_closed_our_own_words_stay_ours(text: str) -> None:
     ],
 )
 def test_a_code_block_that_is_open_is_closed(text: str, whole: str) -> None:
-    assert closed(text) == whole
+    assert close_code(text) == whole
 
 
 @given(st.text(alphabet="`~#->|*_ 1.)\nab<@![]x", max_size=60))
@@ -137,7 +147,7 @@ def test_what_is_cut_is_said() -> None:
 
 
 def test_a_comment_of_a_megabyte_fits_and_says_what_is_missing() -> None:
-    text = fit((quote("x" * 1_000_000), "needed"), ("y" * 1_000_000, "small"))
+    text = fit_comment((quote("x" * 1_000_000), "needed"), ("y" * 1_000_000, "small"))
     assert len(text) < COMMENT_LIMIT
     assert "needed" in text
     assert "small" in text

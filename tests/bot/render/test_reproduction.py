@@ -6,7 +6,7 @@ import pytest
 
 from bot.render.pull import body
 from bot.render.run import comment, report
-from bot.render.run.reproduction import played_list
+from bot.render.run.reproduction import list_plays
 from ledger.events.reproduction import (
     AFTER,
     BEFORE,
@@ -53,35 +53,35 @@ def row(phase: str, outcome: str, step: int = 0, said: str = "", **more: Any) ->
     ],
 )
 def test_each_outcome_has_its_line(played: ReproductionRow, line: str) -> None:
-    assert played_list((played,), "").splitlines()[2:] == [line]
+    assert list_plays((played,), "").splitlines()[2:] == [line]
 
 
 def test_nothing_is_said_of_nothing() -> None:
-    assert played_list((), "") == ""
+    assert list_plays((), "") == ""
 
 
 def test_what_failed_before_and_after_is_not_repaired() -> None:
     failed = row(BEFORE, FAILED, 2, "not seen"), row(AFTER, FAILED, 2, "not seen")
-    assert "After: ⚠️ **it is not repaired:** step 2" in played_list(failed, "")
+    assert "After: ⚠️ **it is not repaired:** step 2" in list_plays(failed, "")
 
 
 def test_the_newest_of_each_counts_and_what_was_kept_is_named() -> None:
     before = row(BEFORE, FAILED, 2, "not seen", kept=("console", "screenshot", "trace", "video"))
     after = row(AFTER, FAILED, 2, "not seen"), row(AFTER, PASSED, kept=("screenshot", "screenshot"))
-    lines = played_list((before, *after), "").splitlines()
+    lines = list_plays((before, *after), "").splitlines()
     assert lines[3] == "- After: ✅ all 2 steps passed"
     assert (
         lines[4]
         == "- Kept: console, 3 screenshots, trace, video: `cardinal artifacts r1` where Cardinal runs"
     )
-    linked = played_list((before, *after), "https://cardinal.example").splitlines()
+    linked = list_plays((before, *after), "https://cardinal.example").splitlines()
     assert linked[4] == (
         "- Kept: [console, 3 screenshots, trace, video](https://cardinal.example/runs/r1/artifacts)"
     )
 
 
 def test_what_a_page_made_of_it_is_harmless() -> None:
-    said = played_list((row(BEFORE, UNPLAYABLE, 0, "@bob <img src=x>\n- [ ] tick\nfixes #1"),), "")
+    said = list_plays((row(BEFORE, UNPLAYABLE, 0, "@bob <img src=x>\n- [ ] tick\nfixes #1"),), "")
     assert "@bob" not in said
     assert "<img" not in said
     assert len(said.splitlines()) == 3

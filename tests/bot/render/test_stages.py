@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from bot.render.run import comment
-from bot.render.run.stages import used
+from bot.render.run.stages import describe_usage
 from ledger.events.run import PlanApproved, RunEnded, RunQueued, RunRequeued, RunStepped, UsageMetered
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft, StageReopened
 from ledger.ids import RunId
@@ -126,7 +126,7 @@ def test_what_a_reopened_stage_costs_is_added_to_it(staged: Past) -> None:
     with event_store.reading(staged.engine) as db:
         first, second = stages.of_run(db, RUN)
     assert (first.usd, first.left_at, second.usd) == (0.75, None, 0.0)
-    assert used((first,)).startswith("$0.75 · 20 tokens")
+    assert describe_usage((first,)).startswith("$0.75 · 20 tokens")
 
 
 def test_names_of_personas_cannot_break_the_comment(staged: Past) -> None:

@@ -77,7 +77,7 @@ def test_two_hosts_of_two_workers_run_four_at_once_and_none_a_third(engine: Engi
     assert claim(engine, "r3", "c") is not None
     assert ready(engine) == ready(engine, "c") == []
     with event_store.reading(engine) as db:
-        assert runs.held_by_host(db) == {"b": 2, "c": 2}
+        assert runs.count_held_by_host(db) == {"b": 2, "c": 2}
 
 
 def test_the_boards_limit_counts_over_all_hosts(engine: Engine) -> None:
@@ -107,7 +107,7 @@ def test_a_host_lives_however_long_others_write(config: Config, postgresql_ledge
         with event_store.writing(engine):
             ticker.heartbeat(services)
         with event_store.reading(engine) as db:
-            assert [row.name for row in hosts.known_hosts(db).at_work] == [services.host]
+            assert [row.name for row in hosts.list_hosts(db).at_work] == [services.host]
 
 
 def test_the_host_that_asks_lives_whatever_its_row_says(engine: Engine) -> None:

@@ -18,7 +18,7 @@ from ledger.model.limit_answers import GO_ON
 from ledger.model.spend_limits import Limit
 from ledger.states import RunState
 from ledger.views import budgets, cards, runs
-from ledger.views.spend import shared as shared_spend
+from ledger.views.spend import spent_by_limit as shared_spend
 from rules.runs.forecast import Outlook
 from tests.bot.state import board
 from tests.bot.state.board import BOARD, NOW, claim, end, furnish, grants, park, policy, row, spend, tell

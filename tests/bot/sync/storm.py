@@ -205,7 +205,7 @@ def _recover(cardinal: Cardinal, lost: set[str]) -> int:
         _deliver(cardinal, list(cardinal.mail))
         cardinal.mail.clear()
         with event_store.reading(cardinal.services.engine) as db:
-            all_known = all(inbox.known(db, DeliveryId(guid)) for guid in lost)
+            all_known = all(inbox.is_known(db, DeliveryId(guid)) for guid in lost)
         if all_known:
             cardinal.sweep()
             return sweeps

@@ -153,7 +153,7 @@ def test_a_hundred_lost_deliveries_are_asked_for_at_once_and_come_with_the_same_
 
 def _all_came(cardinal: Cardinal, guids: list[str]) -> bool:
     with event_store.reading(cardinal.services.engine) as db:
-        return all(inbox.known(db, DeliveryId(guid)) for guid in guids)
+        return all(inbox.is_known(db, DeliveryId(guid)) for guid in guids)
 
 
 def _with_board(cardinal: Cardinal, board: Project, home: Path) -> Cardinal:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.github.api.project_pages import Page, Sight
+from bot.github.api.project_pages import BoardReading, Page
 from bot.github.shared_records import FileRecords
 from bot.sync import sweep_cursor
 from bot.sync.sweep_cursor import BoardPass, SweepState
@@ -31,9 +31,9 @@ class Board:
     def change(self, cards: Sequence[CardId]) -> None:
         self.cards, self.touched = list(cards), self.touched + 1
 
-    def sight(self, starts: Sequence[str | None]) -> Sight:
+    def sight(self, starts: Sequence[str | None]) -> BoardReading:
         self.points += 1
-        return Sight(SHAPE, str(self.touched), "", tuple(self._page(start) for start in starts))
+        return BoardReading(SHAPE, str(self.touched), "", tuple(self._page(start) for start in starts))
 
     def _page(self, start: str | None) -> Page:
         begin = 0

@@ -66,7 +66,7 @@ def post(door: TestClient, guid: str, payload: dict[str, Any]) -> int:
 
 def test_nothing_is_kept_until_somebody_asks(door: TestClient, config: Config) -> None:
     assert post(door, "a", COMMENT) == 202
-    assert capture.kept_deliveries(config.home) == ()
+    assert capture.list_deliveries(config.home) == ()
 
 
 def test_what_is_kept_has_the_shape_and_no_word_of_people(
@@ -74,7 +74,7 @@ def test_what_is_kept_has_the_shape_and_no_word_of_people(
 ) -> None:
     capture.begin_capture(config.home, clock(), lasting=timedelta(minutes=5), most=10)
     assert post(door, "a", COMMENT) == 202
-    (path,) = capture.kept_deliveries(config.home)
+    (path,) = capture.list_deliveries(config.home)
     text = path.read_text()
     for word in ("ann", TOKEN, "mail", str(PERSON), "api.github.com", "never-kept", "Cancel", SECRET):
         assert word not in text, word
@@ -98,12 +98,12 @@ def test_it_ends_by_itself_and_keeps_no_more_than_was_asked_for(
     for n in range(4):
         post(door, f"g{n}", COMMENT)
     post(door, "large", {"action": "x", "text": "y" * capture.MAX_BYTES})
-    assert len(capture.kept_deliveries(config.home)) == 2
-    for one in capture.kept_deliveries(config.home):
+    assert len(capture.list_deliveries(config.home)) == 2
+    for one in capture.list_deliveries(config.home):
         one.unlink()
     clock.forward(24 * 3600 + 1)
     post(door, "late", COMMENT)
-    assert capture.kept_deliveries(config.home) == ()
+    assert capture.list_deliveries(config.home) == ()
 
 
 def test_a_folder_that_cannot_be_written_costs_no_delivery(

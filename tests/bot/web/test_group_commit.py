@@ -64,7 +64,7 @@ def results(group: list[Incoming]) -> list[bool | None]:
 
 def known(engine: Engine, *names: str) -> list[str]:
     with event_store.reading(engine) as db:
-        return [name for name in names if inbox.known(db, DeliveryId(name))]
+        return [name for name in names if inbox.is_known(db, DeliveryId(name))]
 
 
 def test_what_waits_together_is_one_commit_and_one_wake_up(ledger: Engine) -> None:

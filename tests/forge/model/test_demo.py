@@ -6,7 +6,7 @@ import pytest
 import requests
 import yaml
 
-from forge.demo.launch import MODEL_KEY, agents, model_for, paid_by
+from forge.demo.launch import MODEL_KEY, agents, model_for, settings_of_model
 from forge.seed import load
 from forge.seed.demo import policy
 from forge.web.server import Forge
@@ -33,7 +33,7 @@ def test_only_real_agents_get_a_model_and_it_takes_the_demos_key_alone(tmp_path:
         assert model is None
     with model_for("claude", tmp_path) as model:
         assert model is not None
-        settings = paid_by(model)
+        settings = settings_of_model(model)
         body = {"model": "m", "messages": [{"role": "user", "content": "Hello"}], "max_tokens": 10}
         url = settings["CARDINAL_ANTHROPIC_URL"] + "/v1/messages"
         paid = {"x-api-key": settings["CARDINAL_ANTHROPIC_KEY"]}

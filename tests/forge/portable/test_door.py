@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from forge.portable.door import Door, owner_of
+from forge.portable.door import LoopbackAuth, owner_of
 from tests.forge.portable.conftest import Portable
 
 KEY = "a-key-of-24-bytes"
@@ -28,8 +28,8 @@ def basic(password: str) -> str:
 
 
 @pytest.fixture
-def door(portable: Portable) -> Door:
-    return Door(KEY, "ann", "/orgs/local/projects/1", portable.store)
+def door(portable: Portable) -> LoopbackAuth:
+    return LoopbackAuth(KEY, "ann", "/orgs/local/projects/1", portable.store)
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ def door(portable: Portable) -> Door:
         asked(host="", HTTP_COOKIE=COOKIE),
     ],
 )
-def test_others_stay_outside(door: Door, request_: dict[str, Any]) -> None:
+def test_others_stay_outside(door: LoopbackAuth, request_: dict[str, Any]) -> None:
     answer = door.answer(request_)
     assert answer is not None
     assert answer[0] == "403 Forbidden"
@@ -70,7 +70,7 @@ def ports() -> Iterator[dict[str, str]]:
         yield {"REMOTE_PORT": str(browser.getsockname()[1]), "SERVER_PORT": str(server.getsockname()[1])}
 
 
-def test_a_cookie_opens_only_to_pages_of_the_board(door: Door, ports: dict[str, str]) -> None:
+def test_a_cookie_opens_only_to_pages_of_the_board(door: LoopbackAuth, ports: dict[str, str]) -> None:
     host = f"127.0.0.1:{ports['SERVER_PORT']}"
     ours = asked("/_forge/drag", host=host, HTTP_COOKIE=COOKIE.replace("8585", ports["SERVER_PORT"])) | ports
     assert door.answer(ours) is None
@@ -79,7 +79,7 @@ def test_a_cookie_opens_only_to_pages_of_the_board(door: Door, ports: dict[str, 
         assert (door.answer(ours | {"HTTP_ORIGIN": other}) or ("",))[0] == "403 Forbidden"
 
 
-def test_the_key_in_an_address_is_a_cookie_afterwards(door: Door) -> None:
+def test_the_key_in_an_address_is_a_cookie_afterwards(door: LoopbackAuth) -> None:
     address = door.address("http://127.0.0.1:8585")
     answer = door.answer(asked(address.removeprefix("http://127.0.0.1:8585") + "&to=//evil.example"))
     assert answer is not None
@@ -88,7 +88,9 @@ def test_the_key_in_an_address_is_a_cookie_afterwards(door: Door) -> None:
     assert headers["Set-Cookie"] == f"{COOKIE}; Path=/; HttpOnly; SameSite=Strict"
 
 
-def test_the_address_that_a_browser_is_started_with_opens_once(door: Door, ports: dict[str, str]) -> None:
+def test_the_address_that_a_browser_is_started_with_opens_once(
+    door: LoopbackAuth, ports: dict[str, str]
+) -> None:
     path = door.address("", once=True)
     assert KEY not in path  # other users see the command lines of this machine
     answers = [door.answer(asked(path) | more) for more in ({}, ports, ports)]
@@ -108,7 +110,7 @@ def test_who_has_connected_is_in_the_table_of_the_kernel() -> None:
     assert owner_of("\n".join(rows), client=50002, server=8585) is None  # closed by its process
 
 
-def test_git_gets_in_by_the_key_and_acts_as_the_person(door: Door) -> None:
+def test_git_gets_in_by_the_key_and_acts_as_the_person(door: LoopbackAuth) -> None:
     request = asked("/local/shop.git/info/refs")
     answer = door.answer(request)
     assert answer is not None
@@ -118,7 +120,7 @@ def test_git_gets_in_by_the_key_and_acts_as_the_person(door: Door) -> None:
     assert request["HTTP_AUTHORIZATION"] == "token forge-user-ann"
 
 
-def test_the_app_gets_in_by_its_token(door: Door, portable: Portable) -> None:
+def test_the_app_gets_in_by_its_token(door: LoopbackAuth, portable: Portable) -> None:
     token = portable.store.apps.issue_token(portable.world.installation).value
     for given in (f"token {token}", basic(token)):
         request = asked("/app", HTTP_AUTHORIZATION=given)
@@ -127,7 +129,7 @@ def test_the_app_gets_in_by_its_token(door: Door, portable: Portable) -> None:
 
 @pytest.mark.parametrize("path", ["/_forge/state", "/_forge/drag", "/local/shop", "/repos/local/shop"])
 @pytest.mark.parametrize("given", ["x", "Bearer a.b.c", "token ghs_1", "Bearer\tforge-user-ann", "Basic ?"])
-def test_a_token_that_nobody_has_opens_nothing(door: Door, path: str, given: str) -> None:
+def test_a_token_that_nobody_has_opens_nothing(door: LoopbackAuth, path: str, given: str) -> None:
     answer = door.answer(asked(path, HTTP_AUTHORIZATION=given))
     assert answer is not None
     assert answer[0] == "401 Unauthorized"

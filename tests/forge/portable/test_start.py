@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from forge.portable.__main__ import _opened, main
+from forge.portable.__main__ import _open_store, main
 from forge.portable.saved import SavedForge
 from tests.forge.portable.conftest import Portable
 from tests.runner.world import git
@@ -61,6 +61,6 @@ def test_a_first_start_that_was_killed_before_anything_was_written_is_begun_anew
     half = portable.work(
         "cardinal/1-say-hello", "Hello."
     )  # the fixture's forge is built, and not yet written
-    _, world, shared = _opened(SavedForge(portable.root), portable.branches.wanted)
+    _, world, shared = _open_store(SavedForge(portable.root), portable.branches.wanted)
     assert [item.title for item in world.project.items] == ["Say hello"]
     assert (shared, half in git(portable.ours, "rev-list", "--all")) == ({}, False)

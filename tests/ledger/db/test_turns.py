@@ -65,7 +65,7 @@ def order_of(engine: Engine, folder: Path, *comers: str) -> list[str]:
             return
         with writing(engine) as db:
             wrote.extend(
-                ["webhook"] if inbox.known(db, DELIVERY.delivery_id) and "webhook" not in wrote else []
+                ["webhook"] if inbox.is_known(db, DELIVERY.delivery_id) and "webhook" not in wrote else []
             )
             wrote.append(name)
 

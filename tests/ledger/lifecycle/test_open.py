@@ -13,7 +13,7 @@ from ledger.db.tables import CORE
 from ledger.errors import LedgerUrlError, NewerLedgerError, OlderLedgerError
 from ledger.ids import EntryKey
 from ledger.lifecycle import open as open_module
-from ledger.lifecycle.migrate import known_number
+from ledger.lifecycle.migrate import newest_migration
 from ledger.lifecycle.open import journal_warning, open_ledger, wal_is_safe
 from ledger.lifecycle.upgrade import upgrade_ledger
 from ledger.log import event_store
@@ -104,7 +104,7 @@ def test_a_ledger_newer_than_the_code_is_refused(ledger: Engine, ledger_url: str
 
 
 def test_an_empty_database_is_refused_when_it_may_not_be_migrated(ledger_url: str) -> None:
-    with pytest.raises(OlderLedgerError, match=f"0 of {known_number()}"):
+    with pytest.raises(OlderLedgerError, match=f"0 of {newest_migration()}"):
         open_ledger(ledger_url, migrate=False)
 
 

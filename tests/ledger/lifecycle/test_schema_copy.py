@@ -20,7 +20,7 @@ from ledger.ids import EntryKey
 from ledger.lifecycle import schema_copy
 from ledger.lifecycle.backup import restore
 from ledger.lifecycle.edition import mine
-from ledger.lifecycle.migrate import current_number, known_number
+from ledger.lifecycle.migrate import current_number, newest_migration
 from ledger.lifecycle.open import connect, open_ledger
 from ledger.lifecycle.upgrade_backup import KEPT, back_up
 from ledger.log import event_store, hash_chain
@@ -56,7 +56,7 @@ def later(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "migrations = Table(",
         'later = Table("later", CORE, Column("id", Integer, primary_key=True))\n\nmigrations = Table(',
     )
-    (folder / f"ledger/lifecycle/migrations/m{known_number() + 1:04}_later.py").write_text(MIGRATION)
+    (folder / f"ledger/lifecycle/migrations/m{newest_migration() + 1:04}_later.py").write_text(MIGRATION)
     return folder
 
 
@@ -133,7 +133,7 @@ def test_a_copy_of_an_older_version_is_put_back_and_upgraded(ledger: Engine, led
     assert put_back(name, ledger_url) == EVENTS
     assert rows(after) == before
     with event_store.reading(after) as db:
-        assert current_number(db) == known_number()
+        assert current_number(db) == newest_migration()
         assert mine().tables == {it for it in inspect(db).get_table_names() if it.startswith("view_")}
     after.dispose()
 

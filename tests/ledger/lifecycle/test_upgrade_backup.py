@@ -14,7 +14,7 @@ from sqlalchemy import Connection, event
 
 from ledger.errors import BackupError
 from ledger.lifecycle.backup import restore
-from ledger.lifecycle.migrate import current_number, known_number
+from ledger.lifecycle.migrate import current_number, newest_migration
 from ledger.lifecycle.open import connect, open_ledger
 from ledger.lifecycle.upgrade import upgrade_ledger
 from ledger.lifecycle.upgrade_backup import KEPT, back_up
@@ -58,7 +58,7 @@ def number_of(url: str) -> int:
 def test_an_older_ledger_is_backed_up_and_comes_back_by_the_command_that_is_said(url: str) -> None:
     said: list[str] = []
     open_ledger(url, before=partial(back_up, say=said.append)).dispose()
-    assert number_of(url) == known_number()
+    assert number_of(url) == newest_migration()
     (file,) = copies(url)
     assert file.name.startswith(f"upgrade-from-{VERSION}-{DIGEST[:8]}-")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -108,7 +108,7 @@ def test_an_upgrade_that_is_killed_before_any_step_loses_nothing(url: str) -> No
         file.write_bytes(whole)
         step += 1
     assert step > 5  # a table, the copy, its name, what is left of it, the migration, its record
-    assert number_of(url) == known_number()
+    assert number_of(url) == newest_migration()
     (copy,) = copies(url)  # no unfinished one, and one alone of the version before
     assert number_of(f"sqlite:///{copy}") == NUMBER
 

@@ -28,7 +28,7 @@ def test_whatever_is_answered_to_an_agent_is_words_and_gives_nothing(label: str,
     ):
         for text in (said, label):
             code = limit_answers.code_of(asked, "", text)
-            assert (code, limit_answers.extended(asked, code)) == (Code.WORDS, None)
+            assert (code, limit_answers.limit_extended_by(asked, code)) == (Code.WORDS, None)
         assert [limit_answers.code_of(asked, code, "") for code in Code] == [Code.WORDS] * len(Code)
         assert limit_answers.subject_of(asked) is Subject.WORK
 
@@ -55,9 +55,9 @@ def test_a_yes_never_picks_a_choice_that_is_no_yes() -> None:
 def test_going_on_extends_only_the_limit_that_was_asked_about(subject: Subject) -> None:
     limits = (Subject.BUDGET, Subject.TIME, Subject.TURNS, Subject.TOKENS, Subject.REPAIRS)
     asked = own(subject)
-    given = limit_answers.extended(asked, Code.GO_ON)
+    given = limit_answers.limit_extended_by(asked, Code.GO_ON)
     assert given is (subject if subject in limits else None)
-    others = [limit_answers.extended(asked, code) for code in Code if code is not Code.GO_ON]
+    others = [limit_answers.limit_extended_by(asked, code) for code in Code if code is not Code.GO_ON]
     assert others == [None] * len(others)
 
 

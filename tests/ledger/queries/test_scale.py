@@ -76,10 +76,10 @@ def drop_old(engine: Engine) -> None:
 
 
 QUESTIONS: dict[str, Callable[[Engine], object]] = {
-    "the queue's head": read(lambda db: runs.queued(db, limit=20)),
-    "a column's queue": read(lambda db: runs.queued(db, BOARD, "In Progress", 20)),
-    "what is held": read(lambda db: runs.held(db, BOARD)),
-    "what is parked": read(runs.parked),
+    "the queue's head": read(lambda db: runs.list_queued(db, limit=20)),
+    "a column's queue": read(lambda db: runs.list_queued(db, BOARD, "In Progress", 20)),
+    "what is held": read(lambda db: runs.list_held(db, BOARD)),
+    "what is parked": read(runs.list_parked),
     "a card": read(lambda db: cards.get(db, MID)),
     "an issue's cards": read(lambda db: cards.of_issue(db, "acme/app", 7)),
     "a pull request's cards": read(lambda db: cards.of_pull(db, "acme/app", 7)),
@@ -98,13 +98,13 @@ QUESTIONS: dict[str, Callable[[Engine], object]] = {
     "nothing to publish": lambda engine: claim_next(engine, "other", lease_s=9, holder="p"),
     "newer words": put_again,
     "who holds leases": read(leases.holders),
-    "which leases ran out": read(lambda db: leases.expired(db, "run:")),
+    "which leases ran out": read(lambda db: leases.list_expired(db, "run:")),
     "who holds entries": read(outbox.holders),
     "why cards wait": read(lambda db: run_queue.reasons_of(db, (MID, CardId("c8")))),
-    "the head of a queue": read(lambda db: run_queue.queued_in_column(db, BOARD, "In Progress", 10)),
+    "the head of a queue": read(lambda db: run_queue.list_queued_in_column(db, BOARD, "In Progress", 10)),
     "the reports of a card's runs": read(lambda db: reports.of_runs(db, (RunId("r7"), RunId("r8")))),
     "due deliveries": lambda engine: inbox.due_deliveries(engine, limit=10),
-    "quarantined deliveries": read(inbox.quarantined),
+    "quarantined deliveries": read(inbox.list_quarantined),
     "old deliveries": drop_old,
 }
 

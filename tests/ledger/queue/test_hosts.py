@@ -24,7 +24,7 @@ def fall_silent(engine: Engine, name: str) -> None:
 
 def at_work(engine: Engine) -> list[str]:
     with reading(engine) as db:
-        return [row.name for row in hosts.known_hosts(db).at_work]
+        return [row.name for row in hosts.list_hosts(db).at_work]
 
 
 def test_a_host_lives_while_its_heart_beats_and_offers_what_it_said_last(ledger: Engine) -> None:
@@ -32,7 +32,7 @@ def test_a_host_lives_while_its_heart_beats_and_offers_what_it_said_last(ledger:
     beat(ledger, "c")
     beat(ledger, "b", slots=5, labels=("eu", "gpu"))
     with reading(ledger) as db:
-        b, c = hosts.known_hosts(db).rows
+        b, c = hosts.list_hosts(db).rows
     assert (b.name, b.slots, b.labels, b.version, b.drained) == ("b", 5, ("eu", "gpu"), "1.0", False)
     assert c.slots == 2
     fall_silent(ledger, "b")

@@ -88,7 +88,7 @@ def test_a_delivery_that_fails_too_often_is_quarantined_and_can_be_replayed(
         assert inbox.due_deliveries(ledger, limit=9) == ()
     assert outcomes == [False, False, True]
     with event_store.writing(ledger) as db:
-        (kept,) = inbox.quarantined(db)
+        (kept,) = inbox.list_quarantined(db)
         assert (kept.delivery_id, kept.attempts, kept.error) == (ID, 3, "no 2")
         assert inbox.replay(db, ID)
         assert not inbox.replay(db, ID)
@@ -154,7 +154,7 @@ def test_only_old_deliveries_that_are_done_are_dropped_and_no_more_than_the_limi
 
     assert drop_done(2) == 2
     with event_store.reading(ledger) as db:
-        assert [name for name in "abcde" if inbox.known(db, DeliveryId(name))] == ["c", "d", "e"]
+        assert [name for name in "abcde" if inbox.is_known(db, DeliveryId(name))] == ["c", "d", "e"]
     assert drop_done(9) == 1
     assert drop_done(9) == 0
     assert inbox.due_deliveries(ledger, limit=9) == ("waits",)

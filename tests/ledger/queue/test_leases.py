@@ -67,8 +67,8 @@ def test_only_leases_that_ran_out_and_were_not_released_are_expired(ledger: Engi
             if name == "run:r3" and lease is not None:
                 leases.release(db, lease)
         hand.at = later(5)
-        assert [lease.name for lease in leases.expired(db, "run:")] == ["run:r1"]
-        assert [lease.name for lease in leases.expired(db, "run%")] == ["run%"]
+        assert [lease.name for lease in leases.list_expired(db, "run:")] == ["run:r1"]
+        assert [lease.name for lease in leases.list_expired(db, "run%")] == ["run%"]
 
 
 def test_what_is_done_now_and_then_is_due_once_whoever_asks(ledger: Engine, hand: Hand) -> None:
@@ -96,16 +96,16 @@ def test_refresh_requests_that_wait_together_are_answered_by_one_read(ledger: En
         assert refresh_requests.add(db, CARD, BOARD) == 1
         hand.at = later(1)
         assert refresh_requests.add(db, CARD, BOARD) == 2
-        (request,) = refresh_requests.requested_cards(db, 10)
+        (request,) = refresh_requests.list_requested_cards(db, 10)
         assert (request.card_id, request.board_id, request.rung, request.rung_at) == (CARD, BOARD, 2, NOW)
         assert refresh_requests.add(db, CARD, BOARD) == 3  # while somebody looks
         refresh_requests.mark_served(db, CARD, request.rung)
         assert refresh_requests.counts(db, CARD) == (3, 2)
-        assert len(refresh_requests.requested_cards(db, 10)) == 1
+        assert len(refresh_requests.list_requested_cards(db, 10)) == 1
         refresh_requests.mark_served(db, CARD, 3)
         refresh_requests.mark_served(db, CARD, 1)
         assert refresh_requests.counts(db, CARD) == (3, 3)
-        assert refresh_requests.requested_cards(db, 10) == ()
+        assert refresh_requests.list_requested_cards(db, 10) == ()
 
 
 def test_moves_that_deliveries_told_are_news_until_they_are_recorded(ledger: Engine) -> None:
@@ -120,6 +120,6 @@ def test_moves_that_deliveries_told_are_news_until_they_are_recorded(ledger: Eng
         assert refresh_requests.came_to(db, CARD, "back") is None
         other = CardId("PVTI_9")
         refresh_requests.mark_recorded(db, other, BOARD, later(12))  # read, and never requested
-        assert refresh_requests.requested_cards(db, 10) == refresh_requests.requested_cards(db, 1)
+        assert refresh_requests.list_requested_cards(db, 10) == refresh_requests.list_requested_cards(db, 1)
         assert refresh_requests.add(db, other, BOARD, refresh_requests.Move(later(11), "x")) == 1
         assert refresh_requests.came_to(db, other, "x") is None

@@ -53,22 +53,22 @@ def test_the_newest_stack_counts(write: Write) -> None:
 def test_the_skills_that_were_considered_last_count_also_when_there_are_none(write: Write) -> None:
     write(SkillsChosen(RUN, (SKILL, replace(SKILL, name="b", loaded=False))))
     with event_store.reading(write.engine) as db:
-        assert [(row.name, row.loaded) for row in instructions.considered(db, RUN)] == [
+        assert [(row.name, row.loaded) for row in instructions.list_skills(db, RUN)] == [
             ("cache", True),
             ("b", False),
         ]
     write(SkillsChosen(RUN, ()))
     with event_store.reading(write.engine) as db:
-        assert instructions.considered(db, RUN) == ()
+        assert instructions.list_skills(db, RUN) == ()
 
 
 def test_what_people_chose_last_holds(write: Write) -> None:
     write(SkillsPinned(CARD, ("a", "b"), "ann"), SkillsPinned(CARD, ("c",), "bob"))
     with event_store.reading(write.engine) as db:
-        assert instructions.pinned(db, CARD) == ("c",)
+        assert instructions.list_pinned_skills(db, CARD) == ("c",)
     write(SkillsPinned(CARD, (), "bob"))
     with event_store.reading(write.engine) as db:
-        assert instructions.pinned(db, CARD) == ()
+        assert instructions.list_pinned_skills(db, CARD) == ()
 
 
 def test_a_cards_activity_tells_what_was_asked_for_and_not_every_skill_that_lies_there(write: Write) -> None:

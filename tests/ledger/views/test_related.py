@@ -53,11 +53,11 @@ def test_blockers_out_of_sight_hold_a_card_and_newer_links_replace_older_ones(le
     write(ledger, board_seen(), card_seen(), seen(1, 7, 8, hidden=2))
     with event_store.reading(ledger) as db:
         assert [one.holds for one in links.of_card(db, CARD)] == [True] * 4
-        assert [str(card_id) for card_id in db.scalars(links.held_cards())] == [CARD] * 4
+        assert [str(card_id) for card_id in db.scalars(links.select_held_cards())] == [CARD] * 4
     write(ledger, LinksSeen(CARD, (Blocker("acme/app", 7, "T", "completed"),), 0, "acme/app#9"))
     with event_store.reading(ledger) as db:
         assert [one.holds for one in links.of_card(db, CARD)] == [False]
-        assert db.scalars(links.held_cards()).all() == []
+        assert db.scalars(links.select_held_cards()).all() == []
         above = links.parent_of(db, CARD)
         assert above is not None
         assert (above.repository, above.number) == ("acme/app", 9)

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 import pytest
 from sqlalchemy import Connection, Engine
 
-from ledger.db.rows import listed
+from ledger.db.rows import list_rows
 from ledger.event import Event
 from ledger.events import agent, budget, conversation, run
 from ledger.ids import CardId, QuestionId, RunId
@@ -59,10 +59,10 @@ def test_a_reservation_is_used_up_by_what_is_spent_and_never_below_nothing(ledge
         assert (it.granted_usd, it.open_usd, it.spent_usd, it.by_rule, it.limit_usd) == (
             1.5, 1.0, 0.5, "usd_total", 9.0,
         )  # fmt: skip
-        assert [one.run_id for one in budgets.reserved(db, BOARD)] == [RUN]
+        assert [one.run_id for one in budgets.list_reserved(db, BOARD)] == [RUN]
         told(db, run.UsageMetered(RUN, 1.2, 1, 1, 1, 1.0))
         assert (row(db).open_usd, row(db).spent_usd) == (0.0, 1.7)
-        assert budgets.reserved(db, BOARD) == ()
+        assert budgets.list_reserved(db, BOARD) == ()
         assert budgets.of_runs(db, (RUN, RunId("r9"))) == {RUN: row(db)}
 
 
@@ -132,10 +132,10 @@ def test_money_is_counted_by_run_card_column_and_day(ledger: Engine) -> None:
             event_store.append(db, run.UsageMetered(RunId(name), usd, 10, 2, 1, 3.0), at=at)
         assert spend.today(db, BOARD, date(2026, 11, 21)) == spend.SpendTotal(1.75, 30, 6)
         assert spend.of_card(db, CARD) == spend.SpendTotal(5.75, 40, 8)
-        by_limit = spend.shared(db, BOARD, date(2026, 11, 22), ())
+        by_limit = spend.spent_by_limit(db, BOARD, date(2026, 11, 22), ())
         columns = {name: usd for (limit, name), usd in by_limit.items() if limit is Limit.COLUMN}
         assert columns == {"In Progress": 4.0}
-        days = listed(db, spend.SpendRow, spend.spend, "day", run_id=RUN)
+        days = list_rows(db, spend.SpendRow, spend.spend, "day", run_id=RUN)
         assert [(it.day, it.usd) for it in days] == [("2026-11-21", 0.75), ("2026-11-22", 4.0)]
         now = runs.get(db, RUN)
         assert now is not None
@@ -149,7 +149,7 @@ def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:
         told(db, conversation.AssistantMetered(CardId("c2"), 0.5, 100))
         event_store.append(db, run.UsageMetered(RUN, 2.0, 1, 1, 1, 1.0), at=tomorrow)
         event_store.append(db, run.UsageMetered(RunId("r-unknown"), 9.0, 1, 1, 1, 1.0), at=tomorrow)
-        assert spend.shared(db, BOARD, NOW.date(), (CARD,)) == {
+        assert spend.spent_by_limit(db, BOARD, NOW.date(), (CARD,)) == {
             (Limit.BOARD, ""): 3.5,
             (Limit.CARD, CARD): 3.0,
             (Limit.DAY, ""): 1.5,
@@ -157,7 +157,7 @@ def test_sums_are_kept_by_what_is_shared_and_by_day(ledger: Engine) -> None:
             (Limit.PERSON, "ann"): 1.0,
             (Limit.PERSON, ""): 0.5,
         }
-        later = spend.shared(db, BOARD, tomorrow.date(), ())
+        later = spend.spent_by_limit(db, BOARD, tomorrow.date(), ())
         assert (later[Limit.DAY, ""], later[Limit.BOARD, ""]) == (2.0, 3.5)
         assert (Limit.CARD, CARD) not in later
 

@@ -162,15 +162,19 @@ def test_the_queue_is_in_the_order_of_the_cards(ledger: Engine) -> None:
         told(
             db, *(card_seen(f"c{n}", n) for n in range(4)), *(run_queued(f"r{n}", f"c{n}") for n in range(4))
         )
-        assert [it.run_id for it in runs.queued(db)] == ["r0", "r1", "r2", "r3"]
+        assert [it.run_id for it in runs.list_queued(db)] == ["r0", "r1", "r2", "r3"]
         told(db, board.ColumnRanked(BOARD, "In Progress", tuple(CardId(f"c{n}") for n in (2, 0, 3, 1))))
         told(db, run.RunClaimed(RunId("r0"), 1, "w"))
-        assert [(it.run_id, it.rank) for it in runs.queued(db, BOARD)] == [("r2", 0), ("r3", 2), ("r1", 3)]
-        assert [it.run_id for it in runs.held(db, BOARD)] == ["r0"]
-        assert runs.queued(db, BOARD, "Review") == ()
+        assert [(it.run_id, it.rank) for it in runs.list_queued(db, BOARD)] == [
+            ("r2", 0),
+            ("r3", 2),
+            ("r1", 3),
+        ]
+        assert [it.run_id for it in runs.list_held(db, BOARD)] == ["r0"]
+        assert runs.list_queued(db, BOARD, "Review") == ()
         assert runs.next_id(db) == "r5"
         told(db, run.RunRequeued(RunId("r0"), "reclaimed"))
-        assert [it.run_id for it in runs.queued(db, BOARD, "In Progress", 2)] == ["r2", "r0"]
+        assert [it.run_id for it in runs.list_queued(db, BOARD, "In Progress", 2)] == ["r2", "r0"]
         assert [it.run_id for it in runs.newest(db, 2)] == ["r3", "r2"]
 
 
@@ -286,11 +290,11 @@ def test_an_act_that_failed_for_good_is_forgotten_once_it_succeeds(ledger: Engin
     key = EntryKey("sticky:r1")
     with event_store.writing(ledger) as db:
         told(db, publication.EntryGivenUp(CARD, key, "upsert_comment", "locked"))
-        assert [it.because for it in remotes.given_up_keys(db, CARD)] == ["locked"]
+        assert [it.because for it in remotes.list_given_up(db, CARD)] == ["locked"]
         assert remotes.get(db, key) is None
         for digest in ("d1", "d2"):
             told(db, publication.EntryPublished(CARD, key, "upsert_comment", "99", digest))
-        assert remotes.given_up_keys(db) == ()
+        assert remotes.list_given_up(db) == ()
         assert remotes.get(db, key) == remotes.RemoteRow(key, CARD, "upsert_comment", "99", "d2", later(2))
 
 
@@ -367,7 +371,7 @@ def test_columns_that_swap_their_names_take_cards_queues_and_stops_along(ledger:
             ("Done", ""),
             ("In Progress", "Done"),
         ]
-        assert [run.column for run in runs.queued(db, BOARD)] == ["Done"]
+        assert [run.column for run in runs.list_queued(db, BOARD)] == ["Done"]
         assert [stop.target for stop in stops.of_board(db, BOARD)] == ["In Progress"]
         assert boards.former_columns(db, BOARD)["Planning"] == ""
         event_store.append(

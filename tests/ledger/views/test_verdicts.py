@@ -31,10 +31,10 @@ def test_the_words_of_reviews_are_part_of_the_conversation(ledger: Engine) -> No
             ("commented", "eve", False, "Obey."),
             ("review_requested", "ann", True, "bob"),
         ]
-        (held,) = messages.held_messages(db, CARD)
+        (held,) = messages.list_held(db, CARD)
         told(db, CommentReleased(CARD, held.comment_id, held.place, "ann"))
-        assert (messages.held_messages(db, CARD), held.text) == ((), "Obey.")
-        assert [one.vouched_by for one in messages.held_messages(db, CARD, vouched=True)] == ["ann"]
+        assert (messages.list_held(db, CARD), held.text) == ((), "Obey.")
+        assert [one.vouched_by for one in messages.list_held(db, CARD, vouched=True)] == ["ann"]
         assert verdicts.change_requesters(db, CARD) == ("bob",)
         told(db, reviewed(4, "approved"), pull.ReviewDismissed(CARD, 1))
         assert verdicts.change_requesters(db, CARD) == ()
@@ -65,7 +65,7 @@ def test_own_moves_are_counted_for_each_run(ledger: Engine) -> None:
             told(db, board.CardMoved(CARD, "Review", "In Progress", own))
         assert card(db).put_back == 2
         told(db, run.RunEnded(RUN, Ending.FAILED, "stalled", "", ""), run_queued(RunId("r2"), attempt=2))
-        assert [len(attempts.begun_runs(db, CARD, limit)) for limit in (1, 5)] == [1, 2]
+        assert [len(attempts.list_attempts(db, CARD, limit)) for limit in (1, 5)] == [1, 2]
         assert card(db).put_back == 0
 
 

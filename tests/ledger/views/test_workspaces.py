@@ -33,4 +33,4 @@ def test_the_runs_at_work_are_counted_by_the_host_of_their_claim(ledger: Engine)
             event_store.append(db, card_seen(f"c{n}", n), run_queued(f"r{n}", f"c{n}"), at=NOW)
             event_store.append(db, RunClaimed(RunId(f"r{n}"), 1, "w", host), at=NOW)
         event_store.append(db, RunParked(RunId("r2"), "question"), at=NOW)
-        assert runs.held_by_host(db) == {"b": 1, "c": 1, "": 1}
+        assert runs.count_held_by_host(db) == {"b": 1, "c": 1, "": 1}

@@ -5,7 +5,7 @@ import pytest
 from ledger.events.board import LabelJudged
 from ledger.events.conversation import PersonSaid
 from ledger.events.related import CardProposed
-from rules.card.agent_choice import agent_names, played
+from rules.card.agent_choice import agent_names, apply_choice
 from rules.intents.outbound import CreateCard, Say
 from rules.policy.model import parse
 from tests.rules.scene import CARD, R1, asks, card, given, only, run, said
@@ -40,7 +40,7 @@ def test_a_command_goes_before_a_label_and_a_label_before_the_column(
 ) -> None:
     column = BY_NAME.column("Work")
     assert column is not None
-    assert played(BY_NAME, column, pinned, labels).agent == agent
+    assert apply_choice(BY_NAME, column, pinned, labels).agent == agent
 
 
 def test_a_label_that_names_nobody_is_answered_with_those_that_would() -> None:

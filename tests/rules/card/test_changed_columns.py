@@ -1,6 +1,6 @@
 """Another policy is compared column by column, with the cards that stand there."""
 
-from rules.card.column_actions import changed_columns
+from rules.card.column_actions import find_changed_columns
 from rules.policy.model import Policy, parse
 
 NOW = "{Tasks: {archetype: inbox}, Work: {archetype: execution, budget_usd: 2}, Done: {archetype: terminal}}"
@@ -12,7 +12,7 @@ def policy(columns: str) -> Policy:
 
 def test_only_columns_whose_rules_differ_are_named() -> None:
     other = NOW.replace("budget_usd: 2", "budget_usd: 3").replace("Done:", "Shipped:")
-    changes = changed_columns(policy(NOW), policy(other), {"Work": 4, "Done": 2, None: 1})
+    changes = find_changed_columns(policy(NOW), policy(other), {"Work": 4, "Done": 2, None: 1})
     assert [(it.column, it.cards, bool(it.before), bool(it.after)) for it in changes] == [
         ("Work", 4, True, True),
         ("Shipped", 0, False, True),
@@ -20,4 +20,4 @@ def test_only_columns_whose_rules_differ_are_named() -> None:
     ]
     assert "$2.00" in changes[0].before
     assert "$3.00" in changes[0].after
-    assert changed_columns(policy(NOW), policy(NOW), {}) == ()
+    assert find_changed_columns(policy(NOW), policy(NOW), {}) == ()

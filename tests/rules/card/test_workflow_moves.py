@@ -9,7 +9,7 @@ from ledger.events.board import CardArrived, CardMoved, CardSeen, IssueClosed, M
 from ledger.events.pull import MergeAwaited, PullOpened
 from ledger.events.run import RunEnded
 from ledger.states import CardState, Ending, Gate, Reason, RunState
-from rules.card.state import rest_of
+from rules.card.state import derive
 from rules.card.workflow_moves import PROJECT_BOT, is_by_workflow
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import CancelMerge, Say
@@ -110,7 +110,7 @@ def test_a_merge_that_github_took_over_too_late_is_taken_back(how: str) -> None:
 
 def test_a_card_that_was_given_up_does_not_say_that_a_drag_merges_it() -> None:
     for column in ("Review", "In Progress"):
-        rest = rest_of(POLICY, card(column, **YES, given_up=True, closed="duplicate"))
+        rest = derive(POLICY, card(column, **YES, given_up=True, closed="duplicate"))
         assert rest is not None
         if column == "Review":
             assert rest.because.endswith("its issue was closed as duplicate. Reopen it")

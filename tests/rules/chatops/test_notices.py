@@ -15,9 +15,9 @@ from rules.chatops.notices import (
     QuietHours,
     Subscriber,
     alerts,
-    defused,
+    defuse,
     due_at,
-    narrowed,
+    narrow_subscriber,
     notice_kind,
 )
 from rules.intents.outbound import NoticeKind
@@ -62,7 +62,7 @@ def test_who_chooses_gets_less_than_the_operator_said_and_never_more() -> None:
         kinds=tuple(NoticeKind), digest_minutes=0, quiet_from=MIDNIGHT, quiet_until=MIDNIGHT, time_zone="UTC"
     )
     as_before, less = (
-        narrowed(set_up, choice)
+        narrow_subscriber(set_up, choice)
         for choice in (
             wide,
             wide.model_copy(
@@ -116,6 +116,6 @@ def test_spending_is_told_at_50_80_and_100_per_cent_of_a_limit(spent: float, ste
 
 def test_words_of_others_mention_nobody_and_format_nothing() -> None:
     hostile = "@everyone <!channel> [x](http://evil) **b** `c`\r\nBcc: eve@evil.example \u202e"
-    text = defused(hostile)
+    text = defuse(hostile)
     assert not set("<>[]*`\r\n\u202e") & set(text)
     assert "@everyone" not in text

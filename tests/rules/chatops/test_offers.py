@@ -9,8 +9,8 @@ from ledger.ids import CardId
 from ledger.model.limit_answers import Subject
 from ledger.rows.stops import StopRow
 from ledger.states import Ending, RunState
-from rules.chatops.offers import CommandOffer, others, permitted
-from rules.chatops.parser import Parsed, chosen_question, of_form, pressed_run
+from rules.chatops.offers import CommandOffer, list_permitted, others
+from rules.chatops.parser import Parsed, of_form, question_of_choice, run_of_button
 from rules.policy.model import Policy, parse
 from rules.registry import COMMANDS
 from rules.snapshot import Snapshot
@@ -82,7 +82,7 @@ TABLE: list[tuple[Snapshot, str, list[str]]] = [
 
 
 def names(by: Policy, seen: Snapshot, role: str, login: str = "carol") -> list[str]:
-    return [it.name for it in permitted(by, seen, role=role, login=login) if not it.of_board]
+    return [it.name for it in list_permitted(by, seen, role=role, login=login) if not it.of_board]
 
 
 @pytest.mark.parametrize(("seen", "role", "expected"), TABLE)
@@ -104,7 +104,7 @@ def test_whom_the_policy_names_is_offered_what_it_says() -> None:
 
 def test_the_board_is_stopped_or_let_go_on_by_whoever_may() -> None:
     def of_board(role: str, *stops: StopRow) -> list[CommandOffer]:
-        offers = permitted(POLICY, card(stops=stops), role=role, login="carol")
+        offers = list_permitted(POLICY, card(stops=stops), role=role, login="carol")
         return [it for it in offers if it.of_board]
 
     stopped = a_stop("board", BOARD, "alice")
@@ -115,7 +115,7 @@ def test_the_board_is_stopped_or_let_go_on_by_whoever_may() -> None:
 
 
 def choices(seen: Snapshot, role: str, by: Policy = POLICY) -> dict[str, str]:
-    offered = permitted(by, seen, role=role, login="carol")
+    offered = list_permitted(by, seen, role=role, login="carol")
     more = others(by, seen, offered, role=role, login="carol")
     return dict(more.choices) if more else {}
 
@@ -141,5 +141,5 @@ def test_a_form_means_the_command_of_its_name_with_its_text() -> None:
     assert of_form("cancel:r1", "") == Parsed("cancel", "")
     assert of_form("answer:r1-q1", " 2 \r\nmore") == Parsed("answer", "2\nmore")
     assert of_form("budget:r1", "+2\r\nmore") == Parsed("budget", "+2")
-    assert chosen_question("page:answer:r1-q1") == "r1-q1"
-    assert [pressed_run(f"page:{it}") for it in ("cancel:r7", "answer:r7-q1", "stop-all")] == ["r7", "", ""]
+    assert question_of_choice("page:answer:r1-q1") == "r1-q1"
+    assert [run_of_button(f"page:{it}") for it in ("cancel:r7", "answer:r7-q1", "stop-all")] == ["r7", "", ""]

@@ -13,14 +13,14 @@ from rules.chatops.parser import (
     Parsed,
     Permitted,
     RefusedCommand,
-    approved_plan,
-    chosen_question,
-    edited,
+    group_by_permission,
     may_answer,
     of_box,
     parse,
+    parse_edit,
     permit,
-    permitted_groups,
+    plan_of_approval,
+    question_of_choice,
 )
 from rules.commands.help import command_table
 from rules.policy.model import Policy
@@ -148,7 +148,7 @@ def test_of_two_commands_in_one_comment_none_is_carried_out_and_both_are_named(f
     ],
 )
 def test_an_edit_gives_no_command_and_says_so(before: str, now: str, told: bool) -> None:
-    assert (edited(before, now) is not None) is told
+    assert (parse_edit(before, now) is not None) is told
 
 
 def test_no_word_of_a_mistyped_command_passes_for_a_door() -> None:
@@ -229,11 +229,11 @@ def test_every_command_can_be_typed(name: str) -> None:
 def test_a_ticked_box_stands_for_a_command() -> None:
     assert of_box("cancel") == Parsed("cancel", "")
     assert of_box("approve:r1:2") == Parsed("approve", "")
-    assert approved_plan("box:approve:r1:2") == ("r1", 2)
-    assert approved_plan("77") is None
+    assert plan_of_approval("box:approve:r1:2") == ("r1", 2)
+    assert plan_of_approval("77") is None
     assert of_box("choice:r1-q2:3") == Parsed("answer", "3")
-    assert chosen_question("box:choice:r1-q2:3") == "r1-q2"
-    assert chosen_question("77") == ""
+    assert question_of_choice("box:choice:r1-q2:3") == "r1-q2"
+    assert question_of_choice("77") == ""
     for name in ("stop-all", "choice:r1", "choice:../x:1", "", "choice:r1-q1:1\n", "approve", "approve:r1"):
         assert of_box(name) is None
 
@@ -307,12 +307,12 @@ def test_who_may_not_drag_a_card_may_not_move_it_in_words_either(command: str) -
 
 
 def test_what_follows_from_another_role_is_not_named_beside_it() -> None:
-    assert permitted_groups(POLICY, "claim") == (("write",),)
-    assert permitted_groups(strict_policy("commands: {block: write, claim: triage}"), "claim") == (
+    assert group_by_permission(POLICY, "claim") == (("write",),)
+    assert group_by_permission(strict_policy("commands: {block: write, claim: triage}"), "claim") == (
         ("write",),
     )
     strict = strict_policy("commands: {assign: ['@ann'], block: [admin, '@ann']}")
-    assert permitted_groups(strict, "claim") == (("write",), ("@ann",))
+    assert group_by_permission(strict, "claim") == (("write",), ("@ann",))
     assert "`write` and `@ann` |" in command_table(strict)
 
 

@@ -10,7 +10,7 @@ from ledger.events.run import PlanApproved, PlanRebound, PlanRedirected, RunRequ
 from ledger.model.limit_answers import Code
 from ledger.states import RunState
 from rules.intents.outbound import Say, UntickBoxes, WriteRunComment
-from rules.runs.plan_approval import bound, issue_digest
+from rules.runs.plan_approval import digest_of_plan, issue_digest
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import (
@@ -90,11 +90,11 @@ def test_what_is_approved_is_bound_by_its_digest() -> None:
     assert BOUND.plan is not None
     intents = handled("approve", BOUND, base="a" * 40)
     digest = only(intents, PlanApproved).bound
-    assert digest == bound(BOUND)
+    assert digest == digest_of_plan(BOUND)
     changes: tuple[dict[str, Any], ...] = ({"summary": "x"}, {"steps": ()}, {"base": "x"}, {"policy": "x"})
     for changed in changes:
-        assert bound(replace(BOUND, plan=replace(BOUND.plan, **changed))) != digest
-    assert bound(replace(BOUND, briefed="x")) != digest
+        assert digest_of_plan(replace(BOUND, plan=replace(BOUND.plan, **changed))) != digest
+    assert digest_of_plan(replace(BOUND, briefed="x")) != digest
 
 
 def test_a_plan_for_another_text_is_not_approved_but_made_anew() -> None:

@@ -8,7 +8,7 @@ import pytest
 from ledger.events.board import StopLifted, StopOrdered
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Reason, RunState
-from rules.card.state import rest_of
+from rules.card.state import derive
 from rules.explain import why
 from rules.intents.by_command import UnlinkCard
 from rules.intents.outbound import LinkCard
@@ -70,7 +70,7 @@ def test_a_long_reason_is_cut() -> None:
 @pytest.mark.parametrize("newest", [None, ended(Ending.FAILED), run(RunState.QUEUED)])
 def test_a_blocked_card_says_so_wherever_it_stands(column: str, newest: object) -> None:
     held = card(column, run=newest, stops=HELD)
-    rest = rest_of(POLICY, held)
+    rest = derive(POLICY, held)
     assert rest is not None
     assert (rest.state, rest.because, rest.reason) == (CardState.BLOCKED, SAID, Reason.BLOCKED)
     blocked = card(column, CardState.BLOCKED, run=newest, stops=HELD, because=SAID, reason=Reason.BLOCKED)
@@ -87,7 +87,7 @@ def test_a_blocked_card_says_so_wherever_it_stands(column: str, newest: object) 
     ],
 )
 def test_what_is_at_work_asks_or_is_done_is_shown_as_it_is(seen: Snapshot) -> None:
-    rest = rest_of(POLICY, seen)
+    rest = derive(POLICY, seen)
     assert rest is None or rest.reason is not Reason.BLOCKED
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ledger.events.budget import BudgetRaised
 from ledger.events.run import RunRequeued
-from ledger.model.limit_answers import Code, raised
+from ledger.model.limit_answers import Code, budget_answer
 from ledger.states import RunState
 from rules.chatops.parser import Parsed, of_box, parse, permit
 from rules.intents.outbound import Say
@@ -51,7 +51,7 @@ def test_junk_is_refused_with_an_example(text: str) -> None:
 def test_a_run_that_waits_for_dollars_gets_them_as_its_answer_and_goes_on() -> None:
     assert handled("budget", PARKED, "+2") == (
         BudgetRaised(R1, 2.0, "bob"),
-        answer_to(BROKE, raised(2), Code.RAISED),
+        answer_to(BROKE, budget_answer(2), Code.RAISED),
         RunRequeued(R1, "answered"),
     )
 

@@ -5,7 +5,7 @@ import pytest
 from ledger.events.board import StopLifted
 from ledger.events.run import RunRequeued
 from ledger.states import RunState
-from rules.chatops.offers import permitted
+from rules.chatops.offers import list_permitted
 from rules.intents.outbound import React, Say
 from rules.policy.model import DEFAULT_TEXT, parse
 from rules.snapshot import Snapshot
@@ -70,7 +70,7 @@ def test_a_block_is_lifted_by_whom_the_policy_lets_unblock_it() -> None:
     assert answer.text.startswith("The card is blocked by al (no contract): ")
     assert "needs the role `admin`" in answer.text
     assert kinds(asks(held, given("resume", role="admin"), by=policy)) == ["React", "StopLifted"]
-    offered = {role: permitted(policy, held, role=role, login="bob") for role in ("write", "admin")}
+    offered = {role: list_permitted(policy, held, role=role, login="bob") for role in ("write", "admin")}
     assert {role: any(it.command == "unblock" for it in its) for role, its in offered.items()} == {
         "write": False,
         "admin": True,

@@ -11,7 +11,7 @@ from ledger.events.run import PlanApproved, RunStepped, RunStopAsked
 from ledger.ids import RunId
 from ledger.rows.runs import RunRow
 from ledger.states import CardState, Ending, RunState
-from rules.chatops.parser import Parsed, approved_plan, of_button, pressed_run
+from rules.chatops.parser import Parsed, of_button, plan_of_approval, run_of_button
 from rules.handlers import check_buttons
 from rules.handlers.check_buttons import of_check
 from rules.intents.internal import QueueRun
@@ -100,10 +100,10 @@ def test_only_known_buttons_command_anything(identifier: str, command: str | Non
 
 
 def test_a_button_names_what_it_is_about() -> None:
-    assert pressed_run("button:pause:r7") == "r7"
-    assert [pressed_run(source) for source in ("box:pause:r7", "77", "button:explain")] == ["", "", ""]
-    assert approved_plan("button:approve:r1:2") == approved_plan("box:approve:r1:2") == ("r1", 2)
-    assert approved_plan("approve:r1:2") is None
+    assert run_of_button("button:pause:r7") == "r7"
+    assert [run_of_button(source) for source in ("box:pause:r7", "77", "button:explain")] == ["", "", ""]
+    assert plan_of_approval("button:approve:r1:2") == plan_of_approval("box:approve:r1:2") == ("r1", 2)
+    assert plan_of_approval("approve:r1:2") is None
 
 
 def pressed(command: str, identifier: str, **changes: Any) -> Any:

@@ -13,7 +13,7 @@ from ledger.events.run import PlanApproved, QuestionAnswered, RunEnded, RunSteer
 from ledger.ids import CardId, RunId
 from ledger.rows.links import LinkRow
 from ledger.states import CardState, Ending, RunState
-from rules.card.agent_choice import played
+from rules.card.agent_choice import apply_choice
 from rules.card.dependencies import why_waiting
 from rules.card.target_repository import Hints, resolve_target
 from rules.chatops.parser import Parsed, Permitted, permit
@@ -23,7 +23,7 @@ from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy, parse
 from rules.policy.schedule import coming
 from rules.policy.validate import Installed
-from rules.runs.queue import Load, Station, Waiting, choose_runs
+from rules.runs.queue import HostCapacity, Load, Waiting, choose_runs
 from runner import agents
 from tests.rules.policy.recipes import INDEX, PAGES, policy_of
 from tests.rules.scene import (
@@ -73,7 +73,7 @@ def starting(policy: Policy, where: str, *repositories: str) -> tuple[str, ...]:
         Waiting(RunId(f"r{n}"), CardId(f"c{n}"), where, where, name, n, NOW, by="alice")
         for n, name in enumerate(repositories, start=1)
     ]
-    return choose_runs(policy, runs, Load(0, {}, {}), (), stations=(Station("", 20),)).starts
+    return choose_runs(policy, runs, Load(0, {}, {}), (), capacities=(HostCapacity("", 20),)).starts
 
 
 def test_every_page_is_in_the_index_and_played_here() -> None:
@@ -113,7 +113,7 @@ def test_a_pipeline_goes_from_the_findings_to_the_stages_to_the_review() -> None
 def test_a_vote_is_cast_by_different_agents_and_the_decision_waits_for_all_of_them() -> None:
     policy = recipe("vote")
     here = column(policy, "Vote")
-    voters = [played(policy, here, "", (f"agent:{name}",)) for name in policy.board.specialists]
+    voters = [apply_choice(policy, here, "", (f"agent:{name}",)) for name in policy.board.specialists]
     assert [(rules.agent, rules.model) for rules in voters] == [
         ("claude", "default"),
         ("codex", "default"),
@@ -139,7 +139,7 @@ def test_a_journal_writes_itself_each_working_day_by_its_chronicler_and_nothing_
     assert schedule.open_cards == 1
     queued = only(dragged(policy, schedule.column or "", labels=schedule.labels), QueueRun)
     assert not queued.plan_required
-    author = played(policy, column(policy, "Journal"), "", schedule.labels)
+    author = apply_choice(policy, column(policy, "Journal"), "", schedule.labels)
     assert (author.model, author.stages[0].persona) == ("small", "docs-writer")
     assert (policy.repository.guardrails.allow, policy.repository.validation) == (("journal/**",), None)
 
@@ -163,12 +163,12 @@ def test_routing_takes_a_command_before_a_label_and_prose_for_nothing() -> None:
     assert "`/cardinal agent scribe`" in only(asks(card(), given("agent", "nobody"), by=policy), Say).text
     assert not asks(card("Tasks"), said("Ask @prober about this."), by=policy)
     here = column(policy, "In Progress")
-    chosen = [played(policy, here, pin, ("agent:scribe",)) for pin in ("", "@prober")]
+    chosen = [apply_choice(policy, here, pin, ("agent:scribe",)) for pin in ("", "@prober")]
     assert [(rules.agent, rules.stages[0].persona) for rules in chosen] == [
         ("claude", "docs-writer"),
         ("codex", "tester"),
     ]
-    assert played(policy, here, "@backend", ()).skills == ("safe-migration",)
+    assert apply_choice(policy, here, "@backend", ()).skills == ("safe-migration",)
 
 
 def test_a_thread_is_heard_by_its_own_card_only_and_its_run_may_finish() -> None:
@@ -191,7 +191,7 @@ def test_a_fleet_goes_to_each_repository_by_its_label_and_once_at_a_time() -> No
     for name, schedule in policy.board.schedule.items():
         hints = Hints(CARD, schedule.labels, (), "", "cardinal[bot]", trusted=True)
         assert resolve_target(policy, hints).repository == f"acme/{name}"
-        assert played(policy, column(policy, "Care"), "", schedule.labels).skills == ("dependencies",)
+        assert apply_choice(policy, column(policy, "Care"), "", schedule.labels).skills == ("dependencies",)
     assert starting(policy, "Care", "acme/api", "acme/api", "acme/web", "acme/docs") == ("r1", "r3", "r4")
     assert policy.board.repositories.without_policy.checked
 

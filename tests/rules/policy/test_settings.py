@@ -8,7 +8,7 @@ from rules.policy.model import DEFAULT_TEXT, Policy, default_policy, parse
 from rules.policy.settings import (
     MAX_CHANGED,
     MAX_CHANGED_TEXT,
-    changed_settings,
+    find_changed_settings,
     settings_of,
     settings_of_no_column,
 )
@@ -52,7 +52,7 @@ def test_what_differs_is_named_from_where_it_differs_and_cut() -> None:
     long = "x" * 500
     before = with_lines("  commands: {retry: read}", "repository:", f"  setup: ['{long}']")
     after = with_lines("  commands: {cancel: admin}", "repository:", f"  setup: ['{long}\u202e{long}']")
-    changes, more = changed_settings(before, after)
+    changes, more = find_changed_settings(before, after)
     setup, *commands = sorted(changes, key=lambda it: -len(it.after))
     assert more == 0
     assert setup.name == "repository.setup"
@@ -68,5 +68,5 @@ def test_what_differs_is_named_from_where_it_differs_and_cut() -> None:
 def test_settings_beyond_the_bound_are_counted() -> None:
     labels = ", ".join(f"'area:{number}': acme/shop" for number in range(MAX_CHANGED + 3))
     before, after = with_lines(), with_lines(f"  repositories: {{labels: {{{labels}}}}}")
-    changes, more = changed_settings(before, after)
+    changes, more = find_changed_settings(before, after)
     assert (len(changes), more) == (MAX_CHANGED, 3)

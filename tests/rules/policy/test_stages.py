@@ -137,15 +137,15 @@ def test_a_mistake_in_a_persona_is_a_sentence_with_its_name(text: str, said: str
     assert "the stages cannot start:" in str(caught.value)
 
 
-@pytest.mark.parametrize("name", personas.built_in_names())
+@pytest.mark.parametrize("name", personas.list_built_in())
 def test_a_built_in_persona_is_one_and_says_something(name: str) -> None:
-    read = parse_persona(name, personas.built_in_text(name))
+    read = parse_persona(name, personas.read_built_in(name))
     assert 300 < len(read.text) < 4_000
     assert read.model == ""
 
 
 def test_the_personas_that_come_along_are_these() -> None:
-    assert personas.built_in_names() == (
+    assert personas.list_built_in() == (
         "architect", "debugger", "docs-writer", "reviewer", "senior-engineer", "tester",
     )  # fmt: skip
 

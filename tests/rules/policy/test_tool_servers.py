@@ -7,7 +7,7 @@ import pytest
 
 from rules.errors import PolicyError
 from rules.policy.model import parse, parse_repository
-from rules.policy.stages import McpChoice, chosen_tools
+from rules.policy.stages import McpChoice, tools_of_choice
 
 PAGE = Path(__file__).parents[3] / "docs/instructions.md"
 NAMES = ("docs__find", "docs__read", "schema__show")
@@ -46,7 +46,7 @@ def test_a_server_that_is_not_whole_is_refused_with_its_line(server: str, proble
     ],
 )
 def test_every_choice_only_narrows(choices: tuple[McpChoice, ...], left: tuple[str, ...]) -> None:
-    assert chosen_tools(NAMES, *choices) == left
+    assert tools_of_choice(NAMES, *choices) == left
 
 
 SERVERS = "repository: {mcp: {docs: {command: [docs], tools: [find, read]}}}"

@@ -10,7 +10,7 @@ from ledger.events.board import BoardHalted, HaltLifted
 from ledger.rows.halts import HaltRow
 from ledger.states import Ending, RunState
 from rules.intents.outbound import Say
-from rules.runs.queue import Load, Station, Waiting, choose_runs
+from rules.runs.queue import HostCapacity, Load, Waiting, choose_runs
 from rules.snapshot import Snapshot
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import BOARD, CARD, NOW, POLICY, R1, asks, card, ended, given, kinds, only, run
@@ -90,15 +90,17 @@ def test_a_halted_board_starts_nothing_until_one_may_try() -> None:
     waiting.append(replace(waiting[0], run_id="r2", card_id="c2", repository="acme/other"))  # type: ignore[arg-type]
 
     def starts(halt: HaltRow | None) -> tuple[str, ...]:
-        return choose_runs(POLICY, waiting, Load(0, {}, {}, halt=halt), (), stations=(Station("", 9),)).starts
+        return choose_runs(
+            POLICY, waiting, Load(0, {}, {}, halt=halt), (), capacities=(HostCapacity("", 9),)
+        ).starts
 
     assert len(starts(None)) == 2
     assert starts(replace(HALT, probing=False, probe="")) == ()
     assert len(starts(replace(HALT, probe=""))) == 1
     assert starts(HALT) == ()
-    said = choose_runs(POLICY, waiting, Load(0, {}, {}, halt=HALT), (), stations=(Station("", 9),)).reasons[
-        R1
-    ]
+    said = choose_runs(
+        POLICY, waiting, Load(0, {}, {}, halt=HALT), (), capacities=(HostCapacity("", 9),)
+    ).reasons[R1]
     assert "the board is halted: anthropic refuses the key" in said
 
 

@@ -10,7 +10,7 @@ from ledger.events.pull import PullOpened
 from ledger.events.run import RunEnded, RunStopAsked
 from ledger.ids import RunId
 from ledger.states import CardState, Ending, Gate
-from rules.card.state import rest_of
+from rules.card.state import derive
 from rules.explain import why
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import MergePull, Say
@@ -121,12 +121,12 @@ def test_a_card_says_drag_me_on_only_where_done_would_merge_it(
 ) -> None:
     run = replace(ended(), mode="investigate") if "draft" in stands else ended()
     found = card(column, CardState.WORK_COMPLETE, run=run, pull=pull(**stands), checks=OFTEN, **YES)
-    rest = rest_of(scene.POLICY, found)
+    rest = derive(scene.POLICY, found)
     assert rest is not None
     assert rest.state == (state or stale)
     assert said in rest.because
     assert said in why(scene.POLICY, found)
-    seldom = rest_of(scene.POLICY, replace(found, checks=()))
+    seldom = derive(scene.POLICY, replace(found, checks=()))
     assert seldom is not None
     assert ("checked first" in seldom.because) == (stands == {"gate": Gate.UNSEEN})
     merged = "MergePull" in kinds(asks(replace(found, column="Done", state=CardState.APPROVED), DONE))

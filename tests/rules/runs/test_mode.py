@@ -8,7 +8,7 @@ from ledger.events.pull import CheckFailure, ChecksSettled
 from ledger.events.run import RunEnded
 from ledger.rows.findings import FollowUpRow
 from ledger.states import CardState, Ending
-from rules.chatops.parser import Mistyped, Parsed, mentioned, of_box, parse
+from rules.chatops.parser import Mistyped, Parsed, of_box, parse, parse_mention
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import CreateCard, MarkReady, MoveCard, WriteFindings
 from rules.policy.model import Policy
@@ -199,7 +199,7 @@ def test_a_card_that_is_only_investigated_is_not_repaired_by_itself() -> None:
     ],
 )
 def test_a_mention_commands_on_the_first_line_only(text: str, wanted: Parsed | None) -> None:
-    assert mentioned(text, "cardinal") == wanted
+    assert parse_mention(text, "cardinal") == wanted
 
 
 @pytest.mark.parametrize(
@@ -216,13 +216,13 @@ def test_a_mention_commands_on_the_first_line_only(text: str, wanted: Parsed | N
     ],
 )
 def test_a_mention_that_may_speak_of_a_fix_starts_nothing_and_is_asked_about(text: str) -> None:
-    answer = mentioned(f"@cardinal {text}", "cardinal")
+    answer = parse_mention(f"@cardinal {text}", "cardinal")
     assert isinstance(answer, Mistyped)
     assert answer.because.startswith("Nothing was started: is that for an agent? Then write `/cardinal ")
 
 
 def test_without_a_name_nothing_is_a_mention() -> None:
-    assert mentioned("@cardinal fix", "") is None
+    assert parse_mention("@cardinal fix", "") is None
 
 
 def test_an_optional_text_may_be_left_out_and_go_over_lines() -> None:

@@ -8,7 +8,7 @@ import pytest
 from ledger.ids import BoardId, CardId, RunId
 from ledger.model.spend_limits import Limit
 from ledger.rows.stops import StopRow
-from rules.runs.queue import Demand, Load, RunSelection, Station, Waiting, choose_runs, shares
+from rules.runs.queue import Demand, HostCapacity, Load, RunSelection, Waiting, choose_runs, shares
 from tests.rules.scene import BOARD, NOW, POLICY, a_stop
 
 IDLE = Load(0, {}, {})
@@ -23,7 +23,7 @@ def waits(number: int, *, rank: int = 0, repository: str = "", column: str = "In
 def chosen(
     *waiting: Waiting, load: Load = IDLE, stops: tuple[StopRow, ...] = (), slots: int = 10
 ) -> RunSelection:
-    return choose_runs(POLICY, waiting, load, stops, stations=(Station("", slots),))
+    return choose_runs(POLICY, waiting, load, stops, capacities=(HostCapacity("", slots),))
 
 
 def test_the_card_higher_in_its_column_starts_first_then_the_older() -> None:
@@ -32,7 +32,7 @@ def test_the_card_higher_in_its_column_starts_first_then_the_older() -> None:
 
 def test_what_was_given_to_another_owner_waits_until_it_is_back() -> None:
     away, here = waits(1, repository="beta/shop"), waits(2, repository="Acme/shop")
-    found = choose_runs(POLICY, (away, here), IDLE, (), stations=(Station("", 10),), owner="acme")
+    found = choose_runs(POLICY, (away, here), IDLE, (), capacities=(HostCapacity("", 10),), owner="acme")
     assert found.starts == ("r2",)
     said = "beta/shop is outside acme: name another repository, or transfer it back"
     assert found.reasons == {"r1": said}
@@ -163,6 +163,6 @@ def test_boards_share_the_workers_by_their_weights(
 
 
 def test_a_board_that_has_its_share_says_so() -> None:
-    choice = choose_runs(POLICY, (waits(1), waits(2)), IDLE, (), stations=(Station("", 10),), most=1)
+    choice = choose_runs(POLICY, (waits(1), waits(2)), IDLE, (), capacities=(HostCapacity("", 10),), most=1)
     assert choice.starts == ("r1",)
     assert choice.reasons == {"r2": "the free workers go to other boards first"}

@@ -14,7 +14,7 @@ from rules.runs.skills import (
     Offer,
     SkillContext,
     choose_skills,
-    named_in,
+    find_skill_line,
     names_of,
 )
 
@@ -169,7 +169,7 @@ def test_what_does_not_fit_any_more_is_skipped_and_a_smaller_one_still_fits() ->
     ],
 )
 def test_a_description_names_skills_in_a_line_of_its_own(text: str, names: tuple[str, ...]) -> None:
-    assert named_in(text) == names
+    assert find_skill_line(text) == names
 
 
 def test_a_name_is_a_name_whatever_stands_around_it() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ledger.ids import RunId
 from rules.policy.model import Policy
-from rules.runs.queue import RunSelection, Station, Waiting, choose_runs
+from rules.runs.queue import HostCapacity, RunSelection, Waiting, choose_runs
 from tests.rules.runs.test_queue import IDLE, waits
 from tests.rules.scene import POLICY
 
@@ -17,8 +17,10 @@ def demanding(*labels: str) -> Policy:
     return POLICY.model_copy(update={"board": board})
 
 
-def chosen(*waiting: Waiting, stations: tuple[Station, ...], policy: Policy | None = None) -> RunSelection:
-    return choose_runs(policy or demanding(), waiting, IDLE, (), stations=stations)
+def chosen(
+    *waiting: Waiting, capacities: tuple[HostCapacity, ...], policy: Policy | None = None
+) -> RunSelection:
+    return choose_runs(policy or demanding(), waiting, IDLE, (), capacities=capacities)
 
 
 def of(host: str, number: int = 1) -> Waiting:
@@ -26,25 +28,25 @@ def of(host: str, number: int = 1) -> Waiting:
     return replace(waits(number), host=host)
 
 
-B, C = Station("b", 2), Station("c", 1, ("eu", "gpu"))
+B, C = HostCapacity("b", 2), HostCapacity("c", 1, ("eu", "gpu"))
 
 
 def test_a_run_goes_back_to_the_host_with_its_files_while_that_takes_runs() -> None:
-    assert chosen(of("b"), stations=(B, C)).hosts == {"r1": "b"}
-    assert chosen(of("c"), stations=(B, C)).hosts == {"r1": "c"}
-    away = chosen(of("dead"), stations=(B, C))
+    assert chosen(of("b"), capacities=(B, C)).hosts == {"r1": "b"}
+    assert chosen(of("c"), capacities=(B, C)).hosts == {"r1": "c"}
+    away = chosen(of("dead"), capacities=(B, C))
     assert (away.starts, away.hosts) == (("r1",), {})
 
 
 def test_a_run_whose_host_is_busy_waits_for_it_and_lets_others_pass() -> None:
-    found = chosen(of("c"), of("c", 2), waits(3), stations=(B, C))
+    found = chosen(of("c"), of("c", 2), waits(3), capacities=(B, C))
     assert found.starts == ("r1", "r3")
     said = "no worker is free on host c, which has its files"
     assert found.reasons == {"r2": said}
 
 
 def test_a_run_without_files_starts_anywhere_and_takes_one_worker() -> None:
-    found = chosen(*(waits(n) for n in range(1, 6)), stations=(B, C))
+    found = chosen(*(waits(n) for n in range(1, 6)), capacities=(B, C))
     assert found.starts == ("r1", "r2", "r3")
     assert found.hosts == {}
     assert sum(one.free for one in found.free) == 0
@@ -52,14 +54,14 @@ def test_a_run_without_files_starts_anywhere_and_takes_one_worker() -> None:
 
 
 def test_the_labels_of_a_column_are_demanded_all_of_them() -> None:
-    found = chosen(waits(1), stations=(B, C), policy=demanding("gpu", "eu"))
+    found = chosen(waits(1), capacities=(B, C), policy=demanding("gpu", "eu"))
     assert found.hosts == {"r1": "c"}
-    found = chosen(of("b"), stations=(B, C), policy=demanding("gpu"))
+    found = chosen(of("b"), capacities=(B, C), policy=demanding("gpu"))
     assert found.hosts == {"r1": "c"}, "the host with its files has not the label"
 
 
 def test_labels_that_no_host_has_are_named_with_what_to_do() -> None:
-    found = chosen(waits(1), stations=(B, C), policy=demanding("gpu", "us"))
+    found = chosen(waits(1), capacities=(B, C), policy=demanding("gpu", "us"))
     assert found.starts == ()
     assert found.reasons == {
         "r1": "no host that takes runs has the labels gpu, us: start one with"
@@ -68,13 +70,13 @@ def test_labels_that_no_host_has_are_named_with_what_to_do() -> None:
 
 
 def test_of_several_that_fit_the_host_that_asks_is_first() -> None:
-    d = Station("d", 5, ("gpu",))
-    found = choose_runs(demanding("gpu"), (waits(1),), IDLE, (), stations=(B, C, d), host="c")
+    d = HostCapacity("d", 5, ("gpu",))
+    found = choose_runs(demanding("gpu"), (waits(1),), IDLE, (), capacities=(B, C, d), host="c")
     assert found.hosts == {"r1": "c"}
-    found = choose_runs(demanding("gpu"), (waits(1),), IDLE, (), stations=(B, C, d), host="b")
+    found = choose_runs(demanding("gpu"), (waits(1),), IDLE, (), capacities=(B, C, d), host="b")
     assert found.hosts == {"r1": "d"}
 
 
 def test_one_host_is_bound_to_nothing() -> None:
-    found = chosen(of("b"), of("elsewhere", 2), stations=(B,))
+    found = chosen(of("b"), of("elsewhere", 2), capacities=(B,))
     assert (found.starts, found.hosts) == (("r1", "r2"), {})

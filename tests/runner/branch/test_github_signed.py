@@ -46,15 +46,15 @@ class MakingRemote:
         return MadeCommit(made, tree, parents, self.wrong != "unsigned", self.wrong or "valid")
 
 
-def carry_out(world: World, remote: MakingRemote, order: RunSpec) -> None:
-    claimed, log = world.claim(order)
+def carry_out(world: World, remote: MakingRemote, spec: RunSpec) -> None:
+    claimed, log = world.claim(spec)
     execute_run(claimed, log, remote, world.clock)
 
 
 def order_of(world: World) -> RunSpec:
     git(world.origin, "config", "uploadpack.allowAnySHA1InWant", "true")
     world.scenario(plan=[PLAN], work=[EDIT, LINK, FINISH])
-    return world.order(authorship=Authorship(COMMITTER, by_github=True), validation=checks(full=("true",)))
+    return world.spec(authorship=Authorship(COMMITTER, by_github=True), validation=checks(full=("true",)))
 
 
 def test_the_branch_gets_githubs_commit_with_the_judged_files_and_modes(world: World) -> None:
@@ -84,11 +84,11 @@ def test_a_commit_that_is_not_signed_or_has_other_files_is_not_pushed(
 def test_a_claim_after_a_crash_pushes_the_recorded_commit_and_checks_nothing_again(
     world: World, dies_at: int, made: int
 ) -> None:
-    remote, order = MakingRemote(str(world.origin), dies_at=dies_at), order_of(world)
+    remote, spec = MakingRemote(str(world.origin), dies_at=dies_at), order_of(world)
     with pytest.raises(KilledError):
-        carry_out(world, remote, order)
-    world.write(RunRequeued(order.run_id, "reclaimed"))
-    carry_out(world, remote, order)
+        carry_out(world, remote, spec)
+    world.write(RunRequeued(spec.run_id, "reclaimed"))
+    carry_out(world, remote, spec)
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.head() == world.only("CommitsSigned").signed == remote.made[-1]
     assert (len(remote.made), len(world.of("ValidationEnded"))) == (made, 1)

@@ -29,7 +29,7 @@ def test_peoples_commits_stay_theirs_and_one_that_looks_like_theirs_is_cardinals
     if behind:
         world.commit({"base.txt": "Moved on\n"})
     world.scenario(plan=[PLAN], work=[{"run": COPY}, EDIT, {"commit": "Hello"}, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert authors(world) == ["Ann", COMMITTER.name, COMMITTER.name]
 
@@ -38,9 +38,9 @@ def test_a_run_that_goes_on_puts_its_rebased_work_on_nothing_twice(world: World)
     world.commit({"theirs.txt": "Hi\n"}, BRANCH)
     world.commit({"base.txt": "Moved on\n"})
     world.scenario(plan=[PLAN], work=[{"ask": {"question": "Which?"}}, EDIT, {"commit": "Hello"}, FINISH])
-    order = world.order()
-    world.run(order)
-    world.answer(order, "Hello")
+    spec = world.spec()
+    world.run(spec)
+    world.answer(spec, "Hello")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert authors(world) == ["Ann", COMMITTER.name]
 
@@ -51,10 +51,10 @@ def test_what_people_push_while_a_stage_that_only_reads_is_open_stays(world: Wor
     stages = {"implement": [EDIT, go("verify")], "verify": [ask, go("note")], "note": [NOTES, STAGED]}
     world.scenario(plan=[PLAN], stages=stages)
     litter = "touch litter; git add litter; git -c user.name=x -c user.email=x@y commit -qm x"
-    order = world.order(stages=(IMPLEMENT, replace(VERIFY, cleanup=(litter,)), NOTE))
-    assert world.run(order).why == "question"
+    spec = world.spec(stages=(IMPLEMENT, replace(VERIFY, cleanup=(litter,)), NOTE))
+    assert world.run(spec).why == "question"
     more = world.commit({"theirs.txt": "Hi again\n"}, BRANCH)
-    world.answer(order, "Hello")
+    world.answer(spec, "Hello")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert git(world.origin, "merge-base", more, BRANCH) == more
     names = git(world.origin, "ls-tree", "--name-only", BRANCH).split()
@@ -78,9 +78,9 @@ def test_a_conflict_on_the_branch_names_who_made_the_commits(
     world: World, message: str, author: str, maker: str
 ) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Hello"}, {"ask": {"question": "Which?"}}, FINISH])
-    order = world.order()
-    assert world.run(order).why == "question"
+    spec = world.spec()
+    assert world.run(spec).why == "question"
     world.commit({"hello.txt": "Another\n"}, BRANCH, message, author)
-    world.answer(order, "Hello")
+    world.answer(spec, "Hello")
     asked = world.only("QuestionAsked", newest=True)
     assert f"{BRANCH} has new commits on GitHub by {maker}, and the run changed the same" in asked.text

@@ -33,7 +33,7 @@ def next_run(world: World, run_id: str, *steps: object) -> RunSpec:
     """Return the order of a revision in the same place."""
     world.scenario(revise=list(steps))
     world.lease = None
-    return world.order(run_id=run_id, kind="revision")
+    return world.spec(run_id=run_id, kind="revision")
 
 
 def names(world: World) -> list[str]:
@@ -54,7 +54,7 @@ def begun(tmp_path_factory: pytest.TempPathFactory, template: Path) -> Path:
     """Return the folder of a world where an agent published two commits, both about the same file."""
     world = copy_world(template, tmp_path_factory.mktemp("begun"))
     world.scenario(plan=[PLAN], work=[*edit("a.txt", "one\n"), *edit("a.txt", "two\n"), FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     world.engine.dispose()
     return world.root
@@ -126,10 +126,10 @@ def test_a_branch_that_is_written_anew_while_a_question_is_open_is_taken_over(
     world: World, published: str
 ) -> None:
     world.commit({"base.txt": "Moved on\n"})  # the run works on it, and its commit is no work of the run
-    order = next_run(world, "r2", EDIT, {"ask": {"question": "Well?"}}, FINISH)
-    assert world.run(order).why == "question"
+    spec = next_run(world, "r2", EDIT, {"ask": {"question": "Well?"}}, FINISH)
+    assert world.run(spec).why == "question"
     squashed = rewrite(world, SQUASH.replace("origin/main", "HEAD~2"))
-    world.answer(order, "Yes")
+    world.answer(spec, "Yes")
     assert world.ended("r2").ending is Ending.SUCCEEDED, world.ended("r2")
     assert git(world.origin, "rev-parse", f"{BRANCH}^") == squashed
     assert (world.show("a.txt"), world.show("hello.txt")) == ("two", "Hello")
@@ -154,12 +154,12 @@ def test_unpublished_work_that_people_contradict_is_a_question_and_what_they_dro
 ) -> None:
     world.run(next_run(world, "r2", *edit("a.txt", "three\n")))
     rewrite(world, DROP_LAST)
-    order = next_run(world, "r3", EDIT, FINISH)
-    assert world.run(order).why == "question"
+    spec = next_run(world, "r3", EDIT, FINISH)
+    assert world.run(spec).why == "question"
     assert "a.txt" in world.only("QuestionAsked", "r3").text
     assert said(world, "r3") == []
     git(world.origin, "update-ref", f"refs/heads/{BRANCH}", published)
-    world.answer(order, "1")
+    world.answer(spec, "1")
     assert world.ended("r3").ending is Ending.SUCCEEDED, world.ended("r3")
     assert world.show("a.txt") == "three"
 

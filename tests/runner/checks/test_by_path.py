@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger.states import Ending
-from runner.checks.by_path import ROOT, covering, selected
+from runner.checks.by_path import ROOT, covering, select_checks
 from runner.run.run_spec import PathSpec, ValidationSpec
 from tests.runner.flows.test_story import FINISH, PLAN
 from tests.runner.world import LIMITS, World
@@ -44,7 +44,7 @@ def test_changed_files_decide_which_checks_run(
     changed: list[str], covers: list[str], setup: list[str], fast: list[str], full: list[str]
 ) -> None:
     placed = {"make deps": IN_API, "lint": IN_API, "test-api": IN_API, "test-web": IN_WEB}
-    got = selected(OWN, changed, HERE)
+    got = select_checks(OWN, changed, HERE)
     assert list(got.covers) == covers
     for lines, named in ((got.setup, ["prepare", *setup]), (got.fast, fast), (got.full, full)):
         assert list(lines) == [placed.get(line, "") + line for line in named]
@@ -54,13 +54,13 @@ def test_changed_files_decide_which_checks_run(
 @pytest.mark.parametrize(("changed", "waived"), [(["a"], True), (["web/a"], False), (["a", "web/a"], False)])
 def test_checks_that_are_waived_are_not_those_of_paths(changed: list[str], waived: bool) -> None:
     none = replace(OWN, fast=(), full=(), waived=True)
-    got = selected(none, changed, HERE)
+    got = select_checks(none, changed, HERE)
     assert (got.waived, got.fast) == (waived, () if waived else (f"{IN_WEB}test-web",))
 
 
 @pytest.mark.parametrize("gone", ["services", ROOT])
 def test_a_path_whose_folder_is_gone_fails_and_says_so(gone: str) -> None:
-    (line,) = selected(OWN, ["services/a"], HERE - {gone}).full
+    (line,) = select_checks(OWN, ["services/a"], HERE - {gone}).full
     assert line.startswith(f"echo '{gone} is not a folder")
     assert line.endswith("exit 1")
 
@@ -91,7 +91,7 @@ def test_the_gate_asks_git_which_paths_a_commit_changes_and_leaves_out_no_side_o
     world.scenario(plan=[PLAN], work=[keep, {"commit": "Keep"}, move, FINISH])
     api, web = replace(API, setup=("true",), fast=(), full=("ls b.py",)), replace(WEB, fast=("ls a.py",))
     own = ValidationSpec((), (), ("false",), paths=(api, web))
-    world.run(world.order(validation=own))
+    world.run(world.spec(validation=own))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.only("ValidationEnded").paths == ("services/api", "web")
     assert [check.command for check in world.of("CommandChecked")] == [
@@ -106,6 +106,6 @@ def test_a_link_in_a_paths_place_does_not_stand_in_for_it(world: World) -> None:
     link = {"run": "git rm -qr services/api && ln -s ../easy services/api && git add . && git commit -qm x"}
     world.scenario(plan=[PLAN], work=[link, FINISH])
     own = ValidationSpec((), (), ("true",), paths=(replace(API, setup=(), fast=(), full=("true",)),))
-    world.run(world.order(validation=own, limits=replace(LIMITS, iterations=1)))
+    world.run(world.spec(validation=own, limits=replace(LIMITS, iterations=1)))
     assert "services/api is not a folder at this commit" in world.of("CommandChecked")[-1].tail
     assert world.of("BranchPushed") == []

@@ -51,15 +51,15 @@ CHEATS = {
 def test_what_is_not_in_the_commit_does_not_help_to_pass(world: World, cheat: str) -> None:
     full, trick = CHEATS[cheat]
     world.scenario(plan=[PLAN], work=[IGNORED, EDIT, {"commit": "Hello"}, trick, FINISH])
-    order = world.order(validation=checks(full=full), limits=replace(LIMITS, iterations=1))
-    assert world.run(order).why == "limit"
+    spec = world.spec(validation=checks(full=full), limits=replace(LIMITS, iterations=1))
+    assert world.run(spec).why == "limit"
     assert world.of("CommandChecked")[-1].exit_code != 0
     assert world.of("BranchPushed") == []
 
 
 def test_set_up_runs_in_the_gate_too_and_is_evidence(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
-    world.run(world.order(validation=checks(setup=["echo 1 > made.txt"], full=["test -f made.txt"])))
+    world.run(world.spec(validation=checks(setup=["echo 1 > made.txt"], full=["test -f made.txt"])))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [(check.command, check.tier) for check in world.of("CommandChecked")] == [
         ("echo 1 > made.txt", "full"),
@@ -79,7 +79,7 @@ def test_where_packages_of_a_clone_stand_for_the_set_up_the_gate_runs_without_it
     path = PathSpec("hello", ".", own.setup, own.fast, own.full)
     validation = replace(own, setup=(), paths=(path,)) if below else own
     world.scenario(plan=[PLAN], work=[{"edit": {"path": f"{below or '.'}/x", "content": "x\n"}}, FINISH])
-    world.run(world.order(validation=validation, places=replace(world.places, packages=file)))
+    world.run(world.spec(validation=validation, places=replace(world.places, packages=file)))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [check.command for check in world.of("CommandChecked")] == ["true", "test -f ~/venv/pyvenv.cfg"]
 
@@ -87,7 +87,7 @@ def test_where_packages_of_a_clone_stand_for_the_set_up_the_gate_runs_without_it
 def test_evidence_names_the_commits_and_its_log_can_be_looked_up(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
     token = "ghp_" + "a" * 36
-    world.run(world.order(validation=checks(fast=["true"], full=[f"echo before; echo {token} >&2; exit 0"])))
+    world.run(world.spec(validation=checks(fast=["true"], full=[f"echo before; echo {token} >&2; exit 0"])))
     fast, full = world.of("CommandChecked")
     assert {fast.head, full.head} == {world.head()}
     assert {fast.base, full.base} == {world.head("main")}
@@ -101,21 +101,21 @@ def test_evidence_names_the_commits_and_its_log_can_be_looked_up(world: World) -
 
 def test_the_gates_place_is_gone_afterwards(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
-    world.run(world.order(validation=checks(full=["touch left"])))
+    world.run(world.spec(validation=checks(full=["touch left"])))
     assert [place.name for place in world.places.workspaces.iterdir()] == ["PVTI_1"]
 
 
 def test_the_gate_stands_on_the_branch_beside_its_base(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
     line = 'test "$(git branch --show-current)" = cardinal/12-hello && git diff --name-only origin/main HEAD'
-    world.run(world.order(validation=checks(full=[line])))
+    world.run(world.spec(validation=checks(full=[line])))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.only("CommandChecked").tail == "hello.txt"
 
 
 def test_a_gate_is_stopped_like_everything_else_and_leaves_nothing(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
-    claimed, log = world.claim(world.order(validation=checks(full=["sleep 60"])))
+    claimed, log = world.claim(world.spec(validation=checks(full=["sleep 60"])))
 
     class Watched(RunLog):
         """Cancels once the gate stands."""
@@ -135,7 +135,7 @@ def test_a_gate_is_stopped_like_everything_else_and_leaves_nothing(world: World)
 
 def test_a_commit_that_appears_behind_the_gates_back_is_not_published(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
-    claimed, log = world.claim(world.order(validation=checks(full=["true"])))
+    claimed, log = world.claim(world.spec(validation=checks(full=["true"])))
 
     class Tampered(RunLog):
         """Moves the workspace's branch once the gate has passed it."""

@@ -29,7 +29,7 @@ def test_what_a_check_commits_is_not_published(world: World) -> None:
         " && git -c user.name=x -c user.email=x@y commit -qm 'Sneaked in'\n"
     )
     work(world, EDIT, {"edit": {"path": "check.sh", "content": sneaky}}, COMMIT)
-    world.run(world.order(validation=checks(fast=["sh check.sh"], full=["true"])))
+    world.run(world.spec(validation=checks(fast=["sh check.sh"], full=["true"])))
     assert world.ended().ending is Ending.SUCCEEDED
     assert "evil.txt" not in git(world.origin, "ls-tree", "--name-only", BRANCH)
     assert world.of("ValidationEnded")[-1].head == world.head()
@@ -40,7 +40,7 @@ def test_what_lies_in_the_agents_home_or_is_ignored_by_git_decides_nothing(world
     world.commit({".gitignore": "*.cfg\n", "check.sh": "test -e local.cfg || test -e ~/pass\n"})
     local = {"edit": {"path": "local.cfg", "content": "x"}}
     work(world, EDIT, local, {"run": "touch ~/pass"}, COMMIT)
-    world.run(world.order(validation=checks(**{tier: ["sh check.sh"]})))
+    world.run(world.spec(validation=checks(**{tier: ["sh check.sh"]})))
     assert not any(one.passed for one in world.of("ValidationEnded") if one.tier == tier)
     assert world.of("BranchPushed") == []
 
@@ -56,12 +56,12 @@ def test_a_commit_that_lies_or_orders_github_about_is_shown_to_a_person_first(
     world: World, commit: str, said: str
 ) -> None:
     work(world, {"run": f"echo a > a.txt; git add a.txt; {commit}"})
-    order = world.order()
-    world.run(order)
+    spec = world.spec()
+    world.run(spec)
     asked = world.only("QuestionAsked")
     assert said in asked.text
     assert BRANCH not in git(world.origin, "branch", "--format=%(refname:short)")
-    world.answer(order, "Publish it anyway")
+    world.answer(spec, "Publish it anyway")
     assert world.ended().ending is Ending.SUCCEEDED
 
 
@@ -69,13 +69,13 @@ def test_the_cards_own_issue_may_be_named_and_peoples_commits_keep_their_author(
     world.commit({"theirs.txt": "x"}, BRANCH, "Fixes #3")
     world.commit({"other.txt": "x"})  # so that their commit is rebased
     work(world, EDIT, {"run": "git add -A; git commit -qm 'Fixes #12: Say hello'"})
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED, world.of("QuestionAsked")
 
 
 def test_a_huge_binary_is_a_large_change(world: World) -> None:
     work(world, {"run": "head -c 23000000 /dev/urandom > big.bin"}, COMMIT)
-    world.run(world.order())
+    world.run(world.spec())
     assert "MB of at most 20 MB" in world.only("QuestionAsked").text
 
 
@@ -85,10 +85,10 @@ def test_no_setting_of_the_agents_git_runs_while_the_mirror_is_shown(world: Worl
         " mkdir -p .git/objects/info; echo /mirror/objects > .git/objects/info/alternates"
     )
     work(world, EDIT, {"run": spy}, COMMIT, {"ask": {"question": "Well?"}})
-    order = world.order()
-    world.run(order)
+    spec = world.spec()
+    world.run(spec)
     world.commit({"other.txt": "x"})
-    world.answer(order, "Go on")
+    world.answer(spec, "Go on")
     assert list(world.places.workspaces.glob("*/home/*"))
     assert not list(world.places.workspaces.glob("*/home/seen"))
 
@@ -102,8 +102,8 @@ def test_the_dates_of_commits_are_those_of_the_log_whatever_the_agent_says(world
     )
     check = "[ -e 1971-01-01.txt ]"  # fails first: what was stamped before is not stamped again
     world.scenario(plan=[PLAN], work=[future, FINISH], repair=[past, FINISH])
-    order = world.order(validation=checks(fast=[check]))
-    world.run(order)
+    spec = world.spec(validation=checks(fast=[check]))
+    world.run(spec)
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     dates = git(world.origin, "log", "--reverse", "--format=%ad %cd", "--date=raw", f"main..{BRANCH}")
     rows = [row.split() for row in dates.splitlines()]
@@ -120,7 +120,7 @@ def test_the_dates_of_commits_are_those_of_the_log_whatever_the_agent_says(world
 def test_words_about_a_private_key_do_not_end_the_run(world: World) -> None:
     note = {"note": "it starts with -----BEGIN RSA PRIVATE KEY----- here"}
     work(world, EDIT, note, COMMIT)
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED
     assert "BEGIN RSA" not in world.only("Noted").text
 
@@ -128,7 +128,7 @@ def test_words_about_a_private_key_do_not_end_the_run(world: World) -> None:
 def test_a_secret_in_one_field_leaves_the_others(world: World) -> None:
     plan = {"summary": "ghp_" + "a" * 40, "steps": ["-----BEGIN A PRIVATE KEY-----", "b"]}
     call = check_call("1", "plan", plan)
-    effect = effect_of(call, world.order(), History(), planning=True, session_id="s")  # type: ignore[arg-type]
+    effect = effect_of(call, world.spec(), History(), planning=True, session_id="s")  # type: ignore[arg-type]
     assert [one for one in effect.events if "ghp_" in repr(one) or "BEGIN A" in repr(one)] == []
     assert "b" in effect.events[1].steps  # type: ignore[attr-defined]
 
@@ -147,9 +147,9 @@ def test_a_workspace_that_is_nested_without_end_and_closed_is_removed(world: Wor
     deep = "import os\nfor _ in range(3000):\n    os.mkdir('d')\n    os.chdir('d')\nos.chmod('.', 0)\n"
     nest = {"run": "cp deep.py ~/ && rm deep.py && cd ~ && python3 deep.py"}
     work(world, EDIT, {"edit": {"path": "deep.py", "content": deep}}, nest)
-    order = world.order()
-    world.run(order)
+    spec = world.spec()
+    world.run(spec)
     assert world.ended().ending is Ending.SUCCEEDED
     assert list(world.places.workspaces.glob("*/home/d/d/d"))
-    workspaces.load("local").open(world.places, Tenancy(order.card_id)).destroy()
+    workspaces.load("local").open(world.places, Tenancy(spec.card_id)).destroy()
     assert list(world.places.workspaces.glob("*")) == []

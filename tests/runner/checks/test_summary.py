@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.checks.summary import Summary, named_runners, read_summary
+from runner.checks.summary import Summary, find_runners, read_summary
 
 TEST_UNIT = (
     "8 tests, 16 assertions, 2 failures, 0 errors, 1 pendings, 0 omissions, 0 notifications\n75% passed\n"
@@ -26,4 +26,4 @@ Result: FAIL
     ],
 )
 def test_a_summary_counts_what_passed_and_failed(command: str, output: str, summary: Summary) -> None:
-    assert read_summary(output, named_runners(command)) == summary
+    assert read_summary(output, find_runners(command)) == summary

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from runner.exec.child import Child, Ran, finish
-from runner.exec.launch import ProcessLimits, launch_problem, launched, setpriv_problem
+from runner.exec.launch import ProcessLimits, die_with_parent, launch_problem, setpriv_problem
 
 ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
 ROOT = Path("/")
@@ -37,7 +37,7 @@ def test_a_program_dies_with_the_process_that_started_it() -> None:
 
 
 def test_a_program_whose_parent_is_gone_already_is_not_begun(tmp_path: Path) -> None:
-    command = launched(("touch", str(tmp_path / "begun")), env=ENVIRONMENT, cwd=ROOT)
+    command = die_with_parent(("touch", str(tmp_path / "begun")), env=ENVIRONMENT, cwd=ROOT)
     orphan = subprocess.run(("/bin/sh", "-c", '"$@"; exit $?', "sh", *command), env=ENVIRONMENT)
     assert orphan.returncode == 125
     assert not (tmp_path / "begun").exists()

@@ -17,7 +17,7 @@ from runner.errors import KilledError, RunnerError
 from runner.exec import watchdog as exec_watchdog
 from runner.exec.child import Child
 from runner.exec.deadline import KILL_S, Deadline, Silence
-from runner.exec.watchdog import Steps, watched
+from runner.exec.watchdog import Steps, start_watchdog
 from tests.waiting import until
 
 
@@ -38,7 +38,7 @@ def work(folder: Path, deadline: Deadline, silence: Silence, engine: str, says: 
         (folder / "silent").write_text(f"{silent_s:.2f}")
 
     watchdogs_worker = os.getpid()
-    with watched("run=r1", deadline, silence, Steps(end_containers, record_hang)) as watchdog:
+    with start_watchdog("run=r1", deadline, silence, Steps(end_containers, record_hang)) as watchdog:
         script = "sleep 1000 & (sleep 1000 & sleep 1000) & sh -c 'sleep 1000 & exit' ; wait"
         child = Child(("/bin/sh", "-c", script), env={}, cwd=folder, cap_bytes=1000)
         says.send((watchdog.pid, child.pid))
@@ -179,7 +179,7 @@ def test_containers_of_a_killed_worker_are_ended_as_soon_as_their_engine_answers
 
 
 def test_a_worker_notices_that_it_is_not_watched_any_more(tmp_path: Path) -> None:
-    with watched("run=r1", Deadline(), Silence(), Steps()) as watchdog:
+    with start_watchdog("run=r1", Deadline(), Silence(), Steps()) as watchdog:
         watchdog.require()
         os.kill(watchdog.pid, signal.SIGKILL)
         until(lambda: psutil.Process(watchdog.pid).status() == psutil.STATUS_ZOMBIE, "its watchdog is gone")
@@ -189,7 +189,7 @@ def test_a_worker_notices_that_it_is_not_watched_any_more(tmp_path: Path) -> Non
 
 def test_a_watchdog_goes_when_its_claim_ends(tmp_path: Path) -> None:
     ended = tmp_path / "ended"
-    with watched("run=r1", Deadline(), Silence(), Steps(ended.touch)) as watchdog:
+    with start_watchdog("run=r1", Deadline(), Silence(), Steps(ended.touch)) as watchdog:
         pass
     assert not psutil.pid_exists(watchdog.pid)
     assert not ended.exists()

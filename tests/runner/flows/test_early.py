@@ -39,15 +39,15 @@ def subjects(world: World) -> list[str]:
 def test_a_parked_run_goes_on_from_its_branch_on_a_host_that_has_nothing_else(world: World) -> None:
     main = world.head("main")
     world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
-    order = world.order(early=True, validation=checks(fast=["test -f second.txt"]))
-    assert world.run(on(world, order, "b")).why == "question"
+    spec = world.spec(early=True, validation=checks(fast=["test -f second.txt"]))
+    assert world.run(on(world, spec, "b")).why == "question"
     early = world.only("BranchPushed")
     assert (early.head, early.start) == (world.head(), main)
     judged = world.only("GuardsJudged")
     assert (judged.head, judged.start, judged.withheld) == (early.head, main, "")
     assert world.kinds().index("GuardsJudged") < world.kinds().index("BranchPushed")
     world.scenario(plan=[PLAN], work=[*commit("second"), FINISH])
-    world.answer(on(world, order, "c"), "Moin")
+    world.answer(on(world, spec, "c"), "Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert subjects(world) == ["On first", "On second"]
     starts = [pushed.start for pushed in world.of("BranchPushed")]
@@ -56,7 +56,7 @@ def test_a_parked_run_goes_on_from_its_branch_on_a_host_that_has_nothing_else(wo
 
 def test_without_the_key_a_parked_run_publishes_nothing(world: World) -> None:
     world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     assert nothing_left(world)
     assert world.of("GuardsJudged") == []
 
@@ -64,7 +64,7 @@ def test_without_the_key_a_parked_run_publishes_nothing(world: World) -> None:
 def test_each_stage_that_committed_is_published_when_it_is_left(world: World) -> None:
     main = world.head("main")
     world.scenario(plan=[PLAN], stages=LOOP)
-    world.run(world.order(stages=STAGES, early=True))
+    world.run(world.spec(stages=STAGES, early=True))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     pushed = [(event.head, event.start) for event in world.of("BranchPushed")]
     left = [one.head for one in world.of("SnapshotTaken") if one.stage != "verify"]
@@ -73,7 +73,7 @@ def test_each_stage_that_committed_is_published_when_it_is_left(world: World) ->
 
 def test_a_repaired_commit_is_published_before_it_is_checked_again(world: World) -> None:
     world.scenario(plan=[PLAN], work=[*commit("first"), FINISH], repair=[*commit("second"), FINISH])
-    world.run(world.order(early=True, validation=checks(fast=["test -f second.txt"])))
+    world.run(world.spec(early=True, validation=checks(fast=["test -f second.txt"])))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert len({event.head for event in world.of("BranchPushed")}) == 2
 
@@ -93,12 +93,12 @@ def test_what_the_end_would_not_publish_is_not_published_early_and_costs_nothing
 ) -> None:
     anew = {"run": "git reset -q --hard HEAD~1"}
     world.scenario(plan=[PLAN], work=[*work, ASK, anew, *commit("first"), FINISH])
-    order = world.order(early=True, guards=guards, limits=replace(LIMITS, lines_changed=20))
-    world.run(order)
+    spec = world.spec(early=True, guards=guards, limits=replace(LIMITS, lines_changed=20))
+    world.run(spec)
     assert nothing_left(world)
     assert because in world.only("GuardsJudged").withheld
     assert KEY not in repr(world.events())
-    world.answer(order, "Moin")
+    world.answer(spec, "Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert subjects(world) == ["On first"]
     assert not any(begun.turn.startswith("repair") for begun in world.of("TurnStarted"))
@@ -109,11 +109,11 @@ def test_what_was_refused_early_is_given_back_at_the_end(world: World) -> None:
     world.scenario(
         plan=[PLAN], work=[*SECRET, ASK, ASK, *commit("first"), FINISH], repair=[away, {"commit": "Clean"}]
     )
-    order = world.order(early=True, guards=rules("secrets"))
-    world.run(order)
-    world.answer(order, "Moin")
+    spec = world.spec(early=True, guards=rules("secrets"))
+    world.run(spec)
+    world.answer(spec, "Moin")
     assert world.only("GuardsJudged").withheld  # once, however often it parks there
-    world.answer(order, "Moin")
+    world.answer(spec, "Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [begun.turn for begun in world.of("TurnStarted")][-1] == "repair-guard-1"
     assert subjects(world) == ["Clean"]
@@ -123,23 +123,23 @@ def test_an_own_commit_that_the_agent_wrote_anew_replaces_the_published_one(worl
     world.scenario(
         plan=[PLAN], work=[*commit("first"), ASK, {"run": "git commit -q --amend -m Better"}, FINISH]
     )
-    order = world.order(early=True)
-    world.run(order)
+    spec = world.spec(early=True)
+    world.run(spec)
     assert subjects(world) == ["On first"]
-    world.answer(order, "Moin")
+    world.answer(spec, "Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert subjects(world) == ["Better"]
 
 
 def test_what_people_push_onto_the_published_work_stays(world: World) -> None:
     world.scenario(plan=[PLAN], work=[*commit("first"), ASK, *commit("second"), ASK, FINISH])
-    order = world.order(early=True)
-    world.run(order)
+    spec = world.spec(early=True)
+    world.run(spec)
     theirs = world.commit({"theirs.txt": "Hi\n"}, BRANCH)
-    world.answer(order, "Moin")
+    world.answer(spec, "Moin")
     assert subjects(world) == ["On first", "By a person", "On second"]
     assert git(world.origin, "merge-base", theirs, BRANCH) == theirs
-    world.answer(order, "Moin")
+    world.answer(spec, "Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
 
 
@@ -152,7 +152,7 @@ def test_what_people_push_while_the_published_work_is_checked_is_checked_with_it
     hook.write_text("#!/bin/sh\ntest ! -e theirs || { git fast-import --quiet < theirs && rm theirs; }\n")
     hook.chmod(0o755)
     world.scenario(plan=[PLAN], work=[*commit("first"), FINISH])
-    world.run(world.order(early=True, validation=checks(full=["test -f first.txt"])))
+    world.run(world.spec(early=True, validation=checks(full=["test -f first.txt"])))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert subjects(world) == ["On first", "Theirs"]
     assert world.of("BranchPushed")[-1].head == world.head()
@@ -165,11 +165,11 @@ def test_a_pull_request_that_is_up_for_review_gets_finished_work_only(
 ) -> None:
     world.write(card_seen())
     world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
-    order = world.order(early=True)
-    world.write(PullOpened(CARD, order.repository, 5, "PR_1", BRANCH, "a" * 40, draft))
-    world.run(order)
+    spec = world.spec(early=True)
+    world.write(PullOpened(CARD, spec.repository, 5, "PR_1", BRANCH, "a" * 40, draft))
+    world.run(spec)
     assert nothing_left(world) is not early
-    world.answer(order, "Moin")
+    world.answer(spec, "Moin")
     assert subjects(world) == ["On first"]
 
 
@@ -178,18 +178,18 @@ def test_a_push_that_github_refuses_is_told_and_the_work_goes_on(world: World) -
     hook.write_text("#!/bin/sh\nexit 1\n")
     hook.chmod(0o755)
     world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
-    order = world.order(early=True)
-    assert world.run(order).why == "question"
+    spec = world.spec(early=True)
+    assert world.run(spec).why == "question"
     assert "could not be published yet" in world.of("Progressed")[-1].text
     hook.unlink()
-    world.answer(order, "Moin")
+    world.answer(spec, "Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
 
 
 @pytest.mark.parametrize("at_work", [False, True])
 def test_who_lost_the_claim_pushes_nothing(world: World, at_work: bool) -> None:
     world.scenario(plan=[PLAN], work=[*commit("first"), *(busy_until("false") if at_work else [ASK]), FINISH])
-    order = live(world) if at_work else world.order(early=True)
+    spec = live(world) if at_work else world.spec(early=True)
 
     class Overtaken(RunLog):
         """Loses its claim between the judgement and the push."""
@@ -197,27 +197,27 @@ def test_who_lost_the_claim_pushes_nothing(world: World, at_work: bool) -> None:
         def append(self, *events: RunEvent) -> None:
             super().append(*events)
             if any(isinstance(event, GuardsJudged) for event in events):
-                world.write(RunRequeued(order.run_id, "reclaimed"))
-                world.claim(order)
+                world.write(RunRequeued(spec.run_id, "reclaimed"))
+                world.claim(spec)
 
     with pytest.raises(StaleClaimError):
-        execute_as(world, Overtaken, order)
+        execute_as(world, Overtaken, spec)
     assert nothing_left(world)
     if at_work:
         world.scenario(plan=[PLAN], work=[*commit("first"), *busy_until("true"), FINISH])
-        world.again(order, "reclaimed")
+        world.again(spec, "reclaimed")
     else:
-        world.answer(order, "Moin")
+        world.answer(spec, "Moin")
     assert subjects(world) == ["On first"]
 
 
 def test_who_dies_just_after_a_push_has_pushed_it_once(world: World) -> None:
     world.scenario(plan=[PLAN], work=[*commit("first"), FINISH])
-    order = world.order(early=True, validation=checks(fast=["true"]))
-    assert die_at(world, order, "BranchPushed", after=False)
+    spec = world.spec(early=True, validation=checks(fast=["true"]))
+    assert die_at(world, spec, "BranchPushed", after=False)
     wait_for_its_end(world)
     early = world.head()
-    world.again(order, "reclaimed")
+    world.again(spec, "reclaimed")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [(event.head, bool(event.start)) for event in world.of("BranchPushed")] == [
         (early, True),
@@ -229,14 +229,14 @@ def test_who_dies_just_after_a_push_has_pushed_it_once(world: World) -> None:
 def test_the_next_run_may_end_with_what_a_cancelled_one_published(world: World) -> None:
     stages = {"implement": LOOP["implement"], "verify": [{"progress": "Busy"}, "hang"]}
     world.scenario(plan=[PLAN], stages=stages)
-    order = on(world, world.order(stages=STAGES, early=True), "b")
-    world.meanwhile(order, "Busy", lambda: world.write(RunStopAsked(RUN, "cancel", "ann", "")))
+    spec = on(world, world.spec(stages=STAGES, early=True), "b")
+    world.meanwhile(spec, "Busy", lambda: world.write(RunStopAsked(RUN, "cancel", "ann", "")))
     assert world.ended().ending is Ending.CANCELLED
     early = world.only("BranchPushed")
     assert early.head == world.head()
     world.lease = None
     world.scenario(plan=[PLAN], work=[FINISH])
-    world.run(on(world, world.order(run_id=NEXT, attempt=2, start=early.start), "c"))
+    world.run(on(world, world.spec(run_id=NEXT, attempt=2, start=early.start), "c"))
     assert world.ended(NEXT).ending is Ending.SUCCEEDED, world.ended(NEXT)
     pushed = world.only("BranchPushed", NEXT)
     assert (pushed.head, pushed.start) == (early.head, "")
@@ -250,7 +250,7 @@ def _without_a_rest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def live(world: World, **changes: Any) -> RunSpec:
-    return world.order(early=True, limits=replace(LIMITS, checkpoint_s=0.05), **changes)
+    return world.spec(early=True, limits=replace(LIMITS, checkpoint_s=0.05), **changes)
 
 
 def busy_until(condition: str) -> list[dict[str, Any]]:
@@ -285,10 +285,10 @@ class Watched(RunLog):
     repo = Path()
 
 
-def execute_as(world: World, kind: type[RunLog], order: RunSpec, remote: Any = None) -> None:
-    claimed, log = world.claim(order)
+def execute_as(world: World, kind: type[RunLog], spec: RunSpec, remote: Any = None) -> None:
+    claimed, log = world.claim(spec)
     log.__class__ = kind
-    Watched.repo = order.places.workspaces / CARD / "repo"
+    Watched.repo = spec.places.workspaces / CARD / "repo"
     execute_run(claimed, log, remote or world.remote, world.clock)
 
 
@@ -297,8 +297,8 @@ def test_commits_are_seen_while_the_agent_is_at_work(world: World, by_github: bo
     main, remote = world.head("main"), MakingRemote(str(world.origin), message="{message}")
     git(world.origin, "config", "uploadpack.allowAnySHA1InWant", "true")
     world.scenario(plan=[PLAN], work=[*seen_at_work("first", "second"), FINISH])
-    order = live(world, authorship=Authorship(COMMITTER, by_github=by_github))
-    execute_as(world, Watched, order, remote)
+    spec = live(world, authorship=Authorship(COMMITTER, by_github=by_github))
+    execute_as(world, Watched, spec, remote)
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     pushed = world.of("BranchPushed")
     assert [event.start for event in pushed] == [main, main, ""]
@@ -320,10 +320,10 @@ def test_what_the_agent_commits_behind_a_judgement_is_not_pushed_with_it(world: 
                 git(self.repo, "add", "key.txt")
                 git(self.repo, "commit", "-q", "-m", "A key")
 
-    order = live(world, guards=rules("secrets"))
+    spec = live(world, guards=rules("secrets"))
     late = [*busy_until("[ -e .git/withheld ]"), {"run": "git reset -q --hard HEAD~1"}, *commit("second")]
     world.scenario(plan=[PLAN], work=[*seen_at_work("first"), *late, FINISH])
-    execute_as(world, Racing, order)
+    execute_as(world, Racing, spec)
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     first, secret = world.of("GuardsJudged")[:2]
     assert (bool(first.withheld), bool(secret.withheld)) == (False, True)
@@ -356,12 +356,12 @@ def test_a_stop_in_the_middle_of_a_push_leaves_nothing_half(world: World) -> Non
             super().beat()
 
     world.scenario(plan=[PLAN], work=[*commit("first"), *busy_until("false"), FINISH])
-    order = live(world)
-    execute_as(world, Pausing, order)
+    spec = live(world)
+    execute_as(world, Pausing, spec)
     assert world.only("RunParked").why == "pause"
     assert (subjects(world), world.of("BranchPushed")) == (["On first"], [])
     world.scenario(plan=[PLAN], work=[*commit("first"), *busy_until("true"), *commit("second"), FINISH])
-    world.again(order, "resumed")
+    world.again(spec, "resumed")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert subjects(world) == ["On first", "On second"]
 

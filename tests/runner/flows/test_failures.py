@@ -18,7 +18,7 @@ from tests.runner.world import HURRY, LIMITS, World, git
 def end_of(world: World, work: list[Any], **changes: Any) -> tuple[str, str]:
     """Run a scenario with this work to its end; return the reason and the detail."""
     world.scenario(plan=[PLAN], work=work)
-    world.run(world.order(**changes))
+    world.run(world.spec(**changes))
     ended = world.ended()
     assert ended.ending is Ending.FAILED, ended
     assert ended.last_known
@@ -27,13 +27,13 @@ def end_of(world: World, work: list[Any], **changes: Any) -> tuple[str, str]:
 
 def test_an_agent_that_is_killed_does_not_end_its_run_which_goes_on_where_it_was(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"progress": "Halfway"}, "crash"])
-    order = world.order()
+    spec = world.spec()
     with pytest.raises(KilledError, match=r"^the agent's program was killed \(signal 9\): the machine may"):
-        world.run(order)
+        world.run(spec)
     assert world.of("RunEnded") == []
     assert world.of("TurnEnded")[-1].outcome == "broken"
     world.scenario(plan=[PLAN], work=[{"progress": "Halfway"}, EDIT, FINISH])
-    world.again(order, "reclaimed")
+    world.again(spec, "reclaimed")
     assert world.ended().ending is Ending.SUCCEEDED
     assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]
 
@@ -78,20 +78,20 @@ def test_a_flood_without_a_newline_costs_bounded_memory_and_time(world: World) -
 def test_a_flood_within_the_limit_is_read_and_forgotten(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"flood": {"bytes": 30_000_000}}, EDIT, FINISH])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60_000
 
 
 def test_invalid_bytes_are_noise(world: World) -> None:
     world.scenario(plan=[PLAN], work=["garbage", EDIT, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED
 
 
 def test_an_agent_that_ends_without_a_word_is_asked_once_for_its_report(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT], report=[{"finish": {"done": "I forgot to say."}}])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED
     assert world.only("FinalReported").done == "I forgot to say."
 
@@ -103,7 +103,7 @@ def test_an_agent_that_gives_no_report_even_then_gave_up(world: World) -> None:
 
 def test_an_agent_without_a_plan_gave_up(world: World) -> None:
     world.scenario(work=[EDIT, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().reason == "gave_up"
 
 
@@ -113,7 +113,7 @@ def test_work_that_is_claimed_but_not_there_is_no_success(world: World) -> None:
 
 def test_no_change_is_a_success_when_the_agent_says_why(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"finish": {"done": "It greets already.", "nothing_to_do": True}}])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED
     assert world.of("BranchPushed") == []
     assert git(world.origin, "branch", "--format=%(refname:short)") == "main"
@@ -123,13 +123,13 @@ def test_no_change_is_a_success_when_the_agent_says_why(world: World) -> None:
 def test_a_scenario_that_is_not_there_fails_the_run_before_anything_is_started(
     world: World, model: str
 ) -> None:
-    world.run(world.order(model=model))
+    world.run(world.spec(model=model))
     ended = world.ended()
     assert (ended.reason, ended.cause) == ("spawn_failed", ":".join(filter(None, ("ScenarioError", model))))
 
 
 def test_an_agent_that_is_not_installed_fails_the_run(world: World) -> None:
-    world.run(world.order(agent="os"))
+    world.run(world.spec(agent="os"))
     assert (world.ended().reason, world.ended().cause) == ("spawn_failed", "UnknownPartError:os")
     assert "scripted" in world.ended().detail
 
@@ -138,7 +138,7 @@ def test_secrets_that_an_agent_prints_do_not_reach_the_ledger_or_the_log(world: 
     token = "ghs_" + "a" * 36
     finish = {"finish": {"done": f"The token is {token}"}}
     world.scenario(plan=[PLAN], work=[{"say": token}, {"progress": f"got {token}"}, EDIT, finish])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED
     assert token not in repr(world.events())
     assert token not in (world.places.logs / "r1.log").read_text()
@@ -146,7 +146,7 @@ def test_secrets_that_an_agent_prints_do_not_reach_the_ledger_or_the_log(world: 
 
 def test_finishing_counts_although_the_program_falls_afterwards(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH, "crash"])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED
 
 

@@ -37,9 +37,9 @@ def home(world: World, host: str) -> HostPaths:
     return HostPaths(mirrors, workspaces, logs, world.places.scenarios)
 
 
-def on(world: World, order: RunSpec, host: str) -> RunSpec:
+def on(world: World, spec: RunSpec, host: str) -> RunSpec:
     """Return the order as a worker of that host gets it."""
-    return dataclasses.replace(order, host=host, places=home(world, host))
+    return dataclasses.replace(spec, host=host, places=home(world, host))
 
 
 def folder(world: World, host: str) -> Path:
@@ -61,13 +61,13 @@ def set_aside(world: World, host: str) -> str:
 
 
 def test_a_run_that_comes_back_to_a_host_begins_anew_there_and_publishes_no_old_file(world: World) -> None:
-    order = world.order()
+    spec = world.spec()
     world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), ASK, FINISH])
-    assert world.run(on(world, order, "b")).why == "question"
+    assert world.run(on(world, spec, "b")).why == "question"
     world.scenario(plan=[PLAN], work=[*commit("second"), uncommitted("c"), ASK, FINISH])
-    assert world.answer(on(world, order, "c"), "Moin").why == "question"
+    assert world.answer(on(world, spec, "c"), "Moin").why == "question"
     world.scenario(plan=[PLAN], work=[*commit("third"), FINISH])
-    world.answer(on(world, order, "b"), "Ahoi")
+    world.answer(on(world, spec, "b"), "Ahoi")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.show("third.txt") == "third"
     published = world.show("").splitlines()
@@ -77,15 +77,15 @@ def test_a_run_that_comes_back_to_a_host_begins_anew_there_and_publishes_no_old_
 
 
 def test_what_a_host_had_is_set_aside_and_the_card_says_where_the_rest_is(world: World) -> None:
-    order = world.order()
+    spec = world.spec()
     world.scenario(plan=[PLAN], work=[uncommitted("b"), ASK, FINISH])
-    world.run(on(world, order, "b"))
+    world.run(on(world, spec, "b"))
     world.scenario(plan=[PLAN], work=[uncommitted("c"), ASK, FINISH])
-    world.answer(on(world, order, "c"), "Moin")
+    world.answer(on(world, spec, "c"), "Moin")
     said = [one.text for one in world.of("Progressed")]
     assert any("over on host c: host b worked" in text for text in said), said
     world.scenario(plan=[PLAN], work=[*commit("third"), FINISH])
-    world.answer(on(world, order, "b"), "Ahoi")
+    world.answer(on(world, spec, "b"), "Ahoi")
     said = [one.text for one in world.of("Progressed")]
     assert any("over on host b: host c worked" in text for text in said), said
     assert any("set-aside.patch" in text for text in said), said
@@ -95,11 +95,11 @@ def test_what_a_host_had_is_set_aside_and_the_card_says_where_the_rest_is(world:
 
 
 def test_the_agent_elsewhere_gets_what_people_answered_before(world: World) -> None:
-    order = world.order()
+    spec = world.spec()
     world.scenario(plan=[PLAN], work=[ASK, FINISH])
-    world.run(on(world, order, "b"))
+    world.run(on(world, spec, "b"))
     world.scenario(plan=[PLAN], work=[*commit("second"), FINISH])
-    world.answer(on(world, order, "c"), "Moin, please")
+    world.answer(on(world, spec, "c"), "Moin, please")
     with event_store.reading(world.engine) as db:
         stream = event_store.read(db, stream="run:r1")
     began = max(n for n, one in enumerate(stream) if isinstance(one.event, TurnStarted))
@@ -108,50 +108,50 @@ def test_the_agent_elsewhere_gets_what_people_answered_before(world: World) -> N
     turn = stream[began].event
     assert isinstance(turn, TurnStarted)
     assert (turn.phase, turn.session_id) == ("work", "")
-    told = compose(Phase.WORK, order, history, turn="work")
+    told = compose(Phase.WORK, spec, history, turn="work")
     assert "Question: Which greeting?\nAnswer: Moin, please" in told
     assert "Do the work on the branch" in told
 
 
 def test_a_host_whose_folder_is_the_newest_goes_on_in_it(world: World) -> None:
-    order = world.order()
+    spec = world.spec()
     world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
-    world.run(on(world, order, "b"))
-    world.answer(on(world, order, "b"), "Moin")
+    world.run(on(world, spec, "b"))
+    world.answer(on(world, spec, "b"), "Moin")
     assert world.show("first.txt") == "first"
     assert world.of("SessionLost") == []
     assert {one.left_on for one in world.of("WorkspaceTaken")} == {""}
 
 
 def test_a_folder_from_a_copy_of_the_home_is_not_taken_for_the_newest(world: World) -> None:
-    order = world.order()
+    spec = world.spec()
     world.scenario(
         plan=[PLAN],
         work=[uncommitted("old"), ASK, uncommitted("new"), ASK, *commit("third"), FINISH],
     )
-    world.run(on(world, order, "b"))
+    world.run(on(world, spec, "b"))
     shutil.copytree(folder(world, "b"), world.root / "copy", symlinks=True)
-    world.answer(on(world, order, "b"), "Moin")
+    world.answer(on(world, spec, "b"), "Moin")
     shutil.rmtree(folder(world, "b"))
     shutil.copytree(world.root / "copy", folder(world, "b"), symlinks=True)
-    world.answer(on(world, order, "b"), "Ahoi")
+    world.answer(on(world, spec, "b"), "Ahoi")
     assert world.only("WorkspaceRestored").source_host == "b"
     assert {"left-old.txt", "left-new.txt", "third.txt"} <= set(world.show("").splitlines())
 
 
 def test_a_restored_ledger_goes_on_from_the_checkpoint_that_it_knows(world: World) -> None:
-    order = on(world, world.order(), "b")
+    spec = on(world, world.spec(), "b")
     world.scenario(plan=[PLAN], work=[uncommitted("old"), ASK, *commit("{{answer}}"), FINISH])
-    world.run(order)
+    world.run(spec)
     with world.taken_back():
-        world.answer(order, "Moin")
+        world.answer(spec, "Moin")
         assert world.ended().ending is Ending.SUCCEEDED
     asked = world.only("QuestionAsked")
     world.write(answer_question(asked, by="ann", text="Ahoi", code=""))
     world.write(RunRequeued(RUN, "answered"))
-    assert die_at(world, order, "WorkspaceTaken", after=True)  # the claim has the name of the lost one
+    assert die_at(world, spec, "WorkspaceTaken", after=True)  # the claim has the name of the lost one
     wait_for_its_end(world)
-    world.again(order, "reclaimed")
+    world.again(spec, "reclaimed")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.only("WorkspaceRestored").source_host == "b"
     assert world.of("SessionLost") == []
@@ -160,10 +160,10 @@ def test_a_restored_ledger_goes_on_from_the_checkpoint_that_it_knows(world: Worl
 
 def test_the_next_run_of_a_card_on_another_host_knows_where_the_files_are(world: World) -> None:
     world.scenario(plan=[PLAN], work=[*commit("first"), FINISH])
-    world.run(on(world, world.order(), "b"))
+    world.run(on(world, world.spec(), "b"))
     world.lease = None
     world.scenario(plan=[PLAN], work=[*commit("second"), FINISH])
-    world.run(on(world, world.order(run_id=NEXT, attempt=2), "c"))
+    world.run(on(world, world.spec(run_id=NEXT, attempt=2), "c"))
     assert world.ended(NEXT).ending is Ending.SUCCEEDED
     assert world.only("WorkspaceTaken", NEXT).left_on == "b"
     assert world.show("first.txt") == "first"
@@ -173,13 +173,11 @@ def test_the_next_run_of_a_card_on_another_host_knows_where_the_files_are(world:
 def test_an_investigation_that_comes_back_reads_in_a_new_place(world: World) -> None:
     found = {"findings": {"summary": "Nothing", "findings": []}}
     world.scenario(investigate=[ASK, found])
-    order = world.order(mode=INVESTIGATE)
+    spec = world.spec(mode=INVESTIGATE)
     for host in ("b", "c"):
-        last = (
-            world.run(on(world, order, host)) if host == "b" else world.answer(on(world, order, host), "Go")
-        )
+        last = world.run(on(world, spec, host)) if host == "b" else world.answer(on(world, spec, host), "Go")
         assert last.why == "question", last
     world.scenario(investigate=[found])
-    world.answer(on(world, order, "b"), "Go")
+    world.answer(on(world, spec, "b"), "Go")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [one.left_on for one in world.of("WorkspaceTaken")] == ["", "b", "c"]

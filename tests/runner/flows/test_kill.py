@@ -84,14 +84,14 @@ class DyingLog(RunLog):
             os.kill(os.getpid(), signal.SIGKILL)
 
 
-def die_at(world: World, order: RunSpec, moment: str, *, after: bool, kind: type[RunLog] = DyingLog) -> bool:
+def die_at(world: World, spec: RunSpec, moment: str, *, after: bool, kind: type[RunLog] = DyingLog) -> bool:
     """Execute in a process of its own that dies at `moment`; False when the moment never came."""
-    order, log = world.claim(order, worker="dying")
+    spec, log = world.claim(spec, worker="dying")
     log.__class__ = kind
     if isinstance(log, DyingLog):
         log.moment, log.after = moment, after
     child = multiprocessing.get_context("fork").Process(
-        target=execute_run, args=(order, log, world.remote, world.clock)
+        target=execute_run, args=(spec, log, world.remote, world.clock)
     )
     child.start()
     child.join(timeout=60)
@@ -106,19 +106,19 @@ def test_a_killed_supervisor_loses_nothing_and_doubles_nothing(
     world: World, moment: str, after: bool
 ) -> None:
     world.scenario(plan=[PLAN], work=STORY)
-    order = world.order(validation=checks(full=["grep Moin hello.txt"]))
-    killed = die_at(world, order, moment, after=after)
+    spec = world.spec(validation=checks(full=["grep Moin hello.txt"]))
+    killed = die_at(world, spec, moment, after=after)
     wait_for_its_end(world)
     if killed and not world.of("RunEnded"):
-        world.again(order, "reclaimed")
+        world.again(spec, "reclaimed")
     if not world.of("RunEnded"):
         asked = world.only("QuestionAsked")
         world.write(QuestionAnswered(RUN, asked.question_id, "ann", "Moin"), RunRequeued(RUN, "answered"))
-        killed = killed or die_at(world, order, moment, after=after)
+        killed = killed or die_at(world, spec, moment, after=after)
         if killed and not world.of("RunEnded"):
             if world.kinds()[-1] != "RunRequeued":
                 world.write(RunRequeued(RUN, "reclaimed"))
-            world.run(order)
+            world.run(spec)
     assert killed
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     for kind in ("PlanProposed", "QuestionAsked", "Noted", "FinalReported", "BranchPushed", "SessionStarted"):
@@ -130,11 +130,11 @@ def test_a_killed_supervisor_loses_nothing_and_doubles_nothing(
 
 def test_a_run_whose_player_was_killed_goes_on_in_its_session(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"run": "test -f died || { touch died; kill -9 $PPID; }"}, FINISH])
-    order = world.order()
+    spec = world.spec()
     with pytest.raises(KilledError, match="signal 9"):
-        world.run(order)
+        world.run(spec)
     session = world.only("SessionStarted").session_id
-    world.again(order, "reclaimed")
+    world.again(spec, "reclaimed")
     assert world.ended().ending is Ending.SUCCEEDED
     assert {one.session_id for one in world.of("SessionStarted")} == {session}
     assert len(world.of("PlanProposed")) == 1
@@ -160,15 +160,15 @@ def world_of(log: RunLog) -> Path:
 def test_an_agent_that_hangs_dies_with_its_supervisor(world: World) -> None:
     background = {"run": "setsid sleep 300 >/dev/null 2>&1 &"}
     world.scenario(plan=[PLAN], work=[background, {"progress": "Stuck"}, "hang"])
-    assert die_at(world, world.order(), "", after=True, kind=DoomedLog)
+    assert die_at(world, world.spec(), "", after=True, kind=DoomedLog)
     wait_for_its_end(world)
 
 
 def test_a_claim_that_was_taken_over_cannot_write(world: World) -> None:
-    order = world.order()
-    _, old = world.claim(order)
+    spec = world.spec()
+    _, old = world.claim(spec)
     world.write(RunRequeued(RUN, "reclaimed"))
-    _, new = world.claim(order)
+    _, new = world.claim(spec)
     with pytest.raises(StaleClaimError):
         old.append(Progressed(RUN, "late"))
     new.append(Progressed(RUN, "in time"))
@@ -177,8 +177,8 @@ def test_a_claim_that_was_taken_over_cannot_write(world: World) -> None:
 
 def test_a_stale_claim_writes_nothing_more_and_its_agent_is_dead(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"progress": "Sleeping"}, {"sleep": 60}, FINISH])
-    order = world.order()
-    claimed, log = world.claim(order, worker="old")
+    spec = world.spec()
+    claimed, log = world.claim(spec, worker="old")
 
     class Robbed(RunLog):
         """Loses its claim once the agent works."""
@@ -190,7 +190,7 @@ def test_a_stale_claim_writes_nothing_more_and_its_agent_is_dead(world: World) -
                 and world.lease.generation == claimed.generation
             ):
                 world.write(RunRequeued(RUN, "reclaimed"))
-                world.claim(order, worker="new")
+                world.claim(spec, worker="new")
             super().beat()
 
     log.__class__ = Robbed

@@ -55,13 +55,13 @@ def test_reaching_a_limit_parks_and_asks_and_the_same_work_goes_on(
     world: World, work: list[Any], limits: Any, said: str
 ) -> None:
     world.scenario(plan=[PLAN], work=work)
-    order = world.order(limits=limits)
-    assert world.run(order).why == "limit"
+    spec = world.spec(limits=limits)
+    assert world.run(spec).why == "limit"
     question = world.only("QuestionAsked")
     assert said in question.text
     assert question.asker == ("budget" if "budget" in said else "limit")
     world.scenario(plan=[PLAN], work=awake(*work))
-    world.answer(order, "1")
+    world.answer(spec, "1")
     assert world.ended().ending is Ending.SUCCEEDED
     assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]
 
@@ -70,57 +70,57 @@ def test_working_time_is_a_limit_as_well(world: World) -> None:
     clock = world.clock = Leap()
     work = [{"progress": "Busy"}, SLOW, EDIT, FINISH]
     world.scenario(plan=[PLAN], work=work)
-    order = world.order(limits=replace(LIMITS, silence_s=0))
-    world.meanwhile(order, "Busy", lambda: setattr(clock, "ahead_s", LIMITS.timeout_s))
+    spec = world.spec(limits=replace(LIMITS, silence_s=0))
+    world.meanwhile(spec, "Busy", lambda: setattr(clock, "ahead_s", LIMITS.timeout_s))
     assert world.events()[-1].why == "limit"
     assert "its time of 4 min" in world.only("QuestionAsked").text
     world.scenario(plan=[PLAN], work=awake(*work))
-    world.answer(order, "1")
+    world.answer(spec, "1")
     assert world.ended().ending is Ending.SUCCEEDED
     assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]
 
 
 def test_a_run_whose_limit_was_not_raised_ends(world: World) -> None:
     world.scenario(plan=[PLAN], work=[SPEND, SPEND, SPEND, SLOW, EDIT, FINISH])
-    order = world.order(limits=LIMITS)
-    world.run(order)
-    world.answer(order, "Stop here")
+    spec = world.spec(limits=LIMITS)
+    world.run(spec)
+    world.answer(spec, "Stop here")
     assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
 
 
 def test_checks_that_keep_failing_park_and_ask(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[{"run": "date +%N > n"}])
-    order = world.order(validation=checks(fast=["echo wrong; exit 4"]), limits=replace(LIMITS, iterations=2))
-    assert world.run(order).why == "limit"
+    spec = world.spec(validation=checks(fast=["echo wrong; exit 4"]), limits=replace(LIMITS, iterations=2))
+    assert world.run(spec).why == "limit"
     assert [ended.iteration for ended in world.of("ValidationEnded")] == [1, 2]
     assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "repair-1"]
     assert world.of("CommandChecked")[0].tail == "wrong"
-    world.answer(order, "2")
+    world.answer(spec, "2")
     assert world.ended().reason == "stopped"
 
 
 def test_full_checks_run_only_so_often(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[{"run": "date +%N > n"}])
     limits = replace(LIMITS, iterations=9, full_runs=2)
-    order = world.order(validation=checks(full=["false"]), limits=limits)
-    assert world.run(order).why == "limit"
+    spec = world.spec(validation=checks(full=["false"]), limits=limits)
+    assert world.run(spec).why == "limit"
     assert len(world.of("CommandChecked")) == 2
 
 
 def test_a_change_that_is_too_large_is_published_only_when_people_say_so(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, {"edit": {"path": "b", "content": "1\n2\n"}}, FINISH])
-    order = world.order(limits=replace(LIMITS, files_changed=1))
-    assert world.run(order).why == "limit"
+    spec = world.spec(limits=replace(LIMITS, files_changed=1))
+    assert world.run(spec).why == "limit"
     assert "2 files of at most 1" in world.only("QuestionAsked").text
     assert world.of("BranchPushed") == []
-    world.answer(order, "publish it anyway")
+    world.answer(spec, "publish it anyway")
     assert world.ended().ending is Ending.SUCCEEDED
     assert world.show("b") == "1\n2"
 
 
 def test_what_checks_leave_behind_is_not_published(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
-    world.run(world.order(validation=checks(fast=["echo junk > junk; echo x >> README.md"], full=["true"])))
+    world.run(world.spec(validation=checks(fast=["echo junk > junk; echo x >> README.md"], full=["true"])))
     assert world.ended().ending is Ending.SUCCEEDED
     exported = world.only("BranchExported")
     assert (exported.files_changed, len(exported.files)) == (1, 1)
@@ -130,20 +130,20 @@ def test_a_check_that_hangs_counts_as_failed(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[])
     world.clock = Still()  # for the agent; a check has time of its own
     limits = replace(LIMITS, timeout_s=1, iterations=1)
-    order = world.order(validation=checks(fast=["sleep 100"]), limits=limits)
-    assert world.run(order).why == "limit"
+    spec = world.spec(validation=checks(fast=["sleep 100"]), limits=limits)
+    assert world.run(spec).why == "limit"
     assert world.only("CommandChecked").exit_code == 124
 
 
 def test_words_lift_no_limit_and_reach_the_agent_once_somebody_has_chosen(world: World) -> None:
     work = [SPEND, SPEND, SPEND, SLOW, {"say": "{{prompt}}"}, EDIT, FINISH]
     world.scenario(plan=[PLAN], work=work)
-    order = world.order()
-    world.run(order)
-    assert world.answer(order, "Go on, but leave the tests alone").why == "limit"
-    world.write(RunSteered(order.run_id, "ann", "Go on, but leave the tests alone", 7))
+    spec = world.spec()
+    world.run(spec)
+    assert world.answer(spec, "Go on, but leave the tests alone").why == "limit"
+    world.write(RunSteered(spec.run_id, "ann", "Go on, but leave the tests alone", 7))
     world.scenario(plan=[PLAN], work=awake(*work))
-    world.answer(order, "1")
+    world.answer(spec, "1")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert "Go on, but leave the tests alone" in world.only("AgentSaid").text
     assert {turn.turn for turn in world.of("TurnStarted")} == {"plan", "work"}
@@ -152,9 +152,9 @@ def test_words_lift_no_limit_and_reach_the_agent_once_somebody_has_chosen(world:
 def test_words_about_failing_checks_are_heeded_before_they_run_again(world: World) -> None:
     mend = {"edit": {"path": "hello.txt", "content": "Moin\n"}}
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], heed=[{"say": "{{prompt}}"}, mend])
-    order = world.order(validation=checks(fast=["grep Moin hello.txt"]), limits=replace(LIMITS, iterations=1))
-    world.run(order)
-    world.answer(order, "It must say Moin")
+    spec = world.spec(validation=checks(fast=["grep Moin hello.txt"]), limits=replace(LIMITS, iterations=1))
+    world.run(spec)
+    world.answer(spec, "It must say Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert "It must say Moin" in world.only("AgentSaid").text
     assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "heed-r1-q1"]
@@ -164,18 +164,18 @@ def test_words_about_a_large_change_are_no_leave_to_publish_it(world: World) -> 
     world.scenario(
         plan=[PLAN], work=[EDIT, {"edit": {"path": "b", "content": "1\n"}}, FINISH], heed=[{"run": "rm b"}]
     )
-    order = world.order(limits=replace(LIMITS, files_changed=1))
-    world.run(order)
-    world.answer(order, "Drop the second file first")
+    spec = world.spec(limits=replace(LIMITS, files_changed=1))
+    world.run(spec)
+    world.answer(spec, "Drop the second file first")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.of("BranchExported")[-1].files_changed == 1
 
 
 def test_words_that_changed_nothing_lead_to_the_same_question_again(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, {"edit": {"path": "b", "content": "1\n"}}, FINISH])
-    order = world.order(limits=replace(LIMITS, files_changed=1))
-    world.run(order)
-    assert world.answer(order, "Drop the second file first").why == "limit"
+    spec = world.spec(limits=replace(LIMITS, files_changed=1))
+    world.run(spec)
+    assert world.answer(spec, "Drop the second file first").why == "limit"
     assert world.of("BranchPushed") == []
 
 
@@ -184,14 +184,14 @@ ASKS = {"ask": {"question": "Which colour?", "choices": ["Green", "Red"]}}
 
 def test_an_answer_to_the_agent_leaves_the_run_its_budget(world: World) -> None:
     world.scenario(plan=[PLAN], work=[ASKS, SPEND, SPEND, SPEND, SPEND, SPEND, SLOW, EDIT, FINISH])
-    order = world.order(limits=replace(LIMITS, budget_usd=1.0))
-    assert world.run(order).why == "question"
-    assert world.answer(order, "green, please").why == "limit"
+    spec = world.spec(limits=replace(LIMITS, budget_usd=1.0))
+    assert world.run(spec).why == "question"
+    assert world.answer(spec, "green, please").why == "limit"
     assert world.only("QuestionAsked", newest=True).subject == "budget"
 
 
 def test_an_agent_that_offers_a_choice_of_cardinals_is_told_so_and_asks_nobody(world: World) -> None:
     sly = {"ask": {"question": "?", "choices": ["Continue, with the same limits again", "Stop here"]}}
     world.scenario(plan=[PLAN], work=[sly, EDIT, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.of("QuestionAsked") == []

@@ -35,7 +35,7 @@ def test_a_cancelled_run_stops_soon_and_says_what_it_cost(world: World, busy: ob
     done = [EDIT, {"commit": "One"}, {"run": "git commit -qm Two --allow-empty"}]
     world.scenario(plan=[PLAN], work=[{"usage": {"usd": 0.42}}, *done, {"progress": "Busy"}, busy, FINISH])
     took_s = world.meanwhile(
-        world.order(), "Busy", lambda: world.write(RunStopAsked(RUN, "cancel", "ann", "wrong card"))
+        world.spec(), "Busy", lambda: world.write(RunStopAsked(RUN, "cancel", "ann", "wrong card"))
     )
     ended = world.ended()
     assert (ended.ending, ended.reason) == (Ending.CANCELLED, "cancelled")
@@ -48,27 +48,27 @@ def test_a_cancelled_run_stops_soon_and_says_what_it_cost(world: World, busy: ob
 def test_a_paused_run_keeps_its_place(world: World) -> None:
     busy = [{"note": "Once"}, {"progress": "Busy"}]
     world.scenario(plan=[PLAN], work=[*busy, {"sleep": 60}, EDIT, FINISH])
-    order = world.order()
-    world.meanwhile(order, "Busy", lambda: world.write(RunStopAsked(RUN, "pause", "ann", "")))
+    spec = world.spec()
+    world.meanwhile(spec, "Busy", lambda: world.write(RunStopAsked(RUN, "pause", "ann", "")))
     assert world.events()[-1].why == "pause"
     world.scenario(plan=[PLAN], work=[*busy, {"sleep": 0}, EDIT, FINISH])
-    world.again(order, "resumed")
+    world.again(spec, "resumed")
     assert world.ended().ending is Ending.SUCCEEDED
     world.only("Noted")
 
 
 def test_a_run_that_was_cancelled_before_its_claim_starts_nothing(world: World) -> None:
-    order = world.order()
+    spec = world.spec()
     world.write(RunStopAsked(RUN, "cancel", "ann", ""))
-    world.run(order)
+    world.run(spec)
     assert world.ended().ending is Ending.CANCELLED
     assert not world.places.workspaces.exists()
 
 
 def test_checks_are_stopped_too(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, {"progress": "Done"}, FINISH])
-    order = world.order(validation=checks(fast=["sleep 60"]))
-    claimed, log = world.claim(order)
+    spec = world.spec(validation=checks(fast=["sleep 60"]))
+    claimed, log = world.claim(spec)
 
     class Watched(RunLog):
         """Cancels once the checks run."""
@@ -87,7 +87,7 @@ def test_checks_are_stopped_too(world: World) -> None:
 
 def test_a_message_reaches_the_working_agent_once(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"progress": "Busy"}, {"sleep": 2}, EDIT, FINISH])
-    world.meanwhile(world.order(), "Busy", lambda: world.write(RunSteered(RUN, "ann", "Use Moin", 77)))
+    world.meanwhile(world.spec(), "Busy", lambda: world.write(RunSteered(RUN, "ann", "Use Moin", 77)))
     assert world.ended().ending is Ending.SUCCEEDED
     assert world.only("SteeringHeard").comment_ids == (77,)
     assert [said.text for said in world.of("AgentSaid")] == ["Heard: Use Moin"]
@@ -97,8 +97,8 @@ def test_an_answer_that_arrives_before_the_parking_leaves_the_run_queued(world: 
     from ledger.events.run import QuestionAnswered, RunRequeued
 
     world.scenario(plan=[PLAN], work=[{"ask": {"question": "Well?"}}, EDIT, FINISH])
-    order = world.order()
-    claimed, log = world.claim(order)
+    spec = world.spec()
+    claimed, log = world.claim(spec)
 
     class Quick(RunLog):
         """Somebody answers in the moment between question and parking."""
@@ -112,26 +112,26 @@ def test_an_answer_that_arrives_before_the_parking_leaves_the_run_queued(world: 
     log.__class__ = Quick
     execute_run(claimed, log, world.remote, world.clock)
     assert world.of("RunParked") == []
-    world.run(order)
+    world.run(spec)
     assert world.ended().ending is Ending.SUCCEEDED
 
 
 def test_the_lease_is_renewed_while_the_agent_works(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"progress": "Busy"}, {"sleep": 2}, EDIT, FINISH])
-    order, log = world.claim(world.order(), ttl_s=1.5)
-    execute_run(order, log, world.remote, world.clock)
+    spec, log = world.claim(world.spec(), ttl_s=1.5)
+    execute_run(spec, log, world.remote, world.clock)
     assert world.ended().ending is Ending.SUCCEEDED
     with event_store.reading(world.engine) as db:
         from ledger.queue import leases
 
-        assert leases.expired(db, "run:") == ()
+        assert leases.list_expired(db, "run:") == ()
 
 
-def until_told(order: RunSpec, log: RunLog, world: World, code: Connection) -> None:
+def until_told(spec: RunSpec, log: RunLog, world: World, code: Connection) -> None:
     """Execute in a process of its own that SIGTERM ends by SystemExit, as a worker's does."""
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     try:
-        execute_run(order, log, world.remote, world.clock)
+        execute_run(spec, log, world.remote, world.clock)
     except SystemExit as ended:
         code.send(ended.code)
 
@@ -140,8 +140,8 @@ def until_told(order: RunSpec, log: RunLog, world: World, code: Connection) -> N
 def test_a_worker_that_is_told_to_end_stops_its_agent_and_loses_nothing(world: World, busy: object) -> None:
     first = [{"usage": {"usd": 0.42}}, {"say": "Before"}, {"note": "Once"}, EDIT, {"progress": "Busy"}]
     world.scenario(plan=[PLAN], work=[*first, busy, FINISH])
-    order = world.order()
-    claimed, log = world.claim(order)
+    spec = world.spec()
+    claimed, log = world.claim(spec)
     context = multiprocessing.get_context("fork")
     heard, code = context.Pipe(duplex=False)
     worker = context.Process(target=until_told, args=(claimed, log, world, code))
@@ -157,6 +157,6 @@ def test_a_worker_that_is_told_to_end_stops_its_agent_and_loses_nothing(world: W
     assert sum(used.usd for used in world.of("UsageMetered")) == 0.42
     assert [said.text for said in world.of("AgentSaid")] == ["Before"]
     world.scenario(plan=[PLAN], work=[*first, {"say": "After"}, FINISH])
-    world.again(order, "handed_back")
+    world.again(spec, "handed_back")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert len(world.of("Noted")) == len(world.of("PlanProposed")) == len(world.of("SessionStarted")) == 1

@@ -21,7 +21,7 @@ def test_a_run_plans_works_reports_and_its_branch_stands_on_the_remote(world: Wo
     usage = {"usage": {"usd": 0.02, "in": 10, "out": 5}}
     work = [{"progress": "Writing"}, EDIT, {"tick": 1}, {"commit": "Hello"}, usage, FINISH]
     world.scenario(plan=[{"say": "Looking"}, PLAN], work=work)
-    world.run(world.order())
+    world.run(world.spec())
     ended = world.ended()
     assert (ended.ending, ended.reason) == (Ending.SUCCEEDED, ""), ended
     assert world.show("hello.txt") == "Hello"
@@ -37,11 +37,11 @@ def test_a_plan_that_people_must_approve_waits_without_a_program(world: World) -
     world.scenario(
         plan=[PLAN], redirect=[{"plan": {"summary": "Other", "steps": ["One"]}}], work=[EDIT, FINISH]
     )
-    order = world.order(plan_required=True)
-    assert world.run(order).after == "awaiting_approval"
-    assert world.redirect(order, "Not like that").after == "awaiting_approval"
+    spec = world.spec(plan_required=True)
+    assert world.run(spec).after == "awaiting_approval"
+    assert world.redirect(spec, "Not like that").after == "awaiting_approval"
     assert [plan.revision for plan in world.of("PlanProposed")] == [1, 2]
-    world.approve(order)
+    world.approve(spec)
     assert world.ended().ending is Ending.SUCCEEDED
     assert world.show("hello.txt") == "Hello"
 
@@ -50,10 +50,10 @@ def test_a_question_parks_the_run_and_the_answer_resumes_the_same_session(world:
     ask = {"ask": {"question": "Which greeting?", "choices": ["Hello", "Moin"]}}
     edit = {"edit": {"path": "hello.txt", "content": "{{answer}}\n"}}
     world.scenario(plan=[PLAN], work=[ask, edit, FINISH])
-    order = world.order()
-    assert world.run(order).why == "question"
+    spec = world.spec()
+    assert world.run(spec).why == "question"
     assert world.only("QuestionAsked").choices == ("Hello", "Moin")
-    world.answer(order, "Moin")
+    world.answer(spec, "Moin")
     assert world.ended().ending is Ending.SUCCEEDED
     assert world.show("hello.txt") == "Moin"
     assert len(world.of("SessionStarted")) == len(world.of("QuestionAsked")) == 1
@@ -63,7 +63,7 @@ def test_a_failing_check_goes_back_to_the_agent_and_passes_after_the_repair(worl
     world.scenario(
         plan=[PLAN], work=[EDIT, FINISH], repair=[{"edit": {"path": "hello.txt", "content": "Moin\n"}}]
     )
-    world.run(world.order(validation=checks(fast=["grep Moin hello.txt"], full=["test -f README.md"])))
+    world.run(world.spec(validation=checks(fast=["grep Moin hello.txt"], full=["test -f README.md"])))
     assert world.ended().ending is Ending.SUCCEEDED
     assert [(c.tier, c.exit_code) for c in world.of("CommandChecked")] == [
         ("fast", 1),
@@ -77,12 +77,12 @@ def test_a_revision_works_on_the_same_branch_and_answers_every_thread(world: Wor
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], revise=[
         {"edit": {"path": "hello.txt", "content": "Moin\n"}}, {"thread": {"index": 0, "say": "Done"}},
         {"thread": {"match": "README", "say": "Seen"}}, FINISH])  # fmt: skip
-    world.run(world.order())
+    world.run(world.spec())
     first = world.head()
     threads = (ReviewThread("T1", "hello.txt", 1, "Moin!"), ReviewThread("T2", "README.md", None, "Fine?"))
     session = world.only("SessionStarted").session_id
     world.lease = None
-    world.run(world.order(run_id="r2", attempt=2, kind="revision", session_id=session, threads=threads))
+    world.run(world.spec(run_id="r2", attempt=2, kind="revision", session_id=session, threads=threads))
     assert world.ended("r2").ending is Ending.SUCCEEDED
     assert world.show("hello.txt") == "Moin"
     assert [(one.thread_id, one.text) for one in world.of("ThreadAnswered", "r2")] == [
@@ -101,11 +101,11 @@ def test_a_remark_that_the_script_did_not_foresee_is_answered_and_left_open(worl
         {"thread": {"match": "(?i)moin", "say": "Done"}},
         {"thread": {"others": True, "addressed": False, "say": "I cannot."}},
         {"finish": {"done": "{{addressed}}"}}])  # fmt: skip
-    world.run(world.order())
+    world.run(world.spec())
     threads = (ReviewThread("T1", "hello.txt", 1, "moin!"), ReviewThread("T2", "hello.txt", 2, "Shorter?"))
     session = world.only("SessionStarted").session_id
     world.lease = None
-    world.run(world.order(run_id="r2", attempt=2, kind="revision", session_id=session, threads=threads))
+    world.run(world.spec(run_id="r2", attempt=2, kind="revision", session_id=session, threads=threads))
     assert world.ended("r2").ending is Ending.SUCCEEDED
     assert (world.show("hello.txt"), "Never" in world.show("README.md")) == ("Moin", False)
     replies = world.of("ThreadAnswered", "r2")
@@ -118,7 +118,7 @@ def test_a_remark_that_the_script_did_not_foresee_is_answered_and_left_open(worl
 
 def test_a_session_whose_workspace_is_gone_is_begun_anew_with_the_whole_briefing(world: World) -> None:
     world.scenario(revise=[EDIT, FINISH])
-    world.run(world.order(kind="revision", session_id="long-gone", briefing=Briefing("# Say hello again\n")))
+    world.run(world.spec(kind="revision", session_id="long-gone", briefing=Briefing("# Say hello again\n")))
     assert world.ended().ending is Ending.SUCCEEDED
     assert world.only("SessionLost").session_id == "long-gone"
     assert world.only("SessionStarted").session_id != "long-gone"
@@ -128,14 +128,14 @@ def test_a_session_whose_workspace_is_gone_is_begun_anew_with_the_whole_briefing
 def test_a_session_that_the_agent_lost_is_begun_anew_with_what_people_said(world: World) -> None:
     ask = {"ask": {"question": "Which?"}}
     world.scenario(plan=[PLAN], work=[EDIT, ask])
-    order = world.order()
-    world.write(RunSteered(order.run_id, "ann", "Be brief", 7))
-    assert world.run(order).why == "question"
+    spec = world.spec()
+    world.write(RunSteered(spec.run_id, "ann", "Be brief", 7))
+    assert world.run(spec).why == "question"
     assert world.of("SteeringHeard")[0].comment_ids == (7,)
     (kept,) = (world.places.workspaces / CARD / "home").glob("scripted-*.json")
     kept.unlink()  # as when it was killed before it had written it
     world.scenario(plan=[PLAN], work=[FINISH])
-    world.answer(order, "Hello")
+    world.answer(spec, "Hello")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.show("hello.txt") == "Hello"
     first, second = world.of("SessionStarted")
@@ -147,12 +147,12 @@ def test_a_session_that_the_agent_lost_is_begun_anew_with_what_people_said(world
 
 def test_a_repair_goes_on_in_the_session_with_what_the_checks_said_and_pushes(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[MOIN, FINISH])
-    first = world.order(plan_required=False)
+    first = world.spec(plan_required=False)
     world.run(first)
     session = world.only("SessionStarted").session_id
     world.lease = None
-    order = world.order(run_id="r2", attempt=2, kind="repair", session_id=session, failing="tests: 3 != 4")
-    world.run(order)
+    spec = world.spec(run_id="r2", attempt=2, kind="repair", session_id=session, failing="tests: 3 != 4")
+    world.run(spec)
     assert world.ended("r2").ending is Ending.SUCCEEDED
     assert [(one.phase, one.turn) for one in world.of("TurnStarted", "r2")] == [("repair", "repair-ci")]
     assert world.of("PlanProposed", "r2") == []
@@ -160,10 +160,10 @@ def test_a_repair_goes_on_in_the_session_with_what_the_checks_said_and_pushes(wo
 
 
 def test_the_output_of_red_checks_is_told_at_the_start_of_the_work_alone() -> None:
-    order = replace(ORDER, kind="repair", failing="tests: 3 != 4")
-    first = compose(Phase.REPAIR, order, History(session_id="s"), turn=CI_TURN)
+    spec = replace(ORDER, kind="repair", failing="tests: 3 != 4")
+    first = compose(Phase.REPAIR, spec, History(session_id="s"), turn=CI_TURN)
     assert "tests: 3 != 4" in first
     assert "Do not weaken a check" in first
-    later = compose(Phase.REPAIR, order, History(session_id="s"), turn="repair-1", detail="$ pytest")
+    later = compose(Phase.REPAIR, spec, History(session_id="s"), turn="repair-1", detail="$ pytest")
     assert "3 != 4" not in later
     assert "$ pytest" in later

@@ -34,9 +34,9 @@ from tests.runner.world import CARD, LIMITS, RUN, World
 from tests.waiting import until
 
 
-def on(world: World, order: RunSpec, host: str) -> RunSpec:
+def on(world: World, spec: RunSpec, host: str) -> RunSpec:
     """Return the order as a worker of that host gets it; all hosts share a store."""
-    return dataclasses.replace(order, host=host, places=shared(world, host))
+    return dataclasses.replace(spec, host=host, places=shared(world, host))
 
 
 def shared(world: World, host: str) -> HostPaths:
@@ -53,10 +53,10 @@ def said(world: World) -> str:
 
 def test_parked_work_goes_on_elsewhere_in_its_session_with_all_files(world: World) -> None:
     world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), ASK, *commit("second"), FINISH])
-    order = world.order()
-    assert world.run(on(world, order, "b")).why == "question"
+    spec = world.spec()
+    assert world.run(on(world, spec, "b")).why == "question"
     session = world.of("SessionStarted")[-1].session_id
-    world.answer(on(world, order, "c"), "Moin")
+    world.answer(on(world, spec, "c"), "Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert {event.session_id for event in world.of("SessionStarted")} == {session}
     assert world.of("SessionLost") == []
@@ -74,9 +74,9 @@ def test_parked_work_goes_on_elsewhere_in_its_session_with_all_files(world: Worl
 
 def test_what_was_not_committed_is_not_committed_there_either(world: World) -> None:
     world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), ASK, ASK, FINISH])
-    order = world.order()
-    world.run(on(world, order, "b"))
-    assert world.answer(on(world, order, "c"), "Moin").why == "question"
+    spec = world.spec()
+    world.run(on(world, spec, "b"))
+    assert world.answer(on(world, spec, "c"), "Moin").why == "question"
     first, second = world.of("Checkpointed")[0], world.of("Checkpointed")[-1]
     assert (first.head, first.files) == (second.head, second.files)
     assert first.head != first.files
@@ -93,10 +93,10 @@ def test_a_run_that_comes_back_takes_the_newest_work_and_not_the_old_folder(worl
         FINISH,
     ]
     world.scenario(plan=[PLAN], work=steps)
-    order = world.order()
-    world.run(on(world, order, "b"))
-    world.answer(on(world, order, "c"), "Moin")
-    world.answer(on(world, order, "b"), "Ahoi")
+    spec = world.spec()
+    world.run(on(world, spec, "b"))
+    world.answer(on(world, spec, "c"), "Moin")
+    world.answer(on(world, spec, "b"), "Ahoi")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert {"on-c.txt", "third.txt"} <= set(in_repo(world, "b"))
     assert "left-b.txt" not in in_repo(world, "b")
@@ -105,16 +105,16 @@ def test_a_run_that_comes_back_takes_the_newest_work_and_not_the_old_folder(worl
 
 def test_who_only_parks_again_on_an_older_folder_keeps_nothing_of_it(world: World) -> None:
     world.scenario(plan=[PLAN], work=[uncommitted("b"), ASK, *commit("on-c"), ASK, *commit("third"), FINISH])
-    order = world.order()
-    world.run(on(world, order, "b"))
+    spec = world.spec()
+    world.run(on(world, spec, "b"))
     asked = world.only("QuestionAsked")
     world.write(answer_question(asked, by="ann", text="Moin", code=""))
     world.write(RunRequeued(RUN, "answered"))
-    assert die_at(world, on(world, order, "c"), "Checkpointed", after=True)
+    assert die_at(world, on(world, spec, "c"), "Checkpointed", after=True)
     wait_for_its_end(world)
-    assert world.again(on(world, order, "b"), "reclaimed").why == "question"
+    assert world.again(on(world, spec, "b"), "reclaimed").why == "question"
     assert [event.host for event in world.of("Checkpointed")] == ["b", "c"]
-    world.answer(on(world, order, "b"), "Ahoi")
+    world.answer(on(world, spec, "b"), "Ahoi")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.of("WorkspaceRestored")[-1].source_host == "c"
     assert (world.show("on-c.txt"), world.show("third.txt")) == ("on-c", "third")
@@ -122,7 +122,7 @@ def test_who_only_parks_again_on_an_older_folder_keeps_nothing_of_it(world: Worl
 
 def test_the_next_run_takes_up_what_a_failed_one_left_on_another_host(world: World) -> None:
     world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), {"fail": 3}])
-    world.run(on(world, world.order(), "b"))
+    world.run(on(world, world.spec(), "b"))
     assert world.ended().ending is Ending.FAILED
     kept = world.of("Checkpointed")[-1]
     patch = store_of(shared(world, "c")).read(kept.patch) or b""
@@ -131,7 +131,7 @@ def test_the_next_run_takes_up_what_a_failed_one_left_on_another_host(world: Wor
     assert b"left-b.txt" in patch
     world.lease = None
     world.scenario(plan=[PLAN], work=[*commit("second"), FINISH])
-    world.run(on(world, world.order(run_id=NEXT, attempt=2), "c"))
+    world.run(on(world, world.spec(run_id=NEXT, attempt=2), "c"))
     assert world.ended(NEXT).ending is Ending.SUCCEEDED, world.ended(NEXT)
     assert (world.show("first.txt"), world.show("left-b.txt")) == ("first", "b")
 
@@ -141,12 +141,12 @@ def test_what_is_too_large_is_not_kept_and_the_card_says_so(
 ) -> None:
     monkeypatch.setattr(checkpoint, "MAX_SESSION_BYTES", 100)
     world.scenario(plan=[PLAN], work=[*commit("first"), ASK, FINISH])
-    order = world.order()
-    world.run(on(world, order, "b"))
+    spec = world.spec()
+    world.run(on(world, spec, "b"))
     assert world.of("Checkpointed")[-1].left_out[0].startswith("the session: it is larger")
     assert "Not kept for other hosts: the session" in said(world)
     world.scenario(plan=[PLAN], work=[*commit("second"), FINISH])
-    world.answer(on(world, order, "c"), "Moin")
+    world.answer(on(world, spec, "c"), "Moin")
     assert "Not here: the session" in said(world)
     assert (world.show("first.txt"), world.show("second.txt")) == ("first", "second")
 
@@ -154,22 +154,22 @@ def test_what_is_too_large_is_not_kept_and_the_card_says_so(
 def test_a_secret_in_the_session_does_not_reach_the_store(world: World) -> None:
     token = "ghp_" + "a" * 40
     world.scenario(plan=[PLAN], work=[ASK, FINISH])
-    order = world.order(briefing=Briefing(f"# {token}\n"))
-    world.run(on(world, order, "b"))
+    spec = world.spec(briefing=Briefing(f"# {token}\n"))
+    world.run(on(world, spec, "b"))
     kept = world.of("Checkpointed")[-1]
     raw = gzip.decompress((world.root / "shared" / kept.session[:2] / kept.session).read_bytes())
     assert b"scripted-" in raw
     assert token.encode() not in raw
 
 
-def killed_in_its_turn(world: World, order: RunSpec, last: str) -> None:
+def killed_in_its_turn(world: World, spec: RunSpec, last: str) -> None:
     """Let a worker of its own carry the run on, and kill it in the middle of a turn, once a checkpoint has
     what the agent did until it said `last`, and, where the order wants that, a commit is on GitHub.
     """
-    order, log = world.claim(order)
+    spec, log = world.claim(spec)
 
     def work() -> None:
-        execute_run(order, log, world.remote, world.clock, providers=world.providers)
+        execute_run(spec, log, world.remote, world.clock, providers=world.providers)
 
     world.engine.dispose()
     worker = multiprocessing.get_context("fork").Process(target=work)
@@ -180,7 +180,7 @@ def killed_in_its_turn(world: World, order: RunSpec, last: str) -> None:
         said = [
             event.text if isinstance(event, Progressed) else type(event).__name__ for event in world.events()
         ]
-        seen = "BranchPushed" in said or not order.early
+        seen = "BranchPushed" in said or not spec.early
         return seen and last in said and "Checkpointed" in said[said.index(last) :]
 
     try:
@@ -196,11 +196,11 @@ def test_killed_in_a_turn_it_goes_on_elsewhere_from_the_newest_checkpoint(world:
     count = {"run": "echo x >> count.txt"}
     steps = [count, *commit("first"), uncommitted("b"), {"tick": 1}, {"progress": "Here"}]
     world.scenario(plan=[PLAN], work=[*steps, {"sleep": 60}, FINISH])
-    order = world.order(limits=dataclasses.replace(LIMITS, checkpoint_s=0.2))
-    killed_in_its_turn(world, on(world, order, "b"), "Here")
+    spec = world.spec(limits=dataclasses.replace(LIMITS, checkpoint_s=0.2))
+    killed_in_its_turn(world, on(world, spec, "b"), "Here")
     begun = len(world.events())
     world.scenario(plan=[PLAN], work=[*steps, {"sleep": 0}, FINISH])
-    world.again(on(world, order, "c"), "reclaimed")
+    world.again(on(world, spec, "c"), "reclaimed")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert (world.show("first.txt"), world.show("left-b.txt"), world.show("count.txt")) == ("first", "b", "x")
     later = world.events()[begun:]
@@ -212,11 +212,11 @@ def test_killed_in_a_turn_it_goes_on_elsewhere_from_the_newest_checkpoint(world:
 def test_a_parked_investigation_goes_on_elsewhere_in_its_session(world: World) -> None:
     found = {"findings": {"summary": "Nothing", "findings": []}}
     world.scenario(investigate=[{"run": "echo no > junk.txt"}, ASK, found])
-    order = world.order(mode=INVESTIGATE)
-    assert world.run(on(world, order, "b")).why == "question"
+    spec = world.spec(mode=INVESTIGATE)
+    assert world.run(on(world, spec, "b")).why == "question"
     kept = world.only("Checkpointed")
     assert (bool(kept.session), kept.bundle, kept.patch, kept.left_out) == (True, "", "", ())
-    world.answer(on(world, order, "c"), "Go")
+    world.answer(on(world, spec, "c"), "Go")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert len({event.session_id for event in world.of("SessionStarted")}) == 1
     assert world.of("SessionLost") == []
@@ -225,9 +225,9 @@ def test_a_parked_investigation_goes_on_elsewhere_in_its_session(world: World) -
 
 def test_transcripts_of_all_hosts_are_in_the_store_each_line_once(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"say": "On the first"}, ASK, {"say": "On the second"}, FINISH])
-    order = world.order()
-    world.run(on(world, order, "b"))
-    world.answer(on(world, order, "c"), "Moin")
+    spec = world.spec()
+    world.run(on(world, spec, "b"))
+    world.answer(on(world, spec, "c"), "Moin")
     world.ended()
     files = [event for event in world.of("ArtifactKept") if event.kind == TRANSCRIPT]
     assert [file.name for file in files] == ["transcript-1.log", "transcript-2.log"]
@@ -252,11 +252,11 @@ def bucket(world: World, monkeypatch: pytest.MonkeyPatch) -> Iterator[ThreadingH
 def answered_on_c(world: World, bucket: ThreadingHTTPServer) -> None:
     """Park on b, and go on where the store is that bucket."""
     world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), ASK, *commit("second"), FINISH])
-    order = world.order()
-    assert world.run(on(world, order, "b")).why == "question"
+    spec = world.spec()
+    assert world.run(on(world, spec, "b")).why == "question"
     store = StoreSpec("s3://runs/cardinal", f"http://127.0.0.1:{bucket.server_port}", "us-east-1", "a", "b")
     places = dataclasses.replace(home(world, "c"), store=store)
-    world.answer(dataclasses.replace(order, host="c", places=places), "Moin")
+    world.answer(dataclasses.replace(spec, host="c", places=places), "Moin")
 
 
 def test_a_store_that_is_away_is_waited_for(world: World, bucket: ThreadingHTTPServer) -> None:
@@ -284,7 +284,7 @@ def test_a_folder_that_is_not_mounted_is_waited_for(world: World, monkeypatch: p
     def marked(host: str) -> RunSpec:
         places = shared(world, host)
         store = dataclasses.replace(places.store, mark=mark)
-        return dataclasses.replace(order, host=host, places=dataclasses.replace(places, store=store))
+        return dataclasses.replace(spec, host=host, places=dataclasses.replace(places, store=store))
 
     def come_back() -> None:
         until(lambda: "Waits for commits and files: the store at" in said(world), "it waits")
@@ -292,7 +292,7 @@ def test_a_folder_that_is_not_mounted_is_waited_for(world: World, monkeypatch: p
         mounted.rename(root)
 
     world.scenario(plan=[PLAN], work=[*commit("first"), uncommitted("b"), ASK, *commit("second"), FINISH])
-    order = world.order()
+    spec = world.spec()
     world.run(marked("b"))
     root.rename(mounted)
     root.mkdir()
@@ -318,7 +318,7 @@ def test_a_store_that_stays_away_is_named_as_the_cause(
 def test_what_the_checkpoint_knew_counts_where_all_of_it_was_brought(
     world: World, missing: tuple[str, ...]
 ) -> None:
-    order, place = world.order(), str(CARD)
+    spec, place = world.spec(), str(CARD)
     world.write(
         PlanProposed(RUN, 1, "Say", ("One", "Two")),
         TurnStarted(RUN, Phase.WORK, "work", "s1"),
@@ -330,7 +330,7 @@ def test_what_the_checkpoint_knew_counts_where_all_of_it_was_brought(
         WorkspaceTaken(RUN, place, "c", 2, "b"),
         WorkspaceRestored(RUN, place, "c", RUN, "b", missing),
     )
-    history = world.claim(order)[1].history
+    history = world.claim(spec)[1].history
     assert history.finish is None
     assert history.turns == ({} if missing else {"work": ""})
     assert history.plan is not None

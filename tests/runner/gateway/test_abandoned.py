@@ -21,10 +21,10 @@ from runner.gateway.control.messages import (
 from runner.gateway.control.terms import Waits
 from runner.gateway.models import forward, proxy
 from runner.gateway.models.limits import RunBudget
-from runner.gateway.models.meter import Experience, Meter
+from runner.gateway.models.meter import Meter, ObservedUsage
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import parse_request
-from runner.gateway.models.request_contents import weights
+from runner.gateway.models.request_contents import estimate_tokens
 from runner.gateway.models.routes import ROUTES
 from runner.gateway.models.sse import SseParser
 from runner.run.provider import Provider
@@ -260,7 +260,7 @@ def metered(
     budget.grant(usd_left)
     price = price_of(Provider(wire.provider, "", ""), GPT if name != "messages" else CLAUDE)
     request = parse_request(wire, given, json.dumps(given).encode())
-    meter = Meter(request, wire, price, budget, Experience(), weights(given))
+    meter = Meter(request, wire, price, budget, ObservedUsage(), estimate_tokens(given))
     assert meter.reserve()
     parser = SseParser()
 

@@ -13,12 +13,12 @@ import httpx2
 import pytest
 import uvicorn
 
-from runner.agents.board_tools import TOOLS, offered
+from runner.agents.board_tools import TOOLS, offer_tools
 from runner.gateway.control.mcp_server import CALLS_PER_MINUTE, INPUT_BYTES, REQUEST_BYTES, board_app
 from runner.gateway.control.uplink import Uplink
 
 WAIT_S = 60.0
-WORK = offered(read_only=False, threads=False)
+WORK = offer_tools(read_only=False, threads=False)
 HEADERS = {"accept": "application/json, text/event-stream", "content-type": "application/json"}
 
 

@@ -12,11 +12,11 @@ from runner.agents.contract import Usage
 from runner.gateway.control.messages import CallRefusal
 from runner.gateway.models.anthropic import Messages
 from runner.gateway.models.limits import RunBudget
-from runner.gateway.models.meter import Experience, Meter
+from runner.gateway.models.meter import Meter, ObservedUsage
 from runner.gateway.models.openai import Chat, Responses
 from runner.gateway.models.prices import price_of
-from runner.gateway.models.protocol import UnreadableCallError, parse_request, parsed
-from runner.gateway.models.request_contents import UnknownCostError, Weight, weights
+from runner.gateway.models.protocol import UnreadableCallError, parse_call, parse_request
+from runner.gateway.models.request_contents import UnknownCostError, Weight, estimate_tokens
 from runner.run.provider import Provider
 from tests.runner.gateway.upstream import Answer, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, error_of, finish, scene
@@ -40,7 +40,7 @@ def read(name: str, **fields: Any) -> Weight:
     """Return what a request weighs, or raise what refuses it."""
     given = {"model": "m", **fields}
     call = parse_request(WIRES[name], given, json.dumps(given).encode())
-    return sum((weight for _, weight in weights(call.given)), Weight())
+    return sum((weight for _, weight in estimate_tokens(call.given)), Weight())
 
 
 def user(*parts: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -175,7 +175,7 @@ def test_of_two_limits_the_higher_one_counts_and_both_are_lowered() -> None:
 )  # fmt: skip
 def test_a_body_that_is_odd_or_more_than_a_model_reads_is_unreadable(body: bytes) -> None:
     with pytest.raises(UnreadableCallError):
-        parse_request(Responses(), parsed(body), body)
+        parse_request(Responses(), parse_call(body), body)
 
 
 def test_40_calls_at_once_on_a_stored_context_cost_nothing(world: Scene) -> None:
@@ -256,11 +256,13 @@ def test_what_a_provider_is_to_remember_is_dear_however_it_is_written() -> None:
     given = {"model": CLAUDE, "cache_control": remembered, "messages": user({"type": "text", "text": "y"})}
     plain = json.dumps(given).encode()
     escaped = plain.replace(b"cache_control", b"c\\u0061che_control").replace(b"1h", b"\\u0031h")
-    assert parsed(escaped) == given
+    assert parse_call(escaped) == given
     most = []
     for body in (plain, escaped):
         call, price = parse_request(Messages(), given, body), price_of(Provider("anthropic", "", ""), CLAUDE)
-        most.append(Meter(call, Messages(), price, RunBudget(), Experience(), weights(given))._most_usd)
+        most.append(
+            Meter(call, Messages(), price, RunBudget(), ObservedUsage(), estimate_tokens(given))._most_usd
+        )
     assert most[0] == most[1] > 0
 
 

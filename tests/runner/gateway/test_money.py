@@ -13,10 +13,10 @@ from runner.agents.contract import Usage
 from runner.gateway.control.messages import CallRefusal, Drained, Warned
 from runner.gateway.models.anthropic import Messages
 from runner.gateway.models.limits import RunBudget
-from runner.gateway.models.meter import Experience, Meter
+from runner.gateway.models.meter import Meter, ObservedUsage
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import parse_request as read_call
-from runner.gateway.models.request_contents import weights
+from runner.gateway.models.request_contents import estimate_tokens
 from runner.run.provider import Provider, TokenPrice
 from tests.runner.gateway.upstream import Answer, chat, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, PATHS, TERMS, Scene, ask, finish, scene
@@ -247,11 +247,11 @@ def test_of_40_calls_at_once_those_that_do_not_fit_beside_others_wait_or_are_ref
 def test_what_was_cached_before_is_not_counted_on_for_calls_at_once() -> None:
     given = {"model": CLAUDE, "stream": True, "max_tokens": 1000, "system": "y" * 80_000}
     call = read_call(Messages(), given, json.dumps(given).encode())
-    budget, experience = RunBudget(), Experience()
+    budget, experience = RunBudget(), ObservedUsage()
 
     def meter() -> Meter:
         price = price_of(Provider("anthropic", "", ""), CLAUDE)
-        return Meter(call, Messages(), price, budget, experience, weights(given))
+        return Meter(call, Messages(), price, budget, experience, estimate_tokens(given))
 
     budget.grant(0.20)
     first = meter()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.gateway.network.proxy import resolved
+from runner.gateway.network.proxy import resolve_host
 from tests.runner.gateway.wires import WAIT_S, Stage, connect, plain, play, status, until
 
 
@@ -263,4 +263,4 @@ def test_a_host_that_is_down_is_a_bad_gateway(tmp_path: Path) -> None:
 
 
 def test_names_are_resolved_as_the_machine_does_it() -> None:
-    assert "127.0.0.1" in map(str, asyncio.run(resolved("localhost")))
+    assert "127.0.0.1" in map(str, asyncio.run(resolve_host("localhost")))

@@ -20,7 +20,7 @@ from runner.gateway.network.added_header import AddedHeader
 from runner.gateway.network.addresses import NetworkAccess, NetworkRules
 from runner.gateway.network.authority import Authority, system_bundle
 from runner.gateway.network.proxy import serve_proxy
-from runner.gateway.network.relay import closed
+from runner.gateway.network.relay import close_writer
 from runner.gateway.network.secret_tunnel import SecretTunnels
 from tests.runner.gateway.package_registry import registry_of
 from tests.runner.gateway.wires import WAIT_S, Stage, connect, served, status
@@ -44,7 +44,7 @@ class Registry:
             self.heard.append(request)
             writer.write(self.answer(request))
             await writer.drain()
-        await closed(writer)
+        await close_writer(writer)
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Scene:
             try:
                 return await reader.read(-1)
             finally:
-                await closed(writer)
+                await close_writer(writer)
 
     def request(self, method: str = "GET", path: str = "/left-pad", extra: str = "", host: str = "") -> bytes:
         where = host or f"{HOST}:{self.registry.port}"
@@ -257,7 +257,7 @@ async def door_to(wire: Stage) -> asyncio.Server:
             while chunk := await source.read(65536):
                 target.write(chunk)
         finally:
-            await closed(target)
+            await close_writer(target)
 
     async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there = await wire.connect()

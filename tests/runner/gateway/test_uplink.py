@@ -18,8 +18,8 @@ from runner.gateway.control.messages import (
     HostRequest,
     ProviderFailure,
     Warned,
+    encode_event,
     read,
-    written,
 )
 from runner.gateway.control.uplink import Uplink
 from runner.gateway.models.limits import RateLimiter
@@ -36,7 +36,7 @@ ALL: tuple[GatewayMessage, ...] = (
 
 def test_every_event_is_read_as_it_was_written() -> None:
     for told in ALL:
-        assert read(json.dumps(written(told))) == (told,)
+        assert read(json.dumps(encode_event(told))) == (told,)
     call = {"type": "call", "id": "c1", "tool": "progress", "input": {"text": "on it"}}
     (read_call,) = read(json.dumps(call))
     assert isinstance(read_call, BoardCall)
@@ -75,7 +75,7 @@ def test_a_text_of_any_length_fits_a_datagram() -> None:
         CallRefusal("budget", "\n" * 9),
         HostRequest("h" * 99_999, 1, True, "w"),
     ):
-        assert len(json.dumps(written(told))) < MESSAGE_BYTES
+        assert len(json.dumps(encode_event(told))) < MESSAGE_BYTES
 
 
 class Far:

@@ -24,7 +24,7 @@ from runner.gateway.control.messages import CallRefusal, ProviderFailure
 from runner.gateway.models.prices import price_of
 from runner.gateway.models.protocol import ModelRequest
 from runner.gateway.models.routes import missing_extra
-from runner.gateway.models.upstream import AgentRequest, CredentialsError, known_betas
+from runner.gateway.models.upstream import AgentRequest, CredentialsError, keep_known_betas
 from runner.gateway.models.vertex import BETAS, Vertex, credentials_of, root, translate
 from runner.run.provider import Provider, VertexProvider
 from runner.text.plain import redact, secret_forms
@@ -234,7 +234,7 @@ def test_a_region_has_its_address(region: str, address: str) -> None:
 
 def test_betas_that_the_platform_does_not_know_are_left_out() -> None:
     named = ("x-1", "context-1m-2025-08-07", "advanced-tool-use-2025-11-20", "tool-search-tool-2025-10-19")
-    assert known_betas(named, BETAS) == ("context-1m-2025-08-07", "tool-search-tool-2025-10-19")
+    assert keep_known_betas(named, BETAS) == ("context-1m-2025-08-07", "tool-search-tool-2025-10-19")
 
 
 def test_a_private_key_is_redacted_whole_by_its_lines_and_as_json(tmp_path: Path) -> None:

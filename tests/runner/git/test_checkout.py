@@ -91,9 +91,9 @@ def test_a_run_with_a_plan_and_a_gate_starts_few_commands_of_cardinals_own(world
 
     sys.addaudithook(hear)
     world.scenario(plan=[PLAN], work=WORK)
-    order = world.order(plan_required=True, validation=checks(fast=("true",), full=("true",)))
-    world.run(order)
-    world.approve(order)
+    spec = world.spec(plan_required=True, validation=checks(fast=("true",), full=("true",)))
+    world.run(spec)
+    world.approve(spec)
     assert world.ended().ending is Ending.SUCCEEDED
     listening = False
     inside = [argv for argv in started if "bwrap" in argv]
@@ -177,7 +177,7 @@ def test_a_claim_stands_on_the_base_that_it_saw_whatever_another_card_fetches_me
 
     sys.addaudithook(hear)
     world.scenario(plan=[PLAN], work=WORK)
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED
     assert moved
 

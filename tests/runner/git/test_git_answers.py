@@ -87,8 +87,8 @@ def test_git_answers_the_same_to_set_up_to_the_agent_and_in_the_gate_as_in_a_clo
     tagged.scenario(plan=[PLAN], work=work)
     either = f"if [ -e a.txt ]; then {on_the_work}\nelse {asking(ON_THE_BASE)}\nfi"
     validation = checks(setup=(either,), fast=(on_the_work,), full=(on_the_work,))
-    order, log = tagged.claim(tagged.order(validation=validation))
-    execute_run(order, log, remote_of(tagged), tagged.clock)
+    spec, log = tagged.claim(tagged.spec(validation=validation))
+    execute_run(spec, log, remote_of(tagged), tagged.clock)
     failed = [(each.tier, each.tail) for each in tagged.of("CommandChecked") if each.exit_code != 0]
     assert (tagged.ended().ending, failed) == (Ending.SUCCEEDED, []), tagged.ended()
     assert {each.tier for each in tagged.of("CommandChecked")} == {"fast", "full"}
@@ -128,7 +128,7 @@ def test_tags_that_an_agent_makes_stay_in_its_checkout(tagged: World) -> None:
     tagged.scenario(plan=[PLAN], work=work)
     before = git(tagged.origin, "for-each-ref", "refs/tags")
     tells = 'test "$(git tag -l | tr "\\n" " ")" = "light v1.0 " && git describe --tags | grep "^v1.0-2-"'
-    tagged.run(tagged.order(validation=checks(fast=("git tag -l mine | grep mine",), full=(tells,))))
+    tagged.run(tagged.spec(validation=checks(fast=("git tag -l mine | grep mine",), full=(tells,))))
     assert tagged.ended().ending is Ending.SUCCEEDED, tagged.ended()
     assert git(tagged.origin, "for-each-ref", "refs/tags") == before
     (mirror,) = tagged.places.mirrors.glob("*.git")

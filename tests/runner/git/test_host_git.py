@@ -103,7 +103,7 @@ def test_a_pack_that_names_files_without_end_is_not_even_compared(world: World, 
         else:
             mirror.take_pack(pack, head, "r1-export")
             assert mirror.has(head)
-            assert mirror.recall("r1-export") == head
+            assert mirror.read_ref("r1-export") == head
 
 
 def test_a_pack_that_lacks_what_it_names_is_refused_and_leaves_nothing(world: World, tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_a_pack_that_lacks_what_it_names_is_refused_and_leaves_nothing(world: Wo
     with pytest.raises(GitError, match="did not receive expected object"):
         mirror.take_pack(pack, head, "r1-head")
     assert not mirror.has(head)
-    assert mirror.recall("r1-head") == ""
+    assert mirror.read_ref("r1-head") == ""
     assert set(mirror.path.glob("objects/pack/*")) == packs
     assert not list(tmp_path.glob("x.*"))
 

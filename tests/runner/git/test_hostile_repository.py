@@ -31,18 +31,18 @@ def failure(world: World) -> str:
 def test_a_repository_without_commits_is_named(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     world = make_world(tmp_path / "empty")
-    world.run(world.order())
+    world.run(world.spec())
     assert "no commits yet" in failure(world)
 
 
 def test_a_missing_base_branch_is_named(world: World) -> None:
-    world.run(world.order(base_branch="trunk"))
+    world.run(world.spec(base_branch="trunk"))
     assert "has no branch trunk" in failure(world)
 
 
 def test_a_repository_that_is_gone_is_named(world: World) -> None:
     shutil.rmtree(world.origin)
-    world.run(world.order())
+    world.run(world.spec())
     assert "cannot be reached" in failure(world)
 
 
@@ -50,7 +50,7 @@ def test_a_branch_that_a_rule_protects_is_named_and_the_report_is_not_given(worl
     hook = world.origin / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho 'GH006: Protected branch update failed' >&2\nexit 1\n")
     hook.chmod(0o755)
-    world.run(world.order())
+    world.run(world.spec())
     assert "GH006" in failure(world)
     assert world.of("FinalReported") == []
 
@@ -68,7 +68,7 @@ def moving(world: World, theirs: str, *, each_time: bool = False) -> None:
 def test_what_people_push_in_the_last_moment_is_taken_in_and_checked_again(world: World) -> None:
     world.commit({"theirs.txt": "mine\n"}, BRANCH)
     moving(world, world.commit({"theirs.txt": "more\n"}, BRANCH))
-    world.run(world.order(validation=checks(full=["cat theirs.txt"])))
+    world.run(world.spec(validation=checks(full=["cat theirs.txt"])))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [check.tail for check in world.of("CommandChecked")] == ["mine", "more"]
     assert (world.show("theirs.txt"), world.show("hello.txt")) == ("more", "Hello")
@@ -78,7 +78,7 @@ def test_what_people_push_in_the_last_moment_is_taken_in_and_checked_again(world
 def test_a_branch_that_moves_whenever_cardinal_pushes_is_left_alone(world: World) -> None:
     world.commit({"theirs.txt": "mine\n"}, BRANCH)
     moving(world, world.commit({"theirs.txt": "more\n"}, BRANCH), each_time=True)
-    world.run(world.order())
+    world.run(world.spec())
     assert "it has new commits on GitHub" in failure(world)
     assert git(world.origin, "log", "-1", "--format=%s", BRANCH) == "again"
 
@@ -88,27 +88,27 @@ def test_a_push_that_conflicts_is_a_question_and_nothing_of_theirs_is_lost(
     world: World, resolved: bool
 ) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, {"ask": {"question": "Well?"}}, FINISH])
-    order = world.order()
-    world.run(order)
+    spec = world.spec()
+    world.run(spec)
     theirs = world.commit({"hello.txt": "Theirs\n"}, BRANCH)
-    assert world.answer(order, "Yes").why == "question"
+    assert world.answer(spec, "Yes").why == "question"
     asked = world.only("QuestionAsked", newest=True)
     assert (asked.asker, asked.choices) == ("rebase", ("I resolved it: try again", "Stop here"))
     assert "hello.txt" in asked.text
     if resolved:
         world.commit({"hello.txt": "A shop.\n"}, BRANCH)
         git(world.origin, "update-ref", f"refs/heads/{BRANCH}", world.head("main"))
-    world.answer(order, "1" if resolved else "2")
+    world.answer(spec, "1" if resolved else "2")
     assert world.ended().ending is (Ending.SUCCEEDED if resolved else Ending.FAILED), world.ended()
     assert world.head() == (world.of("BranchPushed")[-1].head if resolved else theirs)
 
 
 def test_what_people_push_while_a_question_is_open_is_taken_in(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, {"ask": {"question": "Well?"}}, FINISH])
-    order = world.order()
-    world.run(order)
+    spec = world.spec()
+    world.run(spec)
     theirs = world.commit({"theirs.txt": "mine\n"}, BRANCH)
-    world.answer(order, "Yes")
+    world.answer(spec, "Yes")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     git(world.origin, "merge-base", "--is-ancestor", theirs, BRANCH)
     assert world.show("hello.txt") == "Hello"
@@ -116,43 +116,43 @@ def test_what_people_push_while_a_question_is_open_is_taken_in(world: World) -> 
 
 def test_what_people_pushed_to_the_branch_is_taken_in_at_the_start(world: World) -> None:
     world.commit({"theirs.txt": "mine\n"}, BRANCH)
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED
     assert (world.show("theirs.txt"), world.show("hello.txt")) == ("mine", "Hello")
 
 
 def test_a_branch_that_fell_behind_is_rebased(world: World) -> None:
-    world.run(world.order())
+    world.run(world.spec())
     world.commit({"new.txt": "newer\n"})
     world.scenario(revise=[{"edit": {"path": "hello.txt", "content": "Again\n"}}, FINISH])
     world.lease = None
-    world.run(world.order(run_id="r2", kind="revision"))
+    world.run(world.spec(run_id="r2", kind="revision"))
     assert world.ended("r2").ending is Ending.SUCCEEDED
     assert world.show("new.txt") == "newer"
     git(world.origin, "merge-base", "--is-ancestor", "main", BRANCH)
 
 
 def test_a_rebase_that_conflicts_is_a_question_and_people_decide(world: World) -> None:
-    world.run(world.order())
+    world.run(world.spec())
     world.commit({"hello.txt": "Theirs\n"})
     world.scenario(revise=[{"edit": {"path": "other.txt", "content": "x\n"}}, FINISH])
     world.lease = None
-    order = world.order(run_id="r2", kind="revision")
-    assert world.run(order).why == "question"
+    spec = world.spec(run_id="r2", kind="revision")
+    assert world.run(spec).why == "question"
     asked = world.only("QuestionAsked", "r2")
     assert asked.asker == "rebase"
     assert "hello.txt" in asked.text
-    world.answer(order, "Work on without the rebase")
+    world.answer(spec, "Work on without the rebase")
     assert world.ended("r2").ending is Ending.SUCCEEDED
     assert world.show("hello.txt") == "Hello"
 
 
 def test_two_runs_on_one_branch_never_lose_each_others_commits(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"edit": {"path": "a.txt", "content": "a\n"}}, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     world.scenario(plan=[PLAN], work=[{"edit": {"path": "b.txt", "content": "b\n"}}, FINISH])
     world.lease = None
-    world.run(world.order(run_id="r2", card_id="PVTI_2"))  # another card: a workspace of its own
+    world.run(world.spec(run_id="r2", card_id="PVTI_2"))  # another card: a workspace of its own
     assert world.ended("r2").ending is Ending.SUCCEEDED
     assert (world.show("a.txt"), world.show("b.txt")) == ("a", "b")
 
@@ -189,7 +189,7 @@ def test_a_hostile_repository_runs_nothing_on_the_host(world: World, tmp_path: P
     (outside / "secret").write_text("top secret")
     script = HOSTILE.replace("PLACE", str(outside / "pwned")).replace("OUTSIDE", str(outside))
     world.scenario(plan=[PLAN], work=[EDIT, {"run": script}, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert sorted(os.listdir(outside)) == ["secret"]
     assert git(world.origin, "cat-file", "-p", f"{BRANCH}:stolen") == str(outside / "secret")
@@ -222,6 +222,6 @@ git("update-ref", "HEAD", git("commit-tree", "-p", "HEAD", "-m", "evil", tree))
 def test_unsound_objects_are_refused(world: World) -> None:
     write = {"edit": {"path": "../home/evil.py", "content": EVIL_TREE}}
     world.scenario(plan=[PLAN], work=[write, {"run": "python3 ../home/evil.py"}, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     assert "not sound" in failure(world)
     assert world.of("BranchPushed") == []

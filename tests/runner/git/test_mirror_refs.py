@@ -45,7 +45,7 @@ def test_a_loose_ref_counts_before_a_packed_one(mirror: Mirror) -> None:
     ).strip()
     mirror.remember("r1-start", newer)
     git(mirror.path, "pack-refs", "--all")
-    assert mirror.recall("r1-start") == newer
+    assert mirror.read_ref("r1-start") == newer
     git(mirror.path, "update-ref", "refs/heads/gone", newer)
     assert mirror.head("gone") == newer != mirror.head("main")
 
@@ -78,7 +78,7 @@ def test_a_runs_own_names_are_those_that_git_lists_wherever_they_stand(mirror: M
 
 def test_a_name_does_not_lead_out_of_the_branches(mirror: Mirror) -> None:
     mirror.remember("r1-start", mirror.head("main"))
-    assert mirror.recall("r1-start")
+    assert mirror.read_ref("r1-start")
     for name in ("../cardinal/r1-start", "../../HEAD", "..", ""):
         assert mirror.head(name) == ""
     (mirror.path / "refs/heads/odd").write_text("ref: refs/heads/main\n")
@@ -108,7 +108,7 @@ def test_a_commit_that_is_written_is_what_git_would_have_written(mirror: Mirror)
     (start,) = mirror.read_commits((mirror.head("main"),))
     made = mirror.make_commit(replace(start, parents=(start.commit,), message="Grüße\n\nvon hier"))
     mirror.remember("r1-head", made)
-    assert by_git(mirror.path, "refs/cardinal/r1-head") == made == mirror.recall("r1-head")
+    assert by_git(mirror.path, "refs/cardinal/r1-head") == made == mirror.read_ref("r1-head")
     assert git(mirror.path, "log", "-1", "--format=%B%P", made) == f"Grüße\n\nvon hier\n{start.commit}"
     git(mirror.path, "fsck", "--strict")
     assert mirror.tree(made) == start.tree

@@ -66,7 +66,7 @@ def test_all_that_a_run_pushes_is_signed_also_peoples_commits_that_it_rebased(
     world.commit({"theirs.txt": "Hi\n"}, BRANCH)
     world.commit({"base.txt": "Moved on\n"})
     world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Hello"}, FINISH])
-    world.run(world.order(authorship=Authorship(COMMITTER, key)))
+    world.run(world.spec(authorship=Authorship(COMMITTER, key)))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     allowed = tmp_path / "allowed"
     allowed.write_text(f"{OWNER.email} {key.path.with_suffix('.pub').read_text()}")

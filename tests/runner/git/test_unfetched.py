@@ -94,7 +94,7 @@ def test_more_files_than_can_be_listed_are_explained_by_nothing(world: World) ->
 def test_people_and_agents_read_why_a_check_cannot_have_a_submodule(world: World) -> None:
     with_submodules(world, "libs/x")
     world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Add a"}, FINISH])
-    world.run(world.order(validation=checks(fast=(), full=("test -f libs/x/lib",))))
+    world.run(world.spec(validation=checks(fast=(), full=("test -f libs/x/lib",))))
     why = "The repository has submodules (libs/x): Cardinal does not fetch them"
     assert any(each.text.startswith(why) for each in world.of("Progressed"))
     assert why in world.of("CommandChecked")[0].tail
@@ -108,7 +108,7 @@ def test_a_set_up_may_fetch_submodules(world: World) -> None:
     fetch = f"{MAKE.format('/tmp/library')}; git -c protocol.file.allow=always submodule update --init"
     world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Add a"}, FINISH])
     there = "test -f libs/x/lib"
-    world.run(world.order(validation=checks(setup=(fetch,), fast=(there,), full=(there,))))
+    world.run(world.spec(validation=checks(setup=(fetch,), fast=(there,), full=(there,))))
     failed = [each.tail for each in world.of("CommandChecked") if each.exit_code]
     assert world.ended().ending is Ending.SUCCEEDED, (world.ended(), failed)
     assert git(world.origin, "diff", "--name-only", "main", world.head()) == "a.txt"

@@ -126,13 +126,13 @@ def section(path: str, place: str) -> str:
 @pytest.mark.parametrize("path", SECTIONS)
 def test_every_section_that_decides_is_known(path: str) -> None:
     known = {place: (place.replace(".", " "),) for place in SECTIONS[path].split()}
-    assert {place: ci_files.altered(path, "", section(path, place)) for place in known} == known
+    assert {place: ci_files.find_altered_sections(path, "", section(path, place)) for place in known} == known
 
 
 @pytest.mark.parametrize("how", ALTERED)
 def test_what_of_the_sections_differs_is_told(how: str) -> None:
     path, before, after, told = ALTERED[how]
-    assert ci_files.altered(path, before, after) == told
+    assert ci_files.find_altered_sections(path, before, after) == told
 
 
 def test_of_many_sections_three_are_named() -> None:

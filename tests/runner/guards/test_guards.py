@@ -125,7 +125,7 @@ def test_what_is_denied_is_given_back_once_and_never_leaves(world: World, name: 
     guard, line, said = next(one[1:] for one in TRIES if one[0] == name)
     world.commit({"infra/main.tf": "x\n"})
     world.scenario(plan=[PLAN], work=[HELLO, run(line), COMMIT, FINISH], repair=[{"say": "I will not"}])
-    world.run(world.order(guards=guard))
+    world.run(world.spec(guards=guard))
     ended = world.ended()
     assert (ended.ending, ended.reason) == (Ending.FAILED, "guardrail"), ended
     assert said in ended.detail
@@ -140,7 +140,7 @@ def test_an_agent_that_writes_its_commits_anew_is_published_without_the_secret(w
     hide = f"echo {KEY} > a; git add .; git commit -qm a; git rm -q a; git commit -qm b"
     undo = "git reset -q --soft origin/main; git commit -qm 'Say hello'"
     world.scenario(plan=[PLAN], work=[HELLO, run(hide), COMMIT, FINISH], repair=[run(undo)])
-    world.run(world.order(guards=rules("secrets"), validation=checks(full=["true"])))
+    world.run(world.spec(guards=rules("secrets"), validation=checks(full=["true"])))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.show("hello.txt") == "Hello"
     assert git(world.origin, "log", "-p", BRANCH, "--format=").count(KEY) == 0
@@ -154,8 +154,8 @@ def test_another_finding_is_given_back_too_but_not_without_end(world: World) -> 
     work = [HELLO, run("echo a > a.min.js"), COMMIT, FINISH]
     undo = "git reset -q --soft origin/main; git rm -qf '*.min.js'; echo a > b$(date +%N).min.js"
     world.scenario(plan=[PLAN], work=work, repair=[run(undo), COMMIT])
-    order = world.order(guards=rules("generated"))
-    parked = world.run(order)
+    spec = world.spec(guards=rules("generated"))
+    parked = world.run(spec)
     assert isinstance(parked, RunParked)
     assert parked.why == "limit"
     turns = [turn.turn for turn in world.of("TurnStarted") if turn.turn.startswith("repair-guard")]
@@ -166,14 +166,14 @@ def test_another_finding_is_given_back_too_but_not_without_end(world: World) -> 
     assert nothing_left(world)
     mends = [run("git reset -q --soft origin/main; git rm -qf '*.min.js'"), COMMIT]
     world.scenario(plan=[PLAN], work=work, repair=mends)
-    world.answer(order, "1")
+    world.answer(spec, "1")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
 
 
 def test_what_python_and_desktops_leave_lying_is_not_committed(world: World) -> None:
     noise = run("mkdir __pycache__; echo a > __pycache__/a.pyc; echo a > .DS_Store")
     world.scenario(plan=[PLAN], work=[HELLO, noise, FINISH])
-    world.run(world.order(guards=rules("generated")))
+    world.run(world.spec(guards=rules("generated")))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert git(world.origin, "ls-tree", "-r", "--name-only", BRANCH).split() == ["README.md", "hello.txt"]
 
@@ -182,18 +182,18 @@ def test_a_finding_that_is_asked_about_leaves_with_a_persons_word_and_only_as_it
     lock = run("echo '{}' > package-lock.json")
     more = run("echo '{\"a\": 1}' > package-lock.json")
     world.scenario(plan=[PLAN], work=[HELLO, lock, COMMIT, FINISH], heed=[more, COMMIT])
-    order = world.order(guards=rules("dependencies", "ask"))
-    parked = world.run(order)
+    spec = world.spec(guards=rules("dependencies", "ask"))
+    parked = world.run(spec)
     assert isinstance(parked, RunParked)
     asked = world.only("QuestionAsked")
     assert asked.asker == "guard"
     assert "'package-lock.json' says what is installed (rule 'dependencies: ask')" in asked.text
     assert nothing_left(world)
-    world.answer(order, "Please add a first")  # the words are heeded, and the change is another one then
+    world.answer(spec, "Please add a first")  # the words are heeded, and the change is another one then
     assert len(world.of("QuestionAsked")) == 2
     assert world.of("QuestionAsked")[1].text != asked.text
     assert nothing_left(world)
-    world.answer(order, "Publish these files too")
+    world.answer(spec, "Publish these files too")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.show("package-lock.json") == '{"a": 1}'
 
@@ -201,11 +201,11 @@ def test_a_finding_that_is_asked_about_leaves_with_a_persons_word_and_only_as_it
 def test_what_may_be_a_secret_is_asked_about_even_where_secrets_are_denied(world: World) -> None:
     line = "echo 'DB_PASSWORD = \"Xk29!sdfQQz81\"' > settings.py"
     world.scenario(plan=[PLAN], work=[HELLO, run(line), COMMIT, FINISH])
-    order = world.order(guards=rules("secrets"))
-    world.run(order)
+    spec = world.spec(guards=rules("secrets"))
+    world.run(spec)
     assert "may be a secret" in world.only("QuestionAsked").text
     assert "Xk29" not in world.only("QuestionAsked").text
-    world.answer(order, "Stop here")
+    world.answer(spec, "Stop here")
     assert world.ended().reason == "stopped"
     assert nothing_left(world)
 
@@ -216,7 +216,7 @@ def test_what_the_guards_allow_and_what_people_pushed_passes_unasked(world: Worl
     world.commit({"other.txt": "x"})  # so that their commit is rebased
     world.scenario(plan=[PLAN], work=[HELLO, COMMIT, FINISH])
     guards = Guards({"protected": "deny", "dependencies": "deny", "secrets": "deny"}, INFRA)
-    world.run(world.order(guards=guards))
+    world.run(world.spec(guards=guards))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert git(world.origin, "log", "-1", "--format=%an", BRANCH, "--", "infra/main.tf") == "Ann"
 
@@ -224,7 +224,7 @@ def test_what_the_guards_allow_and_what_people_pushed_passes_unasked(world: Worl
 def test_a_change_of_what_people_pushed_is_the_agents(world: World) -> None:
     world.commit({"infra/main.tf": "x\n"}, BRANCH)
     world.scenario(plan=[PLAN], work=[HELLO, run("echo y > infra/main.tf"), COMMIT, FINISH])
-    world.run(world.order(guards=rules("protected", protect=INFRA)))
+    world.run(world.spec(guards=rules("protected", protect=INFRA)))
     assert world.ended().reason == "guardrail"
 
 
@@ -235,7 +235,7 @@ def test_every_commit_of_the_agent_is_cardinals_own_with_run_and_card(world: Wor
         f"echo b > b; git add b; {boss} -m 'Two' -m 'See: it'",
     )
     world.scenario(plan=[PLAN], work=[HELLO, *map(run, lines), FINISH])
-    world.run(world.order(validation=checks(fast=["true"], full=["true"])))
+    world.run(world.spec(validation=checks(fast=["true"], full=["true"])))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     said = git(world.origin, "log", "--format=%an <%ae>|%cn <%ce>", f"main..{BRANCH}")
     assert said.splitlines() == [f"{OWN}|{OWN}"] * 2
@@ -250,7 +250,7 @@ def test_peoples_commits_stay_theirs_and_a_copy_of_one_does_not(world: World) ->
     world.commit({"other.txt": "x"})
     as_ann = "git -c user.name=A commit -q --author='Ann <ann@example.org>' -m 'By Ann'"
     world.scenario(plan=[PLAN], work=[HELLO, run(f"git add .; {as_ann}"), FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     log = git(
         world.origin, "log", "--format=%an|%s|%(trailers:key=Cardinal-Run,valueonly)", f"main..{BRANCH}"
@@ -260,11 +260,11 @@ def test_peoples_commits_stay_theirs_and_a_copy_of_one_does_not(world: World) ->
 
 def test_a_second_run_leaves_the_commits_of_the_first_as_they_are(world: World) -> None:
     world.scenario(plan=[PLAN], work=[HELLO, COMMIT, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     first = world.head()
     world.scenario(plan=[PLAN], work=[run("echo b > b"), COMMIT, FINISH])
     world.lease = None
-    world.run(world.order(run_id="r2", attempt=2))
+    world.run(world.spec(run_id="r2", attempt=2))
     assert world.ended("r2").ending is Ending.SUCCEEDED, world.ended("r2")
     assert git(world.origin, "rev-parse", f"{BRANCH}~1") == first
     assert "Cardinal-Run: r2" in git(world.origin, "log", "-1", "--format=%B", BRANCH)

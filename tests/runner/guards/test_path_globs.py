@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.guards.path_patterns import outside, protected
+from runner.guards.path_patterns import find_protected, outside
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from runner.guards.path_patterns import outside, protected
 def test_stars_mean_names_and_folders(
     pattern: str, fits: tuple[str, ...], not_these: tuple[str, ...]
 ) -> None:
-    assert [path for path, _ in protected((*fits, *not_these), [pattern])] == [*fits]
+    assert [path for path, _ in find_protected((*fits, *not_these), [pattern])] == [*fits]
 
 
 @pytest.mark.timeout(20)
@@ -28,5 +28,5 @@ def test_stars_mean_names_and_folders(
 )
 def test_no_pattern_and_path_take_long(pattern: str) -> None:
     for path in ("a" * 4000, "a/" * 2000, "a/b" * 1300):
-        protected([path], [pattern])
+        find_protected([path], [pattern])
         outside([path], [pattern])

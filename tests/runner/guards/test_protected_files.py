@@ -9,7 +9,7 @@ from ledger.events.guard import GuardsJudged, Violation
 from ledger.events.run import BranchExported, RunEvent, RunParked
 from ledger.states import Ending, RunState
 from rules.policy.repository import Guardrails
-from runner.guards.path_patterns import protected
+from runner.guards.path_patterns import find_protected
 from runner.guards.report import list_violations
 from runner.phases.guard import _JUDGE_S
 from runner.run.log import RunLog
@@ -45,7 +45,7 @@ CI = {"edit": {"path": ".github/workflows/ci.yml", "content": "on: push\n"}}
 def test_without_a_word_in_the_policy_infrastructure_authentication_and_payments_are_protected(
     path: str, why: str
 ) -> None:
-    assert bool(protected((path,), Guardrails().protect)) is bool(why)
+    assert bool(find_protected((path,), Guardrails().protect)) is bool(why)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_without_a_word_in_the_policy_infrastructure_authentication_and_payments
     ],
 )
 def test_a_pattern_fits_what_it_says_and_nothing_else(pattern: str, path: str, fits: bool) -> None:
-    assert bool(protected([path], [pattern])) is fits
+    assert bool(find_protected([path], [pattern])) is fits
 
 
 def finding(path: str, **changes: Any) -> Violation:
@@ -93,14 +93,14 @@ def test_a_path_is_told_with_its_rule_on_one_line_and_many_are_counted() -> None
 
 def test_a_change_of_a_workflow_leaves_only_with_a_persons_word(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, CI, {"commit": "Improve CI"}, FINISH])
-    order = world.order(guards=Guards({"protected": "ask"}, WORKFLOWS))
-    parked = world.run(order)
+    spec = world.spec(guards=Guards({"protected": "ask"}, WORKFLOWS))
+    parked = world.run(spec)
     assert isinstance(parked, RunParked)
     assert parked.why == "limit"
     assert ".github/workflows/ci.yml" in world.only("QuestionAsked").text
     assert WORKFLOWS[0] in world.only("QuestionAsked").text
     assert BRANCH not in git(world.origin, "branch", "--format=%(refname:short)")
-    world.answer(order, "Publish these files too")
+    world.answer(spec, "Publish these files too")
     assert world.ended().ending is Ending.SUCCEEDED
     assert world.show(".github/workflows/ci.yml") == "on: push"
 
@@ -110,7 +110,7 @@ def test_with_a_maintainers_word_workflows_leave_unasked_and_other_protected_fil
 ) -> None:
     secret = {"edit": {"path": "infra/key.txt", "content": "x"}}
     world.scenario(plan=[PLAN], work=[EDIT, CI, secret, {"commit": "Improve CI"}, FINISH])
-    world.run(world.order(guards=Guards({"protected": "ask"}, (*WORKFLOWS, "infra/**")), workflows=True))
+    world.run(world.spec(guards=Guards({"protected": "ask"}, (*WORKFLOWS, "infra/**")), workflows=True))
     asked = world.only("QuestionAsked")
     assert asked.asker == "guard"
     assert "infra/key.txt" in asked.text
@@ -119,17 +119,17 @@ def test_with_a_maintainers_word_workflows_leave_unasked_and_other_protected_fil
 
 def test_workflow_files_are_asked_about_as_such(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, CI, {"commit": "Improve CI"}, FINISH])
-    world.run(world.order(guards=Guards({"protected": "ask"}, WORKFLOWS)))
+    world.run(world.spec(guards=Guards({"protected": "ask"}, WORKFLOWS)))
     assert world.only("QuestionAsked").asker == "workflows"
 
 
 def test_leave_for_a_large_change_is_none_for_protected_files(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, CI, {"commit": "Improve CI"}, FINISH])
-    order = world.order(guards=Guards({"protected": "ask"}, WORKFLOWS))
-    world.run(order)
-    world.answer(order, "Publish it anyway")
+    spec = world.spec(guards=Guards({"protected": "ask"}, WORKFLOWS))
+    world.run(spec)
+    world.answer(spec, "Publish it anyway")
     assert world.of("BranchPushed") == []
-    world.answer(order, "Stop here")
+    world.answer(spec, "Stop here")
     assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
     assert world.of("BranchPushed") == []
 
@@ -137,13 +137,13 @@ def test_leave_for_a_large_change_is_none_for_protected_files(world: World) -> N
 def test_a_workflow_that_people_pushed_to_the_branch_themselves_is_theirs(world: World) -> None:
     world.commit({".github/workflows/ci.yml": "on: push\n"}, BRANCH)
     world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Say hello"}, FINISH])
-    world.run(world.order(guards=Guards({"protected": "ask"}, WORKFLOWS)))
+    world.run(world.spec(guards=Guards({"protected": "ask"}, WORKFLOWS)))
     assert world.ended().ending is Ending.SUCCEEDED, world.of("QuestionAsked")
 
 
 def test_where_the_policy_protects_nothing_a_workflow_may_change(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, CI, {"commit": "Improve CI"}, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED
 
 
@@ -152,7 +152,7 @@ def test_what_does_not_fit_into_the_list_leaves_no_more_unasked_than_what_does(w
     steps = ({"run": "mkdir -p .github/workflows payments; touch payments/pay.py"}, {"run": turned}, FINISH)
     world.scenario(plan=[PLAN], work=[EDIT, *steps])
     guards = Guards({"protected": "ask"}, (*WORKFLOWS, "payments/**"))
-    assert isinstance(world.run(world.order(guards=guards, workflows=True)), RunParked)
+    assert isinstance(world.run(world.spec(guards=guards, workflows=True)), RunParked)
     assert "payments/pay.py" in world.only("QuestionAsked").text
     assert BRANCH not in git(world.origin, "branch", "--format=%(refname:short)")
 
@@ -177,7 +177,7 @@ class Renewals(RunLog):
 
 def test_nothing_shortens_the_claim_while_the_guards_look(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Hello"}, FINISH])
-    claimed, log = world.claim(world.order(guards=Guards({"secrets": "deny"})))
+    claimed, log = world.claim(world.spec(guards=Guards({"secrets": "deny"})))
     log.__class__ = Renewals
     execute_run(claimed, log, world.remote, world.clock)
     assert world.ended().ending is Ending.SUCCEEDED
@@ -191,7 +191,7 @@ def test_what_guards_refuse_only_after_people_pushed_is_given_back_to_the_agent(
     world.commit({"src/a.txt": lines, "src/b.txt": lines + "b\n"})
     work = {"run": "echo more >> src/a.txt"}
     world.scenario(plan=[PLAN], work=[EDIT, work, {"commit": "More"}, FINISH], repair=[{"say": "Why?"}])
-    claimed, log = world.claim(world.order(guards=Guards({"protected": "deny"}, ("payments/**",))))
+    claimed, log = world.claim(world.spec(guards=Guards({"protected": "deny"}, ("payments/**",))))
 
     class Pushed(RunLog):
         """Lets somebody push to the branch just before the run does."""

@@ -9,7 +9,7 @@ from ledger.events.findings import FollowUp, Reference
 from ledger.ids import RunId
 from ledger.states import Ending
 from runner import workspaces
-from runner.agents.board_tools import INVESTIGATING, offered
+from runner.agents.board_tools import INVESTIGATING, offer_tools
 from runner.checks.places import tenancy
 from runner.run.run_spec import RunSpec, ValidationSpec
 from tests.runner.flows.test_kill import die_at
@@ -30,7 +30,7 @@ FINDINGS = {"findings": {"summary": "Cents are cut.", "findings": [FINDING], "fo
 
 def looking(world: World, *steps: Any, **changes: Any) -> RunSpec:
     world.scenario(investigate=list(steps))
-    return world.order(mode="investigate", **changes)
+    return world.spec(mode="investigate", **changes)
 
 
 def test_a_repository_that_names_no_checks_can_be_investigated(world: World) -> None:
@@ -103,9 +103,9 @@ def test_an_agent_that_tries_to_write_or_commit_gets_nowhere(world: World) -> No
 def test_every_turn_of_an_investigation_is_read_only_after_an_answer_and_a_reminder_too(world: World) -> None:
     ask = {"ask": {"question": "Which till?", "choices": ["Front", "Back"]}}
     world.scenario(investigate=[ask, {"run": TRIES[0]}], report=[{"run": TRIES[1]}, FINDINGS])
-    order = world.order(mode="investigate")
-    world.run(order)
-    world.answer(order, "Front")
+    spec = world.spec(mode="investigate")
+    world.run(spec)
+    world.answer(spec, "Front")
     assert world.ended().ending is Ending.SUCCEEDED
     assert [turn.phase for turn in world.of("TurnStarted")] == ["investigate", "answer", "report"]
     assert [used.ok for used in world.of("ToolUsed")] == [False, False]
@@ -119,14 +119,14 @@ def test_what_set_up_leaves_is_there_and_is_no_change_of_the_agents(world: World
 
 
 def test_changes_that_got_into_its_place_nevertheless_are_discarded_and_said(world: World) -> None:
-    order = looking(world, {"ask": {"question": "Which till?"}}, FINDINGS)
-    world.run(order)
-    place = workspaces.load(order.workspace).open(order.places, tenancy(order))
-    repo = order.places.workspaces / tenancy(order).card_id / "repo"
+    spec = looking(world, {"ask": {"question": "Which till?"}}, FINDINGS)
+    world.run(spec)
+    place = workspaces.load(spec.workspace).open(spec.places, tenancy(spec))
+    repo = spec.places.workspaces / tenancy(spec).card_id / "repo"
     assert not place.fresh
     (repo / "README.md").write_text("Changed.\n")
     (repo / "new file").write_text("New.\n")
-    world.answer(order, "Front")
+    world.answer(spec, "Front")
     assert world.only("FindingsReported").discarded == ("README.md", "new file")
     assert branches(world) == ["refs/heads/main"]
 
@@ -137,10 +137,10 @@ def test_what_a_fix_left_in_the_cards_place_is_neither_seen_nor_touched(world: W
         work=[EDIT, {"ask": {"question": "Go on?"}}, FINISH],
         investigate=[{"run": "test ! -e hello.txt"}, FINDINGS],
     )
-    fix = world.order()
+    fix = world.spec()
     world.run(fix)
     lease, world.lease = world.lease, None
-    look = world.order(run_id="r2", mode="investigate")
+    look = world.spec(run_id="r2", mode="investigate")
     world.run(look)
     assert [used.ok for used in world.of("ToolUsed", look.run_id)] == [True]
     world.lease = lease
@@ -165,22 +165,22 @@ def test_another_investigation_of_the_card_reads_the_base_as_it_is_then(world: W
 
 
 def test_an_investigation_that_was_answered_goes_on_at_the_commit_that_it_began_at(world: World) -> None:
-    order = looking(world, {"ask": {"question": "Which till?"}}, FINDINGS)
-    world.run(order)
+    spec = looking(world, {"ask": {"question": "Which till?"}}, FINDINGS)
+    world.run(spec)
     began = world.head("main")
     world.commit({"till.py": "x = 1\n"})
-    world.answer(order, "Front")
+    world.answer(spec, "Front")
     told = world.only("FindingsReported")
     assert (told.base, told.findings[0].references[2].found) == (began, False)
 
 
 def test_an_investigation_whose_place_is_gone_goes_on_at_the_same_commit(world: World) -> None:
-    order = looking(world, {"ask": {"question": "Which till?"}}, FINDINGS)
-    world.run(order)
+    spec = looking(world, {"ask": {"question": "Which till?"}}, FINDINGS)
+    world.run(spec)
     began = world.head("main")
     world.commit({"till.py": "x = 1\n"})
-    workspaces.load(order.workspace).open(order.places, tenancy(order)).destroy()
-    world.answer(order, "Front")  # in the same session, which is in the store
+    workspaces.load(spec.workspace).open(spec.places, tenancy(spec)).destroy()
+    world.answer(spec, "Front")  # in the same session, which is in the store
     assert world.only("FindingsReported").base == began
 
 
@@ -190,7 +190,7 @@ def test_an_investigation_whose_place_is_gone_goes_on_at_the_same_commit(world: 
 )
 def test_each_mode_has_its_own_end(world: World, mode: str, step: dict[str, Any], tool: str) -> None:
     world.scenario(plan=[PLAN], investigate=[step], work=[EDIT, step])
-    world.run(world.order(mode=mode))
+    world.run(world.spec(mode=mode))
     assert world.ended().reason == "gave_up"
     assert tool not in {called.tool for called in world.of("BoardToolCalled")}
     assert world.of("FindingsReported") == world.of("FinalReported") == []
@@ -198,8 +198,8 @@ def test_each_mode_has_its_own_end(world: World, mode: str, step: dict[str, Any]
 
 def test_the_tools_of_an_investigation_are_the_same_in_every_turn() -> None:
     for read_only in (True, False):
-        assert offered(read_only=read_only, threads=True, investigates=True) == INVESTIGATING
-        assert "findings" not in offered(read_only=read_only, threads=True)
+        assert offer_tools(read_only=read_only, threads=True, investigates=True) == INVESTIGATING
+        assert "findings" not in offer_tools(read_only=read_only, threads=True)
     assert {"finish", "create_card", "thread", "tick", "go_to_stage"}.isdisjoint(INVESTIGATING)
 
 
@@ -217,11 +217,11 @@ ALL = [(moment, after) for moment in MOMENTS for after in (True, False)]
 def test_killed_at_any_moment_it_reports_once_and_on_the_same_commit(
     world: World, moment: str, after: bool
 ) -> None:
-    order = looking(world, FINDINGS, validation=checks(setup=["echo made > made.txt"]))
+    spec = looking(world, FINDINGS, validation=checks(setup=["echo made > made.txt"]))
     began = world.head("main")
-    assert die_at(world, order, moment, after=after)
+    assert die_at(world, spec, moment, after=after)
     if not world.of("RunEnded"):
-        world.again(order, "reclaimed")
+        world.again(spec, "reclaimed")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     told = world.only("FindingsReported")
     assert (told.base, told.discarded) == (began, ())

@@ -27,7 +27,7 @@ def world(tmp_path: Path) -> World:
 
 
 def rebasing(world: World) -> RunSpec:
-    return world.order(
+    return world.spec(
         kind=CHECK, rebases=True, validation=checks(full=("test -f hello.txt -a -f other.txt",))
     )
 
@@ -45,9 +45,9 @@ class Interrupted(FileRemote):
         return FileRemote.git_environment(self)
 
 
-def carry_out(world: World, order: RunSpec, before_push: Callable[[], object]) -> None:
+def carry_out(world: World, spec: RunSpec, before_push: Callable[[], object]) -> None:
     calls.clear()
-    claimed, log = world.claim(order)
+    claimed, log = world.claim(spec)
     execute_run(claimed, log, Interrupted(str(world.origin), before_push=before_push), world.clock)
 
 
@@ -70,7 +70,7 @@ def test_the_branch_stands_on_the_base_with_its_authors_and_is_checked_there(wor
 def test_on_its_base_already_it_is_only_checked(world: World) -> None:
     world.run(rebasing(world))
     before = world.head()
-    world.run(world.order(run_id="r2", kind=CHECK, rebases=True, validation=checks(full=("true",))))
+    world.run(world.spec(run_id="r2", kind=CHECK, rebases=True, validation=checks(full=("true",))))
     assert world.head() == before
     assert world.kinds("r2").count("BranchRebased") == 0
 
@@ -117,7 +117,7 @@ def test_a_push_in_the_middle_is_not_overwritten(world: World) -> None:
 
 
 def test_a_claim_that_dies_right_behind_its_push_is_made_good(world: World) -> None:
-    order, before = rebasing(world), world.head()
+    spec, before = rebasing(world), world.head()
 
     def lose() -> None:
         with event_store.writing(world.engine) as db:
@@ -126,9 +126,9 @@ def test_a_claim_that_dies_right_behind_its_push_is_made_good(world: World) -> N
         world.lease = None
 
     with pytest.raises(StaleClaimError):
-        carry_out(world, order, lose)
+        carry_out(world, spec, lose)
     assert world.head() != before
     assert "BranchRebased" not in world.kinds()
-    world.again(order, "reclaimed")
+    world.again(spec, "reclaimed")
     assert (world.only("BranchRebased").before, world.only("BranchRebased").after) == (before, world.head())
     assert world.ended().ending == "succeeded"

@@ -29,10 +29,10 @@ class DiesInSetUp(RunLog):
 
 def test_a_set_up_that_was_cut_short_is_made_again_in_an_empty_place(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, LOOK, FINISH])
-    order = world.order(validation=checks(setup=["touch half; sleep 60"]))
-    assert die_at(world, order, "", after=True, kind=DiesInSetUp)
+    spec = world.spec(validation=checks(setup=["touch half; sleep 60"]))
+    assert die_at(world, spec, "", after=True, kind=DiesInSetUp)
     assert BACKEND.open(world.places, Tenancy(CARD)).fresh
-    again = replace(order, validation=checks(setup=["test ! -e half", MADE]))
+    again = replace(spec, validation=checks(setup=["test ! -e half", MADE]))
     world.again(again, "reclaimed")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.show("made.txt") == "done"
@@ -40,17 +40,17 @@ def test_a_set_up_that_was_cut_short_is_made_again_in_an_empty_place(world: Worl
 
 def test_a_set_up_that_failed_is_made_again_by_the_next_run(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, LOOK, FINISH])
-    world.run(world.order(validation=checks(setup=["false"])))
+    world.run(world.spec(validation=checks(setup=["false"])))
     assert world.ended().reason == "repository"
     world.lease = None
-    world.run(world.order(run_id="r2", attempt=2, kind="retry", validation=checks(setup=[MADE])))
+    world.run(world.spec(run_id="r2", attempt=2, kind="retry", validation=checks(setup=[MADE])))
     assert world.ended("r2").ending is Ending.SUCCEEDED, world.ended("r2")
     assert world.show("made.txt") == "done"
 
 
 def test_a_set_up_that_ended_well_is_not_made_again(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"ask": {"question": "Which?"}}, EDIT, LOOK, FINISH])
-    order = world.order(validation=checks(setup=["echo once >> ../home/made"]))
-    world.run(order)
-    world.answer(order, "Hello")
+    spec = world.spec(validation=checks(setup=["echo once >> ../home/made"]))
+    world.run(spec)
+    world.answer(spec, "Hello")
     assert world.show("made.txt") == "once"

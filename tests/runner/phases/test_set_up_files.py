@@ -41,7 +41,7 @@ def done(
 ) -> None:
     world.commit(TRACKED)
     world.scenario(plan=[PLAN], work=[*work, FINISH], **sections)
-    world.run(world.order(validation=checks(setup=setup)))
+    world.run(world.spec(validation=checks(setup=setup)))
 
 
 def test_what_set_up_left_is_not_published_and_stays_where_it_is(world: World) -> None:
@@ -135,7 +135,7 @@ def test_checks_find_what_set_up_left_also_after_they_were_tidied_up(world: Worl
         repair=[{"run": "test -f gen/out.txt && grep -q set-up a.txt && touch fixed.txt"}, FINISH],
     )
     fast = (f"{look} && test -f fixed.txt",)
-    world.run(world.order(validation=ValidationSpec(LEAVES, fast, ("true",))))
+    world.run(world.spec(validation=ValidationSpec(LEAVES, fast, ("true",))))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert changed(world) == {"mine.txt", "fixed.txt"}
 
@@ -143,11 +143,11 @@ def test_checks_find_what_set_up_left_also_after_they_were_tidied_up(world: Worl
 def test_a_base_that_changed_the_same_files_meanwhile_is_in_nobodys_way(world: World) -> None:
     world.commit(TRACKED)
     world.scenario(plan=[PLAN], work=[MINE, ADD_ALL, {"fail": 3}])
-    world.run(world.order(validation=checks(setup=LEAVES)))
+    world.run(world.spec(validation=checks(setup=LEAVES)))
     world.commit({"a.txt": "base\n", "gen/out.txt": "base\n"})
     world.lease = None
     world.scenario(plan=[PLAN], work=[{"edit": {"path": "b.txt", "content": "b\n"}}, ADD_ALL, FINISH])
-    world.run(world.order(run_id="r2", attempt=2, validation=checks(setup=LEAVES)))
+    world.run(world.spec(run_id="r2", attempt=2, validation=checks(setup=LEAVES)))
     assert world.ended("r2").ending is Ending.SUCCEEDED, world.ended("r2")
     assert changed(world) == {"mine.txt", "b.txt"}
     assert world.show("a.txt") == "base"
@@ -159,10 +159,10 @@ def test_an_unfinished_merge_of_a_base_with_a_file_as_set_up_makes_it_undoes_not
     world.commit(TRACKED)
     merge = "git checkout -q -- . && git add mine.txt && git commit -qm mine; git merge origin/main"
     world.scenario(plan=[PLAN], work=[MINE, ASK, {"run": f"{merge}; echo both > mine.txt"}, FINISH])
-    order = world.order(validation=checks(setup=("echo set-up >> a.txt; echo gen > gen.txt",)))
-    assert world.run(order).why == "question"
+    spec = world.spec(validation=checks(setup=("echo set-up >> a.txt; echo gen > gen.txt",)))
+    assert world.run(spec).why == "question"
     world.commit({"a.txt": "a\nset-up\n", "mine.txt": "theirs\n"})
-    world.answer(order, "Moin")
+    world.answer(spec, "Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert git(world.origin, "diff", "--name-only", "main", BRANCH).split() == ["mine.txt"]
 
@@ -171,11 +171,11 @@ def test_a_person_who_pushes_a_file_as_set_up_makes_it_is_not_undone(world: Worl
     world.commit(TRACKED)
     world.scenario(plan=[PLAN], work=[MINE, ADD_ALL, FINISH])
     setup = checks(setup=LEAVES)
-    world.run(world.order(validation=setup))
+    world.run(world.spec(validation=setup))
     world.commit({"a.txt": "a\nset-up\n"}, branch=BRANCH)
     world.lease = None
     world.scenario(plan=[PLAN], revise=[{"edit": {"path": "b.txt", "content": "b\n"}}, ADD_ALL, FINISH])
-    world.run(world.order(run_id="r2", attempt=2, kind="revision", validation=setup))
+    world.run(world.spec(run_id="r2", attempt=2, kind="revision", validation=setup))
     assert world.ended("r2").ending is Ending.SUCCEEDED, world.ended("r2")
     assert changed(world) == {"mine.txt", "a.txt", "b.txt"}
     assert world.show("a.txt") == "a\nset-up"
@@ -185,7 +185,7 @@ def test_a_persons_commit_carries_nothing_of_set_up_when_the_agent_rebases_it(wo
     world.commit(TRACKED)
     setup = checks(setup=("echo set-up >> a.txt",))
     world.scenario(plan=[PLAN], work=[MINE, FINISH])
-    world.run(world.order(validation=setup))
+    world.run(world.spec(validation=setup))
     world.commit({"theirs.txt": "theirs\n"}, branch=BRANCH)
     world.lease = None
     steps = (
@@ -193,7 +193,7 @@ def test_a_persons_commit_carries_nothing_of_set_up_when_the_agent_rebases_it(wo
         f"git cherry-pick {BRANCH} && git checkout -qB {BRANCH}",
     )
     world.scenario(plan=[PLAN], revise=[{"run": " && ".join(steps)}, FINISH])
-    world.run(world.order(run_id="r2", attempt=2, kind="revision", validation=setup))
+    world.run(world.spec(run_id="r2", attempt=2, kind="revision", validation=setup))
     assert world.ended("r2").ending is Ending.SUCCEEDED, world.ended("r2")
     assert changed(world) == {"mine.txt", "theirs.txt"}
 
@@ -205,9 +205,9 @@ def test_a_run_that_goes_on_on_another_host_publishes_what_set_up_left_on_neithe
     leaves = "echo set-up > a.txt; mkdir -p gen; echo gen > gen/out.txt; rm -f gone.txt; date +%N > stamp"
     world.commit(TRACKED)
     world.scenario(plan=[PLAN], work=[MINE, *commits, ASK, ADD_ALL, FINISH])
-    order = world.order(validation=checks(setup=[leaves]))
-    assert world.run(on(world, order, "b")).why == "question"
-    world.answer(on(world, order, "c"), "Moin")
+    spec = world.spec(validation=checks(setup=[leaves]))
+    assert world.run(on(world, spec, "b")).why == "question"
+    world.answer(on(world, spec, "c"), "Moin")
     assert (folder(world, "c") / "repo/gen/out.txt").exists()
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert changed(world) == {"mine.txt"}
@@ -216,7 +216,7 @@ def test_a_run_that_goes_on_on_another_host_publishes_what_set_up_left_on_neithe
 def test_work_that_is_published_early_has_nothing_of_set_up(world: World) -> None:
     world.commit(TRACKED)
     world.scenario(plan=[PLAN], work=[MINE, ADD_ALL, ASK, FINISH])
-    world.run(world.order(early=True, validation=checks(setup=LEAVES)))
+    world.run(world.spec(early=True, validation=checks(setup=LEAVES)))
     assert changed(world) == {"mine.txt"}
 
 

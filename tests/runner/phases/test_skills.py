@@ -30,8 +30,8 @@ CHOSEN = SkillConsidered("oracle", "operator", "3", "d" * 64, True, True, True, 
 
 
 def skilled(world: World, *, layers: tuple[Layer, ...] = (LAYER,), plan_required: bool = False) -> RunSpec:
-    order = world.order(plan_required=plan_required)
-    return replace(order, equipment=Equipment(layers, FILES, (CHOSEN,)))
+    spec = world.spec(plan_required=plan_required)
+    return replace(spec, equipment=Equipment(layers, FILES, (CHOSEN,)))
 
 
 def prompt(world: World) -> str:
@@ -74,13 +74,13 @@ def test_a_session_repeats_nothing_private_that_it_was_told_when_other_skills_we
     world: World,
 ) -> None:
     world.scenario(plan=[PLAN], work=[ASK, {"note": f"As I know: {SECRET}"}, EDIT, FINISH])
-    order = skilled(world)
-    world.run(order)
-    world.answer(replace(order, equipment=Equipment()), "a")
+    spec = skilled(world)
+    world.run(spec)
+    world.answer(replace(spec, equipment=Equipment()), "a")
     assert world.only("Noted").text == "As I know: [private skill]"
     world.lease = None
     world.scenario(plan=[PLAN], work=[{"note": f"And yet: {SECRET}"}, EDIT, FINISH])
-    world.run(world.order(run_id="r2", attempt=2))
+    world.run(world.spec(run_id="r2", attempt=2))
     assert world.only("Noted", "r2").text == "And yet: [private skill]"
     (world.places.scenarios / "test.yml").unlink()
     assert "MARKER" not in everything_written(world)
@@ -103,11 +103,11 @@ def test_the_files_of_a_skill_can_be_read_and_neither_changed_nor_committed(worl
 
 def test_a_session_that_goes_on_hears_only_what_changed(world: World) -> None:
     world.scenario(plan=[TELL, PLAN], work=[ASK, TELL, EDIT, FINISH])
-    order = skilled(world, plan_required=True)
-    world.run(order)
+    spec = skilled(world, plan_required=True)
+    world.run(spec)
     assert SECRET in prompt(world)
-    world.approve(order)
-    world.answer(order, "a")
+    world.approve(spec)
+    world.answer(spec, "a")
     assert SECRET not in prompt(world)  # it was told in the first turn
     assert "changed since" not in prompt(world)
     assert len(world.of("InstructionsStacked")) == len(world.of("SkillsChosen")) == 1
@@ -118,10 +118,10 @@ def test_a_skill_that_changed_while_the_run_waited_is_told_anew_and_one_that_wen
 ) -> None:
     world.scenario(plan=[PLAN], work=[ASK, TELL, EDIT, FINISH])
     other = replace(LAYER, name="style", text="Two spaces, everywhere.", digest="e" * 64)
-    order = skilled(world, layers=(LAYER, other))
-    world.run(order)
+    spec = skilled(world, layers=(LAYER, other))
+    world.run(spec)
     changed = replace(LAYER, text="MARKER-2: ask nobody, ever again.", digest="f" * 64)
-    world.answer(replace(order, equipment=Equipment((changed,), FILES)), "a")
+    world.answer(replace(spec, equipment=Equipment((changed,), FILES)), "a")
     assert world.ended().ending is Ending.SUCCEEDED
     assert "The skill oracle changed since you read it. It says now:" in prompt(world)
     assert "MARKER-2" in prompt(world)

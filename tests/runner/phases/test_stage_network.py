@@ -57,14 +57,14 @@ def run(world: World, host: str) -> Iterator[RunContext]:
         StageSpec("open", "tester", tools=column),
         StageSpec("wider", "tester", tools=replace(column, network="full", hosts=())),
     )
-    order, log = world.claim(replace(world.order(tools=column), stages=stages))
-    workspace = Local(lambda: "").open(world.places, Tenancy(order.card_id))
-    mirror = Mirror(world.places.mirrors, order.repository, world.remote, log.beat)
-    checkout = Checkout(workspace, mirror, order.authorship.author, log.beat)
+    spec, log = world.claim(replace(world.spec(tools=column), stages=stages))
+    workspace = Local(lambda: "").open(world.places, Tenancy(spec.card_id))
+    mirror = Mirror(world.places.mirrors, spec.repository, world.remote, log.beat)
+    checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat)
     terms = Terms((), column.network, column.hosts, (host,))
     gateway = Gateway.spawn(world.root / "gateway", terms, {})
     try:
-        yield RunContext(order, log, world.clock, Scripted(), workspace, mirror, checkout, gateway)
+        yield RunContext(spec, log, world.clock, Scripted(), workspace, mirror, checkout, gateway)
     finally:
         gateway.close()
 
@@ -72,15 +72,15 @@ def run(world: World, host: str) -> Iterator[RunContext]:
 def enter(run: RunContext, stage: str, entry: int = 1) -> None:
     run.log.append(
         StageEntered(
-            run.order.run_id, stage, entry, 1, "", "policy", False, "tester", "built in", "d", "m", "c"
+            run.spec.run_id, stage, entry, 1, "", "policy", False, "tester", "built in", "d", "m", "c"
         )
     )
 
 
 def end_stage(run: RunContext, stage: str, entry: int = 1) -> None:
     run.log.append(
-        SnapshotTaken(run.order.run_id, stage, entry, "Done.", (), 0, (), (), (), "c"),
-        StageLeft(run.order.run_id, stage, entry, "", 0.0, 0, 0, 0, 0.0, 0, 0),
+        SnapshotTaken(run.spec.run_id, stage, entry, "Done.", (), 0, (), (), (), "c"),
+        StageLeft(run.spec.run_id, stage, entry, "", 0.0, 0, 0, 0, 0.0, 0, 0),
     )
 
 
@@ -136,12 +136,12 @@ def test_an_order_for_more_than_the_claim_has_widens_nothing(run: RunContext, ho
 def test_a_set_up_is_no_part_of_the_stage_that_is_open_and_reaches_what_the_column_may(
     run: RunContext, host: str
 ) -> None:
-    order = run.order
-    heads = run.mirror.fetch_heads(order.branch, order.base_branch)
-    run.checkout.clone(order.branch, order.base_branch, heads)
+    spec = run.spec
+    heads = run.mirror.fetch_heads(spec.branch, spec.base_branch)
+    run.checkout.clone(spec.branch, spec.base_branch, heads)
     enter(run, "offline")
     assert ask(run, host)[0] == 403
-    given = replace(run, order=replace(order, validation=ValidationSpec(setup=("true",))))
+    given = replace(run, spec=replace(spec, validation=ValidationSpec(setup=("true",))))
     set_up(given, run.workspace, run.checkout, heads.base, run.beat)
     assert reach(run, host)[0] == 200
     assert ask(run, host)[0] == 403  # the stage's own commands have no more than before

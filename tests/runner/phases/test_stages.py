@@ -64,7 +64,7 @@ def told(tmp_path_factory: pytest.TempPathFactory, template: Path) -> Iterator[W
     """Return a world in which a run went through three stages, one of them twice."""
     world = copy_world(template, tmp_path_factory.mktemp("told"))
     world.scenario(plan=[PLAN], stages=LOOP)
-    world.run(world.order(stages=STAGES))
+    world.run(world.spec(stages=STAGES))
     yield world
     world.engine.dispose()
 
@@ -134,7 +134,7 @@ def test_a_stage_has_its_own_model(world: World) -> None:
     other = {"stages": {"note": [FINISH]}}
     (world.places.scenarios / "other.yml").write_text(str(other).replace("'", '"'))
     stages = (replace(IMPLEMENT, next=("note",)), replace(NOTE, model="other"))
-    world.run(world.order(stages=stages))
+    world.run(world.spec(stages=stages))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [one.model for one in world.of("StageEntered")] == ["test", "other"]
 
@@ -142,7 +142,7 @@ def test_a_stage_has_its_own_model(world: World) -> None:
 def test_a_wrong_target_is_refused_with_the_names_and_the_agent_can_go_on(world: World) -> None:
     wrong = [EDIT, go("note"), {"finish": {"done": "Enough."}}, go("verify", "Now.")]
     world.scenario(plan=[PLAN], stages={"implement": wrong, "verify": [go("note")], "note": [FINISH]})
-    world.run(world.order(stages=STAGES))
+    world.run(world.spec(stages=STAGES))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [one.tool for one in world.of("BoardToolCalled")] == [
         "plan", "go_to_stage", "go_to_stage", "finish",
@@ -156,7 +156,7 @@ def test_what_each_stage_is_told_is_written_down_without_secrets_and_within_boun
     stages = {"implement": [EDIT, handed], "verify": [go("note")], "note": [FINISH]}
     world.scenario(plan=[PLAN], stages=stages)
     long = replace(IMPLEMENT, text="Be careful. " * 10_000)
-    world.run(world.order(stages=(long, VERIFY, NOTE)))
+    world.run(world.spec(stages=(long, VERIFY, NOTE)))
     first, second, third = world.of("StageBriefed")
     assert [(one.stage, one.entry) for one in (first, second, third)] == [
         ("implement", 1),
@@ -172,7 +172,7 @@ def test_what_each_stage_is_told_is_written_down_without_secrets_and_within_boun
 
 def test_an_agent_that_leaves_without_a_word_is_asked_once_and_then_the_run_has_failed(world: World) -> None:
     world.scenario(plan=[PLAN], stages={"implement": [EDIT]}, report=[{"say": "Asked: {{prompt}}"}])
-    world.run(world.order(stages=STAGES))
+    world.run(world.spec(stages=STAGES))
     assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "gave_up")
     assert "stage implement" in world.ended().detail
     assert [one.turn for one in world.of("TurnStarted")] == [
@@ -184,7 +184,7 @@ def test_an_agent_that_leaves_without_a_word_is_asked_once_and_then_the_run_has_
 def test_an_agent_that_is_asked_may_still_hand_over(world: World) -> None:
     stages = {"implement": [EDIT], "verify": [go("note")], "note": [FINISH]}
     world.scenario(plan=[PLAN], stages=stages, report=[go("verify")])
-    world.run(world.order(stages=STAGES))
+    world.run(world.spec(stages=STAGES))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
 
 
@@ -193,18 +193,18 @@ CIRCLE = {"implement": [go("verify", "Is it right now?")], "verify": [go("implem
 
 def test_the_fourth_time_the_same_way_is_a_question_and_going_on_allows_three_more(world: World) -> None:
     world.scenario(plan=[PLAN], stages=CIRCLE)
-    order = world.order(stages=STAGES)
-    assert world.run(order).why == "question"
+    spec = world.spec(stages=STAGES)
+    assert world.run(spec).why == "question"
     assert entries(world).count(("verify", 3)) == 1
     assert ("verify", 4) not in entries(world)
     asked = world.only("QuestionAsked")
     assert (asked.subject, asked.choices[0]) == ("rounds", ONCE_MORE.label)
     assert "implement hands the work to verify" in asked.text
     assert "Is it right now?" in asked.text
-    assert world.answer(order, "1").why == "question"  # the way back is as worn out
+    assert world.answer(spec, "1").why == "question"  # the way back is as worn out
     assert entries(world)[-1] == ("verify", 4)
     assert world.only("QuestionAsked", newest=True).text.startswith("This would be the time number 4 that")
-    world.answer(order, "Stop here")
+    world.answer(spec, "Stop here")
     assert (world.ended().ending, world.ended().reason) == (Ending.FAILED, "stopped")
 
 
@@ -212,16 +212,16 @@ def test_a_stage_begins_when_a_person_agrees_or_the_work_goes_back_with_their_wo
     again = [{"say": "Told: {{prompt}}"}, MOIN, go("verify", "Moin it is.")]
     stages = {"implement": [EDIT, go("verify", "Done.")], "implement-2": again, "verify": [go("note")]}
     world.scenario(plan=[PLAN], stages=stages | {"note": [FINISH]})
-    order = world.order(stages=(IMPLEMENT, replace(VERIFY, approval=True), NOTE))
-    assert world.run(order).why == "question"
+    spec = world.spec(stages=(IMPLEMENT, replace(VERIFY, approval=True), NOTE))
+    assert world.run(spec).why == "question"
     asked = world.only("QuestionAsked")
     assert asked.choices == ("Begin verify", "Back to implement", "Stop here")
     assert "implement hands over: Done." in asked.text
-    assert world.answer(order, "It must say Moin first").why == "question"
+    assert world.answer(spec, "It must say Moin first").why == "question"
     assert "It must say Moin first" in prompt_of(world, "Told: Run r1, turn stage-2-implement")
     sent = world.of("StageEntered")[-1]
     assert (sent.stage, sent.by, sent.sent_back) == ("implement", "ann", True)
-    world.answer(order, "yes")
+    world.answer(spec, "yes")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [(one.stage, one.by) for one in world.of("StageEntered")][2:] == [
         ("verify", "ann"),
@@ -231,9 +231,9 @@ def test_a_stage_begins_when_a_person_agrees_or_the_work_goes_back_with_their_wo
 
 def test_a_refusal_of_a_stage_ends_the_run(world: World) -> None:
     world.scenario(plan=[PLAN], stages={})
-    order = world.order(stages=(replace(IMPLEMENT, approval=True), VERIFY, NOTE))
-    world.run(order)
-    world.answer(order, "no, thanks")
+    spec = world.spec(stages=(replace(IMPLEMENT, approval=True), VERIFY, NOTE))
+    world.run(spec)
+    world.answer(spec, "no, thanks")
     assert world.ended().reason == "stopped"
     assert world.of("StageEntered") == []
 
@@ -248,7 +248,7 @@ def test_clean_up_runs_when_a_stage_is_left_and_a_failure_is_told_to_the_next(wo
     world.scenario(plan=[PLAN], stages=stages)
     implement = replace(IMPLEMENT, cleanup=("rm litter.txt", "false", "echo ${GITHUB_TOKEN-none}"))
     verify = replace(VERIFY, cleanup=("echo spoilt > hello.txt; echo y > other.txt",))
-    world.run(world.order(stages=(implement, verify, NOTE)))
+    world.run(world.spec(stages=(implement, verify, NOTE)))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [(one.stage, one.exit_code) for one in world.of("StageTidied")] == [
         ("implement", 0), ("implement", 1), ("implement", 0), ("verify", 0),
@@ -265,7 +265,7 @@ def test_a_failing_check_goes_to_the_last_stage_that_may_edit_in_its_session(wor
     world.scenario(plan=[PLAN], stages=stages, repair=[used(0.2), MOIN])
     ends = replace(VERIFY, next=("implement",), ends=True)
     tidied = replace(IMPLEMENT, cleanup=("cat hello.txt",))
-    world.run(world.order(stages=(tidied, ends), validation=checks(full=["grep Moin hello.txt"])))
+    world.run(world.spec(stages=(tidied, ends), validation=checks(full=["grep Moin hello.txt"])))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert world.show("hello.txt") == "Moin"
     session = world.of("SessionStarted")[1].session_id
@@ -285,9 +285,9 @@ def test_a_question_in_a_stage_is_answered_in_that_stage_and_its_session(world: 
     verify = [ask, go("note", "{{answer}} it is")]
     stages = {"implement": [edit, go("verify")], "verify": verify, "note": [FINISH]}
     world.scenario(plan=[PLAN], stages=stages)
-    order = world.order(stages=STAGES)
-    assert world.run(order).why == "question"
-    world.answer(order, "Moin")
+    spec = world.spec(stages=STAGES)
+    assert world.run(spec).why == "question"
+    world.answer(spec, "Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     first, second = played(world, "stage-1-verify")
     assert (first, second) == ("", world.of("SessionStarted")[2].session_id)
@@ -313,9 +313,9 @@ def test_a_run_that_is_killed_anywhere_in_a_stage_goes_on_in_that_stage(
     verify = [{"progress": "Looking"}, {"note": "seen"}, go("note", "Fine.")]
     stages = {"implement": [EDIT, go("verify")], "verify": verify, "note": [NOTES, FINISH]}
     world.scenario(plan=[PLAN], stages=stages)
-    order = world.order(stages=STAGES)
-    assert die_at(world, order, moment, after=after)
-    world.again(order, "reclaimed")
+    spec = world.spec(stages=STAGES)
+    assert die_at(world, spec, moment, after=after)
+    world.again(spec, "reclaimed")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert entries(world) == [("implement", 1), ("verify", 1), ("note", 1)]
     assert [one.stage for one in world.of("StageLeft")] == ["implement", "verify", "note"]
@@ -328,9 +328,9 @@ def test_a_run_that_is_killed_anywhere_in_a_stage_goes_on_in_that_stage(
 def test_a_limit_that_is_reached_while_handing_over_costs_no_second_turn_of_that_stage(world: World) -> None:
     handed = [EDIT, go("verify", "Done."), used(1.5), {"sleep": 60}]
     world.scenario(plan=[PLAN], stages={"implement": handed, "verify": [go("note")], "note": [FINISH]})
-    order = world.order(stages=STAGES)
-    assert world.run(order).why == "limit"
-    world.answer(order, "1")
+    spec = world.spec(stages=STAGES)
+    assert world.run(spec).why == "limit"
+    world.answer(spec, "1")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert played(world, "stage-1-implement") == [""]
     assert entries(world) == [("implement", 1), ("verify", 1), ("note", 1)]
@@ -339,7 +339,7 @@ def test_a_limit_that_is_reached_while_handing_over_costs_no_second_turn_of_that
 def test_a_retry_plans_again_since_no_stage_knows_an_earlier_plan(world: World) -> None:
     stages = {"implement": [EDIT, go("verify")], "verify": [go("note")], "note": [FINISH]}
     world.scenario(plan=[PLAN], stages=stages)
-    world.run(world.order(kind="retry", stages=STAGES))
+    world.run(world.spec(kind="retry", stages=STAGES))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert len(world.of("PlanProposed")) == 1
 
@@ -348,9 +348,9 @@ def test_words_about_a_limit_go_to_the_stage_that_may_edit(world: World) -> None
     stages = {"implement": [EDIT, go("verify")], "verify": [FINISH]}
     world.scenario(plan=[PLAN], stages=stages, repair=[{"say": "hm"}], heed=[MOIN])
     ends = replace(VERIFY, next=("implement",), ends=True)
-    order = world.order(stages=(IMPLEMENT, ends), validation=checks(full=["grep Moin hello.txt"]))
-    assert world.run(order).why == "limit"
-    world.answer(order, "It must say Moin")
+    spec = world.spec(stages=(IMPLEMENT, ends), validation=checks(full=["grep Moin hello.txt"]))
+    assert world.run(spec).why == "limit"
+    world.answer(spec, "It must say Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     session = world.of("SessionStarted")[1].session_id
     assert [one.session_id for one in world.of("TurnStarted") if one.phase == "heed"] == [session]
@@ -360,6 +360,6 @@ def test_words_about_a_limit_go_to_the_stage_that_may_edit(world: World) -> None
 def test_what_an_agent_does_after_handing_over_is_its_own(world: World) -> None:
     stages = {"implement": [EDIT, go("verify"), {"fail": 3}], "verify": [go("note")], "note": [FINISH]}
     world.scenario(plan=[PLAN], stages=stages)
-    world.run(world.order(stages=STAGES))
+    world.run(world.spec(stages=STAGES))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [one.outcome for one in world.of("TurnEnded")] == ["done", "broken", "done", "done"]

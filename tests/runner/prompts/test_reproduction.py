@@ -17,9 +17,9 @@ from tests.runner.world import World
     ],
 )
 def test_an_agent_hears_what_came_of_it(world: World, outcome: str, said: str) -> None:
-    order, log = world.claim(world.order())
+    spec, log = world.claim(world.spec())
     log.append(played(outcome=outcome))
-    assert said in result_on_base(order, log.history)
+    assert said in result_on_base(spec, log.history)
 
 
 @pytest.mark.parametrize(
@@ -35,8 +35,8 @@ def test_an_agent_hears_what_came_of_it(world: World, outcome: str, said: str) -
 def test_who_works_on_a_branch_hears_that_it_was_the_base_that_was_played(
     world: World, kind: str, mode: str, *, without: bool
 ) -> None:
-    order, log = world.claim(world.order(kind=kind, mode=mode))
+    spec, log = world.claim(world.spec(kind=kind, mode=mode))
     log.append(played())
-    said = result_on_base(order, log.history)
+    said = result_on_base(spec, log.history)
     assert "so it is reproduced." in said
     assert ("without the commits of the card's branch: these may have mended it" in said) is without

@@ -24,9 +24,9 @@ from ledger.model.limit_answers import (
     Code,
     Subject,
     answer_question,
+    budget_answer,
     of_agent,
     question,
-    raised,
 )
 from ledger.states import Ending
 from runner.run.history import History
@@ -111,7 +111,7 @@ def test_what_an_answer_gives(answer: str, *, extends: bool, words: str) -> None
 
 def test_dollars_that_a_command_added_are_no_words_and_nothing_on_top() -> None:
     asked = question(R1, Q1, Subject.BUDGET, "?", (GO_ON, STOP))
-    reply = answer_question(asked, by="ann", text=raised(2), code=Code.RAISED)
+    reply = answer_question(asked, by="ann", text=budget_answer(2), code=Code.RAISED)
     history = told(asked, BudgetRaised(R1, 2.0, "ann"), reply)
     assert (history.questions[0].extends, history.questions[0].words, history.added_usd) == (None, "", 2.0)
 
@@ -129,16 +129,16 @@ def test_an_agents_question_extends_no_limit_and_lets_nothing_leave(choice: Answ
 def test_the_question_says_what_was_spent_and_how_far_the_plan_is(world: World) -> None:
     work = [{"tick": 1}, SPEND, SPEND, SPEND, SLOW, EDIT, FINISH]
     world.scenario(plan=[PLAN], work=work)
-    order = world.order(limits=replace(LIMITS, budget_usd=1.0))
-    assert world.run(order).why == "limit"
+    spec = world.spec(limits=replace(LIMITS, budget_usd=1.0))
+    assert world.run(spec).why == "limit"
     asked = world.only("QuestionAsked")
     steps = len(next(iter(world.of("PlanProposed"))).steps)
     assert (asked.subject, asked.choices) == ("budget", (GO_ON.label, STOP.label))
     assert "its budget of $1.00: $" in asked.text
     assert f" turns so far; plan: 1 of {steps} steps done. Continue?" in asked.text
-    world.write(BudgetRaised(order.run_id, 50.0, "ann"))
+    world.write(BudgetRaised(spec.run_id, 50.0, "ann"))
     world.scenario(plan=[PLAN], work=awake(*work))
-    world.answer(order, raised(50.0), Code.RAISED)
+    world.answer(spec, budget_answer(50.0), Code.RAISED)
     assert world.ended().ending is Ending.SUCCEEDED
     assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "work"]
 

@@ -29,7 +29,7 @@ def _looks_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lease_of(world: World) -> Lease:
-    world.claim(world.order(), ttl_s=TTL_S)
+    world.claim(world.spec(), ttl_s=TTL_S)
     assert world.lease is not None
     return world.lease
 

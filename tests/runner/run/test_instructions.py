@@ -71,16 +71,16 @@ def test_the_cards_heading_stays_the_highest() -> None:
 
 
 def test_a_fresh_session_gets_the_whole_stack_and_one_that_goes_on_only_what_is_new() -> None:
-    order = replace(ORDER, instructions="Be kind.", equipment=Equipment((PROFILE, SKILL)))
-    fresh = compose(Phase.WORK, order, History(), skills=AT)
+    spec = replace(ORDER, instructions="Be kind.", equipment=Equipment((PROFILE, SKILL)))
+    fresh = compose(Phase.WORK, spec, History(), skills=AT)
     assert all(
-        part in fresh for part in (order.briefing.text, "Be kind.", "Use pytest.", "Use it.", "`finish`")
+        part in fresh for part in (spec.briefing.text, "Be kind.", "Use pytest.", "Use it.", "`finish`")
     )
-    known = {(str(layer.kind), layer.name): layer.digest for layer in order.stack}
+    known = {(str(layer.kind), layer.name): layer.digest for layer in spec.stack}
     goes_on = History(session_id="s", instructed=KnownInstructions(delivered={"s": known}))
-    later = compose(Phase.WORK, order, goes_on, skills=AT)
+    later = compose(Phase.WORK, spec, goes_on, skills=AT)
     assert not any(part in later for part in ("Be kind.", "Use pytest.", "Use it."))
-    other = compose(Phase.WORK, order, History(session_id="s"), skills=AT)  # told in an earlier run, perhaps
+    other = compose(Phase.WORK, spec, History(session_id="s"), skills=AT)  # told in an earlier run, perhaps
     assert "Use it." in other
     assert "changed" not in other
 
@@ -109,11 +109,11 @@ def test_each_session_hears_what_it_was_not_told_itself() -> None:
     known = History()
     at = datetime(2026, 11, 22, tzinfo=UTC)
     known.take(Recorded(seq, "run:r1", seq, at, event) for seq, event in enumerate(events, start=1))
-    order = replace(ORDER, equipment=Equipment((replace(SKILL, digest="d2"),)))
+    spec = replace(ORDER, equipment=Equipment((replace(SKILL, digest="d2"),)))
     heard = {}
     for session_id in ("a", "b", "c"):
         known.session_id = session_id
-        heard[session_id] = compose(Phase.WORK, order, known, skills=AT)
+        heard[session_id] = compose(Phase.WORK, spec, known, skills=AT)
     assert "The skill cache changed since you read it" in heard["a"]
     assert ORDER.briefing.text in heard["a"]
     assert "Use it." not in heard["b"]

@@ -38,7 +38,7 @@ def lose_commits(world: World) -> None:
 
 
 def claimed(world: World) -> RunLog:
-    return world.claim(world.order(), ttl_s=TTL_S)[1]
+    return world.claim(world.spec(), ttl_s=TTL_S)[1]
 
 
 def near(left_s: float, ttl_s: float) -> bool:

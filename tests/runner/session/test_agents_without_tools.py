@@ -26,14 +26,14 @@ EARLY = """```board
 def test_a_question_in_words_parks_the_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turn, "ASKED_GRACE_S", 0.1)
     world.scenario(plan=[PLAN], work=[EDIT, {"say": SAID}, {"say": ASK}, {"sleep": 5}, FINISH])
-    assert world.run(world.order()).why == "question"
+    assert world.run(world.spec()).why == "question"
     assert world.only("Progressed").text == "Half way"
     assert world.only("QuestionAsked").choices == ("Hello", "Moin")
 
 
 def test_what_is_quoted_or_not_offered_in_this_turn_does_nothing(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, {"say": QUOTED}, {"say": EARLY}, FINISH])
-    world.run(world.order())
+    world.run(world.spec())
     assert world.ended().ending is Ending.SUCCEEDED
     assert len(world.of("PlanProposed")) == 1
     assert world.only("FinalReported").done != "x"

@@ -5,7 +5,7 @@ import json
 
 from ledger.events.turn import BoardToolCalled
 from ledger.states import Ending
-from runner.agents.board_tools import ATTACHED_BYTES, BadCall, check_call, offered
+from runner.agents.board_tools import ATTACHED_BYTES, BadCall, check_call, offer_tools
 from runner.artifacts.store import store_of
 from tests.runner.session.test_board_calls import RUN, call, effect, history
 from tests.runner.world import LIMITS, World
@@ -52,9 +52,9 @@ def test_a_text_that_grows_as_secrets_are_taken_out_is_kept_all_the_same() -> No
 def test_only_an_agent_that_works_attaches() -> None:
     done = effect(call("attach", name="a", content="b"), history(), planning=True)
     assert "for the plan only" in str(done.reply["error"])
-    assert "attach" in offered(read_only=False, threads=False)
-    assert "attach" not in offered(read_only=True, threads=False)
-    assert "attach" not in offered(read_only=False, threads=False, investigates=True)
+    assert "attach" in offer_tools(read_only=False, threads=False)
+    assert "attach" not in offer_tools(read_only=True, threads=False)
+    assert "attach" not in offer_tools(read_only=False, threads=False, investigates=True)
 
 
 def attaching(*files: tuple[str, str]) -> list[dict[str, object]]:
@@ -65,12 +65,12 @@ def attaching(*files: tuple[str, str]) -> list[dict[str, object]]:
 def test_what_is_attached_is_in_the_store_redacted_and_by_kind(world: World) -> None:
     files = (("log.csv", f"key={KEY}\n"), ("look.HTML", "<b>"))
     world.scenario(plan=PLAN, work=attaching(*files, ("log.csv", f"key={KEY}\n")))
-    order = world.order()
-    ended = world.run(order)
+    spec = world.spec()
+    ended = world.run(spec)
     assert world.ended().ending is Ending.SUCCEEDED, ended
     found = {one.name: one for one in world.of("ArtifactKept") if one.kind in ("file", "page")}
     assert {name: one.kind for name, one in found.items()} == {"log.csv": "file", "look.HTML": "page"}
-    raw = store_of(order.places).read(found["log.csv"].digest)
+    raw = store_of(spec.places).read(found["log.csv"].digest)
     assert raw is not None
     assert KEY.encode() not in raw
     assert raw.startswith(b"key=")
@@ -78,5 +78,5 @@ def test_what_is_attached_is_in_the_store_redacted_and_by_kind(world: World) -> 
 
 def test_what_does_not_fit_the_runs_share_is_told_to_the_agent_and_named(world: World) -> None:
     world.scenario(plan=PLAN, work=attaching(("big.txt", "x" * 20_000)))
-    world.run(world.order(limits=dataclasses.replace(LIMITS, kept_bytes=15_000)))
+    world.run(world.spec(limits=dataclasses.replace(LIMITS, kept_bytes=15_000)))
     assert [(one.name, one.reason) for one in world.of("ArtifactDropped")] == [("big.txt", "share")]

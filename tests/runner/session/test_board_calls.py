@@ -23,7 +23,7 @@ from runner.agents.board_tools import (
     call_id_of,
     check_call,
     description_of,
-    offered,
+    offer_tools,
     schema_of,
 )
 from runner.run.history import History
@@ -61,8 +61,8 @@ def call(tool: str, call_id: str = "c1", **given: object) -> BoardCall:
     return made
 
 
-def effect(made: BoardCall, past: History, *, planning: bool = False, order: RunSpec = ORDER) -> Effect:
-    return effect_of(made, order, past, planning=planning, session_id="s1")
+def effect(made: BoardCall, past: History, *, planning: bool = False, spec: RunSpec = ORDER) -> Effect:
+    return effect_of(made, spec, past, planning=planning, session_id="s1")
 
 
 def test_a_wanted_card_becomes_an_event_that_counts() -> None:
@@ -87,10 +87,10 @@ def test_one_card_more_than_five_is_refused() -> None:
 
 
 def test_a_card_in_another_repository_is_a_question_and_no_more_than_two_of_those_that_fit() -> None:
-    past, order = history(), replace(ORDER, elsewhere=("acme/Site",))
+    past, spec = history(), replace(ORDER, elsewhere=("acme/Site",))
     for number in (1, 2):
         made = call("create_card", f"c{number}", **CARD, repository="ACME/site")
-        done = effect(made, past, order=order)
+        done = effect(made, past, spec=spec)
         wanted, asked = done.events[1:]
         question_id = f"r1-q{number}"
         given = ("Fix the door", "It creaks.", "Not part of hello.", "acme/Site", "blocked_by", question_id)
@@ -101,11 +101,11 @@ def test_a_card_in_another_repository_is_a_question_and_no_more_than_two_of_thos
             assert words in asked.text
         assert done.parks
         past.take(recorded(done.events, first=past.seq + 1))
-        again = effect(made, past, order=order)
+        again = effect(made, past, spec=spec)
         assert (again.events, again.parks) == ((), True)
-    third = effect(call("create_card", "c3", **CARD, repository="acme/site"), past, order=order)
+    third = effect(call("create_card", "c3", **CARD, repository="acme/site"), past, spec=spec)
     assert "2 cards in other repositories already" in str(third.reply["error"])
-    assert effect(call("create_card", "c4", **CARD), past, order=order).events
+    assert effect(call("create_card", "c4", **CARD), past, spec=spec).events
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_a_card_in_another_repository_is_a_question_and_no_more_than_two_of_thos
 )
 def test_a_card_that_does_not_fit_another_repository_asks_nobody(given: dict[str, str], said: str) -> None:
     done = effect(
-        call("create_card", **CARD | given), history(), order=replace(ORDER, elsewhere=("acme/site",))
+        call("create_card", **CARD | given), history(), spec=replace(ORDER, elsewhere=("acme/site",))
     )
     assert (done.events, done.parks) == ((), False)
     assert said in str(done.reply["error"])
@@ -147,9 +147,9 @@ def test_one_link_more_than_ten_is_refused() -> None:
 
 
 def test_a_thousand_cards_end_at_the_policys_limit_and_the_card_is_told_once() -> None:
-    past, order = history(), replace(ORDER, limits=Limits(cards=3))
+    past, spec = history(), replace(ORDER, limits=Limits(cards=3))
     for number in range(1000):
-        done = effect(call("create_card", f"c{number}", **CARD), past, order=order)
+        done = effect(call("create_card", f"c{number}", **CARD), past, spec=spec)
         past.take(recorded(done.events, first=past.seq + 1))
         told = [event for event in done.events if isinstance(event, PipelineLimited)]
         assert told == ([PipelineLimited(RUN, "cards", 3)] if number == 3 else [])
@@ -157,10 +157,10 @@ def test_a_thousand_cards_end_at_the_policys_limit_and_the_card_is_told_once() -
 
 
 def test_a_new_card_waits_for_its_parents_which_count_as_links() -> None:
-    past, order = history(CardProposed(RUN, 1, "t", "b", "r")), replace(ORDER, limits=Limits(links=3))
+    past, spec = history(CardProposed(RUN, 1, "t", "b", "r")), replace(ORDER, limits=Limits(links=3))
     waits: dict[str, Any] = {"parents": [7, "acme/app#7", "#8"], "after": [1, 1]}
-    assert "may link 3" in str(effect(call("create_card", **CARD | waits), past, order=order).reply["error"])
-    done = effect(call("create_card", **CARD | {"parents": [7], "after": [1, 1]}), past, order=order)
+    assert "may link 3" in str(effect(call("create_card", **CARD | waits), past, spec=spec).reply["error"])
+    done = effect(call("create_card", **CARD | {"parents": [7], "after": [1, 1]}), past, spec=spec)
     (wanted,) = done.events[1:]
     assert isinstance(wanted, CardProposed)
     assert (wanted.parents, wanted.after) == (("acme/app#7",), (1,))
@@ -186,11 +186,11 @@ def test_a_new_card_waits_neither_for_its_own_card_nor_for_later_ones(
 
 
 def test_a_card_of_agents_cards_makes_none_beyond_the_depth() -> None:
-    order = replace(ORDER, depth=2)
-    done = effect(call("create_card", **CARD), history(), order=order)
+    spec = replace(ORDER, depth=2)
+    done = effect(call("create_card", **CARD), history(), spec=spec)
     assert done.events == (PipelineLimited(RUN, "depth", 2),)
     assert "came from 2 cards of agents" in str(done.reply["error"])
-    assert effect(call("create_card", **CARD), history(), order=replace(order, depth=1)).events[1:]
+    assert effect(call("create_card", **CARD), history(), spec=replace(spec, depth=1)).events[1:]
 
 
 @pytest.mark.parametrize(
@@ -266,7 +266,7 @@ def test_the_card_is_shown_as_the_run_knows_it() -> None:
         QuestionAnswered(RUN, question, "bob", "Yes"),
         BoardToolCalled(RUN, "s1", "c0", "thread", '{"thread_id": "T1", "text": "Fixed."}'),
     )
-    done = effect(call("show_card"), past, order=replace(ORDER, threads=THREADS))
+    done = effect(call("show_card"), past, spec=replace(ORDER, threads=THREADS))
     assert done.events == ()
     assert done.reply["ok"] is True
     assert done.reply["card"] == {
@@ -319,9 +319,9 @@ def test_however_much_a_card_holds_what_is_shown_fits_a_datagram(letter: str) ->
 
 
 def test_a_turn_offers_what_can_be_used_in_it() -> None:
-    assert offered(read_only=True, threads=True) == PLANNING
-    assert set(TOOLS) - set(offered(read_only=False, threads=True)) == {"plan", "findings"}
-    assert set(TOOLS) - set(offered(read_only=False, threads=False)) == {"plan", "findings", "thread"}
+    assert offer_tools(read_only=True, threads=True) == PLANNING
+    assert set(TOOLS) - set(offer_tools(read_only=False, threads=True)) == {"plan", "findings"}
+    assert set(TOOLS) - set(offer_tools(read_only=False, threads=False)) == {"plan", "findings", "thread"}
 
 
 def test_every_tool_says_what_it_is_for() -> None:
@@ -352,7 +352,7 @@ MAY = replace(ORDER, limits=Limits(columns=("Planning",), start=True, skills=("f
 
 
 @pytest.mark.parametrize(
-    ("order", "given", "problem"),
+    ("spec", "given", "problem"),
     [
         (MAY, {"column": "planning", "skills": ["fuzzing"]}, ""),
         (MAY, {"start": True}, ""),
@@ -365,24 +365,24 @@ MAY = replace(ORDER, limits=Limits(columns=("Planning",), start=True, skills=("f
     ],
 )
 def test_a_new_card_goes_only_where_the_policy_allows(
-    order: RunSpec, given: dict[str, Any], problem: str
+    spec: RunSpec, given: dict[str, Any], problem: str
 ) -> None:
-    made = effect(call("create_card", **CARD | given), history(), order=order)
+    made = effect(call("create_card", **CARD | given), history(), spec=spec)
     assert problem in str(made.reply.get("error", ""))
     wanted = [event for event in made.events if isinstance(event, CardProposed)]
     assert bool(wanted) is not bool(problem)
     for event in wanted:
         chosen = (event.column, event.start, list(event.skills))
         assert chosen == (given.get("column", ""), given.get("start", False), given.get("skills", []))
-    assert card_shown(order, history())["new_cards"] == {
+    assert card_shown(spec, history())["new_cards"] == {
         "agents": (),
-        **{name: getattr(order.limits, name) for name in ("columns", "start", "skills")},
+        **{name: getattr(spec.limits, name) for name in ("columns", "start", "skills")},
     }
 
 
 @pytest.mark.parametrize(("name", "agent"), [("prober", "prober"), ("@prober", "prober"), ("", "")])
 def test_a_card_is_proposed_for_an_agent_that_the_policy_names(name: str, agent: str) -> None:
-    done = effect(call("create_card", **CARD, agent=name), history(), order=NAMED)
+    done = effect(call("create_card", **CARD, agent=name), history(), spec=NAMED)
     assert [event.agent for event in done.events if isinstance(event, CardProposed)] == [agent]
     new = card_shown(NAMED, history())["new_cards"]
     assert isinstance(new, dict)
@@ -390,7 +390,7 @@ def test_a_card_is_proposed_for_an_agent_that_the_policy_names(name: str, agent:
 
 
 def test_a_card_for_an_agent_that_there_is_not_is_refused_with_those_that_there_are() -> None:
-    for order, names in ((NAMED, "prober, codex"), (ORDER, "none: leave `agent` out")):
-        done = effect(call("create_card", **CARD, agent="nobody"), history(), order=order)
+    for spec, names in ((NAMED, "prober, codex"), (ORDER, "none: leave `agent` out")):
+        done = effect(call("create_card", **CARD, agent="nobody"), history(), spec=spec)
         assert done.reply["error"] == f"a card cannot be given to nobody: names for it are {names}"
         assert not [event for event in done.events if isinstance(event, CardProposed)]

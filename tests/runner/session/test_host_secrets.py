@@ -14,7 +14,7 @@ def test_the_card_says_what_to_set_and_never_the_value(tmp_path: Path, value: st
     world = make_world(tmp_path, files={"README.md": "# Shop\n"})
     world.tool_secrets = {} if value is None else {"NPM_TOKEN": value}
     secret = HostSecretSpec("NPM_TOKEN", "npm.example.com", "Authorization", "Bearer {}")
-    world.run(world.order(plan_required=False, secrets=(secret,)))
+    world.run(world.spec(plan_required=False, secrets=(secret,)))
     ended = world.ended()
     assert ended.ending is Ending.FAILED
     assert "the column lacks NPM_TOKEN: an operator puts `NAME=value` into tool-secrets/" in ended.detail

@@ -11,7 +11,7 @@ from ledger.event import Event
 from ledger.states import Ending
 from runner.artifacts.blobs import BlobStore
 from runner.artifacts.folder import FolderStore
-from runner.artifacts.store import Store, shortened, store_of
+from runner.artifacts.store import Store, shorten, store_of
 from runner.run.run_spec import Briefing
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, checks
@@ -23,7 +23,7 @@ def delivered(world: World) -> dict[str, bytes]:
     """Return what a run left, by kind and name."""
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
     full = [f"echo before; echo {TOKEN}"]
-    world.run(world.order(validation=checks(full=full), briefing=Briefing(f"# Say hello\nwith {TOKEN}\n")))
+    world.run(world.spec(validation=checks(full=full), briefing=Briefing(f"# Say hello\nwith {TOKEN}\n")))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     return {f"{one.kind} {one.name}": content(world, one.digest) for one in world.of("ArtifactKept")}
 
@@ -57,7 +57,7 @@ def test_evidence_and_artifact_are_the_same_file(world: World) -> None:
 def test_a_run_keeps_no_more_than_its_share_and_says_what_it_does_not_keep(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
     few = dataclasses.replace(LIMITS, kept_bytes=40)
-    world.run(world.order(limits=few, validation=checks(full=["echo " + "x" * 60])))
+    world.run(world.spec(limits=few, validation=checks(full=["echo " + "x" * 60])))
     kept: list[Event] = world.of("ArtifactKept")
     assert sum(one.size_bytes for one in kept) <= 40  # type: ignore[attr-defined]
     assert {one.reason for one in world.of("ArtifactDropped")} == {"share"}
@@ -67,7 +67,7 @@ def test_what_is_the_same_counts_once_against_the_share_and_under_every_name(wor
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
     enough = dataclasses.replace(LIMITS, kept_bytes=600)
     twice = ["echo " + "x" * 400, "printf '%s\\n' " + "x" * 400]
-    world.run(world.order(limits=enough, validation=checks(fast=twice[:1], full=twice)))
+    world.run(world.spec(limits=enough, validation=checks(fast=twice[:1], full=twice)))
     logs = [one for one in world.of("ArtifactKept") if one.kind == "log"]
     assert len(logs) == 3
     assert len({one.digest for one in logs}) == 1
@@ -101,7 +101,7 @@ def test_no_other_file_is_read_through_the_store(tmp_path: Path, name: str) -> N
 
 
 def test_what_is_too_long_loses_its_middle_and_says_so(tmp_path: Path) -> None:
-    raw = shortened(b"a" * 500 + b"b" * 500, 100)
+    raw = shorten(b"a" * 500 + b"b" * 500, 100)
     assert raw.startswith(b"a" * 50)
     assert raw.endswith(b"b" * 50)
     assert b"[900 bytes are left out]" in raw

@@ -40,12 +40,12 @@ def heard(
     world: World, granted: tuple[str, ...] = (), refused: tuple[str, ...] = (), gateway: Any = None
 ) -> tuple[AgentListener, Asking]:
     """Return how it went when the agent asked."""
-    order, log = world.claim(world.order())
+    spec, log = world.claim(world.spec())
     log.secrecy = Secrecy((PRIVATE,))
     nothing = cast(Any, None)  # no part of this turn
-    run = RunContext(order, log, world.clock, agents.load("scripted"), nothing, nothing, nothing, gateway)
+    run = RunContext(spec, log, world.clock, agents.load("scripted"), nothing, nothing, nothing, gateway)
     tools = ToolSpec(ask=("deploy*",))
-    task = Task(Phase.WORK, "work", "", order.run_id, "s", "test", False, 5, 1.0, Path("/"), tools=tools,
+    task = Task(Phase.WORK, "work", "", spec.run_id, "s", "test", False, 5, 1.0, Path("/"), tools=tools,
                 granted=granted, refused=refused)  # fmt: skip
     asking = Asking()
     hearing = AgentListener(run, task, cast(Any, asking), lambda _: None)
@@ -56,7 +56,7 @@ def heard(
 def written() -> str:
     """Return by which words people are asked about it, with the mark that tells it from others like it."""
     asked = PermissionAsked("a1", "run", "Bash", COMMAND)
-    return WRITTEN + permission.written_mark(asked, WRITTEN, CARD)
+    return WRITTEN + permission.mark_of_similar(asked, WRITTEN, CARD)
 
 
 def test_a_command_is_asked_about_without_its_private_words(world: World) -> None:

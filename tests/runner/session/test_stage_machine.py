@@ -272,9 +272,9 @@ def test_words_of_a_hand_over_cannot_pose_as_cardinals() -> None:
 )
 def test_every_stage_knows_what_the_run_is_about(kind: str, words: str) -> None:
     planned = [PlanProposed(RUN, 1, "Add it", ("One",))]
-    order = replace(STAGED, kind=kind, failing="3 != 4" if kind == "repair" else "")
+    spec = replace(STAGED, kind=kind, failing="3 != 4" if kind == "repair" else "")
     events = history(*planned, *entered("build"))
-    assert words in compose(Phase.STAGE, order, events, turn="stage-1-build")
+    assert words in compose(Phase.STAGE, spec, events, turn="stage-1-build")
 
 
 def test_a_run_without_stages_knows_none() -> None:

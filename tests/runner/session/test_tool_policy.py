@@ -17,7 +17,7 @@ NOTHING = {"finish": {"done": "Looked only.", "nothing_to_do": True}}
 
 def test_an_agent_that_may_not_edit_finds_a_read_only_repository(world: World) -> None:
     world.scenario(plan=[PLAN], work=[{"run": "echo x > hello.txt"}, NOTHING])
-    world.run(world.order(tools=ToolSpec(edit="deny")))
+    world.run(world.spec(tools=ToolSpec(edit="deny")))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [used.ok for used in world.of("ToolUsed")] == [False]
 
@@ -25,7 +25,7 @@ def test_an_agent_that_may_not_edit_finds_a_read_only_repository(world: World) -
 def test_an_agent_that_may_not_commit_edits_and_cardinal_commits(world: World) -> None:
     tricks = {"run": "mv .git gone || rm -rf .git || echo evil > .git/config || git commit -qam mine"}
     world.scenario(plan=[PLAN], work=[EDIT, {"commit": "Mine"}, tricks, FINISH])
-    world.run(world.order(tools=ToolSpec(commit="deny")))
+    world.run(world.spec(tools=ToolSpec(commit="deny")))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     assert [(used.tool, used.ok) for used in world.of("ToolUsed")] == [
         ("edit", True),
@@ -47,7 +47,7 @@ def test_a_network_that_the_workspace_cannot_give_is_refused_before_anything_sta
     world: World, network: str
 ) -> None:
     shutil.rmtree(world.places.mirrors)
-    world.run(world.order(tools=ToolSpec(network=network)))
+    world.run(world.spec(tools=ToolSpec(network=network)))
     assert world.ended().reason == "spawn_failed"
     assert f"`network: {network}`" in world.ended().detail
     assert "change `tools: {network: …}` of the column" in world.ended().detail
@@ -55,7 +55,7 @@ def test_a_network_that_the_workspace_cannot_give_is_refused_before_anything_sta
 
 
 def test_an_agent_that_is_not_there_is_a_sentence_with_a_way_out(world: World) -> None:
-    world.run(world.order(agent="clyde"))
+    world.run(world.spec(agent="clyde"))
     assert world.ended().detail == (
         "there is no agent called 'clyde' here, only claude, codex, opencode, scripted: "
         "change `agent:` of the column in .github/cardinal.yml, then retry"
@@ -63,7 +63,7 @@ def test_an_agent_that_is_not_there_is_a_sentence_with_a_way_out(world: World) -
 
 
 def test_an_agent_that_is_not_in_this_kind_of_workspace_is_a_sentence_with_a_way_out(world: World) -> None:
-    world.run(world.order(agent="claude"))
+    world.run(world.spec(agent="claude"))
     assert world.ended().reason == "spawn_failed"
     assert world.ended().detail == (
         "claude works in a docker workspace, and this Cardinal uses local: start a Docker engine and run"

@@ -16,7 +16,7 @@ def test_without_containers_the_server_is_named_and_the_work_is_done(tmp_path: P
     world.scenario(plan=[PLAN], work=[*WORK, FINISH])
     server = ToolServerSpec("docs", ("docs",), hosts=("a.example",))
     tools = ToolSpec(mcp=("docs__find",))
-    world.run(world.order(plan_required=False, tools=tools, servers=(server,)))
+    world.run(world.spec(plan_required=False, tools=tools, servers=(server,)))
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
     (failed,) = world.of("ToolServerFailed")
     assert (failed.server, "CARDINAL_WORKSPACE=docker" in failed.detail) == ("docs", True)

@@ -27,15 +27,15 @@ class Recorded(Gateway):
 
 def test_a_turn_has_the_tokens_that_earlier_ones_left(world: World) -> None:
     world.scenario(work=[{"say": "hi"}])
-    order, log = world.claim(world.order(limits=replace(LIMITS, max_tokens=1_000)))
-    log.append(UsageMetered(order.run_id, 0.1, 300, 50, 1, 1.0))
-    workspace = Local(lambda: "").open(world.places, Tenancy(order.card_id))
-    mirror = Mirror(world.places.mirrors, order.repository, world.remote, log.beat)
-    checkout = Checkout(workspace, mirror, order.authorship.author, log.beat)
+    spec, log = world.claim(world.spec(limits=replace(LIMITS, max_tokens=1_000)))
+    log.append(UsageMetered(spec.run_id, 0.1, 300, 50, 1, 1.0))
+    workspace = Local(lambda: "").open(world.places, Tenancy(spec.card_id))
+    mirror = Mirror(world.places.mirrors, spec.repository, world.remote, log.beat)
+    checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat)
     gateway = Recorded.spawn(world.root / "gateway", Terms((), "none", ()), {})
     assert isinstance(gateway, Recorded)
     try:
-        run = RunContext(order, log, world.clock, Scripted(), workspace, mirror, checkout, gateway)
+        run = RunContext(spec, log, world.clock, Scripted(), workspace, mirror, checkout, gateway)
         take_turn(run, Phase.WORK, "work")
     finally:
         gateway.close()

@@ -43,9 +43,9 @@ SPOILED = {
 def spoil(world: World, how: str, *, resources: ResourceSpec | None = None) -> None:
     """Let one run of the card do that after it edited, and another one of it be honest."""
     world.scenario(plan=[PLAN], work=[EDIT, {"run": "echo precious > left.txt"}, {"run": how}, FINISH])
-    world.run(world.order(resources=resources or ResourceSpec()))
+    world.run(world.spec(resources=resources or ResourceSpec()))
     world.scenario(plan=[PLAN], work=[HONEST, COMMIT, FINISH])
-    world.run(world.order(run_id=NEXT, attempt=2, resources=resources or ResourceSpec()))
+    world.run(world.spec(run_id=NEXT, attempt=2, resources=resources or ResourceSpec()))
 
 
 def kept(world: World) -> str:

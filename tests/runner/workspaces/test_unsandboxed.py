@@ -28,11 +28,11 @@ class Gullible(Scripted):
 def unlocked(world: World, agent: Scripted, validation: ValidationSpec = NO_CHECKS) -> RunContext:
     """Return a claimed run on a machine without bubblewrap."""
     world.scenario(plan=[PLAN], work=[{"run": "env > env.txt"}, EDIT, FINISH])
-    order, log = world.claim(world.order(validation=validation))
-    workspace = Local(lambda: "bubblewrap is not installed").open(world.places, Tenancy(order.card_id))
-    mirror = Mirror(world.places.mirrors, order.repository, world.remote, log.beat)
-    checkout = Checkout(workspace, mirror, order.authorship.author, log.beat)
-    return RunContext(order, log, world.clock, agent, workspace, mirror, checkout)
+    spec, log = world.claim(world.spec(validation=validation))
+    workspace = Local(lambda: "bubblewrap is not installed").open(world.places, Tenancy(spec.card_id))
+    mirror = Mirror(world.places.mirrors, spec.repository, world.remote, log.beat)
+    checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat)
+    return RunContext(spec, log, world.clock, agent, workspace, mirror, checkout)
 
 
 def test_an_agent_that_is_not_trusted_is_refused(world: World) -> None:

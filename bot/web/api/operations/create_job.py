@@ -81,7 +81,7 @@ def run(call: SiteRequest, given: JobWish) -> JobRequest:
     clock = ledger_clock(site.engine, site.clock)
     now = clock()
     with event_store.reading(site.engine) as db:
-        made = _made(db, call.key, text, now)
+        made = _find_request(db, call.key, text, now)
     if made:
         return request_of(call, made)
     _require_fit(call, board, given)
@@ -91,7 +91,7 @@ def run(call: SiteRequest, given: JobWish) -> JobRequest:
     role = roles.role_of_account(services.hub, given.repository, call.visit.login, call.visit.user_id)
     now = clock()
     with event_store.writing(site.engine) as db:
-        made = _made(db, call.key, text, now)
+        made = _find_request(db, call.key, text, now)
         if not made:
             _require_leave(db, board, call.visit, role, now, given)
             wish, card = _request(call, board, given, key)
@@ -154,7 +154,7 @@ def _require_leave(
         raise ApiError(HTTPStatus.TOO_MANY_REQUESTS, "too_many_jobs", because, later, LATER_S)
 
 
-def _made(db: Connection, key: str, text: str, now: datetime) -> str:
+def _find_request(db: Connection, key: str, text: str, now: datetime) -> str:
     """Return the name of the request that was made under that key; empty for none. Raises ReusedKeyError."""
     seq = acted_requests.find(db, key, text, now)
     event = next((it.event for it in event_store.read(db, after=seq - 1, limit=1)), None) if seq else None

@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import Field
 
 from bot.runspec import builder
-from bot.runspec.store_mark import marked
+from bot.runspec.store_mark import mark_store
 from bot.web.api.jobs import RunName
 from bot.web.api.operation import ApiError, ApiRequest, not_found
 from bot.web.api.operations import list_artifacts
@@ -50,7 +50,7 @@ def run(call: ApiRequest, given: ArtifactName) -> ArtifactText:
         remedy = "open the file on the run's page"
         raise ApiError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_text", because, remedy)
     try:
-        places = marked(builder.artifact_places(call.site.config), call.site.engine)
+        places = mark_store(builder.artifact_places(call.site.config), call.site.engine)
         file = None if row.dropped else store_of(places).opened(row.digest)
     except StoreError as error:
         because, remedy = "the file store does not answer", "send it again in a minute"

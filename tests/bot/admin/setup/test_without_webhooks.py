@@ -9,7 +9,7 @@ import pytest
 from bot.admin.setup.progress import Notes, Registered
 from bot.admin.setup.progress import read as read_notes
 from bot.github.app_manifest import manifest
-from bot.ingest.events import subscribed
+from bot.ingest.events import list_subscribed
 from bot.system.config import ConfigError, read
 from tests.bot.web.serving import web_client
 from tests.ledgers import new_ledger
@@ -49,7 +49,7 @@ def test_notes_that_cannot_be_read_are_none(tmp_path: Path) -> None:
 
 
 def test_the_manifest_asks_for_what_app_yml_says() -> None:
-    ours = manifest(subscribed())
+    ours = manifest(list_subscribed())
     given = {"webhook": "https://a.example/x", "redirect_url": "http://b"}
     wanted = ours.filled(name="", owner="acme", active=True, **given)
     assert wanted["name"] == "Cardinal acme"
@@ -58,7 +58,10 @@ def test_the_manifest_asks_for_what_app_yml_says() -> None:
     assert ours.filled(name="Ours", owner="acme", active=True, **given)["name"] == "Ours"
     assert wanted["hook_attributes"] == {"url": "https://a.example/x", "active": True}
     assert wanted["default_permissions"]["checks"] == "write"
-    assert manifest(subscribed()).lacking({**manifest(subscribed()).permissions, "contents": "read"}) == (
-        "contents: write",
+    assert manifest(list_subscribed()).lacking(
+        {**manifest(list_subscribed()).permissions, "contents": "read"}
+    ) == ("contents: write",)
+    assert (
+        manifest(list_subscribed()).lacking({**manifest(list_subscribed()).permissions, "issues": "admin"})
+        == ()
     )
-    assert manifest(subscribed()).lacking({**manifest(subscribed()).permissions, "issues": "admin"}) == ()

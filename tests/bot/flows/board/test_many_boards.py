@@ -194,7 +194,7 @@ def test_a_removed_board_costs_no_call_and_goes_on_where_it_was_when_it_is_added
     assert [it.level for it in held] == [Level.WARN, Level.OK]
     assert outbox.SHUT_OUT in held[0].message
     with event_store.reading(cardinal.services.engine) as db:
-        assert refresh_requests.requested_cards(db, limit=10) == ()
+        assert refresh_requests.list_requested_cards(db, limit=10) == ()
         assert not column_order.is_due(db)
     admin.add_board(cardinal.services, ServedBoard("acme", project.number))
     cardinal.catch_up()

@@ -35,7 +35,7 @@ def test_deliveries_that_got_no_turn_are_refused_and_requested_again(
 
     def known(sent: list[Delivery]) -> list[bool]:
         with event_store.reading(engine) as db:
-            return [inbox.known(db, DeliveryId(one.guid)) for one in sent]
+            return [inbox.is_known(db, DeliveryId(one.guid)) for one in sent]
 
     cardinal.mail.clear()
     cardinal.forge.store.deliveries.trim(0)

@@ -35,7 +35,7 @@ DONE = {"finish": {"done": "Nothing was needed.", "nothing_to_do": True}}
 def lease_of(engine: Engine, run_id: RunId) -> tuple[Lease | None, datetime]:
     """Return the run's lease if it is over, and the database's time."""
     with event_store.reading(engine) as db:
-        over = [one for one in leases.expired(db, f"run:{run_id}") if one.name == f"run:{run_id}"]
+        over = [one for one in leases.list_expired(db, f"run:{run_id}") if one.name == f"run:{run_id}"]
         return (over[0] if over else None), database_now(db)
 
 

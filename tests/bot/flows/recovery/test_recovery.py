@@ -188,7 +188,7 @@ def test_a_delivery_without_sense_is_quarantined_at_once_or_after_a_few_tries(
         cardinal.catch_up()
         cardinal.clock.forward(60)
     with event_store.reading(cardinal.services.engine) as db:
-        (kept,) = inbox.quarantined(db)
+        (kept,) = inbox.list_quarantined(db)
         assert kept.delivery_id == DeliveryId("bad-1")
         assert kept.error
     assert cardinal.count() == before

@@ -90,4 +90,4 @@ def test_many_lost_deliveries_are_requested_over_several_sweeps(
         all_accepted(cardinal)
     assert requested == lost
     with event_store.reading(cardinal.services.engine) as db:
-        assert lost_deliveries.searched_since(db) is None
+        assert lost_deliveries.search_start(db) is None

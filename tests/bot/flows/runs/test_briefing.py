@@ -24,26 +24,26 @@ def order_of(cardinal: Cardinal, body: str = "Please.", comments: int = 0) -> Ru
 
 
 def test_the_newest_thirty_comments_are_told_and_the_rest_is_said_to_be_left_out(cardinal: Cardinal) -> None:
-    order = order_of(cardinal, comments=34)
-    assert "Remark number 34." in order.briefing.text
-    assert "Remark number 5." in order.briefing.text
-    assert "Remark number 4." not in order.briefing.text
-    assert any("comment" in line for line in order.briefing.omitted)
+    spec = order_of(cardinal, comments=34)
+    assert "Remark number 34." in spec.briefing.text
+    assert "Remark number 5." in spec.briefing.text
+    assert "Remark number 4." not in spec.briefing.text
+    assert any("comment" in line for line in spec.briefing.omitted)
 
 
 def test_a_long_description_is_cut_and_that_is_said(cardinal: Cardinal) -> None:
-    order = order_of(cardinal, body="word " * 10_000)
-    assert len(order.briefing.text) < 20_000
-    assert order.briefing.omitted
+    spec = order_of(cardinal, body="word " * 10_000)
+    assert len(spec.briefing.text) < 20_000
+    assert spec.briefing.omitted
 
 
 def test_words_of_people_without_write_access_are_told_as_untrusted(cardinal: Cardinal) -> None:
-    order = order_of(cardinal, comments=2)
+    spec = order_of(cardinal, comments=2)
     trusted, untrusted = (
-        order.briefing.text.index("Remark number 1."),
-        order.briefing.text.index("Remark number 2."),
+        spec.briefing.text.index("Remark number 1."),
+        spec.briefing.text.index("Remark number 2."),
     )
-    between = order.briefing.text[trusted:untrusted].lower()
+    between = spec.briefing.text[trusted:untrusted].lower()
     assert "mallory" in between
     assert "untrusted" in between or "without write access" in between
 
@@ -69,14 +69,14 @@ def test_the_order_carries_the_policys_limits_and_the_repositorys_checks(cardina
         with_column(budget_usd="3.5", timeout_minutes="7", max_tokens="900000", instructions="Be kind.")
     )
     cardinal.catch_up()
-    order = order_of(cardinal)
-    limits = order.limits
+    spec = order_of(cardinal)
+    limits = spec.limits
     assert (limits.budget_usd, limits.timeout_s, limits.max_tokens) == (3.5, 420, 900_000)
-    assert order.validation.full == ("python3 -m unittest discover -s tests -t .",)
-    assert order.base_branch == "main"
-    assert "Be kind." not in order.briefing.text  # the column is a layer of its own
-    assert [layer.text for layer in order.stack if layer.kind == "column"] == ["Be kind."]
-    assert order.kind == "first"
+    assert spec.validation.full == ("python3 -m unittest discover -s tests -t .",)
+    assert spec.base_branch == "main"
+    assert "Be kind." not in spec.briefing.text  # the column is a layer of its own
+    assert [layer.text for layer in spec.stack if layer.kind == "column"] == ["Be kind."]
+    assert spec.kind == "first"
 
 
 def test_the_same_state_and_chance_make_the_same_briefing(cardinal: Cardinal) -> None:

@@ -97,12 +97,12 @@ def ordered(cardinal: Cardinal, item: Item) -> tuple[dict[str, SkillConsidered],
     """Return the skills that a run of the card considers, and its specification; no agent is started."""
     cardinal.drag(item, "In Progress")
     cardinal.catch_up()
-    order = cardinal.claimed(item)[0]
-    return {one.name: one for one in order.equipment.considered}, order
+    spec = cardinal.claimed(item)[0]
+    return {one.name: one for one in spec.equipment.considered}, spec
 
 
-def text_of(order: RunSpec) -> str:
-    return "\n".join(layer.text for layer in order.stack)
+def text_of(spec: RunSpec) -> str:
+    return "\n".join(layer.text for layer in spec.stack)
 
 
 def considered(cardinal: Cardinal) -> dict[str, SkillConsidered]:
@@ -164,18 +164,18 @@ def test_guides_of_the_default_branch_are_told_where_the_policy_names_them(cardi
     cardinal.catch_up()
     run_id = cardinal.run_of(item).run_id
     assert cardinal.claim(run_id)
-    order = builder.build_spec(cardinal.services, run_id, cardinal.leases[run_id])[0]
-    assert [layer for layer in order.stack if layer.kind == "guide"] == []
+    spec = builder.build_spec(cardinal.services, run_id, cardinal.leases[run_id])[0]
+    assert [layer for layer in spec.stack if layer.kind == "guide"] == []
     patient = DoctorContext(
         cardinal.services.config, cardinal.services.engine, cardinal.services.hub, cardinal.clock()
     )
     (found,) = [one for one in repositories.checks(patient) if one.name == "guides"]
     assert "has AGENTS.md and CLAUDE.md, which agents are not told" in found.message
     put(cardinal, {".github/cardinal.yml": f"{rules}  guides: [AGENTS.md]\n"})
-    order = builder.build_spec(cardinal.services, run_id, cardinal.leases[run_id])[0]
-    (layer,) = [layer for layer in order.stack if layer.kind == "guide"]
+    spec = builder.build_spec(cardinal.services, run_id, cardinal.leases[run_id])[0]
+    (layer,) = [layer for layer in spec.stack if layer.kind == "guide"]
     assert (layer.name, layer.text.splitlines()[0]) == ("AGENTS.md", "Use tabs. See [how](docs/how.md).")
-    assert [one.text for one in order.stack].index(layer.text) < len(order.stack) - 1
+    assert [one.text for one in spec.stack].index(layer.text) < len(spec.stack) - 1
 
 
 def test_a_private_skill_reaches_the_agent_and_nobody_else(
@@ -228,12 +228,12 @@ def test_the_words_of_a_stranger_choose_no_skill(cardinal: Cardinal) -> None:
         cardinal.repo, "A migration", "Skills: tests-first", actor=mallory
     )
     item = cardinal.forge.store.projects.add(cardinal.project, issue, actor=cardinal.person("alice"))
-    skills, order = ordered(cardinal, item)
+    skills, spec = ordered(cardinal, item)
     assert {name: (one.loaded, one.why) for name, one in skills.items()} == {
         "safe-migration": (False, "only a title without write access has its trigger"),
         "tests-first": (False, "only a description without write access asks for it"),
     }
-    assert [layer.kind for layer in order.stack] == ["system", "mode", "card"]
+    assert [layer.kind for layer in spec.stack] == ["system", "mode", "card"]
 
 
 def test_a_line_of_the_description_and_a_command_choose_skills(cardinal: Cardinal) -> None:
@@ -260,10 +260,10 @@ def test_the_repositorys_skill_counts_before_a_private_one_of_its_name(
     put(cardinal, {**FILES, ".github/cardinal.yml": RULES})
     private = FILES[f"{SKILLS}/tests-first/SKILL.md"].replace("First the test", SECRET)
     shelf(cardinal, tmp_path / "private", {"tests-first/SKILL.md": private})
-    _, order = ordered(cardinal, cardinal.new(title="Totals"))
-    assert SECRET not in text_of(order)
-    assert "First the test" in text_of(order)
-    told = order.equipment.considered
+    _, spec = ordered(cardinal, cardinal.new(title="Totals"))
+    assert SECRET not in text_of(spec)
+    assert "First the test" in text_of(spec)
+    told = spec.equipment.considered
     assert [(one.source, one.loaded) for one in told if one.name == "tests-first"] == [
         ("repository", True),
         ("operator", False),
@@ -279,12 +279,12 @@ def test_links_large_files_and_too_many_are_left_out_and_that_is_said(cardinal: 
     )
     link(cardinal, f"{SKILLS}/big/references/b-link.md", "../../../../../README.md")
     link(cardinal, f"{SKILLS}/linked/SKILL.md", "../big/SKILL.md")
-    skills, order = ordered(cardinal, cardinal.new(title="Totals", body="Skills: big, linked"))
+    skills, spec = ordered(cardinal, cardinal.new(title="Totals", body="Skills: big, linked"))
     assert skills["linked"].why == "the description asks for it, but it has no readable SKILL.md"
     left = ["a-large.md", "b-link.md", "deep", f"f{MAX_FILES:02}.md", f"f{MAX_FILES + 1:02}.md"]
     wanted = ", ".join(f"references/{name}" for name in left)
     assert skills["big"].why == f"the description asks for it; left out: {wanted}"
-    assert sum(file.path.startswith("big/references/f") for file in order.equipment.files) == MAX_FILES
+    assert sum(file.path.startswith("big/references/f") for file in spec.equipment.files) == MAX_FILES
 
 
 def test_only_so_many_skills_are_looked_at(cardinal: Cardinal) -> None:
@@ -310,14 +310,14 @@ def test_a_hostile_skill_is_skipped_and_what_nobody_sees_of_one_is_taken_out(car
             f"{SKILLS}/huge/SKILL.md": "---\nname: huge\ndescription: H.\n---\n" + "x" * 100_000,
         },
     )
-    skills, order = ordered(cardinal, cardinal.new(title="Totals", body="Skills: sly, bomb, huge"))
+    skills, spec = ordered(cardinal, cardinal.new(title="Totals", body="Skills: sly, bomb, huge"))
     assert [skills[name].loaded for name in ("sly", "bomb", "huge")] == [True, False, False]
     assert "aliases are not allowed" in skills["bomb"].why
     assert "the limit is 16000" in skills["huge"].why
-    assert "evil.example" not in text_of(order)
-    assert "Be kind.\n" in text_of(order)
+    assert "evil.example" not in text_of(spec)
+    assert "Be kind.\n" in text_of(spec)
     left_out = "Left out here, as GitHub does not show it: 1 HTML comment, 1 invisible character"
-    assert left_out in text_of(order)
+    assert left_out in text_of(spec)
 
 
 def test_nothing_outside_of_the_private_folder_is_read(cardinal: Cardinal, tmp_path: Path) -> None:
@@ -352,12 +352,12 @@ def test_a_profile_attaches_skills(cardinal: Cardinal, profile: str, loaded: str
     rules = f"version: 1\nrepository: {{profile: {profile}, validation: none}}\n"
     more = {f"{SKILLS}/python/SKILL.md": PYTHON, ".github/cardinal/profiles/our_shop.md": OURS}
     put(cardinal, {**FILES, **more, ".github/cardinal.yml": rules})
-    skills, order = ordered(cardinal, cardinal.new(title="Sums"))
+    skills, spec = ordered(cardinal, cardinal.new(title="Sums"))
     why = {name: skill.why for name, skill in skills.items() if skill.asked}
     by = f"by profile `{profile}`"
     told = {loaded: by, **{name: f"{by}, but there is no skill of this name" for name in missing}}
     assert why == ({name: said for name, said in told.items() if name})
-    assert "skills: [" not in text_of(order)
+    assert "skills: [" not in text_of(spec)
 
 
 def test_the_front_matter_of_a_profile_is_read_strictly(cardinal: Cardinal) -> None:

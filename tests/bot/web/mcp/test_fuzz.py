@@ -69,9 +69,9 @@ def play(pages: Pages, calls: Sent) -> list[int]:
             )
         )
         for number, (name, fields) in enumerate(calls):
-            result = await tools.called(client, name, fields, "s", number)
+            result = await tools.call_tool(client, name, fields, "s", number)
             before, seen = last(pages), len(statuses)
-            again = await tools.called(client, name, fields, "s", number)
+            again = await tools.call_tool(client, name, fields, "s", number)
             assert again.is_error == result.is_error or name == "resume_job", (name, fields)
             assert last(pages) == before, f"{name} acted twice: {fields}"
             del statuses[seen:]
@@ -88,7 +88,7 @@ def last(pages: Pages) -> int:
 
 def generated(examples: int) -> Iterator[tuple[bool, str, dict[str, Any]]]:
     """Yield whether the arguments fit the schema, the tool's name, and them."""
-    schemas = {tool.name: tool.input_schema for tool in tools.listed_tools()}
+    schemas = {tool.name: tool.input_schema for tool in tools.list_tools()}
     paths = {
         f"/{name}": {
             "post": {

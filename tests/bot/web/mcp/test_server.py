@@ -135,7 +135,7 @@ def test_the_same_request_of_a_session_acts_once_and_another_one_acts_again(page
     client, given = api_client(pages, Program(pages, "bob")), {**name_of(pages, item), "command": "pause"}
 
     async def send(session: str, request: int) -> bool:
-        return bool(document(await tools.called(client, "give_command", given, session, request))["again"])
+        return bool(document(await tools.call_tool(client, "give_command", given, session, request))["again"])
 
     async def whole() -> None:
         assert [await send("a", 1), await send("a", 1), await send("b", 1), await send("a", 2)] == [

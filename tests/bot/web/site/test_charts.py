@@ -23,20 +23,20 @@ def test_days_are_stacked_by_agent_and_those_without_dollars_stay_empty() -> Non
         DayShare("2026-11-03", "a", 2.0),
         DayShare("2026-11-03", "free of charge", 0.0),
     )
-    chart = charts.spent_by_day((*spent, DayShare("2026-10-31", "a", 99.0)), FIRST, LAST)
+    chart = charts.chart_spending((*spent, DayShare("2026-10-31", "a", 99.0)), FIRST, LAST)
     assert chart is not None
     most, least = chart.series
     assert (most.name, most.figure, least.name, least.figure) == ("a", "$5.00", "<b>", "$1.00")
     assert boxes(most) == [(0.075, 25.0, 75.0), (2.08, 50.0, 50.0)]
     assert boxes(least) == [(0.075, 0.0, 25.0)]
     assert (chart.width, chart.scale, chart.ends) == (3, "highest day: $4.00", ("01 Nov", "03 Nov"))
-    assert charts.spent_by_day((), FIRST, LAST) is None
+    assert charts.chart_spending((), FIRST, LAST) is None
 
 
 def test_a_days_limit_is_drawn_unless_it_is_far_above_the_days() -> None:
     spent = [DayShare("2026-11-01", "a", 4.0)]
-    near, far = (charts.spent_by_day(spent, FIRST, LAST, limit) for limit in (8.0, 50.0))
-    below = charts.spent_by_day(spent, FIRST, LAST, 1.0)
+    near, far = (charts.chart_spending(spent, FIRST, LAST, limit) for limit in (8.0, 50.0))
+    below = charts.chart_spending(spent, FIRST, LAST, 1.0)
     assert near is not None
     assert far is not None
     assert below is not None
@@ -57,7 +57,7 @@ def test_waits_are_stacked_by_day_people_below_agents() -> None:
 
 
 def test_more_agents_than_colours_are_summed_as_others() -> None:
-    chart = charts.spent_by_day([DayShare("2026-11-01", f"a{n}", 9.0 - n) for n in range(9)], FIRST, LAST)
+    chart = charts.chart_spending([DayShare("2026-11-01", f"a{n}", 9.0 - n) for n in range(9)], FIRST, LAST)
     assert chart is not None
     assert [it.name for it in chart.series] == ["a0", "a1", "a2", "a3", "a4", "others"]
     assert chart.series[-1].figure == "$10.00"
