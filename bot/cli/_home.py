@@ -113,11 +113,11 @@ def open_request() -> "Iterator[ApiRequest]":
 
 def run_operation(operation: Any, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the answer of an operation of the API that only reads; no field counts that is None."""
-    from bot.web.api.operation import checked
+    from bot.web.api.operation import check_fields
 
     with open_request() as call:
         given = {name: value for name, value in fields.items() if value is not None}
-        answer: ApiModel = operation.run(call, checked(operation.Input, given))
+        answer: ApiModel = operation.run(call, check_fields(operation.Input, given))
     return answer.model_dump(mode="json")
 
 

@@ -142,7 +142,7 @@ class JobPlace(NamedTuple):
 def job_names(call: Call, filters: Sequence[str], most: int) -> list[JobPlace]:
     """Return the jobs of the filters, or of standard input. Raises CliError where there are more."""
     rows = (row.split(maxsplit=1) for row in sys.stdin)
-    given = _filtered(call, filters) if filters else (JobPlace(*row) for row in rows if row)
+    given = _filter(call, filters) if filters else (JobPlace(*row) for row in rows if row)
     listed = list(islice(_once(given), most + 1))
     if len(listed) > most:
         raise CliError(f"more than {most} jobs match, so nothing was done: narrow it down, or raise --most")
@@ -157,7 +157,7 @@ def _once(given: Iterable[JobPlace]) -> Iterator[JobPlace]:
             yield job
 
 
-def _filtered(call: Call, filters: Sequence[str]) -> Iterator[JobPlace]:
+def _filter(call: Call, filters: Sequence[str]) -> Iterator[JobPlace]:
     page_size = operations()["list_jobs"]["fields"]["limit"]["maximum"]
     fields: dict[str, Any] = {"limit": page_size}
     for given in filters:
@@ -280,9 +280,9 @@ def _many(
         given = {**fields, **_place(job)}
         if not dry_run:
             return _call(operation, given, own)
-        from bot.web.api.operation import OPERATIONS, checked  # as the server would check it
+        from bot.web.api.operation import OPERATIONS, check_fields  # as the server would check it
 
-        checked(OPERATIONS.load(operation).Input, given)
+        check_fields(OPERATIONS.load(operation).Input, given)
         return {"answer": NOT_YET}
 
     worst = each(jobs, key, do, as_json=as_json)

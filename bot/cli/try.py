@@ -94,7 +94,7 @@ def command(
 
 def _switch(place: trial.Trial, agent: str, *, yes: bool) -> str:
     """Give the columns that agent, once its key is tried and the person agrees; return where agents work."""
-    with carried.stopped(place.folder):
+    with carried.hold_board(place.folder):
         switch = plan_switch(place, agent)
         workspace = _prepare(agents_of(switch.policy), place, yes=yes)
         if switch.changes:
@@ -155,7 +155,7 @@ def _take_up_checks(place: trial.Trial, *, yes: bool) -> None:
     for sentence in looked.notes:
         click.echo(clean(sentence))
     if yes or click.confirm("The checks that were left out can run now. Run them from now on?", default=True):
-        with carried.stopped(place.folder):
+        with carried.hold_board(place.folder):
             trial.write_policy(place, text)
 
 
@@ -171,7 +171,7 @@ def move(place: trial.Trial, repository: str, board: str, *, yes: bool, dry_run:
     home = place.folder / "move"  # the board's own settings are those of its forge
     settings = config.read({**addresses, "CARDINAL_HOME": str(home)}, place.folder)
     hub = PersonalHub(settings, _token(), utc_now, _say)
-    with carried.stopped(place.folder), destination.in_words():
+    with carried.hold_board(place.folder), destination.in_words():
         local = local_board.read(place)
         there = destination.find(hub, repository, board)
         carry.show_plan(there, local, _say)

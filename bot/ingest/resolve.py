@@ -39,7 +39,9 @@ def resolve(services: Services, delivered: tuple[facts.Fact, ...]) -> Resolution
             case facts.CardTouched():
                 _card_touched(services, fact, result)
             case facts.CommentAltered():
-                for card in _known(services, fact.repository, fact.number):  # an unknown issue costs no call
+                for card in _find_known(
+                    services, fact.repository, fact.number
+                ):  # an unknown issue costs no call
                     on = services.if_served(card.board_id)
                     result.makers.append(comments.comment_altered(on, fact, card))
             case facts.BlockerChanged():
@@ -57,16 +59,16 @@ def resolve(services: Services, delivered: tuple[facts.Fact, ...]) -> Resolution
 def _about_repository(services: Services, fact: facts.Fact, result: Resolution) -> None:
     match fact:
         case facts.Pushed():
-            _pushed(services, fact)
+            _serve_push(services, fact)
         case facts.AccessChanged():
             for each in services.on_every_board():
                 access.check_access(each, thoroughly=True)
         case facts.Renamed():
-            result.makers.append(_renamed(fact))
+            result.makers.append(_serve_rename(fact))
         case facts.ChecksMoved():
             _checks(services, fact, result)
         case facts.ButtonPressed():
-            _pressed(services, fact, result)
+            _serve_press(services, fact, result)
         case _:
             fact.resolve(services, result)
 
@@ -83,7 +85,7 @@ def _cards_of_fact(services: Services, fact: facts.IssueFact) -> tuple[CardRow, 
     """Return the cards that the fact is about, of all cards of its issue or pull request."""
     match fact:
         case facts.PullRequestRead(echo=True):
-            known = _known(services, fact.repository, fact.number)  # an unknown one costs no call
+            known = _find_known(services, fact.repository, fact.number)  # an unknown one costs no call
             with event_store.reading(services.engine) as db:
                 return tuple(card for card in known if not _is_own(db, card, fact))
         case facts.BoxTicked():
@@ -97,18 +99,18 @@ def _cards_of_fact(services: Services, fact: facts.IssueFact) -> tuple[CardRow, 
 
 def find_cards(services: Services, repository: str, number: int) -> tuple[CardRow, ...]:
     """Return the cards of an issue or pull request; an unknown card is read from GitHub."""
-    known = _known(services, repository, number)
+    known = _find_known(services, repository, number)
     if not known:
         hub = served_boards.hub_of(services.engine, services.config, services.context.app, repository)
         for card_id, board_id in github_board.cards_of_issue(hub, repository, number).items():
             on = services.if_served(board_id)
             if on is not None:
                 card_sync.require_synced(on, card_id)
-        known = _known(services, repository, number)
+        known = _find_known(services, repository, number)
     return known
 
 
-def _known(services: Services, repository: str, number: int) -> tuple[CardRow, ...]:
+def _find_known(services: Services, repository: str, number: int) -> tuple[CardRow, ...]:
     with event_store.reading(services.engine) as db:
         return cards.of_pull(db, repository, number) or cards.of_issue(db, repository, number)
 
@@ -123,7 +125,7 @@ def _card_touched(services: Services, fact: facts.CardTouched, result: Resolutio
         result.moves[fact.card_id] = fact.moved
 
 
-def _pushed(services: Services, fact: facts.Pushed) -> None:
+def _serve_push(services: Services, fact: facts.Pushed) -> None:
     if not fact.touches_policy:
         return
     for each in services.on_every_board():
@@ -135,7 +137,7 @@ def _pushed(services: Services, fact: facts.Pushed) -> None:
             policy_proposal.read(each, each.board.board_id, fact.after)
 
 
-def _renamed(fact: facts.Renamed) -> EventFactory:
+def _serve_rename(fact: facts.Renamed) -> EventFactory:
     def make(db: Connection) -> tuple[Event, ...]:
         concerned = {card.board_id for card in placements.cards_working_in(db, fact.before)}
         return tuple(RepositoryMoved(board_id, fact.before, fact.after) for board_id in sorted(concerned))
@@ -152,7 +154,7 @@ def _checks(services: Services, fact: facts.ChecksMoved, result: Resolution) -> 
             result.makers.append(checks.read(on, card))
 
 
-def _pressed(services: Services, fact: facts.ButtonPressed, result: Resolution) -> None:
+def _serve_press(services: Services, fact: facts.ButtonPressed, result: Resolution) -> None:
     if not fact.app_id or fact.app_id != services.config.app_id:
         return  # another App's check run, with any content
     with event_store.reading(services.engine) as db:

@@ -135,7 +135,7 @@ def story_of(db: Connection, run_id: RunId, site: str) -> Story:
         reports=_reports(db, run),
         threads=threads.pending(db, card.card_id) if card.pull_state == "open" else (),
         asking=verdicts.change_requesters(db, card.card_id) if card.pull_state == "open" else (),
-        reported=_reported(db, run),
+        reported=_is_reported(db, run),
     )
     return replace(story, checks=_as_on_github(db, story))
 
@@ -147,7 +147,7 @@ def _as_on_github(db: Connection, story: Story) -> tuple[CheckRow, ...]:
     return tuple(replace(it, head=pushed) if it.head == judged else it for it in story.checks)
 
 
-def _reported(db: Connection, run: RunRow) -> str | None:
+def _is_reported(db: Connection, run: RunRow) -> str | None:
     key = handlers.key(PostReport(run.card_id, run.run_id))
     posted = remotes.get(db, key)
     if posted is not None:

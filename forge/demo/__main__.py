@@ -37,7 +37,7 @@ STOP_S = 10
 
 
 @contextmanager
-def printed(scene: "Scene") -> Iterator[None]:
+def print_events(scene: "Scene") -> Iterator[None]:
     """Print each event from now on until the block ends. What follows the log dies with this process."""
     # From the first event, for it needs seconds to start; what is older than this moment is not printed.
     words = ["setpriv", "--pdeathsig", "KILL", *scene.words("watch", "--json", "--from", "0")]
@@ -221,7 +221,7 @@ def _by_hand(scene: launch.Scene, *, browser: bool) -> int:
     board = url + BOARD
     as_carol = url.replace("://", "://carol:forge-user-carol@")
     stopped = stop_event()
-    with printed(scene):
+    with print_events(scene):
         print(FIRST.format(board=board), flush=True)
         if browser:
             webbrowser.open(board)

@@ -54,14 +54,14 @@ def _planning(stage: Stage) -> str:
     return stage.says("the assistant asks", "how much")
 
 
-def _refined(stage: Stage) -> str:
+def _refine(stage: Stage) -> str:
     stage.team.say(
         "carol", stage.number, "Ten percent off, for baskets of 100.00 and more. Shipping is not part of it."
     )
     return stage.says("the brief is ready", "Ready for execution")
 
 
-def _queued(stage: Stage) -> str:
+def _queue(stage: Stage) -> str:
     said = stage.team.say("alice", stage.number, "/cardinal stop-all")
     stage.wait("the stop is acknowledged", lambda: stage.reaction(said))
     stage.team.drag("alice", stage.number, "In Progress")
@@ -70,11 +70,11 @@ def _queued(stage: Stage) -> str:
     return seen
 
 
-def _planned(stage: Stage) -> str:
+def _plan(stage: Stage) -> str:
     return stage.says("the plan is posted", "Plan of run", "box:approve")
 
 
-def _redirected(stage: Stage) -> str:
+def _redirect(stage: Stage) -> str:
     stage.team.say(
         "alice",
         stage.number,
@@ -83,7 +83,7 @@ def _redirected(stage: Stage) -> str:
     return stage.says("the new plan is posted", "Plan of run", "revision 2", "box:approve")
 
 
-def _approved(stage: Stage) -> str:
+def _approve(stage: Stage) -> str:
     plan = stage.comment_with("Plan of run", "revision 2", "box:approve")
     assert plan is not None
     stage.tick("alice", plan, "approve")
@@ -113,11 +113,11 @@ def _question_answered(stage: Stage) -> str:
     return stage.says("the question shows its answer", "answered by carol")
 
 
-def _repaired(stage: Stage) -> str:
+def _repair(stage: Stage) -> str:
     return stage.says("a failed check and its repair are shown", "passed, after failing")
 
 
-def _drafted(stage: Stage) -> str:
+def _see_draft(stage: Stage) -> str:
     def opened() -> str | None:
         for delivery in stage.team.call("alice", "GET", "/_forge/deliveries"):
             if delivery["event"] == "pull_request" and delivery["action"] == "opened":
@@ -130,7 +130,7 @@ def _drafted(stage: Stage) -> str:
     return stage.wait("the draft pull request", opened)
 
 
-def _reported(stage: Stage) -> str:
+def _see_report(stage: Stage) -> str:
     seen = stage.says("the final report", "is done", "what to check")
     stage.sees("the card is green", Agent="work complete", PR=f"#{stage.pull}")
     return seen
@@ -155,7 +155,7 @@ def _remark(path: str, line: int, text: str) -> Json:
     return {"path": path, "line": line, "side": "RIGHT", "body": text}
 
 
-def _revised(stage: Stage) -> str:
+def _revise(stage: Stage) -> str:
     before = stage.pull_read()["head"]["sha"]
     stage.team.drag("alice", stage.number, "In Progress")
     stage.sees("the second run works", Run="2")
@@ -180,7 +180,7 @@ def _threads(stage: Stage) -> str:
     return stage.wait("both threads are answered and resolved", answered)
 
 
-def _broken(stage: Stage) -> str:
+def _break_it(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "Review")
     stage.sees("the card is in review again", Agent="in review")
     before = stage.pull_read()["head"]["sha"]
@@ -191,7 +191,7 @@ def _broken(stage: Stage) -> str:
     return _gate(stage, stage.broken, "failure", *proof)
 
 
-def _kept(stage: Stage) -> str:
+def _keep_draft(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "QA")
     seen = stage.sees("the card says why", Progress="stays a draft: the checks failed")
     pull = stage.pull_read()
@@ -200,7 +200,7 @@ def _kept(stage: Stage) -> str:
     return f"#{stage.pull} is a draft; {seen}"
 
 
-def _mended(stage: Stage) -> str:
+def _mend(stage: Stage) -> str:
     path, ours, theirs = PRICE
     head = stage.push("carol", path, theirs, ours, "Ten percent, as agreed")
     seen = _gate(stage, head, "success", "exit code", head)
@@ -230,13 +230,13 @@ def _gate(stage: Stage, head: str, conclusion: str, *evidence: str) -> str:
     return stage.wait(f"{GATE}: {conclusion}", concluded)
 
 
-def _accepted(stage: Stage) -> str:
+def _accept(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "Review")
     stage.team.call("bob", "POST", f"/repos/{REPOSITORY}/pulls/{stage.pull}/reviews", {"event": "APPROVE"})
     return stage.sees("the approval is on the card", Agent="approved")
 
 
-def _done(stage: Stage) -> str:
+def _finish(stage: Stage) -> str:
     stage.team.drag("alice", stage.number, "Done")
 
     def merged() -> str | None:
@@ -253,24 +253,24 @@ def _done(stage: Stage) -> str:
 STEPS = (
     Step("an idea becomes a card", _idea),
     Step("planning: the assistant asks", _planning),
-    Step("refined: the brief is ready", _refined),
-    Step("dragged to In Progress: queued, and says why", _queued),
-    Step("the plan is posted", _planned),
-    Step("redirected once", _redirected),
-    Step("approved by a tick", _approved),
+    Step("refined: the brief is ready", _refine),
+    Step("dragged to In Progress: queued, and says why", _queue),
+    Step("the plan is posted", _plan),
+    Step("redirected once", _redirect),
+    Step("approved by a tick", _approve),
     Step("progress on the card's face", _progress),
     Step("one question", _question_asked),
     Step("answered by a plain reply", _question_answered),
-    Step("validation fails once, the agent repairs it", _repaired),
-    Step("a draft pull request", _drafted),
-    Step("the final report", _reported),
+    Step("validation fails once, the agent repairs it", _repair),
+    Step("a draft pull request", _see_draft),
+    Step("the final report", _see_report),
     Step("dragged to Review", _review),
     Step("changes requested in two threads", _changes),
-    Step("dragged back: a second run on the same branch", _revised),
+    Step("dragged back: a second run on the same branch", _revise),
     Step("both threads answered", _threads),
-    Step("a colleague's push breaks it: the gate is red", _broken),
-    Step("dragged to QA: the red gate keeps it a draft", _kept),
-    Step("mended: the gate is green, and it leaves draft", _mended),
-    Step("approved by a review", _accepted),
-    Step("Done: merged, branch deleted", _done),
+    Step("a colleague's push breaks it: the gate is red", _break_it),
+    Step("dragged to QA: the red gate keeps it a draft", _keep_draft),
+    Step("mended: the gate is green, and it leaves draft", _mend),
+    Step("approved by a review", _accept),
+    Step("Done: merged, branch deleted", _finish),
 )

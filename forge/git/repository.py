@@ -156,7 +156,7 @@ class Git:
         `state` is what the output depends on besides the commits.
         """
         words = (*options, *of)
-        return _known(self, words, state) if all(map(COMMITS.fullmatch, of)) else self.run(*words)
+        return _run_kept(self, words, state) if all(map(COMMITS.fullmatch, of)) else self.run(*words)
 
     def attempt(self, *arguments: str) -> str | None:
         """Return the output of a git command as one stripped text; `None` when it fails."""
@@ -205,7 +205,7 @@ class Git:
         self._configure()
 
     def _configure(self) -> None:
-        _known.cache_clear()  # another repository may have been at this place
+        _run_kept.cache_clear()  # another repository may have been at this place
         with (self.path / "config").open("a") as config:
             config.write(CONFIG)
         (self.path / "hooks").mkdir(exist_ok=True)
@@ -375,7 +375,7 @@ class Git:
 
 
 @cached(LRUCache(KEPT_BYTES, getsizeof=lambda out: len(out) + 1000), lock=Lock())
-def _known(git: Git, words: tuple[str, ...], _state: str) -> bytes:
+def _run_kept(git: Git, words: tuple[str, ...], _state: str) -> bytes:
     return git.run(*words)
 
 

@@ -32,7 +32,7 @@ class Reply:
 def fits(step: Step, threads: Sequence[Thread]) -> bool:
     """Return whether the step is for this turn: one with `when` needs a thread in which that is found."""
     pattern = step.extras.get("when")
-    return pattern is None or bool(_found(pattern, threads))
+    return pattern is None or bool(_find(pattern, threads))
 
 
 def replies(steps: Sequence[Step], threads: Sequence[Thread]) -> tuple[Reply, ...]:
@@ -41,7 +41,7 @@ def replies(steps: Sequence[Step], threads: Sequence[Thread]) -> tuple[Reply, ..
     given = [step.value for step in steps if step.kind == "thread"]
     for value in sorted(given, key=lambda value: bool(value.get("others"))):
         index = value.get("index")
-        chosen = _found(value.get("match", ""), threads) if index is None else threads[index : index + 1]
+        chosen = _find(value.get("match", ""), threads) if index is None else threads[index : index + 1]
         for thread in chosen:
             if not value.get("others") or thread.thread_id not in by_thread:
                 reply = Reply(thread.thread_id, _choice(value), value.get("addressed", True))
@@ -53,7 +53,7 @@ def _choice(given: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: given[name] for name in _CHOICE if name in given}
 
 
-def _found(pattern: str, threads: Sequence[Thread]) -> Sequence[Thread]:
+def _find(pattern: str, threads: Sequence[Thread]) -> Sequence[Thread]:
     return [thread for thread in threads if re.search(pattern, f"{thread.path}\n{thread.text}")]
 
 

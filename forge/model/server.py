@@ -114,7 +114,7 @@ def _item(item: dict[str, Any], system: list[str]) -> Iterator[Words | Used | Ou
         case "message" if item.get("role") in ("system", "developer"):
             system += texts(item.get("content"))
         case "function_call":
-            yield Used(item["call_id"], item["name"], _parsed(item.get("arguments")))
+            yield Used(item["call_id"], item["name"], _parse(item.get("arguments")))
         case "custom_tool_call":
             yield Used(item["call_id"], item["name"], item.get("input"))
         case "function_call_output" | "custom_tool_call_output":
@@ -135,7 +135,7 @@ def _chat(body: dict[str, Any]) -> Conversation:
             case "assistant":
                 for call in message.get("tool_calls") or ():
                     function = call["function"]
-                    entries.append(Used(call["id"], function["name"], _parsed(function.get("arguments"))))
+                    entries.append(Used(call["id"], function["name"], _parse(function.get("arguments"))))
             case "tool":
                 entries.append(Outcome(message["tool_call_id"], "\n".join(said)))
     names = frozenset(tool["function"]["name"] for tool in body.get("tools") or [] if "function" in tool)
@@ -151,7 +151,7 @@ def _conversation(
     return Conversation(protocol, model, stream, system, entries, offer, match[1] if match else "", counts)
 
 
-def _parsed(arguments: Any) -> Any:
+def _parse(arguments: Any) -> Any:
     try:
         return json.loads(arguments)
     except (TypeError, ValueError):

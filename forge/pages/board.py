@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 
 from forge.errors import ForbiddenError, NotFoundError
 from forge.pages.looks import address, plain_number
-from forge.pages.site import came_from, done, may_arrange, pages, person, reaches, repo_named
+from forge.pages.site import answer_change, came_from, may_arrange, pages, person, reaches, repo_named
 from forge.rest.context import store
 from forge.store.board import DraftIssue, FieldType, Item, Option, Project, Value
 from forge.store.models import Issue, Role
@@ -179,7 +179,7 @@ def drop_card(org: str, number: int) -> ResponseReturnValue:
     wanted = request.form.get("before", "")
     before = card_on(project, wanted) if wanted else None
     drop(item, request.form.get("column") or None, before if before is not item else None)
-    return done(address(project))
+    return answer_change(address(project))
 
 
 @pages.on(f"{BOARD}/cards", post=True)
@@ -193,7 +193,7 @@ def add_card(org: str, number: int) -> ResponseReturnValue:
         issue = store().issues.create(repo_named(where), title, body, actor=person())
         item = store().projects.add(project, issue, actor=person())
     drop(item, column, None)
-    return done(address(project))
+    return answer_change(address(project))
 
 
 @pages.on(f"{BOARD}/drafts/<item_id>")
@@ -208,11 +208,11 @@ def draft(org: str, number: int, item_id: str) -> ResponseReturnValue:
 def convert_draft(org: str, number: int, item_id: str) -> ResponseReturnValue:
     item, _ = draft_on(arrangeable(org, number), item_id)
     repo = repo_named(request.form.get("where", ""))
-    return done(address(store().projects.convert_draft(item, repo, actor=person())))
+    return answer_change(address(store().projects.convert_draft(item, repo, actor=person())))
 
 
 @pages.on(f"{BOARD}/cards/<item_id>/archive", post=True)
 def archive_card(org: str, number: int, item_id: str) -> ResponseReturnValue:
     project = arrangeable(org, number)
     store().projects.set_archived(card_on(project, item_id), True, actor=person())
-    return done(came_from(address(project)))
+    return answer_change(came_from(address(project)))

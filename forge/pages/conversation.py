@@ -13,7 +13,7 @@ from forge.errors import ConflictError, ForbiddenError, NotFoundError, Unprocess
 from forge.pages.changes import commits_of
 from forge.pages.looks import address
 from forge.pages.markdown import ChangedMeanwhileError, with_tick
-from forge.pages.site import came_from, done, local_path, pages, person, reaches, require
+from forge.pages.site import answer_change, came_from, local_path, pages, person, reaches, require
 from forge.rest.context import store
 from forge.store import Store
 from forge.store.models import Comment, Issue, Pull, Repo, ReviewComment, Role
@@ -87,7 +87,7 @@ def may_close(issue: Issue) -> bool:
 def issue(repo: Repo, number: int) -> ResponseReturnValue:
     subject = store().issues.get(repo, number)
     if subject.pull is not None:
-        return done(address(subject))
+        return answer_change(address(subject))
     return render_template(
         "issue.html",
         issue=subject,
@@ -109,7 +109,7 @@ def issues(repo: Repo) -> ResponseReturnValue:
 def comment(repo: Repo, number: int) -> ResponseReturnValue:
     subject = store().issues.get(repo, number)
     store().issues.comment(subject, read_body(), actor=person())
-    return done(f"{address(subject)}#latest")
+    return answer_change(f"{address(subject)}#latest")
 
 
 @pages.below_repo("/issues/<int:number>/state", post=True)
@@ -121,7 +121,7 @@ def set_issue_state(repo: Repo, number: int) -> ResponseReturnValue:
     if reason not in (None, *REASONS):
         raise UnprocessableError("There is no such reason to close an issue.")
     store().issues.set_state(subject, state, reason, actor=person())
-    return done(address(subject))
+    return answer_change(address(subject))
 
 
 def holder_at(repo: Repo, kind: str, number: int) -> Issue | Comment | ReviewComment:
@@ -153,7 +153,7 @@ def edit_text(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
     if holder.author is not person():
         raise ForbiddenError("Only its author can edit a comment.")
     write(holder, read_body())
-    return done(local_path(request.form.get("next", f"/{repo.full_name}")))
+    return answer_change(local_path(request.form.get("next", f"/{repo.full_name}")))
 
 
 @pages.below_repo("/texts/<kind>/<int:number>/ticks", post=True)
@@ -170,4 +170,4 @@ def tick(repo: Repo, kind: str, number: int) -> ResponseReturnValue:
     except ChangedMeanwhileError as error:
         raise ConflictError("That task was changed meanwhile. Look again.") from error
     write(holder, body)
-    return done(came_from(f"/{repo.full_name}"))
+    return answer_change(came_from(f"/{repo.full_name}"))

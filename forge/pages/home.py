@@ -4,7 +4,7 @@ from flask import make_response, render_template, request
 from flask.typing import ResponseReturnValue
 
 from forge.errors import UnprocessableError
-from forge.pages.site import PERSON_COOKIE, done, local_path, pages, people, reaches
+from forge.pages.site import PERSON_COOKIE, answer_change, local_path, pages, people, reaches
 from forge.rest.context import store
 from forge.store.models import Role
 from forge.store.settings import DragShape
@@ -32,7 +32,7 @@ def become() -> ResponseReturnValue:
     login = request.form.get("login", "")
     if login not in {person.login for person in people()}:
         raise UnprocessableError(f"Nobody here is called {login}.")
-    answer = make_response(done(local_path(request.form.get("next", "/"))))
+    answer = make_response(answer_change(local_path(request.form.get("next", "/"))))
     answer.set_cookie(PERSON_COOKIE, login, httponly=True, samesite="Strict")
     return answer
 
@@ -44,7 +44,7 @@ def set_behaviour() -> ResponseReturnValue:
     if shape not in set(DragShape):
         raise UnprocessableError("There is no such drag shape.")
     store().settings.drag_shape = DragShape(shape)
-    return done(local_path(request.form.get("next", "/")))
+    return answer_change(local_path(request.form.get("next", "/")))
 
 
 @pages.on("/-/deliveries")
@@ -55,4 +55,4 @@ def deliveries() -> ResponseReturnValue:
 @pages.on("/-/deliveries/<int:delivery_id>/attempts", post=True)
 def redeliver(delivery_id: int) -> ResponseReturnValue:
     store().deliveries.repeat(store().deliveries.get(delivery_id))
-    return done("/-/deliveries")
+    return answer_change("/-/deliveries")

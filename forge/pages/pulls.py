@@ -9,7 +9,7 @@ from forge.errors import UnprocessableError
 from forge.pages.changes import commits_of, files_of
 from forge.pages.conversation import conversation, may_close, read_body
 from forge.pages.looks import address
-from forge.pages.site import came_from, done, pages, person, reaches, require
+from forge.pages.site import answer_change, came_from, pages, person, reaches, require
 from forge.rest.context import store
 from forge.store.base import first
 from forge.store.models import Pull, Repo, Role, Thread
@@ -74,7 +74,7 @@ def merge(repo: Repo, number: int) -> ResponseReturnValue:
     if method not in set(MergeMethod):
         raise UnprocessableError("There is no such way to merge.")
     store().pulls.merge(subject, actor=person(), method=MergeMethod(method), sha=head)
-    return done(address(subject))
+    return answer_change(address(subject))
 
 
 @pages.below_repo("/pull/<int:number>/draft", post=True)
@@ -83,7 +83,7 @@ def set_draft(repo: Repo, number: int) -> ResponseReturnValue:
     if subject.issue.author is not person():
         require(repo, Role.WRITE, "change whether this is a draft")
     store().pulls.set_draft(subject, request.form.get("draft") == "1", actor=person())
-    return done(address(subject))
+    return answer_change(address(subject))
 
 
 @pages.below_repo("/pull/<int:number>/branch", post=True)
@@ -91,7 +91,7 @@ def delete_branch(repo: Repo, number: int) -> ResponseReturnValue:
     subject = store().pulls.get(repo, number)
     require(repo, Role.WRITE, "delete the branch")
     store().repos.delete_ref(repo, f"refs/heads/{subject.head_ref}", actor=person())
-    return done(address(subject))
+    return answer_change(address(subject))
 
 
 @pages.below_repo("/checks/<int:check_id>/actions", post=True)
@@ -99,7 +99,7 @@ def press(repo: Repo, check_id: int) -> ResponseReturnValue:
     require(repo, Role.WRITE, "press a check's button")
     run = store().checks.get(repo, check_id)
     store().checks.request(run, request.form.get("identifier", ""), actor=person())
-    return done(came_from(f"/{repo.full_name}"))
+    return answer_change(came_from(f"/{repo.full_name}"))
 
 
 def read_line_comments(text: str) -> list[LineComment]:
@@ -129,14 +129,14 @@ def review(repo: Repo, number: int) -> ResponseReturnValue:
     comments = read_line_comments(request.form.get("comments", ""))
     verdict = request.form.get("event", "")
     made = store().reviews.submit(subject, verdict, read_body().strip(), comments, actor=person())
-    return done(f"{address(subject)}#review-{made.id}")
+    return answer_change(f"{address(subject)}#review-{made.id}")
 
 
 @pages.below_repo("/pull/<int:number>/threads/<int:thread_id>/replies", post=True)
 def reply(repo: Repo, number: int, thread_id: int) -> ResponseReturnValue:
     subject = store().pulls.get(repo, number)
     store().reviews.reply(thread_of(subject, thread_id), read_body(), actor=person())
-    return done(f"{address(subject)}#thread-{thread_id}")
+    return answer_change(f"{address(subject)}#thread-{thread_id}")
 
 
 @pages.below_repo("/pull/<int:number>/threads/<int:thread_id>/resolved", post=True)
@@ -146,4 +146,4 @@ def resolve(repo: Repo, number: int, thread_id: int) -> ResponseReturnValue:
         require(repo, Role.WRITE, "resolve a thread")
     wanted = request.form.get("resolved") == "1"
     store().reviews.set_resolved(thread_of(subject, thread_id), wanted, actor=person())
-    return done(f"{address(subject)}#thread-{thread_id}")
+    return answer_change(f"{address(subject)}#thread-{thread_id}")

@@ -205,7 +205,7 @@ def allow_leaving_for(address: str) -> None:
     g.forge_way_out = f"{parts.scheme}://{parts.netloc}"
 
 
-def done(where: str) -> ResponseReturnValue:
+def answer_change(where: str) -> ResponseReturnValue:
     """Answer a change: a redirect to `where`, or nothing for the page's own script."""
     return Response(status=204) if is_quiet() else redirect(where, 303)
 

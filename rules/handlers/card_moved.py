@@ -193,13 +193,13 @@ def show_restored(policy: Policy, snapshot: Snapshot, event: CardRestored, now: 
 
 
 @answers(CardExplained)
-def explained(policy: Policy, snapshot: Snapshot, event: CardExplained, now: datetime) -> Decision:
+def show_explanation(policy: Policy, snapshot: Snapshot, event: CardExplained, now: datetime) -> Decision:
     """Show the reason for waiting on the card's face."""
     return Decision((UpdateFace(snapshot.card_id),))
 
 
 @answers(LabelJudged)
-def labelled(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: datetime) -> Decision:
+def refuse_label(policy: Policy, snapshot: Snapshot, event: LabelJudged, now: datetime) -> Decision:
     """Say of a label that would choose repository, mode or agent that it does not, and why."""
     board = policy.board
     choosing = {label.casefold() for label in (*board.repositories.labels, *board.modes.labels)}

@@ -75,7 +75,7 @@ def withdraw_wait(policy: Policy, snapshot: Snapshot, event: GroupGone, now: dat
 
 
 @answers(MergeOutdated)
-def outdated(policy: Policy, snapshot: Snapshot, event: MergeOutdated, now: datetime) -> Decision:
+def bring_up_to_date(policy: Policy, snapshot: Snapshot, event: MergeOutdated, now: datetime) -> Decision:
     """Rebase and check a commit that was not checked on the newest base; its merge comes after that."""
     pull = snapshot.open_pull
     if pull is None or pull.head != event.head or snapshot.reason is not Reason.MERGE_TURN:

@@ -31,7 +31,7 @@ _OUTPUT_BYTES = 100_000
 _CHANCE = (b"ecdsa-", b"sk-ssh-", b"ssh-dss")
 
 
-def signed(commit: Commit, key: SigningKey, beat: Callable[[], None]) -> bytes:
+def sign_commit(commit: Commit, key: SigningKey, beat: Callable[[], None]) -> bytes:
     """Return the git object of a commit with its signature; the same commit gives the same object.
 
     Raises SigningError. Source: git-config(1), gpg.format; ssh-keygen(1), -Y sign.
@@ -369,7 +369,7 @@ class Mirror:
 
     def make_commit(self, commit: Commit, key: SigningKey | None = None) -> str:
         """Store a commit, signed if there is a key, and return its id. Raises SigningError."""
-        content = signed(commit, key, self.beat) if key else commits.commit_text(commit)
+        content = sign_commit(commit, key, self.beat) if key else commits.commit_text(commit)
         name = write_commit(self.path, content)
         self._known[name] = commits.parse_commit(name, content.decode())
         return name

@@ -97,16 +97,16 @@ def _clean_line(raw: bytes) -> bytes:
     if redact(line) == line:
         return raw
     try:
-        return json.dumps(_redacted(json.loads(line)), ensure_ascii=False).encode("utf-8", "replace")
+        return json.dumps(_redact_all(json.loads(line)), ensure_ascii=False).encode("utf-8", "replace")
     except (ValueError, RecursionError):
         return redact(line).encode("utf-8", "replace")
 
 
-def _redacted(value: Any) -> Any:
+def _redact_all(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _redacted(item) for name, item in value.items()}
+        return {name: _redact_all(item) for name, item in value.items()}
     if isinstance(value, list):
-        return [_redacted(item) for item in value]
+        return [_redact_all(item) for item in value]
     return redact(value) if isinstance(value, str) else value
 
 

@@ -49,7 +49,7 @@ def take_in_pushes(run: RunContext, known: str) -> bool:
     spec = run.spec
     if not known or known == read_base_head(run):
         return False
-    before = _written_anew(run, known)
+    before = _find_rewritten_head(run, known)
     fetched = f"refs/remotes/origin/{spec.base_branch}"  # another card may move the mirror's meanwhile
     conflicts = _rebase_on(run, known, *((before, fetched) if before else ()))
     if conflicts:
@@ -84,7 +84,7 @@ def take_in_base(run: RunContext, head: str) -> None:
         )
 
 
-def _written_anew(run: RunContext, known: str) -> str:
+def _find_rewritten_head(run: RunContext, known: str) -> str:
     """Return the old head where people rewrote GitHub's branch; else empty.
 
     Empty as well when all of the work is there, as after a crash right behind the push.

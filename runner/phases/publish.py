@@ -47,7 +47,7 @@ def sign_on_github(run: RunContext, head: str, *, apart: bool = False) -> str:
     if head in run.history.early.signed or not fresh:
         return head
     _demand_own(run, fresh)
-    made = _made_anew(run, head, fresh)
+    made = _make_on_github(run, head, fresh)
     run.log.append(CommitsSigned(run.spec.run_id, head, made, mirror.tree(made)))
     if not apart:
         run.checkout.adopt(made)
@@ -67,7 +67,7 @@ def _demand_own(run: RunContext, fresh: tuple[Commit, ...]) -> None:
         raise UnverifiedCommitError(f"{len(fresh)} commits are more than {MAX_COMMITS}: squash some")
 
 
-def _made_anew(run: RunContext, head: str, fresh: tuple[Commit, ...]) -> str:
+def _make_on_github(run: RunContext, head: str, fresh: tuple[Commit, ...]) -> str:
     """Let GitHub make the commits, bring the newest one here and compare the files of all.
 
     GitHub gets the objects by a ref that is no branch, and that is removed again: no rule of branches, no
@@ -78,7 +78,7 @@ def _made_anew(run: RunContext, head: str, fresh: tuple[Commit, ...]) -> str:
     try:
         made: dict[str, str] = {}
         for commit in fresh:
-            made[commit.commit] = _made(run, commit, made)
+            made[commit.commit] = _make_commit(run, commit, made)
         mirror.exchange("fetch", "--no-tags", "--no-write-fetch-head", refs=f"+{made[head]}:{lent}-signed")
     finally:
         mirror.exchange("push", "--no-verify", refs=f":{lent}")
@@ -88,7 +88,7 @@ def _made_anew(run: RunContext, head: str, fresh: tuple[Commit, ...]) -> str:
     return made[head]
 
 
-def _made(run: RunContext, commit: Commit, made: dict[str, str]) -> str:
+def _make_commit(run: RunContext, commit: Commit, made: dict[str, str]) -> str:
     parents = tuple(made.get(parent, parent) for parent in commit.parents)
     remote, wait = run.mirror.remote, run.mirror.beat
     answer: MadeCommit = credentials_served(

@@ -30,7 +30,7 @@ def intro(spec: RunSpec, history: History) -> str:
         return ""
     stage = stage_named(spec.stages, visit.stage)
     who = f"## Who you are in this stage: {stage.persona}\n{stage.text}" if stage.text else ""
-    return "\n\n".join(part for part in (who, handed_over(history, visit)) if part)
+    return "\n\n".join(part for part in (who, format_handovers(history, visit)) if part)
 
 
 def core(spec: RunSpec, history: History, matter: str) -> str:
@@ -65,7 +65,7 @@ def last_call(spec: RunSpec, history: History) -> str:
     )
 
 
-def handed_over(history: History, before: StageVisit) -> str:
+def format_handovers(history: History, before: StageVisit) -> str:
     """Return the hand-overs so far, the newest first, within SNAPSHOTS_BYTES; omissions are counted.
 
     The newest is there in any case, truncated; of those that are left out, the notes stay.
@@ -115,16 +115,18 @@ def _snapshot(visit: StageVisit) -> str:
     rows = (
         f"### Stage {visit.stage}, entry {visit.entry}"
         + (f", handed over to {visit.target}" if visit.target else ", which ended the work"),
-        _quoted(taken.summary, _SUMMARY_BYTES),
-        _listed("Changed files", tuple(map(flat, taken.files)), _FILES, taken.files_omitted),
-        _listed("Notes", tuple(_line(note) for note in taken.notes), _POINTS, 0),
-        _listed("Open", tuple(_line(point) for point in points), _POINTS, 0),
-        _listed("Failed when it was tidied up", tuple(flat(tidied.command) for tidied in failed), _POINTS, 0),
+        _quote(taken.summary, _SUMMARY_BYTES),
+        _format_list("Changed files", tuple(map(flat, taken.files)), _FILES, taken.files_omitted),
+        _format_list("Notes", tuple(_line(note) for note in taken.notes), _POINTS, 0),
+        _format_list("Open", tuple(_line(point) for point in points), _POINTS, 0),
+        _format_list(
+            "Failed when it was tidied up", tuple(flat(tidied.command) for tidied in failed), _POINTS, 0
+        ),
     )
     return "\n".join(row for row in rows if row)
 
 
-def _quoted(text: str, cap_bytes: int) -> str:
+def _quote(text: str, cap_bytes: int) -> str:
     return "\n".join(
         f"> {row}" for row in cut_bytes(strip_hidden(redact(text), tags=False), cap_bytes).splitlines()
     )
@@ -134,7 +136,7 @@ def _line(text: str) -> str:
     return cut_bytes(" ".join(strip_hidden(redact(text), tags=False).split()), _NOTE_BYTES)
 
 
-def _listed(head: str, items: tuple[str, ...], most: int, omitted: int) -> str:
+def _format_list(head: str, items: tuple[str, ...], most: int, omitted: int) -> str:
     if not items:
         return ""
     more = len(items) - most + omitted if len(items) > most else omitted

@@ -70,13 +70,13 @@ def rehearse(
         for first in ("server", "mail", "home", "board"):
             with suppress(NotTriedError):  # whoever needs it says so
                 getattr(stage, first)
-        before = _left_of_hour(stage.hub)
+        before = _points_left_of_hour(stage.hub)
         for finding in _findings(stage, began + max_s):
             findings.append(finding)
             show(finding)
     finally:
         removed = remove_remains(stage)
-    after = _left_of_hour(stage.hub)
+    after = _points_left_of_hour(stage.hub)
     return RehearsalReport(
         server=stage.made["server"] if isinstance(stage.made["server"], str) else "unknown",
         beliefs=BELIEFS,
@@ -104,5 +104,5 @@ def _has_mail(stage: RehearsalStage) -> bool:
     return not isinstance(stage.made.get("mail"), NotTriedError)
 
 
-def _left_of_hour(hub: Hub) -> dict[str, int]:
+def _points_left_of_hour(hub: Hub) -> dict[str, int]:
     return {name: hour.remaining for name, hour in hub.budget.seen()[0].windows.items()}

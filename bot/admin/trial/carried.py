@@ -50,7 +50,7 @@ def pack_board(place: trial.Trial, target: Path) -> int:
         raise CloneError(f"{target} exists already: choose another file name")
     if place.is_new or not (place.folder / DATA / LEDGER).exists():
         raise CloneError("no board has been started here: run `cardinal try` first")
-    with stopped(place.folder), scratch(place.folder / "export") as root:
+    with hold_board(place.folder), scratch(place.folder / "export") as root:
         run_forge("give", place.folder / "forge", root)
         engine = open_ledger(f"sqlite:///{place.folder / DATA / LEDGER}", migrate=False)
         try:
@@ -77,7 +77,7 @@ def _write(target: Path, files: dict[str, Path]) -> None:
                 sums = {}
                 for name, file in sorted(files.items()):
                     with file.open("rb") as content, archive.open(name, "w", force_zip64=True) as member:
-                        sums[name] = _copied(content, member, MAX_BYTES)
+                        sums[name] = _copy(content, member, MAX_BYTES)
                 archive.writestr(MANIFEST, json.dumps({"format": FORMAT, "sha256": sums}))
             out.flush()
             os.fsync(out.fileno())
@@ -140,7 +140,7 @@ def _unpack(archive: zipfile.ZipFile, sums: dict[str, str], fresh: Path) -> None
         path = fresh / "import" / name if not name.startswith("artifacts/") else fresh / name
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with archive.open(name) as content, path.open("xb") as out:
-            if _copied(content, out, left) != digest:
+            if _copy(content, out, left) != digest:
                 raise ValueError(f"{name} differs from the exported one")
         left -= path.stat().st_size
 
@@ -159,7 +159,7 @@ def _build(fresh: Path, answers: dict[str, str], place: trial.Trial) -> None:
     (fresh / trial.ANSWERS).write_text(json.dumps(known, indent=1), encoding="utf-8")
 
 
-def _copied(source: IO[bytes], target: IO[bytes], limit: int) -> str:
+def _copy(source: IO[bytes], target: IO[bytes], limit: int) -> str:
     """Copy, and return the digest. Raises ValueError beyond the limit."""
     digest, size = hashlib.sha256(), 0
     while piece := source.read(PIECE):
@@ -184,7 +184,7 @@ def scratch(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def stopped(folder: Path) -> Iterator[None]:
+def hold_board(folder: Path) -> Iterator[None]:
     """Keep the board of that folder from starting. Raises CloneError while it runs."""
     with (folder / "try.lock").open("a") as lock:
         try:

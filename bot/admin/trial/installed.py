@@ -53,13 +53,13 @@ class InstalledPackages:
 
     def packages(self, top: Path, proposal: Proposal | None) -> Packages:
         """Return what the workspaces of this machine are told; the proposal's set-up is not run there."""
-        lines = stood_for(self, proposal) if proposal else ()
+        lines = setup_covered_by(self, proposal) if proposal else ()
         names = dict.fromkeys(self.binds.values())
         covered = tuple(f"{name}/{file}" for name in names for file in _CONFIGURATION)
         return Packages(str(top), self.binds, lines, self.shown, covered, self.own)
 
 
-def stood_for(installed: InstalledPackages, proposal: Proposal) -> tuple[str, ...]:
+def setup_covered_by(installed: InstalledPackages, proposal: Proposal) -> tuple[str, ...]:
     """Return the set-up lines that need not be run, since their packages are there."""
     parts = (proposal, *proposal.paths.values())
     lines = (line for part in parts for language, line in part.installs if language in installed.languages)
@@ -68,7 +68,7 @@ def stood_for(installed: InstalledPackages, proposal: Proposal) -> tuple[str, ..
 
 def needs_more(installed: InstalledPackages, proposal: Proposal) -> bool:
     """Tell whether a line of the set-up is left that nothing stands for."""
-    known = {*stood_for(installed, proposal)}
+    known = {*setup_covered_by(installed, proposal)}
     return any(line not in known for part in (proposal, *proposal.paths.values()) for line in part.setup)
 
 
@@ -191,7 +191,7 @@ def _faults_of_environment(top: Path, name: str, own: Collection[str]) -> Iterat
                 yield _COMPILED.format(name, package)
             elif not is_link and (inside or _plain(package) in own) and _holds_code(metadata):
                 yield _COPY.format(name, package, f"{name}/bin/pip install -e .")
-        for line in _linked(site):
+        for line in _list_linked_folders(site):
             if not line.is_relative_to(top) and not line.is_relative_to(folder.resolve()):
                 yield _ELSEWHERE.format(name, line)
 
@@ -227,7 +227,7 @@ def _copies(top: Path, folders: Collection[str], own: Collection[str]) -> Iterat
     yield from sorted((name, at.removeprefix(f"{name}/")) for name, at in known)
 
 
-def _linked(site: Path) -> Iterator[Path]:
+def _list_linked_folders(site: Path) -> Iterator[Path]:
     """Yield other folders that Python takes modules from. Source: docs.python.org/3/library/site.html"""
     for file in sorted((*site.glob("*.pth"), *site.glob("*.egg-link"))):
         lines = file.read_text(encoding="utf-8", errors="replace").splitlines()[:_MAX_LINES]
@@ -267,11 +267,11 @@ def _holds_code(metadata: Path, endings: tuple[str, ...] = (".py", ".so")) -> bo
 def _faults_of_programs(top: Path, name: str) -> Iterator[str]:
     if any(_is_wide(Path(each), top) for each in _interpreters(top / name)):
         yield f"the Python of {name} is in a folder with other things: make {name} with another Python"
-    if elsewhere := next(_made_at(top / name), ""):
+    if elsewhere := next(_read_creation(top / name), ""):
         yield _MOVED.format(name, elsewhere)
 
 
-def _made_at(folder: Path) -> Iterator[str]:
+def _read_creation(folder: Path) -> Iterator[str]:
     """Yield other environments whose Python the programs of this one start: it was moved, or copied."""
     for program in sorted((folder / "bin").iterdir()):
         if program.is_file() and not program.is_symlink():

@@ -11,7 +11,7 @@ from typing import Any
 import httpx2
 from httpx2 import EventSource
 
-from bot.web.api.operation import OPERATIONS, Operation, checked
+from bot.web.api.operation import OPERATIONS, Operation, check_fields
 from bot.web.api.sending import (
     TIMEOUT_S,
     ApiUnreachableError,
@@ -69,7 +69,7 @@ class ApiClient:
 def _fill_path(operation: Operation, fields: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """Return the operation's path, and the fields that it does not hold. Raises ApiProblemError."""
     return address_of(
-        operation.PATH, checked(operation.Input, fields).model_dump(mode="json", exclude_unset=True)
+        operation.PATH, check_fields(operation.Input, fields).model_dump(mode="json", exclude_unset=True)
     )
 
 

@@ -74,7 +74,7 @@ class Nothing(ApiModel):
     """No input."""
 
 
-def checked(model: type[ApiModel], fields: Mapping[str, Any]) -> ApiModel:
+def check_fields(model: type[ApiModel], fields: Mapping[str, Any]) -> ApiModel:
     """Return the fields as an input. Raises ApiProblemError."""
     try:
         return model.model_validate(fields)

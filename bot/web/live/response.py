@@ -82,7 +82,7 @@ class StreamResponse(Response):
         return (OPENING, batch.lines, self.rendered(batch), over(batch.last) if batch.ended else b"")
 
 
-def seen() -> int:
+def last_seen_event() -> int:
     """Return the last event that the page has; a browser that comes back names it in a header."""
     shown = request.args.get("after", "")
     return last_event_id(int(shown) if AFTER.fullmatch(shown) else 0)

@@ -12,7 +12,7 @@ from pydantic import Field
 
 from bot.web.api.client import ApiClient
 from bot.web.api.jobs import JobName
-from bot.web.api.operation import OPERATIONS, ApiModel, checked
+from bot.web.api.operation import OPERATIONS, ApiModel, check_fields
 from bot.web.api.operations.get_job import Job, JobOffer
 from bot.web.api.sending import ApiProblemError, ApiUnreachableError
 from ledger.parts import UnknownPartError, charter
@@ -44,7 +44,7 @@ class JobTool:
 
 async def _resume(client: ApiClient, fields: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Resume a waiting job: answer its question, approve its plan, or send the plan back with changes."""
-    given = checked(ResumeRequest, fields)
+    given = check_fields(ResumeRequest, fields)
     assert isinstance(given, ResumeRequest)
     name = given.model_dump(exclude={"text"})
     job = Job.model_validate(await client.call("get_job", name))
@@ -54,7 +54,7 @@ async def _resume(client: ApiClient, fields: Mapping[str, Any], key: str) -> dic
 
 async def _cancel(client: ApiClient, fields: Mapping[str, Any], key: str) -> dict[str, Any]:
     """Cancel a job's run; its branch stays."""
-    name = checked(JobName, fields).model_dump()
+    name = check_fields(JobName, fields).model_dump()
     return await client.call("give_command", {**name, "command": "cancel"}, key)
 
 

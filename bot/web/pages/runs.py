@@ -15,7 +15,7 @@ from bot.state import policies, snapshots
 from bot.web.acting import offered
 from bot.web.acting.offered import FormView
 from bot.web.live import assets
-from bot.web.live.response import PageUpdate, StreamResponse, message, seen
+from bot.web.live.response import PageUpdate, StreamResponse, last_seen_event, message
 from bot.web.live.terminal import terminal_html
 from bot.web.site import parameters
 from bot.web.site.layout import HEADERS, Site
@@ -67,7 +67,9 @@ def mount(site: Site) -> None:
         if visible is None:
             return site.nothing(visit)
         page = RunPage(site, *visible)
-        return StreamResponse(run_lines.stream_of(page.run.run_id), visit.user_id, seen(), page.later)
+        return StreamResponse(
+            run_lines.stream_of(page.run.run_id), visit.user_id, last_seen_event(), page.later
+        )
 
 
 class RunPage:

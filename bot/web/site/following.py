@@ -7,7 +7,7 @@ from flask import Response, make_response, render_template, request
 from sqlalchemy import Connection
 
 from bot.web.live import assets
-from bot.web.live.response import PageUpdate, StreamResponse, message, seen
+from bot.web.live.response import PageUpdate, StreamResponse, last_seen_event, message
 from bot.web.site.layout import HEADERS, Site
 from ledger.ids import CardId
 from ledger.log import event_store
@@ -38,7 +38,9 @@ def card_stream(site: Site, visit: SignIn, scope: CardScope, card_id: CardId) ->
         return PageUpdate(sent if last > after else b"", b"", last)
 
     about = _about([scope], card_id)
-    return StreamResponse(about, visit.user_id, seen(), pull, of_all=True, pause_s=PAUSE_S, reloads=True)
+    return StreamResponse(
+        about, visit.user_id, last_seen_event(), pull, of_all=True, pause_s=PAUSE_S, reloads=True
+    )
 
 
 def list_stream(
@@ -61,7 +63,7 @@ def list_stream(
         return PageUpdate(place, (lambda login: message("list", html(login))) if html else b"", last)
 
     return StreamResponse(
-        _about(scopes, shown), visit.user_id, seen(), pull,
+        _about(scopes, shown), visit.user_id, last_seen_event(), pull,
         of_all=True, pause_s=PAUSE_S, standing=True, login=visit.login,
     )  # fmt: skip
 

@@ -65,7 +65,7 @@ def command(task: Task, layout: Layout, model: str) -> Command:
     chat = task.phase is Phase.CHAT
     scene = _ANSWERING if chat else _working(task, layout)
     argv = (*_STREAM, *_ALONE, f"--model={model}", *scene)
-    return Command(argv, said_by_user(task.prompt), _environment(layout, model))
+    return Command(argv, user_message(task.prompt), _environment(layout, model))
 
 
 def _working(task: Task, layout: Layout) -> tuple[str, ...]:
@@ -96,7 +96,7 @@ def _environment(layout: Layout, model: str) -> dict[str, str]:
     }
 
 
-def said_by_user(text: str) -> bytes:
+def user_message(text: str) -> bytes:
     """Return a message of the user that cannot begin as a command of the program (`/clear`)."""
     shown = f"A person wrote: {text}" if text.lstrip().startswith("/") else text
     content = [{"type": "text", "text": shown}]
@@ -185,7 +185,7 @@ class ClaudeDialogue(JsonLinesDialogue):
         if not text.strip():
             return None
         self._sent += 1
-        return said_by_user(text)
+        return user_message(text)
 
     def interrupt(self) -> bytes | None:
         """Return the interruption; the running tool is killed, and a result follows."""

@@ -140,7 +140,7 @@ class Asking:
     def remember(self, item: Any) -> None:
         """Keep the paths of a patch: a request about it does not hold them."""
         if item["type"] == "fileChange" and len(self._edits) < _MAX:
-            self._edits[str(item["id"])] = edited_paths(item, self._repo)
+            self._edits[str(item["id"])] = paths_of_patch(item, self._repo)
 
     def permission(self, request_id: object, method: str, params: Any) -> PermissionAsked | None:
         """Return the permission that a request asks for; None for another request, or one too many."""
@@ -180,13 +180,13 @@ class Asking:
         return None
 
 
-def started_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
+def begin_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
     """Return the beginning of a tool's use, if `item` is one."""
     use = _use(item, repo)
     return (ToolStart(*use),) if use else ()
 
 
-def ended_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
+def end_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
     """Return the text or the tool's use in a finished item."""
     if item["type"] == "agentMessage":
         text = cut_bytes(str(item["text"]), _TEXT_BYTES)
@@ -195,7 +195,7 @@ def ended_item(item: Any, repo: str) -> tuple[AgentEvent, ...]:
     return (ToolEnd(*use, ok=item.get("status", "completed") == "completed"),) if use else ()
 
 
-def typed(terminal: Any) -> tuple[AgentEvent, ...]:
+def read_terminal_input(terminal: Any) -> tuple[AgentEvent, ...]:
     """Return the text typed into a running command, which Codex does without asking; nothing for a look."""
     words = one_line(str(terminal["stdin"]), _SUMMARY_BYTES)
     return (ToolEnd("write_stdin", words, ok=True),) if words else ()
@@ -229,7 +229,7 @@ def _words(command: str) -> list[str]:
     return [] if end != len(command) else [*words, "".join(word)] if word else words
 
 
-def edited_paths(item: Any, repo: str) -> str:
+def paths_of_patch(item: Any, repo: str) -> str:
     """Return the paths that a patch touches, those in the repository relative to it."""
     paths: list[str] = []
     for change in item["changes"][:_PATHS]:
@@ -251,7 +251,7 @@ def _use(item: Any, repo: str) -> tuple[str, str] | None:
             line, code = one_line(shell_line(str(item["command"])), _SUMMARY_BYTES), item.get("exitCode")
             return "exec_command", f"{line} (exit {code})" if isinstance(code, int) and code else line
         case "fileChange":
-            return "apply_patch", one_line(edited_paths(item, repo), _SUMMARY_BYTES)
+            return "apply_patch", one_line(paths_of_patch(item, repo), _SUMMARY_BYTES)
         case "mcpToolCall":
             error = item.get("error")
             problem = one_line(str(error["message"]), _SUMMARY_BYTES) if error else ""
@@ -409,11 +409,11 @@ class CodexDialogue(JsonLinesDialogue):
         match method:
             case "item/started":
                 self._asking.remember(params["item"])
-                return started_item(params["item"], self._layout.repo)
+                return begin_item(params["item"], self._layout.repo)
             case "item/completed":
-                return ended_item(params["item"], self._layout.repo)
+                return end_item(params["item"], self._layout.repo)
             case "item/commandExecution/terminalInteraction":
-                return typed(params)
+                return read_terminal_input(params)
             case "turn/started":
                 self._turn_id = "" if self._ended else str(params["turn"]["id"])
                 return ()

@@ -44,7 +44,7 @@ def show_plan(place: Destination, board: LocalBoard, say: Say) -> None:
         more = [", closed"] * bool(card.closed) + [", assigned to you"] * card.is_assigned
         more += [f", with {count(links, 'link')}"] * bool(links and card.card not in numbers)
         say(f"  {_name(board, card)} {plain(card.title)}: {known}{where}{''.join(more)}{remarks}")
-    named = _named(board, numbers)
+    named = _name_branches(board, numbers)
     moving = check_branches(place, board.git, named)
     for branch in board.branches:
         name = board.branch_on_github(branch, numbers)
@@ -63,11 +63,11 @@ def carry(place: Destination, board: LocalBoard, say: Say) -> None:
     for card in board.cards:
         if _carry_card(place, board, card, issues, say):
             say(f"  {_name(board, card)} is {place.repository}#{numbers[card.card]}")
-    for branch in push_branches(place, board.git, _named(board, numbers)):
+    for branch in push_branches(place, board.git, _name_branches(board, numbers)):
         say(f"  pushed {branch}")
 
 
-def _named(board: LocalBoard, numbers: Mapping[str, int]) -> dict[str, str]:
+def _name_branches(board: LocalBoard, numbers: Mapping[str, int]) -> dict[str, str]:
     """Return the branches by their names on GitHub, those of cards without an issue there left out."""
     names = {board.branch_on_github(branch, dict(numbers)): branch for branch in board.branches}
     return {name: board.branches[branch] for name, branch in names.items() if name}
