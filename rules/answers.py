@@ -22,6 +22,7 @@ class Rule:
     unsettles_merge: bool
     answers_pulls: bool
     changes_check: bool
+    reads: tuple[str, ...]
 
 
 _RULES: dict[type[Event], Rule] = {}
@@ -33,13 +34,15 @@ def answers(
     unsettles_merge: bool = False,
     answers_pulls: bool = False,
     changes_check: bool = False,
+    reads: tuple[str, ...] = (),
 ) -> Callable[[Decide], Decide]:
     """Make a function the rule about events of these kinds.
 
     It is called with policy, snapshot, event and now; about a board's event without a snapshot. `by_mover`:
     the card's mover is responsible for its effects. `unsettles_merge`: after such an event nobody may want a
     pending merge any more. `answers_pulls`: also on a card that is a pull request. `changes_check`: it may
-    change the result or the buttons of Cardinal's check. Raises TwoRulesError.
+    change the result or the buttons of Cardinal's check. `reads`: the parts of the snapshot that are read for
+    these kinds alone; to use another such part is an error. Raises TwoRulesError.
     """
 
     def register(decide: Decide) -> Decide:
@@ -47,7 +50,7 @@ def answers(
             first = _RULES[kind].decide if kind in _RULES else decide
             if (first.__module__, first.__qualname__) != (decide.__module__, decide.__qualname__):
                 raise TwoRulesError(kind.__name__, first.__module__, decide.__module__)
-            _RULES[kind] = Rule(decide, by_mover, unsettles_merge, answers_pulls, changes_check)
+            _RULES[kind] = Rule(decide, by_mover, unsettles_merge, answers_pulls, changes_check, reads)
         return decide
 
     return register

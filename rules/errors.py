@@ -22,7 +22,9 @@ class UnreadPartError(RulesError):
 
     def __init__(self, part: str) -> None:
         self.part = part
-        super().__init__(f"`{part}` of the snapshot is not read for this event: name it in READ_FOR")
+        super().__init__(
+            f"`{part}` of the snapshot is not read for this event: name it in `reads` of its rule"
+        )
 
 
 class PersonaError(PolicyError):

@@ -111,7 +111,7 @@ class Snapshot(CardRow):
     only_checks: bool = False  # the event is about a run that only checks
     place: int = 0  # of its run in its column's queue, where somebody asks for it; 0 elsewhere, and for none
 
-    # Read for the events that READ_FOR names.
+    # Read for the events whose rule names them in its `reads`.
     held: tuple[MessageRow, ...] = leave_unread("held")  # the newest comments that wait for a release
     released: tuple[MessageRow, ...] = leave_unread("released")  # those that somebody released
     lifted: tuple[str, datetime] | None = leave_unread("lifted")  # who lifted the stop of that work, and when

@@ -1,30 +1,8 @@
 """Parts of a snapshot that are read for some events only: to use one that was not read is an error."""
 
-from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from ledger.event import Event
-from ledger.events.board import CardSeen
-from ledger.events.conversation import CommandGiven
-from ledger.events.job import JobMade
-from ledger.events.publication import EntryGivenUp
-from ledger.events.pull import ChecksSettled
-from ledger.events.run import BranchExported, QuestionAnswered, RunEnded, RunParked, RunQueued, RunStepped
-from ledger.events.stage import SnapshotTaken
 from rules.errors import UnreadPartError
-
-# The parts that are read for an event, by its kind.
-READ_FOR: Mapping[type[Event], tuple[str, ...]] = {
-    CommandGiven: ("held", "released", "lifted", "paced", "unopened", "halt", "findings", "made"),
-    EntryGivenUp: ("findings", "made", "proposed"),
-    QuestionAnswered: ("proposed",),
-    RunEnded: ("struck", "halt", "ci", "red"),
-    **dict.fromkeys((RunStepped, RunParked), ("halt",)),
-    **dict.fromkeys((CardSeen, JobMade), ("job",)),
-    ChecksSettled: ("ci",),
-    RunQueued: ("shared", "job"),
-    **dict.fromkeys((BranchExported, SnapshotTaken), ("shared",)),
-}
 
 
 class Unread:

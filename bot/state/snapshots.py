@@ -53,6 +53,7 @@ from ledger.views import (
     threads,
     verdicts,
 )
+from rules.answers import rule_about
 from rules.runs.kill_switch import targets
 from rules.runs.mode import INVESTIGATE
 from rules.runs.start import MAX_KEPT
@@ -60,7 +61,6 @@ from rules.snapshot import (
     CardPull,
     Snapshot,
 )
-from rules.unread import READ_FOR
 
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
 MAX_CHECKS = 30  # runs of a card that only check; no policy starts as many in an hour
@@ -90,7 +90,8 @@ def for_event(db: Connection, row: CardRow, event: Event, now: datetime) -> Snap
         snapshot = replace(snapshot, only_checks=about is not None and about.kind == CHECK)
     if isinstance(event, CommandGiven):
         snapshot = with_place(db, snapshot)
-    parts = READ_FOR.get(type(event), ())
+    rule = rule_about(type(event))
+    parts = rule.reads if rule else ()
     return replace(snapshot, **{part: READERS[part](db, snapshot, event, now) for part in parts})
 
 

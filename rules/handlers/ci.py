@@ -19,7 +19,7 @@ BY = "CI"  # as whom a repair is started of what nobody is known to have asked f
 _NAMED = 5
 
 
-@answers(ChecksSettled)
+@answers(ChecksSettled, reads=("ci",))
 def judge_ci(policy: Policy, snapshot: Snapshot, event: ChecksSettled, now: datetime) -> Decision:
     """Start a repair of checks that only the branch breaks, or give the reason against it, once a commit."""
     pull = snapshot.open_pull

@@ -25,7 +25,10 @@ OF_BOARD = ANSWERS | {"pause", "resume", "stop-all", "subscribe", "unsubscribe"}
 MAX_SHOWN = 2000  # characters of a form's text, in the comment that reports it
 
 
-@answers(CommandGiven, answers_pulls=True)
+_READS = ("held", "released", "lifted", "paced", "unopened", "halt", "findings", "made")
+
+
+@answers(CommandGiven, answers_pulls=True, reads=_READS)
 def obey_command(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
     """Obey the command; its comment gets a thumb, or eyes where there was nothing to do but to answer."""
     if snapshot.paced > policy.limits.commands_per_minute and event.command not in ALWAYS:

@@ -16,13 +16,13 @@ from rules.snapshot import Snapshot
 from rules.text import usd
 
 
-@answers(CardSeen, by_mover=True)
+@answers(CardSeen, by_mover=True, reads=("job",))
 def place_new_card(policy: Policy, snapshot: Snapshot, event: CardSeen, now: datetime) -> Decision:
     """Serve a card that is seen for the first time, and place it where it is known already who asked."""
     return card_moved.serve_new_card(policy, snapshot, event, now) + _place(snapshot)
 
 
-@answers(JobMade)
+@answers(JobMade, reads=("job",))
 def place_known_card(_policy: Policy, snapshot: Snapshot, _event: JobMade, _now: datetime) -> Decision:
     """Place a card that was seen before it was known who asked."""
     return _place(snapshot)

@@ -59,7 +59,7 @@ _POSTED = {
 }
 
 
-@answers(EntryGivenUp)
+@answers(EntryGivenUp, reads=("findings", "made", "proposed"))
 def block_given_up(policy: Policy, snapshot: Snapshot, event: EntryGivenUp, now: datetime) -> Decision:
     """Block the card where the act was needed; else leave it as it is, the act is in the log."""
     if event.act == "create_card" and not snapshot.archived:

@@ -61,8 +61,11 @@ def show_run(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: date
     return Decision((WriteRunComment(card, event.run_id), UpdateFace(card)))
 
 
-@answers(runs.RunQueued, runs.RunParked, runs.RunRequeued, changes_check=True)
-@answers(runs.RunClaimed, runs.RunStepped)
+@answers(runs.RunQueued, changes_check=True, reads=("shared", "job"))
+@answers(runs.RunParked, changes_check=True, reads=("halt",))
+@answers(runs.RunRequeued, changes_check=True)
+@answers(runs.RunStepped, reads=("halt",))
+@answers(runs.RunClaimed)
 def show_step(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: datetime) -> Decision:
     """Show a step, and apply requests that came during it."""
     run = _newest(snapshot, event)
@@ -82,7 +85,7 @@ def show_step(policy: Policy, snapshot: Snapshot, event: runs.RunEvent, now: dat
     return seen + _meanwhile(snapshot, run, event) + circuit_breaker.came_through(snapshot, run, event)
 
 
-@answers(runs.BranchExported, stage.SnapshotTaken)
+@answers(runs.BranchExported, stage.SnapshotTaken, reads=("shared",))
 def files_known(
     policy: Policy, snapshot: Snapshot, event: runs.BranchExported | stage.SnapshotTaken, now: datetime
 ) -> Decision:
@@ -136,7 +139,7 @@ def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked
     return Decision((post,), (f"{event.run_id} asks",)) + state + seen
 
 
-@answers(runs.QuestionAnswered, changes_check=True)
+@answers(runs.QuestionAnswered, changes_check=True, reads=("proposed",))
 def write_answer(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, now: datetime) -> Decision:
     """Write the answer into the question's comment."""
     settled = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
@@ -238,7 +241,7 @@ def tell_limit(policy: Policy, snapshot: Snapshot, event: related.PipelineLimite
     return Decision((Say(snapshot.card_id, f"pipeline:{event.run_id}:{event.limit}", said),), (said,))
 
 
-@answers(runs.RunEnded)
+@answers(runs.RunEnded, reads=("struck", "halt", "ci", "red"))
 def finish_run(policy: Policy, snapshot: Snapshot, event: runs.RunEnded, now: datetime) -> Decision:
     """Report, show the card's new state, and let it go where the policy or a person wanted it."""
     card, run = snapshot.card_id, _newest(snapshot, event)

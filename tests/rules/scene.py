@@ -19,13 +19,14 @@ from ledger.rows.questions import QuestionRow
 from ledger.rows.runs import RunRow
 from ledger.rows.stops import StopRow
 from ledger.states import CardState, Ending, Gate, Reason, RunState, check_card_step
+from rules.answers import rule_about
 from rules.card.state import legal_states
 from rules.decide import decide
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent
 from rules.policy.model import Policy, default_policy, parse
 from rules.snapshot import CardPull, Mover, Snapshot
-from rules.unread import READ_FOR, Unread, leave_unread
+from rules.unread import Unread, leave_unread
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 Found = TypeVar("Found", bound=Intent | RuleEvent)
@@ -151,7 +152,8 @@ NOTHING: dict[str, Any] = {
 
 def as_read(snapshot: Snapshot, event: Any) -> Snapshot:
     """Return the snapshot as it is read for the event: parts of other events unread, what lacks empty."""
-    read = READ_FOR.get(type(event), ())
+    rule = rule_about(type(event))
+    read = rule.reads if rule else ()
     lacking = {part: it for part, it in NOTHING.items() if isinstance(getattr(snapshot, part), Unread)}
     known = {part: it for part, it in lacking.items() if part in read}
     return replace(snapshot, **known, **{part: leave_unread(part) for part in NOTHING if part not in read})

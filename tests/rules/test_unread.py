@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
+from rules.answers import all_rules
 from rules.errors import UnreadPartError
 from rules.snapshot import Snapshot
-from rules.unread import READ_FOR, Unread
+from rules.unread import Unread
 from tests.rules.scene import NOTHING, card
 
 USES: dict[str, Callable[[Any], object]] = {
@@ -28,4 +29,4 @@ def test_a_part_that_was_not_read_cannot_be_used(use: Callable[[Any], object]) -
 
 def test_each_part_that_is_not_always_read_is_read_for_some_event() -> None:
     parts = {it.name for it in fields(Snapshot) if isinstance(it.default, Unread)}
-    assert parts == {part for known in READ_FOR.values() for part in known} == set(NOTHING)
+    assert parts == {part for rule in all_rules().values() for part in rule.reads} == set(NOTHING)
