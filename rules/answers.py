@@ -50,7 +50,14 @@ def answers(
             first = _RULES[kind].decide if kind in _RULES else decide
             if (first.__module__, first.__qualname__) != (decide.__module__, decide.__qualname__):
                 raise TwoRulesError(kind.__name__, first.__module__, decide.__module__)
-            _RULES[kind] = Rule(decide, by_mover, unsettles_merge, answers_pulls, changes_check, reads)
+            _RULES[kind] = Rule(
+                decide=decide,
+                by_mover=by_mover,
+                unsettles_merge=unsettles_merge,
+                answers_pulls=answers_pulls,
+                changes_check=changes_check,
+                reads=reads,
+            )
         return decide
 
     return register

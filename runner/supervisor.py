@@ -115,14 +115,14 @@ def _carry_on(
     models, calls = _models(spec, agent), log.history.server_calls
     with gateway_of(spec, agent, models, providers, log.deadline, tool_secrets, calls) as gateway:
         run = RunContext(
-            spec,
-            log,
-            clock,
-            agent,
-            workspace,
-            mirror,
-            checkout,
-            gateway,
+            spec=spec,
+            log=log,
+            clock=clock,
+            agent=agent,
+            workspace=workspace,
+            mirror=mirror,
+            checkout=checkout,
+            gateway=gateway,
             keep=keep_live,
             pace=pace_of(spec),
             payer=lambda model: payer(agent, model, providers),
@@ -239,7 +239,16 @@ def _record_exit(spec: RunSpec, log: RunLog, leave: StageExit) -> None:
             log.append_unless_requeued(RunParked(run_id, "pause"))
         case StopRequested(by=by, took_s=took_s, commits=commits):
             stopped = f"stopped in {took_s:.1f} s by {by}"
-            log.append(RunEnded(run_id, Ending.CANCELLED, "cancelled", stopped, last_known, commits))
+            log.append(
+                RunEnded(
+                    run_id=run_id,
+                    ending=Ending.CANCELLED,
+                    reason="cancelled",
+                    detail=stopped,
+                    last_known=last_known,
+                    commits=commits,
+                )
+            )
         case Finish(ending=ending, reason=reason, detail=detail, cause=cause):
             said = cut_bytes(redact(detail), _DETAIL_BYTES)
             log.append(RunEnded(run_id, ending, reason, said, last_known, cause=cause))

@@ -127,7 +127,14 @@ def _stage(
     is_up = lock_file.read_presence(config.home) is not None
     watch = Watch(engine, *config.board, is_up) if engine is not None else None
     person: Participant = _AtTerminal() if with_person else Nobody()
-    return RehearsalStage(hub, config.board, repository, watch, person, float(patience_s))
+    return RehearsalStage(
+        hub=hub,
+        address=config.board,
+        repository=repository,
+        watch=watch,
+        person=person,
+        patience_s=float(patience_s),
+    )
 
 
 def write_samples(folder: Path, deliveries: Sequence[ListedDelivery]) -> None:

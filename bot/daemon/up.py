@@ -96,7 +96,14 @@ def up(environ: Mapping[str, str], cwd: Path, say: Say, listen: Listen, receive:
 
         say(f"{program.of_home(config.home)} pid={os.getpid()} home={config.home}")
         say(_way_in(config, address))
-        ProcessGroup(roles, say, changed, roster.requests, visitors, receive).run()
+        ProcessGroup(
+            roles=roles,
+            say=say,
+            changed=changed,
+            requests=roster.requests,
+            visitors=visitors,
+            receive=receive,
+        ).run()
     say("cardinal is down")
 
 

@@ -104,14 +104,14 @@ def convert(api_url: str, code: str) -> Converted:
         lowered = {name.lower(): value for name, value in answer.headers.items()}
         raise from_answer(CALL, answer.status_code, lowered, app, time.time())
     return Converted(
-        int(app["id"]),
-        str(app["slug"]),
-        str(app["html_url"]),
-        str((app.get("owner") or {}).get("login") or ""),
-        Secret(str(app["pem"])),
-        Secret(str(app.get("webhook_secret") or "")),
-        str(app["client_id"]),
-        Secret(str(app["client_secret"])),
+        app_id=int(app["id"]),
+        slug=str(app["slug"]),
+        page=str(app["html_url"]),
+        owner=str((app.get("owner") or {}).get("login") or ""),
+        private_key=Secret(str(app["pem"])),
+        webhook_secret=Secret(str(app.get("webhook_secret") or "")),
+        client_id=str(app["client_id"]),
+        client_secret=Secret(str(app["client_secret"])),
     )
 
 

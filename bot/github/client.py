@@ -135,7 +135,9 @@ class Hub:
         """
         price = READ if method == "GET" else CREATE if method == "POST" else WRITE
         reach = token_scope.of_call(method, path, workflows=workflows)
-        return self._send(ApiCall(method, path, price, body, params, reach))
+        return self._send(
+            ApiCall(method=method, path=path, price=price, body=body, params=params, reach=reach)
+        )
 
     def address_of(self, path: str) -> str:
         """Return the address that GitHub redirects `path` to: a download that needs no token.

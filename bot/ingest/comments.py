@@ -38,19 +38,25 @@ def comment_written(services: Services, fact: facts.CommentWritten, card: CardRo
     parsed = parsed or named
     source = str(fact.comment_id)
     author = CommandAuthor(
-        fact.author, role, fact.place, fact.comment_id, source, fact.at, user_id=fact.author_id
+        login=fact.author,
+        role=role,
+        place=fact.place,
+        comment_id=fact.comment_id,
+        source=source,
+        at=fact.at,
+        user_id=fact.author_id,
     )
     given = commands.prepare_command(services, card, parsed, author) if parsed else no_events
     speech = PersonSaid(
-        card.card_id,
-        fact.comment_id,
-        fact.place,
-        fact.author,
-        roles.may_write(role),
-        fact.text,
-        role,
-        fact.at,
-        parsed is not None,
+        card_id=card.card_id,
+        comment_id=fact.comment_id,
+        place=fact.place,
+        author=fact.author,
+        trusted=roles.may_write(role),
+        text=fact.text,
+        role=role,
+        said_at=fact.at,
+        command=parsed is not None,
     )
     edited = _read_current(services, card, parsed, author)
 
@@ -87,7 +93,14 @@ def _read_current(
     how = messages.DELETED if now is None else "edited"
     return comment_altered(
         services,
-        facts.CommentAltered(card.repository, card.number or 0, shown.comment_id, shown.place, how, ""),
+        facts.CommentAltered(
+            repository=card.repository,
+            number=card.number or 0,
+            comment_id=shown.comment_id,
+            place=shown.place,
+            how=how,
+            by="",
+        ),
         card,
     )
 
@@ -120,14 +133,29 @@ def _too_long(fact: facts.CommentWritten, card: CardRow, role: str) -> CommandRe
         " nothing of it was taken. Please say it shorter, or in several comments."
     )
     return CommandRefused(
-        card.card_id, "", fact.author, role, because, fact.place, fact.comment_id, fact.author_id
+        card_id=card.card_id,
+        command="",
+        by=fact.author,
+        role=role,
+        because=because,
+        place=fact.place,
+        comment_id=fact.comment_id,
+        user_id=fact.author_id,
     )
 
 
 def resolve_ticks(services: Services, fact: facts.BoxTicked, card: CardRow) -> list[EventFactory]:
     """Return the events of ticked boxes: the person who ticked one gave its command."""
     role = roles.role(services.hub, fact.repository, fact.by)
-    author = CommandAuthor(fact.by, role, fact.place, fact.comment_id, "", fact.at, user_id=fact.by_id)
+    author = CommandAuthor(
+        login=fact.by,
+        role=role,
+        place=fact.place,
+        comment_id=fact.comment_id,
+        source="",
+        at=fact.at,
+        user_id=fact.by_id,
+    )
     boxes = ((box, parser.of_box(box)) for box in fact.boxes)
     return [
         commands.prepare_command(services, card, parsed, replace(author, source=f"box:{box}"))
@@ -142,5 +170,13 @@ def events_of_press(services: Services, fact: facts.ButtonPressed, card: CardRow
     if parsed is None:
         return []
     role, source = roles.role(services.hub, fact.repository, fact.by), f"button:{fact.button}"
-    author = CommandAuthor(fact.by, role, "check", fact.check_id, source, None, user_id=fact.by_id)
+    author = CommandAuthor(
+        login=fact.by,
+        role=role,
+        place="check",
+        comment_id=fact.check_id,
+        source=source,
+        at=None,
+        user_id=fact.by_id,
+    )
     return [commands.prepare_command(services, card, parsed, author)]

@@ -270,15 +270,15 @@ def _review(services: Services, fact: facts.Reviewed, card: CardRow) -> EventFac
             return ()
         return (
             on_pull.ReviewSubmitted(
-                card.card_id,
-                fact.review_id,
-                fact.author,
-                trusted,
-                fact.verdict,
-                fact.body,
-                threads,
-                fact.head,
-                fact.submitted_at,
+                card_id=card.card_id,
+                review_id=fact.review_id,
+                author=fact.author,
+                trusted=trusted,
+                verdict=fact.verdict,
+                body=fact.body,
+                threads=threads,
+                head=fact.head,
+                submitted_at=fact.submitted_at,
             ),
         )
 

@@ -106,7 +106,14 @@ def _adopt(context: OutboxContext, talk: CommentThread, entry: Entry) -> RemoteR
         return None
     for comment, marker in find_earlier(context.hub, _comments_path(talk), entry):
         card_id = CardId(entry.card_id)
-        return RemoteRow(entry.key, card_id, entry.act, str(comment["id"]), marker.digest, entry.created_at)
+        return RemoteRow(
+            key=entry.key,
+            card_id=card_id,
+            act=entry.act,
+            remote_id=str(comment["id"]),
+            digest=marker.digest,
+            at=entry.created_at,
+        )
     return None
 
 

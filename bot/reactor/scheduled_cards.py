@@ -33,19 +33,30 @@ def request_scheduled_card(
     count = schedules.count_open(db, board_id, name, now)
     full = count >= schedule.open_cards
     skipped = f"open cards: {count}, and its `open_cards` is {schedule.open_cards}" if full else ""
-    event_store.append(db, ScheduleDue(board_id, name, due.at, due.next_at, skipped, due.event), at=now)
+    event_store.append(
+        db,
+        ScheduleDue(
+            board_id=board_id,
+            schedule=name,
+            due_at=due.at,
+            next_at=due.next_at,
+            skipped=skipped,
+            event=due.event,
+        ),
+        at=now,
+    )
     if full:
         return
     card = CreateScheduledCard(
-        CardId(board_id),
-        schedules.schedule_key(board_id, name, due.at, due.event),
-        name,
-        due.at,
-        schedule.title,
-        f"{schedule.body}\n\n{due.cause}".strip(),
-        schedule.repository or "",
-        schedule.column or "",
-        schedule.labels,
-        due.event,
+        card_id=CardId(board_id),
+        key=schedules.schedule_key(board_id, name, due.at, due.event),
+        schedule=name,
+        due_at=due.at,
+        title=schedule.title,
+        body=f"{schedule.body}\n\n{due.cause}".strip(),
+        repository=schedule.repository or "",
+        column=schedule.column or "",
+        labels=schedule.labels,
+        event=due.event,
     )
     handlers.put_intent(db, card, now)

@@ -113,14 +113,14 @@ def _equipment(choices: tuple[ConsideredSkill, ...], known: Mapping[tuple[str, s
             why = f"{why}; {names}" if left else why
         considered.append(
             SkillConsidered(
-                offer.name,
-                offer.source,
-                offer.version,
-                offer.digest,
-                offer.is_private,
-                choice.requested,
-                choice.loaded,
-                why,
+                name=offer.name,
+                source=offer.source,
+                version=offer.version,
+                digest=offer.digest,
+                private=offer.is_private,
+                asked=choice.requested,
+                loaded=choice.loaded,
+                why=why,
             )
         )
     return Equipment(tuple(layers), tuple(files), tuple(considered))
@@ -136,12 +136,12 @@ def _load(here: _Skill, file: SkillFile) -> tuple[Layer, list[SkillContent], lis
         digest.update(f"\0{path}\0{hashlib.sha256(raw).hexdigest()}".encode())
         contents.append(SkillContent(f"{name}/{path}", raw))
     layer = Layer(
-        LayerKind.SKILL,
-        name,
-        here.offer.source,
-        f"{without_invisible(file.description)}\n\n{strip_hidden(file.text, paths=True)}",
-        digest.hexdigest(),
-        file.version,
+        kind=LayerKind.SKILL,
+        name=name,
+        source=here.offer.source,
+        text=f"{without_invisible(file.description)}\n\n{strip_hidden(file.text, paths=True)}",
+        digest=digest.hexdigest(),
+        version=file.version,
         private=here.offer.is_private,
         files=tuple(file.path.partition("/")[2] for file in contents),
     )

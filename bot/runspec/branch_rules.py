@@ -27,7 +27,14 @@ def demand(hub: Hub, spec: RunSpec, *, exists: bool, begun: bool) -> RunSpec:
 
 def pushes(branch: str, by: Authorship, ending: str, *, exists: bool = False) -> Pushes:
     """Return Cardinal's pushes to a branch, for the rules to judge."""
-    return Pushes(branch, by.author.email, by.committer.email, ending, by.signs, exists)
+    return Pushes(
+        branch=branch,
+        author=by.author.email,
+        committer=by.committer.email,
+        ending=ending,
+        signed=by.signs,
+        exists=exists,
+    )
 
 
 def _add_instructions(spec: RunSpec, rules: tuple[BranchRule, ...]) -> RunSpec:

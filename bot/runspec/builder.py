@@ -119,12 +119,12 @@ def artifact_places(config: Config) -> HostPaths:
     """Return the folders of runs, and the store of all hosts."""
     root = config.home
     store = StoreSpec(
-        config.store,
-        config.store_url,
-        config.store_region,
-        config.store_access_key,
-        config.store_secret_key.reveal(),
-        config.store_encryption_key.reveal(),
+        address=config.store,
+        endpoint=config.store_url,
+        region=config.store_region,
+        access_key=config.store_access_key,
+        secret_key=config.store_secret_key.reveal(),
+        encryption_key=config.store_encryption_key.reveal(),
     )
     return HostPaths(
         root / "mirrors",

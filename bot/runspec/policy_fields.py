@@ -99,7 +99,12 @@ def _tools(column: ColumnPolicy, rules: RepositoryRules) -> ToolSpec:
 def _servers(rules: RepositoryRules) -> tuple[ToolServerSpec, ...]:
     return tuple(
         ToolServerSpec(
-            name, server.command, server.image, server.network, server.repository == "read", server.secrets
+            name=name,
+            command=server.command,
+            image=server.image,
+            hosts=server.network,
+            reads=server.repository == "read",
+            secrets=server.secrets,
         )
         for name, server in rules.mcp.items()
     )

@@ -252,7 +252,15 @@ def _pull(db: Connection, row: CardRow) -> CardPull | None:
         return None
     awaited = merges.get(db, row.card_id) if row.pull_state == "open" else None
     how, head = (awaited.how, awaited.head) if awaited else ("", "")
-    pull = CardPull(row.pull_number, row.pull_state, row.pull_draft, row.pull_head, row.branch, how, head)
+    pull = CardPull(
+        number=row.pull_number,
+        state=row.pull_state,
+        draft=row.pull_draft,
+        head=row.pull_head,
+        branch=row.branch,
+        awaits=how,
+        awaited_head=head,
+    )
     if row.pull_state != "open":
         return pull
     last = checks.gate_of(db, row.card_id)

@@ -258,7 +258,9 @@ def _adopt_card(services: Services, card_id: CardId, of_card: CardTraces) -> Non
         if events:
             event_store.append(db, *events, at=services.now())
         passed = check is not None and check.passed
-        lost = _LostRuns(db, policies.in_force(db, card.board_id), card, pull, made, passed)
+        lost = _LostRuns(
+            db=db, policy=policies.in_force(db, card.board_id), card=card, pull=pull, made=made, passed=passed
+        )
         for run_id in sorted(of_card.runs, key=lambda it: int(it[1:])):
             adopted = lost.events(run_id, of_card.runs[run_id], repository.name)
             if adopted:

@@ -437,12 +437,28 @@ def card_changes(
         before = (known.repository or "") if same else ""
         was = f"{known.repository}#{known.number}" if known.number is not None else ""
         events.append(
-            on_board.CardConverted(card_id, seen.content_id, seen.repository, seen.number, before, was)
+            on_board.CardConverted(
+                card_id=card_id,
+                content_id=seen.content_id,
+                repository=seen.repository,
+                number=seen.number,
+                before=before,
+                place_before=was,
+            )
         )
     # A pull request whose end is known meanwhile is not told again.
     events.extend(it for it in closing if known.pull_state == "open" or not isinstance(it, PullChanged))
     if known.column != seen.column:
-        events.append(on_board.CardMoved(card_id, known.column, seen.column, by.own, by.login, by.role))
+        events.append(
+            on_board.CardMoved(
+                card_id=card_id,
+                before=known.column,
+                after=seen.column,
+                by_cardinal=by.own,
+                by=by.login,
+                role=by.role,
+            )
+        )
     if known.closed and seen.state == "open":
         events.append(on_board.IssueReopened(card_id, ""))
     return tuple(events)

@@ -43,5 +43,13 @@ def read(services: Services, board_id: BoardId, commit: str) -> None:
             settings, more = find_changed_settings(before, after)
         except PolicyError as error:
             problems = error.problems
-        proposed = PolicyProposed(board_id, digest, commit, problems, changes, settings, more)
+        proposed = PolicyProposed(
+            board_id=board_id,
+            digest=digest,
+            commit=commit,
+            problems=problems,
+            changes=changes,
+            settings=settings,
+            more_settings=more,
+        )
         reactor.append_and_react(db, proposed, now=services.now())

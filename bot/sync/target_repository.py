@@ -54,7 +54,14 @@ def _hints(services: Services, seen: CardReading, author: str) -> Hints:
     lines = target_repository.lines_of(strip_hidden(seen.body))
     # The author's role is read only if the description names something.
     trusted = bool(lines) and roles.writes(services.hub, seen.repository or "", author)
-    return Hints(seen.card_id, seen.labels, lines, seen.repo_field, author, trusted)
+    return Hints(
+        card_id=seen.card_id,
+        labels=seen.labels,
+        lines=lines,
+        field=seen.repo_field,
+        author=author,
+        trusted=trusted,
+    )
 
 
 def _by_field(

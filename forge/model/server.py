@@ -148,7 +148,16 @@ def _conversation(
 ) -> Conversation:
     match = _FOLDER.search(system)
     model, stream = str(body.get("model") or ""), bool(body.get("stream"))
-    return Conversation(protocol, model, stream, system, entries, offer, match[1] if match else "", counts)
+    return Conversation(
+        protocol=protocol,
+        model=model,
+        stream=stream,
+        system=system,
+        entries=entries,
+        offer=offer,
+        folder=match[1] if match else "",
+        counts=counts,
+    )
 
 
 def _parse(arguments: Any) -> Any:

@@ -80,7 +80,7 @@ def face(item: Item) -> Face:
     progress = texts.pop("Progress", "")
     path, text = _pull(texts.pop("PR", ""), item)
     chips = tuple(_chip(name, text) for name, text in texts.items() if text)
-    return Face(item, agent, progress, path, text, chips)
+    return Face(item=item, agent=agent, progress=progress, pull_path=path, pull_text=text, chips=chips)
 
 
 def _text(value: Value) -> str:

@@ -79,7 +79,15 @@ class Store:
         """Pass an occurrence to the listeners; they see the state after it."""
         if organization is None and repo is not None and repo.owner.type is UserType.ORGANIZATION:
             organization = repo.owner
-        happened = Occurrence(event, action, actor, repo, organization, subjects, plain or {})
+        happened = Occurrence(
+            event=event,
+            action=action,
+            actor=actor,
+            repo=repo,
+            organization=organization,
+            subjects=subjects,
+            plain=plain or {},
+        )
         with self.lock:
             for listener in self.listeners:
                 listener(happened)

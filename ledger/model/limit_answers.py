@@ -231,7 +231,14 @@ def of_rules(
 
 def of_agent(run_id: RunId, question_id: QuestionId, text: str, choices: tuple[str, ...]) -> QuestionAsked:
     """Return an agent's question: its answer reaches the agent, and decides nothing else."""
-    return QuestionAsked(run_id, question_id, _WORDS[Subject.WORK], text, choices, Subject.WORK)
+    return QuestionAsked(
+        run_id=run_id,
+        question_id=question_id,
+        asker=_WORDS[Subject.WORK],
+        text=text,
+        choices=choices,
+        subject=Subject.WORK,
+    )
 
 
 def answer_question(
@@ -240,7 +247,13 @@ def answer_question(
     """Return the answer: `text` is for people, `code` its meaning; without one the words have it."""
     meant, asker = code_of(question, code, text), asker_of(question.asker)
     return QuestionAnswered(
-        question.run_id, question.question_id, by, text, meant, asker, subject_of(question)
+        run_id=question.run_id,
+        question_id=question.question_id,
+        by=by,
+        text=text,
+        code=meant,
+        asker=asker,
+        subject=subject_of(question),
     )
 
 

@@ -97,7 +97,14 @@ def stream_of(run_id: RunId) -> str:
 def _line(seq: int, at: datetime, kind: str, body: str) -> RunLine:
     event = decode(kind, body)
     step = event if isinstance(event, ToolUsed) else None
-    return RunLine(seq, at, text_line(event.describe()), _output(event)[-MAX_OUTPUT:], event.zoom, step)
+    return RunLine(
+        seq=seq,
+        at=at,
+        text=text_line(event.describe()),
+        output=_output(event)[-MAX_OUTPUT:],
+        zoom=event.zoom,
+        step=step,
+    )
 
 
 def _output(event: Event) -> str:

@@ -81,7 +81,9 @@ def event_line(card_id: CardId, seq: int, at: datetime, event: Event) -> Timelin
     run_id = event.run_id if isinstance(event, RunEvent) else None
     step = event if isinstance(event, ToolUsed) else None
     text = text_line(event.describe(), WORDS_CHARS if event.has_words else LINE_CHARS)
-    return TimelineRow(seq, card_id, run_id, event.zoom, kind, text, at, step=step)
+    return TimelineRow(
+        seq=seq, card_id=card_id, run_id=run_id, zoom=event.zoom, kind=kind, text=text, at=at, step=step
+    )
 
 
 def text_line(text: str, most: int = LINE_CHARS) -> str:

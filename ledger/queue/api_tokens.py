@@ -82,7 +82,16 @@ def make(
         raise TooManyTokensError(login)
     text = f"{PREFIX}{secrets.token_hex(24)}"
     row = TokenRow(
-        secrets.token_hex(4), name[:MAX_NAME], login, user_id, scopes, now, now + lives, None, None, 0
+        token_id=secrets.token_hex(4),
+        name=name[:MAX_NAME],
+        login=login,
+        user_id=user_id,
+        scopes=scopes,
+        made_at=now,
+        until=now + lives,
+        revoked_at=None,
+        used_at=None,
+        uses=0,
     )
     values = {field: getattr(row, field) for field in TokenRow.__slots__}
     db.execute(api_tokens.insert().values(digest=_digest(text), **values))

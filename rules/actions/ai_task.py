@@ -70,16 +70,16 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
     """Ask once for this occasion; a draft issue is converted first, for the answer needs a place."""
     convert = (ConvertDraft(snapshot.card_id),) if snapshot.is_draft else ()
     task = RunTask(
-        snapshot.card_id,
-        occasion.rule,
-        settings.prompt,
-        settings.model,
-        occasion.key,
-        settings.labels,
-        settings.field or "",
-        settings.options,
-        settings.brief,
-        settings.expand,
+        card_id=snapshot.card_id,
+        rule=occasion.rule,
+        prompt=settings.prompt,
+        model=settings.model,
+        occasion=occasion.key,
+        labels=settings.labels,
+        field=settings.field or "",
+        options=settings.options,
+        brief=settings.brief,
+        expand=settings.expand,
     )
     return Decision((*convert, task), (f"{occasion.rule} asks a model",))
 

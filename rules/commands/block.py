@@ -50,5 +50,12 @@ def hold(snapshot: Snapshot, given: CommandGiven, reason: str, *, claims: bool =
     """Stop the card with a reason, unless somebody has done so."""
     if held := describe_block(snapshot.stops, snapshot.card_id):
         return say(snapshot, given, sentence(f"Nothing was changed: {held}"))
-    order = StopOrdered(snapshot.board_id, "card", snapshot.card_id, given.by, reason, claims)
+    order = StopOrdered(
+        board_id=snapshot.board_id,
+        scope="card",
+        target=snapshot.card_id,
+        by=given.by,
+        because=reason,
+        claims=claims,
+    )
     return Decision((order,), (f"{given.by} blocks the card: {reason}",))

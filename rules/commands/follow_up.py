@@ -32,5 +32,13 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         issue = f"{made.repository}#{made.number}"
         return say(snapshot, given, f"Follow-up {number} of {run_id} is {issue} already.")
     it = findings.follow_ups[number - 1]
-    create = CreateCard(snapshot.card_id, run_id, number, it.title, it.body, it.reason, again=True)
+    create = CreateCard(
+        card_id=snapshot.card_id,
+        run_id=run_id,
+        proposal=number,
+        title=it.title,
+        body=it.body,
+        reason=it.reason,
+        again=True,
+    )
     return Decision((create,), (f"{given.by} wants follow-up {number} of {run_id}",))

@@ -63,7 +63,14 @@ def find_meant(given: CommandGiven, held: Iterable[MessageRow]) -> list[MessageR
 def _pass_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: MessageRow) -> Decision:
     """Return the decision on the words, now that somebody answers for them."""
     words = PersonSaid(
-        given.card_id, held.comment_id, held.place, given.by, True, held.text, given.role, given.said_at
+        card_id=given.card_id,
+        comment_id=held.comment_id,
+        place=held.place,
+        author=given.by,
+        trusted=True,
+        text=held.text,
+        role=given.role,
+        said_at=given.said_at,
     )
     run, question = snapshot.live_run, snapshot.question
     older = question and was_before(held.at, question.asked_at)  # it answers something else

@@ -97,7 +97,14 @@ def mover_found(policy: Policy, snapshot: Snapshot, event: MoverFound, now: date
     run = snapshot.live_run
     if run is None:
         return enter_column(policy, snapshot, now)
-    move = CardMoved(snapshot.card_id, run.column, event.column, False, event.by, event.role)
+    move = CardMoved(
+        card_id=snapshot.card_id,
+        before=run.column,
+        after=event.column,
+        by_cardinal=False,
+        by=event.by,
+        role=event.role,
+    )
     return apply_on_leave(policy, snapshot, move, run, now) if is_leaving(move, run) else Decision()
 
 

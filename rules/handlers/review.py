@@ -37,7 +37,14 @@ from rules.text import plain, sentence
 def take_review(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now: datetime) -> Decision:
     """Take a trusted review's verdict; while a run is alive the next one gets its threads."""
     if not event.trusted:
-        words = PersonSaid(event.card_id, event.review_id, event.verdict, event.author, False, event.body)
+        words = PersonSaid(
+            card_id=event.card_id,
+            comment_id=event.review_id,
+            place=event.verdict,
+            author=event.author,
+            trusted=False,
+            text=event.body,
+        )
         return comment.read_comment(policy, snapshot, words, now)
     if event.verdict not in ("approved", "changes_requested") or event.verdict != snapshot.verdict:
         return Decision((), ("the review gives no verdict, or a newer one has",))

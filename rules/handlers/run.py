@@ -157,12 +157,12 @@ def _make_agreed_card(snapshot: Snapshot, event: runs.QuestionAnswered) -> Decis
     if event.code != Code.CREATE or wanted is None:
         return Decision()
     made = CreateCard(
-        snapshot.card_id,
-        event.run_id,
-        wanted.proposal,
-        wanted.title,
-        wanted.body,
-        wanted.reason,
+        card_id=snapshot.card_id,
+        run_id=event.run_id,
+        proposal=wanted.proposal,
+        title=wanted.title,
+        body=wanted.body,
+        reason=wanted.reason,
         repository=wanted.repository,
         relation=wanted.relation,
         by=event.by,

@@ -149,7 +149,14 @@ def choose_runs(
         if by_person:
             need_person.add(run.run_id)
     left = gate.workers.capacities
-    return RunSelection(tuple(starts), reasons, gate.grants, gate.hosts, left, frozenset(need_person))
+    return RunSelection(
+        starts=tuple(starts),
+        reasons=reasons,
+        grants=gate.grants,
+        hosts=gate.hosts,
+        free=left,
+        need_person=frozenset(need_person),
+    )
 
 
 def limit_sentence(until: datetime) -> str:

@@ -68,7 +68,14 @@ def run_command(run: RunContext, room: Workspace, command: str, *, of_column: bo
         output.add(broken)
         exit_code, said = TIMED_OUT, broken
     note_hosts(run)
-    return RanCommand(exit_code, said, output, round(time.monotonic() - began, 3), broken, missing)
+    return RanCommand(
+        exit_code=exit_code,
+        said=said,
+        log=output,
+        duration_s=round(time.monotonic() - began, 3),
+        broken=broken,
+        missing=missing,
+    )
 
 
 class CheckLog:

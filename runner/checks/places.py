@@ -70,7 +70,14 @@ def tenancy(spec: RunSpec) -> Tenancy:
     An investigation has a workspace of its own, apart from the card's.
     """
     place = CardId(f"{LOOK}{spec.card_id}") if spec.investigates else spec.card_id
-    return Tenancy(place, spec.run_id, spec.generation, spec.image, spec.resources, spec.repository_id)
+    return Tenancy(
+        card_id=place,
+        run_id=spec.run_id,
+        generation=spec.generation,
+        image=spec.image,
+        resources=spec.resources,
+        repository_id=spec.repository_id,
+    )
 
 
 def start_command(

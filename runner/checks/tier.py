@@ -67,7 +67,13 @@ def run_tier(run: RunContext, tier: Tier, *, tidy: Callable[[], None] = lambda: 
         checked, ran, log = _check(run, tier, command)
         output = ran.log.text()
         kept = artifact_events(run, f"{tier.name} {tier.iteration}: {command}", "log", log)
-        run.log.append(checked, *kept, UsageMetered(run_id, 0.0, 0, 0, 0, checked.duration_s))
+        run.log.append(
+            checked,
+            *kept,
+            UsageMetered(
+                run_id=run_id, usd=0.0, input_tokens=0, output_tokens=0, turns=0, seconds=checked.duration_s
+            ),
+        )
         if checked.exit_code != 0:
             said = _fail_round(run, tier, checked, output, set_up=number < len(set_up), missing=ran.missing)
             tidy()

@@ -165,7 +165,12 @@ def _record(
         why=verdict.why,
         duration_s=round(took, 3),
     )
-    run.log.append(said, UsageMetered(checked.run_id, 0.0, 0, 0, 0, said.duration_s))
+    run.log.append(
+        said,
+        UsageMetered(
+            run_id=checked.run_id, usd=0.0, input_tokens=0, output_tokens=0, turns=0, seconds=said.duration_s
+        ),
+    )
 
 
 def _judge_summary(own: Summary, known: Baseline, command: str) -> Verdict | None:

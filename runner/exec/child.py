@@ -283,4 +283,11 @@ def finish(
     text = tail("\n".join(last), _TAIL_BYTES)
     # It may have ended well before the flood was noticed: its output is incomplete all the same.
     status = FLOODED if flooded else exit_code
-    return Ran(status, "".join(out), text, time.monotonic() - began, flooded, cut)
+    return Ran(
+        exit_code=status,
+        out="".join(out),
+        tail=text,
+        duration_s=time.monotonic() - began,
+        flooded=flooded,
+        cut=cut,
+    )

@@ -109,4 +109,13 @@ def breach(
 ) -> Breach:
     """Return the breach of one path; its content is the mark, so that permission for it covers no other."""
     mark = f"{touched.mode}:{touched.object}"
-    return Breach(touched.path, rule, what, advice, touched.commit, line, mark, doubtful)
+    return Breach(
+        path=touched.path,
+        rule=rule,
+        what=what,
+        advice=advice,
+        commit=touched.commit,
+        line=line,
+        mark=mark,
+        doubtful=doubtful,
+    )

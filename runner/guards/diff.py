@@ -57,7 +57,7 @@ def change_of(mirror: Mirror, base: str, head: str, known: Known) -> Change:
     before = mirror.files(fork) if fork and new_paths else frozenset()
     ignored = list_ignored(mirror, fork, before, new_paths - before)
     entries = tuple(_read(mirror, tuple(by_place.values())))
-    return Change(base, head, entries, messages, before, ignored)
+    return Change(base=base, head=head, touched=entries, messages=messages, before=before, ignored=ignored)
 
 
 def _place(touched: Touched) -> tuple[str, str, str]:
@@ -108,7 +108,14 @@ def _parse_row(row: str, commit: str) -> Touched:
     if match is None:
         raise GitError("diff-tree", f"an odd answer: {row[:100]}")
     before_mode, mode, before, after, path = match.groups()
-    return Touched(unquote_path(path), before_mode, mode, before, after, commit)
+    return Touched(
+        path=unquote_path(path),
+        before_mode=before_mode,
+        mode=mode,
+        before_object=before,
+        object=after,
+        commit=commit,
+    )
 
 
 def _read(mirror: Mirror, touched: tuple[Touched, ...]) -> Iterator[Touched]:

@@ -46,7 +46,14 @@ def list_tool_files() -> tuple[ToolFile, ...]:
     tools = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
     kinds, endings = tools.pop("kinds"), tools.pop("endings")
     return tuple(
-        ToolFile(name, tool["source"], pattern, kinds[kind]["guard"], kinds[kind]["why"], _split(pattern))
+        ToolFile(
+            tool=name,
+            source=tool["source"],
+            pattern=pattern,
+            guard=kinds[kind]["guard"],
+            why=kinds[kind]["why"],
+            names=_split(pattern),
+        )
         for name, tool in tools.items()
         for kind, patterns in tool.items()
         if kind != "source"

@@ -216,19 +216,19 @@ def _store_checkpoint(run: RunContext, beat: Beat, hold_s: float) -> Checkpointe
     if not head:
         left_out.append("files: the workspace's `.git` cannot be read")
     return Checkpointed(
-        spec.run_id,
-        place,
-        spec.generation,
-        spec.host,
-        head,
-        files,
-        bundle,
-        session,
-        patch,
-        names,
-        run.workspace.recorded_base(),
-        tuple(left_out),
-        files_changed,
+        run_id=spec.run_id,
+        place=place,
+        generation=spec.generation,
+        host=spec.host,
+        head=head,
+        files=files,
+        bundle=bundle,
+        session=session,
+        patch=patch,
+        refs=names,
+        stood_on=run.workspace.recorded_base(),
+        left_out=tuple(left_out),
+        files_changed=files_changed,
     )
 
 
@@ -418,5 +418,10 @@ def record_restored(run: RunContext, brought: Brought) -> WorkspaceRestored:
     row = brought.row
     place = tenancy(run.spec).card_id
     return WorkspaceRestored(
-        run.spec.run_id, place, run.spec.host, row.run_id, row.host, tuple(brought.missing)
+        run_id=run.spec.run_id,
+        place=place,
+        host=run.spec.host,
+        source=row.run_id,
+        source_host=row.host,
+        missing=tuple(brought.missing),
     )

@@ -77,7 +77,15 @@ def judgement(run: RunContext, head: str, last: GuardsJudged | None) -> GuardsJu
     with run.log.held(_JUDGE_S):
         broken = (*violations(change, rules), *fewer)
     left_out, digest = broken[_MAX:], _digest([asdict(violation) | {"commit": ""} for violation in broken])
-    return GuardsJudged(run.spec.run_id, head, base, rules_digest, broken[:_MAX], len(left_out), digest)
+    return GuardsJudged(
+        run_id=run.spec.run_id,
+        head=head,
+        base=base,
+        rules=rules_digest,
+        findings=broken[:_MAX],
+        left_out=len(left_out),
+        digest=digest,
+    )
 
 
 def ask_people(run: RunContext, head: str) -> None:

@@ -72,7 +72,15 @@ def _hand_in(run: RunContext, base: str) -> None:
     findings = tuple(seen.finding(finding) for finding in said.findings)
     follow_ups = tuple(FollowUp(card.title, card.body, card.reason) for card in said.follow_ups)
     run.log.append(
-        FindingsReported(run_id, base, said.summary, findings, follow_ups, discarded, omitted),
+        FindingsReported(
+            run_id=run_id,
+            base=base,
+            summary=said.summary,
+            findings=findings,
+            follow_ups=follow_ups,
+            discarded=discarded,
+            discarded_omitted=omitted,
+        ),
         FinalReported(run_id, said.summary, (), (), ()),
         RunEnded(run_id, Ending.SUCCEEDED, "", "", one_line(run.history.last_line)),
     )

@@ -67,7 +67,17 @@ def rebase_branch(run: RunContext, heads: Heads) -> str:
 def _note(run: RunContext, before: str, after: str, base: str) -> None:
     same = _lines(run, before, base) == _lines(run, after, base)
     spec = run.spec
-    run.log.append(BranchRebased(spec.run_id, spec.card_id, spec.branch, before, after, base, same))
+    run.log.append(
+        BranchRebased(
+            run_id=spec.run_id,
+            card_id=spec.card_id,
+            branch=spec.branch,
+            before=before,
+            after=after,
+            base=base,
+            same=same,
+        )
+    )
 
 
 def _lines(run: RunContext, head: str, base: str) -> tuple[str, ...]:
@@ -123,7 +133,16 @@ def recheck(
 
         def standing_in(room: Workspace) -> RunContext:
             checkout = Checkout(room, mirror, spec.authorship.author, log.beat_or_stop)
-            return RunContext(spec, log, clock, agent, room, mirror, checkout, gateway)
+            return RunContext(
+                spec=spec,
+                log=log,
+                clock=clock,
+                agent=agent,
+                workspace=room,
+                mirror=mirror,
+                checkout=checkout,
+                gateway=gateway,
+            )
 
         with empty_place(spec, name) as room:
             run = standing_in(room)
@@ -157,7 +176,12 @@ def _passes(run: RunContext, room: CleanWorkspace, head: str, base: str) -> bool
     run.mirror.remember(f"{run.spec.run_id}-head", head)
     ref = f"refs/cardinal/{run.spec.run_id}-head"
     run.checkout.clone_from(ref, run.spec.branch, run.spec.base_branch)
-    return run_tier(run, GateTier(name, run.history.iterations + 1, head, base, wanted, room))
+    return run_tier(
+        run,
+        GateTier(
+            name=name, iteration=run.history.iterations + 1, head=head, base=base, checks=wanted, room=room
+        ),
+    )
 
 
 def _must_be_locked(run: RunContext, *, allow_unsandboxed: bool) -> None:

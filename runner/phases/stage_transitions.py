@@ -70,7 +70,14 @@ def ask(run: RunContext, due: Ask) -> None:
     run.step(RunState.WORKING)
     run.log.append(
         question(run_id, question_id, due.subject, f"{due.text}{said}", due.choices),
-        staged.StageAwaited(run_id, question_id, due.why, due.source, due.target, len(log.visits) + 1),
+        staged.StageAwaited(
+            run_id=run_id,
+            question_id=question_id,
+            why=due.why,
+            source=due.source,
+            target=due.target,
+            entry=len(log.visits) + 1,
+        ),
     )
     raise Park("question")
 
@@ -173,7 +180,13 @@ def _tidy(run: RunContext, visit: StageVisit, stage: StageSpec) -> None:
         run_id = run.spec.run_id
         run.log.append(
             staged.StageTidied(
-                run_id, visit.stage, visit.entry, command, exit_code, took_s, tail(redact(said), _TAIL_BYTES)
+                run_id=run_id,
+                stage=visit.stage,
+                entry=visit.entry,
+                command=command,
+                exit_code=exit_code,
+                duration_s=took_s,
+                tail=tail(redact(said), _TAIL_BYTES),
             ),
-            UsageMetered(run_id, 0.0, 0, 0, 0, took_s),
+            UsageMetered(run_id=run_id, usd=0.0, input_tokens=0, output_tokens=0, turns=0, seconds=took_s),
         )

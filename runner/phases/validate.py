@@ -118,7 +118,7 @@ def _check(run: RunContext, checks: ValidationSpec, head: str) -> bool:
         return _pass_gate(run, checks, head, iteration)
     if checks.fast:
         base = run.mirror.head(run.spec.base_branch)
-        tier = Tier("fast", iteration, head, base, checks, run.workspace)
+        tier = Tier(name="fast", iteration=iteration, head=head, base=base, checks=checks, room=run.workspace)
         run.log.append(RoundBegan(run.spec.run_id, iteration, head))
         # What checks leave behind, or do to the branch, is not the agent's work.
         if not run_tier(run, tier, tidy=lambda: run.checkout.restore(head)):
@@ -143,4 +143,6 @@ def _pass_gate(run: RunContext, checks: ValidationSpec, head: str, iteration: in
     base = run.mirror.head(run.spec.base_branch)
     name = "full" if checks.full else "fast"
     with clean_room(run, GATE, head_name(run)) as room:
-        return run_tier(run, GateTier(name, iteration, head, base, checks, room))
+        return run_tier(
+            run, GateTier(name=name, iteration=iteration, head=head, base=base, checks=checks, room=room)
+        )

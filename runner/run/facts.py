@@ -183,7 +183,13 @@ class StageLog:
         match event:
             case staged.StageEntered():
                 self.open = StageVisit(
-                    event.entry, event.stage, event.number, event.source, event.sent_back, event.head, seq
+                    entry=event.entry,
+                    stage=event.stage,
+                    number=event.number,
+                    source=event.source,
+                    sent_back=event.sent_back,
+                    head=event.head,
+                    seq=seq,
                 )
                 self.visits.append(self.open)
             case staged.StageReopened():

@@ -159,7 +159,13 @@ def _as_event(layer: Layer) -> LayerTold:
     hidden = layer.private or layer.kind is LayerKind.CARD
     text = "" if hidden else redact(layer.text)
     return LayerTold(
-        str(layer.kind), layer.name, layer.source, layer.version, layer.digest, layer.private, text
+        kind=str(layer.kind),
+        name=layer.name,
+        source=layer.source,
+        version=layer.version,
+        digest=layer.digest,
+        private=layer.private,
+        text=text,
     )
 
 

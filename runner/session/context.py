@@ -111,12 +111,12 @@ class RunContext:
         """The limits with people's extensions, and the claim's reservation."""
         history, reserved = self.history, self.history.reserved
         return Allowance(
-            self.spec.limits,
-            [(it.extends, it.used) for it in history.questions if it.extends is not None],
-            history.added_usd,
-            history.ceiling_usd if reserved is not None else None,
-            reserved.by_rule if reserved is not None else "",
-            reserved.limit_usd if reserved is not None else 0.0,
+            limits=self.spec.limits,
+            extensions=[(it.extends, it.used) for it in history.questions if it.extends is not None],
+            added_usd=history.added_usd,
+            ceiling_usd=history.ceiling_usd if reserved is not None else None,
+            rule=reserved.by_rule if reserved is not None else "",
+            rule_usd=reserved.limit_usd if reserved is not None else 0.0,
         )
 
     def published(self, subject: Subject) -> tuple[QuestionAsked, ...]:

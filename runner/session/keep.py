@@ -34,10 +34,28 @@ def artifact_events(run: RunContext, name: str, kind: str, stored: Stored) -> tu
         return ()
     again = any(digest == stored.digest for _, digest in known)  # it is there once, under whatever name
     if stored.lost:
-        return (ArtifactDropped(run_id, name, stored.digest, STORE, kind, stored.size_bytes),)
+        return (
+            ArtifactDropped(
+                run_id=run_id,
+                name=name,
+                digest=stored.digest,
+                reason=STORE,
+                kind=kind,
+                size_bytes=stored.size_bytes,
+            ),
+        )
     held = {digest: size for (_, digest), size in known.items()}
     if not again and sum(held.values()) + stored.size_bytes > run.spec.limits.kept_bytes:
-        return (ArtifactDropped(run_id, name, stored.digest, SHARE, kind, stored.size_bytes),)
+        return (
+            ArtifactDropped(
+                run_id=run_id,
+                name=name,
+                digest=stored.digest,
+                reason=SHARE,
+                kind=kind,
+                size_bytes=stored.size_bytes,
+            ),
+        )
     return (ArtifactKept(run_id, name, kind, stored.digest, stored.size_bytes),)
 
 

@@ -95,12 +95,12 @@ class Batch:
     def meter(self, usage: Usage) -> None:
         used, before = believable(usage), self._used
         self._used = UsageMetered(
-            before.run_id,
-            before.usd + used.usd,
-            before.input_tokens + used.input_tokens,
-            before.output_tokens + used.output_tokens,
-            before.turns + used.turns,
-            0.0,
+            run_id=before.run_id,
+            usd=before.usd + used.usd,
+            input_tokens=before.input_tokens + used.input_tokens,
+            output_tokens=before.output_tokens + used.output_tokens,
+            turns=before.turns + used.turns,
+            seconds=0.0,
         )
 
     @property
@@ -135,4 +135,6 @@ class Batch:
         self._run.log.append(*events)
 
     def _nothing(self) -> UsageMetered:
-        return UsageMetered(self._run.spec.run_id, 0.0, 0, 0, 0, 0.0)
+        return UsageMetered(
+            run_id=self._run.spec.run_id, usd=0.0, input_tokens=0, output_tokens=0, turns=0, seconds=0.0
+        )

@@ -200,7 +200,16 @@ def _meaning(call: board_tools.BoardCall, spec: RunSpec, history: History) -> tu
     match call.input:
         case board_tools.PlanInput(summary=summary, steps=steps):
             revision = history.plan.revision + 1 if history.plan else 1
-            return (happened.PlanProposed(run_id, revision, summary, steps, spec.base, spec.policy),)
+            return (
+                happened.PlanProposed(
+                    run_id=run_id,
+                    revision=revision,
+                    summary=summary,
+                    steps=steps,
+                    base=spec.base,
+                    policy=spec.policy,
+                ),
+            )
         case board_tools.TickInput(done=done):
             return (
                 happened.PlanTicked(run_id, min(done, len(history.plan.steps)) if history.plan else done),

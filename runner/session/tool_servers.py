@@ -51,13 +51,13 @@ def record_server_message(run: RunContext, message: ServerMessage) -> RunEvent:
     """Return the event of the gateway's message about a tool server; end a server that it let go."""
     if isinstance(message, ServerCallMade):
         return ToolServerCalled(
-            run.spec.run_id,
-            one_line(message.server, _NAME_BYTES),
-            one_line(message.tool, _NAME_BYTES),
-            message.duration_ms,
-            message.input_bytes,
-            message.output_bytes,
-            one_line(message.outcome, _NAME_BYTES),
+            run_id=run.spec.run_id,
+            server=one_line(message.server, _NAME_BYTES),
+            tool=one_line(message.tool, _NAME_BYTES),
+            duration_ms=message.duration_ms,
+            input_bytes=message.input_bytes,
+            output_bytes=message.output_bytes,
+            outcome=one_line(message.outcome, _NAME_BYTES),
         )
     server = run.servers.get(message.server) if message.ended else None
     if server is not None:

@@ -119,7 +119,14 @@ def run_checks(
             engine.dispose()
         passed, failure = ended.ending is Ending.SUCCEEDED, log.history.rounds.newest_output()
         set_up_failed = any(isinstance(event, RoundFailed) and event.set_up for event in events)
-        return LocalResult(passed, ended.detail, spec.validation.definition, failure, set_up_failed, rows)
+        return LocalResult(
+            passed=passed,
+            detail=ended.detail,
+            definition=spec.validation.definition,
+            agent_view=failure,
+            set_up_failed=set_up_failed,
+            rows=rows,
+        )
 
 
 def _claim(engine: Engine, spec: RunSpec) -> tuple[RunSpec, Lease]:

@@ -102,7 +102,14 @@ def compare_belief(belief: Belief[T], stage: T) -> Comparison:
         differences: Mapping[str, tuple[Value, Value]] = NO_DIFFERENCES,
     ) -> Comparison:
         took = round(monotonic() - began, 1)
-        return Comparison(belief.name, verdict, took, differences, because, reply)
+        return Comparison(
+            name=belief.name,
+            verdict=verdict,
+            seconds=took,
+            differences=differences,
+            because=because,
+            reply=reply,
+        )
 
     try:
         facts = belief.compare(stage)

@@ -56,7 +56,9 @@ class InstalledPackages:
         lines = setup_covered_by(self, proposal) if proposal else ()
         names = dict.fromkeys(self.binds.values())
         covered = tuple(f"{name}/{file}" for name in names for file in _CONFIGURATION)
-        return Packages(str(top), self.binds, lines, self.shown, covered, self.own)
+        return Packages(
+            clone=str(top), binds=self.binds, setup=lines, shown=self.shown, covered=covered, own=self.own
+        )
 
 
 def setup_covered_by(installed: InstalledPackages, proposal: Proposal) -> tuple[str, ...]:

@@ -47,12 +47,12 @@ def _rule(given: dict[str, Any]) -> BranchRule:
     parameters = given.get("parameters") or {}
     checks = parameters.get("required_status_checks") or ()
     return BranchRule(
-        str(given["type"]),
-        int(given.get("ruleset_id") or 0),
-        str(parameters.get("operator") or ""),
-        str(parameters.get("pattern") or ""),
-        bool(parameters.get("negate")),
-        (
+        kind=str(given["type"]),
+        ruleset=int(given.get("ruleset_id") or 0),
+        operator=str(parameters.get("operator") or ""),
+        pattern=str(parameters.get("pattern") or ""),
+        negate=bool(parameters.get("negate")),
+        names=(
             *(str(name) for key in _LISTS for name in parameters.get(key) or ()),
             *(str(check["context"]) for check in checks),
         ),

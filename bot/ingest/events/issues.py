@@ -64,7 +64,9 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
                 return (IssueEdited(repository, issue, change),)
             event = f"issue-{number(payload, 'issue.id')}"
             cause = f"For {repository}#{issue}, which got the label {code(label)}."
-            labeled = IssueLabeled(repository, event, cause, at, issue, label)
+            labeled = IssueLabeled(
+                repository=repository, event=event, cause=cause, at=at, number=issue, label=label
+            )
             return (IssueEdited(repository, issue, change), labeled)
         case action if action in LOOK_AGAIN:
             return (IssueEdited(repository, issue),)

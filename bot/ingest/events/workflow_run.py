@@ -45,4 +45,6 @@ def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:
     at, event = moment(payload, f"{run}.updated_at"), f"run-{number(payload, f'{run}.id')}"
     cause = f"It failed: {text(payload, f'{run}.html_url')}"
     branch = text_or_empty(payload, f"{run}.head_branch")
-    return (WorkflowFailed(repository, event, cause, at, names, branch),)
+    return (
+        WorkflowFailed(repository=repository, event=event, cause=cause, at=at, workflow=names, branch=branch),
+    )

@@ -101,7 +101,14 @@ def _replace(
         stop = stops.stop_of_card(db, board_id, card.card_id)
         if stop is None:
             return (replaced,)
-        held = StopOrdered(board_id, "card", card_id, stop.by, stop.because, stop.claims)
+        held = StopOrdered(
+            board_id=board_id,
+            scope="card",
+            target=card_id,
+            by=stop.by,
+            because=stop.because,
+            claims=stop.claims,
+        )
         return (held, replaced, StopLifted(board_id, "card", card.card_id, stop.by))
 
     return ActResult(content_id, repository, events)

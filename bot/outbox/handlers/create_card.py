@@ -82,7 +82,16 @@ def _place(
     key, by = f"{intent.run_id}:{intent.proposal}", run_of(db, intent.run_id).by
     place, board_id = (intent.column, intent.skills, by), card.board_id
     wish = JobRequested(
-        board_id, key, made.repository, made.title, intent.column, (), intent.skills, by, 0, intent.run_id
+        board_id=board_id,
+        key=key,
+        repository=made.repository,
+        title=made.title,
+        column=intent.column,
+        parents=(),
+        skills=intent.skills,
+        by=by,
+        user_id=0,
+        via=intent.run_id,
     )
     return (wish, JobMade(card_id, board_id, key, made.repository, made.number, *place))
 

@@ -24,5 +24,14 @@ def carry_out(context: OutboxContext, intent: CreateJob, entry: Entry) -> ActRes
     talk = CommentThread(intent.repository, number)
     column = intent.column if wait_for(context, entry, board_id, talk, node_id, intent.parents) else ""
     card_id = put_on_board(context, board_id, node_id)
-    done = JobMade(card_id, board_id, intent.key, intent.repository, number, column, intent.skills, intent.by)
+    done = JobMade(
+        card_id=card_id,
+        board_id=board_id,
+        key=intent.key,
+        repository=intent.repository,
+        number=number,
+        column=column,
+        skills=intent.skills,
+        by=intent.by,
+    )
     return ActResult(str(number), text_digest(text), lambda _: (done,))

@@ -22,5 +22,12 @@ def carry_out(context: OutboxContext, intent: CreateScheduledCard, entry: Entry)
     number, node_id = make_issue(context, entry, repository, intent.title, text, intent.labels)
     board_id = BoardId(intent.card_id)
     put_on_board(context, board_id, node_id, intent.column)
-    done = ScheduledCardMade(board_id, intent.schedule, intent.due_at, repository, number, intent.event)
+    done = ScheduledCardMade(
+        board_id=board_id,
+        schedule=intent.schedule,
+        due_at=intent.due_at,
+        repository=repository,
+        number=number,
+        event=intent.event,
+    )
     return ActResult(str(number), text_digest(text), lambda _: (done,))

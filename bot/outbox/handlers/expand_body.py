@@ -43,7 +43,14 @@ def carry_out(context: OutboxContext, intent: ExpandBody, entry: Entry) -> ActRe
     written = expansions.digest(now)
 
     def events(db: Connection) -> tuple[Event, ...]:
-        expanded = BodyExpanded(intent.card_id, card.content_id, intent.rule, intent.body, before, written)
+        expanded = BodyExpanded(
+            card_id=intent.card_id,
+            content_id=card.content_id,
+            rule=intent.rule,
+            text=intent.body,
+            before=before,
+            written=written,
+        )
         fresh = cards.get(db, intent.card_id)
         if fresh is None or expansions.digest(fresh.body) not in (intent.replaces, written):
             return (expanded,)  # somebody wrote anew, and that was seen already

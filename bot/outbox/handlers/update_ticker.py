@@ -74,10 +74,10 @@ def count_cards(db: Connection, board_id: BoardId) -> status_update.Counts:
     waiting = [card for card in cards.attention(db) if card.board_id == board_id]
     halt = halts.of_board(db, board_id)
     return status_update.Counts(
-        sum(run.kind != CHECK for run in runs.list_held(db, board_id)),
-        len(waiting),
-        sum(run.kind != CHECK for run in runs.list_queued(db, board_id)),
-        halt.because if halt else "",
-        sum(card.state in URGENT for card in waiting),
-        stalls.counts(db).get(board_id, 0),
+        running=sum(run.kind != CHECK for run in runs.list_held(db, board_id)),
+        waiting=len(waiting),
+        queued=sum(run.kind != CHECK for run in runs.list_queued(db, board_id)),
+        halted=halt.because if halt else "",
+        urgent=sum(card.state in URGENT for card in waiting),
+        stalled=stalls.counts(db).get(board_id, 0),
     )

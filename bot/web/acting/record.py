@@ -103,7 +103,9 @@ def record_of_operator(services: Services, card: CardRow, name: str, text: str, 
     """
     until = services.now() + timedelta(minutes=1)
     number, key = secrets.randbelow(2**NUMBER_BITS) + 1, secrets.token_hex(12)
-    sent = SentCommand(parser.CLI, name, text, number, key, until, account)
+    sent = SentCommand(
+        door=parser.CLI, name=name, text=text, number=number, key=key, kept_until=until, via=account
+    )
     seq, _ = record_command(services, card, SignIn(0, OPERATOR, until), sent, role=Role.ADMIN)
     return seq
 
@@ -136,12 +138,12 @@ def record_command(
     role = role or roles.role_of_account(services.hub, card.repository or "", visit.login, visit.user_id)
     now = services.now()
     author = CommandAuthor(
-        visit.login,
-        role,
-        sent.door,
-        -sent.number,
-        f"{sent.door}:{sent.name}",
-        now,
+        login=visit.login,
+        role=role,
+        place=sent.door,
+        comment_id=-sent.number,
+        source=f"{sent.door}:{sent.name}",
+        at=now,
         user_id=visit.user_id,
         via=sent.via,
     )

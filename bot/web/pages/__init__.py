@@ -38,7 +38,15 @@ def pages(config: Config, engine: Engine, clock: Clock) -> Blueprint:
     hub_of = partial(served_boards.hub_of, engine, config, hub)
     readers = Readers(hub_of, clock, partial(person_access.of_person, config.github_url))
     sign_ins = RequestLimiter(clock, each=SIGN_INS_A_MINUTE, of_all=SIGN_INS_AN_HOUR, shared=False)
-    site = Site(config, engine, clock, readers, sign_ins, BoundedSemaphore(SIGN_INS_AT_ONCE), services)
+    site = Site(
+        config=config,
+        engine=engine,
+        clock=clock,
+        readers=readers,
+        sign_ins=sign_ins,
+        at_github=BoundedSemaphore(SIGN_INS_AT_ONCE),
+        services=services,
+    )
     for _, page in PAGES.all():
         page.mount(site)
     return site.blueprint

@@ -69,7 +69,14 @@ def _act(site: Site, visit: SignIn, sent: ActForm) -> Response:
         return site.nothing(visit)
     try:
         # Forms die with their sign-in.
-        command = SentCommand(parser.PAGE, sent.name, sent.text, sent.number, sent.token, visit.until)
+        command = SentCommand(
+            door=parser.PAGE,
+            name=sent.name,
+            text=sent.text,
+            number=sent.number,
+            key=sent.token,
+            kept_until=visit.until,
+        )
         seq, first = record.record_command(*about, visit, command)
     except ReusedKeyError:  # with other words now
         seq, first = 0, False

@@ -173,12 +173,12 @@ def _view(
 ) -> ColumnView:
     total = sum(it.by_state.values())
     return ColumnView(
-        plain(it.name) or "No column",
-        plain(columns.get(it.name, ""), 400),
-        _ticker(it.by_state),
-        tuple(row(card_view(card, now), form.address, in_column=True) for card in it.cards),
-        form.left_out(total, len(it.cards)),
-        form.ways(it.name, total, len(it.cards)),
+        name=plain(it.name) or "No column",
+        effect=plain(columns.get(it.name, ""), 400),
+        ticker=_ticker(it.by_state),
+        rows=tuple(row(card_view(card, now), form.address, in_column=True) for card in it.cards),
+        left_out=form.left_out(total, len(it.cards)),
+        ways=form.ways(it.name, total, len(it.cards)),
     )
 
 

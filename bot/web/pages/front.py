@@ -174,5 +174,11 @@ def _view(form: FilterForm, lane: Lane, its: LaneCards, login: str, make: MakeRo
         "Anyone with the right can answer" if lane is Lane.NEEDS_YOU else "Other people's" if mine else ""
     )
     return LaneView(
-        lane.value, total, mine, others, heading, form.left_out(total, shown), form.ways(lane, total, shown)
+        name=lane.value,
+        total=total,
+        mine=mine,
+        others=others,
+        heading=heading,
+        left_out=form.left_out(total, shown),
+        ways=form.ways(lane, total, shown),
     )

@@ -96,5 +96,10 @@ def _page(site: Site, visit: SignIn, text: str = "") -> Response:
 def _view(row: TokenRow) -> TokenView:
     used = f"{row.uses:,} times, on {when(row.used_at)}" if row.used_at else "not yet"
     return TokenView(
-        row.token_id, plain(row.name), ", ".join(row.scopes), when(row.made_at), when(row.until), used
+        token_id=row.token_id,
+        name=plain(row.name),
+        scope=", ".join(row.scopes),
+        made=when(row.made_at),
+        ends=when(row.until),
+        used=used,
     )

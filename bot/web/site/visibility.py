@@ -89,7 +89,14 @@ class VisibleLedger:
                 since_by_name[name] = min(since, since_by_name.get(name, since))
         readable = self.readers.readable(visit, since_by_name)
         known = (
-            VisibleBoard(row.board_id, row.owner, row.number, row.title, seen, home in readable)
+            VisibleBoard(
+                board_id=row.board_id,
+                owner=row.owner,
+                number=row.number,
+                title=row.title,
+                seen=seen,
+                home=home in readable,
+            )
             for row, home, repositories in served
             for seen in (readable.intersection(repositories),)
         )

@@ -55,7 +55,14 @@ def parse_persona(name: str, text: str) -> Persona:
         end = head.count("\n") + 2
         raise _wrong(name, f"line {end}: there is no text after the front matter: describe who the agent is")
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-    return Persona(name, front.description, front.tools, front.model or "", said, digest)
+    return Persona(
+        name=name,
+        description=front.description,
+        tools=front.tools,
+        model=front.model or "",
+        text=said,
+        digest=digest,
+    )
 
 
 def _wrong(name: str, *problems: str) -> PersonaError:

@@ -94,7 +94,10 @@ def _find_unscripted(kind: str, facts: tuple[str, ...], line: str, package: str)
     program = line.split()[0]
     unless = (f"package.json#scripts#*=*{program}*",)
     whole = f"{{run}}{line}"
-    return tuple(ProjectCheck("node", kind, (fact,), (whole,), package, unless) for fact in facts)
+    return tuple(
+        ProjectCheck(language="node", kind=kind, when=(fact,), lines=(whole,), package=package, unless=unless)
+        for fact in facts
+    )
 
 
 CHECKS = (

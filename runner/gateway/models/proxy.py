@@ -105,7 +105,14 @@ class Models:
             if meter is not None:
                 await self._reserve(meter, receive)
                 request = meter.request
-            call = ModelCall(route, provider, request, meter, scope["headers"], scope["query_string"])
+            call = ModelCall(
+                route=route,
+                provider=provider,
+                request=request,
+                meter=meter,
+                headers=scope["headers"],
+                query=scope["query_string"],
+            )
             await self._follow(call, receive, send)
         except CallRefusedError as refused:
             await self._refuse(route.wire, refused, send)

@@ -398,7 +398,11 @@ class ToolServers:
     def _refuse(self, server: str, tool: str, why: str) -> str:
         if self._calls == MAX_CALLS:  # reported once
             self._calls += 1
-            self._uplink.say(ServerCallMade(server, tool, 0, 0, 0, "refused"))
+            self._uplink.say(
+                ServerCallMade(
+                    server=server, tool=tool, duration_ms=0, input_bytes=0, output_bytes=0, outcome="refused"
+                )
+            )
             self._uplink.say(ServerTrouble(server, why, ended=False))
         return f"{why}: go on without them"
 

@@ -106,4 +106,13 @@ def find_breaches(change: Change, rules: Guards) -> Iterator[Breach]:
     for message in change.messages:
         place, lines = "(a commit message)", message.text.splitlines()
         for what, doubtful in dict.fromkeys((secret.kind, secret.doubtful) for secret in find_secrets(lines)):
-            yield Breach(place, rule, f"holds {what}", _ADVICE, message.commit, 0, message.commit, doubtful)
+            yield Breach(
+                path=place,
+                rule=rule,
+                what=f"holds {what}",
+                advice=_ADVICE,
+                commit=message.commit,
+                line=0,
+                mark=message.commit,
+                doubtful=doubtful,
+            )

@@ -125,7 +125,19 @@ def _request(
         budget_usd=given.budget,
     )
     labels, card_id = tuple(given.labels), CardId(board.board_id)
-    card = CreateJob(card_id, key, where, given.title, given.body, labels, parents, column, skills, by, via)
+    card = CreateJob(
+        card_id=card_id,
+        key=key,
+        repository=where,
+        title=given.title,
+        body=given.body,
+        labels=labels,
+        parents=parents,
+        column=column,
+        skills=skills,
+        by=by,
+        via=via,
+    )
     return wish, card
 
 

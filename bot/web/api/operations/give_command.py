@@ -77,7 +77,15 @@ def run(call: SiteRequest, given: CommandRequest) -> CommandReceipt:
     card = jobs.card_of(call, given, acts=True)
     number = int.from_bytes(hashlib.sha256(call.key.encode()).digest()) % 2**NUMBER_BITS + 1
     until = call.site.clock() + KEPT
-    sent = SentCommand(parser.API, given.command, given.text, number, call.key, until, call.token.name)
+    sent = SentCommand(
+        door=parser.API,
+        name=given.command,
+        text=given.text,
+        number=number,
+        key=call.key,
+        kept_until=until,
+        via=call.token.name,
+    )
     seq, first = record.find_recorded(call.site.services, card, sent), False
     if seq is None:
         _require_pace(call, card, given.command.partition(":")[0])
