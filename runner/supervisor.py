@@ -76,7 +76,7 @@ def execute_run(
             remote,
             clock,
             providers or {},
-            tool_secrets or {},
+            tool_secrets=tool_secrets or {},
             allow_unsandboxed=allow_unsandboxed,
         )
     except (StaleClaimError, OperationalError, errors.KilledError):
@@ -98,8 +98,8 @@ def _carry_on(
     remote: Remote,
     clock: Clock,
     providers: Mapping[str, Provider],
-    tool_secrets: Mapping[str, str],
     *,
+    tool_secrets: Mapping[str, str],
     allow_unsandboxed: bool,
 ) -> None:
     log.secrecy = secrecy_of(spec.equipment)
@@ -113,7 +113,9 @@ def _carry_on(
     mirror = Mirror(spec.places.mirrors, spec.repository, remote, log.beat_or_stop)
     checkout = Checkout(workspace, mirror, spec.authorship.author, log.beat_or_stop)
     models, calls = _models(spec, agent), log.history.server_calls
-    with gateway_of(spec, agent, models, providers, log.deadline, tool_secrets, calls) as gateway:
+    with gateway_of(
+        spec, agent, models, providers, log.deadline, tool_secrets=tool_secrets, server_calls=calls
+    ) as gateway:
         run = RunContext(
             spec=spec,
             log=log,

@@ -97,7 +97,7 @@ def follow(operation: str, fields: Mapping[str, Any], wait_s: int, *, as_json: b
     from bot.web.api.following import follow_once  # streams take more than a call
 
     url, token = api_address()
-    is_over = follow_once(url, token, operation, fields, printer(as_json), wait_s)
+    is_over = follow_once(url, token, operation, fields, printer(as_json), wait_s=wait_s)
     if "run" not in fields:
         return
     run = str(fields["run"])
@@ -249,7 +249,7 @@ def command_of(name: str, operation: str) -> click.Command:
             if filter or job == "-" or dry_run:
                 of_many = bool(filter) or job == "-"
                 jobs = job_names(_call, filter, most) if of_many else [JobPlace(str(job))]
-                _many(operation, fields, key, jobs, dry_run, as_json)
+                _many(operation, fields, key, jobs, dry_run, as_json=as_json)
                 return
             if wait:
                 follow(operation, fields, wait, as_json=as_json)
@@ -269,6 +269,7 @@ def _many(
     key: str,
     jobs: Sequence[JobPlace],
     dry_run: bool,
+    *,
     as_json: bool,
 ) -> None:
     """Do it for each job, or only name them. The worst fault is the exit code."""

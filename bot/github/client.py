@@ -76,7 +76,7 @@ class Hub:
         here = home_records(config, clock)  # contents are large, and cost one call to get again
         self._contents = TokenCache(here, f"contents for {whose}", config.private_key, scope)
         self._tokens = Tokens(
-            config.app_id, config.private_key, self._owner, self._ask_as_app, clock, self._kept
+            config.app_id, config.private_key, self._owner, self._ask_as_app, clock, shared=self._kept
         )
         url, everywhere = config.github_url, self.records if config.redis_url else None
         places = CallSlots(
@@ -84,9 +84,9 @@ class Hub:
         )
         # As the App itself it has a limit of its own, whichever owner the call is about.
         as_app = ApiBudget(self.records, f"App {config.app_id} of {url}")
-        self._app = Wire(url, lambda _: self._tokens.app_word(), clock, as_app, read_s, places)
+        self._app = Wire(url, lambda _: self._tokens.app_word(), clock, as_app, read_s, places=places)
         self._installed = Wire(
-            url, self._tokens.reaching, clock, self.budget, read_s, places, asks_for_tokens=True
+            url, self._tokens.reaching, clock, self.budget, read_s, places=places, asks_for_tokens=True
         )
         self._bot: list[tuple[str, int]] = []  # filled once, by whichever owner's installation can say it
 

@@ -22,7 +22,7 @@ class PersonalHub(Hub):
         self._token, self._say = token, say
         places = CallSlots(config.home / "run" / "calls")
         url = config.github_url
-        self._installed = Wire(url, lambda _: token.reveal(), clock, self.budget, READ_S, places)
+        self._installed = Wire(url, lambda _: token.reveal(), clock, self.budget, READ_S, places=places)
 
     def _send(self, call: ApiCall) -> Answer:
         until = time.monotonic() + MAX_WAIT_S

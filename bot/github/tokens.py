@@ -48,7 +48,7 @@ class Tokens:
     """Makes the App's tokens for one board owner, on demand; `shared` caches them for all processes."""
 
     def __init__(
-        self, app_id: int, private_key: Secret, owner: str, ask: Ask, clock: Clock, shared: TokenCache
+        self, app_id: int, private_key: Secret, owner: str, ask: Ask, clock: Clock, *, shared: TokenCache
     ) -> None:
         self._app_id, self._private_key, self._owner = app_id, private_key, owner
         self._ask, self._clock, self._shared = ask, clock, shared

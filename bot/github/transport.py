@@ -208,8 +208,8 @@ class Wire:
         clock: Clock,
         budget: ApiBudget | None,
         read_s: float,
-        places: CallSlots,
         *,
+        places: CallSlots,
         asks_for_tokens: bool = False,
     ) -> None:
         self._places, self._asks_for_tokens = places, asks_for_tokens

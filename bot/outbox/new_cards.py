@@ -32,8 +32,8 @@ def make_issue(
     repository: str,
     title: str,
     text: str,
-    labels: Sequence[str] = (),
     *,
+    labels: Sequence[str] = (),
     newest: bool = False,
 ) -> tuple[int, str]:
     """Return the number and the node id of the entry's issue.
@@ -90,6 +90,7 @@ def wait_for(
     board_id: BoardId,
     issue: CommentThread,
     issue_id: str,
+    *,
     parents: Sequence[str],
 ) -> bool:
     """Let the new issue be blocked by its parents.

@@ -53,19 +53,28 @@ def _queue(db: Connection, wanted: Subscribers, recorded: Recorded, now: datetim
     if board is None or kind is None:
         return
     address = f"{board.owner}/{board.number}"
-    lines = dict(_lines(db, recorded, kind, card, board, starter, now))
+    lines = dict(_lines(db, recorded, kind, card, board, starter=starter, now=now))
     follow = subscriptions.subscribers_of(db, card.card_id) if card and kind is not NoticeKind.SPEND else ()
     for name, subscriber in wanted.items():
         followed = not subscriber.channel and name.casefold() in follow
         if not followed and not subscriber.wants(kind, address, name, starter):
             continue
         for key, line in lines.items():
-            _put(db, board, name, key, line, due_at(subscriber, now), now)
+            _put(db, board, name, key, line, due=due_at(subscriber, now), now=now)
             if line.question_id and subscriber.escalate_to in wanted:
                 later = due_at(
                     wanted[subscriber.escalate_to], now + timedelta(hours=subscriber.escalate_hours)
                 )
-                _put(db, board, subscriber.escalate_to, f"{key}:escalated", line, later, now, merges=False)
+                _put(
+                    db,
+                    board,
+                    subscriber.escalate_to,
+                    f"{key}:escalated",
+                    line,
+                    due=later,
+                    now=now,
+                    merges=False,
+                )
 
 
 def _about(db: Connection, recorded: Recorded) -> tuple[CardRow | None, BoardId | None, str]:
@@ -90,6 +99,7 @@ def _lines(
     kind: NoticeKind,
     card: CardRow | None,
     board: BoardRow,
+    *,
     starter: str,
     now: datetime,
 ) -> list[tuple[str, NoticeLine]]:
@@ -119,9 +129,9 @@ def _put(
     name: str,
     key: str,
     line: NoticeLine,
+    *,
     due: datetime,
     now: datetime,
-    *,
     merges: bool = True,
 ) -> None:
     """Put the line in line; those that wait for the same moment are one notice."""

@@ -41,6 +41,7 @@ def gather(
     repository: str,
     rules: Skills,
     commit: str,
+    *,
     profile: Profile,
     of_column: tuple[str, ...],
 ) -> Equipment:

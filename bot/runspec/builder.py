@@ -256,7 +256,9 @@ def _add_layers(
 ) -> RunSpec:
     """Return the specification with the layers of repository and operator, as they are at its base."""
     profile = profiles.load(services.hub, spec.repository, spec.base, rules)
-    skilled = skills.gather(services, card, spec.repository, rules.skills, spec.base, profile, of_column)
+    skilled = skills.gather(
+        services, card, spec.repository, rules.skills, spec.base, profile=profile, of_column=of_column
+    )
     layers = (
         *profile.layers,
         *guides.layers(services.hub, spec.repository, spec.base, rules),

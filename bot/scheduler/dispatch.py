@@ -132,7 +132,8 @@ def _choices(
     served = run_queue.boards_waiting(db) - boards.list_removed(db)
     waiting = sorted(board_id for board_id in served if policies.is_known(db, board_id))
     questions_of = {
-        board_id: _question(db, board_id, now, host, len(free), paused.get(board_id)) for board_id in waiting
+        board_id: _question(db, board_id, now, host, len(free), github_at=paused.get(board_id))
+        for board_id in waiting
     }
     alone = {board_id: choose_for(capacities=free) for board_id, choose_for in questions_of.items()}
     if len(waiting) < 2:
@@ -156,6 +157,7 @@ def _question(
     now: datetime,
     host: str,
     host_count: int,
+    *,
     github_at: datetime | None,
 ) -> Callable[..., RunSelection]:
     """Return the rules' choice among the board's runs; it takes the free workers."""

@@ -218,7 +218,7 @@ def _keep_served(
         leases.renew(db, lease, ttl_s=LEASE_TTL_S)
         if placed is not None:
             event_store.append(db, placed, at=services.now())  # before the drag that needs it
-        _record(db, card_id, seen, closing, moved, came_at, now=services.now())
+        _record(db, card_id, seen, closing, moved, came_at=came_at, now=services.now())
         known = cards.get(db, card_id)
         if labels and known is not None and not known.archived:
             event_store.append(db, *labels, at=services.now())
@@ -291,8 +291,8 @@ def _record(
     seen: CardReading | None,
     closing: Closing,
     moved: movers.Moved,
-    came_at: datetime | None,
     *,
+    came_at: datetime | None,
     now: datetime,
 ) -> None:
     known, by = cards.get(db, card_id), moved.by
@@ -303,7 +303,7 @@ def _record(
         return
     _reset_hidden(db, card_id, now)
     by = _for_whom(db, known, seen, by) if known is not None else by
-    events, upto = _events(db, known, seen, closing, replace(moved, by=by), came_at)
+    events, upto = _events(db, known, seen, closing, replace(moved, by=by), came_at=came_at)
     if events:
         event_store.append(db, *events, at=now)
     if known is None and events and (shared := same_issue.pull_of_others(db, card_id)):
@@ -318,6 +318,7 @@ def _events(
     seen: CardReading,
     closing: Closing,
     moved: movers.Moved,
+    *,
     came_at: datetime | None,
 ) -> tuple[tuple[Event, ...], datetime | None]:
     """Return the news about a card, and the time up to which they cover its moves, if they do."""

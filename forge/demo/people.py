@@ -73,7 +73,7 @@ class Team:
         return answer
 
     def new_card(
-        self, who: str, title: str, body: str, column: str, repository: str = REPOSITORY, project: int = 1
+        self, who: str, title: str, body: str, column: str, repository: str = REPOSITORY, *, project: int = 1
     ) -> int:
         """Open an issue, put it on the board, and return its number."""
         issue = self.call(who, "POST", f"/repos/{repository}/issues", {"title": title, "body": body})

@@ -356,6 +356,7 @@ class Git:
         message: str,
         author: Signature,
         committer: Signature | None = None,
+        *,
         key: Path | None = None,
     ) -> str:
         """Write a commit of `tree`, signed with an SSH key if there is one, and return its sha."""

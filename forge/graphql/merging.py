@@ -46,7 +46,7 @@ def _mergeable(scope: Scope, node_id: str) -> Pull:
     Source: github.com/Generous-Corp/pulp: adding to a queue wants `contents` as well.
     """
     pull = _writable(scope, node_id)
-    require(scope.store, scope.caller, pull.repo, "contents", "write", Role.WRITE)
+    require(scope.store, scope.caller, pull.repo, "contents", "write", role=Role.WRITE)
     require_workflows(scope.caller, scope.store.pulls.paths(pull))
     return pull
 
@@ -76,7 +76,7 @@ def disable_auto_merge(scope: Scope, given: Input) -> Input:
 @resolvers.mutation("enqueuePullRequest")
 def enqueue(scope: Scope, given: Input) -> Input:
     pull = _mergeable(scope, given["pullRequestId"])
-    require(scope.store, scope.caller, pull.repo, "merge_queues", "write", Role.WRITE)
+    require(scope.store, scope.caller, pull.repo, "merge_queues", "write", role=Role.WRITE)
     scope.store.merges.enqueue(pull, actor=scope.actor, head=given.get("expectedHeadOid"))
     return {"mergeQueueEntry": _entry(scope, pull)}
 

@@ -67,7 +67,7 @@ class Scope:
             require_board(self.caller, project.owner, level)
         elif repo is not None:
             permissions = "metadata" if level == "read" else _permissions(thing)
-            require(self.store, self.caller, repo, permissions, level, role)
+            require(self.store, self.caller, repo, permissions, level, role=role)
 
 
 def _permissions(thing: Any) -> str:

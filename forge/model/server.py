@@ -140,11 +140,11 @@ def _chat(body: dict[str, Any]) -> Conversation:
                 entries.append(Outcome(message["tool_call_id"], "\n".join(said)))
     names = frozenset(tool["function"]["name"] for tool in body.get("tools") or [] if "function" in tool)
     counts = bool((body.get("stream_options") or {}).get("include_usage"))
-    return _conversation("chat", body, "\n".join(system), tuple(entries), Offer(names), counts)
+    return _conversation("chat", body, "\n".join(system), tuple(entries), Offer(names), counts=counts)
 
 
 def _conversation(
-    protocol: str, body: dict[str, Any], system: str, entries: Entries, offer: Offer, counts: bool = True
+    protocol: str, body: dict[str, Any], system: str, entries: Entries, offer: Offer, *, counts: bool = True
 ) -> Conversation:
     match = _FOLDER.search(system)
     model, stream = str(body.get("model") or ""), bool(body.get("stream"))

@@ -84,7 +84,9 @@ class Announcer:
                 body = payload(View(self.store, self.store.base_url), happened)
                 body.setdefault("installation", account.installation_stub(installation))
                 repo_id = happened.repo.id if happened.repo else None
-                self._record(app, happened.event, happened.action, body, installation.id, repo_id)
+                self._record(
+                    app, happened.event, happened.action, body, installation.id, repository_id=repo_id
+                )
 
     def _installation(self, app: App, happened: Occurrence) -> Installation | None:
         owner = happened.organization or (happened.repo.owner if happened.repo else None)
@@ -104,11 +106,18 @@ class Announcer:
         action: str | None,
         body: Json,
         installation_id: int | None = None,
+        *,
         repository_id: int | None = None,
     ) -> None:
         raw = json.dumps(body, separators=(",", ":")).encode()
         recorded = self.store.deliveries.record(
-            app, event, action, raw, headers(app, event, raw), installation_id, repository_id
+            app,
+            event,
+            action,
+            raw,
+            headers(app, event, raw),
+            installation_id=installation_id,
+            repository_id=repository_id,
         )
         if self._judge is not None:
             self._judge.announced(recorded.headers, raw)

@@ -38,7 +38,7 @@ class StateError(Exception):
         super().__init__(because)
 
 
-class _Reader(pickle.Unpickler):
+class _Reader(pickle.Unpickler):  # noqa: S301 - restricted, as the documentation shows
     """Makes objects of the store and plain values only: the file may come from somebody else.
 
     Source: docs.python.org/3/library/pickle.html#restricting-globals.

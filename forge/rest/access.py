@@ -143,7 +143,7 @@ def require_role(store: Store, repo: Repo, user: User, needed: Role) -> None:
 
 
 def require(
-    store: Store, caller: Caller, repo: Repo, permissions: str, level: str, role: Role = Role.READ
+    store: Store, caller: Caller, repo: Repo, permissions: str, level: str, *, role: Role = Role.READ
 ) -> None:
     """Raise unless a token has one of `permissions` (split by `|`) at `level`, or a person `role`."""
     if caller.token is not None:

@@ -63,7 +63,9 @@ class RepositoryRoutes(Blueprint):
         def mount(function: Answering) -> Answering:
             def view(owner: str, name: str, **parts: Any) -> ResponseReturnValue:
                 repo = store().repos.get(owner, name)
-                require(store(), caller(), repo, permissions, "read" if method == "GET" else "write", role)
+                require(
+                    store(), caller(), repo, permissions, "read" if method == "GET" else "write", role=role
+                )
                 return function(repo, **parts)
 
             self.add_url_rule(rule, f"{method} {rule}", view, methods=[method])
@@ -75,7 +77,7 @@ class RepositoryRoutes(Blueprint):
 def require_author(author: User, repo: Repo, permissions: str, role: Role) -> None:
     """Raise unless the caller is the author, or has `role` in the repository."""
     if author is not actor():
-        require(store(), caller(), repo, permissions, "write", role)
+        require(store(), caller(), repo, permissions, "write", role=role)
 
 
 def is_loopback_request() -> bool:

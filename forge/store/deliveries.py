@@ -29,6 +29,7 @@ class Deliveries(Part):
         action: str | None,
         body: bytes,
         headers: dict[str, str],
+        *,
         installation_id: int | None = None,
         repository_id: int | None = None,
         guid: str = "",
@@ -66,9 +67,9 @@ class Deliveries(Part):
             delivery.action,
             delivery.body,
             delivery.headers,
-            delivery.installation_id,
-            delivery.repository_id,
-            delivery.guid,
+            installation_id=delivery.installation_id,
+            repository_id=delivery.repository_id,
+            guid=delivery.guid,
         )
 
     def get(self, delivery_id: int, app: App | None = None) -> Delivery:

@@ -37,7 +37,7 @@ class Delays:
     nodes_s: float = 0.0
     reads_s: float = 0.0
     met: dict[str, int] = field(default_factory=dict)  # how often each was met
-    _random: Random = field(default_factory=Random)
+    _random: Random = field(default_factory=Random)  # noqa: S311 - faults are drawn, no secrets
     _drawn: dict[tuple[str, str], float] = field(default_factory=dict)
 
     def load(self, wanted: dict[str, Any]) -> None:

@@ -42,7 +42,7 @@ def serve(owner: str, name: str, rest: str) -> Response:
         if writes and caller.user is None and caller.token is None:
             raise UnauthorizedError("Requires authentication")
         needed = Role.WRITE if writes else Role.READ
-        require(store(), caller, repo, "contents", "write" if writes else "read", needed)
+        require(store(), caller, repo, "contents", "write" if writes else "read", role=needed)
     except ForgeError as error:
         known = caller.user is not None or caller.token is not None
         return _refusal(error if known else UnauthorizedError())  # git asks for credentials on a 401 only

@@ -117,7 +117,7 @@ def append(
         versions[stream] = (stream_version(db, stream) if current is None else current) + 1
         for check in views.view_checks():
             check(db, event)
-        digest = link(digest, seq, stream, versions[stream], at, kind, body)
+        digest = link(digest, seq, stream, versions[stream], at, kind=kind, body=body)
         row = Recorded(seq, stream, versions[stream], moment, event)
         rows.append(
             {

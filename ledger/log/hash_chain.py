@@ -32,7 +32,9 @@ class ChainReport:
     head: str
 
 
-def link(before: str, seq: int, stream: str, version: int, at: datetime | str, kind: str, body: str) -> str:
+def link(
+    before: str, seq: int, stream: str, version: int, at: datetime | str, *, kind: str, body: str
+) -> str:
     """Return the digest of an event whose predecessor has the digest `before`."""
     when = at if isinstance(at, str) else stamp(at)
     return sha256((before + canonical([seq, stream, version, when, kind, body])).encode()).hexdigest()
@@ -50,7 +52,7 @@ def verify_chain(db: Connection, upto: int | None = None) -> ChainReport:
             query = query.where(events.c.seq <= upto)
         page = db.execute(query.order_by(events.c.seq).limit(PAGE)).all()
         for number, stream, version, at, kind, body, digest in page:
-            if number != seq + 1 or digest != link(head, number, stream, version, at, kind, body):
+            if number != seq + 1 or digest != link(head, number, stream, version, at, kind=kind, body=body):
                 raise BrokenChainError(number)
             seq, head = number, digest
         if len(page) < PAGE:

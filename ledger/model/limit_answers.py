@@ -222,7 +222,7 @@ def question(
 
 
 def of_rules(
-    run_id: RunId, count: int, subject: Subject, text: str, choices: Sequence[AnswerChoice], part: str = ""
+    run_id: RunId, count: int, subject: Subject, text: str, choices: Sequence[AnswerChoice], *, part: str = ""
 ) -> QuestionAsked:
     """Return a question of the rules to a run that has `count` already; `part` is as in QuestionAsked."""
     # Not -q: the run's worker numbers its own questions, and may not know this one yet.

@@ -79,10 +79,9 @@ def _delivery(delivery_id: Any) -> Select[Any]:
     return _deliveries().where(inbox.c.delivery_id == delivery_id)
 
 
-def _read(
-    delivery_id: DeliveryId, event: str, action: str, payload: str, at: datetime, attempt: int
-) -> Delivery:
-    return Delivery(delivery_id, event, action, payload.encode(), at, attempt)
+def _read(row: Sequence[Any]) -> Delivery:
+    delivery_id, event, action, payload, *rest = row
+    return Delivery(delivery_id, event, action, payload.encode(), *rest)
 
 
 @statement
@@ -165,7 +164,7 @@ def claim(engine: Engine, delivery_id: DeliveryId, *, lease_s: float) -> Deliver
         if not _claim.run(db, {"delivery_id": delivery_id, "now": now, "until": until}):
             return None
         row = _delivery.first(db, {"delivery_id": delivery_id})
-    return _read(*row) if row is not None else None
+    return _read(row) if row is not None else None
 
 
 def settle(db: Connection, claimed: Delivery, now: datetime) -> None:
@@ -204,7 +203,7 @@ def due_deliveries(engine: Engine, *, limit: int, late_s: float = 0.0) -> tuple[
 def still_waiting(db: Connection, delivery_ids: Collection[DeliveryId]) -> tuple[Delivery, ...]:
     """Return those of the deliveries that wait and that nobody works on, in the order given."""
     query = _deliveries().where(inbox.c.delivery_id.in_(tuple(delivery_ids)), inbox.c.state == "waiting")
-    rows = {row[0]: _read(*row) for row in db.execute(query)}
+    rows = {row[0]: _read(row) for row in db.execute(query)}
     return tuple(rows[delivery_id] for delivery_id in dict.fromkeys(delivery_ids) if delivery_id in rows)
 
 
@@ -231,7 +230,7 @@ def is_known(db: Connection, delivery_id: DeliveryId) -> bool:
 def get(db: Connection, delivery_id: DeliveryId) -> Delivery | None:
     """Return the delivery whatever its state; None when it is unknown."""
     row = _delivery.first(db, {"delivery_id": delivery_id})
-    return replace(_read(*row), attempt=0) if row is not None else None
+    return replace(_read(row), attempt=0) if row is not None else None
 
 
 def list_quarantined(

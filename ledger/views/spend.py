@@ -155,7 +155,7 @@ def _fold_usage_metered(db: Connection, it: Recorded, event: UsageMetered) -> No
     *place, model, settings, door = _place_of_run.first(db, mine) or ("",) * 7
     model = model or value_of(settings, "model")
     model = str(model or "default")[:MAX_MODEL]
-    _count(db, event.run_id, it.at, place, model, door, **used, **worked)
+    _count(db, event.run_id, it.at, place, model, door=door, **used, **worked)
 
 
 @fold.on(AssistantMetered)
@@ -181,7 +181,14 @@ def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> N
 
 
 def _count(
-    db: Connection, run_id: str, at: datetime, place: Sequence[str], model: str, door: str = "", **used: float
+    db: Connection,
+    run_id: str,
+    at: datetime,
+    place: Sequence[str],
+    model: str,
+    *,
+    door: str = "",
+    **used: float,
 ) -> None:
     """Add to the sums of the day and of each shared limit; `place` is a card, its board, column and person.
 

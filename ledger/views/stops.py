@@ -71,22 +71,22 @@ def _fold_card_replaced(db: Connection, _it: Recorded, event: CardReplaced) -> N
 @fold.on(StopLifted)
 def _fold_stop_lifted(db: Connection, it: Recorded, event: StopLifted) -> None:
     drop(db, stops, board_id=event.board_id, scope=event.scope, target=event.target)
-    _keep_lift(db, it, event.board_id, event.scope, event.target, event.by)
+    _keep_lift(db, it, event.board_id, event.scope, event.target, by=event.by)
 
 
 @fold.on(HaltLifted)
 def _fold_halt_lifted(db: Connection, it: Recorded, event: HaltLifted) -> None:
     if event.by != BY_ITSELF:
-        _keep_lift(db, it, event.board_id, "board", event.board_id, event.by)
+        _keep_lift(db, it, event.board_id, "board", event.board_id, by=event.by)
 
 
 @fold.on(RunRequeued)
 def _fold_run_requeued(db: Connection, it: Recorded, event: RunRequeued) -> None:
     run = known_runs.get(db, event.run_id)
     if run is not None and event.by:
-        _keep_lift(db, it, run.board_id, "card", run.card_id, event.by)
+        _keep_lift(db, it, run.board_id, "card", run.card_id, by=event.by)
 
 
-def _keep_lift(db: Connection, it: Recorded, board_id: str, scope: str, target: str, by: str) -> None:
+def _keep_lift(db: Connection, it: Recorded, board_id: str, scope: str, target: str, *, by: str) -> None:
     key = {"board_id": board_id, "scope": scope, "target": target}
     keep(db, lifts, key, {"by": by, "at": it.at})

@@ -129,5 +129,5 @@ def _ask_about_part(policy: Policy, snapshot: Snapshot) -> Decision:
     what = "was cancelled" if failed.run.ending is Ending.CANCELLED else "failed"
     text = f"The sub-issue {which} {what}{why} Continue without it, or stop {run.run_id}?"
     choices = (GO_WITHOUT, *((RETRY_PART,) if failed.is_here else ()), STOP)
-    question = of_rules(run.run_id, run.questions, Subject.PART, text, choices, failed.run.run_id)
+    question = of_rules(run.run_id, run.questions, Subject.PART, text, choices, part=failed.run.run_id)
     return settled + Decision((question,), (text,))

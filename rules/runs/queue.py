@@ -134,7 +134,7 @@ def choose_runs(
 
     `host` asks: it is taken first where several fit. `most` is how many may start; None: no such bound.
     """
-    gate = _Gate(policy, load, stops, Workers(capacities, host), losses, owner)
+    gate = _Gate(policy, load, stops, Workers(capacities, host), losses, owner=owner)
     starts: list[RunId] = []
     reasons: dict[RunId, str] = {}
     need_person: set[RunId] = set()
@@ -218,6 +218,7 @@ class _Gate:
         stops: Sequence[StopRow],
         workers: Workers,
         losses: Sequence[LossRow],
+        *,
         owner: str,
     ) -> None:
         self._owner = owner

@@ -153,7 +153,7 @@ def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> N
         with clean_room(run, BROWSER, name, wanted.image) as room:
             image = room.image
             try:
-                outcome = seen.outcome(_in_room(run, room, wanted, head, seen, began))
+                outcome = seen.outcome(_in_room(run, room, wanted, head, seen, began=began))
             except KilledError as error:
                 outcome = seen.outcome(str(error), killed=True)
             kept = keep_files(run, room, phase)
@@ -180,7 +180,7 @@ def _play(run: RunContext, wanted: ReproductionSpec, phase: str, head: str) -> N
 
 
 def _in_room(
-    run: RunContext, room: Workspace, wanted: ReproductionSpec, head: str, seen: Browsed, began: float
+    run: RunContext, room: Workspace, wanted: ReproductionSpec, head: str, seen: Browsed, *, began: float
 ) -> str:
     """Set up, then browse; return why the program ended early, or nothing. Raises KilledError."""
     weighed = replace(run, workspace=room, scales=Scales())

@@ -120,7 +120,7 @@ def hear_witnesses(
     planter = _Planter(run, head, beside, files[head])
     expected = [Baseline()] * len(passed)
     if any(runners):
-        expected = _expect(run, planter, base, set_up, commands, runners)
+        expected = _expect(run, planter, base, set_up, commands, runners=runners)
     planted = planter.plant(room) if any(entry.named for entry in expected) else ()
     doubts = []
     for entry, some, known in zip(passed, runners, expected, strict=True):
@@ -131,7 +131,7 @@ def hear_witnesses(
             again = run_command(run, room, planter.line(entry.checked.command, planted), of_column=True)
             verdict = judge_canary(known, again, _names(planted))
         took, began = time.monotonic() - began, time.monotonic()
-        _record(run, entry.checked, own, known, verdict, base, took)
+        _record(run, entry.checked, own, known, verdict, base=base, took=took)
         if not verdict.believed:
             doubts.append(
                 Doubt(entry.checked, entry.output, f"{verdict.why} So its exit code 0 is not believed.")
@@ -145,6 +145,7 @@ def _record(
     own: Summary,
     known: Baseline,
     verdict: Verdict,
+    *,
     base: str,
     took: float,
 ) -> None:
@@ -279,6 +280,7 @@ def _expect(
     base: str,
     set_up: tuple[str, ...],
     commands: tuple[str, ...],
+    *,
     runners: Sequence[tuple[Runner, ...]],
 ) -> list[Baseline]:
     """Return the expectations of the commands; they are kept for the next gate on the same base."""

@@ -79,7 +79,7 @@ def start_watchdog(what: str, deadline: Deadline, silence: Silence, steps: Steps
     try:
         pid = os.fork()
         if not pid:
-            _watch(what, deadline, silence, steps, worker, pidfd)
+            _watch(what, deadline, silence, steps, worker, pidfd=pidfd)
     finally:
         os.close(pidfd)
     watchdog = Watchdog(deadline, silence, pid)
@@ -90,7 +90,7 @@ def start_watchdog(what: str, deadline: Deadline, silence: Silence, steps: Steps
 
 
 def _watch(
-    what: str, deadline: Deadline, silence: Silence, steps: Steps, worker: int, pidfd: int
+    what: str, deadline: Deadline, silence: Silence, steps: Steps, worker: int, *, pidfd: int
 ) -> NoReturn:
     try:
         gc.freeze()  # or the collector would touch, and so copy, every page that is shared

@@ -129,7 +129,7 @@ def recheck(
     log.raise_if_stopped()
     mirror = Mirror(spec.places.mirrors, spec.repository, remote, log.beat_or_stop)
     name = f"{PREFIX}{spec.run_id}"
-    with gateway_of(spec, agent, (), {}, log.deadline, tool_secrets) as gateway:
+    with gateway_of(spec, agent, (), {}, log.deadline, tool_secrets=tool_secrets) as gateway:
 
         def standing_in(room: Workspace) -> RunContext:
             checkout = Checkout(room, mirror, spec.authorship.author, log.beat_or_stop)

@@ -93,7 +93,7 @@ def test_cardinal_tells_a_missing_permission_from_a_missing_thing(
     with pytest.raises(NotFoundError):
         hub.rest("GET", f"/repos/{repository}/issues/999")
     token = side.token(permissions={"issues": "read"})
-    reader = Wire(side.url, lambda _: token, utc_now, None, ANSWER_S, CallSlots(tmp_path / "calls"))
+    reader = Wire(side.url, lambda _: token, utc_now, None, ANSWER_S, places=CallSlots(tmp_path / "calls"))
     with pytest.raises(PermissionMissingError, match=r"permissions of app\.yml"):
         reader.send(ApiCall("POST", f"/repos/{repository}/issues", CREATE, {"title": "no"}))
 

@@ -117,7 +117,9 @@ def _find_altered_fields(event: _Event, logged: Mapping[str, Any]) -> str:
     """Return the fields that differ from the log's, or `digest` where it does not follow from them."""
     wrong = [name for name, value in event.model_dump().items() if value != logged[name]]
     body = canonical(event.body)
-    linked = hash_chain.link(event.before, event.seq, event.stream, event.version, event.at, event.kind, body)
+    linked = hash_chain.link(
+        event.before, event.seq, event.stream, event.version, event.at, kind=event.kind, body=body
+    )
     if not wrong and not event.withheld and linked != event.digest:
         wrong = ["digest"]
     return ", ".join(wrong)

@@ -120,7 +120,7 @@ def prepare_board(
 def _convert_fields(hub: Hub, board_id: BoardId, known: Mapping[str, Field]) -> dict[str, int]:
     """Make fields of choices of the texts that an earlier Cardinal made, or go on where that was stopped."""
     return {
-        str(name): project_fields.convert_text_field(hub, board_id, known, name, KINDS[name], options)
+        str(name): project_fields.convert_text_field(hub, board_id, known, name, KINDS[name], options=options)
         for name, options in OPTIONS.items()
         if (name in known and known[name].kind == "TEXT") or project_fields.NEW.format(name) in known
     }

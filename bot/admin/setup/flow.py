@@ -97,7 +97,7 @@ def set_up_app(wishes: Wishes, place: SetUpContext) -> None:
     state = known.state if open_already else secrets.token_urlsafe(SECRET_BYTES)
     registration = Registration(wishes.owner, state, _exchange(config, wishes, place))
     with closing(LocalServer(registration, known.port)) as front:
-        app_id = _app(wishes, place, config, known, registration, front)
+        app_id = _app(wishes, place, config, known, registration, front=front)
         board_address = BoardAddress(wishes.owner, wishes.number)
         hub = Hub(dataclasses.replace(place.config(), board=board_address), place.clock)
         page = _check_app(hub, place, app_id)
@@ -117,6 +117,7 @@ def _app(
     config: Config,
     known: Notes,
     registration: Registration,
+    *,
     front: LocalServer,
 ) -> int:
     """Return the App's id, once its secrets are in the settings."""

@@ -61,7 +61,13 @@ def _read_options(hub: Hub, field_id: str, *, fresh: bool = False) -> dict[str, 
 
 
 def convert_text_field(
-    hub: Hub, board_id: BoardId, fields: Mapping[str, Field], name: str, kind: str, options: Mapping[str, str]
+    hub: Hub,
+    board_id: BoardId,
+    fields: Mapping[str, Field],
+    name: str,
+    kind: str,
+    *,
+    options: Mapping[str, str],
 ) -> int:
     """Put a single-select field in the place of the text field `name`; return how many cards have a text that
     is no option. `fields`: the board's, by name.

@@ -49,7 +49,9 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
         repository=origin,
     )
     labels = (f"{PREFIX}{intent.agent}",) if intent.agent else ()
-    number, node_id = make_issue(context, entry, repository, new_issue.title(intent.title), text, labels)
+    number, node_id = make_issue(
+        context, entry, repository, new_issue.title(intent.title), text, labels=labels
+    )
     relation = "relates"
     if intent.repository:
         depends = _make_dependency(context.hub, intent.relation, card.content_id, node_id)
@@ -57,7 +59,7 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
     else:
         _make_part(context.hub, card.content_id, node_id)
         talk, parents = CommentThread(repository, number), _parents(context, intent)
-        if not wait_for(context, entry, card.board_id, talk, node_id, parents):
+        if not wait_for(context, entry, card.board_id, talk, node_id, parents=parents):
             intent = replace(intent, column="")
     card_id = put_on_board(context, card.board_id, node_id)
 

@@ -19,10 +19,12 @@ def carry_out(context: OutboxContext, intent: CreateJob, entry: Entry) -> ActRes
     """Make the issue, let it wait for its parents, and put it on the board."""
     text = new_issue.of_program(intent.body, by=intent.by, via=intent.via)
     title, labels = new_issue.title(intent.title), intent.labels
-    number, node_id = make_issue(context, entry, intent.repository, title, text, labels)
+    number, node_id = make_issue(context, entry, intent.repository, title, text, labels=labels)
     board_id = BoardId(intent.card_id)
     talk = CommentThread(intent.repository, number)
-    column = intent.column if wait_for(context, entry, board_id, talk, node_id, intent.parents) else ""
+    column = (
+        intent.column if wait_for(context, entry, board_id, talk, node_id, parents=intent.parents) else ""
+    )
     card_id = put_on_board(context, board_id, node_id)
     done = JobMade(
         card_id=card_id,

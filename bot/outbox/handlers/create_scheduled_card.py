@@ -19,7 +19,7 @@ def carry_out(context: OutboxContext, intent: CreateScheduledCard, entry: Entry)
     if repository.partition("/")[0].casefold() != context.board.owner.casefold():
         raise GivenUpError(f"{repository} is not at {context.board.owner}: correct `schedule:` in the policy")
     text = f"{intent.body}\n\n_Made by the schedule {intent.schedule}._".strip()
-    number, node_id = make_issue(context, entry, repository, intent.title, text, intent.labels)
+    number, node_id = make_issue(context, entry, repository, intent.title, text, labels=intent.labels)
     board_id = BoardId(intent.card_id)
     put_on_board(context, board_id, node_id, intent.column)
     done = ScheduledCardMade(

@@ -21,5 +21,5 @@ def carry_out(context: OutboxContext, intent: PreviewPolicy, entry: Entry) -> Ac
     if proposal is None:
         return ActResult()
     title, summary = policy_check.preview_title(proposal), policy_check.preview(proposal)
-    answered = write_check(context, intent.commit, entry, bool(proposal.problems), title, summary)
+    answered = write_check(context, intent.commit, entry, bool(proposal.problems), title, summary=summary)
     return ActResult(answered, text_digest(summary))

@@ -23,12 +23,12 @@ def carry_out(context: OutboxContext, intent: ReportPolicy, entry: Entry) -> Act
     problems = policy.problems if policy and policy.rejected_commit == intent.commit else ()
     title = policy_check.check_title(problems, earlier=bool(policy and policy.digest))
     summary = policy_check.check_summary(problems, missing)
-    answered = write_check(context, intent.commit, entry, bool(problems), title, summary)
+    answered = write_check(context, intent.commit, entry, bool(problems), title, summary=summary)
     return ActResult(answered, text_digest(summary))
 
 
 def write_check(
-    context: OutboxContext, commit: str, entry: Entry, failed: bool, title: str, summary: str
+    context: OutboxContext, commit: str, entry: Entry, failed: bool, title: str, *, summary: str
 ) -> str:
     """Make the check run and return its id; a second attempt uses that of the first.
 

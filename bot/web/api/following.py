@@ -52,7 +52,7 @@ async def _follow_once(client: ApiClient, *how: Any) -> bool:
 
 
 def follow_once(
-    url: str, token: str, name: str, fields: Mapping[str, Any], take: Take, wait_s: float
+    url: str, token: str, name: str, fields: Mapping[str, Any], take: Take, *, wait_s: float
 ) -> bool:
     """Follow as `follow` does, with a client of its own."""
     return anyio.run(_follow_once, connect_api(url, token), name, fields, take, wait_s)

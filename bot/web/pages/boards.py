@@ -65,7 +65,7 @@ def mount(site: Site) -> None:
             after = event_store.last_seq(db)
             form = _form(db, mine)
             shown = _visible_columns(db, mine, form)
-            values = _values(db, mine, form, shown, row_html(), site.clock(), whole=whole)
+            values = _values(db, mine, form, shown, row_html(), now=site.clock(), whole=whole)
         return following.page(
             "board.html",
             f"/live{mine.path}",
@@ -100,7 +100,9 @@ def _maker(
         return row(replace(card, waits=""), back, in_column=in_column)  # a script says how long
 
     def make(db: Connection) -> ListHtml:
-        values = _values(db, mine, form, _visible_columns(db, mine, form), once, site.clock(), whole=whole)
+        values = _values(
+            db, mine, form, _visible_columns(db, mine, form), once, now=site.clock(), whole=whole
+        )
         html = template.render(values)
         return lambda _login: html
 
@@ -129,8 +131,8 @@ def _values(
     form: FilterForm,
     shown: Sequence[ColumnCards],
     row: RowHtml,
-    now: datetime,
     *,
+    now: datetime,
     whole: bool,
 ) -> dict[str, object]:
     """Return the values of the part that a stream replaces: all but the forms."""

@@ -33,6 +33,7 @@ def gateway_of(
     models: tuple[str, ...],
     providers: Mapping[str, Provider],
     deadline: Deadline,
+    *,
     tool_secrets: Mapping[str, str] | None = None,
     server_calls: int = 0,
 ) -> AbstractContextManager[Gateway | None]:
@@ -52,7 +53,9 @@ def gateway_of(
         server_calls=server_calls,
         added=_added_headers(spec, known),
     )
-    return gateway_for(agent, terms, spec.places, f"{spec.run_id}-{spec.generation}", providers, deadline)
+    return gateway_for(
+        agent, terms, spec.places, f"{spec.run_id}-{spec.generation}", providers, deadline=deadline
+    )
 
 
 @contextmanager
@@ -62,6 +65,7 @@ def gateway_for(
     places: HostPaths,
     name: str,
     providers: Mapping[str, Provider],
+    *,
     deadline: Deadline | None = None,
 ) -> Iterator[Gateway | None]:
     """Give a gateway for the time of a `with`; its folder has that name. Raises SpawnError.

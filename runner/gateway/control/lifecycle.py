@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import uvicorn
-import uvicorn.protocols.http.h11_impl  # uvicorn would import it in every gateway
+import uvicorn.protocols.http.h11_impl  # noqa: F401 - uvicorn would import it in every gateway
 
 from runner.exec.deadline import Deadline
 from runner.exec.launch import detach, with_parent
@@ -50,6 +50,7 @@ def fork(
     terms: Terms,
     providers: Mapping[str, Provider],
     deadline: Deadline,
+    *,
     certificates: Path | None = None,
 ) -> int:
     """Fork a gateway that serves these sockets and return its pid. Raises OSError.
@@ -67,7 +68,7 @@ def fork(
         gc.freeze()  # or the collector would touch, and so copy, every page that is shared
         arrange()
         _forget((line, *listeners))
-        asyncio.run(_live(line, listeners, terms, providers, deadline, certificates))
+        asyncio.run(_live(line, listeners, terms, providers, deadline, certificates=certificates))
     finally:
         os._exit(_FAILED)  # never the parent's finally blocks, exit hooks and buffers
 
@@ -88,6 +89,7 @@ async def _live(
     terms: Terms,
     providers: Mapping[str, Provider],
     deadline: Deadline,
+    *,
     certificates: Path | None,
 ) -> None:
     def handle_order(order: Order) -> None:
@@ -98,7 +100,7 @@ async def _live(
     uplink = Uplink(line, handle_order=handle_order, gone=lambda: os._exit(0))
     servers = ToolServers(uplink, terms.servers, earlier=terms.server_calls)
     reach = NetworkAccess(NetworkRules(terms.network, terms.hosts, terms.private_hosts))
-    models = Models(terms, providers, uplink, routes.open_transport(), time.monotonic, reach)
+    models = Models(terms, providers, uplink, routes.open_transport(), time.monotonic, reach=reach)
     secrets = _secret_tunnels(terms, uplink, certificates)
     uplink.tell({"type": "ready"})
     try:

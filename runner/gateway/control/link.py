@@ -70,7 +70,9 @@ class Gateway:
                 listeners.append(_listen(place, NETWORK))
             line, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             certificates = _bundle(folder) if terms.added else None
-            pid = fork(far, tuple(listeners), terms, providers, deadline or Deadline(), certificates)
+            pid = fork(
+                far, tuple(listeners), terms, providers, deadline or Deadline(), certificates=certificates
+            )
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise SpawnError(f"the gateway did not start in {folder}: {error}") from error

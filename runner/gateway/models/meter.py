@@ -63,6 +63,7 @@ class Meter:
         price: ModelPrice,
         budget: RunBudget,
         experience: ObservedUsage,
+        *,
         parts: Iterable[tuple[bytes, Weight]],
     ) -> None:
         """Weigh a request. Raises UnknownCostError."""

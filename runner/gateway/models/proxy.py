@@ -47,6 +47,7 @@ class Models:
         uplink: Uplink,
         transport: httpx2.AsyncHTTPTransport,
         clock: Callable[[], float],
+        *,
         reach: NetworkAccess,
     ) -> None:
         self._reach = reach
@@ -172,7 +173,9 @@ class Models:
         if provider.name == "subscription" and not self._estimates:
             self._estimates = True
             self._uplink.say(Warned("a subscription pays: dollars are an estimate, by the price list"))
-        return Meter(request, wire, price, self._budget, self._experience, estimate_tokens(request.given))
+        return Meter(
+            request, wire, price, self._budget, self._experience, parts=estimate_tokens(request.given)
+        )
 
     async def _reserve(self, meter: Meter, receive: asgi.Receive) -> None:
         """Reserve a call's dollars. A call that fits alone waits for those under way."""

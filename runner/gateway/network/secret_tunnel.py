@@ -152,7 +152,7 @@ class SecretTunnels:
                 head = h11.Connection(h11.SERVER, max_incomplete_event_size=_HEAD_BYTES)
                 request = self._add_secret(await self._read(head, client), where)
                 await self._open(where, outer[1])
-            await self._exchange(head, request, where, client, outer, beat)
+            await self._exchange(head, request, where, client, outer, beat=beat)
         except RequestRefusedError as refused:
             await client.write(refused.answer)
         await client.close()
@@ -191,6 +191,7 @@ class SecretTunnels:
         where: tuple[str, int],
         client: TlsEnd,
         outer: Ends,
+        *,
         beat: Callable[[], None],
     ) -> None:
         onwards = h11.Connection(h11.CLIENT, max_incomplete_event_size=_HEAD_BYTES)
@@ -199,7 +200,7 @@ class SecretTunnels:
         for each in self._added[where]:
             self._report(encode_event(SecretUse(each.host, each.secret)))
         body = asyncio.create_task(send_body(head, onwards, client, outer[1], beat))
-        back = asyncio.create_task(_return(onwards, head, outer[0], client, mask, beat))
+        back = asyncio.create_task(_return(onwards, head, outer[0], client, mask, beat=beat))
         back.add_done_callback(lambda _: body.cancel())  # an answer may come before the body is through
         await both(body, back)
 
@@ -210,6 +211,7 @@ async def _return(
     upstream: asyncio.StreamReader,
     client: TlsEnd,
     mask: Mask,
+    *,
     beat: Callable[[], None],
 ) -> None:
     """Carry the answer back, without secrets."""

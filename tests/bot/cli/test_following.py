@@ -122,7 +122,7 @@ def test_a_board_is_followed_from_now_on_over_connections_that_break(
     with ThreadPoolExecutor(1) as pool:
         worker = pool.submit(works)
         with pytest.raises(EnoughError):
-            follow_once(address, Program(pages, "bob").token, "follow_events", wanted, take, WAIT_S)
+            follow_once(address, Program(pages, "bob").token, "follow_events", wanted, take, wait_s=WAIT_S)
         worker.result()
     assert texts == ["note: One", "note: Two"]
     over = follow("follow-events", "--wait", "1")

@@ -302,7 +302,7 @@ def converted(world: World) -> int:
     seen = board.read_board(world.hub, "acme", world.board.number)
     known = {field.name: field for field in seen.fields}
     return project_fields.convert_text_field(
-        world.hub, seen.board_id, known, "Agent", "SINGLE_SELECT", OPTIONS
+        world.hub, seen.board_id, known, "Agent", "SINGLE_SELECT", options=OPTIONS
     )
 
 

@@ -155,7 +155,7 @@ def test_an_answer_that_comes_late_gives_no_calls_back(budget: ApiBudget) -> Non
 
 def test_a_call_that_gets_no_place_costs_nothing(config: Config, budget: ApiBudget, tmp_path: Path) -> None:
     places = CallSlots(tmp_path / "calls", most=1, wait_s=0.05)
-    wire = Wire(config.github_url, lambda _: "t", Clock(), budget, 1, places)
+    wire = Wire(config.github_url, lambda _: "t", Clock(), budget, 1, places=places)
     with places.hold("x"), pytest.raises(UnavailableError, match="1 calls are under way"):
         wire.send(ApiCall("GET", "/x", READ))
     assert budget.seen()[0].points == {}

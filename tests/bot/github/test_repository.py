@@ -277,7 +277,7 @@ def test_the_token_for_git_can_do_nothing_else(world: World) -> None:
     word = world.hub.git_environment("acme/shop")["GIT_CONFIG_VALUE_0"].removeprefix("Authorization: Basic ")
     token = base64.b64decode(word).decode().removeprefix("x-access-token:")
     places = CallSlots(world.config.home / "run" / "calls")
-    wire = Wire(world.config.github_url, lambda _: token, utc_now, None, 10, places)
+    wire = Wire(world.config.github_url, lambda _: token, utc_now, None, 10, places=places)
     assert wire.send(ApiCall("GET", "/repos/acme/shop", READ)).status == 200
     with pytest.raises(PermissionMissingError):
         wire.send(ApiCall("POST", "/repos/acme/shop/issues", READ, {"title": "x"}))

@@ -66,6 +66,6 @@ def test_a_call_keeps_its_token_while_another_thread_sends_one(
 
     echoed = list[list[str]]()
     slots = Meanwhile(tmp_path, other=lambda: echoed.append(call(HIDDEN)))
-    wire = Wire(address, lambda reach: reach.repository if reach else "", clock, None, 5.0, slots)
+    wire = Wire(address, lambda reach: reach.repository if reach else "", clock, None, 5.0, places=slots)
     echoed.append(call(OPEN))
     assert echoed == [["/repos/acme/hidden", "Bearer acme/hidden"], ["/repos/acme/open", "Bearer acme/open"]]

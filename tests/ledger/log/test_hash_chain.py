@@ -67,7 +67,7 @@ def test_an_event_that_was_forged_with_a_digest_of_its_own_breaks_the_next_one(f
         unguard(db)
         before = db.scalar(select(events.c.digest).where(events.c.seq == 3))
         kind, body = encode(Progressed(RUN, "never said"))
-        digest = link(str(before), 4, "run:r1", 4, NOW, kind, body)
+        digest = link(str(before), 4, "run:r1", 4, NOW, kind=kind, body=body)
         db.execute(events.update().where(events.c.seq == 4).values(body=body, digest=digest))
         assert verify_chain(db, upto=4).head == digest
         with pytest.raises(BrokenChainError) as broken:

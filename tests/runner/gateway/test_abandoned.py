@@ -260,7 +260,7 @@ def metered(
     budget.grant(usd_left)
     price = price_of(Provider(wire.provider, "", ""), GPT if name != "messages" else CLAUDE)
     request = parse_request(wire, given, json.dumps(given).encode())
-    meter = Meter(request, wire, price, budget, ObservedUsage(), estimate_tokens(given))
+    meter = Meter(request, wire, price, budget, ObservedUsage(), parts=estimate_tokens(given))
     assert meter.reserve()
     parser = SseParser()
 

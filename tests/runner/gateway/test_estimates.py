@@ -261,7 +261,9 @@ def test_what_a_provider_is_to_remember_is_dear_however_it_is_written() -> None:
     for body in (plain, escaped):
         call, price = parse_request(Messages(), given, body), price_of(Provider("anthropic", "", ""), CLAUDE)
         most.append(
-            Meter(call, Messages(), price, RunBudget(), ObservedUsage(), estimate_tokens(given))._most_usd
+            Meter(
+                call, Messages(), price, RunBudget(), ObservedUsage(), parts=estimate_tokens(given)
+            )._most_usd
         )
     assert most[0] == most[1] > 0
 

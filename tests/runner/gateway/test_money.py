@@ -251,7 +251,7 @@ def test_what_was_cached_before_is_not_counted_on_for_calls_at_once() -> None:
 
     def meter() -> Meter:
         price = price_of(Provider("anthropic", "", ""), CLAUDE)
-        return Meter(call, Messages(), price, budget, experience, estimate_tokens(given))
+        return Meter(call, Messages(), price, budget, experience, parts=estimate_tokens(given))
 
     budget.grant(0.20)
     first = meter()

@@ -93,7 +93,7 @@ def run(call: SiteRequest, given: JobWish) -> JobRequest:
     with event_store.writing(site.engine) as db:
         made = _find_request(db, call.key, text, now)
         if not made:
-            _require_leave(db, board, call.visit, role, now, given)
+            _require_leave(db, board, call.visit, role, now, given=given)
             wish, card = _request(call, board, given, key)
             (recorded,) = event_store.append(db, wish, at=now)
             acted_requests.keep(db, call.key, text, recorded.seq, now=now, ttl=KEPT)
@@ -142,7 +142,7 @@ def _request(
 
 
 def _require_leave(
-    db: Connection, board: VisibleBoard, visit: SignIn, role: str, now: datetime, given: JobWish
+    db: Connection, board: VisibleBoard, visit: SignIn, role: str, now: datetime, *, given: JobWish
 ) -> None:
     """Raise ApiError where the account may move no cards or not give all it wants, or made too many."""
     policy = policies.in_force(db, board.board_id)
