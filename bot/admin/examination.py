@@ -8,7 +8,7 @@ from sqlalchemy import Engine
 from bot.admin.doctor import CheckResult, DoctorContext, checks_of_host, routine_checks
 from bot.admin.doctor import examine as examine_host
 from bot.bootstrap import Services, current
-from bot.state.hang_guard import guard
+from bot.state.hang_guard import guard_hangs
 from ledger.db.tables import ExaminationSubject
 from ledger.log import event_store
 from ledger.queue import examinations, leases
@@ -39,7 +39,7 @@ def keep_results(
 def examine(_host: str) -> None:
     """Keep the doctor's results about this host, and from time to time those about the installation."""
     services = current()
-    with guard(services.engine, f"job:examine {services.host}"):
+    with guard_hangs(services.engine, f"job:examine {services.host}"):
         examine_due(services)
 
 

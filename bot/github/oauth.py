@@ -65,7 +65,7 @@ def way_to_github(config: Config, state: str, verifier: str) -> str:
     return f"{config.git_url}/login/oauth/authorize?{urlencode(query)}"
 
 
-def error_of(name: str) -> SignInError:
+def sign_in_error(name: str) -> SignInError:
     """Return the error for a name that GitHub sent back by the browser, or answered."""
     return SignInError(STEPS.get(name, f"GitHub refused: {AGAIN}"))
 
@@ -82,12 +82,12 @@ def who(config: Config, code: str, verifier: str) -> Person:
     address = f"{config.git_url}/login/oauth/access_token"
     answer = _answer("POST", address, {"Accept": "application/json"}, form)
     if "access_token" not in answer:  # with the status 200
-        raise error_of(str(answer.get("error") or ""))
+        raise sign_in_error(str(answer.get("error") or ""))
     token = Secret(str(answer["access_token"]))
     headers = {**plain_headers(config.github_url), "Authorization": f"Bearer {token.reveal()}"}
     person = _answer("GET", f"{config.github_url}/user", headers, None)
     if not isinstance(person.get("id"), int) or not isinstance(person.get("login"), str):
-        raise error_of("")
+        raise sign_in_error("")
     return Person(person["id"], person["login"], token)
 
 

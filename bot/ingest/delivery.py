@@ -16,7 +16,7 @@ from bot.ingest.events import UnreadablePayloadError
 from bot.ingest.events._payload import text_or_empty
 from bot.ingest.facts import CardTouched, Fact, Resolution
 from bot.reactor import reactor
-from bot.state.hang_guard import SetAsideError, delivery_name, guard
+from bot.state.hang_guard import SetAsideError, delivery_name, guard_hangs
 from bot.sync.card import CardBusyError
 from bot.system.current_work import working_on
 from ledger.errors import CardinalError
@@ -129,7 +129,7 @@ def ingest(
     if delivery is None:
         return ()
     try:
-        with guard(services.engine, delivery_name(delivery_id)):
+        with guard_hangs(services.engine, delivery_name(delivery_id)):
             content = content or _read(services, delivery)
             result = resolve.resolve(services, content.facts)
             with event_store.writing(services.engine) as db:

@@ -20,7 +20,7 @@ from bot.github.errors import (
 from bot.outbox import handlers as acts
 from bot.outbox.contract import ActResult, GivenUpError, TooSoonError, TryAgainError
 from bot.state import served_boards, snapshots
-from bot.state.hang_guard import SetAsideError, guard
+from bot.state.hang_guard import SetAsideError, guard_hangs
 from bot.state.outbox_context import OutboxContext
 from bot.system import liveness
 from ledger.errors import LedgerError, StaleClaimError
@@ -156,7 +156,7 @@ def _carry_out(context: OutboxContext, entry: Entry, counts: Published) -> None:
     if entry.attempts > MAX_ATTEMPTS:  # each attempt killed its publisher before it could record an error
         return _give_up(context, entry, f"it failed {MAX_ATTEMPTS} times", counts)
     try:
-        with guard(context.engine, f"entry:{entry.key}"):
+        with guard_hangs(context.engine, f"entry:{entry.key}"):
             intent = acts.intent_of(entry)
             outcome = acts.ACTS.load(entry.act).carry_out(context, intent, entry)
     except TooSoonError as error:

@@ -21,7 +21,7 @@ from bot.runspec.policy_fields import workspace
 from bot.scheduler import cleanup, dispatch, github_pauses
 from bot.scheduler.queues import MAX_TOGETHER
 from bot.scheduler.wakeups import react_and_wake, wake
-from bot.state.hang_guard import guard
+from bot.state.hang_guard import guard_hangs
 from bot.sync import card as card_sync
 from bot.sync import checks, column_order, sweep
 from bot.system import model_keys
@@ -103,7 +103,7 @@ def sync_together(services: Services, card_ids: tuple[CardId, ...], paused: Coll
 def rank_columns() -> None:
     """Read the order of columns in which runs wait."""
     services = current()
-    with guard(services.engine, "job:rank_columns"):
+    with guard_hangs(services.engine, "job:rank_columns"):
         column_order.read_due(services, github_pauses.pauses(services))
     wake(services)
 
@@ -111,7 +111,7 @@ def rank_columns() -> None:
 def late_checks(card_id: str) -> None:
     """Look at the checks of a card's pull request that no delivery told of."""
     services = current()
-    with guard(services.engine, f"job:late_checks {card_id}"):
+    with guard_hangs(services.engine, f"job:late_checks {card_id}"):
         checks.read_again(services, CardId(card_id))
     wake(services)
 
@@ -129,7 +129,7 @@ def sweep_board(owner: str, number: str) -> None:
     services = current()
     for each in services.on_every_board():
         if each.board.is_at(owner, int(number)):
-            with guard(services.engine, f"job:sweep_board {owner}/{number}"):
+            with guard_hangs(services.engine, f"job:sweep_board {owner}/{number}"):
                 card_ids = sweep.sweep(each)
             sync_card(*card_ids)
     wake(services)
@@ -137,14 +137,14 @@ def sweep_board(owner: str, number: str) -> None:
 
 def recover_deliveries() -> None:
     """Have GitHub send failed deliveries again."""
-    with guard(current().engine, "job:recover_deliveries"):
+    with guard_hangs(current().engine, "job:recover_deliveries"):
         sweep.recover_deliveries(current())
 
 
 def tidy(_host: str) -> None:
     """Remove left-overs of dead claims and finished cards on this host, which its queue is of."""
     services = current()
-    with suppress(cleanup.TidyingError), guard(services.engine, f"job:tidy {services.host}"):
+    with suppress(cleanup.TidyingError), guard_hangs(services.engine, f"job:tidy {services.host}"):
         cleanup.clean_up(services)
 
 

@@ -36,7 +36,7 @@ def delivery_name(delivery_id: DeliveryId) -> str:
 
 
 @contextmanager
-def guard(engine: Engine, *names: str) -> Iterator[None]:
+def guard_hangs(engine: Engine, *names: str) -> Iterator[None]:
     """Have the work of these names at hand meanwhile, so that a hang counts for each of them.
 
     Raises SetAsideError, before anything is done, for one that hung too often, and for several of which one

@@ -156,8 +156,8 @@ def _struck(db: Connection, card: Snapshot, event: RunEnded, now: datetime) -> i
 
 
 READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
-    "held": lambda db, card, _event, _now: messages.list_held(db, card.card_id),
-    "released": lambda db, card, _event, _now: messages.list_held(db, card.card_id, vouched=True),
+    "held": lambda db, card, _event, _now: messages.list_held_messages(db, card.card_id),
+    "released": lambda db, card, _event, _now: messages.list_held_messages(db, card.card_id, vouched=True),
     "lifted": _find_lift,
     "paced": lambda db, card, event, now: givers.count_commands(db, card.board_id, event.by, now - MINUTE),
     "unopened": _is_unopened,

@@ -16,7 +16,7 @@ from bot.github.api.project_models import CardReading
 from bot.github.errors import NotFoundError
 from bot.reactor import reactor
 from bot.state import policies, same_issue, snapshots
-from bot.state.hang_guard import guard
+from bot.state.hang_guard import guard_hangs
 from bot.sync import board as boards
 from bot.sync import column_order, movers, target_repository
 from bot.sync.card_readings import find_unsettled, with_own_words, without_stale
@@ -77,7 +77,7 @@ def sync_cards(
     board_of = {card_id: it for card_id, it in _boards_of(services, card_ids).items() if it not in paused}
     if not board_of:
         return frozenset()
-    with guard(services.engine, *(f"card:{card_id}" for card_id in board_of)):
+    with guard_hangs(services.engine, *(f"card:{card_id}" for card_id in board_of)):
         return _sync_boards(services, board_of)
 
 

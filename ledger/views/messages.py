@@ -86,7 +86,7 @@ def knows(db: Connection, card_id: CardId, place: str, comment_id: int) -> bool:
     return value(db, messages.c.seq, **_comment(card_id, place, comment_id)) is not None
 
 
-def list_held(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[MessageRow, ...]:
+def list_held_messages(db: Connection, card_id: CardId, *, vouched: bool = False) -> tuple[MessageRow, ...]:
     """Return the newest comments and reviews by people without write access, the oldest first: those that
     wait, or those that somebody let through (`vouched`).
     """

@@ -17,7 +17,7 @@ from rules.text import code, plain
 
 
 @answers(PersonSaid)
-def read_comment(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -> Decision:
+def serve_comment(policy: Policy, snapshot: Snapshot, event: PersonSaid, now: datetime) -> Decision:
     """Take a trusted comment as an answer, a word to the assistant or to the running agent."""
     if snapshot.archived or not event.text.strip():
         return Decision((), ("nothing to answer",))

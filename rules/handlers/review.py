@@ -45,7 +45,7 @@ def take_review(policy: Policy, snapshot: Snapshot, event: ReviewSubmitted, now:
             trusted=False,
             text=event.body,
         )
-        return comment.read_comment(policy, snapshot, words, now)
+        return comment.serve_comment(policy, snapshot, words, now)
     if event.verdict not in ("approved", "changes_requested") or event.verdict != snapshot.verdict:
         return Decision((), ("the review gives no verdict, or a newer one has",))
     if snapshot.live_run:

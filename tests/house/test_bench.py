@@ -33,7 +33,7 @@ def test_a_figure_is_set_against_the_raw_limit_of_its_run() -> None:
 
 def test_a_figure_or_a_goal_that_the_page_lacks_is_named() -> None:
     def names(*figures: Figure) -> list[str]:
-        return [line.split()[2] for line in record.strangers(figures)]
+        return [line.split()[4] for line in record.strangers(figures)]
 
     assert names(Figure("deliveries_accepted", 1, "deliveries/s", least=1_000)) == []
     assert names(Figure("deliveries_accepted", 1, "deliveries/s")) == ["deliveries_accepted"]

@@ -82,7 +82,7 @@ def _came_back(site: Site) -> Response:
         raise SignInError(f"this sign-in was started in another browser: {AGAIN}")
     code = request.args.get("code", "")
     if not CODE.fullmatch(code):
-        raise oauth.error_of(request.args.get("error", ""))
+        raise oauth.sign_in_error(request.args.get("error", ""))
     person = _person(site, code, begun)
     now = site.clock()
     word = secrets.token_urlsafe(WORD_BYTES)

@@ -23,7 +23,7 @@ from runner.workspaces.bubblewrap import INSIDE, MIRROR, PLAYER, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
 from runner.workspaces.docker import seeds
-from runner.workspaces.docker.cell import Cell, lock_command
+from runner.workspaces.docker.cell import Cell, lock_argv
 from runner.workspaces.docker.container import (
     ATTACH,
     cli_environment,
@@ -248,7 +248,7 @@ class DockerWorkspace(Folder):
         if gateway is not None:  # a socket is connected to through a read-only folder, but not replaced
             binds.append(Bind(gateway.absolute(), _SOCKETS))
             command = ("/bin/sh", f"{LAYOUT.player}/enter.sh", *command)
-        cell = self._cell(lock_command(*command), given, tuple(binds))
+        cell = self._cell(lock_argv(*command), given, tuple(binds))
         return start_container(self._engine, cell, cap_bytes=cap_bytes, side_channel=side_channel)
 
     def restore_setup(self, key: str) -> bool:
@@ -326,7 +326,7 @@ class CleanDockerWorkspace(DockerWorkspace):
         binds = [Bind(made / "passwd", "/etc/passwd"), Bind(made / "group", "/etc/group")]
         command, given = server.command, {"HOME": "/tmp", "TMPDIR": "/tmp", **env}  # noqa: S108 - its own
         if not server.image:
-            command = lock_command(*command)
+            command = lock_argv(*command)
         if network is not None:
             binds.append(Bind(network.absolute(), _SOCKETS))
             command = ("/bin/sh", inside, *command)

@@ -34,7 +34,7 @@ class Cell:
     sealed: bool = True
 
 
-def lock_command(*argv: str) -> tuple[str, ...]:
+def lock_argv(*argv: str) -> tuple[str, ...]:
     """Return the command behind Cardinal's own filter of system calls."""
     return ("python3", "-I", "-S", "-B", f"{INSIDE.player}/lock.py", *argv)
 

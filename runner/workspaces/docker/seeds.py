@@ -14,7 +14,7 @@ from functools import partial
 from runner.errors import RunnerError, WorkspaceError
 from runner.exec.child import finish
 from runner.workspaces.contract import Leftover
-from runner.workspaces.docker.cell import Cell, lock_command
+from runner.workspaces.docker.cell import Cell, lock_argv
 from runner.workspaces.docker.container import Container, start_container
 from runner.workspaces.docker.engine import Engine
 from runner.workspaces.docker.errors import ImageMissingError
@@ -51,7 +51,7 @@ def keep_seed(engine: Engine, cell: Cell, name: str, uid: int, gid: int) -> None
     Raises WorkspaceError when packing fails, or an error of the engine.
     """
     tag = name.partition(":")[2]
-    unsealed = replace(cell, argv=lock_command("/bin/sh", "-c", _PACK), sealed=False)
+    unsealed = replace(cell, argv=lock_argv("/bin/sh", "-c", _PACK), sealed=False)
     container_id = engine.create(unsealed)
     try:
         engine.unpack(container_id, _folder("seed", uid, gid))
@@ -74,7 +74,7 @@ def restore_seed(engine: Engine, cell: Cell, name: str) -> bool:
         image = engine.image(name)
         if image.labels.get(REPOSITORY_LABEL) != cell.labels[REPOSITORY_LABEL]:
             return False
-        unpacking = replace(cell, image=image.image_id, argv=lock_command("/bin/sh", "-c", _UNPACK))
+        unpacking = replace(cell, image=image.image_id, argv=lock_argv("/bin/sh", "-c", _UNPACK))
         child = start_container(engine, unpacking, cap_bytes=_OUTPUT_BYTES)
     except ImageMissingError:
         return False

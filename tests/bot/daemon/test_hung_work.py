@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from bot.daemon.child import ProcessRole, Ready
 from bot.daemon.group import ProcessGroup
 from bot.daemon.workers import take_over
-from bot.state.hang_guard import SetAsideError, guard
+from bot.state.hang_guard import SetAsideError, guard_hangs
 from bot.system.current_work import BYTES, CurrentWork, working_on
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
@@ -28,7 +28,7 @@ def run_group(url: str, refused: Path) -> None:
         take_over(current, lambda: engine)
         ready()
         try:
-            with working_on("card:before"), guard(engine, "card:C1"):
+            with working_on("card:before"), guard_hangs(engine, "card:C1"):
                 re.match(r"(a+)+$", "a" * 64 + "b")
         except SetAsideError as error:
             refused.write_text(str(error))
@@ -84,7 +84,7 @@ def test_hangs_count_in_a_row_and_are_forgotten_by_whoever_gets_through() -> Non
         for times in (1, 2):
             with event_store.writing(engine) as db:
                 assert [it.times for it in hangs.count_hang(db, ("card:C1", "card:C2"))] == [times, times]
-        with guard(engine, "card:C1"):
+        with guard_hangs(engine, "card:C1"):
             pass
         with event_store.reading(engine) as db:
             assert hangs.hang_counts(db, ("card:C1", "card:C2", "card:C3")) == {"card:C2": 2}

@@ -28,7 +28,7 @@ SAMPLES = {
         from bot.ingest.resolve import resolve
 
         facts = events.read("star", {"starred_at": "now", "sender": {"login": "alice"}}, bot_id=1)
-        print("star" in events.subscribed(), *(make(None) for make in resolve(None, facts).makers))
+        print("star" in events.list_subscribed(), *(make(None) for make in resolve(None, facts).makers))
         """,
         "True ('alice',)",
     ),

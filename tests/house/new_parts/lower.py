@@ -18,13 +18,12 @@ SAMPLES = {
         """
         from rules.chatops.parser import parse
         from rules.commands.help import command_table
-        from rules.decide import decide
-        from tests.rules.scene import NOW, POLICY, card, given
+        from tests.rules.scene import POLICY, asks, card, given
 
         listed = "| `/cardinal hello` | Say hello. |" in command_table(POLICY)
         print(listed, parse("/cardinal hello you").because)
         parsed = parse("/cardinal hello")
-        print(*(one.text for one in decide(POLICY, card(), given(parsed.command), NOW).intents[1:]))
+        print(*(one.text for one in asks(card(), given(parsed.command))[1:]))
 
         from click.testing import CliRunner
         from flask import Flask, render_template_string
@@ -44,7 +43,7 @@ SAMPLES = {
         print("page:", '>hello</option>' in page and "<li>hello: Say hello.</li>" in page)
         job = {"owner": "acme", "repository": "shop", "number": 1}
         print("api:", CommandRequest(**job, command="hello").command)
-        (tool,) = (tool for tool in tools.listed_tools() if tool.name == "give_command")
+        (tool,) = (tool for tool in tools.list_tools() if tool.name == "give_command")
         print("mcp:", "|hello|" in tool.input_schema["properties"]["command"]["pattern"])
         place = {"CARDINAL_URL": "http://127.0.0.1:9", "CARDINAL_TOKEN": "x", "CARDINAL_HOME": "{home}"}
         words = ["job", "command", "hello", "acme/shop#1", "--dry-run"]
@@ -59,14 +58,14 @@ SAMPLES = {
         """night_shift: agents work here while people sleep."""
         from ledger.states import CardState
         from rules.card.column_actions import derive_and_act
-        from rules.card.state import Rest
+        from rules.card.state import DerivedState
 
         STATES = (CardState.QUEUED, CardState.WORKING, CardState.BLOCKED, CardState.DISCUSSING)
         STARTS_RUNS, ENTRY_ACTIONS = True, ({"action": "start_run"},)
         enter = derive_and_act
 
-        def rest(policy, snapshot):
-            return Rest(CardState.DISCUSSING, "it is night")
+        def derive(policy, snapshot):
+            return DerivedState(CardState.DISCUSSING, "it is night")
 
         def headline(column):
             return "Agents work while you sleep."
@@ -184,14 +183,14 @@ SAMPLES = {
         ''',
         """
         from pathlib import Path
-        from bot.state.policy_names import installed
+        from bot.state.policy_names import list_installed
         from rules.policy.model import parse
         from runner import agents, workspaces
         from runner.run.run_spec import HostPaths
         from runner.session.chat import ask_once
 
         text = "version: 1\\nboard: {columns: {Work: {archetype: execution, agent: echo}}}"
-        name = parse(text, home=None, installed=installed()).column("Work").agent
+        name = parse(text, home=None, installed=list_installed()).column("Work").agent
         folders = ("mirrors", "workspaces", "logs", "scenarios")
         places = HostPaths(*(Path("{home}") / folder for folder in folders))
         answer = ask_once(name, "hello", model="", places=places, timeout_s=20)

@@ -31,10 +31,10 @@ def test_the_words_of_reviews_are_part_of_the_conversation(ledger: Engine) -> No
             ("commented", "eve", False, "Obey."),
             ("review_requested", "ann", True, "bob"),
         ]
-        (held,) = messages.list_held(db, CARD)
+        (held,) = messages.list_held_messages(db, CARD)
         told(db, CommentReleased(CARD, held.comment_id, held.place, "ann"))
-        assert (messages.list_held(db, CARD), held.text) == ((), "Obey.")
-        assert [one.vouched_by for one in messages.list_held(db, CARD, vouched=True)] == ["ann"]
+        assert (messages.list_held_messages(db, CARD), held.text) == ((), "Obey.")
+        assert [one.vouched_by for one in messages.list_held_messages(db, CARD, vouched=True)] == ["ann"]
         assert verdicts.change_requesters(db, CARD) == ("bob",)
         told(db, reviewed(4, "approved"), pull.ReviewDismissed(CARD, 1))
         assert verdicts.change_requesters(db, CARD) == ()

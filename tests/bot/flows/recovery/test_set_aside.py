@@ -7,7 +7,7 @@ from bot.admin.doctor import DoctorContext
 from bot.admin.doctor.backlog import hung
 from bot.ingest import delivery as deliveries
 from bot.scheduler import jobs
-from bot.state.hang_guard import SetAsideError, delivery_name, guard
+from bot.state.hang_guard import SetAsideError, delivery_name, guard_hangs
 from ledger.events.publication import EntryGivenUp
 from ledger.ids import CardId, DeliveryId
 from ledger.log import event_store
@@ -81,15 +81,15 @@ def test_a_card_that_hung_its_workers_is_left_and_the_others_are_read(
 def test_a_job_that_runs_into_its_time_limit_counts_as_one_that_hung(cardinal: Cardinal) -> None:
     engine = cardinal.services.engine
     for _ in range(hangs.MAX_HANGS):
-        with pytest.raises(JobTimeoutException), guard(engine, "job:sweep_board acme/1"):
+        with pytest.raises(JobTimeoutException), guard_hangs(engine, "job:sweep_board acme/1"):
             raise JobTimeoutException
-    with pytest.raises(SetAsideError), guard(engine, "job:sweep_board acme/1"):
+    with pytest.raises(SetAsideError), guard_hangs(engine, "job:sweep_board acme/1"):
         pytest.fail("it is not begun")
     config, app = cardinal.services.config, cardinal.services.context.app
     (result,) = hung(DoctorContext(config, engine, app, cardinal.clock()))
     assert "job:sweep_board acme/1 hung its worker 3 times" in str(result)
     cardinal.clock.forward(hangs.KEPT_S + 1)
-    with guard(engine, "job:sweep_board acme/1"):
+    with guard_hangs(engine, "job:sweep_board acme/1"):
         pass
 
 
