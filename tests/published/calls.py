@@ -10,7 +10,7 @@ from tests.house.source import Source
 
 ASKS = {"rest", "as_app", "_ask", "_ask_as_app"}  # method first, then the path
 LISTS = {"pages", "address_of", "at_commit", "recent"}  # the path first; always GET
-LISTS_WITH = {"made_before"}  # a function: the hub first, then the path; always GET
+LISTS_WITH = {"find_earlier"}  # a function: the hub first, then the path; always GET
 DOORS = ASKS | LISTS | LISTS_WITH
 ONE = "{}"
 OPERATION = re.compile(r"\s*((?:query|mutation)\s+\w+)")

@@ -186,7 +186,7 @@ def _source(root: Path, mirror: Path, cloned: ClonedCommit) -> Path:
     where they are on the same disk. Raises CloneError.
     """
     mirror.parent.mkdir(parents=True)
-    whole = ("clone", "--quiet", "--bare", "--local")
+    whole = ("clone", "--quiet", "--bare")
     made = git(root, *whole, "--", str(cloned.repository), str(mirror))
     borrowed = mirror / "objects" / "info" / "alternates"
     if made.exit_code == 0 and borrowed.exists():  # of a clone that borrows itself

@@ -6,10 +6,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Semaphore
 from typing import Any
-from wsgiref.types import StartResponse, WSGIEnvironment
 
 import pytest
 from click.testing import CliRunner, Result
+from flask import request, request_started
 
 from bot.cli import main
 from bot.cli._operations import printer
@@ -41,13 +41,15 @@ def address(pages: Pages, connected: Semaphore, monkeypatch: pytest.MonkeyPatch)
     """Serve streams that are cut all the time."""
     monkeypatch.setattr(following, "AGAIN_S", 0.05)
 
-    def app(environ: WSGIEnvironment, start: StartResponse) -> object:
-        if environ["PATH_INFO"].endswith("/events"):
+    def count(_sender: object) -> None:
+        if request.path.endswith("/events"):
             connected.release()
-        return pages.app(environ, start)
 
-    with serving(app, pages.cardinal.services.engine, LIMITS) as (host, port):  # type: ignore[arg-type]
-        yield f"http://{host}:{port}"
+    with (
+        request_started.connected_to(count, pages.app),
+        serving(pages.app, pages.cardinal.services.engine, LIMITS) as at,
+    ):
+        yield "http://{}:{}".format(*at)
 
 
 @pytest.fixture
