@@ -174,7 +174,7 @@ def _more_dollars(story: Story) -> list[str]:
         return []
     more_usd = min(story.budget.base_usd, MAX_USD)
     name = f"budget:{story.run.run_id}:{more_usd:.2f}"
-    return [box(name, f"Raise the budget by ${more_usd:,.2f}and continue")]
+    return [box(name, f"Raise the budget by ${more_usd:,.2f} and continue")]
 
 
 def _activity(story: Story) -> str:
