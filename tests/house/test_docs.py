@@ -6,7 +6,10 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,16 +17,20 @@ from bot.system.config import FIELDS, TEST_PREFIX
 from bot.system.env_file import PREFIX
 from docs._make import pages, pictures, reference
 from forge.demo.story import STEPS
+from ledger import codec
+from ledger.event import Zoom
+from ledger.events.run import RunEvent
 from ledger.states import CARD_STEPS, CardState
-from rules.intents.outbound import Decision
-from rules.policy.model import parse
+from rules.intents.outbound import Decision, Say
+from rules.policy.model import Policy, parse
 from rules.registry import ARCHETYPES, COMMANDS
+from rules.snapshot import Snapshot
 from runner import agents
 from runner.agents.board_tools import TOOLS
 from runner.agents.scripted.scenario import Scenario, ScenarioStep, parse_scenario
 from runner.run.key_names import SETTINGS
 from tests.house.source import PACKAGES, ROOT, sources
-from tests.rules.scene import NOW, POLICY, card, given
+from tests.rules.scene import NOW, POLICY, R1, card, given
 
 PICTURE_BYTES = 450_000  # of two pixels for each of the page
 MAX_WORDS = 40_000  # of all pages that are written by hand
@@ -172,6 +179,20 @@ def test_the_example_of_a_command_is_one() -> None:
     assert required | {"TAKES", "INSTEAD"} <= set(example)
     decided = example["handle"](POLICY, card(), given("ping"), NOW)  # type: ignore[operator]
     assert isinstance(decided, Decision)
+
+
+def test_the_example_of_an_event_and_its_rule_is_one_and_no_kind_that_exists() -> None:
+    page = (ROOT / "docs/adding-a-part.md").read_text(encoding="utf-8")
+    event, rule = fenced(page.partition("## An event and its rule")[2], "python")
+    given_names = (dataclass, datetime, Zoom, RunEvent, Policy, Snapshot, Decision, Say)
+    example: dict[str, Any] = {it.__name__: it for it in given_names}
+    exec(event, example)
+    (name,) = re.findall(r"class (\w+)", event)
+    assert name not in codec.kinds()
+    happened = example[name](R1, 7.0)
+    assert "7" in happened.describe()
+    exec(rule, example | {"answers": lambda _kind: lambda decide: example.update(decide=decide)})
+    assert [type(it) for it in example["decide"](POLICY, card(), happened, NOW).intents] == [Say]
 
 
 def test_the_scripted_agents_page_has_every_phase_and_step_and_a_scenario_that_is_valid() -> None:

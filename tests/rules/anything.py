@@ -1,15 +1,13 @@
 """Any event on any card: what hypothesis draws, with names that are sometimes right and sometimes hostile."""
 
-import pkgutil
 from dataclasses import fields, is_dataclass
 from functools import cache
-from importlib import import_module
 from types import UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from hypothesis import strategies as st
 
-import ledger.events
+from ledger import codec
 from ledger.event import Event
 from ledger.ids import QuestionId
 from ledger.rows.questions import QuestionRow
@@ -99,16 +97,6 @@ def _field(name: str, annotation: Any) -> st.SearchStrategy[Any]:
     return BY_NAME[name] if plain and name in BY_NAME else of_type(annotation)
 
 
-def event_kinds() -> list[type[Event]]:
-    """Return every event kind that the ledger knows."""
-    modules = [
-        import_module(f"ledger.events.{part.name}") for part in pkgutil.iter_modules(ledger.events.__path__)
-    ]
-    found = {kind for module in modules for kind in vars(module).values() if isinstance(kind, type)}
-    events = [kind for kind in found if issubclass(kind, Event) and not kind.__subclasses__()]
-    return sorted(events, key=lambda kind: kind.__name__)
-
-
 def _sound(run: RunRow) -> bool:
     return (run.state is RunState.ENDED) == (run.ending is not None)
 
@@ -128,4 +116,4 @@ snapshots: st.SearchStrategy[Snapshot] = built(
     stops=st.lists(built(StopRow), max_size=2).map(tuple),
 )
 questions = built(QuestionRow)
-events: st.SearchStrategy[Event] = st.one_of(*(built(kind) for kind in event_kinds()))
+events: st.SearchStrategy[Event] = st.one_of(*(built(kind) for kind in codec.kinds().values()))

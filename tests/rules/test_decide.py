@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from ledger import codec
 from ledger.event import Event
 from ledger.events.board import BoardEvent, BoardSeen, CardArchived, StopOrdered
 from ledger.events.publication import EntryPublished
@@ -26,7 +27,7 @@ from rules.registry import ARCHETYPES
 from rules.runs.kill_switch import spread_stop
 from rules.snapshot import Snapshot
 from tests.rules import scene
-from tests.rules.anything import event_kinds, events, snapshots
+from tests.rules.anything import events, snapshots
 from tests.rules.scene import BOARD, CARD, NOW, POLICY, R1, card, run
 
 BOLD = scene.policy(
@@ -41,7 +42,7 @@ many = settings(suppress_health_check=list(HealthCheck))
 
 
 def test_every_rule_takes_the_events_that_it_answers() -> None:
-    assert all_rules().keys() - {*event_kinds()} == set()
+    assert all_rules().keys() - {*codec.kinds().values()} == set()
     for kind, rule in all_rules().items():
         *before, event, now, result = get_type_hints(rule.decide).values()
         assert before == ([Policy] if issubclass(kind, BoardEvent) else [Policy, Snapshot])

@@ -102,7 +102,7 @@ def redis(context: DoctorContext) -> Iterator[CheckResult]:
     """Does Redis answer, and does it have the known security fixes?"""
     with embedded_redis.connect_redis(context.config) as client:
         if embedded_redis.is_reachable(client):
-            yield _of_server(client)
+            yield _check_server(client)
         elif context.config.redis_url is None:
             yield warn("redis", "no Redis is running here", f"`{context.program}` starts one")
         else:
@@ -110,7 +110,7 @@ def redis(context: DoctorContext) -> Iterator[CheckResult]:
             yield fail("redis", "the Redis of CARDINAL_REDIS_URL does not answer", step)
 
 
-def _of_server(client: Redis) -> CheckResult:
+def _check_server(client: Redis) -> CheckResult:
     try:
         server = read_server(client)
     except RedisError as error:

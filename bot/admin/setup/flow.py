@@ -95,9 +95,9 @@ def set_up_app(wishes: Wishes, place: SetUpContext) -> None:
     # The same state as of a set-up that was interrupted within the hour: GitHub must bring it back.
     open_already = known.is_open(wishes.owner, place.clock())
     state = known.state if open_already else secrets.token_urlsafe(SECRET_BYTES)
-    registration = Registration(wishes.owner, state, _exchange(config, wishes, place))
+    registration = Registration(wishes.owner, state, _make_exchange(config, wishes, place))
     with closing(LocalServer(registration, known.port)) as front:
-        app_id = _app(wishes, place, config, known, registration, front=front)
+        app_id = _obtain_app(wishes, place, config, known, registration, front=front)
         board_address = BoardAddress(wishes.owner, wishes.number)
         hub = Hub(dataclasses.replace(place.config(), board=board_address), place.clock)
         page = _check_app(hub, place, app_id)
@@ -105,13 +105,13 @@ def set_up_app(wishes: Wishes, place: SetUpContext) -> None:
         login = _await_installation(hub, wishes, place, page, front)
         _prepare_board(hub, dataclasses.replace(wishes, owner=login), place)
         progress.remove_progress(config.home)
-        _end(wishes, place, registration, front)
+        _finish(wishes, place, registration, front)
 
 
 # --- the App -----------------------------------------------------------------------------------------
 
 
-def _app(
+def _obtain_app(
     wishes: Wishes,
     place: SetUpContext,
     config: Config,
@@ -127,7 +127,7 @@ def _app(
         return config.app_id
     settings.check_app(config, app.app_id if app else 0, replace=wishes.replace or known.app is not None)
     if wishes.existing is not None:
-        app = _existing(wishes.existing, config, known, place)
+        app = _verify_existing(wishes.existing, config, known, place)
     elif app is None:
         app = _register(wishes, place, config, registration, front)
     else:
@@ -177,7 +177,7 @@ def _register(
     return registration.app
 
 
-def _exchange(config: Config, wishes: Wishes, place: SetUpContext) -> Callable[[str], Registered]:
+def _make_exchange(config: Config, wishes: Wishes, place: SetUpContext) -> Callable[[str], Registered]:
     def exchange(code: str) -> Registered:
         try:
             made = convert(config.github_url, code)
@@ -199,7 +199,7 @@ def _exchange(config: Config, wishes: Wishes, place: SetUpContext) -> Callable[[
     return exchange
 
 
-def _existing(given: Registered, config: Config, known: Notes, place: SetUpContext) -> Registered:
+def _verify_existing(given: Registered, config: Config, known: Notes, place: SetUpContext) -> Registered:
     """Return the App once its key is known to be right, with a secret for its webhooks."""
     keyed = dataclasses.replace(config, app_id=given.app_id, private_key=Secret(given.private_key))
     try:
@@ -237,7 +237,7 @@ def _check_app(hub: Hub, place: SetUpContext, app_id: int) -> str:
     return page
 
 
-def _settings(hub: Hub, config: Config) -> str:
+def _find_settings_page(hub: Hub, config: Config) -> str:
     """Return the address of the App's settings, which only its owners see."""
     app = hub.as_app("GET", "/app").body
     owner = app["owner"]
@@ -269,7 +269,8 @@ def _point_webhook(hub: Hub, wishes: Wishes, place: SetUpContext, config: Config
     hub.as_app("PATCH", "/app/hook/config", body={"url": wanted, "secret": secret, "content_type": "json"})
     place.say(f"the App's webhooks go to {wanted}, signed with the secret in the settings")
     if was_off:
-        place.say(f"only a person can turn them on: tick Active, under Webhook, at {_settings(hub, config)}")
+        page = _find_settings_page(hub, config)
+        place.say(f"only a person can turn them on: tick Active, under Webhook, at {page}")
 
 
 # --- the installation --------------------------------------------------------------------------------
@@ -340,7 +341,7 @@ def _prepare_board(hub: Hub, wishes: Wishes, place: SetUpContext) -> None:
     else:
         policy = {"POLICY_REPOSITORY": named} if wishes.policy_repository else {}
         settings.change_settings(config.home, {"BOARD": str(address), **policy})
-    for sentence in _sentences(ready, str(address)):
+    for sentence in _describe_board(ready, str(address)):
         place.say(sentence)
 
 
@@ -355,7 +356,7 @@ def _is_beside_others(config: Config, address: BoardAddress) -> bool:
     return bool(served)
 
 
-def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
+def _describe_board(ready: board.PreparedBoard, name: str) -> Iterator[str]:
     yield f"the board is {name}, {ready.title}"
     yield ready.policy_said
     if ready.columns:
@@ -366,7 +367,7 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
         kept = f"; {count(strange, 'card')} had other text, which is kept there" if strange else ""
         texts = EARLIER.format(name)
         yield f"{name} is now a single-select field; its old texts are in {texts}, which you may delete{kept}"
-    yield from _of_view(ready)
+    yield from _describe_view(ready)
     if ready.described:
         yield "wrote into each column's header what a drag does"
     if ready.missing:
@@ -384,7 +385,7 @@ def _sentences(ready: board.PreparedBoard, name: str) -> Iterator[str]:
             yield f"to use them, add these under `board: columns:` in the policy file: {proposed}"
 
 
-def _of_view(ready: board.PreparedBoard) -> Iterator[str]:
+def _describe_view(ready: board.PreparedBoard) -> Iterator[str]:
     match ready.view:
         case board.ViewResult.MADE:
             yield f"created the view {board.VIEW}, whose cards show these fields"
@@ -400,7 +401,7 @@ def _of_view(ready: board.PreparedBoard) -> Iterator[str]:
             pass
 
 
-def _end(wishes: Wishes, place: SetUpContext, registration: Registration, front: LocalServer) -> None:
+def _finish(wishes: Wishes, place: SetUpContext, registration: Registration, front: LocalServer) -> None:
     config = place.config()
     config.require_github()
     place.say(f"done: start it with `{program.of_home(config.home)}`, check it with `cardinal doctor`")

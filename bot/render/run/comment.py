@@ -33,12 +33,12 @@ def write(story: Story) -> str:
             f"### {run_story.run_headline(story)}{run_story.watch_link(story.site, story.run)}",
             _breadcrumbs(story),
             _facts(story),
-            _now(story),
+            _describe_now(story),
             _plan(story.run),
             observations.todo_list(story.observations) if story.run.state is RunState.WORKING else "",
             observations.server_troubles(story.observations),
             reproduction.list_plays(story.reproductions, story.site) if lives else "",
-            _elsewhere(story),
+            _lead_onward(story),
             _controls(story),
         ),
         (evidence.failing(story.checks) if lives else "", _activity(story), _debug(story)),
@@ -105,7 +105,7 @@ def _is_unsuccessful(run: RunRow) -> bool:
     return run.ending not in (None, Ending.SUCCEEDED)
 
 
-def _now(story: Story) -> str:
+def _describe_now(story: Story) -> str:
     run = story.run
     if _is_unsuccessful(run) and story.reported is not None:
         comment = f"[the report](#issuecomment-{story.reported})" if story.reported else "the report"
@@ -138,7 +138,7 @@ def _plan(run: RunRow) -> str:
     return "\n".join(["**Plan**", "", *rows, *rest])
 
 
-def _elsewhere(story: Story) -> str:
+def _lead_onward(story: Story) -> str:
     """Return the line that leads from a finished run to its findings or pull request."""
     if story.run.mode == INVESTIGATE:
         return _FINDINGS if story.run.ending is Ending.SUCCEEDED else ""
@@ -174,7 +174,7 @@ def _more_dollars(story: Story) -> list[str]:
         return []
     more_usd = min(story.budget.base_usd, MAX_USD)
     name = f"budget:{story.run.run_id}:{more_usd:.2f}"
-    return [box(name, f"Raise the budget by ${more_usd:,.2f}and continue")]
+    return [box(name, f"Raise the budget by ${more_usd:,.2f} and continue")]
 
 
 def _activity(story: Story) -> str:

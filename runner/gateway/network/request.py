@@ -10,7 +10,7 @@ from runner.gateway.network.addresses import host_and_port
 
 _ABSOLUTE = re.compile(r"(?i:http)://(?P<authority>[^/?#]+)(?P<path>/[^#]*)?(?P<query>\?[^#]*)?")
 # They speak about one connection, or to a proxy, and end here.
-_ENDS_HERE = frozenset(
+_NOT_FORWARDED = frozenset(
     {
         b"connection", b"keep-alive", b"proxy-authenticate", b"proxy-authorization", b"proxy-connection",
         b"te", b"trailer", b"upgrade", b"http2-settings", b"host",
@@ -75,7 +75,9 @@ def headers_for_host(request: h11.Request) -> list[tuple[bytes, bytes]]:
         if name == b"connection"
         for option in value.split(b",")
     } - {b"content-length", b"transfer-encoding"}
-    return [(name, value) for name, value in request.headers if name not in _ENDS_HERE and name not in named]
+    return [
+        (name, value) for name, value in request.headers if name not in _NOT_FORWARDED and name not in named
+    ]
 
 
 def onward(proxied: ProxyRequest) -> h11.Request:

@@ -87,7 +87,9 @@ def test_a_run_that_waits_for_dollars_has_a_box_that_adds_the_columns_budget(pas
     text = asks(past, "budget")
     assert text.startswith("### 🙋 Run r1 has used its budget: continue?")
     assert "`/cardinal budget +2`" in text
-    assert boxes(comment.write(past.story())) == ["budget:r1:2.00", "cancel"]
+    written = comment.write(past.story())
+    assert boxes(written) == ["budget:r1:2.00", "cancel"]
+    assert "Raise the budget by $2.00 and continue" in written
 
 
 @pytest.mark.parametrize("asker", ["limit", "agent", "permission"])
