@@ -1,6 +1,7 @@
 """`cardinal board`: the board as Cardinal sees it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import click
@@ -8,7 +9,10 @@ import click
 from bot.cli import _home
 from bot.cli._show import answer_rows, clean, filter_options, json_option, show
 from bot.state import card_filters
+from bot.web.api.jobs import JobFilter
+from bot.web.api.operation import check_fields
 from bot.web.api.operations import show_board
+from ledger.log import event_store
 from ledger.views import boards
 
 COLUMNS = ("job", "state", "run", "title", "why")
@@ -34,17 +38,21 @@ def command(column: str | None, limit: int, as_json: bool, **given: str | None) 
       cardinal board
       cardinal board --column Review --label bug
     """
-    with _home.open_for_reading() as db:
-        listed = boards.all_boards(db)
-    names = dict.fromkeys(known.name for board in listed for known in board.columns)
-    if column is not None and column not in names:
-        raise card_filters.unknown_word("column", column, names)
-    wanted = {**given, "column": column, "limit": limit}
-    answers = [
-        _home.run_operation(show_board, {**wanted, "owner": board.owner, "number": board.number})
-        for board in listed
-        if column is None or column in {known.name for known in board.columns}
-    ]
+    with _home.open_request() as call:
+        seen = call.boards
+        with event_store.reading(call.site.engine) as db:
+            names = {it.board_id: tuple(known.name for known in it.columns) for it in boards.all_boards(db)}
+            if column is not None and not any(column in of_board for of_board in names.values()):
+                raise card_filters.unknown_word("column", column, dict.fromkeys(chain(*names.values())))
+            # What one board knows narrows the others to nothing.
+            wanted = check_fields(JobFilter, {name: it for name, it in given.items() if it is not None})
+            jobs = wanted.wanted(db, [board.scope for board in seen])
+        described = [
+            show_board.describe_board(call, board, jobs, column=column or "", limit=limit)
+            for board in seen
+            if column is None or column in names[board.board_id]
+        ]
+    answers = [it.model_dump(mode="json") for it in described]
     show(answers, as_json=as_json, text=lambda: _text(answers))
 
 

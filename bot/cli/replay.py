@@ -60,7 +60,7 @@ def _replay_acts(keys: tuple[str, ...], everything: bool, as_json: bool) -> None
     now = utc_now()
     with _home.ledger_opened() as engine:
         with event_store.reading(engine) as db:
-            rows = [row for row in remotes.list_given_up(db) if row.payload]
+            rows = [row for row in remotes.list_given_up(db) if handlers.can_repeat(row)]
             kept = {row.key: row for row in rows if outbox.get(db, row.key) is None}  # else it is in line
         if not keys and not everything:
             lines = ((row.act, row.key, ago(row.at, now), row.because) for row in kept.values())

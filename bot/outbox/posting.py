@@ -34,18 +34,21 @@ def publish_comment(
     *,
     unticks: bool = False,
     reposts: bool = True,
+    only_edits: bool = False,
 ) -> ActResult:
     """Post `text` under the entry's key, or update the comment that has this key.
 
     A second attempt, also one that follows a failure for good, first looks for its own marker: the first may
     have died after GitHub accepted the post.
     With `unticks` a comment with the right digest is read again: somebody may have ticked a box in it.
-    Without `reposts` a comment that was deleted stays deleted.
+    Without `reposts` a comment that was deleted stays deleted; with `only_edits` none is posted.
     """
     hub, digest, body = context.hub, text_digest(text), mark(text, entry.key)
     known = last_of(context, entry.key)
     if known is None:
         known = _adopt(context, talk, entry)
+    if only_edits and (known is None or not known.remote_id):
+        return ActResult("", digest)
     if known is not None and (
         _update(hub, talk.repository, known, digest, body, reads=unticks) or not reposts
     ):

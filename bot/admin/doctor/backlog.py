@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from shlex import quote
 
 from bot.admin.doctor import CheckResult, DoctorContext, fail, ok, warn
+from bot.outbox.handlers import can_repeat
 from bot.state.hang_guard import way_on
 from bot.state.standstill import REPLAY, way_out
 from ledger.log import event_store
@@ -13,7 +14,7 @@ from ledger.views import failures, remotes, stalls
 from rules.text import brief, plain
 
 MAX_LISTED = 5
-BY_HAND = "do it by hand: an older version gave it up, and did not save the request"
+BY_HAND = "do it by hand: an older version gave it up, and this one cannot repeat it"
 STUCK_S = UNDONE_AFTER.total_seconds()
 
 
@@ -57,7 +58,7 @@ def waiting(context: DoctorContext) -> Iterator[CheckResult]:
     for act in lost[-MAX_LISTED:]:
         replay = f"fix what it names, then run `cardinal replay --acts {quote(plain(act.key, 300))}`"
         message = f"{act.act} was given up: {plain(act.because, 300)}"
-        yield warn("outbox", message, replay if act.payload else BY_HAND)
+        yield warn("outbox", message, replay if can_repeat(act) else BY_HAND)
     if len(lost) > MAX_LISTED:
         message = f"{len(lost)} acts were given up in total"
         yield warn("outbox", message, "`cardinal replay --acts` lists them")

@@ -59,9 +59,14 @@ def put_intent(db: Connection, intent: Intent, now: datetime, *, again: bool = F
     return put_draft(db, draft(intent, now, remotes.get(db, key(intent))), now, again=again)
 
 
+def can_repeat(failure: GivenUpRow) -> bool:
+    """Tell whether an act that was given up has its request, and is one that this version carries out."""
+    return bool(failure.payload) and failure.act in ACTS.names()
+
+
 def put_given_up(db: Connection, failure: GivenUpRow, now: datetime) -> bool:
-    """Put an act that was given up in line again; False where its request was not kept, or is open again."""
-    if not failure.payload:
+    """Put an act that was given up in line again; False where it cannot be, or is in line."""
+    if not can_repeat(failure):
         return False
     intent = _adapter(failure.act).validate_json(failure.payload)
     return put_intent(db, intent, now, again=True)

@@ -74,7 +74,7 @@ class Nothing(ApiModel):
     """No input."""
 
 
-def check_fields(model: type[ApiModel], fields: Mapping[str, Any]) -> ApiModel:
+def check_fields(model: type[M], fields: Mapping[str, Any]) -> M:
     """Return the fields as an input. Raises ApiProblemError."""
     try:
         return model.model_validate(fields)

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from io import StringIO
 from pathlib import Path
@@ -26,7 +27,7 @@ from bot.web.api.operations import list_inbox
 from ledger.events import board as on_board
 from ledger.events import run as of_run
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
-from ledger.ids import CardId, RunId
+from ledger.ids import BoardId, CardId, RunId
 from ledger.log import event_store
 from ledger.states import CardState
 from tests.bot.cli.conftest import AT, BOARD, CARD, Cardinal, card, printed, queued
@@ -181,6 +182,21 @@ def test_the_board_is_filtered(
     assert [
         card["number"] for card in of_column("In Progress", cardinal("board", "--json", *words))
     ] == listed
+
+
+def test_a_filter_is_one_of_all_boards_also_where_a_board_knows_nothing_of_it(
+    cardinal: Cardinal, story: Engine
+) -> None:
+    second = BoardId("PVT_2")
+    other = replace(card(7, "Of the other board"), board_id=second, repository="acme/other")
+    with event_store.writing(story) as db:
+        event_store.append(db, on_board.BoardSeen(second, "acme", 2, "Other", "F_2", (), ()), other, at=AT)
+    boards = printed(cardinal("board", "--json", "--repository", "acme/other"))
+    listed = {
+        it["board"]: [card["number"] for row in it["columns"] for card in row["listed"]] for it in boards
+    }
+    assert listed == {"acme/1": [], "acme/2": [7]}
+    assert "did you mean acme/other?" in cardinal("board", "--repository", "acme/othr").output
 
 
 def test_the_inbox_is_filtered(cardinal: Cardinal, story: Engine) -> None:

@@ -171,15 +171,17 @@ def test_acts_that_were_given_up_are_listed_and_tried_again(cardinal: Cardinal, 
             db,
             EntryGivenUp(act.card_id, made.key, made.act, "the conversation is locked", made.payload),
             EntryGivenUp(act.card_id, EntryKey("say:old"), "say", "an older version's"),
+            EntryGivenUp(act.card_id, EntryKey("plan-settled:r1:1"), "settle_plan", "locked", made.payload),
             at=AT,
         )
     told = cardinal("doctor", "--json").stdout
     assert "say was given up: the conversation is locked" in told
     assert f"`cardinal replay --acts {made.key}`" in told
-    assert "do it by hand: an older version" in told
+    assert told.count("do it by hand: an older version") == 2
     listed = cardinal("replay", "--acts").stdout
     assert "the conversation is locked" in listed
     assert "say:old" not in listed
+    assert "plan-settled:r1:1" not in listed
     assert printed(cardinal("replay", "--acts", made.key, "--json")) == {"replayed": [made.key]}
     with event_store.reading(story) as db:
         again = outbox.get(db, made.key)
@@ -188,6 +190,7 @@ def test_acts_that_were_given_up_are_listed_and_tried_again(cardinal: Cardinal, 
     assert cardinal("replay", "--acts", made.key).exit_code == 2  # it is in line already
     assert printed(cardinal("replay", "--acts", "--all", "--json")) == {"replayed": []}
     assert cardinal("replay", "--acts", "say:old").exit_code == 2
+    assert cardinal("replay", "--acts", "plan-settled:r1:1").exit_code == 2
 
 
 def test_doctor_says_what_is_missing_and_what_to_do(cardinal: Cardinal, story: Engine) -> None:

@@ -11,6 +11,7 @@ from ledger.events.run import (
     BranchPushed,
     FinalReported,
     PlanApproved,
+    PlanProposed,
     Progressed,
     QuestionAnswered,
     QuestionAsked,
@@ -204,6 +205,28 @@ def test_a_question_whose_comment_somebody_deleted_is_not_posted_again_with_its_
     stage.happen(QuestionAnswered(RUN, ASKED, "alice", "yes"))
     assert stage.do(PostQuestion(stage.card_id, RUN, ASKED)).given_up == 0
     assert stage.bodies == []
+
+
+def test_what_a_run_that_has_ended_asked_for_is_not_posted_any_more_only_edited(stage: Stage) -> None:
+    ended = RunEnded(RUN, Ending.CANCELLED, "cancelled", "by alice", "planning")
+    stage.past.step(R.PREPARING, R.PLANNING)
+    stage.happen(PlanProposed(RUN, 1, "Round half up.", ("change it",)))
+    stage.happen(QuestionAsked(RUN, ASKED, "agent", "Half up?", ("yes", "no")))
+    stage.happen(ended)
+    assert stage.do(PostPlan(stage.card_id, RUN, 1), PostQuestion(stage.card_id, RUN, ASKED)).given_up == 0
+    assert stage.bodies == []
+
+
+def test_the_boxes_of_a_run_that_has_ended_go_also_where_the_answer_to_the_post_was_lost(
+    stage: Stage,
+) -> None:
+    stage.past.planned()
+    stage.fault(method="POST", path="/comments$", status=502, after=True, cut=True)
+    assert stage.do(PostPlan(stage.card_id, RUN, 1)).postponed == 1
+    stage.happen(RunEnded(RUN, Ending.CANCELLED, "cancelled", "by alice", "awaiting_approval"))
+    stage.clock.forward(6)
+    assert stage.publish().settled == 1
+    assert ["ended before anyone approved it" in body for body in stage.bodies] == [True]
 
 
 def test_a_later_run_talks_on_the_pull_request_and_the_first_stays_on_the_issue(stage: Stage) -> None:

@@ -154,6 +154,23 @@ def test_an_older_ledger_s_entry_that_settles_a_question_edits_its_comment(ledge
     assert (entry.act, entry.coalesce, entry.payload) == ("post_question", True, DRAFT.payload)
 
 
+@pytest.mark.parametrize(("state", "left"), [("pending", ["pending"]), ("claimed", ["claimed", "pending"])])
+def test_an_older_ledger_s_question_that_is_to_be_posted_and_settled_becomes_one_comment(
+    ledger: Engine, state: str, left: list[str]
+) -> None:
+    post = replace(DRAFT, key=EntryKey("question:r1-q1"), act="post_question")
+    settle = replace(DRAFT, key=EntryKey("question-settled:r1-q1"), act="settle_question")
+    with event_store.writing(ledger) as db:
+        assert outbox.put(db, post, NOW)
+        assert outbox.put(db, settle, NOW)
+        db.execute(text("UPDATE outbox SET state = :state WHERE act = 'post_question'"), {"state": state})
+    make_older(ledger)
+    upgrade_ledger(ledger)
+    with event_store.reading(ledger) as db:
+        entries = db.execute(text("SELECT key, act, state FROM outbox ORDER BY entry_id")).all()
+    assert [tuple(entry) for entry in entries] == [("question:r1-q1", "post_question", it) for it in left]
+
+
 @pytest.mark.parametrize("url", ["mysql://localhost/x", "sqlite://", "sqlite:///:memory:"])
 def test_an_address_of_another_kind_is_refused(url: str) -> None:
     with pytest.raises(LedgerUrlError):

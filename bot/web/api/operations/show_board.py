@@ -70,42 +70,54 @@ Input, Output = BoardQuery, BoardDetail
 
 def run(call: ApiRequest, given: BoardQuery) -> BoardDetail:
     """Return it. Raises ApiError, BusyError, FilterError."""
-    board, now = call.board(f"{given.owner}/{given.number}"), call.site.clock()
-    whole = call.site.is_whole_to(call.visit, board)
+    board = call.board(f"{given.owner}/{given.number}")
     with event_store.reading(call.site.engine) as db:
         wanted = given.wanted(db, [board.scope])
+    return describe_board(call, board, wanted, column=given.column, limit=given.limit)
+
+
+def describe_board(
+    call: ApiRequest, board: VisibleBoard, wanted: CardFilter, *, column: str, limit: int
+) -> BoardDetail:
+    """Return a board that the account may see, or one column of it. Raises BusyError, FilterError."""
+    now, whole = call.site.clock(), call.site.is_whole_to(call.visit, board)
+    with event_store.reading(call.site.engine) as db:
         stops = holds.stop_lines(db, board, now, whole=whole)
         limits = holds.limits(db, board.board_id, now) if whole else []
         queues = holds.queue_order(db, board.board_id, now) if whole and wanted == ALL else []
-        columns = _columns(db, board, given, wanted)
+        columns = _columns(db, board, wanted, column, limit)
     return BoardDetail(
         board=f"{board.owner}/{board.number}",
         title=clean(board.title),
         stops=list(map(clean, stops)),
         limits=limits,
         queues=[
-            QueuedRun(column=it.column, place=place, job=clean(job), run=run, waiting=waiting, why=clean(why))
+            QueuedRun(
+                column=clean(it.column), place=place, job=clean(job), run=run, waiting=waiting, why=clean(why)
+            )
             for it in queues
-            if given.column in ("", it.column)
+            if column in ("", it.column)
             for place, job, _, run, waiting, why in it.runs
         ],
         columns=columns,
     )
 
 
-def _columns(db: Connection, board: VisibleBoard, given: BoardQuery, wanted: CardFilter) -> list[BoardColumn]:
+def _columns(
+    db: Connection, board: VisibleBoard, wanted: CardFilter, only: str, limit: int
+) -> list[BoardColumn]:
     """Return the columns in the board's order, and last the jobs in none. Raises FilterError."""
     row, policy, scopes = boards.get(db, board.board_id), policies.in_force(db, board.board_id), [board.scope]
     names: list[str | None] = [column.name for column in row.columns] if row else []
     counts = lanes.lane_counts(db, scopes, wanted)
-    if given.column and given.column not in names:
-        raise card_filters.unknown_word("column", given.column, [name for name in names if name])
+    if only and only not in names:
+        raise card_filters.unknown_word("column", only, [name for name in names if name])
     columns = list[BoardColumn]()
     for name in dict.fromkeys((*names, *counts)):
-        if given.column not in ("", name):
+        if only not in ("", name):
             continue
         column = policy.column(name) if name else None
-        listed = lanes.of_column(db, scopes, name, wanted, limit=given.limit) if given.limit else ()
+        listed = lanes.of_column(db, scopes, name, wanted, limit=limit) if limit else ()
         columns.append(
             BoardColumn(
                 name=clean(name or ""),
