@@ -91,7 +91,9 @@ def give(
         else:
             name, outcome = _give_to_all(services, target, word, column)
     said = {"card": name, "command": word, "refused": outcome.refused, "answer": outcome.text}
-    show(said, as_json=as_json, text=lambda: (clean(f"{name or target}: {outcome.text}"),))
+    show(
+        said, as_json=as_json, text=lambda: map(clean, re.split(r"\n+", f"{name or target}: {outcome.text}"))
+    )
     if outcome.refused:
         raise click.exceptions.Exit(1)
 

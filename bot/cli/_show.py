@@ -159,9 +159,9 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
         case list():
             return ", ".join(str(_word(it)) for it in value)
         case dict():
-            unit = name.partition(" ")[0]
+            unit, unnamed = name.partition(" ")[0], "not ended" if name == "endings" else "none"
             return ", ".join(
-                f"{state_word(key) or 'none'} {_fact({unit: it}, unit)}" for key, it in value.items()
+                f"{state_word(key) or unnamed} {_fact({unit: it}, unit)}" for key, it in value.items()
             )
         case _ if name.endswith("_s"):
             return brief(timedelta(seconds=value))

@@ -8,7 +8,6 @@ from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.runs.gate import of_approved
 from rules.snapshot import Snapshot
-from rules.text import count
 
 STATES = (
     CardState.IN_REVIEW, CardState.CHANGES_REQUESTED, CardState.APPROVED, CardState.BLOCKED,
@@ -44,10 +43,10 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
 
 def changes_asked(policy: Policy, snapshot: Snapshot) -> str:
     """Say how the requested changes reach an agent."""
-    threads = count(snapshot.pending_threads, "thread")
-    work = f"an agent works on the {threads}" if snapshot.pending_threads else "an agent works on them"
+    number = snapshot.pending_threads
+    threads = "the thread" if number == 1 else f"the {number:,} threads" if number else "them"
     home = snapshot.run.column if snapshot.run else "an execution column"
-    return f"drag the card to {home} and {work}"
+    return f"drag the card to {home} and an agent works on {threads}"
 
 
 def headline(column: ColumnPolicy) -> str:

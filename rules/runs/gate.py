@@ -42,7 +42,7 @@ def missing_review(snapshot: Snapshot, pull: CardPull, requires: str) -> str:
     if requires == "none":
         return ""
     if snapshot.verdict != "approved":
-        return "it needs an approving review by someone with write access"
+        return "no one with write access has approved it. Have it approved"
     if snapshot.approved_head != pull.head:
         seen = f"commit {plain(snapshot.approved_head, 7)}" if snapshot.approved_head else "another commit"
         return f"the review approved {seen}, and it has changed since. Have it approved again"

@@ -70,7 +70,7 @@ def has_checks(cloned: ClonedCommit, *, fast: bool) -> bool:
     if policy.absent:
         own = f"; `cardinal check --base HEAD` goes by {OWN}" if cloned.base != cloned.commit else ""
         lacks = missing_checks.lack(cloned.name, has_file=cloned.has_file)
-        raise CloneError(f"{cloned.source} counts{own}. {lacks}: {STEP}")
+        raise CloneError(f"{lacks} ({cloned.source} applies): {STEP}{own}")
     with tempfile.TemporaryDirectory(prefix="cardinal-paths.") as name:
         mirror = Mirror(Path(name), cloned.name, FolderRemote(""), no_beat)
         borrow(mirror.path, cloned.repository, cloned.objects)

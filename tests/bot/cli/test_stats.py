@@ -19,15 +19,16 @@ def test_figures_are_printed_for_people_and_for_programs(cardinal: Cardinal, con
         ended = RunEnded(RunId("r1"), Ending.FAILED, "validation", "", "")
         board = BoardSeen(BOARD, "acme", 1, "Shop board", "F_1", (), ())
         event_store.append(db, board, card(1, "Sum"), queued("r1", 1), used, ended, at=utc_now())
+        event_store.append(db, queued("r2", 1), at=utc_now())
     text = cardinal("stats").stdout
-    assert "runs: 1\n" in text
+    assert "runs: 2\n" in text
     assert "cost: $1.25\n" in text
-    assert "endings: failed 1\n" in text
+    assert "endings: not ended 1, failed 1\n" in text
     assert "needed a person: 0\n" in text
     assert "usd by repository: acme/shop $1.25\n" in text
     assert "$1.25 of $50.00 today" in text
     figures = json.loads(cardinal("stats", "--days", "7", "--json").stdout)
-    assert (figures["runs"], figures["reasons"]) == (1, {"validation": 1})
+    assert (figures["runs"], figures["reasons"]) == (2, {"validation": 1})
     assert figures["usd_by"]["repository"] == {"acme/shop": 1.25}
     assert figures["limits"][0].startswith("$1.25 of $50.00 today")
     assert cardinal("stats", "--days", "0").exit_code == 2

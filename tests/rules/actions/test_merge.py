@@ -26,7 +26,7 @@ def test_an_open_pull_request_is_merged_and_the_card_is_done_only_afterwards() -
 @pytest.mark.parametrize(
     ("reviews", "said"),
     [
-        ({}, "needs an approving review"),
+        ({}, "no one with write access has approved it. Have it approved, then drag"),
         ({"verdict": "changes_requested"}, "requested changes"),
         ({"verdict": "approved", "approved_head": "0ld0ld0"}, "approved commit 0ld0l"),
         ({"verdict": "approved"}, "approved another commit"),

@@ -88,6 +88,8 @@ def test_requested_changes_say_what_sends_them_to_an_agent(column: str, state: C
     assert "In Progress" in text
     assert "/cardinal retry" in text
     assert "the 2 threads" in text
+    intents = asks(reviewed(column, state, "changes_requested", 1), review("changes_requested"))
+    assert " the thread" in only(intents, Say).text
     assert only(intents, Say).place == "pull"
 
 

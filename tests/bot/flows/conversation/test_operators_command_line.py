@@ -64,6 +64,8 @@ def test_a_run_a_card_a_column_and_a_board_are_stopped_and_go_on(cardinal: Cardi
     said = "`the operator` gave `/cardinal cancel` on the command line of Cardinal's host"
     assert sum(said in comment for comment in cardinal.told(item)) == 1
     assert {event.place for event in cardinal.events(CommandGiven)} == {"cli"}
+    status = typed(cardinal, "command", name, "status").stdout.splitlines()
+    assert [line[:2] for line in status[1:3]] == ["- ", "- "]  # one that has lines keeps them
 
 
 def test_a_command_about_a_run_reaches_no_later_one(cardinal: Cardinal, item: Item) -> None:

@@ -353,6 +353,6 @@ def test_who_pushes_and_requests_changes_while_cardinal_publishes_finds_the_card
     cardinal.catch_up(work=work)
     assert cardinal.card(item).state == "changes_requested"
     assert (
-        "an agent works on the 1 thread" in cardinal.card(item).because
+        "an agent works on the thread" in cardinal.card(item).because
         or "open review comment" in cardinal.card(item).because
     )
