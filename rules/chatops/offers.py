@@ -75,7 +75,7 @@ def others(
         if not (name in made and part.TAKES == "none")
         and isinstance(permit(policy, Parsed(name, ""), role=role, login=login), Permitted)
     )
-    hint = "Text behind the word, where it takes one"
+    hint = "Text for the command, if it takes one"
     return CommandOffer("", "More commands", hint, Urgency.CARD, choices=choices) if choices else None
 
 

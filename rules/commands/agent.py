@@ -1,4 +1,4 @@
-"""Choose the agent, or specialist, of this card's next runs, and its model; `none` takes it back."""
+"""Choose the agent, or specialist, of this card's next runs, and its model; `none` resets it."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Allow the agents of this card all that matches a pattern, unasked; `workflows`: to change the files of CI.
+"""Let this card's agents do what matches a pattern without asking; `workflows` lets them change CI files.
 
 `git push:*` is git push with anything.
 """

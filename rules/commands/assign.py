@@ -1,4 +1,4 @@
-"""Assign the card's issue to people at GitHub; `me` is whoever says so."""
+"""Assign the card's issue to people at GitHub; `me` means yourself."""
 
 from datetime import datetime
 

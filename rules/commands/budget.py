@@ -1,4 +1,4 @@
-"""Give the run more dollars; one that waits because its own ran out continues."""
+"""Give the run more dollars; a run that paused because its budget ran out resumes."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Comment on the card: whoever listens there takes it as a comment on the issue."""
+"""Comment on the card, as on its issue."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Send the plan back with words, for another one; an agent at work gets them at its next step."""
+"""Send the plan back, saying what to change; an agent at work reads it at its next step."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Say how the card stands."""
+"""Say what state the card is in, and why."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""Take people off the card's issue; `me` is whoever says so."""
+"""Take people off the card's issue; `me` means yourself."""
 
 from datetime import datetime
 

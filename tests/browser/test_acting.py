@@ -57,7 +57,7 @@ def test_each_action_of_the_pages_is_pressed(page: Page, town: Watched) -> None:
         press(page, "Add dollars", "budget")
         page.get_by_text("More commands").click()
         page.get_by_role("combobox", name="Command").select_option("link")
-        page.get_by_label("Text behind the word").fill("blocked_by #99")
+        page.get_by_label("Text for the command").fill("blocked_by #99")
         press(page, "Send command", "link")
         press(page, "Pause", "pause")
         town.happens(RunParked(run_id, "pause"))

@@ -126,7 +126,7 @@ def test_every_other_command_is_there_for_whoever_may_give_it() -> None:
     assert offered | more.keys() == set(COMMANDS.names())
     assert "cancel" in offered - more.keys()  # one button is enough
     assert "pause" in offered & more.keys()  # `pause board` is another matter
-    assert more["status"] == "status: Say how the card stands."
+    assert more["status"] == "status: Say what state the card is in, and why."
     assert "status" in choices(card(), "read")
     assert not {"retry", "stop-all"} & choices(card(), "read").keys()
     assert "move" not in choices(card(), "maintain", PICKY)
