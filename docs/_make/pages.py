@@ -141,9 +141,9 @@ REFERENCE: Mapping[str, ReferencePage] = {
     ),
 }
 FILES: Mapping[Path, Callable[[], str]] = {
-    **{ROOT / f"docs/reference/{name}.md": page.text for name, page in REFERENCE.items()},
     ROOT / "bot/web/api/operations.json": api.requests,
-    ROOT / "bot/cli/commands.json": reference.described_commands,
+    ROOT / "bot/cli/commands.json": reference.described_commands,  # before the page that is made from it
+    **{ROOT / f"docs/reference/{name}.md": page.text for name, page in REFERENCE.items()},
 }
 
 

@@ -131,6 +131,11 @@ def test_what_is_made_from_the_code_is_fresh() -> None:
     assert check.returncode == 0, check.stdout + check.stderr
 
 
+def test_one_pass_is_enough_since_programs_files_come_before_the_pages_made_from_them() -> None:
+    kinds = [path.suffix for path in pages.FILES]
+    assert kinds == sorted(kinds, key=(".json", ".md").index)
+
+
 def test_every_page_of_the_reference_is_made() -> None:
     assert {path.stem for path in (ROOT / "docs/reference").iterdir()} == {*pages.REFERENCE}
 
