@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from flask import Flask
@@ -61,11 +60,9 @@ def town(tmp_path: Path) -> Iterator[Watched]:
 
 
 @contextmanager
-def served(
-    town: Watched, *pages: Page, app: Any = None, limits: StreamLimits | None = None
-) -> Iterator[None]:
+def served(town: Watched, *pages: Page, limits: StreamLimits | None = None) -> Iterator[None]:
     """Serve until the block ends; these pages leave before, for a server that stops refuses their streams."""
-    with serving(app or town.app, town.cardinal.services.engine, limits, town.place):
+    with serving(town.app, town.cardinal.services.engine, limits, town.place):
         yield
         for page in pages:
             page.goto("about:blank")

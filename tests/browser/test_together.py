@@ -1,11 +1,11 @@
 """Two people act at once on open pages: one command acts, the other is told, and both see the same end."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Barrier
-from typing import Any
 
 import pytest
+from flask import request, request_started
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from ledger.events.run import PlanApproved, QuestionAnswered, RunEnded
@@ -27,14 +27,13 @@ def colleague(browser: Browser, town: Watched) -> Iterator[Page]:
 @contextmanager
 def open_to_both(town: Watched, bobs: tuple[Page, str], alices: tuple[Page, str]) -> Iterator[None]:
     """Serve each an open live page; a form waits there until the other person's has come, too."""
-    both, app = Barrier(2, timeout=WAIT_MS / 1000), town.app
+    both = Barrier(2, timeout=WAIT_MS / 1000)
 
-    def together(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
-        if environ["PATH_INFO"] == "/act":
+    def wait_for_both(_app: object) -> None:
+        if request.path == "/act":
             both.wait()
-        return app(environ, start)
 
-    with served(town, bobs[0], alices[0], app=together):
+    with request_started.connected_to(wait_for_both, town.app), served(town, bobs[0], alices[0]):
         for (page, path), login in ((bobs, "bob"), (alices, "alice")):
             sign_in(page, town, path, login)
             expect(page.locator("#live")).to_have_text("live")
