@@ -276,7 +276,7 @@ def test_a_merge_that_github_refuses_blocks_the_card_with_its_reason_and_can_be_
     card = cardinal.card(item)
     assert card.state == "blocked"
     assert "could not be merged" in card.because
-    assert "review" in card.because
+    assert "Have it approved" in card.because
     assert cardinal.face(item)["Agent"].endswith("blocked")
     assert cardinal.pull_of(item).issue.state == "open"
     assert any(card.branch in ref for ref in cardinal.forge.store.repos.git(cardinal.repo).refs())

@@ -82,7 +82,7 @@ def test_the_page_of_a_card_has_every_other_command_in_one_form(pages: Pages) ->
     for shown in (
         "<summary>More commands</summary>",
         '<option value="status">status</option>',
-        "<li>status: Say how",
+        "<li>status: Say what state the card is in",
         'value="link"',
     ):
         assert shown in page
