@@ -107,7 +107,8 @@ def test_a_killed_supervisor_takes_its_gateway_along(tmp_path: Path) -> None:
     there, here = os.pipe()
     supervisor = os.fork()
     if not supervisor:
-        os.write(here, str(Gateway.spawn(tmp_path / "g", TERMS, {}).pid).encode())
+        gateway = Gateway.spawn(tmp_path / "g", TERMS, {})  # kept: one that nobody holds ends by itself
+        os.write(here, str(gateway.pid).encode())
         signal.pause()
     pid = int(os.read(there, 20))
     assert alive(pid)
