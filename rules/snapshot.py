@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, NoReturn
 
 from ledger.events.findings import FindingsReported
 from ledger.events.pull import CheckFailure
@@ -24,10 +25,30 @@ from ledger.rows.stops import StopRow
 from ledger.states import Gate, RunState
 from rules.card.loss import is_blocking, is_outside, outside_owner, say_loss
 from rules.card.shared_files import SharedFiles
-from rules.unread import leave_unread
+from rules.errors import UnreadPartError
 
 UNTOLD = "untold"  # the role of a mover where GitHub sends nothing about the board
 LEAVE = "leave"  # who asks when a card is dragged away mid-run
+
+
+class Unread:
+    """Stands where a part was not read. It has no value: each use raises UnreadPartError."""
+
+    def __init__(self, part: str) -> None:
+        self._part = part
+
+    def __repr__(self) -> str:
+        return f"<{self._part} was not read>"
+
+    def _refuse(self, *_other: object) -> NoReturn:
+        raise UnreadPartError(self._part)
+
+    __getattr__ = __iter__ = __bool__ = __len__ = __lt__ = __le__ = __gt__ = __ge__ = _refuse
+
+
+def leave_unread(part: str) -> Any:
+    """Return the default of a part that is read for some events only."""
+    return Unread(part)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ MAX_WAIT_S = 60.0
 def publish_comment(
     context: OutboxContext,
     entry: Entry,
-    talk: CommentThread,
+    thread: CommentThread,
     text: str,
     *,
     unticks: bool = False,
@@ -46,14 +46,14 @@ def publish_comment(
     hub, digest, body = context.hub, text_digest(text), mark(text, entry.key)
     known = last_of(context, entry.key)
     if known is None:
-        known = _adopt(context, talk, entry)
+        known = _adopt(context, thread, entry)
     if only_edits and (known is None or not known.remote_id):
         return ActResult("", digest)
     if known is not None and (
-        _update(hub, talk.repository, known, digest, body, reads=unticks) or not reposts
+        _update(hub, thread.repository, known, digest, body, reads=unticks) or not reposts
     ):
         return ActResult(known.remote_id, digest)
-    answer = hub.rest("POST", _comments_path(talk), body={"body": body})
+    answer = hub.rest("POST", _comments_path(thread), body={"body": body})
     return ActResult(str(answer.body["id"]), digest)
 
 
@@ -100,14 +100,14 @@ def own_marker(hub: Hub, comment: Mapping[str, Any]) -> Marker | None:
     return marker if marker is not None and (comment["user"] or {}).get("id") == hub.bot_id else None
 
 
-def _adopt(context: OutboxContext, talk: CommentThread, entry: Entry) -> RemoteRow | None:
+def _adopt(context: OutboxContext, thread: CommentThread, entry: Entry) -> RemoteRow | None:
     """Return the comment that an earlier attempt left, or an earlier entry that was given up."""
     failure = failure_of(context, entry.key)
     if failure is not None:
         entry = replace(entry, created_at=min(entry.created_at, failure.at - MAX_RETRY_AGE))
     elif entry.attempts < 2:
         return None
-    for comment, marker in find_earlier(context.hub, _comments_path(talk), entry):
+    for comment, marker in find_earlier(context.hub, _comments_path(thread), entry):
         card_id = CardId(entry.card_id)
         return RemoteRow(
             key=entry.key,
@@ -144,5 +144,5 @@ def _edit(hub: Hub, repository: str, comment_id: str, body: str) -> bool:
     return True
 
 
-def _comments_path(talk: CommentThread) -> str:
-    return f"{repository_path(talk.repository)}/issues/{talk.number}/comments"
+def _comments_path(thread: CommentThread) -> str:
+    return f"{repository_path(thread.repository)}/issues/{thread.number}/comments"

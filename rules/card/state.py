@@ -35,8 +35,8 @@ def drag_on(policy: Policy, column: str | None, *archetypes: str) -> str:
     names = list(policy.board.columns)
     here = next((at for at, name in enumerate(names) if column and same_column(name, column)), -1)
     further = [*names[here + 1 :], *names[: max(here, 0)]]
-    kinds = {name: policy.board.columns[name].archetype for name in further}
-    target = next((name for kind in archetypes for name in further if kinds[name] == kind), "")
+    columns = policy.board.columns
+    target = next((it for kind in archetypes for it in further if columns[it].archetype == kind), "")
     return f"drag the card to {plain(target, 60)}" if target else "drag the card on"
 
 
@@ -96,12 +96,12 @@ def explain(snapshot: Snapshot, because: str, reason: Reason = Reason.OTHER) -> 
 
 def derive_state(policy: Policy, snapshot: Snapshot, because: str = "") -> Decision:
     """Derive the card's state from its run, pull request and column; `because` replaces the sentence."""
-    rest = derive(policy, snapshot)
-    if rest is None:
+    derived = derive(policy, snapshot)
+    if derived is None:
         return Decision()
     if because:
-        return change_state(policy, snapshot, rest.state, because)
-    return change_state(policy, snapshot, rest.state, rest.because, rest.reason)
+        return change_state(policy, snapshot, derived.state, because)
+    return change_state(policy, snapshot, derived.state, derived.because, derived.reason)
 
 
 def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
@@ -115,10 +115,10 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
     waits = run is None or snapshot.is_paused or run.state is RunState.QUEUED
     if blocked and waits and not archetype.IS_FINAL:
         claimed = run is None and not snapshot.closed and any(stop.claims for stop in snapshot.stops)
-        rest = archetype.derive(policy, snapshot) if claimed and policy.column(snapshot.column) else None
+        derived = archetype.derive(policy, snapshot) if claimed and policy.column(snapshot.column) else None
         return (
-            _of_claim(archetype, rest, blocked)
-            if rest
+            _of_claim(archetype, derived, blocked)
+            if derived
             else DerivedState(CardState.BLOCKED, blocked, Reason.BLOCKED)
         )
     if run:
@@ -128,12 +128,12 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
     return archetype.derive(policy, snapshot)
 
 
-def _of_claim(archetype: Archetype, rest: DerivedState, claimed: str) -> DerivedState:
+def _of_claim(archetype: Archetype, derived: DerivedState, claimed: str) -> DerivedState:
     """Return the state of a card that somebody took: it waits for no agent, so it is not blocked."""
-    if rest.state in _LOUD and archetype.STARTS_RUNS:
+    if derived.state in _LOUD and archetype.STARTS_RUNS:
         return DerivedState(CardState.WORKING, claimed, Reason.BLOCKED)
-    idle = rest.state is archetype.STATES[0]
-    return DerivedState(rest.state, claimed if idle else rest.because, Reason.BLOCKED)
+    idle = derived.state is archetype.STATES[0]
+    return DerivedState(derived.state, claimed if idle else derived.because, Reason.BLOCKED)
 
 
 def _describe_unserved(column: str | None) -> str:

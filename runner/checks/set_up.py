@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 def spare_set_up(spec: RunSpec) -> RunSpec:
-    """Return the order without set-up lines that packages of a clone stand for, where checks see them."""
+    """Return `spec` without the set-up lines that packages of a clone stand for, where checks see them."""
     installed = read_packages(spec.places.packages)
     if installed is None or workspaces.load(spec.workspace).runs_images or sandbox_problem():
         return spec

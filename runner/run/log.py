@@ -64,7 +64,7 @@ class RunLog:
         self._folded_at = clock.monotonic()
         self._renewed = self._folded_at - ttl_s  # the claimer took the lease for longer, or some time ago
         self.history = History()
-        self.secrecy = Secrecy()  # that of the order, once it is carried out
+        self.secrecy = Secrecy()  # that of the specification, once the run is carried out
         self.fold_new()
 
     @property

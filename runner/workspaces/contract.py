@@ -148,7 +148,7 @@ class Workspace(Protocol):
         """Remember, where the agent cannot write, which head of GitHub's branch the work goes on from."""
 
     def recorded_base(self) -> str:
-        """Return the newest commit of `stand_on` in this place, by any run; empty where it is new."""
+        """Return the newest commit of `record_base` in this place, by any run; empty where it is new."""
 
     def usage(self, most_files: int) -> DiskUsage:
         """Return the place's size, counted no further than `most_files` and one more file.

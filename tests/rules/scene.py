@@ -25,8 +25,7 @@ from rules.decide import decide
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import Decision, Intent
 from rules.policy.model import Policy, default_policy, parse
-from rules.snapshot import CardPull, Mover, Snapshot
-from rules.unread import Unread, leave_unread
+from rules.snapshot import CardPull, Mover, Snapshot, Unread, leave_unread
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 Found = TypeVar("Found", bound=Intent | RuleEvent)

@@ -270,7 +270,7 @@ class World:
         return found
 
     def spec(self, **changes: Any) -> RunSpec:
-        """Return a work order for the scenario `test`, queued in the ledger."""
+        """Return a specification of a run of the scenario `test`, queued in the ledger."""
         spec = RunSpec(
             run_id=RUN, card_id=CARD, attempt=1, kind="first", generation=0, repository=REPOSITORY, number=12,
             title="Say hello", branch=BRANCH, base_branch="main", agent="scripted", model="test",

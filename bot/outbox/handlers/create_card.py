@@ -58,8 +58,8 @@ def carry_out(context: OutboxContext, intent: CreateCard, entry: Entry) -> ActRe
         relation = intent.relation if depends else relation
     else:
         _make_part(context.hub, card.content_id, node_id)
-        talk, parents = CommentThread(repository, number), _parents(context, intent)
-        if not wait_for(context, entry, card.board_id, talk, node_id, parents=parents):
+        thread, parents = CommentThread(repository, number), _parents(context, intent)
+        if not wait_for(context, entry, card.board_id, thread, node_id, parents=parents):
             intent = replace(intent, column="")
     card_id = put_on_board(context, card.board_id, node_id)
 

@@ -21,9 +21,9 @@ def carry_out(context: OutboxContext, intent: CreateJob, entry: Entry) -> ActRes
     title, labels = new_issue.title(intent.title), intent.labels
     number, node_id = make_issue(context, entry, intent.repository, title, text, labels=labels)
     board_id = BoardId(intent.card_id)
-    talk = CommentThread(intent.repository, number)
+    thread = CommentThread(intent.repository, number)
     column = (
-        intent.column if wait_for(context, entry, board_id, talk, node_id, parents=intent.parents) else ""
+        intent.column if wait_for(context, entry, board_id, thread, node_id, parents=intent.parents) else ""
     )
     card_id = put_on_board(context, board_id, node_id)
     done = JobMade(

@@ -16,9 +16,9 @@ def carry_out(context: OutboxContext, intent: PostPlan, entry: Entry) -> ActResu
     """Post or edit the plan's comment; an unknown revision has none, and none is posted after the run."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
-        talk = thread_of_run(db, intent.run_id, context)
+        thread = thread_of_run(db, intent.run_id, context)
     plan = next((it for it in story.plans if it.revision == intent.revision), None)
     if plan is None:
         return ActResult()
     over = plan.state == "proposed" and story.run.ending is not None
-    return publish_comment(context, entry, talk, text.write(story, plan), reposts=False, only_edits=over)
+    return publish_comment(context, entry, thread, text.write(story, plan), reposts=False, only_edits=over)

@@ -18,9 +18,9 @@ ACT = Act("question:{question_id}", priority=0, ordered=True, coalesce=True)
 def carry_out(context: OutboxContext, intent: PostQuestion, entry: Entry) -> ActResult:
     """Post or edit the question's comment; an unknown question has none, and a withdrawn one gets none."""
     with context.reading() as db:
-        talk = thread_of_run(db, intent.run_id, context)
+        thread = thread_of_run(db, intent.run_id, context)
         question, run = questions.get(db, intent.question_id), runs.get(db, intent.run_id)
     if question is None or run is None:
         return ActResult()
     body = text.write(question, run_mention(run), watch_link(context.config.public_url, run))
-    return publish_comment(context, entry, talk, body, reposts=False, only_edits=question.withdrawn)
+    return publish_comment(context, entry, thread, body, reposts=False, only_edits=question.withdrawn)

@@ -16,5 +16,5 @@ def carry_out(context: OutboxContext, intent: PostReport, entry: Entry) -> ActRe
     """Post the report."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
-        talk = thread_of_run(db, intent.run_id, context)
-    return publish_comment(context, entry, talk, report.write(story))
+        thread = thread_of_run(db, intent.run_id, context)
+    return publish_comment(context, entry, thread, report.write(story))

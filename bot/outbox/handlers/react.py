@@ -17,9 +17,9 @@ def carry_out(context: OutboxContext, intent: React, _entry: Entry) -> ActResult
 
     A deleted comment needs none. Source: docs.github.com/rest/reactions/reactions.
     """
-    talk = place_of(current_card(context, intent.card_id), intent.place, context)
+    thread = place_of(current_card(context, intent.card_id), intent.place, context)
     family = "pulls" if intent.place == "review" else "issues"
-    path = f"{repository_path(talk.repository)}/{family}/comments/{intent.comment_id}/reactions"
+    path = f"{repository_path(thread.repository)}/{family}/comments/{intent.comment_id}/reactions"
     try:
         answer = context.hub.rest("POST", path, body={"content": intent.content})
     except NotFoundError:

@@ -16,9 +16,9 @@ ACT = Act("untick:{place}:{comment_id}", coalesce=True)
 
 def carry_out(context: OutboxContext, intent: UntickBoxes, _entry: Entry) -> ActResult:
     """Write the comment without ticks; a deleted comment, or one that is not Cardinal's, needs nothing."""
-    talk = place_of(current_card(context, intent.card_id), intent.place, context)
+    thread = place_of(current_card(context, intent.card_id), intent.place, context)
     family = "pulls" if intent.place == "review" else "issues"
-    path = f"{repository_path(talk.repository)}/{family}/comments/{intent.comment_id}"
+    path = f"{repository_path(thread.repository)}/{family}/comments/{intent.comment_id}"
     try:
         there = context.hub.rest("GET", path).body
         wanted = checkboxes.untick(there["body"] or "")

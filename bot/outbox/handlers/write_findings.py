@@ -17,10 +17,10 @@ def carry_out(context: OutboxContext, intent: WriteFindings, entry: Entry) -> Ac
     """Post or edit the comment."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
-        talk = thread_of_run(db, intent.run_id, context)
+        thread = thread_of_run(db, intent.run_id, context)
         made = findings.follow_ups_made(db, intent.run_id)
     if story.findings is None:
         raise GivenUpError(f"run {intent.run_id} left no findings")
     root = context.hub.page_url(story.run.repository)
-    said = text.write(story, story.findings, made, root=root, here=talk.repository)
-    return publish_comment(context, entry, talk, said, unticks=True)
+    said = text.write(story, story.findings, made, root=root, here=thread.repository)
+    return publish_comment(context, entry, thread, said, unticks=True)

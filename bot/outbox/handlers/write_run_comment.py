@@ -21,10 +21,10 @@ def carry_out(context: OutboxContext, intent: WriteRunComment, entry: Entry) -> 
     """Post or edit the comment; raises TooSoonError for mere progress soon after the last edit."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
-        talk = thread_of_run(db, intent.run_id, context)
+        thread = thread_of_run(db, intent.run_id, context)
     last = last_of(context, entry.key)
     if last is not None and story.run.reason == RESTORED:
         return ActResult(last.remote_id, last.digest)  # it says more than the ledger knows
     if last is not None and story.run.state not in WAITING:
         wait_for_more(context, story.run, last)
-    return publish_comment(context, entry, talk, comment.write(story), unticks=True)
+    return publish_comment(context, entry, thread, comment.write(story), unticks=True)

@@ -12,7 +12,7 @@ from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
 from ledger.views import cards
 from rules.answers import all_rules
-from rules.unread import Unread
+from rules.snapshot import Unread
 from tests.ledger.samples import CARD, NOW, any_event, board_seen, card_seen
 
 READS = {kind: rule.reads for kind, rule in all_rules().items() if rule.reads}

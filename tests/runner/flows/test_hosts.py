@@ -38,7 +38,7 @@ def home(world: World, host: str) -> HostPaths:
 
 
 def on(world: World, spec: RunSpec, host: str) -> RunSpec:
-    """Return the order as a worker of that host gets it."""
+    """Return the specification as a worker of that host gets it."""
     return dataclasses.replace(spec, host=host, places=home(world, host))
 
 

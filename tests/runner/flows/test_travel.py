@@ -35,7 +35,7 @@ from tests.waiting import until
 
 
 def on(world: World, spec: RunSpec, host: str) -> RunSpec:
-    """Return the order as a worker of that host gets it; all hosts share a store."""
+    """Return the specification as a worker of that host gets it; all hosts share a store."""
     return dataclasses.replace(spec, host=host, places=shared(world, host))
 
 
@@ -164,7 +164,7 @@ def test_a_secret_in_the_session_does_not_reach_the_store(world: World) -> None:
 
 def killed_in_its_turn(world: World, spec: RunSpec, last: str) -> None:
     """Let a worker of its own carry the run on, and kill it in the middle of a turn, once a checkpoint has
-    what the agent did until it said `last`, and, where the order wants that, a commit is on GitHub.
+    what the agent did until it said `last`, and, where the specification wants that, a commit is on GitHub.
     """
     spec, log = world.claim(spec)
 

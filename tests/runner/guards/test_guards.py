@@ -159,7 +159,7 @@ def test_another_finding_is_given_back_too_but_not_without_end(world: World) -> 
     assert isinstance(parked, RunParked)
     assert parked.why == "limit"
     turns = [turn.turn for turn in world.of("TurnStarted") if turn.turn.startswith("repair-guard")]
-    assert turns == ["repair-guard-1", "repair-guard-2"]  # as many as the order allows iterations
+    assert turns == ["repair-guard-1", "repair-guard-2"]  # as many as the specification allows
     asked = world.only("QuestionAsked").text
     assert ".min.js' looks made by a tool" in asked
     assert "The attempts to get it right are used up. Let the agent continue" in asked

@@ -52,7 +52,7 @@ def test_a_restored_ledger_goes_on_from_what_the_stages_had_handed_over_then(wor
 
 
 def gone_while_it_asks(world: World) -> RunSpec:
-    """Let a stage hand over, the next one ask, and the place go; return the order to go on with."""
+    """Let a stage hand over, the next one ask, and the place go; return the next specification."""
     ask = {"ask": {"question": "Which?"}}
     world.scenario(plan=[PLAN], stages={"implement": [EDIT, go("verify")], "verify": [ask]})
     spec = world.spec(stages=STAGES)

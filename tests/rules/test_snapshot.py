@@ -8,8 +8,7 @@ import pytest
 
 from rules.answers import all_rules
 from rules.errors import UnreadPartError
-from rules.snapshot import Snapshot
-from rules.unread import Unread
+from rules.snapshot import Snapshot, Unread
 from tests.rules.scene import NOTHING, card
 
 USES: dict[str, Callable[[Any], object]] = {
