@@ -35,7 +35,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Record the answer and let the same session go on."""
+    """Record the answer; the same session continues."""
     run = snapshot.live_run
     question = _find_question(snapshot, given) if run else None
     stale = replies.is_stale_choice(given, question)

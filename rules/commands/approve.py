@@ -85,7 +85,7 @@ def _of_a_plan(given: CommandGiven) -> bool:
 def _stage(
     policy: Policy, snapshot: Snapshot, run: RunRow, question: QuestionRow, given: CommandGiven
 ) -> Decision:
-    """Answer a question about the run's next stage with its first choice, which lets it go on."""
+    """Answer a question about the run's next stage with its first choice, so that it continues."""
     if was_before(given.said_at, question.asked_at):
         return say(snapshot, given, f"The question of {run.run_id} was posted after you wrote that: read it.")
     refused = refusal_to_answer(policy, subject_of(question), role=given.role, login=given.by)

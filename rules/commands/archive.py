@@ -17,7 +17,7 @@ INSTEAD = "It is always about this card."
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Take the card off for whoever may move it; one with a live run or an open pull request stays."""
+    """Take the card off, if you may move it; one with a live run or an open pull request stays."""
     run, pull = snapshot.live_run, snapshot.open_pull
     if run is not None:
         text = (

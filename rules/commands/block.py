@@ -24,14 +24,14 @@ MAX_REASON = 200  # characters
 
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
-    """Offer it where no run lives and nobody holds the card."""
+    """Offer it where no run is alive and no one holds the card."""
     if snapshot.live_run is None and not describe_block(snapshot.stops, snapshot.card_id):
         hint = "Block: no run starts until someone unblocks it"
         yield CommandOffer("block", "Block", hint, Urgency.CARD, asks="Why")
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Hold the card until `/cardinal unblock`; the board and whoever asks for a run see the reason."""
+    """Hold the card until `/cardinal unblock`; the board, and anyone who asks for a run, sees the reason."""
     if issue := blocker(given):
         return link.change(snapshot, given, "blocked_by", issue, wanted=True)
     reason = plain(given.argument, MAX_REASON)
@@ -47,7 +47,7 @@ def blocker(given: CommandGiven) -> str:
 
 
 def hold(snapshot: Snapshot, given: CommandGiven, reason: str, *, claims: bool = False) -> Decision:
-    """Stop the card with a reason, unless somebody has done so."""
+    """Stop the card with a reason, unless it is stopped already."""
     if held := describe_block(snapshot.stops, snapshot.card_id):
         return say(snapshot, given, sentence(f"Nothing was changed: {held}"))
     order = StopOrdered(

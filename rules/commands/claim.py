@@ -21,14 +21,14 @@ INSTEAD = "Others are assigned with `/cardinal assign <people>`."
 
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
-    """Offer it where nobody works on the card or holds it."""
+    """Offer it where no one works on the card or holds it."""
     if snapshot.live_run is None and not describe_block(snapshot.stops, snapshot.card_id):
         hint = "It is yours: no run starts on it until someone unblocks it"
         yield CommandOffer("claim", "Claim", hint, Urgency.CARD)
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Assign whoever says so and block the card, unless it has a live run or is blocked."""
+    """Assign you and block the card, unless it has a live run or is blocked."""
     run = snapshot.live_run
     if run is not None:
         text = (

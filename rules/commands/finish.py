@@ -16,7 +16,7 @@ INSTEAD = "To tell the agent something: write a plain comment."
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Choose that a run whose card was dragged out goes on to its end."""
+    """Let a run whose card was dragged out continue to its end."""
     run = snapshot.live_run
     if run is None:
         return say(snapshot, given, "No run is active on this card, so there is nothing to finish.")

@@ -22,7 +22,7 @@ MOVES = True
 
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
-    """Offer the other columns to whoever may drag the card there."""
+    """Offer the other columns to anyone who may drag the card there."""
     columns = tuple(
         (name, plain(name)) for name in policy.board.columns if not same_column(name, snapshot.column)
     )
@@ -32,7 +32,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Move it for whoever may drag it; one with a run stays until that is cancelled or has ended."""
+    """Move the card, if you may drag it; one with a run stays until that is cancelled or has ended."""
     wanted = given.argument.strip()
     column = next((name for name in policy.board.columns if same_column(name, wanted)), "")
     if not column:

@@ -33,7 +33,7 @@ _TOGETHER = ("issue", "pull")  # whose comments GitHub counts together
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
     """Release the one comment that is meant; of several the command has to say which.
 
-    Never simply the newest: somebody could slip in one more just before the command arrives.
+    Never simply the newest: another one could slip in just before the command arrives.
     """
     meant = find_meant(given, snapshot.held)
     if not meant:
@@ -61,7 +61,7 @@ def find_meant(given: CommandGiven, held: Iterable[MessageRow]) -> list[MessageR
 
 
 def _pass_on(policy: Policy, snapshot: Snapshot, given: CommandGiven, held: MessageRow) -> Decision:
-    """Return the decision on the words, now that somebody answers for them."""
+    """Return the decision on the words, now that someone answers for them."""
     words = PersonSaid(
         card_id=given.card_id,
         comment_id=held.comment_id,

@@ -16,7 +16,7 @@ INSTEAD = "GitHub's history of edits has older descriptions."
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Write the folded description back, where nobody has edited the model's since."""
+    """Write the folded description back, if no one has edited the model's since."""
     if not snapshot.expanded:
         return say(snapshot, given, "The description is as people wrote it: there is nothing to restore.")
     because = f"{given.by} wants the description back that people wrote"

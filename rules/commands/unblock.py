@@ -31,7 +31,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Lift the stop of `/cardinal block` or `claim`; a run that it paused goes on."""
+    """Lift the stop of `/cardinal block` or `claim`; a run that it paused continues."""
     if issue := block.blocker(given):
         return link.change(snapshot, given, "blocked_by", issue, wanted=False)
     if given.argument.strip():

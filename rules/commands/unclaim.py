@@ -20,7 +20,7 @@ INSTEAD = "Others are unassigned with `/cardinal unassign <people>`."
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """Undo `/cardinal claim`, for whoever gave it."""
+    """Undo your own `/cardinal claim`."""
     mine = [it for it in snapshot.stops if it.claims and it.by.casefold() == given.by.casefold()]
     if not describe_block(mine, snapshot.card_id):
         held = describe_block(snapshot.stops, snapshot.card_id) or "no one has claimed it"

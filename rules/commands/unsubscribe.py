@@ -15,6 +15,6 @@ INSTEAD = "It is always about this card and you."
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
-    """End the subscription of whoever says so, to the card and to its run."""
+    """End your subscription to the card and to its run."""
     ended = CardUnsubscribed(snapshot.card_id, given.by, "")
     return Decision((ended,), (f"{given.by} no longer follows the card",))

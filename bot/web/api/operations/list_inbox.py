@@ -24,7 +24,7 @@ class InboxQuery(JobFilter):
 
     board: str = Field("", max_length=200, description="owner/number of a board; empty for all")
     mine: str = Field("", max_length=200, description="An account whose jobs come first in each lane")
-    every: bool = Field(False, description="Jobs in a lane that need nobody, too")
+    every: bool = Field(False, description="Jobs in a lane that need no one, too")
     limit: int = Field(30, ge=1, le=MAX_LISTED)
 
 
@@ -40,7 +40,7 @@ class Inbox(ApiModel):
 
     jobs: list[InboxJob] = Field(description="By lane, then the longest waiting first")
     total: int = Field(description="How many there are in all, beyond `limit`")
-    others: int = Field(description="Jobs in a lane that are left out: they need nobody")
+    others: int = Field(description="Jobs in a lane that are left out: they need no one")
 
 
 Input, Output = InboxQuery, Inbox
