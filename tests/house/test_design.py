@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CARDINAL, FORGE = ROOT / "bot/web/pages/templates/style.css", ROOT / "forge/pages/assets/base.css"
+CARDINAL, FORGE = ROOT / "bot/web/assets/style.css", ROOT / "forge/pages/assets/base.css"
 SHEETS = {
     CARDINAL: sorted(ROOT.glob("bot/web/**/*.html")),
     FORGE: [*sorted(ROOT.glob("forge/pages/**/*.html")), *sorted(ROOT.glob("forge/pages/assets/*.css"))],

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from flask import Response, current_app, make_response, render_template
+from flask import Blueprint, Response, current_app, make_response, render_template
 from jinja2 import Environment
 from markupsafe import Markup
 from sqlalchemy import Connection
@@ -12,13 +12,13 @@ from bot.render.markdown import links
 from bot.render.run.evidence import LOG
 from bot.render.run.stages import describe_usage, stage_names
 from bot.state import policies, snapshots
+from bot.web import live
 from bot.web.acting import offered
 from bot.web.acting.offered import FormView
-from bot.web.live import assets
 from bot.web.live.response import PageUpdate, StreamResponse, last_seen_event, message
 from bot.web.live.terminal import terminal_html
 from bot.web.site import parameters
-from bot.web.site.layout import HEADERS, Site
+from bot.web.site.layout import Site
 from bot.web.site.lists import fit_rows, newest_fitting
 from bot.web.site.times import short_when, when
 from bot.web.site.visibility import path_of, run_visible
@@ -47,7 +47,7 @@ WAITING = (RunState.QUEUED, RunState.AWAITING_APPROVAL, RunState.PARKED)
 
 def mount(site: Site) -> None:
     """Mount the page, its script, and the stream of later events."""
-    site.blueprint.register_blueprint(assets.assets())
+    site.blueprint.register_blueprint(Blueprint("live", live.__name__, template_folder="."))
 
     @site.get("/runs/<run>")
     def run_page(visit: SignIn, run: str) -> Response:
@@ -86,14 +86,11 @@ class RunPage:
             now = self._now(db, self.run, self._card)
         lines = fit_rows(map(self._line, reversed(fresh.lines)), MAX_BYTES)
         omitted = self._omitted_line(fresh.omitted + len(fresh.lines) - len(lines), 0)
-        nonce = "" if self.run.ended_at else assets.nonce()
-        values = {"after": fresh.last, "nonce": nonce, "visit": visit, "title": f"Run {self.run.run_id}"}
+        values = {"after": fresh.last, "visit": visit, "title": f"Run {self.run.run_id}"}
         activity = [omitted, *reversed(lines)]
-        shown = render_template("run.html", activity=activity, forms=self._forms(visit), **values, **now)
-        answer = make_response(shown)
-        if nonce:
-            answer.headers["Content-Security-Policy"] = assets.policy(HEADERS, nonce)
-        return answer
+        return make_response(
+            render_template("run.html", activity=activity, forms=self._forms(visit), **values, **now)
+        )
 
     def forms(self, visit: SignIn) -> Response:
         """Return the part of the page that is its reader's own: no stream has it, all readers share those."""

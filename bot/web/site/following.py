@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from flask import Response, make_response, render_template, request
 from sqlalchemy import Connection
 
-from bot.web.live import assets
 from bot.web.live.response import PageUpdate, StreamResponse, last_seen_event, message
-from bot.web.site.layout import HEADERS, Site
+from bot.web.site.layout import Site
 from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries import card_news
@@ -21,11 +20,9 @@ ListHtml = Callable[[str], str]  # by the login of its reader
 
 def page(template: str, live: str, after: int, **values: object) -> Response:
     """Return a page with the state at the event `after`, which follows the stream at `live`."""
-    nonce, query = assets.nonce(), request.query_string.decode("latin-1")
+    query = request.query_string.decode("latin-1")
     live += f"?{query}" if query else ""
-    answer = make_response(render_template(template, live=live, after=after, nonce=nonce, **values))
-    answer.headers["Content-Security-Policy"] = assets.policy(HEADERS, nonce)
-    return answer
+    return make_response(render_template(template, live=live, after=after, **values))
 
 
 def card_stream(site: Site, visit: SignIn, scope: CardScope, card_id: CardId) -> StreamResponse:

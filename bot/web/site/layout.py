@@ -18,6 +18,7 @@ from bot.state.card_filters import FilterError
 from bot.state.served_boards import ServedBoard
 from bot.system.github_address import GITHUB_API, web_root
 from bot.system.secret import Secret
+from bot.web.assets import files
 from bot.web.authorization import BusyError, Readers, RequestLimiter
 from bot.web.site.seal import Seal
 from bot.web.site.visibility import VisibleLedger
@@ -29,14 +30,14 @@ from runner.text.untrusted import without_invisible
 
 TITLE = "Cardinal"
 VISIT_S = 8 * 3600  # as long as GitHub's tokens of people
-NAV = (
-    ("/", "Inbox"),
-    ("/#boards", "Boards"),
-    ("/money", "Money"),
-    ("/notices", "Notices"),
-    ("/tokens", "Tokens"),
+NAV = (  # path, icon, and name
+    ("/", "inbox", "Inbox"),
+    ("/money", "coins", "Money"),
+    ("/notices", "bell", "Notices"),
+    ("/tokens", "key-round", "Tokens"),
 )
-OPERATORS_NAV = (("/health", "Health"), ("/hosts", "Hosts"))  # for whoever may write to a board's policy
+# For whoever may write to a board's policy.
+OPERATORS_NAV = (("/health", "heart-pulse", "Health"), ("/hosts", "server", "Hosts"))
 NOT_FOUND = (
     "Page not found, or you may not read the repository it is about.",
     "If a colleague can see it: you are signed in as {login}. Does that account have access?",
@@ -59,12 +60,14 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Content-Security-Policy": (
-        "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; base-uri 'none';"
-        " frame-ancestors 'none'"
-    ),
 }
 
+
+# Scripts run from the folder of Cardinal's own alone: w3.org/TR/CSP3, 6.7.2.10.
+POLICY = (
+    "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self'; script-src {assets};"
+    " connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+)
 
 SignedInPage = Callable[Concatenate[SignIn, ...], Response]
 
@@ -82,7 +85,8 @@ class Site(VisibleLedger):
     )
 
     def __post_init__(self) -> None:
-        self.blueprint.after_request(_protect)
+        self.blueprint.after_request(self._protect)
+        self.blueprint.register_blueprint(files.assets())
         self.blueprint.app_context_processor(lambda: {"nav": self.nav})
         self.blueprint.record_once(_hide_invisible)
         self.blueprint.register_error_handler(BusyError, self._busy)
@@ -186,8 +190,8 @@ class Site(VisibleLedger):
             served = served_boards.all_served(db, self.config)
         return tuple(board for board in served if self.readers.writes(visit, board.home_repository))
 
-    def nav(self, visit: SignIn) -> tuple[tuple[str, str], ...]:
-        """Return path and name of the pages that each page of the visitor links. GitHub is not asked."""
+    def nav(self, visit: SignIn) -> tuple[tuple[str, str, str], ...]:
+        """Return path, icon and name of the pages that each page links. GitHub is not asked."""
         with event_store.reading(self.engine) as db:
             homes = {board.home_repository for board in served_boards.all_served(db, self.config)}
         return (*NAV, *(OPERATORS_NAV if self.readers.wrote(visit, homes) else ()))
@@ -222,6 +226,12 @@ class Site(VisibleLedger):
         lines = [line.format(login=visit.login) for line in NOT_FOUND]
         return self.page("Not found", *lines, status=404, visit=visit)
 
+    def _protect(self, answer: Response) -> Response:
+        policy = POLICY.format(assets=f"{self.config.public_url}{files.PATH}")
+        for name, value in {**HEADERS, "Content-Security-Policy": policy}.items():
+            answer.headers.setdefault(name, value)
+        return answer
+
     def _busy(self, error: BusyError) -> Response:
         answer = self.page("Try again", f"{error}.", status=503)
         answer.headers["Retry-After"] = "60"
@@ -238,7 +248,7 @@ class Site(VisibleLedger):
         answer = self.page(*lines, status=error.code or 500, links=ways)
         if isinstance(error, MethodNotAllowed):
             answer.headers["Allow"] = ", ".join(error.valid_methods or ())
-        answer = _protect(answer)
+        answer = self._protect(answer)
         # A file is a page of no origin: its browser asks for an icon, and would report it as blocked.
         del answer.headers["Cross-Origin-Resource-Policy"]
         return answer
@@ -249,9 +259,3 @@ def _hide_invisible(setup: BlueprintSetupState) -> None:
     setup.app.jinja_env.finalize = lambda value: (
         without_invisible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
     )
-
-
-def _protect(answer: Response) -> Response:
-    for name, value in HEADERS.items():
-        answer.headers.setdefault(name, value)
-    return answer

@@ -2,6 +2,8 @@
 
 from datetime import datetime
 
+from markupsafe import Markup
+
 
 def when(moment: datetime) -> str:
     """Return a time as pages show it."""
@@ -11,3 +13,8 @@ def when(moment: datetime) -> str:
 def short_when(moment: datetime) -> str:
     """Return a time as lines show it, under a heading that names UTC."""
     return f"{moment:%d %b, %H:%M:%S}"
+
+
+def stamp(moment: datetime) -> Markup:
+    """Return a time as an element; a script shows it in its reader's own zone."""
+    return Markup('<time datetime="{}">{}</time>').format(moment.isoformat(), when(moment))

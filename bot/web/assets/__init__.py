@@ -1,0 +1,1 @@
+"""What pages load: style, scripts and icons."""
