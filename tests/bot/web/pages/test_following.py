@@ -28,7 +28,7 @@ def place_of(browser: Browser, path: str) -> tuple[str, str]:
     """Return the address of an open page's stream, and the last event that it shows."""
     page = browser.get(path)
     (live,) = re.findall(r'data-live="([^"]+)"', page.text)
-    assert page.text.count('<script src="/live/page.js"') == 1  # without it nobody reads the stream
+    assert page.text.count('/page.js" defer></script>') == 1  # without it nobody reads the stream
     return live, after(page)
 
 

@@ -43,8 +43,9 @@ PROTECTED = {
     "Referrer-Policy": "same-origin",
     "Cache-Control": "no-store",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self';"
-    " base-uri 'none'; frame-ancestors 'none'",
+    "Content-Security-Policy": "default-src 'none'; style-src 'self' 'unsafe-inline'; img-src 'self';"
+    f" script-src {PUBLIC}/assets/; connect-src 'self'; form-action 'self'; base-uri 'none';"
+    " frame-ancestors 'none'",
 }
 
 
@@ -112,6 +113,8 @@ def test_no_page_is_framed_kept_or_loads_anything(pages: Pages) -> None:
     assert [one.status_code for one in answers] == [503, 503, 404, 200, 302, 403, 401]
     for one in answers:
         assert {name: one.headers.get(name) for name in PROTECTED} == PROTECTED
+        loaded = re.findall(r'(?:src|<link rel="\w+"[^>]* href)="([^"]+)"', one.text)
+        assert all(path.startswith("/assets/") for path in loaded), loaded
     assert answers[-1].headers["WWW-Authenticate"] == 'Cookie realm="cardinal"'
 
 
