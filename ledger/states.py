@@ -90,6 +90,19 @@ class Ending(StrEnum):
     LOST = "lost"
 
 
+class RunStatus(StrEnum):
+    """What a run does or how it ended, as lists show it: a run whose card needs input does so, too."""
+
+    QUEUED = "queued"
+    WORKING = "working"
+    NEEDS_INPUT = "needs_input"
+    PAUSED = "paused"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+
+
 class Gate(StrEnum):
     """The gate's word on one commit. `nothing`: the policy waives the checks; `unseen`: no result."""
 

@@ -150,8 +150,8 @@ def _fact(row: Mapping[str, Any], name: str) -> object:
     match value:
         case _ if name == "job" and value is None:
             return f"{row['repository']}#{row['number']}" if row["number"] else row.get("card") or "draft"
-        case _ if name == "state":
-            return state_word(str(row.get("ending") or value)) or value
+        case _ if name in ("state", "status"):
+            return state_word(str(value)) or value
         case str() if TIME.fullmatch(value):
             return datetime.fromisoformat(value.replace("Z", "+00:00"))
         case bool() | str() | None:

@@ -48,18 +48,18 @@ def read(
         raise FilterError("search", f"a search may have up to {MAX_WORDS} words: remove some")
     return CardFilter(
         _state(texts["state"], states) if texts["state"] else None,
-        _spellings("repository", texts["repository"], known.repositories),
-        _spellings("person", texts["person"], known.people),
-        _spellings("label", texts["label"], known.labels),
+        spellings("repository", texts["repository"], known.repositories),
+        spellings("person", texts["person"], known.people),
+        spellings("label", texts["label"], known.labels),
         words,
     )
 
 
-def unknown_word(field: str, text: str, known: Collection[str]) -> FilterError:
-    """Return the error for a value that is not known, with one that may have been meant."""
+def unknown_word(field: str, text: str, known: Collection[str], *, listed: str = "card") -> FilterError:
+    """Return the error for a value that nothing `listed` has, with one that may have been meant."""
     meant = near(text, islice(known, MAX_COMPARED))
     hint = f"did you mean {plain(meant)}?" if meant else "correct it, or leave it out"
-    return FilterError(field, f"no card here has the {field} “{plain(text)}”: {hint}")
+    return FilterError(field, f"no {listed} here has the {field} “{plain(text)}”: {hint}")
 
 
 def word_of(state: CardState) -> str:
@@ -76,9 +76,9 @@ def _state(text: str, states: Collection[CardState]) -> CardState:
     raise FilterError("state", f"no card here can have the state “{plain(text)}”: choose {words}")
 
 
-def _spellings(field: str, text: str, known: Collection[str]) -> tuple[str, ...]:
+def spellings(field: str, text: str, known: Collection[str], *, listed: str = "card") -> tuple[str, ...]:
     """Return every known name that is the same but for case. Raises FilterError for none."""
     spelt = tuple(name for name in known if name.casefold() == text.casefold()) if text else ()
     if text and not spelt:
-        raise unknown_word(field, text, known)
+        raise unknown_word(field, text, known, listed=listed)
     return spelt

@@ -88,9 +88,9 @@ def choices(db: Connection, scopes: Sequence[CardScope], *, archived: bool = Fal
 
     labels, assignees = ({it for stored in values(column) for it in json.loads(stored)} for column in _LISTS)
     return CardChoices(
-        repositories=_sort_names(values(cards.c.repository, runs.c.repository)),
-        people=_sort_names(values(cards.c.mover, runs.c.by) | assignees),
-        labels=_sort_names(labels),
+        repositories=sort_names(values(cards.c.repository, runs.c.repository)),
+        people=sort_names(values(cards.c.mover, runs.c.by) | assignees),
+        labels=sort_names(labels),
     )
 
 
@@ -151,5 +151,6 @@ def _has(stored: ColumnElement[str], name: str) -> ColumnElement[bool]:
     return or_(starts, stored.contains(f", {quoted}", autoescape=True))
 
 
-def _sort_names(names: Collection[str]) -> tuple[str, ...]:
+def sort_names(names: Collection[str]) -> tuple[str, ...]:
+    """Return them in the order in which people look for a name."""
     return tuple(sorted(names, key=lambda name: (name.casefold(), name)))

@@ -5,7 +5,7 @@ from datetime import datetime
 
 from ledger.events.run import RESTORED
 from ledger.ids import NO_QUESTION, BoardId, CardId, QuestionId, RunId
-from ledger.states import Ending, RunState
+from ledger.states import Ending, RunState, RunStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +88,21 @@ class RunRow:
     @property
     def alive(self) -> bool:
         return self.state is not RunState.ENDED
+
+    @property
+    def status(self) -> RunStatus:
+        """What it does or how it ended, as people read it."""
+        match self.state:
+            case RunState.ENDED:
+                return RunStatus(self.ending or Ending.LOST)
+            case RunState.QUEUED:
+                return RunStatus.QUEUED
+            case RunState.AWAITING_APPROVAL:
+                return RunStatus.NEEDS_INPUT
+            case RunState.PARKED:
+                return RunStatus.NEEDS_INPUT if self.question_id else RunStatus.PAUSED
+            case _:
+                return RunStatus.WORKING
 
     @property
     def begun(self) -> bool:

@@ -86,7 +86,13 @@ def _operation(name: str, operation: Operation, schemas: dict[str, Any]) -> dict
             if is_get or field in in_path
         ],
         "responses": {
-            "200": {"description": "Done", "content": {"application/json": {"schema": output}}},
+            "200": {
+                "description": "Done",
+                "content": {
+                    "application/json": {"schema": output},
+                    **{kind: {"schema": {"type": "string"}} for kind in operation.AS_TEXT},
+                },
+            },
             "default": {
                 "description": "Not done",
                 "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},

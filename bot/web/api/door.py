@@ -50,7 +50,7 @@ ACTS_AT_ONCE = 2  # each may ask GitHub; there are few threads
 KEY = re.compile(r"[\x21-\x7e]{1,200}")
 BEARER = re.compile(r"Bearer +([A-Za-z0-9_]{1,200})", re.IGNORECASE)
 LATER_S = 60
-API = "/api/"
+API, JSON = "/api/", "application/json"
 CODES = {HTTPStatus.NOT_FOUND: "not_found", HTTPStatus.METHOD_NOT_ALLOWED: "method"}
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 
@@ -127,7 +127,7 @@ def _answer_in_room(
     if operation.stream is not None and "text/event-stream" in request.headers.get("Accept", ""):
         return operation.stream(call, given)
     if operation.SCOPE is Scope.READ:
-        return _of(operation.run(call, given))
+        return _of(operation, operation.run(call, given))
     if not room.acquire(timeout=LATER_S / 20):
         raise ApiError(
             HTTPStatus.SERVICE_UNAVAILABLE,
@@ -137,7 +137,7 @@ def _answer_in_room(
             LATER_S,
         )
     try:
-        return _of(operation.run(call, given))
+        return _of(operation, operation.run(call, given))
     finally:
         room.release()
 
@@ -186,7 +186,7 @@ def _read_input(operation: Operation, path: dict[str, str]) -> Any:
 
 def _body() -> dict[str, Any]:
     request.max_content_length = MAX_BYTES
-    if request.mimetype != "application/json":
+    if request.mimetype != JSON:
         because = "the body is not JSON"
         raise ApiError(
             HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "not_json", because, "send `Content-Type: application/json`"
@@ -246,12 +246,15 @@ def problem_document(error: ApiError) -> Response:
     return answer
 
 
-def _of(output: Any) -> Response:
-    return Response(output.model_dump_json(), content_type="application/json")
+def _of(operation: Operation, output: Any) -> Response:
+    kind = request.accept_mimetypes.best_match((JSON, *operation.AS_TEXT), JSON)
+    if kind == JSON:
+        return Response(output.model_dump_json(), content_type=JSON)
+    return Response(operation.AS_TEXT[kind](output), content_type=f"{kind}; charset=utf-8")
 
 
 def _description() -> Response:
-    return Response(json.dumps(description.document()), content_type="application/json")
+    return Response(json.dumps(description.document()), content_type=JSON)
 
 
 def _answer_unknown(site: Site, lines: tuple[str, str], error: HTTPException) -> Response:

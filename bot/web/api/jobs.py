@@ -18,7 +18,7 @@ from ledger.queries.lanes import ListedCard
 from ledger.rows.cards import CardRow
 from ledger.rows.jobs import JobRow
 from ledger.rows.runs import RunRow
-from ledger.states import CardState
+from ledger.states import CardState, RunStatus
 from ledger.views import boards, cards, checks, jobs, plans
 from runner.text.untrusted import without_invisible as clean
 
@@ -101,7 +101,8 @@ class JobRun(ApiModel):
     """A run of a job."""
 
     run: str
-    state: str = Field(description="queued, working, parked and so on")
+    status: RunStatus = Field(description="What it does or how it ended, as on the board")
+    state: str = Field(description="Its step: queued, planning, working, parked and so on")
     ending: str = Field(description="succeeded, failed and so on; empty until it ends")
     reason: str = Field(description="Why it ended that way; empty on success")
     attempt: int
@@ -217,6 +218,7 @@ def plan_of(db: Connection, run: RunRow) -> JobPlan | None:
 def _run_fields(run: RunRow) -> dict[str, Any]:
     return {
         "run": run.run_id,
+        "status": run.status,
         "state": run.state,
         "ending": run.ending or "",
         "reason": clean(": ".join(filter(None, (run.reason, run.detail))))[:MAX_TEXT],

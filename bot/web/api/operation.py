@@ -129,7 +129,8 @@ class Operation(Protocol):
 
     `PATH` holds fields of `Input` in braces; a GET has the others in its query, a POST in its JSON body.
     `ALSO` are more paths, where people look for it. `COLUMNS` are the fields of a list that a table shows.
-    `stream` answers who accepts server-sent events. `EXAMPLE` is an input by the names of a card
+    `stream` answers who accepts server-sent events. `AS_TEXT` makes the output into the content types that a
+    client may accept in place of JSON. `EXAMPLE` is an input by the names of a card
     `acme/shop#1` and a run `r1`.
     """
 
@@ -142,6 +143,7 @@ class Operation(Protocol):
     EXAMPLE: Mapping[str, Any] = {}
     COLUMNS: tuple[str, ...] = ()
     stream: "Callable[[SiteRequest, Any], StreamResponse] | None" = None
+    AS_TEXT: Mapping[str, Callable[[Any], str]] = {}
     run: Callable[[Any, Any], ApiModel]  # of an ApiRequest where a ledger is enough, else of a SiteRequest
 
 

@@ -1,34 +1,45 @@
-"""List the newest runs, or those of one job."""
+"""List runs, newest first: all, those of one job, or those that match a filter; as JSON or CSV."""
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime
-from itertools import islice
+from collections.abc import Mapping
 from typing import Any
 
 from pydantic import Field
-from sqlalchemy import Connection
 
 from bot.render.run.reasons import REASONS
+from bot.state import run_filters
+from bot.state.run_filters import MAX_DAYS
 from bot.web.api import jobs
+from bot.web.api.csv_text import csv_text
 from bot.web.api.jobs import MAX_TEXT, NAME, JobName, JobRun, run_summary
 from bot.web.api.operation import ApiModel, ApiRequest
-from bot.web.site.visibility import VisibleBoard
-from ledger.ids import BoardId
+from ledger.ids import RunId
 from ledger.log import event_store
+from ledger.queries import run_list
+from ledger.queries.card_filter import CardScope
+from ledger.queries.run_list import ListedRun, RunChoices
 from ledger.rows.cards import CardRow
-from ledger.rows.runs import RunRow
-from ledger.states import Ending, RunState
-from ledger.views import cards, runs
+from ledger.states import Ending, RunState, RunStatus
 from runner.text.untrusted import without_invisible as clean
 
 PATH = "/runs"
 EXAMPLE: Mapping[str, Any] = {"limit": 10}
-COLUMNS = ("run", "state", "job", "title", "by", "queued_at", "took_s", "usd", "why")
+COLUMNS = ("run", "status", "job", "title", "by", "queued_at", "took_s", "usd", "why")
 MAX_LISTED = 1000
 
 
-class RunQuery(ApiModel):
-    """Of which job, and how many."""
+class RunFilterFields(ApiModel):
+    """Conditions on runs: all that are given must hold."""
+
+    status: str = Field("", max_length=200, description=f"One of {', '.join(RunStatus)}")
+    repository: str = Field("", max_length=200, description="owner/name, of the work or of the issue")
+    person: str = Field("", max_length=200, description="The account that requested it")
+    agent: str = Field("", max_length=200, description="Its agent, such as claude")
+    reason: str = Field("", max_length=200, description="Why it ended, such as validation")
+    days: int = Field(0, ge=0, le=MAX_DAYS, description="Queued in the last days, so many; 0 for all")
+
+
+class RunQuery(RunFilterFields):
+    """Of which job, which runs, and how many."""
 
     issue: str = Field(
         "",
@@ -36,9 +47,10 @@ class RunQuery(ApiModel):
         description="owner/repository#number of a job; empty for all",
     )
     limit: int = Field(20, ge=1, le=MAX_LISTED)
+    after: str = Field("", pattern=r"^(r[1-9][0-9]{0,17})?$", description="`next` of the page before")
 
 
-class ListedRun(JobRun):
+class JobRunInList(JobRun):
     """A run in a list, with its job."""
 
     repository: str = Field(description="owner/name of the issue's repository; empty for a draft")
@@ -49,66 +61,67 @@ class ListedRun(JobRun):
 
 
 class RunList(ApiModel):
-    """The newest runs."""
+    """A page of runs."""
 
-    runs: list[ListedRun] = Field(description=f"Newest first; of many jobs, among the newest {MAX_LISTED}")
+    runs: list[JobRunInList] = Field(description="Newest first")
+    next: str = Field(description="Pass it as `after` for the next page; empty on the last one")
+
+
+def as_csv(answer: RunList) -> str:
+    """Return the list as CSV, with every fact."""
+    return csv_text((it.model_dump(mode="json") for it in answer.runs), tuple(JobRunInList.model_fields))
 
 
 Input, Output = RunQuery, RunList
+AS_TEXT = {"text/csv": as_csv}
 
 
 def run(call: ApiRequest, given: RunQuery) -> RunList:
-    """Return them. Raises ApiError, BusyError."""
+    """Return a page of them. Raises ApiError, BusyError, FilterError."""
+    card = None
     if given.issue:
         repository, _, number = given.issue.partition("#")
         owner, _, name = repository.partition("/")
         card = jobs.card_of(call, JobName(owner=owner, repository=name, number=int(number), board=""))
-        return list_of_card(call, card, given.limit)
-    boards, now = {board.board_id: board for board in call.boards}, call.site.clock()
+    return list_runs(call, given, card)
+
+
+def list_runs(call: ApiRequest, given: RunQuery, card: CardRow | None) -> RunList:
+    """Return a page of runs, of a card that the account may see or of all. Raises BusyError, FilterError."""
+    scopes = [CardScope(card.board_id)] if card else [board.scope for board in call.boards]
+    texts = {field: str(getattr(given, field) or "") for field in run_filters.FIELDS}
     with event_store.reading(call.site.engine) as db:
-        newest = _with_cards(db, runs.newest(db, MAX_LISTED))
-        listed = list(islice((it for it in newest if _is_seen(boards, *it)), given.limit))
-    return RunList(runs=[_listed(it, card, now) for it, card in listed])
+        known = run_list.choices(db, scopes) if any(texts.values()) else RunChoices()
+        wanted = run_filters.read(texts, known, call.site.clock(), card.card_id if card else None)
+        after = RunId(given.after) if given.after else None
+        listed = run_list.newest(db, scopes, wanted, after=after, limit=given.limit + 1)
+    page = listed[: given.limit]
+    more = page[-1].run.run_id if len(listed) > len(page) else ""
+    return RunList(runs=[listed_run(call, it) for it in page], next=more)
 
 
-def list_of_card(call: ApiRequest, card: CardRow, limit: int) -> RunList:
-    """Return the runs of a card that the account may see."""
-    with event_store.reading(call.site.engine) as db:
-        listed = runs.of_card(db, card.card_id, limit)
-    return RunList(runs=[_listed(it, card, call.site.clock()) for it in listed])
-
-
-def _with_cards(db: Connection, newest: Iterable[RunRow]) -> Iterable[tuple[RunRow, CardRow]]:
-    for it in newest:
-        card = cards.get(db, it.card_id)
-        if card is not None:
-            yield it, card
-
-
-def _is_seen(boards: Mapping[BoardId, VisibleBoard], it: RunRow, card: CardRow) -> bool:
-    """Tell whether the account may read the repositories of the run and of its card."""
-    board = boards.get(card.board_id)
-    seen = board.scope.seen if board else frozenset[str]()
-    about = {*filter(None, (it.repository, card.repository))}
-    return seen is None or (bool(about) and about <= seen)
-
-
-def _listed(it: RunRow, card: CardRow, now: datetime) -> ListedRun:
-    return ListedRun(
-        **run_summary(it).model_dump(),
-        repository=card.repository or "",
-        number=card.number or 0,
-        title=clean(card.title),
-        took_s=None if it.claimed_at is None else ((it.ended_at or now) - it.claimed_at).total_seconds(),
-        why=clean(_why(it, card))[:MAX_TEXT],
+def listed_run(call: ApiRequest, it: ListedRun) -> JobRunInList:
+    """Return a run of a list as the account sees it."""
+    row = it.run
+    until = row.ended_at or call.site.clock()
+    return JobRunInList(
+        **run_summary(row).model_dump(),
+        repository=it.repository or "",
+        number=it.number or 0,
+        title=clean(it.title),
+        took_s=None if row.claimed_at is None else (until - row.claimed_at).total_seconds(),
+        why=clean(_why(it))[:MAX_TEXT],
     )
 
 
-def _why(it: RunRow, card: CardRow) -> str:
+def _why(it: ListedRun) -> str:
     """Return the reason of the run's ending, or its present work or wait."""
-    if it.ending is Ending.SUCCEEDED:
+    row = it.run
+    if row.ending is Ending.SUCCEEDED:
         return ""
-    if it.ending is not None:
-        known = REASONS.get(it.reason, it.reason)
-        return ": ".join(part for part in (known, it.stop_why or it.detail) if part)
-    return card.because if it.state is RunState.QUEUED else it.parked_why or it.last_line
+    if row.ending is not None:
+        known = REASONS.get(row.reason, row.reason)
+        return ": ".join(part for part in (known, row.stop_why or row.detail) if part)
+    if row.state is RunState.QUEUED or row.status is RunStatus.NEEDS_INPUT:
+        return it.because
+    return row.parked_why or row.last_line

@@ -1,5 +1,7 @@
 """Programs see what waits for people, and what work costs: of what their account may read."""
 
+import csv
+import io
 import json
 from typing import Any
 from urllib.parse import urlencode
@@ -9,6 +11,7 @@ from click.testing import CliRunner
 
 from bot.cli import main
 from bot.outbox import subscribers
+from bot.web.api.csv_text import csv_text
 from bot.web.authorization import KEPT_S
 from ledger.events.board import StopOrdered
 from ledger.events.run import RunClaimed
@@ -109,8 +112,49 @@ def test_runs_are_listed_with_their_jobs_for_who_may_read_both_repositories(page
     hide(pages.cardinal)
     pages.cardinal.clock.forward(KEPT_S + 1)
     mallory = Program(pages, "mallory")
-    assert mallory.get("/runs") == {"runs": []}
+    assert mallory.get("/runs") == {"runs": [], "next": ""}
     assert mallory.send("GET", "/runs?issue=acme/shop%231").status_code == 404
+
+
+@pytest.mark.after(scene=Cardinal.at_work)
+def test_runs_are_filtered_paged_and_given_as_csv(pages: Pages) -> None:
+    item = asked(pages, "8080")
+    asking, working = pages.cardinal.run_of(item).run_id, pages.cardinal.run_of(at_work(pages)).run_id
+    bob = Program(pages, "bob")
+
+    def listed(query: str) -> list[str]:
+        return [it["run"] for it in bob.get(f"/runs?{query}")["runs"]]
+
+    assert (listed("status=needs_input"), listed("status=needs-input&days=1")) == ([asking], [asking])
+    assert (listed("status=failed"), listed("agent=SCRIPTED&repository=acme/shop")) == ([], [working, asking])
+    first = bob.get("/runs?limit=1")
+    assert [it["run"] for it in first["runs"]] == [working]
+    assert bob.get(f"/runs?limit=1&after={first['next']}")["runs"][0]["run"] == asking
+    for query, said in (
+        ("status=parked", "choose queued, working, needs input"),
+        ("agent=scriptd", "did you mean scripted?"),
+        ("reason=nonsense", "no run here has the reason"),
+        ("days=0x", "days"),
+    ):
+        wrong = bob.send("GET", f"/runs?{query}")
+        assert (wrong.status_code, said in wrong.text) == (422, True), wrong.text
+    sheet = bob.send("GET", "/runs", Accept="text/csv")
+    assert sheet.content_type == "text/csv; charset=utf-8"
+    rows = list(csv.DictReader(io.StringIO(sheet.text)))
+    assert [(row["run"], row["status"]) for row in rows] == [(working, "working"), (asking, "needs_input")]
+    home = {"CARDINAL_HOME": str(pages.cardinal.services.config.home)}
+    printed = CliRunner().invoke(main, ["runs", "--csv", "--status", "needs input"], env=home)
+    assert [row["run"] for row in csv.DictReader(io.StringIO(printed.stdout))] == [asking]
+    assert "needs input" in CliRunner().invoke(main, ["runs"], env=home).stdout
+
+
+def test_a_spreadsheet_computes_nothing_of_a_list() -> None:
+    row = {"title": "=HYPERLINK(1)", "by": '@eve "x",\n', "usd": -1.5}
+    assert csv_text([row], ("title", "by", "usd")).splitlines() == [
+        "title,by,usd",
+        '\'=HYPERLINK(1),"\'@eve ""x"",',
+        '",-1.5',
+    ]
 
 
 def test_a_board_has_its_jobs_limits_and_queues_and_nothing_of_a_hidden_repository(pages: Pages) -> None:

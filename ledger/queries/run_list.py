@@ -1,0 +1,143 @@
+"""Runs for people who may see some repositories: those that were asked for, newest first."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, false, func, or_, select
+
+from ledger.db.rows import pick
+from ledger.ids import CardId, RunId
+from ledger.queries.card_filter import CardScope, sort_names
+from ledger.rows.runs import RunRow
+from ledger.states import RUN_HELD, Ending, RunState, RunStatus
+from ledger.views.cards import cards
+from ledger.views.runs import runs
+
+_FROM = runs.join(cards, cards.c.card_id == runs.c.card_id)
+_ASKS = (runs.c.state == RunState.PARKED) & (runs.c.question_id != "")
+# As RunRow.status says it.
+_HAS_STATUS: Mapping[RunStatus, ColumnElement[bool]] = {
+    RunStatus.QUEUED: runs.c.state == RunState.QUEUED,
+    RunStatus.WORKING: runs.c.state.in_(RUN_HELD),
+    RunStatus.NEEDS_INPUT: (runs.c.state == RunState.AWAITING_APPROVAL) | _ASKS,
+    RunStatus.PAUSED: (runs.c.state == RunState.PARKED) & ~_ASKS,
+    **{RunStatus(ending): runs.c.ending == ending for ending in Ending},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFilter:
+    """Runs that are asked for: all that is given must hold, and of several spellings one.
+
+    `repositories`: of the work, or of the issue. `people` asked for the run. `since`: queued then or later.
+    """
+
+    status: RunStatus | None = None
+    repositories: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+    since: datetime | None = None
+    card_id: CardId | None = None
+
+
+ALL = RunFilter()
+
+
+@dataclass(frozen=True, slots=True)
+class RunChoices:
+    """Values to filter by, in order: none of a run that may not be seen."""
+
+    repositories: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedRun:
+    """A run in a list, with what its card is and why that stands as it does."""
+
+    run: RunRow
+    repository: str | None
+    number: int | None
+    title: str
+    because: str
+
+
+_RUN_FIELDS = len(fields(RunRow))
+
+
+def newest(
+    db: Connection,
+    scopes: Sequence[CardScope],
+    wanted: RunFilter = ALL,
+    *,
+    after: RunId | None = None,
+    offset: int = 0,
+    limit: int,
+) -> tuple[ListedRun, ...]:
+    """Return runs, newest first; those behind the run `after` if given."""
+    query = pick(RunRow, runs).add_columns(cards.c.repository, cards.c.number, cards.c.title, cards.c.because)
+    query = _narrow(query, scopes, wanted).order_by(runs.c.serial.desc())
+    if after is not None:
+        place = select(runs.c.serial).where(runs.c.run_id == after).scalar_subquery()
+        query = query.where(runs.c.serial < place)
+    stored = db.execute(query.limit(limit).offset(offset))
+    return tuple(ListedRun(RunRow(*it[:_RUN_FIELDS]), *it[_RUN_FIELDS:]) for it in stored)
+
+
+def count_runs(db: Connection, scopes: Sequence[CardScope], wanted: RunFilter = ALL) -> int:
+    """Return how many runs the list has in all."""
+    return int(db.scalar(_narrow(select(func.count()), scopes, wanted)) or 0)
+
+
+def choices(db: Connection, scopes: Sequence[CardScope]) -> RunChoices:
+    """Return the repositories, people, agents and reasons of all runs in sight."""
+    named = (runs.c.repository, cards.c.repository, runs.c.by, runs.c.agent, runs.c.reason)
+    found = list(db.execute(_narrow(select(*named), scopes, ALL).distinct()))
+    works, issues, people, agents, reasons = (
+        {it for it in column if it} for column in (zip(*found, strict=True) if found else [()] * len(named))
+    )
+    return RunChoices(*map(sort_names, (works | issues, people, agents, reasons)))
+
+
+def _narrow(query: Select[Any], scopes: Sequence[CardScope], wanted: RunFilter) -> Select[Any]:
+    seen = or_(false(), *map(_within, scopes))
+    return query.select_from(_FROM).where(seen, *_conditions(wanted))
+
+
+def _within(scope: CardScope) -> ColumnElement[bool]:
+    """Limit to runs on the board, whose own repository and that of whose card may both be seen."""
+    on_board = cards.c.board_id == scope.board_id
+    if scope.seen is None:
+        return on_board
+    names = tuple(scope.seen)
+    no_work = runs.c.repository == ""
+    no_issue = or_(cards.c.repository.is_(None), cards.c.repository == "")
+    return and_(
+        on_board,
+        or_(no_work, runs.c.repository.in_(names)),
+        or_(no_issue, cards.c.repository.in_(names)),
+        ~and_(no_work, no_issue),
+    )
+
+
+def _conditions(wanted: RunFilter) -> Iterator[ColumnElement[bool]]:
+    if wanted.status is not None:
+        yield _HAS_STATUS[wanted.status]
+    if wanted.repositories:
+        yield or_(runs.c.repository.in_(wanted.repositories), cards.c.repository.in_(wanted.repositories))
+    for column, names in (
+        (runs.c.by, wanted.people),
+        (runs.c.agent, wanted.agents),
+        (runs.c.reason, wanted.reasons),
+    ):
+        if names:
+            yield column.in_(names)
+    if wanted.since is not None:
+        yield runs.c.queued_at >= wanted.since
+    if wanted.card_id is not None:
+        yield runs.c.card_id == wanted.card_id
