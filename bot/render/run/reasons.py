@@ -2,6 +2,9 @@
 
 from collections.abc import Mapping
 
+from ledger.rows.runs import RunRow
+from ledger.states import Ending, RunState, RunStatus
+
 REASONS: Mapping[str, str] = {
     "agent_error": "the agent stopped with an error",
     "guardrail": "a guardrail stopped it",
@@ -18,3 +21,15 @@ REASONS: Mapping[str, str] = {
     "hung": "it hung its worker",
     "internal": "Cardinal itself failed",
 }
+
+
+def explain_run(run: RunRow, because: str) -> str:
+    """Return the reason of the run's ending, or its present work or wait; `because` is its card's."""
+    if run.ending is Ending.SUCCEEDED:
+        return ""
+    if run.ending is not None:
+        known = REASONS.get(run.reason, run.reason)
+        return ": ".join(part for part in (known, run.stop_why or run.detail) if part)
+    if run.state is RunState.QUEUED or run.status is RunStatus.NEEDS_INPUT:
+        return because
+    return run.parked_why or run.last_line

@@ -32,6 +32,7 @@ TITLE = "Cardinal"
 VISIT_S = 8 * 3600  # as long as GitHub's tokens of people
 NAV = (  # path, icon, and name
     ("/", "inbox", "Inbox"),
+    ("/runs", "play", "Runs"),
     ("/money", "coins", "Money"),
     ("/notices", "bell", "Notices"),
     ("/tokens", "key-round", "Tokens"),

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from bot.render.run.reasons import REASONS
+from bot.render.run.reasons import explain_run
 from bot.state import run_filters
 from bot.state.run_filters import MAX_DAYS
 from bot.web.api import jobs
@@ -18,7 +18,7 @@ from ledger.queries import run_list
 from ledger.queries.card_filter import CardScope
 from ledger.queries.run_list import ListedRun, RunChoices
 from ledger.rows.cards import CardRow
-from ledger.states import Ending, RunState, RunStatus
+from ledger.states import RunStatus
 from runner.text.untrusted import without_invisible as clean
 
 PATH = "/runs"
@@ -110,18 +110,5 @@ def listed_run(call: ApiRequest, it: ListedRun) -> JobRunInList:
         number=it.number or 0,
         title=clean(it.title),
         took_s=None if row.claimed_at is None else (until - row.claimed_at).total_seconds(),
-        why=clean(_why(it))[:MAX_TEXT],
+        why=clean(explain_run(row, it.because))[:MAX_TEXT],
     )
-
-
-def _why(it: ListedRun) -> str:
-    """Return the reason of the run's ending, or its present work or wait."""
-    row = it.run
-    if row.ending is Ending.SUCCEEDED:
-        return ""
-    if row.ending is not None:
-        known = REASONS.get(row.reason, row.reason)
-        return ": ".join(part for part in (known, row.stop_why or row.detail) if part)
-    if row.state is RunState.QUEUED or row.status is RunStatus.NEEDS_INPUT:
-        return it.because
-    return row.parked_why or row.last_line

@@ -1,0 +1,153 @@
+"""All runs that a visitor may see, newest first: filtered by the address, page by page, or as CSV."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from flask import Response, make_response, render_template, request
+
+from bot.render.run.reasons import explain_run
+from bot.state import run_filters
+from bot.state.card_filters import FilterError
+from bot.web.api.csv_text import csv_text
+from bot.web.site import parameters
+from bot.web.site.layout import Site
+from bot.web.site.times import stamp
+from bot.web.site.visibility import path_of
+from ledger.ids import CardId, RunId
+from ledger.log import event_store
+from ledger.queries import run_list
+from ledger.queries.run_list import ListedRun, RunChoices, RunFilter
+from ledger.queue.sign_ins import SignIn
+from ledger.states import RunStatus
+from rules.text import brief, plain, sentence, state_word, usd
+
+PAGE, MAX_ROWS = 50, 5000  # runs of a page, and of a CSV
+MAX_OFFERED = 100  # names that a field suggests; others can be typed
+MAX_TITLE, MAX_WHY = 120, 160
+DAYS = (1, 7, 30, 90)
+RUN = re.compile(r"r[1-9][0-9]{0,17}")
+COLUMNS = (
+    *("run", "status", "repository", "number", "title", "column", "agent", "by", "queued_at", "ended_at"),
+    *("active_s", "usd", "files_changed", "lines_changed", "reason", "why"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilterForm:
+    """The filter as the address has it; `wanted` is None where it has a `problem`."""
+
+    chosen: Mapping[str, str]
+    known: RunChoices
+    wanted: RunFilter | None
+    problem: str = ""
+
+    @property
+    def narrows(self) -> bool:
+        """Whether any filter is given."""
+        return any(self.chosen.values())
+
+    @property
+    def query(self) -> str:
+        """The filter as an address has it, with its question mark; empty for none."""
+        given = {name: text for name, text in self.chosen.items() if text}
+        return f"?{urlencode(given)}" if given else ""
+
+    @property
+    def offered(self) -> Mapping[str, Sequence[str]]:
+        """The names that each field of text suggests."""
+        known = self.known
+        names = ("repository", "person", "agent", "reason")
+        choices = (known.repositories, known.people, known.agents, known.reasons)
+        return {name: its[:MAX_OFFERED] for name, its in zip(names, choices, strict=True)}
+
+
+def mount(site: Site) -> None:
+    """Mount the list, and the same as CSV."""
+
+    @site.get("/runs")
+    def runs_page(visit: SignIn) -> Response:
+        form, listed, after = _read(site, visit, PAGE + 1)
+        page = listed[:PAGE]
+        more = page[-1].run.run_id if len(listed) > PAGE else ""
+        shown = render_template(
+            "run_list.html",
+            title="Runs",
+            visit=visit,
+            filter=form,
+            statuses=[(it.value, state_word(it)) for it in RunStatus],
+            days=DAYS,
+            rows=[_row(site, it) for it in page],
+            older=f"/runs{form.query}{'&' if form.query else '?'}after={more}" if more else "",
+            newest=f"/runs{form.query}" if after else "",
+        )
+        return make_response(shown)
+
+    @site.get("/runs.csv")
+    def runs_csv(visit: SignIn) -> Response:
+        form, listed, _ = _read(site, visit, MAX_ROWS)
+        if form.problem:
+            raise FilterError("status", form.problem)
+        answer = make_response(csv_text(map(_facts, listed), COLUMNS))
+        answer.content_type = "text/csv; charset=utf-8"
+        answer.headers["Content-Disposition"] = 'attachment; filename="cardinal-runs.csv"'
+        return answer
+
+
+def _read(site: Site, visit: SignIn, limit: int) -> tuple[RunFilterForm, tuple[ListedRun, ...], str]:
+    """Return the filter, the runs, and the run after which they begin. Raises BusyError, FilterError."""
+    parameters.check_names(*run_filters.FIELDS, "after")
+    after = request.args.get("after", "")
+    if after and not RUN.fullmatch(after):
+        raise FilterError("after", "“after” must be a run, as r12: correct it, or leave it out")
+    scopes = [board.scope for board in site.boards_of(visit)]
+    chosen = {name: request.args.get(name, "").strip()[:200] for name in run_filters.FIELDS}
+    with event_store.reading(site.engine) as db:
+        known = run_list.choices(db, scopes)
+        try:
+            wanted = run_filters.read(chosen, known, site.clock())
+        except FilterError as error:
+            return RunFilterForm(chosen, known, None, sentence(str(error))), (), after
+        listed = run_list.newest(db, scopes, wanted, after=RunId(after) if after else None, limit=limit)
+    return RunFilterForm(chosen, known, wanted), listed, after
+
+
+def _row(site: Site, it: ListedRun) -> dict[str, object]:
+    run = it.run
+    return {
+        "run": run.run_id,
+        "card": run.card_id,
+        "name": f"{it.repository}#{it.number}" if it.number else "draft",
+        "path": path_of(it.repository, it.number, CardId(run.card_id)),
+        "title": plain(it.title, MAX_TITLE),
+        "status": state_word(run.status),
+        "why": plain(explain_run(run, it.because), MAX_WHY),
+        "agent": plain(run.agent),
+        "by": plain(run.by),
+        "cost": usd(run.usd) if run.usd else "",
+        "took": brief((run.ended_at or site.clock()) - run.claimed_at) if run.claimed_at else "",
+        "queued": stamp(run.queued_at),
+    }
+
+
+def _facts(it: ListedRun) -> dict[str, object]:
+    run = it.run
+    return {
+        "run": run.run_id,
+        "status": run.status.value,
+        "repository": it.repository or "",
+        "number": it.number or "",
+        "title": plain(it.title),
+        "column": plain(run.column),
+        "agent": run.agent,
+        "by": run.by,
+        "queued_at": run.queued_at.isoformat(),
+        "ended_at": run.ended_at.isoformat() if run.ended_at else "",
+        "active_s": round(run.active_s, 1),
+        "usd": round(run.usd, 6),
+        "files_changed": run.files_changed,
+        "lines_changed": run.lines_changed,
+        "reason": run.reason,
+        "why": plain(explain_run(run, it.because)),
+    }
