@@ -1,34 +1,39 @@
 """A board: its columns with the effect of a drag, and the cards in them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-from flask import Response, current_app
+from flask import Response, current_app, get_template_attribute, jsonify
 from markupsafe import Markup
 from sqlalchemy import Connection
 
 from bot.state import policies
 from bot.web.acting import offered
-from bot.web.site import following, holds
+from bot.web.site import following, holds, parameters
 from bot.web.site.filters import FilterForm, filter_form
 from bot.web.site.following import ListHtml
 from bot.web.site.layout import Site
-from bot.web.site.lists import CardView, RowHtml, card_view, row_html
-from bot.web.site.visibility import VisibleBoard
+from bot.web.site.lists import CardView, card_view
+from bot.web.site.visibility import VisibleBoard, may_see
+from ledger.ids import CardId, RunId
 from ledger.log import event_store
-from ledger.queries import lanes
+from ledger.queries import lanes, run_progress
 from ledger.queries.lanes import ListedCard
+from ledger.queries.run_progress import RunProgress
 from ledger.queue.sign_ins import SignIn
 from ledger.states import ATTENTION, CardState
-from ledger.views import boards
+from ledger.views import boards, cards
 from rules.card.column_actions import consequence
-from rules.text import plain
+from rules.text import ordinal, plain
 
 MAX_CARDS, MAX_SHOWN = 25, 175  # of a column, and of all: a page stays under 100 kB
 NOWHERE = ""  # the column of cards that are in none
+LANES = ("none", "repository", "person", "agent")  # by what the board is parted
+MAX_LANES = 12
 _WORKING = (CardState.WORKING, CardState.REVISING)
 
 
@@ -47,13 +52,34 @@ class ColumnView:
     name: str
     effect: str
     ticker: str
-    rows: tuple[Markup, ...]
+    total: int
+    cards: tuple[Markup, ...]
     left_out: str
     ways: tuple[tuple[str, str], ...]
 
 
+@dataclass(frozen=True, slots=True)
+class LaneView:
+    """A part of the board: its name, empty for all of it, and the cards of each column."""
+
+    name: str
+    columns: tuple[tuple[str, tuple[Markup, ...]], ...]
+
+
+class CardHtml(Protocol):
+    """Makes a card of the board."""
+
+    def __call__(self, card: CardView, progress: RunProgress | None, place: str) -> Markup:
+        """Return the HTML; `place` is that in the queue, or empty."""
+
+
+def _card_html() -> CardHtml:
+    made: CardHtml = get_template_attribute("parts/board_card.html", "board_card")
+    return made
+
+
 def mount(site: Site) -> None:
-    """Mount the page and its stream."""
+    """Mount the page, its stream, and what a script asks before it moves a card."""
 
     @site.get("/boards/<owner>/<int:number>")
     def board(visit: SignIn, owner: str, number: int) -> Response:
@@ -63,9 +89,11 @@ def mount(site: Site) -> None:
         whole = site.is_whole_to(visit, mine)
         with event_store.reading(site.engine) as db:
             after = event_store.last_seq(db)
-            form = _form(db, mine)
+            form, by = _form(db, mine), _lanes_by()
             shown = _visible_columns(db, mine, form)
-            values = _values(db, mine, form, shown, row_html(), now=site.clock(), whole=whole)
+            values = _values(
+                db, mine, form, by=by, shown=shown, html=_card_html(), now=site.clock(), whole=whole
+            )
         return following.page(
             "board.html",
             f"/live{mine.path}",
@@ -73,7 +101,10 @@ def mount(site: Site) -> None:
             title=plain(mine.title) or f"{owner}/{number}",
             forms=offered.for_board(site, visit, mine, chain(*(it.cards for it in shown))),
             path=form.address,
+            board_path=mine.path,
             policy=mine.path.replace("/boards/", "/policy/", 1) if mine.home else "",
+            by=by,
+            parts=LANES,
             visit=visit,
             **values,
         )
@@ -85,26 +116,45 @@ def mount(site: Site) -> None:
             return site.nothing(visit)
         whole = site.is_whole_to(visit, mine)
         with event_store.reading(site.engine) as db:
-            form = _form(db, mine)
-        make = _maker(site, mine, form, whole=whole)
-        return following.list_stream(site, visit, [mine.scope], (form.address, form.problem, whole), make)
+            form, by = _form(db, mine), _lanes_by()
+        make = _maker(site, mine, form, by=by, whole=whole)
+        shown = (form.address, form.problem, by, whole)
+        return following.list_stream(site, visit, [mine.scope], shown, make)
+
+    @site.get("/boards/<owner>/<int:number>/moves/<card_id>")
+    def moves(visit: SignIn, owner: str, number: int, card_id: str) -> Response:
+        mine = _visible(site, visit, owner, number)
+        with event_store.reading(site.engine) as db:
+            card = cards.get(db, CardId(card_id))
+        if mine is None or card is None or card.board_id != mine.board_id or not may_see(site, visit, card):
+            return site.nothing(visit)
+        for it in offered.for_card(site, visit, card.card_id):
+            if it.offer.command == "move":
+                columns = [name for name, _ in it.offer.choices]
+                return jsonify(name=it.offer.name, token=it.token, columns=columns)
+        run = "its run has not ended: cancel that first" if card.run_id else "you may not, or it has no issue"
+        return jsonify(name="", token="", columns=[], why=f"This card cannot be moved here now: {run}.")
+
+
+def _lanes_by() -> str:
+    """Return by what the board is parted. Raises FilterError."""
+    return parameters.choice("lanes", LANES, LANES[0])
 
 
 def _maker(
-    site: Site, mine: VisibleBoard, form: FilterForm, *, whole: bool
+    site: Site, mine: VisibleBoard, form: FilterForm, *, by: str, whole: bool
 ) -> Callable[[Connection], ListHtml]:
     """Return the maker of the list for all its readers, outside of requests."""
-    row, template = row_html(), current_app.jinja_env.get_template("parts/board_list.html")
+    html, template = _card_html(), current_app.jinja_env.get_template("parts/board_list.html")
 
-    def once(card: CardView, back: str, *, in_column: bool) -> Markup:
-        return row(replace(card, waits=""), back, in_column=in_column)  # a script says how long
+    def once(card: CardView, progress: RunProgress | None, place: str) -> Markup:
+        return html(replace(card, waits=""), progress, place)  # a script says how long
 
     def make(db: Connection) -> ListHtml:
-        values = _values(
-            db, mine, form, _visible_columns(db, mine, form), once, now=site.clock(), whole=whole
-        )
-        html = template.render(values)
-        return lambda _login: html
+        shown = _visible_columns(db, mine, form)
+        values = _values(db, mine, form, by=by, shown=shown, html=once, now=site.clock(), whole=whole)
+        text = template.render(values)
+        return lambda _login: text
 
     return make
 
@@ -112,7 +162,7 @@ def _maker(
 def _form(db: Connection, board: VisibleBoard) -> FilterForm:
     return filter_form(
         db, board.path, [board.scope],
-        states=tuple(CardState), key="column", sections=(*_columns(db, board), NOWHERE),
+        states=tuple(CardState), key="column", sections=(*_columns(db, board), NOWHERE), more=("lanes",),
     )  # fmt: skip
 
 
@@ -129,21 +179,36 @@ def _values(
     db: Connection,
     board: VisibleBoard,
     form: FilterForm,
-    shown: Sequence[ColumnCards],
-    row: RowHtml,
     *,
+    by: str,
+    shown: Sequence[ColumnCards],
+    html: CardHtml,
     now: datetime,
     whole: bool,
 ) -> dict[str, object]:
     """Return the values of the part that a stream replaces: all but the forms."""
     columns = _columns(db, board)
+    progress = run_progress.of_runs(db, [it.run_id for part in shown for it in part.cards if it.run_id])
+    queue = holds.queue_order(db, board.board_id, now) if whole else []
+    places = {run: place for line in queue for place, _, _, run, *_ in line.runs if place.isdigit()}
+    made = {
+        it.card_id: html(
+            card_view(it, now),
+            progress.get(it.run_id) if it.run_id else None,
+            ordinal(int(places[it.run_id])) if it.run_id in places else "",
+        )
+        for part in shown
+        for it in part.cards
+    }
     return {
         "filter": form,
         "lines": holds.stop_lines(db, board, now, whole=whole),
         "offers": holds.stop_mark(db, board),
         "total": sum(sum(it.by_state.values()) for it in shown),
-        "columns": [_view(form, now, columns, it, row) for it in shown],
-        "queue": holds.queue_order(db, board.board_id, now) if whole else [],
+        "columns": [_view(form, columns, it, made) for it in shown],
+        "lanes": list(_lanes(by, shown, made, progress)),
+        "workers": holds.list_specialists(db, board, now) if whole else [],
+        "queue": queue,
         "merging": holds.merge_lanes(db, board),
         "limits": holds.limits(db, board.board_id, now) if whole else [],
     }
@@ -170,15 +235,49 @@ def _visible_columns(db: Connection, board: VisibleBoard, form: FilterForm) -> l
     return shown
 
 
+def _lanes(
+    by: str,
+    shown: Sequence[ColumnCards],
+    made: Mapping[CardId, Markup],
+    progress: Mapping[RunId, RunProgress],
+) -> Iterator[LaneView]:
+    """Return the parts of the board, the largest first; the rest of very many stands in the last one."""
+
+    def name_of(card: ListedCard) -> str:
+        match by:
+            case "repository":
+                return card.repository or "drafts"
+            case "person":
+                return next(iter(card.people), "nobody")
+            case "agent":
+                known = progress.get(card.run_id) if card.run_id else None
+                return known.agent if known and known.agent else "no agent yet"
+        return ""
+
+    sizes = Counter(name_of(card) for part in shown for card in part.cards)
+    kept = [name for name, _ in sizes.most_common(MAX_LANES)] or [""]
+    for name in (*kept, *(("others",) if len(sizes) > len(kept) else ())):
+        columns = (
+            (part.name, tuple(made[it.card_id] for it in part.cards if _stands_in(name_of(it), name, kept)))
+            for part in shown
+        )
+        yield LaneView(plain(name), tuple(columns))
+
+
+def _stands_in(own: str, lane: str, kept: Sequence[str]) -> bool:
+    return own == lane if own in kept else lane == "others"
+
+
 def _view(
-    form: FilterForm, now: datetime, columns: Mapping[str, str], it: ColumnCards, row: RowHtml
+    form: FilterForm, columns: Mapping[str, str], it: ColumnCards, made: Mapping[CardId, Markup]
 ) -> ColumnView:
     total = sum(it.by_state.values())
     return ColumnView(
         name=plain(it.name) or "No column",
         effect=plain(columns.get(it.name, ""), 400),
         ticker=_ticker(it.by_state),
-        rows=tuple(row(card_view(card, now), form.address, in_column=True) for card in it.cards),
+        total=total,
+        cards=tuple(made[card.card_id] for card in it.cards),
         left_out=form.left_out(total, len(it.cards)),
         ways=form.ways(it.name, total, len(it.cards)),
     )

@@ -96,8 +96,12 @@ def filter_form(
     states: Collection[CardState],
     key: str,
     sections: Collection[str],
+    more: Collection[str] = (),
 ) -> FilterForm:
-    """Return the filter in an address; `key` is the parameter that names one of `sections`."""
+    """Return the filter in an address; `key` is the parameter that names one of `sections`.
+
+    The page has the parameters `more`, too.
+    """
     known = card_filters.choices_of_state(db, scopes, request.args.get("state"))
     offered = {"repository": known.repositories, "person": known.people, "label": known.labels}
     form = FilterForm(
@@ -111,7 +115,7 @@ def filter_form(
         },
     )
     try:
-        return _read(form, known, states, sections)
+        return _read(form, known, states, sections, more)
     except FilterError as error:
         return replace(form, problem=sentence(str(error)))
 
@@ -121,8 +125,9 @@ def _read(
     known: CardChoices,
     states: Collection[CardState],
     sections: Collection[str],
+    more: Collection[str],
 ) -> FilterForm:
-    names = (*FIELDS, form.key, "page", "after")  # the last for the list's stream
+    names = (*FIELDS, form.key, *more, "page", "after")  # the last for the list's stream
     parameters.check_names(*names)
     section, number = request.args.get(form.key), request.args.get("page", "1")
     if section is not None and section not in sections:

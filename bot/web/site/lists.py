@@ -48,6 +48,7 @@ class CardView:
     people: str
     run: str
     cost: str
+    usd: float = 0.0
     age: str = ""
     forms: tuple[FormView, ...] = ()
     acts: bool = False
@@ -80,6 +81,7 @@ def card_view(card: ListedCard, now: datetime, forms: tuple[FormView, ...] = ())
         people=plain(", ".join(card.people)),
         run=card.run_id or "",
         cost=usd(card.usd) if card.usd else "",
+        usd=card.usd or 0.0,
         age=age_of(card.state, now - card.state_at),
         forms=forms,
     )
