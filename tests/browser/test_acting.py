@@ -107,3 +107,21 @@ def test_the_pages_work_without_scripts(browser: Browser, town: Watched) -> None
         press(page, "Cancel", "cancel")
         expect(page.locator("#now .state")).to_have_text("cancelled")
     assert given(town) == [("answer", "2"), ("cancel", "")]
+
+
+def test_a_card_is_dragged_to_a_column_that_says_what_that_does(page: Page, town: Watched) -> None:
+    cardinal = town.cardinal
+    item = cardinal.new("Mail when an order ships", "Tasks")
+    cardinal.catch_up()
+    with served(town, page):
+        sign_in(page, town, "/boards/acme/1", "alice")
+        page.locator("li.card", has_text="Mail when an order ships").hover()
+        page.mouse.down()
+        for _ in range(2):  # a browser says that something is over a place when it moves there again
+            page.locator("section[data-column='In Progress'] h2").hover()
+        expect(page.locator("#toast")).to_contain_text("In Progress: An agent will be assigned")
+        page.mouse.up()
+        expect(page.locator("#toast")).to_contain_text("alice gave /cardinal move")
+    assert given(town) == [("move", "In Progress")]
+    cardinal.catch_up()
+    assert cardinal.column(item) == "In Progress"

@@ -6,9 +6,10 @@ from html import unescape
 
 from ledger.events.board import BoardHalted, CardArchived, CardExplained, CardSeen, StopOrdered
 from ledger.events.pull import PullOpened
-from ledger.events.run import RunClaimed
+from ledger.events.run import PlanProposed, PlanTicked, RunClaimed
 from ledger.ids import CardId
 from ledger.states import CardState, Reason
+from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.test_runs import happens
 from tests.bot.web.pages.world import Pages
 
@@ -101,3 +102,33 @@ def test_a_merge_lane_has_its_cards_in_order_and_nothing_of_hidden_issues(pages:
     assert re.findall(card, lane) == [("71", "place &lt;0&gt;"), ("72", "place &lt;1&gt;")]
     assert "<li>pull request #73</li>" in lane
     assert "place &lt;2&gt;" not in lane
+
+
+def test_what_moves_a_card_is_for_whoever_may_move_it(pages: Pages) -> None:
+    item = pages.cardinal.new(column="Tasks")
+    pages.cardinal.catch_up()
+    path = f"{BOARD}/moves/{pages.cardinal.card(item).card_id}"
+    offer = pages.browser("alice").get(path).get_json()
+    assert (offer["name"], "In Progress" in offer["columns"], "Tasks" in offer["columns"]) == (
+        "move:Tasks",
+        True,
+        False,
+    )
+    reader = pages.browser("mallory").get(path).get_json()
+    assert (reader["token"], reader["columns"], "cannot be moved" in reader["why"]) == ("", [], True)
+    assert pages.browser("alice").get(f"{BOARD}/moves/X").status_code == 404
+    hide(pages.cardinal)
+    pages.cardinal.clock.forward(400)
+    assert pages.browser("mallory").get(path).status_code == 404
+
+
+def test_a_board_is_parted_by_lanes_and_a_card_shows_how_far_its_run_is(pages: Pages) -> None:
+    item = pages.cardinal.at_work()
+    run_id = pages.cardinal.run_of(item).run_id
+    happens(pages, PlanProposed(run_id, 1, "Add", ("One", "Two")), PlanTicked(run_id, 1))
+    bob = pages.browser("bob")
+    shown = bob.get(f"{BOARD}?lanes=agent").text
+    assert "<h2><bdi>scripted</bdi></h2>" in shown
+    assert "1 of 2 steps done" in shown
+    assert "Who works on what" in shown
+    assert bob.get(f"{BOARD}?lanes=colour").status_code == 400
