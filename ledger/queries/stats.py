@@ -1,8 +1,9 @@
 """Money and flow: costs, endings and waits of runs since a moment."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
+from statistics import median
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, or_, select
@@ -30,6 +31,18 @@ class SpendShare:
 
     name: str
     usd: float
+
+
+class MergeShare(NamedTuple):
+    """Merged cards of one repository, column or agent: how many, dollars and seconds of work in all, and the
+    median seconds from the first run's place in the queue to the merge; None where that is not known.
+    """
+
+    name: str
+    merged: int
+    usd: float
+    active_s: float
+    median_s: float | None
 
 
 class DayShare(NamedTuple):
@@ -80,7 +93,9 @@ class Stats:
     reviews and failures), for a worker, and for an agent at work; `waits` has the cards that waited longest,
     `waits_by_day` the days (UTC) on which any did, the first day first. `usd_by` has the dollars by day,
     column, repository, person, agent and model, `agents_by_day` those of each agent's days, the first day
-    first. `estimated_usd` are those of runs for which a subscription pays.
+    first. `estimated_usd` are those of runs for which a subscription pays. `median_merge_s`: half of the
+    merged cards took longer from the queue to the merge; `merged_by` has the merges by repository, by the
+    newest run's column, and by its agent, the most first.
     """
 
     since: datetime
@@ -97,6 +112,8 @@ class Stats:
     merged: int
     usd_per_merge: float | None
     hours_per_merge: float | None
+    median_merge_s: float | None
+    merged_by: dict[str, tuple[MergeShare, ...]]
     usd_by: dict[str, tuple[SpendShare, ...]]
     agents_by_day: tuple[DayShare, ...]
     estimated_usd: float
@@ -149,8 +166,14 @@ def of_boards(
         waits=longest,
         waits_by_day=_waits_by_day(db, since, now, whole),
         merged=len(merges),
-        usd_per_merge=per_merge and sum(usd for usd, _ in merges) / per_merge,
-        hours_per_merge=per_merge and sum(active_s for _, active_s in merges) / 3600 / per_merge,
+        usd_per_merge=per_merge and sum(it.usd for it in merges) / per_merge,
+        hours_per_merge=per_merge and sum(it.active_s for it in merges) / 3600 / per_merge,
+        median_merge_s=_share("", merges).median_s,
+        merged_by={
+            "repository": _merged_by(merges, lambda it: it.repository),
+            "column": _merged_by(merges, lambda it: it.column),
+            "agent": _merged_by(merges, lambda it: it.agent),
+        },
         usd_by={
             "day": tuple(SpendShare(day, usd) for (day,), usd in _sum_up(spent, 1)),
             "column": _by(db, spend.c.column, since, visible),
@@ -188,15 +211,47 @@ def _wholly_in(names: tuple[str, ...]) -> Iterable[ColumnElement[bool]]:
     yield func.coalesce(cards.c.pull_repository, "").in_(("", *names))
 
 
-def _merges(
-    db: Connection, since: datetime, whole: list[ColumnElement[bool]]
-) -> tuple[tuple[float, float], ...]:
-    """Return dollars and seconds of work of each card that was merged."""
-    joined = cards.outerjoin(spend, spend.c.card_id == cards.c.card_id)
-    sums = (func.coalesce(func.sum(spend.c.usd), 0.0), func.coalesce(func.sum(spend.c.active_s), 0.0))
+class _Merge(NamedTuple):
+    """A merged card: where, by whom, for how much, after how much work, and how long after it was queued."""
+
+    repository: str
+    column: str
+    agent: str
+    usd: float
+    active_s: float
+    took_s: float | None
+
+
+def _merges(db: Connection, since: datetime, whole: list[ColumnElement[bool]]) -> tuple[_Merge, ...]:
+    """Return each card that was merged."""
     merged = and_(cards.c.pull_state == "merged", cards.c.state_at >= since, *whole)
-    query = select(*sums).select_from(joined).where(merged).group_by(cards.c.card_id)
-    return tuple((usd, active_s) for usd, active_s in db.execute(query))
+    newest, of_card = runs.alias(), runs.alias()  # the conditions of `whole` are about runs themselves
+    first = select(func.min(of_card.c.queued_at)).where(of_card.c.card_id == cards.c.card_id)
+    usd, active_s = (
+        select(func.coalesce(func.sum(it), 0.0)).where(spend.c.card_id == cards.c.card_id).scalar_subquery()
+        for it in (spend.c.usd, spend.c.active_s)
+    )
+    joined = cards.outerjoin(newest, newest.c.run_id == cards.c.run_id)
+    names = (func.coalesce(it, "") for it in (cards.c.repository, newest.c.column, newest.c.agent))
+    query = select(*names, usd, active_s, cards.c.state_at, first.scalar_subquery()).select_from(joined)
+    return tuple(
+        _Merge._make((*known, None if queued is None else (at - queued).total_seconds()))
+        for *known, at, queued in db.execute(query.where(merged))
+    )
+
+
+def _merged_by(merges: Iterable[_Merge], name_of: Callable[[_Merge], str]) -> tuple[MergeShare, ...]:
+    by_name: dict[str, list[_Merge]] = {}
+    for it in merges:
+        by_name.setdefault(name_of(it), []).append(it)
+    shares = (_share(name, its) for name, its in by_name.items())
+    return tuple(sorted(shares, key=lambda it: (-it.merged, it.name)))
+
+
+def _share(name: str, merges: Sequence[_Merge]) -> MergeShare:
+    took = [it.took_s for it in merges if it.took_s is not None]
+    usd, active_s = sum(it.usd for it in merges), sum(it.active_s for it in merges)
+    return MergeShare(name, len(merges), usd, active_s, median(took) if took else None)
 
 
 def _by(

@@ -16,10 +16,10 @@ from bot.web.site.lists import MAX_TITLE
 from bot.web.site.visibility import VisibleBoard
 from ledger.log import event_store
 from ledger.queries import stats
-from ledger.queries.stats import SpendShare, Stats
+from ledger.queries.stats import MergeShare, SpendShare, Stats
 from ledger.queue.sign_ins import SignIn
 from rules.runs.forecast import Forecast
-from rules.text import plain, state_word, usd
+from rules.text import count, plain, state_word, usd
 
 DAYS, USUAL_DAYS = (7, 30, 90), 30
 FIGURES = (
@@ -47,7 +47,10 @@ def mount(site: Site) -> None:
                 *(() if figures.runs or figures.usd else ("No spending that you may see.",)),
                 *((ESTIMATE.format(usd=usd(figures.estimated_usd)),) if figures.estimated_usd else ()),
             ),
+            headline=_headline(figures),
             facts=_facts(figures),
+            spark=charts.sparkline(figures.agents_by_day, first, last),
+            merged=[(name, _merged(shares)) for name, shares in figures.merged_by.items()],
             spent=charts.chart_spending(figures.agents_by_day, first, last, _day_limit(limits, len(boards))),
             waited=charts.chart_waits(figures),
             waited_by_day=charts.waits_by_day(figures.waits_by_day, first, last),
@@ -129,30 +132,60 @@ def _rows(figures: Stats, limits: Iterable[tuple[str, Forecast]]) -> Iterator[tu
     yield from (("reasons", name, it) for name, it in figures.reasons.items())
     for group, shares in figures.usd_by.items():
         yield from ((f"usd by {group}", _cell(share.name), f"{share.usd:.4f}") for share in shares)
+    for group, merges in figures.merged_by.items():
+        for it in merges:
+            yield f"merged by {group}", _cell(it.name), it.merged
+            yield f"usd of merged by {group}", _cell(it.name), f"{it.usd:.4f}"
     for wait in figures.waits:
         yield from ((f"{name} of a card", wait.name, getattr(wait, name)) for name in WAIT_FIGURES)
     for day in figures.waits_by_day:
         yield from ((f"{name} of a day", day.day, getattr(day, name)) for name in WAIT_FIGURES)
-    for board, it in limits:
-        place = _cell(f"{board}: {it.name}" if it.name else board)
-        yield from ((f"today's {name}", place, getattr(it, name)) for name in LIMIT_FIGURES)
+    for board, limit in limits:
+        place = _cell(f"{board}: {limit.name}" if limit.name else board)
+        yield from ((f"today's {name}", place, getattr(limit, name)) for name in LIMIT_FIGURES)
+
+
+def _headline(figures: Stats) -> str:
+    """Return the sentence about people: how many runs needed one, and what part of all waiting they were."""
+    waited_s = figures.people_s + figures.workers_s + figures.agents_s
+    if not figures.runs:
+        return ""
+    runs = f"{figures.needed_person:,} of {count(figures.runs, 'run')} needed a person"
+    people, total = charts.duration(figures.people_s), charts.duration(waited_s)
+    return f"{runs}; people took {people} of {total}." if waited_s else f"{runs}."
+
+
+def _merged(shares: Iterable[MergeShare]) -> list[tuple[str, str, str, str, str, str]]:
+    """Return of each name the merges, dollars in all and each, work each, and the median time to merge."""
+    return [
+        (
+            plain(it.name) or "none",
+            f"{it.merged:,}",
+            usd(it.usd),
+            usd(it.usd / it.merged),
+            charts.duration(it.active_s / it.merged),
+            "" if it.median_s is None else charts.duration(it.median_s),
+        )
+        for it in shares
+    ]
 
 
 def _facts(figures: Stats) -> list[tuple[str, str]]:
     """Return the figures as pairs of a name and a value."""
     endings = (f"{number:,} {state_word(name) or 'not ended'}" for name, number in figures.endings.items())
+    waits = (figures.people_s, figures.workers_s, figures.agents_s)
     facts = [
-        ("spent", usd(figures.usd)),
-        ("runs", ", ".join(endings) or "none"),
-        ("needed a person", f"{figures.needed_person:,} of {figures.runs:,}"),
-        ("waited for people", charts.duration(figures.people_s)),
-        ("waited for a worker", charts.duration(figures.workers_s)),
-        ("waited for agents at work", charts.duration(figures.agents_s)),
-        ("merged pull requests", f"{figures.merged:,}"),
+        ("Spent", usd(figures.usd)),
+        ("Runs", ", ".join(endings) or "none"),
+        ("Merged pull requests", f"{figures.merged:,}"),
     ]
     if figures.usd_per_merge is not None and figures.hours_per_merge is not None:
         worked = charts.duration(figures.hours_per_merge * 3600)
-        facts.append(("average per merge", f"{usd(figures.usd_per_merge)}, {worked} of agents' work"))
+        facts.append(("Per merge", f"{usd(figures.usd_per_merge)}, {worked} of agents' work"))
+    if figures.median_merge_s is not None:
+        facts.append(("Median time to merge", charts.duration(figures.median_merge_s)))
+    names = ("Waited for people", "Waited for a worker", "Waited for agents at work")
+    facts += [(name, charts.duration(it)) for name, it in zip(names, waits, strict=True) if it]
     return facts
 
 

@@ -87,6 +87,20 @@ def waits_by_day(waits: Sequence[DayWaits], first: date, last: date) -> Chart | 
     return Chart("Waiting time by day", len(days), tuple(series), scale, _ends(days))
 
 
+def sparkline(shares: Sequence[DayShare], first: date, last: date) -> str:
+    """Return the points of a line over the days, of dollars, in a box of 100 by 20; empty for none."""
+    sums: dict[str, float] = {}
+    for share in shares:
+        sums[share.day] = sums.get(share.day, 0.0) + share.usd
+    days = [first + timedelta(days=number) for number in range((last - first).days + 1)]
+    amounts = [sums.get(day.isoformat(), 0.0) for day in days]
+    highest = max(amounts)
+    if highest <= 0 or len(days) < 2:
+        return ""
+    step = 100 / (len(days) - 1)
+    return " ".join(f"{place * step:.4g},{19 - 18 * it / highest:.4g}" for place, it in enumerate(amounts))
+
+
 def duration(seconds: float) -> str:
     """Return so many seconds in words."""
     return brief(timedelta(seconds=seconds))

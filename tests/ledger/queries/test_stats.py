@@ -25,7 +25,7 @@ from ledger.ids import CardId, QuestionId, RunId
 from ledger.log import event_store
 from ledger.queries import stats
 from ledger.queries.card_filter import CardScope
-from ledger.queries.stats import ASSISTANT, CardWait, DayShare, DayWaits, SpendShare
+from ledger.queries.stats import ASSISTANT, CardWait, DayShare, DayWaits, MergeShare, SpendShare
 from ledger.states import ATTENTION, CardState, Ending, Reason
 from ledger.views.waits import waits
 from tests.ledger.samples import BOARD, CARD, NOW, RUN, board_seen, card_seen, later, run_queued
@@ -64,6 +64,9 @@ def test_dollars_endings_and_waits_are_counted_once(worked: Engine) -> None:
     assert (figures.runs, figures.usd, figures.needed_person) == (2, 2.25, 1)
     assert (figures.endings, figures.reasons) == ({"": 1, "failed": 1}, {"validation": 1})
     assert (figures.merged, figures.usd_per_merge, figures.hours_per_merge) == (1, 1.5, 0.5)
+    assert figures.median_merge_s == 240.0
+    assert figures.merged_by["repository"] == (MergeShare("acme/app", 1, 1.5, 1800.0, 240.0),)
+    assert [(it.name, it.merged) for it in figures.merged_by["agent"]] == [("scripted", 1)]
     assert figures.usd_by["day"] == (SpendShare("2026-11-21", 2.25),)
     assert figures.agents_by_day == (
         DayShare("2026-11-21", ASSISTANT, 0.25),
