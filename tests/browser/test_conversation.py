@@ -109,3 +109,17 @@ def test_a_refusal_is_said_and_the_text_is_not_lost(page: Page, town: Town) -> N
     expect(page.get_by_role("status")).to_contain_text("body is too long")
     expect(page.get_by_label("Add a comment as")).to_have_value("x" * 70_000)
     assert issue.comments == []
+
+
+def test_the_bell_rings_for_whom_a_comment_concerns_until_they_look(page: Page, town: Town) -> None:
+    issue = town.issue("Why?")
+    town.bot_says(issue, "@bob, which one?")
+    for login, rings in (("bob", True), ("carol", False), ("alice", True)):
+        town.open(page, "/", as_=login)
+        expect(page.get_by_role("link", name="Notifications, 1 new")).to_have_count(int(rings))
+    page.get_by_role("link", name="Notifications").click()
+    expect(page.locator("main a.strong")).to_have_text(issue.title)
+    page.reload()
+    expect(page.locator("main a.strong")).to_have_count(0)
+    page.locator("main").get_by_role("link").click()
+    expect(page.locator(".comment").nth(1)).to_contain_text("which one?")

@@ -1,0 +1,57 @@
+"""The bell: comments since somebody's last look, on what they take part in or where they are mentioned."""
+
+import re
+from datetime import UTC, datetime
+from itertools import islice
+
+from flask import make_response, render_template, request
+from flask.typing import ResponseReturnValue
+
+from forge.pages.site import pages, people, person, reaches
+from forge.rest.context import store
+from forge.store.models import Comment, Issue, Role, User
+
+LOOKED_COOKIE = "forge_looked"  # seconds of the epoch at the last look
+MAX_SHOWN = 50
+
+
+def news_for(user: User) -> list[Comment]:
+    """Return others' comments for the person, newest first."""
+    mentioned = re.compile(rf"@{re.escape(user.login)}\b(?!-)", re.IGNORECASE)
+
+    def concerns(issue: Issue, comment: Comment) -> bool:
+        members = (issue.author, *issue.assignees, *(it.author for it in issue.comments))
+        return any(it is user for it in members) or bool(mentioned.search(comment.body))
+
+    visible = (repo for repo in store().repos.all() if reaches(repo, Role.READ))
+    issues = (issue for repo in visible for issue in repo.issues.values())
+    found = (
+        comment
+        for issue in issues
+        for comment in issue.comments
+        if comment.author is not user and concerns(issue, comment)
+    )
+    return sorted(found, key=lambda it: it.created_at, reverse=True)
+
+
+def _looked_at() -> datetime:
+    kept = request.cookies.get(LOOKED_COOKIE, "")
+    return datetime.fromtimestamp(int(kept) if re.fullmatch(r"[0-9]{1,11}", kept) else 0, UTC)
+
+
+@pages.app_context_processor
+def unread() -> dict[str, int]:
+    """Return how many comments are newer than the person's last look."""
+    if not people():
+        return {"unread": 0}
+    return {"unread": sum(it.created_at > _looked_at() for it in news_for(person()))}
+
+
+@pages.on("/-/notifications")
+def notifications() -> ResponseReturnValue:
+    looked_at = _looked_at()
+    shown = [(it, it.created_at > looked_at) for it in islice(news_for(person()), MAX_SHOWN)]
+    answer = make_response(render_template("notifications.html", shown=shown, unread=0))
+    now = str(int(store().clock.now().timestamp()) + 1)
+    answer.set_cookie(LOOKED_COOKIE, now, httponly=True, samesite="Strict")
+    return answer
