@@ -10,6 +10,7 @@ from docs._make import (
     api,
     benchmark,
     cheats,
+    design,
     doctor,
     forge,
     mcp,
@@ -89,6 +90,15 @@ REFERENCE: Mapping[str, ReferencePage] = {
         "Slash commands",
         "[How to write them](../commands.md).",
         (Section("", reference.commands),),
+    ),
+    "design": ReferencePage(
+        "Tokens, states and parts of the pages",
+        "[Pages for people](../pages.md#the-design) says how they are used.",
+        (
+            Section("Tokens", design.table),
+            Section("States", design.states),
+            Section("Parts", design.parts),
+        ),
     ),
     "doctor": ReferencePage(
         "What the doctor asks, and what the engine says",

@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from docs._make import design
+
 ROOT = Path(__file__).parents[2]
 CARDINAL, FORGE = ROOT / "bot/web/assets/style.css", ROOT / "forge/pages/assets/base.css"
 SHEETS = {
@@ -50,3 +52,13 @@ def test_no_token_is_idle() -> None:
     files = [it for sheet, others in SHEETS.items() for it in (sheet, *others)]
     used = set(re.findall(r"var\((--[a-z-]+)", "".join(it.read_text() for it in files)))
     assert set(re.findall(r"(--[a-z-]+):", tokens(FORGE))) <= used
+
+
+@pytest.mark.parametrize("text", design.TEXTS)
+def test_text_can_be_read_on_every_ground_by_day_and_by_night(text: str) -> None:
+    assert design.least_contrast(text) >= 4.5
+
+
+@pytest.mark.parametrize("fill", ["good", "bad", "busy", "merged"])
+def test_white_letters_can_be_read_on_what_is_filled(fill: str) -> None:
+    assert design.contrast(design.tokens()[f"{fill}-fill"], "#ffffff") >= 4.5
