@@ -6,7 +6,7 @@ from ledger.event import Event
 from ledger.events.board import BoardEvent, CardArrived, CardMoved, CardSeen
 from ledger.events.run import RunEnded, RunEvent, RunQueued
 from rules.answers import rule_about
-from rules.card import pull_cards, sibling_rebase
+from rules.card import pull_cards
 from rules.card.move_rights import guard_move
 from rules.handlers import check_buttons, merge_queue
 from rules.handlers.access import refuse_outside_owner
@@ -32,7 +32,7 @@ def decide(policy: Policy, snapshot: Snapshot | None, event: Event, now: datetim
         return _possible(snapshot, pull_cards.explain_pull_card(policy, snapshot, entered=entered))
     check = check_buttons.rewrite_check(snapshot, event, changes=rule.changes_check)
     if snapshot.only_checks and isinstance(event, RunEvent):
-        checked = sibling_rebase.follow_check(policy, snapshot, event, now) + check
+        checked = merge_queue.follow_check(policy, snapshot, event, now) + check
         ended = isinstance(event, RunEnded)
         if ended or isinstance(event, RunQueued):
             checked += Decision((UpdateFace(snapshot.card_id),))

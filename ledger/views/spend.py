@@ -16,8 +16,7 @@ from ledger.events.conversation import AssistantMetered
 from ledger.events.run import BY_PEOPLE, BY_PUSH, UsageMetered
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
-from ledger.model.column_settings import value_of
-from ledger.model.spend_limits import Limit
+from ledger.model.spend_limits import Limit, value_of
 from ledger.states import BY_ITSELF
 from ledger.views.budgets import budgets
 from ledger.views.cards import cards

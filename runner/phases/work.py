@@ -7,7 +7,7 @@ from ledger.events.run import PlanApproved, Progressed
 from ledger.model.limit_answers import AS_FAR, GO_ON, STOP, Code, Subject
 from ledger.states import RunState
 from runner.agents.contract import READ_ONLY, Phase, Task
-from runner.branch.position import read_base_head
+from runner.branch.export import read_base_head
 from runner.errors import KilledError
 from runner.guards.report import refusal_text
 from runner.phases.stage_transitions import close, reopen_stage

@@ -22,8 +22,8 @@ from ledger.events.reproduction import (
 )
 from ledger.events.run import RunStopAsked
 from ledger.states import Ending
-from rules.runs import browser_steps
-from rules.runs.browser_steps import MAX_STEPS
+from rules.runs import reproduction
+from rules.runs.reproduction import MAX_STEPS
 from runner import agents, workspaces
 from runner.artifacts.store import store_of
 from runner.checks.browser_replay import Browsed, ReplayResult
@@ -262,7 +262,7 @@ def test_a_long_recording_is_kept_whole_and_a_longer_one_not_at_all(world: World
 
 def test_every_step_that_can_be_played_may_leave_its_picture() -> None:
     listed = 'Steps:\n- click "Buy"\n' + '- click "Buy"\n' * (MAX_STEPS - 1)
-    script = browser_steps.read(listed, WANTED.address)
+    script = reproduction.read(listed, WANTED.address)
     assert script is not None
     named = sorted(one.file for one in keep.FILES if one.file.startswith("step-"))
     assert named == [f"step-{number:02}.png" for number, _ in enumerate(script.steps, start=1)]

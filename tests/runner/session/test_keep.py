@@ -9,9 +9,8 @@ import pytest
 
 from ledger.event import Event
 from ledger.states import Ending
-from runner.artifacts.blobs import BlobStore
 from runner.artifacts.folder import FolderStore
-from runner.artifacts.store import Store, shorten, store_of
+from runner.artifacts.store import BlobStore, Store, shorten, store_of
 from runner.run.run_spec import Briefing
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, World, checks
