@@ -199,7 +199,7 @@ class Leftover(NamedTuple):
 
 
 class Backend(Protocol):
-    """A kind of workspace: `BACKEND` of `runner/workspaces/<backend>/backend.py`."""
+    """A kind of workspace: `BACKEND` of `runner/workspaces/backends/<backend>.py`."""
 
     rank: int  # of those that a machine can use, the lowest is taken where the operator chose none
     runs_images: bool  # commands run in container images, which have the agents' programs

@@ -18,8 +18,8 @@ import docker
 from ledger.ids import CardId, RunId
 from runner.exec.child import Child, Ran, finish
 from runner.run.run_spec import HostPaths, ResourceSpec
+from runner.workspaces.backends.docker import Docker, home_of
 from runner.workspaces.contract import CleanWorkspace, Tenancy, Workspace
-from runner.workspaces.docker.backend import Docker, home_of
 from runner.workspaces.docker.container import problem_with
 from runner.workspaces.docker.engine import engine_address
 

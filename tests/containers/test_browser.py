@@ -21,7 +21,7 @@ from ledger.states import Ending
 from rules.runs.reproduction import read
 from runner.artifacts.store import store_of
 from runner.run.run_spec import BrowserStep, ReproductionSpec
-from runner.workspaces.docker.backend import home_of
+from runner.workspaces.backends.docker import home_of
 from tests.containers.engine import need_engine
 from tests.containers.locked import need_image
 from tests.runner.flows.test_story import FINISH, PLAN

@@ -19,7 +19,7 @@ from runner.run.log import RunLog
 from runner.run.provider import Provider
 from runner.run.run_spec import Limits, ResourceSpec, RunSpec, ToolSpec
 from runner.supervisor import execute_run
-from runner.workspaces.docker.backend import home_of
+from runner.workspaces.backends.docker import home_of
 from runner.workspaces.docker.engine import engine_address
 from tests.runner.world import World
 

@@ -26,8 +26,8 @@ from rules.policy.model import Policy, parse
 from rules.registry import ARCHETYPES, COMMANDS
 from rules.snapshot import Snapshot
 from runner import agents
+from runner.agents.adapters.scripted import Scenario, ScenarioStep, parse_scenario
 from runner.agents.board_tools import TOOLS
-from runner.agents.scripted.adapter import Scenario, ScenarioStep, parse_scenario
 from runner.run.key_names import SETTINGS
 from tests.house.source import PACKAGES, ROOT, sources
 from tests.rules.scene import NOW, POLICY, R1, card, given

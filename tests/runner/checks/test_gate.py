@@ -12,7 +12,7 @@ from runner.checks.command import CheckLog
 from runner.run.log import RunLog
 from runner.run.run_spec import PathSpec
 from runner.supervisor import execute_run
-from runner.workspaces.local.packages import Packages, write_packages
+from runner.workspaces.packages import Packages, write_packages
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import LIMITS, RUN, World, checks, git
 

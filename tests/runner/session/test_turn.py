@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ledger.events.run import UsageMetered
+from runner.agents.adapters.scripted import Scripted
 from runner.agents.contract import Phase
-from runner.agents.scripted.adapter import Scripted
 from runner.gateway.control.link import Gateway
 from runner.gateway.control.terms import Terms
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases.work import take_turn
 from runner.session.context import RunContext
+from runner.workspaces.backends.local import Local
 from runner.workspaces.contract import Tenancy
-from runner.workspaces.local.backend import Local
 from tests.runner.world import LIMITS, World
 
 

@@ -14,7 +14,7 @@ from runner.agents.board_tools import check_call
 from runner.agents.json_lines import JsonLinesDialogue, json_line
 from runner.errors import ScenarioError
 
-PACKAGED = Path(__file__).parent / "scenarios"
+PACKAGED = Path(__file__).parents[1] / "scripted/scenarios"
 _CAP_BYTES = 256 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
 VERSION = "1"
