@@ -266,7 +266,6 @@ def _is_over(db: Connection, places: HostPaths, place: CardId) -> bool:
 
 
 def _exports(places: HostPaths, alive: Callable[[RunId, int], bool]) -> Iterator[Leftover]:
-    """Yield exports of dead claims."""
     for path, run_id, generation in cleanup.exports(places.mirrors):
         if not alive(run_id, generation):
             yield Leftover(f"the export {path.name}", partial(cleanup.remove, path))

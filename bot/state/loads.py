@@ -61,7 +61,6 @@ def board_load(db: Connection, board_id: BoardId, day: date, card_ids: Collectio
 
 
 def limits(db: Connection, board_id: BoardId, now: datetime) -> tuple[LimitInUse, ...]:
-    """Return the board's limits with the use of each."""
     load = board_load(db, board_id, now.astimezone(UTC).date())
     return limits_in_use(policies.in_force(db, board_id), load)
 

@@ -40,7 +40,6 @@ _known: dict[BoardId, tuple[str, BoardState]] = {}
 
 
 def of_board(db: Connection, board_id: BoardId) -> BoardState:
-    """Return the board's state at this moment."""
     newest = event_store.stream_digest(db, f"board:{board_id}")
     known = _known.get(board_id)
     if known is not None and known[0] == newest:

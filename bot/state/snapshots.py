@@ -137,7 +137,6 @@ def is_beside(row: CardRow, part: CardRow) -> bool:
 
 
 def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
-    """Return the card's snapshot; None for an unknown card."""
     row = cards.get(db, card_id)
     return None if row is None else _snapshot(db, row)
 

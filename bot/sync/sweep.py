@@ -171,7 +171,6 @@ def load_memory(records: SharedRecords, board: str, scope: Sequence[object]) -> 
 
 
 def save_memory(records: SharedRecords, board: str, memory: SweepState) -> None:
-    """Save the state."""
     records.change(_name(board), lambda *_: (_FILE.dump_json(memory), None))
 
 

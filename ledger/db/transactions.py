@@ -59,7 +59,6 @@ def is_first(folder: int, ticket: int) -> bool:
 
 
 def give_back(folder: int) -> None:
-    """Give the ticket back."""
     _call(folder, fcntl.F_OFD_SETLK, fcntl.F_UNLCK, 0, _ALL)
 
 

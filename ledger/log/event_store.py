@@ -171,7 +171,6 @@ def read_kinds(
 
 
 def newest_of(db: Connection, stream: str, kind: type[E], limit: int) -> tuple[tuple[datetime, E], ...]:
-    """Return the newest events of one kind in a stream, the newest first, each with its time."""
     rows = _newest_of.all(db, {"stream": stream, "kind": kind.__name__, "most": limit})
     decoded = ((at, decode(kind.__name__, body)) for at, body in rows)
     return tuple((at, event) for at, event in decoded if isinstance(event, kind))
@@ -201,5 +200,4 @@ def stream_digest(db: Connection, stream: str) -> str:
 
 
 def stream_version(db: Connection, stream: str) -> int:
-    """Return how many events the stream has."""
     return _version.scalar(db, {"stream": stream}) or 0

@@ -124,7 +124,6 @@ def today(db: Connection, board_id: BoardId, day: date) -> SpendTotal:
 
 
 def of_card(db: Connection, card_id: CardId) -> SpendTotal:
-    """Return the usage of all runs of the card."""
     return _total(_of_card.first(db, {"card_id": card_id}))
 
 

@@ -4,11 +4,11 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
+from ledger.model.policy_settings import Name, Names, PolicyModel, setting
 from rules.card.prompt_template import unknown_fields
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision, RunTask
 from rules.policy.model import Policy
-from rules.policy.repository import Name, Names, PolicyModel, setting
 from rules.registry import Archetype
 from rules.snapshot import Snapshot
 

@@ -5,6 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.events.board import CardExplained
+from ledger.model.policy_settings import PolicyModel
 from ledger.states import CardState, Gate
 from rules.card import merge_lane
 from rules.card.state import change_state
@@ -12,7 +13,6 @@ from rules.card.trigger import RuleTrigger
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, MarkReady, MergePull, Say
 from rules.policy.model import Policy
-from rules.policy.repository import PolicyModel
 from rules.registry import Archetype
 from rules.runs.check_only import check_push
 from rules.runs.gate import unmergeable, why_not

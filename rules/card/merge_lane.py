@@ -21,7 +21,6 @@ def wait_for_turn(policy: Policy, snapshot: Snapshot) -> Decision:
 
 
 def lead(policy: Policy, snapshot: Snapshot, pull: CardPull) -> Decision:
-    """Give the card its turn."""
     because = f"1st in the merge lane: merging pull request #{pull.number}"
     return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_TURN)
 

@@ -24,7 +24,6 @@ TAKEN_OFF = ("archived", "deleted")
 
 
 def merges(policy: Policy, snapshot: Snapshot) -> bool:
-    """Return whether the card's column merges."""
     column = policy.column(snapshot.column)
     return column is not None and has_action(column.entry_actions, "merge")
 

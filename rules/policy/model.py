@@ -5,11 +5,12 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from ledger.model.column_names import same_column
+from ledger.model.policy_settings import PolicyModel, setting
 from rules.errors import PolicyError
 from rules.policy.board import BoardLimits, BoardRules
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import cap, locate, sentences
-from rules.policy.repository import PolicyModel, RepositoryRules, setting
+from rules.policy.repository import RepositoryRules
 from rules.policy.validate import Installed, Names, board_problems, repository_problems, tool_problems
 from rules.policy.yaml_reader import Written, read
 from rules.registry import ARCHETYPES, UNNAMED, Archetype

@@ -15,6 +15,5 @@ def agents_of(policy: Policy) -> dict[str, set[str]]:
 
 
 def working_columns(policy: Policy) -> tuple[str, ...]:
-    """Return the columns in which an agent works or answers."""
     kinds = ((name, policy.archetype(name)) for name in policy.board.columns)
     return tuple(name for name, kind in kinds if kind.STARTS_RUNS or kind.HAS_ASSISTANT)

@@ -153,7 +153,6 @@ class Store:
         return self._blobs.get(digest)
 
     def remove(self, digest: str) -> None:
-        """Remove a file, if it exists."""
         self._blobs.delete(digest)
 
     def young(self, digest: str, age_s: float) -> bool:
@@ -167,7 +166,6 @@ class Store:
 
 
 def store_of(places: HostPaths) -> Store:
-    """Return the artifacts in the store of a host."""
     return Store(open_store(places.store, places.artifacts))
 
 

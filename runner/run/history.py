@@ -120,7 +120,6 @@ class History:
 
     @property
     def open_question(self) -> Question | None:
-        """The question that waits for a person, if any."""
         return next((question for question in self.questions if question.answer is None), None)
 
     def newest(self, *subjects: Subject) -> Question | None:

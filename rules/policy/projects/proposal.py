@@ -40,7 +40,6 @@ class Proposal:
     installs: tuple[tuple[str, str], ...] = ()
 
     def text(self) -> str:
-        """Return the policy file."""
         return "\n".join(["version: 1", "repository:", *(f"  {line}" for line in self.rules()), ""])
 
     def rules(self) -> list[str]:

@@ -304,7 +304,6 @@ class ScriptedDialogue(JsonLinesDialogue):
         return json_line({"ack": call_id, "result": dict(result)})
 
     def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
-        """Return None: the player asks nobody."""
         return None
 
     def steer(self, text: str) -> bytes | None:

@@ -152,7 +152,6 @@ class StdioClient:
             self._pending[number].set_result(message)
 
     def _answer(self, number: object, method: str) -> None:
-        """Answer a request of the server; a notification has no number."""
         if not isinstance(number, int | str):
             return
         if method == "ping":

@@ -93,7 +93,7 @@ SAMPLES = {
         from typing import Literal
         from pydantic import Field
         from rules.intents.outbound import Decision, Say
-        from rules.policy.repository import PolicyModel
+        from ledger.model.policy_settings import PolicyModel
 
         class Settings(PolicyModel):
             """What is said."""
