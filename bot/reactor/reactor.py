@@ -41,14 +41,13 @@ from ledger.rows.cards import CardRow
 from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
 from rules.answers import rule_about
-from rules.card import merge_lane
 from rules.card.state import derive_state
 from rules.decide import decide
 from rules.handlers import access, failed_run, issue_links, merge_queue
+from rules.handlers.issue_links import follow_other
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.runs import kill_switch
-from rules.runs.same_issue import follow_other
 from rules.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -207,7 +206,7 @@ def _advance_lane(db: Connection, repository: str | None, now: datetime) -> None
     """Give the cards in the repository's merge lane their places, and the next one its turn."""
     lane = siblings.merge_lane(db, repository, MAX_CARDS) if repository else ()
     for row in lane:  # one by one: the first may become the leader, whom the others see
-        _apply_to(db, [row.card_id], lambda policy, it: merge_lane.advance_lane(policy, it, now), now)
+        _apply_to(db, [row.card_id], lambda policy, it: merge_queue.advance_lane(policy, it, now), now)
 
 
 def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: datetime) -> None:

@@ -33,7 +33,7 @@ from ledger.events.schedule import ScheduleSet
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queries import run_queue
-from ledger.queue import hosts, inbox, lost_deliveries, refresh_requests
+from ledger.queue import hosts, inbox, refresh_requests
 from ledger.views import boards, halts, schedules
 from rules.intents.outbound import UpdateFace
 from rules.policy.schedule import CardSchedule, next_after
@@ -153,7 +153,7 @@ def pause_s(tick_s: float, quiet_s: float) -> float:
 def search_lost_deliveries(services: Services) -> None:
     """Have the next sweeps find deliveries that the ledger lost."""
     with event_store.writing(services.engine) as db:
-        lost_deliveries.begin_search(db, database_now(db))
+        inbox.begin_search(db, database_now(db))
 
 
 def request_sweeps(services: Services) -> None:

@@ -26,7 +26,7 @@ from bot.sync import access, adoption, board
 from ledger.ids import BoardId, CardId, DeliveryId
 from ledger.log import event_store
 from ledger.queries import cards, run_queue
-from ledger.queue import inbox, lost_deliveries, refresh_requests
+from ledger.queue import inbox, refresh_requests
 
 PAGE = 100
 STRIDE = 95  # cards between the starts of two pages: up to five new ones leave no gap
@@ -195,10 +195,10 @@ def recover_deliveries(services: Services) -> None:
     hub, now, came = services.context.app, services.now(), partial(_came, services)
     failed_deliveries.recover(hub, now, came)
     with event_store.reading(services.engine) as db:
-        since = lost_deliveries.search_start(db)
+        since = inbox.search_start(db)
     if since is not None and failed_deliveries.recover_accepted(hub, now, came, since):
         with event_store.writing(services.engine) as db:
-            lost_deliveries.end_search(db, since)
+            inbox.end_search(db, since)
 
 
 def _came(services: Services, ids: Iterable[DeliveryId]) -> frozenset[DeliveryId]:

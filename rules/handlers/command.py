@@ -8,12 +8,12 @@ from ledger.events.run import BY_PUSH
 from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from rules.answers import answers
-from rules.card.pull_cards import SENTENCES
 from rules.card.trigger import was_before
 from rules.chatops.parser import APART, API, BOX, BOXES, BUTTON, CLI, door_of
 from rules.chatops.replies import AT_ONCE, say, talk_of
 from rules.commands import block, ok
 from rules.handlers import check_buttons
+from rules.handlers.access import SENTENCES
 from rules.handlers.card_moved import UNKNOWN
 from rules.intents.outbound import Decision, Intent, React, Say, UntickBoxes, WriteRunComment
 from rules.policy.model import Policy

@@ -8,16 +8,17 @@ from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited, MergeOutdat
 from ledger.events.run import CHECK, RunEnded, RunEvent
 from ledger.states import CardState, Ending, Gate, Reason
 from rules.answers import answers
+from rules.card.column_actions import act
 from rules.card.move_rights import is_abandoned, is_dragged
 from rules.card.state import change_state, explain
-from rules.card.trigger import time_stamp
+from rules.card.trigger import RuleTrigger, time_stamp
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import CancelMerge, CheckGroup, Decision, Say
 from rules.policy.model import Policy
 from rules.runs import check_only
 from rules.runs.gate import count_recent_checks, merge_of
-from rules.snapshot import Snapshot
-from rules.text import plain, sentence
+from rules.snapshot import CardPull, Snapshot
+from rules.text import ordinal, plain, sentence
 
 BY_MERGE = "merge"  # as whom a rebase is started that nobody asked for
 CONFLICT = "conflict"  # the reason of a run that could not rebase
@@ -25,6 +26,28 @@ WAITS = {
     "queue": "pull request #{number} waits in GitHub's merge queue, and is merged when its turn comes",
     "auto": "pull request #{number} waits for its checks, and GitHub merges it as soon as they pass",
 }
+
+
+def wait_for_turn(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Let the card wait behind the others, and say at which place."""
+    ahead = snapshot.lane_ahead
+    because = f"approved, {ordinal(len(ahead) + 1)} in the merge lane behind #{ahead[-1]}"
+    return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_LANE)
+
+
+def lead(policy: Policy, snapshot: Snapshot, pull: CardPull) -> Decision:
+    because = f"1st in the merge lane: merging pull request #{pull.number}"
+    return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_TURN)
+
+
+def advance_lane(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+    """Give a waiting card its new place, or its turn once nobody is before it."""
+    column = policy.column(snapshot.column)
+    waits = snapshot.reason is Reason.MERGE_LANE and snapshot.open_pull is not None
+    if column is None or not waits or not is_dragged(policy, snapshot):
+        return Decision()
+    occasion = RuleTrigger(f"lane:{snapshot.open_pull.head if snapshot.open_pull else ''}", "lane", now)
+    return act(policy, snapshot, column.entry_actions, occasion)
 
 
 def after_merge(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:

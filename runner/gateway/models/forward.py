@@ -19,8 +19,7 @@ from runner.gateway.models.meter import Meter
 from runner.gateway.models.protocol import ModelRequest, parse_event
 from runner.gateway.models.routes import Route, upstream_of
 from runner.gateway.models.upstream import AgentRequest, CredentialsError, Upstream, keep_response_headers
-from runner.run.key_names import setting_of
-from runner.run.provider import Provider
+from runner.run.provider import Provider, setting_of
 from runner.text.plain import one_line, redact
 
 _WHOLE_BYTES = 32_000_000  # of an answer in one piece that is read for its usage
