@@ -4,6 +4,7 @@ import dataclasses
 import importlib
 import json
 import pkgutil
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from functools import cache
@@ -14,16 +15,29 @@ from pydantic import TypeAdapter, ValidationError
 
 from ledger import events as folder
 from ledger.db.column_types import stamp
-from ledger.errors import UnfitEventError, UnknownEventError
+from ledger.errors import RepeatedKindError, UnfitEventError, UnknownEventError
 from ledger.event import Event
 
 
 @cache
 def kinds() -> dict[str, type[Event]]:
-    """Return every event kind by its name; a class that other kinds derive from is no kind itself."""
+    """Return every event kind by its name; a class that other kinds derive from is no kind itself.
+
+    Raises RepeatedKindError.
+    """
     for module in pkgutil.iter_modules(folder.__path__):
         importlib.import_module(f"{folder.__name__}.{module.name}")
-    return {kind.__name__: kind for kind in sorted(_leaves(Event), key=lambda kind: kind.__name__)}
+    return sort_by_name(_leaves(Event))
+
+
+def sort_by_name(classes: Iterable[type[Event]]) -> dict[str, type[Event]]:
+    """Return classes of events by their names, sorted. Raises RepeatedKindError where two have the same."""
+    by_name: dict[str, type[Event]] = {}
+    for kind in sorted(classes, key=lambda kind: (kind.__name__, kind.__module__)):
+        if kind.__name__ in by_name:
+            raise RepeatedKindError(kind.__name__, by_name[kind.__name__].__module__, kind.__module__)
+        by_name[kind.__name__] = kind
+    return by_name
 
 
 def families() -> dict[str, tuple[type[Event], ...]]:

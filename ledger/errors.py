@@ -52,6 +52,14 @@ class BrokenChainError(LedgerError):
         super().__init__(f"the hash chain breaks at event {seq}: restore a back-up made before it")
 
 
+class RepeatedKindError(LedgerError):
+    """Two classes of events have one name, by which the log would take one for the other."""
+
+    def __init__(self, kind: str, *modules: str) -> None:
+        self.kind, self.modules = kind, modules
+        super().__init__(f"the event kind {kind} is in {' and in '.join(modules)}: rename the newer one")
+
+
 class UnfitEventError(LedgerError):
     """An event's fields do not fit its kind."""
 

@@ -33,8 +33,8 @@ class Registry(Generic[Part]):
     """The parts of one kind: the files of the package `folder`, found by their names.
 
     `contract` is the protocol of a part; a member with a value there may be left out. A part is its module,
-    or the object that the module `holds` under that name. With `entry`, a part is a folder with a file of
-    that name. With `dashes`, names are spelt with `-`, as people type them.
+    or the object that the module `holds` under that name. With `dashes`, names are spelt with
+    `-`, as people type them.
     """
 
     def __init__(
@@ -43,18 +43,17 @@ class Registry(Generic[Part]):
         folder: str,
         contract: type,
         *,
-        entry: str = "",
         holds: str = "",
         dashes: bool = False,
         remedy: str = "",
     ) -> None:
         self.kind, self.folder, self.contract = kind, folder, contract
-        self.entry, self.holds, self._dashes, self._remedy = entry, holds, dashes, remedy
+        self.holds, self._dashes, self._remedy = holds, dashes, remedy
         self._loaded: dict[str, Part] = {}
 
     @cached_property
     def _listing(self) -> tuple[str, ...]:
-        names = part_names(self.folder, folders=bool(self.entry))
+        names = part_names(self.folder)
         return tuple(sorted(name.replace("_", "-") if self._dashes else name for name in names))
 
     def names(self) -> tuple[str, ...]:
@@ -86,7 +85,7 @@ class Registry(Generic[Part]):
         return callable(value) or isinstance(value, property)
 
     def _import(self, name: str) -> Part:
-        path = ".".join(filter(None, (self.folder, name.replace("-", "_"), self.entry)))
+        path = f"{self.folder}.{name.replace('-', '_')}"
         module = import_module(path)
         file = f"{path.replace('.', '/')}.py"
         if self.holds and not hasattr(module, self.holds):
@@ -101,11 +100,11 @@ class Registry(Generic[Part]):
         return cast("Part", part)
 
 
-def part_names(folder: str, *, folders: bool = False) -> tuple[str, ...]:
-    """Return the names of the files in a package, or of the folders, sorted; none of them is imported."""
+def part_names(folder: str) -> tuple[str, ...]:
+    """Return the names of the modules in a package, sorted; none of them is imported."""
     package = find_spec(folder)
     modules = pkgutil.iter_modules(package.submodule_search_locations if package else ())
-    return tuple(sorted(it.name for it in modules if it.ispkg == folders and not it.name.startswith("_")))
+    return tuple(sorted(it.name for it in modules if not it.name.startswith("_")))
 
 
 def charter(part: object) -> str:

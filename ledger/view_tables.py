@@ -34,7 +34,6 @@ def fold_again() -> None:
 
 
 def folds_again() -> bool:
-    """Return whether this process folds the views again."""
     return bool(_again)
 
 

@@ -1,4 +1,4 @@
-"""The input of the rules: one card with its run, pull request and stops, as in the views now."""
+"""The input of the rules: one card with its run, pull request, stops and losses, as in the views now."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 from ledger.events.findings import FindingsReported
 from ledger.events.pull import CheckFailure
 from ledger.events.related import CardProposed
+from ledger.ids import RunId
 from ledger.model.limit_answers import Code, Subject
 from ledger.rows.cards import CardRow
 from ledger.rows.ci import CiRow
@@ -23,12 +24,68 @@ from ledger.rows.runs import RunRow
 from ledger.rows.same_issue import RunElsewhere
 from ledger.rows.stops import StopRow
 from ledger.states import Gate, RunState
-from rules.card.loss import is_blocking, is_outside, outside_owner, say_loss
-from rules.card.shared_files import SharedFiles
 from rules.errors import UnreadPartError
+from rules.text import plain
 
+_OUT_OF_REACH = "{target} cannot be reached ({reason}): see `cardinal doctor`"
+_UNACCEPTED = (
+    "{target} has not accepted the permissions of the App ({detail}): an owner does so in {target}'s "
+    "settings, under GitHub Apps"
+)
+_LOST = {
+    "uninstalled": "the App is no longer installed on {target}: install it again, `cardinal init` "
+    "shows where",
+    "suspended": "the App is suspended on {target}: an owner can lift that in {target}'s settings, under "
+    "GitHub Apps",
+    "permissions": _UNACCEPTED,
+    "core_permissions": _UNACCEPTED,
+    "archived": "{target} is archived, so nothing can be written there: unarchive it in its settings "
+    "to continue",
+    "removed": "the App cannot see {target}: an owner adds it to the App's repositories in the "
+    "organisation's settings, under GitHub Apps",
+}
 UNTOLD = "untold"  # the role of a mover where GitHub sends nothing about the board
 LEAVE = "leave"  # who asks when a card is dragged away mid-run
+
+
+def is_blocking(loss: LossRow) -> bool:
+    """Tell whether nothing can be done there; else some things wait, and the rest goes on."""
+    return loss.reason != "permissions"
+
+
+def say_loss(loss: LossRow, target: str = "") -> str:
+    """Return the sentence for people, with the next step; `target` names it in another way."""
+    said = _LOST.get(loss.reason, _OUT_OF_REACH)
+    names = {"target": target or loss.target, "reason": loss.reason, "detail": loss.detail}
+    return said.format(**{name: plain(text, 140) for name, text in names.items()})
+
+
+def is_outside(repository: str, owner: str) -> bool:
+    """Tell whether a repository belongs to somebody else."""
+    return repository.partition("/")[0].casefold() != owner.casefold()
+
+
+def outside_owner(repository: str, owner: str) -> str:
+    """Return the sentence about a repository that was given to another owner."""
+    next_step = "name another repository, or transfer it back"
+    return f"{plain(repository, 140)} is outside {plain(owner, 60)}: {next_step}"
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFiles:
+    """The files that a run and another card's work both change. `at_work`: that card's run was begun and has
+    not ended; `pull` is the number of its open pull request, 0 without one.
+    """
+
+    run_id: RunId
+    at_work: bool
+    pull: int
+    files: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Its name for people: a repository's pull request, else the run."""
+        return f"#{self.pull}" if self.pull else str(self.run_id)
 
 
 class Unread:

@@ -22,7 +22,7 @@ from bot.system import config
 from bot.system.clock import utc_now
 from bot.system.secret import Secret
 from bot.system.setting_types import board_address
-from rules.policy.working_agents import agents_of
+from rules.policy.model import agents_of
 from runner.agents import AGENTS
 
 NOT_INSTALLED = "--yes installs no system packages: run `{}`, then start again"

@@ -28,7 +28,6 @@ class CardTriggered(Fact):
     at: datetime
 
     def meets(self, trigger: CardTrigger) -> bool:
-        """Tell whether the trigger waits for this."""
         raise NotImplementedError(trigger)
 
     def excludes(self, db: Connection, board_id: BoardId) -> bool:  # noqa: ARG002 -- overridden

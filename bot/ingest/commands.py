@@ -88,7 +88,6 @@ def _with_address(services: Services, author: CommandAuthor) -> CommandAuthor:
 def command_event(
     policy: Policy, card: CardRow, parsed: parser.Parsed | parser.Mistyped, asker: CommandAuthor
 ) -> CommandGiven | CommandRefused:
-    """Return the command as given, or as refused with the reason for the person."""
     if isinstance(parsed, parser.Mistyped):
         word, because = parsed.word, parsed.because
     else:

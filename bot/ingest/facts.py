@@ -31,19 +31,16 @@ class Resolution:
     makers: list[EventFactory] = field(default_factory=list)
 
     def request_refresh(self, card: CardRow, change: CardChange | None = None) -> None:
-        """Request a refresh of the card, and keep the reported change."""
         self.refreshes.append((card.card_id, card.board_id))
         if change is not None:
             self.changes.append((card.card_id, change))
 
     @property
     def has_news(self) -> bool:
-        """Tell whether there is anything to record."""
         return bool(self.refreshes or self.changes or self.makers)
 
     @property
     def cards_to_refresh(self) -> tuple[CardId, ...]:
-        """The cards to sync, in order."""
         return tuple(card_id for card_id, _ in self.refreshes)
 
 
@@ -239,7 +236,6 @@ class Pushed(Fact):
 
     @property
     def on_default(self) -> bool:
-        """Whether the default branch moved."""
         return self.ref == f"refs/heads/{self.default_branch}"
 
 

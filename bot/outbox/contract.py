@@ -63,7 +63,6 @@ class Act:
     wait_s: float = 0.0  # a coalesced act is due that long after the last of the same key; 0: at once
 
     def key(self, intent: Intent) -> EntryKey:
-        """Return the key of the entry for an intent."""
         return EntryKey(
             self.key_format.format_map({it.name: getattr(intent, it.name) for it in fields(intent)})
         )

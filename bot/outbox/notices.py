@@ -14,7 +14,7 @@ from ledger.event import Recorded
 from ledger.events.board import BoardEvent, BoardHalted, CardEvent, StopOrdered
 from ledger.events.run import QuestionAsked, RunEvent, UsageMetered
 from ledger.ids import BoardId, CardId
-from ledger.log import cursors, event_store
+from ledger.log import event_store
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
 from ledger.views import boards, cards, runs, spend, subscriptions
@@ -35,16 +35,16 @@ def request_new(services: Services) -> None:
     if not wanted:
         return
     with event_store.reading(services.engine) as db:
-        if cursors.position(db, READER) == event_store.last_seq(db):
+        if event_store.position(db, READER) == event_store.last_seq(db):
             return
     with event_store.writing(services.engine) as db:
-        before, last = cursors.position(db, READER), event_store.last_seq(db)
+        before, last = event_store.position(db, READER), event_store.last_seq(db)
         fresh = event_store.read(db, after=before, limit=BATCH) if before else ()
         wanted = subscribers.of_people(db, wanted)
         for recorded in fresh:
             if notice_kind(recorded.event) is not None and recorded.at > services.now() - NEWS_AGE:
                 _queue(db, wanted, recorded, services.now())
-        cursors.advance_cursor(db, READER, before=before, after=fresh[-1].seq if fresh else last)
+        event_store.advance_cursor(db, READER, before=before, after=fresh[-1].seq if fresh else last)
 
 
 def _queue(db: Connection, wanted: Subscribers, recorded: Recorded, now: datetime) -> None:

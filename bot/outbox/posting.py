@@ -58,7 +58,6 @@ def publish_comment(
 
 
 def last_of(context: OutboxContext, key: EntryKey) -> RemoteRow | None:
-    """Return the last publication under `key`."""
     with context.reading() as db:
         return remotes.get(db, key)
 

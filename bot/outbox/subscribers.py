@@ -58,7 +58,6 @@ def of_people(db: Connection, known: Mapping[str, Subscriber]) -> dict[str, Subs
 
 
 def choice_of(row: NoticeChoiceRow) -> NoticeChoice:
-    """Return a stored choice."""
     return NoticeChoice.model_validate({name: getattr(row, name) for name in NoticeChoice.model_fields})
 
 

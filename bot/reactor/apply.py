@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from bot.outbox import handlers
 from bot.reactor import run_requests
-from bot.state import budgets
+from bot.state import loads
 from ledger.event import Event, RuleEvent
 from ledger.events import board as on_board
 from ledger.events import run as on_run
@@ -135,7 +135,7 @@ def _with_effects(db: Connection, policy: Policy, event: RuleEvent, now: datetim
         case BudgetRaised():
             run = runs.get(db, event.run_id)
             held = run is not None and run.state in RUN_HELD
-            more = budgets.regrant(db, policy, event.run_id, event.usd, now) if held else None
+            more = loads.regrant(db, policy, event.run_id, event.usd, now) if held else None
             if more is not None:
                 return (event, more)
         case on_run.RunStopAsked(how="pause"):

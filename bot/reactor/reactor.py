@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 
 from bot.reactor import apply
-from bot.state import card_parts, policies, same_issue, snapshots
+from bot.state import policies, same_issue, snapshots
 from ledger.db.transactions import undoable
 from ledger.errors import LedgerError
 from ledger.event import Event, Recorded
@@ -32,7 +32,7 @@ from ledger.events.pull import PullChanged
 from ledger.events.related import LinksSeen
 from ledger.events.run import QuestionAnswered, RunClaimed, RunEnded, RunEvent
 from ledger.ids import BoardId, CardId, RunId
-from ledger.log import cursors, event_store
+from ledger.log import event_store
 from ledger.model.limit_answers import Code
 from ledger.queries import attempts, run_queue, siblings
 from ledger.queries import cards as card_queries
@@ -41,14 +41,13 @@ from ledger.rows.cards import CardRow
 from ledger.states import CardState, Reason
 from ledger.views import boards, cards, links, placements, questions, runs
 from rules.answers import rule_about
-from rules.card import merge_lane, sibling_rebase
 from rules.card.state import derive_state
 from rules.decide import decide
-from rules.handlers import access, failed_run, issue_links
+from rules.handlers import access, failed_run, issue_links, merge_queue
+from rules.handlers.issue_links import follow_other
 from rules.intents.outbound import Decision
 from rules.policy.model import Policy
 from rules.runs import kill_switch
-from rules.runs.same_issue import follow_other
 from rules.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -75,7 +74,7 @@ class UnsettledRulesError(LedgerError):
 
 def behind(db: Connection) -> int:
     """Return the count of events that the rules have not seen yet."""
-    return event_store.last_seq(db) - cursors.position(db, READER)
+    return event_store.last_seq(db) - event_store.position(db, READER)
 
 
 def append_and_react(db: Connection, *events: Event, now: datetime) -> None:
@@ -94,7 +93,7 @@ def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
     """
     if restored.is_restored(db):
         return 0  # what is decided now would not know what was done since the back-up
-    decided, head, before = 0, event_store.last_seq(db), cursors.position(db, READER)
+    decided, head, before = 0, event_store.last_seq(db), event_store.position(db, READER)
     while True:
         waiting = event_store.read(db, after=before, limit=BATCH)
         if not waiting or (decided >= MAX_AT_ONCE and before < head):
@@ -103,7 +102,7 @@ def advance(db: Connection, *, now: datetime, rules: Decide = decide) -> int:
             raise UnsettledRulesError(before)
         for recorded in waiting:
             _decide_one(db, recorded, now, rules)
-        cursors.advance_cursor(db, READER, before=before, after=waiting[-1].seq)
+        event_store.advance_cursor(db, READER, before=before, after=waiting[-1].seq)
         decided, before = decided + len(waiting), waiting[-1].seq
 
 
@@ -200,14 +199,14 @@ def _spread_merge(db: Connection, card: CardRow, event: PullChanged, now: dateti
     """Let the other open pull requests of the repository be rebased on the merge."""
     if event.state == "merged" and card.pull_repository is not None:
         others = siblings.open_pulls(db, card.pull_repository, MAX_CARDS)
-        _apply_to(db, others, lambda policy, snapshot: sibling_rebase.after_merge(policy, snapshot, now), now)
+        _apply_to(db, others, lambda policy, snapshot: merge_queue.after_merge(policy, snapshot, now), now)
 
 
 def _advance_lane(db: Connection, repository: str | None, now: datetime) -> None:
     """Give the cards in the repository's merge lane their places, and the next one its turn."""
     lane = siblings.merge_lane(db, repository, MAX_CARDS) if repository else ()
     for row in lane:  # one by one: the first may become the leader, whom the others see
-        _apply_to(db, [row.card_id], lambda policy, it: merge_lane.advance_lane(policy, it, now), now)
+        _apply_to(db, [row.card_id], lambda policy, it: merge_queue.advance_lane(policy, it, now), now)
 
 
 def _spread_columns(db: Connection, policy: Policy, board_id: BoardId, now: datetime) -> None:
@@ -240,7 +239,7 @@ def _retry_part(db: Connection, card: CardRow, event: QuestionAnswered, now: dat
     question = questions.get(db, event.question_id)
     failed = runs.get(db, RunId(question.part)) if question else None
     part = cards.get(db, failed.card_id) if failed else None
-    if failed is None or part is None or not card_parts.is_beside(card, part):
+    if failed is None or part is None or not snapshots.is_beside(card, part):
         return
     rule = partial(failed_run.retry_part, failed=failed.run_id, by=event.by, whole=card.card_id)
     _apply_to(db, [part.card_id], rule, now)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bot.render.markdown.escape import cut
 from ledger.rows.cards import CardRow
 from ledger.rows.messages import MessageRow
-from rules.card.prompt_template import fill
+from rules.actions.ai_task import fill
 from runner.text.untrusted import delimit_untrusted, without_invisible
 from runner.text.visible import strip_hidden
 

@@ -4,12 +4,13 @@ from dataclasses import dataclass
 
 from bot.github.api import contents
 from bot.github.client import Hub
+from ledger.model.policy_settings import Names, PolicyModel, setting
 from rules.errors import PolicyError
 from rules.policy.board import BoardRules
 from rules.policy.locations import PROFILES_FOLDER
 from rules.policy.markdown import front_matter
 from rules.policy.model import parse_repository
-from rules.policy.repository import Names, PolicyModel, RepositoryRules, setting
+from rules.policy.repository import RepositoryRules
 from rules.policy.validate import NO_PROFILE
 from rules.registry import PROFILES
 from runner.guards import builtin as guards

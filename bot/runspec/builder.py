@@ -13,10 +13,10 @@ from bot.github.api import git_commits, repositories, roles
 from bot.github.client import Hub
 from bot.github.errors import GithubError, RateLimitedError, UnavailableError
 from bot.repo_config import guides, policy_file, profiles, skills
-from bot.runspec import branch_rules, operator_grants, reproduction
+from bot.runspec import branch_rules, operator_grants
 from bot.runspec import briefing as briefings
 from bot.runspec import stages as run_stages
-from bot.runspec.committer import authorship_of
+from bot.runspec.branch_rules import authorship_of
 from bot.runspec.policy_fields import from_policy, validation_of
 from bot.runspec.store_mark import mark_store
 from bot.state import policies as policies_in_force
@@ -30,7 +30,7 @@ from ledger.queue.leases import Lease
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.views import briefings as made_briefings
-from ledger.views import cards, children, ci, grants, plans, policies, questions, runs
+from ledger.views import cards, children, ci, grants, messages, plans, policies, questions, runs
 from rules.card import agent_choice
 from rules.card.dependencies import may_name
 from rules.chatops.parser import WORKFLOWS
@@ -41,6 +41,7 @@ from rules.policy.column import ColumnPolicy
 from rules.policy.model import Policy
 from rules.policy.repository import RepositoryRules
 from rules.runs import plan_approval
+from rules.runs.reproduction import Words, choose_reproduction
 from runner.checks.by_path import describe_paths
 from runner.errors import RemoteAwayError, UnverifiedCommitError
 from runner.guards.path_patterns import find_protected
@@ -48,16 +49,69 @@ from runner.run.instructions import LayerKind, own_layer
 from runner.run.run_spec import (
     INVESTIGATE,
     Briefing,
+    BrowserStep,
     HostPaths,
     MadeCommit,
+    ReproductionSpec,
     RunSpec,
     StoreSpec,
 )
 from runner.text.untrusted import delimit_untrusted, flat
+from runner.text.visible import clean_markup
 
+_COMMENTS = 50
 AGAIN_S = 2.0  # until GitHub is asked again for a token
 _WORKFLOW = ".github/workflows/any.yml"
 MAX_CHECKS = 6  # red checks whose output a run is given
+IN_THE_WAY = "rename or delete the branch `cardinal`, because git keeps no `cardinal/…` beside it"
+# Fields of a specification that its run's row has under the same name.
+_OF_RUN = (
+    *("run_id", "card_id", "attempt", "kind", "repository", "branch", "agent", "session_id"),
+    *("plan_required", "mode", "rebases"),
+)
+
+
+def with_reproduction(
+    services: Services, spec: RunSpec, run: RunRow, card: CardRow, rules: RepositoryRules
+) -> RunSpec:
+    """Return the specification with steps to play: from the command's words, else the newest comment, else
+    the issue. Hidden text and the planning assistant's words do not count.
+    """
+    if rules.reproduction is None and not run.reproduces:
+        return spec
+    request = choose_reproduction(rules, _words(services, run, card), requested=run.reproduces)
+    if request is None:
+        return spec
+    settings = request.settings
+    steps = tuple(BrowserStep(str(step.verb), step.text, step.first, step.second) for step in request.steps)
+    return replace(
+        spec,
+        reproduction=ReproductionSpec(
+            start=settings.start,
+            address=settings.address,
+            steps=steps,
+            ready_s=settings.ready_s,
+            limit_s=settings.minutes * 60,
+            image=settings.image,
+            absent=request.absent,
+        ),
+    )
+
+
+def _words(services: Services, run: RunRow, card: CardRow) -> tuple[Words, ...]:
+    with event_store.reading(services.engine) as db:
+        said = messages.newest(db, card.card_id, _COMMENTS)
+    trusted = roles.writes(services.hub, card.repository or "", card.author)
+    texts = (
+        (run.asked, True),
+        *(
+            (message.text, message.trusted or bool(message.vouched_by))
+            for message in reversed(said)
+            if message.author
+        ),
+        (card.body, trusted),
+    )
+    return tuple(Words(clean_markup(text).text, counts) for text, counts in texts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,14 +190,6 @@ def artifact_places(config: Config) -> HostPaths:
     )
 
 
-IN_THE_WAY = "rename or delete the branch `cardinal`, because git keeps no `cardinal/…` beside it"
-# Fields of a specification that its run's row has under the same name.
-_OF_RUN = (
-    *("run_id", "card_id", "attempt", "kind", "repository", "branch", "agent", "session_id"),
-    *("plan_required", "mode", "rebases"),
-)
-
-
 def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec, HubRemote]:
     """Return the specification of a run that was just claimed, and the way to its repository.
 
@@ -189,7 +235,7 @@ def build_spec(services: Services, run_id: RunId, lease: Lease) -> tuple[RunSpec
         spec = _add_layers(spec, services, card, rules, column.skills)
         there = _list_repositories(services, run, card)
         spec = replace(spec, elsewhere=there, agents=agent_choice.agent_names(board))
-        spec = reproduction.with_reproduction(services, spec, run, card, rules)
+        spec = with_reproduction(services, spec, run, card, rules)
         spec = spec if spec.investigates else _add_stages(services, spec, column)
     return spec, _remote(services, spec, agreed=agreed)
 

@@ -10,12 +10,10 @@ from rules.policy.repository import Guardrails, RepositoryRules, folder
 from rules.policy.stages import tools_of_choice
 from runner import workspaces
 from runner.guards import builtin as guards
-from runner.run.host_secret import HostSecretSpec
 from runner.run.run_spec import (
     Guards,
     Limits,
     PathSpec,
-    ResourceSpec,
     ToolServerSpec,
     ToolSpec,
     ValidationSpec,
@@ -25,7 +23,6 @@ BYTES_PER_MB = 1_000_000
 
 
 def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) -> dict[str, Any]:
-    """Return the fields that column, repository and operator decide."""
     return {
         "early": column.publish == "early",
         "model": column.model,
@@ -44,8 +41,8 @@ def from_policy(config: Config, column: ColumnPolicy, rules: RepositoryRules) ->
         ),
         "tools": _tools(column, rules),
         "servers": _servers(rules),
-        "secrets": tuple(HostSecretSpec(**secret.model_dump()) for secret in column.secrets),
-        "resources": ResourceSpec(**column.resources.model_dump()),
+        "secrets": column.secrets,
+        "resources": column.resources,
         "image": rules.image,
         "guards": guards_of(rules.guardrails),
         "workspace": workspace(config),

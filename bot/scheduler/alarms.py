@@ -32,7 +32,6 @@ log = logging.getLogger(__name__)
 
 
 def free_bytes(place: Path) -> int:
-    """Return the free bytes on the disk of a place."""
     return shutil.disk_usage(place).free
 
 

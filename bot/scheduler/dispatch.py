@@ -12,8 +12,7 @@ from sqlalchemy import Connection, Engine
 from bot.github.errors import RateLimitedError
 from bot.reactor import reactor
 from bot.scheduler import choice_inputs
-from bot.state import budgets as shared_budgets
-from bot.state import loads, policies, same_issue, shared_files, snapshots
+from bot.state import loads, policies, same_issue, snapshots
 from bot.system import liveness
 from ledger.errors import CardinalError
 from ledger.events.board import CardExplained
@@ -162,7 +161,7 @@ def _question(
 ) -> Callable[..., RunSelection]:
     """Return the rules' choice among the board's runs; it takes the free workers."""
     policy = policies.in_force(db, board_id)
-    queue = shared_files.hold_back(db, policy, _waiting(db, _list_queued(db, board_id, policy)))
+    queue = snapshots.hold_back(db, policy, _waiting(db, _list_queued(db, board_id, policy)))
     queue = same_issue.hold_same_issue(db, queue)
     if host_count > 1:
         queue = _with_hosts(db, queue)
@@ -202,7 +201,7 @@ def _waiting(db: Connection, queued: tuple[runs.QueuedRow, ...]) -> tuple[Waitin
             queued_at=row.queued_at,
             leaving=row.run_id in leaving,
             by=dollars[row.run_id].by,
-            wish_usd=shared_budgets.wish_usd(dollars[row.run_id]),
+            wish_usd=loads.wish_usd(dollars[row.run_id]),
             models=row.kind != CHECK,
             place=_place(row),
         )

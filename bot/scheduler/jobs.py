@@ -18,7 +18,7 @@ from bot.runspec import retry
 from bot.runspec.builder import artifact_places
 from bot.runspec.operator_grants import tool_secrets
 from bot.runspec.policy_fields import workspace
-from bot.scheduler import cleanup, dispatch, github_pauses
+from bot.scheduler import cleanup, dispatch, wakeups
 from bot.scheduler.queues import MAX_TOGETHER
 from bot.scheduler.wakeups import react_and_wake, wake
 from bot.state.hang_guard import guard_hangs
@@ -76,7 +76,7 @@ def ingest_together(
 def sync_card(*card_ids: str) -> None:
     """Sync cards with GitHub, those of a board by one read; those of a board that may not call it wait."""
     services = current()
-    ids, paused = tuple(map(CardId, card_ids)), github_pauses.pauses(services)
+    ids, paused = tuple(map(CardId, card_ids)), wakeups.pauses(services)
     for first in range(0, len(ids), MAX_TOGETHER):
         sync_together(services, ids[first : first + MAX_TOGETHER], paused)
     wake(services)
@@ -104,7 +104,7 @@ def rank_columns() -> None:
     """Read the order of columns in which runs wait."""
     services = current()
     with guard_hangs(services.engine, "job:rank_columns"):
-        column_order.read_due(services, github_pauses.pauses(services))
+        column_order.read_due(services, wakeups.pauses(services))
     wake(services)
 
 
@@ -243,7 +243,7 @@ def _claim(services: Services, run_id: RunId) -> Lease | None:
         ttl_s=retry.claim_s(services),
         slots=services.config.run_workers,
         host=services.host,
-        paused=github_pauses.pauses(services, github_pauses.LONG),
+        paused=wakeups.pauses(services, wakeups.LONG),
     )
 
 

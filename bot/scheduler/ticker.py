@@ -11,14 +11,16 @@ from datetime import datetime, timedelta
 from weakref import WeakKeyDictionary
 
 from redis import Redis
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import OperationalError
 
 from bot.bootstrap import Services
 from bot.outbox import handlers, notices
-from bot.reactor import reactor
+from bot.reactor import reactor, scheduled_cards
+from bot.reactor.scheduled_cards import Due
 from bot.render.board.card_fields import MAX_PLACE
-from bot.scheduler import alarms, card_schedules, dispatch, github_pauses, queues, wakeups
+from bot.scheduler import alarms, dispatch, queues, wakeups
+from bot.state import policies, served_boards
 from bot.sync import checks, column_order
 from bot.system import liveness, release
 from bot.system.liveness import LeaseGrace, OutageMemory
@@ -27,15 +29,17 @@ from ledger.db.silence import SILENCE_S
 from ledger.db.transactions import apart
 from ledger.errors import CardinalError, OutdatedError
 from ledger.events.board import BoardProbed
+from ledger.events.schedule import ScheduleSet
 from ledger.ids import BoardId, CardId
 from ledger.log import event_store
 from ledger.queries import run_queue
-from ledger.queue import hosts, inbox, lost_deliveries, refresh_requests
-from ledger.views import boards, halts
+from ledger.queue import hosts, inbox, refresh_requests
+from ledger.views import boards, halts, schedules
 from rules.intents.outbound import UpdateFace
+from rules.policy.schedule import CardSchedule, next_after
 
+POLL_S = 10  # a tick in that many seconds looks
 log = logging.getLogger(__name__)
-
 MAX_AT_ONCE = 100
 TIDY_EVERY = timedelta(minutes=1)
 BEAT_CHECK_S = 1.0  # how often a process that only sends heartbeats looks whether one is due
@@ -48,6 +52,61 @@ _beats: WeakKeyDictionary[Engine, float] = WeakKeyDictionary()  # when the last 
 _places: WeakKeyDictionary[Engine, dict[CardId, int]] = WeakKeyDictionary()  # that faces show, or soon will
 _outages: WeakKeyDictionary[Engine, OutageMemory] = WeakKeyDictionary()
 _graces: WeakKeyDictionary[Engine, LeaseGrace] = WeakKeyDictionary()  # of each ledger's leases, between ticks
+
+
+def make_due_cards(services: Services) -> None:
+    """Request the cards that are due; not at every tick."""
+    if not int(time.monotonic()) % POLL_S:
+        request_due(services)
+
+
+def request_due(services: Services) -> None:
+    """Request the cards that are due. The transaction that finds one due records it: no other host does."""
+    with event_store.reading(services.engine) as db:
+        late = any(_is_late(services, db, *each) for each in _all(services, db))
+        if not late and not _forget_removed(services, db):
+            return
+    with event_store.writing(services.engine) as db:
+        event_store.append(db, *_forget_removed(services, db), at=services.now())
+        for board_id, name, schedule in _all(services, db):
+            _advance(services, db, board_id, name, schedule)
+
+
+def _all(services: Services, db: Connection) -> list[tuple[BoardId, str, CardSchedule]]:
+    boards = [board.board_id for board in served_boards.all_served(db, services.config) if board.board_id]
+    every = ((board_id, policies.in_force(db, board_id).board.schedule) for board_id in boards)
+    return [(board_id, name, it) for board_id, named in every for name, it in named.items() if it.on is None]
+
+
+def _forget_removed(services: Services, db: Connection) -> list[ScheduleSet]:
+    """Return the events that forget schedules which the policy has no more: none is made up for later."""
+    kept = {(board_id, name) for board_id, name, _ in _all(services, db)}
+    boards = [board.board_id for board in served_boards.all_served(db, services.config)]
+    known = [board_id for board_id in boards if board_id and policies.is_known(db, board_id)]
+    rows = [row for board_id in known for row in schedules.of_board(db, board_id)]
+    gone = [row for row in rows if (row.board_id, row.schedule) not in kept]
+    return [ScheduleSet(row.board_id, row.schedule, "", services.now()) for row in gone]
+
+
+def _is_late(
+    services: Services, db: Connection, board_id: BoardId, name: str, schedule: CardSchedule
+) -> bool:
+    row = schedules.get(db, board_id, name)
+    return row is None or row.timing != schedule.timing or row.next_at <= services.now()
+
+
+def _advance(
+    services: Services, db: Connection, board_id: BoardId, name: str, schedule: CardSchedule
+) -> None:
+    now, row = services.now(), schedules.get(db, board_id, name)
+    if row is None or row.timing != schedule.timing:
+        first = next_after(schedule, now, now)
+        event_store.append(db, ScheduleSet(board_id, name, schedule.timing, first), at=now)
+        return
+    if row.next_at > now:
+        return
+    next_at = next_after(schedule, row.next_at, now)
+    scheduled_cards.request_scheduled_card(db, board_id, name, schedule, Due(row.next_at, next_at), now=now)
 
 
 def run_forever(services: Services, stop: threading.Event, *, beats: bool = True) -> None:
@@ -94,13 +153,13 @@ def pause_s(tick_s: float, quiet_s: float) -> float:
 def search_lost_deliveries(services: Services) -> None:
     """Have the next sweeps find deliveries that the ledger lost."""
     with event_store.writing(services.engine) as db:
-        lost_deliveries.begin_search(db, database_now(db))
+        inbox.begin_search(db, database_now(db))
 
 
 def request_sweeps(services: Services) -> None:
     """Wake the sweep of every board, and the search for failed deliveries; people's acts go first."""
     queues.request(services.redis, "recover_deliveries", name=queues.ECHOES)
-    paused = github_pauses.pauses(services)
+    paused = wakeups.pauses(services)
     for each in services.on_every_board():
         if each.board.board_id not in paused:
             queues.request(
@@ -167,7 +226,7 @@ def ingest(services: Services) -> None:
 
 def sync_cards(services: Services) -> None:
     """Wake the sync of cards with a refresh request; one that failed for long is tried less often."""
-    paused = github_pauses.pauses(services)
+    paused = wakeups.pauses(services)
     with event_store.reading(services.engine) as db:
         waiting, now = refresh_requests.list_requested_cards(db, MAX_AT_ONCE, but=paused), database_now(db)
     for card in waiting:
@@ -179,7 +238,7 @@ def sync_cards(services: Services) -> None:
 
 def rank_columns(services: Services) -> None:
     """Wake the reading of columns' orders."""
-    paused = github_pauses.pauses(services)
+    paused = wakeups.pauses(services)
     with event_store.reading(services.engine) as db:
         due = column_order.is_due(db, paused)
     if due:
@@ -208,7 +267,7 @@ def late_checks(services: Services) -> None:
     """Wake the look at checks that no delivery told of, or that take too long; not at every tick."""
     if int(time.monotonic()) % PATIENT_S:
         return
-    for card_id in checks.overdue(services, services.now(), github_pauses.pauses(services)):
+    for card_id in checks.overdue(services, services.now(), wakeups.pauses(services)):
         queues.request(services.redis, "late_checks", card_id)
 
 
@@ -236,7 +295,7 @@ def write_places(services: Services) -> None:
 
 STEPS: tuple[Step, ...] = (
     heartbeat,
-    github_pauses.report_pauses,
+    wakeups.report_pauses,
     expire_dead_holders,
     reap,
     ingest,
@@ -244,7 +303,7 @@ STEPS: tuple[Step, ...] = (
     rank_columns,
     probe,
     late_checks,
-    card_schedules.make_due_cards,
+    make_due_cards,
     show_places,
     notices.request_new,
     wakeups.react_and_wake,

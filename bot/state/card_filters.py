@@ -63,7 +63,6 @@ def unknown_word(field: str, text: str, known: Collection[str], *, listed: str =
 
 
 def word_of(state: CardState) -> str:
-    """Return the state as lists show it."""
     return state_word(state) or "at rest"
 
 

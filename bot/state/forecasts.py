@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from sqlalchemy import Connection
 
-from bot.state import budgets, policies
+from bot.state import loads, policies
 from ledger.ids import BoardId
 from ledger.model.column_names import same_column
 from ledger.model.spend_limits import Limit
@@ -17,7 +17,7 @@ def board_forecast(db: Connection, board_id: BoardId, now: datetime) -> tuple[Fo
     """Return the forecast of the board's day, and of each column's that has a limit."""
     policy = policies.in_force(db, board_id)
     spent = spend.spent_by_limit(db, board_id, now.astimezone(UTC).date(), ())
-    held = budgets.list_reservations(db, board_id)
+    held = loads.list_reservations(db, board_id)
     limits: dict[str, float | None] = {"": policy.limits.usd_per_day}
     limits |= {name: column.usd_per_day for name, column in policy.board.columns.items()}
     return tuple(

@@ -47,11 +47,9 @@ class OutboxContext:
         return self.app.at(self.board.owner)
 
     def on(self, board: ServedBoard) -> "OutboxContext":
-        """Return the same for this board."""
         return replace(self, chosen=board)
 
     def reading(self) -> AbstractContextManager[Connection]:
-        """Open the ledger for reading."""
         return event_store.reading(self.engine)
 
     def begin(self, entry: Entry) -> None:
@@ -60,6 +58,5 @@ class OutboxContext:
             outbox.begin(db, entry)
 
     def policy(self, board_id: BoardId) -> Policy:
-        """Return the policy in force on the board."""
         with self.reading() as db:
             return policies.in_force(db, board_id)

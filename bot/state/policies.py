@@ -1,19 +1,64 @@
-"""The policy in force on a board, read from the ledger and parsed once per text."""
+"""A board's state and the policy in force on it: read once per event of the board, parsed once per text."""
 
 import logging
+from dataclasses import dataclass
 from functools import cache, lru_cache
 
 from sqlalchemy import Connection
 
-from bot.state import board_state
 from bot.state.policy_names import list_installed
 from ledger.ids import BoardId
+from ledger.log import event_store
 from ledger.queries import cards
+from ledger.rows.losses import LossRow
+from ledger.rows.stops import StopRow
+from ledger.views import boards, losses, policies, stops
+from ledger.views.policies import PolicyRow
 from rules.errors import PolicyError
 from rules.policy.model import Policy, default_policy, parse
 
+MAX_BOARDS = 1000  # kept in memory
+# The views that this is read from; their rows of a board change by its own events alone.
+SOURCES = (boards, losses, policies, stops)
 MAX_OTHERS = 8  # repositories: each of them costs a question about somebody's role there
 log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class BoardState:
+    """Facts about a board that the rules for each of its cards need; `policy` as the file has it."""
+
+    stops: tuple[StopRow, ...]
+    losses: tuple[LossRow, ...]
+    owner: str
+    policy: PolicyRow | None
+
+
+# By board, with the digest of its newest event. That covers the whole log before it: what was read in a
+# transaction that is undone is never taken for what happened instead.
+_known: dict[BoardId, tuple[str, BoardState]] = {}
+
+
+def of_board(db: Connection, board_id: BoardId) -> BoardState:
+    newest = event_store.stream_digest(db, f"board:{board_id}")
+    known = _known.get(board_id)
+    if known is not None and known[0] == newest:
+        return known[1]
+    state = _read(db, board_id)
+    if newest:
+        if len(_known) >= MAX_BOARDS:
+            _known.clear()
+        _known[board_id] = (newest, state)
+    return state
+
+
+def _read(db: Connection, board_id: BoardId) -> BoardState:
+    return BoardState(
+        stops.of_board(db, board_id),
+        losses.of_board(db, board_id),
+        boards.owner_of(db, board_id),
+        policies.current(db, board_id),
+    )
 
 
 def in_force(db: Connection, board_id: BoardId) -> Policy:
@@ -21,7 +66,7 @@ def in_force(db: Connection, board_id: BoardId) -> Policy:
 
     If neither is known, or this version cannot read it, the policy has no columns: no card is served.
     """
-    row = board_state.of_board(db, board_id).policy
+    row = of_board(db, board_id).policy
     return _parse(row.text) if row is not None and row.digest else _nothing()
 
 

@@ -74,12 +74,10 @@ class ServedBoard:
         return (self.owner.casefold(), self.number) == (owner.casefold(), number)
 
     def is_configured(self, config: Config) -> bool:
-        """Tell whether it is the board of the settings."""
         return self.is_at(*config.board)
 
 
 def configured_board(config: Config) -> ServedBoard:
-    """Return the board of the settings."""
     return ServedBoard(*config.board, config.policy_repository)
 
 

@@ -1,13 +1,13 @@
 """The rules' snapshot of one card, made of the ledger's views."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection
 
-from bot.state import board_state, card_parts, same_issue, shared_files
+from bot.state import policies, same_issue
 from ledger.event import Event
 from ledger.events.conversation import CommandGiven
 from ledger.events.findings import FindingsReported
@@ -27,14 +27,17 @@ from ledger.queries import attempts, run_queue, siblings
 from ledger.queue import outbox
 from ledger.rows.cards import CardRow
 from ledger.rows.findings import FollowUpRow
+from ledger.rows.links import LinkRow
 from ledger.rows.losses import LossRow
 from ledger.rows.placements import PlacementRow
+from ledger.rows.runs import RunRow
 from ledger.rows.stops import StopRow
-from ledger.states import Reason, RunState
+from ledger.states import CardState, Ending, Reason, RunState
 from ledger.views import (
     base_moves,
     briefings,
     cards,
+    changed_files,
     checks,
     ci,
     findings,
@@ -54,11 +57,16 @@ from ledger.views import (
     verdicts,
 )
 from rules.answers import rule_about
+from rules.card import overlap
+from rules.policy.model import Policy
 from rules.runs.kill_switch import targets
 from rules.runs.mode import INVESTIGATE
+from rules.runs.queue import Waiting
 from rules.runs.start import MAX_KEPT
 from rules.snapshot import (
     CardPull,
+    FailedPart,
+    SharedFiles,
     Snapshot,
 )
 
@@ -68,8 +76,67 @@ MAX_RUN_EVENTS = 100_000  # searched for a proposal
 MAX_LANE = 500  # cards in a merge lane that are counted
 
 
+def list_shared_files(db: Connection, card_id: CardId) -> tuple[SharedFiles, ...]:
+    """Return the work of other cards on the files that the card's work changes, as far as git has said."""
+    own = changed_files.of_card(db, card_id)
+    if own is None:
+        return ()
+    mine = set(own.files)
+    others = (row for row in siblings.changing(db, own.repository) if row.card_id != card_id)
+    shared = (
+        SharedFiles(row.run_id, row.at_work, row.pull, tuple(sorted(mine.intersection(row.files))))
+        for row in others
+    )
+    return tuple(it for it in shared if it.files)
+
+
+def hold_back(db: Connection, policy: Policy, queue: Iterable[Waiting]) -> tuple[Waiting, ...]:
+    """Return the runs, with why they wait for other work on the same files where the policy says so."""
+    if policy.board.overlap != "wait":
+        return tuple(queue)
+    return tuple(replace(run, overlap=_obstacle(db, run)) if run.models else run for run in queue)
+
+
+def _obstacle(db: Connection, waiting: Waiting) -> str:
+    run = runs.get(db, RunId(waiting.run_id))
+    if run is None or run.claimed_at is not None or run.mode != "fix":
+        return ""  # what has begun waits for nobody, so that two never wait for each other
+    card = cards.get(db, waiting.card_id)
+    own_pull = card.pull_number if card is not None and card.pull_state == "open" else None
+    return overlap.overlap_obstacle(list_shared_files(db, waiting.card_id), own_pull or 0)
+
+
+def list_parts_to_do(db: Connection, row: CardRow, run: RunRow | None) -> tuple[CardRow, ...]:
+    """Return the cards of the sub-issues that the run waits for."""
+    waits = run is not None and run.state is RunState.QUEUED and run.waits_for_parts and not run.begun
+    return links.parts_to_do(db, row.repository, row.number) if waits else ()
+
+
+def as_link(row: CardRow, part: CardRow) -> LinkRow:
+    """Return the sub-issue as an issue that the card waits for."""
+    place = (part.repository or "", part.number or 0)
+    return LinkRow(row.card_id, *place, part.title, state="open", done=False, public=False)
+
+
+def find_failed_parts(db: Connection, row: CardRow, parts: Iterable[CardRow]) -> tuple[FailedPart, ...]:
+    """Return those of the parts whose newest run failed or was cancelled."""
+    newest = ((part, runs.get(db, RunId(part.run_id))) for part in parts if part.run_id)
+    lost = ((part, run) for part, run in newest if run and _is_lost(part, run))
+    return tuple(FailedPart(run, as_link(row, part), is_beside(row, part)) for part, run in lost)
+
+
+def _is_lost(part: CardRow, run: RunRow) -> bool:
+    """Tell whether nothing goes on by itself; one that was dragged away was cancelled for something else."""
+    cancelled = run.ending is Ending.CANCELLED and part.state is CardState.BLOCKED
+    return cancelled or run.ending in (Ending.FAILED, Ending.LOST)
+
+
+def is_beside(row: CardRow, part: CardRow) -> bool:
+    """Tell whether who may answer on the card may retry its sub-issue: same repository, and same policy."""
+    return (part.repository, part.board_id) == (row.repository, row.board_id)
+
+
 def of_card(db: Connection, card_id: CardId) -> Snapshot | None:
-    """Return the card's snapshot; None for an unknown card."""
     row = cards.get(db, card_id)
     return None if row is None else _snapshot(db, row)
 
@@ -165,7 +232,7 @@ READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
     "struck": _struck,
     "ci": lambda db, card, _event, _now: ci.of_card(db, card.card_id),
     "red": _red,
-    "shared": lambda db, card, _event, _now: shared_files.of_card(db, card.card_id),
+    "shared": lambda db, card, _event, _now: list_shared_files(db, card.card_id),
     "findings": _findings,
     "made": _made,
     "proposed": _find_proposal,
@@ -175,21 +242,21 @@ READERS: Mapping[str, Callable[[Connection, Snapshot, Any, datetime], Any]] = {
 
 def board_stops(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:
     """Return the board's kill switches that are on."""
-    return board_state.of_board(db, board_id).stops
+    return policies.of_board(db, board_id).stops
 
 
 def board_losses(db: Connection, board_id: BoardId) -> tuple[LossRow, ...]:
     """Return the board's targets that are out of reach."""
-    return board_state.of_board(db, board_id).losses
+    return policies.of_board(db, board_id).losses
 
 
 def _snapshot(db: Connection, row: CardRow) -> Snapshot:
     run = runs.get(db, RunId(row.run_id)) if row.run_id else None
-    board = board_state.of_board(db, row.board_id)
+    board = policies.of_board(db, row.board_id)
     target = placements.get(db, row.card_id)
     worked_in = _worked_in(db, row.card_id) if target else ""
     blockers = links.of_card(db, row.card_id) if run and run.state is RunState.QUEUED else ()
-    parts = card_parts.to_do(db, row, run)
+    parts = list_parts_to_do(db, row, run)
     waits = bool(parts) or any(blocker.holds for blocker in blockers)
     checks_begun = attempts.checking(db, row.card_id, MAX_CHECKS) if row.pull_number is not None else ()
     return Snapshot(
@@ -204,8 +271,8 @@ def _snapshot(db: Connection, row: CardRow) -> Snapshot:
         worked_in=worked_in,
         blockers=blockers,
         circle=links.circle(db, row.card_id) if waits else (),
-        parts=tuple(card_parts.as_link(row, part) for part in parts),
-        failed_parts=card_parts.find_failed_parts(db, row, parts),
+        parts=tuple(as_link(row, part) for part in parts),
+        failed_parts=find_failed_parts(db, row, parts),
         begun=attempts.list_attempts(db, row.card_id, MAX_KEPT) if row.attempts else (),
         board_owner=board.owner,
         policy_digest=board.policy.digest if board.policy else "",
@@ -239,7 +306,7 @@ def _worked_in(db: Connection, card_id: CardId) -> str:
     return next(began, "")
 
 
-def _losses(board: board_state.BoardState, row: CardRow, target: PlacementRow | None) -> tuple[LossRow, ...]:
+def _losses(board: policies.BoardState, row: CardRow, target: PlacementRow | None) -> tuple[LossRow, ...]:
     """Return the losses of the card's repositories: their own, and those of their owners' installations."""
     pulled = row.pull_repository if row.pull_state == "open" else None
     places = dict.fromkeys((row.repository, target.repository or None if target else None, pulled))

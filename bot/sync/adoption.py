@@ -239,7 +239,6 @@ def _number(key: EntryKey) -> int:
 
 
 def _adopt_card(services: Services, card_id: CardId, of_card: CardTraces) -> None:
-    """Record the traces of the card, in one transaction."""
     with event_store.reading(services.engine) as db:
         card = cards.get(db, card_id)
     if card is None or services.if_served(card.board_id) is None:

@@ -384,7 +384,6 @@ def _is_gone(db: Connection, known: CardRow, seen: CardReading | None, now: date
 
 
 def _reset_hidden(db: Connection, card_id: CardId, now: datetime) -> None:
-    """Reset the time for which the card was hidden."""
     name = f"hidden:{card_id}"
     if name in leases.holders(db):
         leases.release(db, leases.Lease(name, name, leases.generation(db, name), now))

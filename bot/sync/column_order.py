@@ -32,7 +32,6 @@ def mark_column(db: Connection, board_id: BoardId, column: str | None) -> None:
 
 
 def is_due(db: Connection, paused: Collection[BoardId] = ()) -> bool:
-    """Tell whether the order of a column is to be read, on a board that is not paused."""
     return bool(_due(db, paused))
 
 
@@ -41,7 +40,6 @@ def _due(db: Connection, paused: Collection[BoardId]) -> tuple[Lease, ...]:
 
 
 def _place(mark: Lease) -> tuple[BoardId, str]:
-    """Return the marked column, after its board."""
     board_id, _, column = mark.name.removeprefix(PREFIX).partition(":")
     return BoardId(board_id), column
 

@@ -16,8 +16,7 @@ from ledger.queue import change_reports
 from ledger.queue.change_reports import About, Report
 from ledger.rows.cards import CardRow
 from ledger.views import cards
-from rules.card.move_rights import may_move
-from rules.card.workflow_moves import PROJECT_BOT
+from rules.card.move_rights import PROJECT_BOT, may_move
 from rules.policy.model import Policy
 from rules.snapshot import NOBODY, UNTOLD, Mover
 

@@ -34,8 +34,7 @@ from bot.system.setting_types import (
     resolve_paths,
 )
 from ledger.errors import CardinalError
-from runner.run.key_names import USUAL
-from runner.run.provider import TokenPrice
+from runner.run.provider import USUAL, TokenPrice
 
 TEST_PREFIX = "CARDINAL_TEST_"  # addresses of services for the tests: not settings of Cardinal
 

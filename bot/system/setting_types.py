@@ -74,7 +74,7 @@ def as_words(given: object) -> object:
 
 def as_workspace(given: object) -> object:
     """Return the name of a workspace backend, or auto."""
-    names = part_names("runner.workspaces", folders=True)
+    names = part_names("runner.workspaces.backends")
     if given not in ("auto", *names):
         raise ValueError(f"must be one of auto, {', '.join(names)}")
     return given

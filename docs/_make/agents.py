@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from docs._make import wording
 from runner import agents, errors, workspaces
 from runner.agents import board_tools
-from runner.agents.scripted.scenario import STEP_KINDS, ScenarioStep
+from runner.agents.adapters.scripted import STEP_KINDS, ScenarioStep
 from runner.workspaces.docker import errors as engine
 
 _SOCKET = "unix:///var/run/docker.sock"

@@ -33,8 +33,7 @@ def table() -> str:
 
 def file_of(kind: Registry[Any]) -> str:
     """Return the file that adds a part of the kind."""
-    place = f"{kind.folder.replace('.', '/')}/<name>"
-    return f"{place}/{kind.entry}.py" if kind.entry else f"{place}.py"
+    return f"{kind.folder.replace('.', '/')}/<name>.py"
 
 
 def _row(kind: Registry[Any]) -> tuple[str, ...]:

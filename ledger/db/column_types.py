@@ -52,11 +52,9 @@ class TextColumn(TypeDecorator[T]):
     cache_ok = True
 
     def write(self, value: T) -> str:
-        """Return the text to store."""
         raise NotImplementedError
 
     def read(self, text: str) -> T:
-        """Return the value of a stored text."""
         raise NotImplementedError
 
     def bind_processor(self, _dialect: Dialect) -> Callable[[T | None], str | None]:

@@ -24,7 +24,7 @@ ANSWER_S = WAIT_S + 2.0
 def unbound(db: Connection) -> Iterator[None]:
     """Let statements take as long as they need within: those of a migration."""
     driver: Any = db.connection.driver_connection
-    limit_s = getattr(driver, "answer_s", None)  # of `ledger.db.postgresql`
+    limit_s = getattr(driver, "answer_s", None)  # of `ledger.lifecycle.open`
     if limit_s is None:
         yield
         return

@@ -108,7 +108,6 @@ class Statement:
         return None if stored is None else compiled.rows([stored], db.dialect, cursor)[0]
 
     def all(self, db: Connection, values: Mapping[str, Any]) -> list[Row]:
-        """Return all rows, in the statement's order."""
         compiled, cursor = self._execute(db, values)
         return compiled.rows(cursor.fetchall(), db.dialect, cursor)
 

@@ -1,21 +1,29 @@
-"""The two ways to touch the ledger: one writer at a time, and readers that each see one moment."""
+"""The two ways to touch the ledger: one writer at a time, and readers that each see one moment.
 
+SQLite's writers queue across processes and threads, first come, first served. Whoever waits holds a lock on
+one byte of an open folder, its ticket: the kernel takes it back when the process ends, however that happens.
+Nothing but the order hangs on it.
+"""
+
+import fcntl
 import os
+import struct
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary, finalize
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, OperationalError, ProgrammingError
 
-from ledger.db import turns
 from ledger.db.statements import drive
 
+_FLOCK: Final = "hhqqi0q"  # struct flock of 64-bit Linux: kind, whence, start, length, process
+_ALL: Final = 0  # as a length: to the end, wherever that is
 WAIT_S = 10  # how long a writer waits for its turn before it fails loudly
 # Who vanishes or sleeps in its turn loses it, before those who wait give up: the server ends its session.
 HOLD_S = WAIT_S // 2
@@ -29,10 +37,55 @@ KEPT = "cardinal_kept"  # execution option: what begins and ends here, see ledge
 GUARD = "cardinal_guard"
 LOCK_KEY = 0x43415244  # "CARD": the advisory lock that makes PostgreSQL's writers take turns, as SQLite's do
 BESIDE_KEY = LOCK_KEY + 1  # of those who write only what nobody reads yet
-
-
 # Between two looks of a writer whether it is its turn: of the next one, of the others, and of any at most.
 NEXT_POLL_S, POLL_S, MAX_POLL_S = 0.0002, 0.001, 0.005
+
+
+def join_queue(folder: int, *, urgent: bool = False) -> int:
+    """Take a ticket behind all who wait, and return it; an `urgent` one directly behind the first of them.
+
+    So an urgent writer waits for two others at most, and a sequence of urgent ones takes every second turn.
+    Who comes at the same moment may have the same ticket, and the ledger's own lock decides.
+    """
+    # Usual ones are even, so that an urgent one fits between any two.
+    ticket = _first(folder) | 1 if urgent else (_last(folder) // 2 + 1) * 2
+    _call(folder, fcntl.F_OFD_SETLK, fcntl.F_RDLCK, ticket, 1)
+    return ticket
+
+
+def is_first(folder: int, ticket: int) -> bool:
+    """Tell whether nobody waits who goes before that ticket."""
+    return _ticket_in(folder, 0, ticket) is None
+
+
+def give_back(folder: int) -> None:
+    _call(folder, fcntl.F_OFD_SETLK, fcntl.F_UNLCK, 0, _ALL)
+
+
+def _first(folder: int) -> int:
+    """Return the first ticket of others; 0 when nobody waits."""
+    first, ticket = 0, _ticket_in(folder, 0, _ALL)
+    while ticket is not None:
+        first, ticket = ticket, _ticket_in(folder, 0, ticket)
+    return first
+
+
+def _last(folder: int) -> int:
+    """Return the last ticket of others; 0 when nobody waits."""
+    last, ticket = 0, _ticket_in(folder, 0, _ALL)
+    while ticket is not None:
+        last, ticket = ticket, _ticket_in(folder, ticket + 1, _ALL)
+    return last
+
+
+def _ticket_in(folder: int, start: int, length: int) -> int | None:
+    """Return a ticket of others in that range: any, for the kernel keeps them in no order."""
+    kind, _, ticket, _, _ = _call(folder, fcntl.F_OFD_GETLK, fcntl.F_WRLCK, start, length)
+    return None if kind == fcntl.F_UNLCK else ticket
+
+
+def _call(folder: int, command: int, kind: int, start: int, length: int) -> tuple[int, ...]:
+    return struct.unpack(_FLOCK, fcntl.fcntl(folder, command, struct.pack(_FLOCK, kind, 0, start, length, 0)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +204,7 @@ def _take_turn(kept: _Kept, *, urgent: bool) -> None:
     try:
         while True:
             now = time.monotonic()
-            if not is_next and (ticket is None or turns.is_first(kept.door, ticket)):
+            if not is_next and (ticket is None or is_first(kept.door, ticket)):
                 is_next, since = True, now
             is_last = kept.door < 0 or now - began >= WAIT_S
             if (is_next or is_last) and _begin(kept.db, must=is_last):
@@ -159,7 +212,7 @@ def _take_turn(kept: _Kept, *, urgent: bool) -> None:
             time.sleep(min(max(NEXT_POLL_S if is_next else POLL_S, (now - since) / 50), MAX_POLL_S))
     finally:
         if ticket is not None:
-            turns.give_back(kept.door)
+            give_back(kept.door)
 
 
 def _ticket(door: int, *, urgent: bool) -> int | None:
@@ -167,7 +220,7 @@ def _ticket(door: int, *, urgent: bool) -> int | None:
     if door < 0:
         return None
     try:
-        return turns.join(door, urgent=urgent)
+        return join_queue(door, urgent=urgent)
     except OSError:  # a file system without such locks
         return None
 

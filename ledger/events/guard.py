@@ -26,7 +26,6 @@ class Violation:
     mark: str
 
     def describe(self) -> str:
-        """Return the finding in one line."""
         place = f"{self.path}:{self.line}" if self.line else self.path
         return f"{self.action}: {place} {self.what} (rule {self.rule})"
 

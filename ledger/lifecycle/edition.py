@@ -38,7 +38,6 @@ class EditionRow:
 
     @property
     def name(self) -> str:
-        """The edition for people."""
         return f"{self.version}, edition {self.digest[:8]}"
 
 
@@ -52,13 +51,11 @@ class Edition:
 
     @property
     def name(self) -> str:
-        """The edition for people."""
         return f"{self.version}, edition {self.digest[:8]}"
 
 
 @cache
 def mine() -> Edition:
-    """Return the edition of the code that runs."""
     parts = [f"{name} {digest}" for name, digest in sorted(views.digests().items())]
     parts += [*codec.kinds(), *(name for _, name, _ in steps())]
     parts += [AGAIN] if folds_again() else []

@@ -43,7 +43,6 @@ def current_number(db: Connection) -> int:
 
 
 def has_table(db: Connection, table: Table) -> bool:
-    """Return whether the database has the table."""
     return bool(drive(db, _TABLES[db.dialect.name], (table.name,)).fetchone()[0])
 
 

@@ -1,4 +1,4 @@
-"""The event log: appended in one transaction with every view, read in order, never changed."""
+"""The event log: appended in one transaction with every view, read in order by cursors, never changed."""
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ from sqlalchemy import Connection, Select, func, select
 
 from ledger import views
 from ledger.codec import decode, encode_event
+from ledger.db.rows import change, insert, value
 from ledger.db.statements import Statement, statement
-from ledger.db.tables import events
+from ledger.db.tables import cursors, events
 from ledger.db.transactions import reading, writing
 from ledger.errors import LateWriterError
 from ledger.event import Event, Recorded
@@ -18,18 +19,31 @@ from ledger.log.hash_chain import GENESIS, link, newest
 from ledger.queue import leases
 
 __all__ = ["Fence", "append", "last_seq", "read", "reading", "stream_version", "writing"]
-
 E = TypeVar("E", bound=Event)
 # Makes its events once the transaction is open in which they are appended.
 EventFactory = Callable[[Connection], tuple[Event, ...]]
+_COLUMNS = (events.c.seq, events.c.stream, events.c.version, events.c.at, events.c.kind, events.c.body)
+_insert = Statement(events.insert(), events.c.keys())
+
+
+def position(db: Connection, reader: str) -> int:
+    """Return the number of the last event that `reader` is done with; 0 at first."""
+    return value(db, cursors.c.position, reader=reader) or 0
+
+
+def advance_cursor(db: Connection, reader: str, *, before: int, after: int) -> None:
+    """Move `reader` from `before` to `after`. Raises LateWriterError when it is not at `before` any more."""
+    if change(db, cursors, {"reader": reader, "position": before}, position=after):
+        return
+    current = position(db, reader)
+    if current != before:
+        raise LateWriterError(f"reader:{reader}", before, current)
+    insert(db, cursors, {"reader": reader, "position": after})
 
 
 def no_events(_db: Connection) -> tuple[Event, ...]:
     """Return no events: an EventFactory for nothing new."""
     return ()
-
-
-_COLUMNS = (events.c.seq, events.c.stream, events.c.version, events.c.at, events.c.kind, events.c.body)
 
 
 @statement
@@ -65,9 +79,6 @@ def _digest(stream: Any) -> Select[Any]:
 def _newest_of(stream: Any, kind: Any, most: Any) -> Select[Any]:
     mine = (events.c.stream == stream) & (events.c.kind == kind)
     return select(events.c.at, events.c.body).where(mine).order_by(events.c.version.desc()).limit(most)
-
-
-_insert = Statement(events.insert(), events.c.keys())
 
 
 @statement
@@ -160,7 +171,6 @@ def read_kinds(
 
 
 def newest_of(db: Connection, stream: str, kind: type[E], limit: int) -> tuple[tuple[datetime, E], ...]:
-    """Return the newest events of one kind in a stream, the newest first, each with its time."""
     rows = _newest_of.all(db, {"stream": stream, "kind": kind.__name__, "most": limit})
     decoded = ((at, decode(kind.__name__, body)) for at, body in rows)
     return tuple((at, event) for at, event in decoded if isinstance(event, kind))
@@ -190,5 +200,4 @@ def stream_digest(db: Connection, stream: str) -> str:
 
 
 def stream_version(db: Connection, stream: str) -> int:
-    """Return how many events the stream has."""
     return _version.scalar(db, {"stream": stream}) or 0

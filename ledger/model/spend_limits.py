@@ -1,6 +1,16 @@
-"""The limits in dollars that several runs share: one vocabulary for sums, reservations and sentences."""
+"""Limits in dollars that several runs share, and single settings of the column that a run carries as JSON."""
 
+import json
 from enum import StrEnum
+
+
+def value_of(settings: str, name: str) -> object:
+    """Return the value of that name; None where the text has none."""
+    try:
+        policy = json.loads(settings)
+    except (ValueError, RecursionError):
+        return None
+    return policy.get(name) if isinstance(policy, dict) else None
 
 
 class Limit(StrEnum):

@@ -22,7 +22,6 @@ def counts(db: Connection, board_id: BoardId) -> dict[str | None, int]:
 
 
 def columns_of(db: Connection, board_id: BoardId) -> dict[CardId, str | None]:
-    """Return the column of every card of the board that is not archived."""
     query = select(cards.c.card_id, cards.c.column).where(cards.c.board_id == board_id, ~cards.c.archived)
     return {CardId(card_id): column for card_id, column in db.execute(query)}
 

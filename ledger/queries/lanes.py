@@ -148,7 +148,6 @@ def _oldest(db: Connection, joined: FromClause, mine: ColumnElement[bool]) -> di
 def by_lane(
     db: Connection, scopes: Sequence[CardScope], wanted: CardFilter = ALL
 ) -> Mapping[Lane, LaneCards]:
-    """Return all cards of the lanes."""
     query = _select_lane(scopes, wanted).where(cards.c.state.in_(tuple(LANES)))
     listed = {lane: LaneCards([], {}) for lane in Lane}
     for card in _rows(db, query.order_by(_BY_LANE, cards.c.state_at, cards.c.card_id)):
@@ -213,7 +212,6 @@ def newest(
 
 
 def lane_place(card: ListedCard) -> tuple[datetime, CardId]:
-    """Return the card's place in the list of `newest`."""
     return card.state_at, card.card_id
 
 

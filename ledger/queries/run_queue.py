@@ -38,7 +38,6 @@ _BOARDS_WAITING = Statement(select(runs.c.board_id).where(_QUEUED).distinct())
 
 
 def boards_waiting(db: Connection) -> frozenset[BoardId]:
-    """Return the boards with a queued run."""
     return frozenset(BoardId(board_id) for (board_id,) in _BOARDS_WAITING.all(db, {}))
 
 
@@ -103,13 +102,11 @@ def queue_place(db: Connection, run_id: RunId) -> int:
 
 
 def columns_waiting(db: Connection) -> tuple[tuple[BoardId, str], ...]:
-    """Return the boards' columns with a queued run."""
     query = select(runs.c.board_id, runs.c.column).where(_QUEUED).distinct()
     return tuple((BoardId(board_id), column) for board_id, column in db.execute(query))
 
 
 def where_cards_stand(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str | None]:
-    """Return in which column each of the cards stands."""
     query = select(cards.c.card_id, cards.c.column).where(cards.c.card_id.in_(tuple(card_ids)))
     return {CardId(card_id): column for card_id, column in db.execute(query)}
 
@@ -122,7 +119,6 @@ def reasons_of(db: Connection, card_ids: Iterable[CardId]) -> dict[CardId, str]:
 
 
 def cards_of_runs(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, CardId]:
-    """Return the card of each of the runs that are known."""
     query = select(runs.c.run_id, runs.c.card_id).where(runs.c.run_id.in_(tuple(run_ids)))
     return {RunId(run_id): CardId(card_id) for run_id, card_id in db.execute(query)}
 

@@ -76,7 +76,6 @@ def times_of(db: Connection, card_id: CardId, kind: type[CardEvent], since: date
 
 
 def event_line(card_id: CardId, seq: int, at: datetime, event: Event) -> TimelineRow:
-    """Return the line of one event of the card or of a run of it."""
     kind = type(event).__name__
     run_id = event.run_id if isinstance(event, RunEvent) else None
     step = event if isinstance(event, ToolUsed) else None

@@ -129,7 +129,6 @@ def drop_over(db: Connection, before: datetime) -> int:
 
 
 def count_uses(db: Connection, token_id: str, uses: int, now: datetime) -> None:
-    """Add uses of a token."""
     mine = api_tokens.c.token_id == token_id
     before = select(api_tokens.c.uses).where(mine).scalar_subquery()
     db.execute(api_tokens.update().where(mine).values(uses=before + uses, used_at=now))

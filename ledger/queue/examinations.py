@@ -44,7 +44,6 @@ class ExaminationRow:
     findings: str
 
     def read(self) -> tuple[KeptResult, ...]:
-        """Return the results, in the order of the examination."""
         return tuple(KeptResult(*fields) for fields in json.loads(self.findings))
 
 
@@ -58,7 +57,6 @@ def record_examination(
 
 
 def all_hosts(db: Connection, subject: ExaminationSubject) -> tuple[ExaminationRow, ...]:
-    """Return the newest examination of each host, by host."""
     return list_rows(db, ExaminationRow, examinations, "host", subject=subject)
 
 
@@ -68,5 +66,4 @@ def drop_older(db: Connection, before: datetime) -> None:
 
 
 def forget_host(db: Connection, host: str) -> None:
-    """Drop the results of the host."""
     drop(db, examinations, host=host)

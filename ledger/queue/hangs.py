@@ -35,7 +35,6 @@ class Hang:
 
 
 def count_hang(db: Connection, names: Collection[str]) -> tuple[Hang, ...]:
-    """Count one more hang of each."""
     known = hang_counts(db, names)
     for name in names:
         holder = str(known.get(name, 0) + 1)

@@ -51,7 +51,6 @@ def beat(db: Connection, name: str, *, slots: int, labels: tuple[str, ...], vers
 
 
 def list_hosts(db: Connection) -> HostList:
-    """Return all hosts."""
     return HostList(list_rows(db, HostRow, hosts, "name"), database_now(db))
 
 

@@ -1,8 +1,12 @@
-"""The inbox: every delivery that was accepted with 202, kept until no repeat of it can come."""
+"""The inbox: every delivery that was accepted with 202, kept until no repeat of it can come.
+
+Deliveries that this ledger lost, as those after the back-up that it is, are searched for on GitHub. The
+beginning of the search is a cursor, at a Unix time; at 0 nothing is searched.
+"""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -23,13 +27,15 @@ from sqlalchemy import (
 
 from ledger.db.clock import database_now
 from ledger.db.column_types import stamp, storable
-from ledger.db.rows import all_rows, change, pick, value, values
+from ledger.db.rows import all_rows, change, keep, pick, value, values
 from ledger.db.statements import Statement, drive, statement
-from ledger.db.tables import inbox
+from ledger.db.tables import cursors, inbox
 from ledger.db.transactions import reading, writing
 from ledger.errors import StaleClaimError
 from ledger.ids import DeliveryId
 
+SEARCH = "lost deliveries"
+OVERLAP = timedelta(minutes=10)  # far more than between the starts of programs, or two clocks
 MAX_ROWS = 100  # of one INSERT: SQLite takes 32,766 parameters
 MAX_COUNTED = 10_000  # so that a count costs the same however large the inbox is
 # Spelt as in the partial indexes: SQLite sees no other spelling, and PostgreSQL no parameter, as the same.
@@ -40,6 +46,33 @@ _STORED = (
     *("delivery_id", "event", "action", "payload", "received_at"),
     *("state", "attempts", "error", "due_at"),
 )
+
+
+def begin_search(db: Connection, now: datetime) -> None:
+    """Have GitHub searched from before the newest delivery on; tickers call it when they start.
+
+    A web server may receive already, so deliveries of the last minutes say nothing about those before.
+    """
+    before = select(func.max(inbox.c.received_at)).where(inbox.c.received_at < now - OVERLAP)
+    newest = db.scalar(before) or db.scalar(select(func.min(inbox.c.received_at)))
+    if newest is not None:
+        from_s, begun_s = int((newest - OVERLAP).timestamp()), _since_s(db)
+        keep(db, cursors, {"reader": SEARCH}, {"position": min(from_s, begun_s or from_s)})
+
+
+def search_start(db: Connection) -> datetime | None:
+    """Return from when on GitHub is to be searched; None for not at all."""
+    since_s = _since_s(db)
+    return datetime.fromtimestamp(since_s, UTC) if since_s else None
+
+
+def end_search(db: Connection, since: datetime) -> None:
+    """Remember that all since then were requested, unless a search from earlier on has begun."""
+    change(db, cursors, {"reader": SEARCH, "position": int(since.timestamp())}, position=0)
+
+
+def _since_s(db: Connection) -> int:
+    return value(db, cursors.c.position, reader=SEARCH) or 0
 
 
 @dataclass(frozen=True, slots=True)

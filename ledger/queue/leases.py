@@ -94,7 +94,6 @@ def _select_expired(now: Any) -> Select[Any]:
 
 
 def holders(db: Connection) -> tuple[str, ...]:
-    """Return who holds leases now."""
     return tuple([holder for (holder,) in _HOLDERS.all(db, {})])
 
 

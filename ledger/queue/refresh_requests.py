@@ -52,7 +52,6 @@ def _select_reported(card_id: Any) -> Select[Any]:
 
 
 def board_of(db: Connection, card_id: CardId) -> BoardId | None:
-    """Return the board that requests named for the card; None without a request."""
     board_id: BoardId | None = value(db, refresh_requests.c.board_id, card_id=card_id)
     return board_id
 

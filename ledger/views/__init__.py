@@ -64,5 +64,4 @@ def fold_all(db: Connection, page: Iterable[Recorded], only: frozenset[str] | No
 
 @cache
 def view_checks() -> tuple[Check, ...]:
-    """Return the checks of all views."""
     return tuple(view.check for view in parts() if view.check)

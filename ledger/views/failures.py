@@ -30,7 +30,6 @@ fold = Fold()
 
 
 def newest(db: Connection, limit: int) -> tuple[FailureRow, ...]:
-    """Return the newest failures, the newest first."""
     return all_rows(db, FailureRow, pick(FailureRow, failures).order_by(failures.c.seq.desc()).limit(limit))
 
 

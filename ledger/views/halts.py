@@ -38,7 +38,6 @@ fold = Fold()
 
 
 def of_board(db: Connection, board_id: BoardId) -> HaltRow | None:
-    """Return the board's halt; None without one."""
     return find(db, HaltRow, halts, board_id=board_id)
 
 

@@ -24,17 +24,14 @@ fold = Fold()
 
 
 def request_key(request: str) -> str:
-    """Return the outbox key of a request."""
     return f"job:{request}"
 
 
 def get(db: Connection, key: str) -> JobRow | None:
-    """Return the request of that key."""
     return find(db, JobRow, jobs, key=key)
 
 
 def of_card(db: Connection, card_id: CardId) -> JobRow | None:
-    """Return the request that made the card."""
     return find(db, JobRow, jobs, "key", card_id=card_id)
 
 

@@ -116,7 +116,6 @@ def parts_to_do(db: Connection, repository: str | None, number: int | None) -> t
 
 
 def has_parts_to_do(card_id: ColumnElement[str]) -> ColumnElement[bool]:
-    """Return the condition that `parts_to_do` has any for that card."""
     whole, part = cards.alias("whole"), cards.alias("part")
     mine = and_(parents.c.repository == whole.c.repository, parents.c.number == whole.c.number)
     joined = whole.join(parents, mine).join(part, part.c.card_id == parents.c.card_id)

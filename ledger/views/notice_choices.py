@@ -28,7 +28,6 @@ fold = Fold()
 
 
 def every(db: Connection) -> dict[str, NoticeChoiceRow]:
-    """Return the choices of all people, by name."""
     return {row.name: row for row in list_rows(db, NoticeChoiceRow, notice_choices)}
 
 

@@ -19,7 +19,6 @@ def newest(db: Connection, run_id: RunId) -> PlanRow | None:
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[PlanRow, ...]:
-    """Return all plans of the run, the first first."""
     return list_rows(db, PlanRow, plans, "revision", run_id=run_id)
 
 

@@ -45,7 +45,6 @@ def open_by(db: Connection, asker: str, run_ids: Collection[RunId]) -> frozenset
 
 
 def of_run(db: Connection, run_id: RunId) -> tuple[QuestionRow, ...]:
-    """Return all questions of the run, the oldest first."""
     return list_rows(db, QuestionRow, questions, "asked_at", "question_id", run_id=run_id)
 
 

@@ -35,7 +35,6 @@ def get(db: Connection, run_id: RunId) -> ReportRow | None:
 
 
 def of_runs(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, ReportRow]:
-    """Return the reports of those runs that have one."""
     return {row.run_id: row for row in list_rows(db, ReportRow, reports, run_id=tuple(run_ids))}
 
 

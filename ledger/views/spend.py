@@ -16,8 +16,7 @@ from ledger.events.conversation import AssistantMetered
 from ledger.events.run import BY_PEOPLE, BY_PUSH, UsageMetered
 from ledger.fold import Fold
 from ledger.ids import BoardId, CardId, RunId
-from ledger.model.column_settings import value_of
-from ledger.model.spend_limits import Limit
+from ledger.model.spend_limits import Limit, value_of
 from ledger.states import BY_ITSELF
 from ledger.views.budgets import budgets
 from ledger.views.cards import cards
@@ -125,7 +124,6 @@ def today(db: Connection, board_id: BoardId, day: date) -> SpendTotal:
 
 
 def of_card(db: Connection, card_id: CardId) -> SpendTotal:
-    """Return the usage of all runs of the card."""
     return _total(_of_card.first(db, {"card_id": card_id}))
 
 

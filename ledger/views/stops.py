@@ -34,7 +34,6 @@ fold = Fold()
 
 
 def of_board(db: Connection, board_id: BoardId) -> tuple[StopRow, ...]:
-    """Return the stops on the board, the oldest first."""
     return list_rows(db, StopRow, stops, "at", board_id=board_id)
 
 

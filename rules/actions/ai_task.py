@@ -1,18 +1,31 @@
 """ai_task: one bounded call of a model with a template; its answer is posted, or sets the rule's fields."""
 
+import re
+from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from rules.card.prompt_template import unknown_fields
+from ledger.model.policy_settings import Name, Names, PolicyModel, setting
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import ConvertDraft, Decision, RunTask
 from rules.policy.model import Policy
-from rules.policy.repository import Name, Names, PolicyModel, setting
 from rules.registry import Archetype
 from rules.snapshot import Snapshot
 
+FIELDS = ("title", "description", "conversation", "labels")
+_FIELD = re.compile(r"%\{([^}\n]{0,40})\}")
 LabelName = Annotated[str, Field(min_length=1, max_length=50)]  # as at GitHub
+
+
+def unknown_fields(template: str) -> tuple[str, ...]:
+    """Return the fields that a template names and nobody knows, as written."""
+    return tuple(f"%{{{name}}}" for name in _FIELD.findall(template) if name not in FIELDS)
+
+
+def fill(template: str, values: Mapping[str, str]) -> str:
+    """Return the template with its fields filled in; a value is never read as a template."""
+    return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)
 
 
 class Settings(PolicyModel):

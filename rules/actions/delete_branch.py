@@ -4,10 +4,10 @@ from typing import Literal
 
 from pydantic import Field
 
+from ledger.model.policy_settings import PolicyModel
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision, DeleteBranch
 from rules.policy.model import Policy
-from rules.policy.repository import PolicyModel
 from rules.registry import Archetype
 from rules.snapshot import Snapshot
 

@@ -5,14 +5,14 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.events.board import CardExplained
+from ledger.model.policy_settings import PolicyModel
 from ledger.states import CardState, Gate
-from rules.card import merge_lane
 from rules.card.state import change_state
 from rules.card.trigger import RuleTrigger
+from rules.handlers import merge_queue
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import Decision, MarkReady, MergePull, Say
 from rules.policy.model import Policy
-from rules.policy.repository import PolicyModel
 from rules.registry import Archetype
 from rules.runs.check_only import check_push
 from rules.runs.gate import unmergeable, why_not
@@ -62,10 +62,10 @@ def plan(policy: Policy, snapshot: Snapshot, settings: Settings, occasion: RuleT
     because = f"merging pull request #{pull.number}"
     in_lane = settings.lane and policy.archetype(snapshot.column).IS_FINAL
     if in_lane and snapshot.lane_ahead:
-        return merge_lane.wait_for_turn(policy, snapshot)
+        return merge_queue.wait_for_turn(policy, snapshot)
     act = MergePull(card, settings.method, pull.head, occasion.key, requires=settings.requires, fresh=in_lane)
     if in_lane:
-        return Decision((*ready, act)) + merge_lane.lead(policy, snapshot, pull)
+        return Decision((*ready, act)) + merge_queue.lead(policy, snapshot, pull)
     return Decision((*ready, act, CardExplained(card, because)), (because,))
 
 

@@ -5,10 +5,10 @@ from typing import Literal
 from pydantic import Field
 
 from ledger.events.board import CardExplained
+from ledger.model.policy_settings import PolicyModel
 from rules.card.trigger import RuleTrigger
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.policy.repository import PolicyModel
 from rules.registry import Archetype
 from rules.runs.gate import leaves_draft, why_not
 from rules.snapshot import Snapshot

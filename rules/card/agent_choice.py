@@ -30,7 +30,6 @@ def agent_names(board: BoardRules) -> tuple[str, ...]:
 
 
 def chooses(label: str) -> bool:
-    """Whether the label names an agent."""
     return label.casefold().startswith(PREFIX)
 
 

@@ -42,7 +42,6 @@ def derive_and_act(
 
 
 def has_action(steps: Sequence[dict[str, Any]], name: str) -> bool:
-    """Return whether the action is among the steps."""
     return any(step["action"] == name for step in steps)
 
 

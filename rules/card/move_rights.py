@@ -8,8 +8,8 @@ from ledger.events.board import (
     CardArchived,
 )
 from ledger.states import CardState, Reason
+from rules.card.column_actions import has_action
 from rules.card.state import change_state, explain
-from rules.card.workflow_moves import is_by_workflow, merges
 from rules.intents import outbound
 from rules.intents.outbound import Decision, Intent, Say
 from rules.policy.model import Policy
@@ -17,7 +17,30 @@ from rules.policy.roles import Role, is_covered, role_of
 from rules.snapshot import UNTOLD, Mover, Snapshot
 from rules.text import alternatives, code, sentence
 
+# Source: docs.github.com/issues/planning-and-tracking-with-projects/automating-your-project/
+# using-the-built-in-automations. *Item closed* and *Pull request merged* are on in every new project.
+PROJECT_BOT = "github-project-automation[bot]"
 TAKEN_OFF = ("archived", "deleted")
+
+
+def merges(policy: Policy, snapshot: Snapshot) -> bool:
+    column = policy.column(snapshot.column)
+    return column is not None and has_action(column.entry_actions, "merge")
+
+
+def is_by_workflow(policy: Policy, snapshot: Snapshot) -> bool:
+    """Return whether a workflow of GitHub's put the card where it stands, and nothing comes of that.
+
+    A policy can name the bot to let it start work; but moves behind a close, archiving and merging are for
+    people. A closed issue's card that nobody is known to have moved counts as moved by it. The move behind a
+    merge is the merger's.
+    """
+    mover, pull = snapshot.moved_by, snapshot.pull
+    if mover.own or (pull is not None and pull.state == "merged"):
+        return False
+    if mover.login == PROJECT_BOT:
+        return bool(snapshot.closed) or snapshot.archived or merges(policy, snapshot)
+    return not mover.login and bool(snapshot.closed)
 
 
 def may_move(policy: Policy, mover: Mover) -> bool:

@@ -3,10 +3,9 @@
 from collections.abc import Iterable
 
 from ledger.rows.runs import RunRow
-from rules.card.shared_files import SharedFiles
 from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
-from rules.snapshot import Snapshot
+from rules.snapshot import SharedFiles, Snapshot
 from rules.text import code, count, plain, sentence
 
 MAX_FILES, MAX_NAMED = 3, 3  # that a sentence names

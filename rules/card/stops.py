@@ -6,8 +6,8 @@ from ledger.ids import CardId
 from ledger.rows.halts import HaltRow
 from ledger.rows.losses import LossRow
 from ledger.rows.stops import StopRow
-from rules.card.loss import is_blocking, say_loss
 from rules.card.trigger import time_stamp
+from rules.snapshot import is_blocking, say_loss
 from rules.text import plain
 
 LIFTS = {"board": "/cardinal resume board", "column": "/cardinal resume column", "card": "/cardinal resume"}

@@ -10,11 +10,12 @@ from pydantic import Field
 from ledger.event import Event
 from ledger.events.board import BoardHalted, CardStateChanged, StopOrdered
 from ledger.events.run import QuestionAsked, RunStepped, UsageMetered
+from ledger.model.policy_settings import PolicyModel
 from ledger.model.spend_limits import Limit
 from ledger.states import CardState, RunState
 from rules.intents.outbound import NoticeKind
 from rules.policy.model import Policy
-from rules.policy.repository import PolicyModel, TimeZone
+from rules.policy.repository import TimeZone
 from rules.text import plain
 
 STEPS_PERCENT = (100, 80, 50)
@@ -71,7 +72,6 @@ class Subscriber(PolicyModel):
 
     @property
     def quiet(self) -> tuple[QuietHours, ...]:
-        """The hours in which nothing is sent."""
         return (QuietHours(self.quiet_from, self.quiet_until, self.time_zone),)
 
     def wants(self, kind: NoticeKind, board: str, name: str, starter: str) -> bool:

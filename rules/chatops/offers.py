@@ -43,7 +43,6 @@ class CommandOffer:
 
     @property
     def command(self) -> str:
-        """The command's name."""
         return self.name.partition(":")[0]
 
 

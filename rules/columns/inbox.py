@@ -19,6 +19,5 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
 
 
 def headline(column: ColumnPolicy) -> str:
-    """Describe an entry."""
     actions = headlines(column.entry_actions)
     return f"Entering {', '.join(actions)}." if actions else "Ideas wait here. Nothing runs."

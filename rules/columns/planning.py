@@ -44,7 +44,6 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState:
 
 
 def headline(column: ColumnPolicy) -> str:
-    """Describe an entry."""
     served = 'The planning assistant asks until the card says what "done" means.'
     actions = headlines(column.entry_actions)
     return f"{served} Entering {', '.join(actions)}." if actions else served

@@ -50,6 +50,5 @@ def changes_asked(policy: Policy, snapshot: Snapshot) -> str:
 
 
 def headline(column: ColumnPolicy) -> str:
-    """Describe an entry."""
     actions = headlines(column.entry_actions)
     return f"People review here. Entering {', '.join(actions)}." if actions else "People review here."

@@ -21,6 +21,5 @@ def derive(policy: Policy, snapshot: Snapshot) -> DerivedState | None:
 
 
 def headline(column: ColumnPolicy) -> str:
-    """Describe an entry."""
     actions = headlines(column.entry_actions)
     return f"Entering {' and '.join(actions)}." if actions else "Finished cards stay here."

@@ -28,7 +28,6 @@ BY_RULES = "Cardinal"  # who sends a plan back because the issue is another one 
 
 
 def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
-    """Offer it for the plan that waits."""
     run = snapshot.live_run
     if run and run.state is RunState.AWAITING_APPROVAL and run.stop_asked != "cancel":
         name = f"approve:{run.run_id}:{run.plan_revision}"

@@ -1,17 +1,36 @@
-"""Lost and regained access: its meaning for the cards of a repository or an organisation."""
+"""Cards that Cardinal cannot work on: access that is lost or regained, and pull requests as cards."""
+
+from collections.abc import Mapping
 
 from ledger.events.run import RunRequeued, RunStopAsked
-from ledger.states import RUN_HELD, CardState, Reason
-from rules.card.pull_cards import explain_pull_card
+from ledger.states import RUN_HELD, CardState, PullCard, Reason
 from rules.card.state import change_state, derive_state
 from rules.card.stops import describe_stop
-from rules.intents.outbound import Decision
+from rules.intents.outbound import Decision, Say
 from rules.policy.model import Policy
 from rules.snapshot import Snapshot
-from rules.text import plain
+from rules.text import plain, sentence
 
+_INSTEAD = "Add its issue to the board, or write one, and drag that card"
+SENTENCES: Mapping[PullCard, str] = {
+    PullCard.FORK: f"This pull request comes from a fork: Cardinal does not work on it. {_INSTEAD}",
+    PullCard.OTHER: f"Cardinal did not open this pull request, and does not work on it. {_INSTEAD}",
+    PullCard.OWN: "Cardinal opened this pull request for another card: drag that one, here nothing happens",
+}
 BY = "Cardinal"
 WHY = "access lost"  # why such a run was paused, and not by somebody's own word
+
+
+def explain_pull_card(policy: Policy, snapshot: Snapshot, *, entered: bool) -> Decision:
+    """Show on the card's face why nothing happens; say it once, where it `entered` a column that works."""
+    because = SENTENCES[snapshot.pull_card]
+    archetype, column = policy.archetype(snapshot.column), policy.column(snapshot.column)
+    if column is None or (archetype.IS_FINAL and not column.on_entry):
+        return derive_state(policy, snapshot)  # nothing would happen for any card
+    shown = change_state(policy, snapshot, CardState.BLOCKED, because, Reason.OUT_OF_REACH)
+    if entered and (archetype.STARTS_RUNS or archetype.HAS_ASSISTANT):
+        shown += Decision((Say(snapshot.card_id, "pull-card", sentence(because)),))
+    return shown
 
 
 def refuse_outside_owner(policy: Policy, snapshot: Snapshot) -> Decision:

@@ -122,7 +122,6 @@ def exit_from(policy: Policy, snapshot: Snapshot, column: str | None, now: datet
 
 
 def enter_column(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
-    """Apply the policy to a card that has come to its column."""
     if snapshot.archived:
         return derive_state(policy, snapshot)
     free = (CardHeldBack(snapshot.card_id, "", "policy"),) if snapshot.held_back == snapshot.column else ()

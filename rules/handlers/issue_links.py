@@ -1,4 +1,4 @@
-"""Changed links of a card's issue, or of its blockers: the reason of its queued run."""
+"""Changed links of a card's issue or of its blockers, and its cards on other boards: what its run waits for."""
 
 from datetime import datetime
 
@@ -6,10 +6,30 @@ from ledger.events.related import LinksSeen
 from ledger.states import Reason, RunState
 from rules.answers import answers
 from rules.card.dependencies import ask_about_blockers, asks_about_part, why_waiting
-from rules.card.state import derive_state
+from rules.card.left_column import end_waiting
+from rules.card.state import derive_state, feedback_waits
 from rules.intents.outbound import Decision, UpdateFace
 from rules.policy.model import Policy
+from rules.runs.mode import FIX
 from rules.snapshot import Snapshot
+
+
+def follow_other(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Update a card after a run of the same issue on another board began or ended.
+
+    Its own run ends where it waited for just that work; else it starts by itself.
+    """
+    run, done = snapshot.live_run, snapshot.done_elsewhere
+    if snapshot.archived or snapshot.only_shown or not policy.archetype(snapshot.column).STARTS_RUNS:
+        return Decision()
+    if run is None:
+        return derive_state(policy, snapshot) if done else Decision()
+    same = done is not None and (run.mode, run.asked) == (FIX, done.asked)
+    if done is None or not same or run.begun or feedback_waits(snapshot):
+        waits = run.state is RunState.QUEUED and snapshot.because
+        return derive_state(policy, snapshot) if waits else Decision()
+    because = f"{done.run_id} on board {done.board} has done this work"
+    return Decision((end_waiting(run, "superseded", because),), (because,))
 
 
 @answers(LinksSeen)

@@ -1,26 +1,106 @@
-"""A pull request that GitHub merges by itself, through a queue or once its checks pass: while it waits."""
+"""Pull requests around a merge: those that GitHub merges by itself while they wait, and those behind one,
+which are rebased and checked without an agent."""
 
 from datetime import datetime
 from typing import Any
 
 from ledger.events.pull import GroupFormed, GroupGone, MergeAwaited, MergeOutdated
-from ledger.states import CardState, Gate, Reason
+from ledger.events.run import CHECK, RunEnded, RunEvent
+from ledger.states import CardState, Ending, Gate, Reason
 from rules.answers import answers
-from rules.card import sibling_rebase
+from rules.card.column_actions import act
 from rules.card.move_rights import is_abandoned, is_dragged
 from rules.card.state import change_state, explain
-from rules.card.trigger import time_stamp
+from rules.card.trigger import RuleTrigger, time_stamp
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import CancelMerge, CheckGroup, Decision, Say
 from rules.policy.model import Policy
-from rules.runs.gate import merge_of
-from rules.snapshot import Snapshot
-from rules.text import plain, sentence
+from rules.runs import check_only
+from rules.runs.gate import count_recent_checks, merge_of
+from rules.snapshot import CardPull, Snapshot
+from rules.text import ordinal, plain, sentence
 
+BY_MERGE = "merge"  # as whom a rebase is started that nobody asked for
+CONFLICT = "conflict"  # the reason of a run that could not rebase
 WAITS = {
     "queue": "pull request #{number} waits in GitHub's merge queue, and is merged when its turn comes",
     "auto": "pull request #{number} waits for its checks, and GitHub merges it as soon as they pass",
 }
+
+
+def wait_for_turn(policy: Policy, snapshot: Snapshot) -> Decision:
+    """Let the card wait behind the others, and say at which place."""
+    ahead = snapshot.lane_ahead
+    because = f"approved, {ordinal(len(ahead) + 1)} in the merge lane behind #{ahead[-1]}"
+    return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_LANE)
+
+
+def lead(policy: Policy, snapshot: Snapshot, pull: CardPull) -> Decision:
+    because = f"1st in the merge lane: merging pull request #{pull.number}"
+    return change_state(policy, snapshot, CardState.BLOCKED, because, Reason.MERGE_TURN)
+
+
+def advance_lane(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+    """Give a waiting card its new place, or its turn once nobody is before it."""
+    column = policy.column(snapshot.column)
+    waits = snapshot.reason is Reason.MERGE_LANE and snapshot.open_pull is not None
+    if column is None or not waits or not is_dragged(policy, snapshot):
+        return Decision()
+    occasion = RuleTrigger(f"lane:{snapshot.open_pull.head if snapshot.open_pull else ''}", "lane", now)
+    return act(policy, snapshot, column.entry_actions, occasion)
+
+
+def after_merge(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+    """Queue the rebase of a branch whose work is finished, within the hourly limit.
+
+    Left alone: a card whose run is alive or is only checked just now (that one looks again at its end), and a
+    pull request that GitHub merges by itself, through its queue or once its checks pass. A card in the merge
+    lane is rebased when it is its turn.
+    """
+    if policy.board.rebase != "on_merge" or snapshot.reason in (Reason.MERGE_LANE, Reason.MERGE_TURN):
+        return Decision()
+    return begin_rebase(policy, snapshot, now)
+
+
+def begin_rebase(policy: Policy, snapshot: Snapshot, now: datetime) -> Decision:
+    """Queue the rebase of a finished branch, within the hourly limit."""
+    pull, run = snapshot.open_pull, snapshot.run
+    if pull is None or pull.awaits or snapshot.is_outside_owner:
+        return Decision()
+    if run is None or not run.has_finished_work or pull.unfinished or check_only.check_obstacle(snapshot):
+        return Decision()
+    lately = count_recent_checks(snapshot.checks, now)
+    if lately >= policy.limits.automatic_runs_per_hour:
+        return explain(snapshot, f"{lately} checks began within an hour: /cardinal check starts another")
+    queued = QueueRun(snapshot.card_id, CHECK, BY_MERGE, plan_required=False, rebases=True)
+    return Decision((queued,), (f"another pull request was merged: #{pull.number} is rebased and checked",))
+
+
+def follow_check(policy: Policy, snapshot: Snapshot, event: RunEvent, now: datetime) -> Decision:
+    """Follow a run that only checks; at its end the branch is rebased if another was merged meanwhile."""
+    if isinstance(event, RunEnded) and snapshot.open_pull and not snapshot.archived:
+        if event.reason == CONFLICT:
+            return _stuck(snapshot, event)
+        again = _is_outdated(snapshot, event) and event.ending is not Ending.CANCELLED
+        decided = after_merge(policy, snapshot, now) if again else Decision()
+        if any(isinstance(intent, QueueRun) for intent in decided.intents):
+            return decided
+    return check_only.follow_check(policy, snapshot, event, now)
+
+
+def _is_outdated(snapshot: Snapshot, event: RunEnded) -> bool:
+    """Tell whether the newest check ended, and another card was merged since it was claimed."""
+    check, moved_at = next(iter(snapshot.checks), None), snapshot.base_moved_at
+    if check is None or check.run_id != event.run_id or check.claimed_at is None or moved_at is None:
+        return False
+    return moved_at >= check.claimed_at
+
+
+def _stuck(snapshot: Snapshot, event: RunEnded) -> Decision:
+    """Say why the branch could not be rebased, and the next step."""
+    because = plain(event.detail, 500)
+    said = Say(snapshot.card_id, f"rebase:{event.run_id}", sentence(because), "pull")
+    return explain(snapshot, because) + Decision((said,))
 
 
 @answers(MergeAwaited)
@@ -83,7 +163,7 @@ def bring_up_to_date(policy: Policy, snapshot: Snapshot, event: MergeOutdated, n
     first = "1st in the merge lane: it is rebased on the newest base and checked there, then merged"
     if snapshot.live_check:
         return explain(snapshot, first, Reason.MERGE_TURN)
-    begun = sibling_rebase.begin_rebase(policy, snapshot, now)
+    begun = begin_rebase(policy, snapshot, now)
     if any(isinstance(intent, QueueRun) for intent in begun.intents):
         return begun + explain(snapshot, first, Reason.MERGE_TURN)
     # The next one gets its turn; nobody looks at a card in its last column again.

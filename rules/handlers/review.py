@@ -10,10 +10,9 @@ from ledger.states import CardState, Ending
 from rules.answers import answers
 from rules.card.column_actions import act, has_action
 from rules.card.left_column import end_waiting, only_waits
-from rules.card.move_rights import is_abandoned, is_dragged
+from rules.card.move_rights import is_abandoned, is_dragged, merges
 from rules.card.state import change_state, derive_state, explain
 from rules.card.trigger import RuleTrigger, was_before
-from rules.card.workflow_moves import merges
 from rules.columns.review import changes_asked
 from rules.handlers import comment
 from rules.intents.outbound import (

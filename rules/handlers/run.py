@@ -8,6 +8,7 @@ from ledger.events.run import RunRequeued
 from ledger.ids import CardId
 from ledger.model.column_names import column_key, same_column
 from ledger.model.limit_answers import Code, Subject, subject_of
+from ledger.model.policy_settings import Pipelines
 from ledger.rows.runs import RunRow
 from ledger.states import Ending, RunState
 from rules.answers import answers
@@ -38,7 +39,6 @@ from rules.intents.outbound import (
     WriteFindings,
     WriteRunComment,
 )
-from rules.policy.column import Pipelines
 from rules.policy.model import Policy
 from rules.runs import circuit_breaker
 from rules.runs.gate import leaves_draft
@@ -182,7 +182,6 @@ def open_pull(policy: Policy, snapshot: Snapshot, event: runs.BranchPushed, now:
 def thread_answered(
     policy: Policy, snapshot: Snapshot, event: runs.ThreadAnswered, now: datetime
 ) -> Decision:
-    """Reply to the review thread."""
     if snapshot.pull is None:
         return Decision((), ("there is no pull request whose thread could be answered",))
     return Decision((AnswerThread(snapshot.card_id, event.run_id, event.thread_id),))

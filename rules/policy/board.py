@@ -4,8 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
+from ledger.model.policy_settings import Name, PolicyModel, positive, setting, whole_number
 from rules.policy.column import ColumnPolicy, Dollars
-from rules.policy.repository import Name, PolicyModel, RepositoryRules, positive, setting, whole_number
+from rules.policy.repository import RepositoryRules
 from rules.policy.schedule import CardSchedule
 from rules.policy.stages import Specialist, SpecialistName
 

@@ -5,9 +5,20 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
+from ledger.model.policy_settings import (
+    HostSecret,
+    Name,
+    Names,
+    Pipelines,
+    PolicyModel,
+    Resources,
+    positive,
+    setting,
+    whole_number,
+)
 from rules.policy.messages import unknown
-from rules.policy.network import HostSecret, Network
-from rules.policy.repository import Lines, Name, Names, PolicyModel, positive, setting, whole_number
+from rules.policy.network import Network
+from rules.policy.repository import Lines
 from rules.policy.roles import LOGIN
 from rules.policy.stages import MARK, MAX, McpChoice, Permission, Specialist, Stage
 from rules.registry import ARCHETYPES
@@ -54,48 +65,10 @@ class Tools(PolicyModel):
     )
 
 
-class Resources(PolicyModel):
-    """How much of the machine one container of a run may use."""
-
-    memory_mb: int = whole_number(
-        4096, 64, 1_000_000, "Megabytes of memory; the kernel stops a run that uses more."
-    )
-    cpus: float = Field(default=2.0, gt=0, le=256, description="Processor cores.")
-    processes: int = whole_number(512, 16, 100_000, "Processes and threads at once.")
-    disk_mb: int = whole_number(8192, 64, 10_000_000, "Megabytes the workspace may use.")
-    files: int = whole_number(
-        500_000, 1000, 100_000_000, "Files and folders the workspace may contain, including empty ones."
-    )
-    open_files: int = whole_number(8192, 64, 1_000_000, "Files a program may have open at once.")
-
-
 class MoveTo(PolicyModel):
     """Where a card goes."""
 
     move: Name = Field(description="The column to move the card to.")
-
-
-class Pipelines(PolicyModel):
-    """How far one run may make and link cards by itself."""
-
-    cards: int = whole_number(5, 0, 100, "Cards one run may create; beyond that, the card says so once.")
-    links: int = whole_number(
-        10, 0, 100, "Cards one run may link to its own; beyond that, the card says so once."
-    )
-    depth: int = whole_number(
-        2,
-        0,
-        8,
-        "How many levels deep cards may create cards: with 1, only runs of cards that people created "
-        "can create more.",
-    )
-    columns: Names = setting(
-        (),
-        "Columns where they may put new cards, on behalf of whoever requested the run. In an execution "
-        "column that starts a run, as a drag would. All other cards go to the inbox.",
-    )
-    start: bool = setting(False, "Whether they may start a run on a new card in their own column.")
-    skills: Names = setting((), "[Skills](instructions.md#skills) they may pin to new cards.")
 
 
 class ColumnPolicy(PolicyModel):

@@ -62,7 +62,6 @@ def _sentence_of(detail: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def _keys(model: Any, loc: tuple[int | str, ...]) -> Iterator[str]:
-    """Yield the keys that the model has at `loc`."""
     here = model
     for key in loc:
         here = _child(here, key)

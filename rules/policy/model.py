@@ -5,11 +5,12 @@ from typing import Literal
 from pydantic import Field, ValidationError
 
 from ledger.model.column_names import same_column
+from ledger.model.policy_settings import PolicyModel, setting
 from rules.errors import PolicyError
 from rules.policy.board import BoardLimits, BoardRules
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import cap, locate, sentences
-from rules.policy.repository import PolicyModel, RepositoryRules, setting
+from rules.policy.repository import RepositoryRules
 from rules.policy.validate import Installed, Names, board_problems, repository_problems, tool_problems
 from rules.policy.yaml_reader import Written, read
 from rules.registry import ARCHETYPES, UNNAMED, Archetype
@@ -118,3 +119,19 @@ def _cross_checks(
     of_board = tuple(board_problems(parsed.board, written, installed)) if parsed.board else ()
     of_tools = tuple(tool_problems(parsed.board, parsed.repository, written)) if parsed.board else ()
     return (*of_board, *of_tools, *repository_problems(parsed.repository, written, installed, profiles))
+
+
+def agents_of(policy: Policy) -> dict[str, set[str]]:
+    """Return the models by agent, of columns that start runs and of those with an assistant."""
+    wanted: dict[str, set[str]] = {}
+    for name in working_columns(policy):
+        column = policy.board.columns[name]
+        for choice in ("", *column.agents):
+            played = column.played_by(choice, policy.board.specialists)
+            wanted.setdefault(played.agent, set()).add(played.model)
+    return wanted
+
+
+def working_columns(policy: Policy) -> tuple[str, ...]:
+    kinds = ((name, policy.archetype(name)) for name in policy.board.columns)
+    return tuple(name for name, kind in kinds if kind.STARTS_RUNS or kind.HAS_ASSISTANT)

@@ -3,24 +3,15 @@
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
-from pydantic import BeforeValidator, Field, field_validator
+from pydantic import BeforeValidator
 
+from ledger.model.policy_settings import HostSecret
 from rules.policy.messages import locate
-from rules.policy.repository import Line, PolicyModel, SecretName, setting
+from rules.policy.repository import Line
 from rules.policy.yaml_reader import Path, Written
 from rules.text import code
 
 FULL = ("*",)
-_NAME = r"^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?(:[1-9][0-9]{0,4})?$"
-_HEADER = r"^[A-Za-z][A-Za-z0-9-]{0,59}$"
-# They frame a message, or speak about its connection.
-_FRAMING = frozenset(
-    {
-        *("accept-encoding", "connection", "content-length", "expect", "host", "http2-settings"),
-        *("if-range", "keep-alive", "proxy-authenticate", "proxy-authorization", "proxy-connection"),
-        *("range", "te", "trailer", "transfer-encoding", "upgrade"),
-    }
-)
 
 
 def _read(value: object) -> object:
@@ -58,26 +49,6 @@ def _within(pattern: str, wider: str) -> bool:
         return True
     below = most.startswith("*.") and host.removeprefix("*").endswith(most.removeprefix("*"))
     return below and host != "*" and port == most_port
-
-
-class HostSecret(PolicyModel):
-    """A secret of the operator's for one host, added outside the agent's reach."""
-
-    name: SecretName = Field(description="Its name in the operator's file.")
-    host: Annotated[str, Field(pattern=_NAME, max_length=259)] = Field(
-        description="The only host that receives it, over https; `host:port` if the port is not 443."
-    )
-    header: Annotated[str, Field(pattern=_HEADER)] = setting("Authorization", "The header it is sent in.")
-    format: Annotated[str, Field(pattern=r"^[!-~ ]*\{\}[!-~ ]*$", max_length=200)] = setting(
-        "Bearer {}", "The header's text; `{}` stands for the secret."
-    )
-
-    @field_validator("header")
-    @classmethod
-    def _no_framing(cls, header: str) -> str:
-        if header.lower() in _FRAMING:
-            raise ValueError("this header frames the request: it cannot carry a secret")
-        return header
 
 
 def secret_problems(

@@ -2,11 +2,20 @@
 
 import json
 from hashlib import sha256
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, StringConstraints
 
+from ledger.model.policy_settings import (
+    Name,
+    Names,
+    PolicyModel,
+    RepositoryLimits,
+    SecretName,
+    setting,
+    whole_number,
+)
 from rules.policy import images
 from rules.text import code
 
@@ -18,14 +27,11 @@ PROTECTED = (
     *("payment*", "billing", "billing.*"),
 )
 Line = Annotated[str, Field(min_length=1, max_length=2000)]
-Name = Annotated[str, Field(min_length=1, max_length=100)]
-Names = Annotated[tuple[Name, ...], Field(max_length=50)]
 ImageName = Annotated[str, Field(max_length=images.MAX_CHARS), AfterValidator(images.fit_image)]
 ProfileName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")]
 Lines = Annotated[tuple[Line, ...], Field(max_length=50)]
 # Models take names of tools up to 64 characters, and agents put `mcp__board__` before them.
 ServerName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]{0,15}$")]
-SecretName = Annotated[str, Field(pattern=r"^[A-Z][A-Z0-9_]{0,59}$")]
 ToolName = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,34}$")]
 MAX_PATHS = 50
 ROOT = "."  # the repository's own folder
@@ -42,27 +48,6 @@ def _zone(text: str) -> str:
 
 
 TimeZone = Annotated[str, Field(max_length=60), AfterValidator(_zone)]
-
-
-class PolicyModel(BaseModel):
-    """The base of all that people write into a policy file: unknown keys are errors."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, str_strip_whitespace=True)
-
-
-def setting(default: Any, description: str) -> Any:
-    """Return the field of a key that may be left out."""
-    return Field(default=default, description=description)
-
-
-def whole_number(default: int, least: int, most: int, description: str) -> Any:
-    """Return the field of a whole number from `least` to `most`."""
-    return Field(default=default, strict=True, ge=least, le=most, description=description)
-
-
-def positive(default: float, most: float, description: str) -> Any:
-    """Return the field of a number above zero, at most `most`."""
-    return Field(default=default, strict=True, gt=0, le=most, description=description)
 
 
 class Validation(PolicyModel):
@@ -94,22 +79,6 @@ class PathRules(PolicyModel):
     )
     setup: Lines = setting((), "Shell lines that prepare it, run after the repository's own.")
     validation: Validation = Field(description="Its checks, `fast` and `full`: at least one of them.")
-
-
-class RepositoryLimits(PolicyModel):
-    """How far one run may go in this repository."""
-
-    iterations: int = whole_number(5, 1, 50, "Rounds of edit and check in one run.")
-    full_runs: int = whole_number(3, 1, 20, "Runs of the full checks in one run.")
-    files_changed: int = whole_number(40, 1, 10_000, "Files that a pull request may change.")
-    lines_changed: int = whole_number(1500, 1, 1_000_000, "Lines that a pull request may add and remove.")
-    same_failures: int = whole_number(
-        3,
-        2,
-        50,
-        "Consecutive rounds that may fail in the same way before the run asks a person. The key with "
-        "the same name under `board:` counts cards that fail together.",
-    )
 
 
 class CommandGuard(PolicyModel):
@@ -275,5 +244,4 @@ class RepositoryRules(PolicyModel):
 
     @property
     def checked(self) -> bool:
-        """Whether there is at least one check."""
         return self.validation is not None and bool(self.validation.fast or self.validation.full)

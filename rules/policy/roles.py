@@ -23,7 +23,6 @@ class Role(StrEnum):
         return list(Role).index(self)
 
     def covers(self, needed: "Role") -> bool:
-        """Return whether this role is `needed` or higher."""
         return self.rank >= needed.rank
 
 

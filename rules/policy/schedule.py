@@ -11,9 +11,10 @@ from cronsim import CronSim, CronSimError
 from pydantic import AfterValidator, Field, model_validator
 
 from ledger.model.column_names import column_key
+from ledger.model.policy_settings import Name, Names, PolicyModel, setting, whole_number
 from rules.policy.column import ColumnPolicy
 from rules.policy.messages import locate, unknown
-from rules.policy.repository import Name, Names, PolicyModel, TimeZone, setting, whole_number
+from rules.policy.repository import TimeZone
 from rules.policy.yaml_reader import Path, Written
 from rules.text import code
 
@@ -156,7 +157,6 @@ def next_after(schedule: CardSchedule, last: datetime, now: datetime) -> datetim
 
 
 def coming(schedule: CardSchedule, now: datetime, most: int) -> tuple[datetime, ...]:
-    """Return the next times."""
 
     def times() -> Iterator[datetime]:
         at = now

@@ -44,7 +44,6 @@ def settings_of(model: BaseModel, depth: int = ALL, prefix: str = "") -> Iterato
 
 
 def settings_of_no_column(policy: Policy, depth: int = ALL) -> Iterator[Setting]:
-    """Yield the settings that are no column's."""
     return (it for it in settings_of(policy, depth) if not it.name.startswith(_COLUMNS))
 
 

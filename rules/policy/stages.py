@@ -6,9 +6,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, field_validator
 
+from ledger.model.policy_settings import Name, Names, PolicyModel, setting
 from rules.policy.messages import locate, unknown
 from rules.policy.network import Network, beyond
-from rules.policy.repository import Lines, Name, Names, PolicyModel, setting
+from rules.policy.repository import Lines
 from rules.policy.yaml_reader import Path, Written
 from rules.text import alternatives, code
 
@@ -89,7 +90,6 @@ class Stage(PolicyModel):
 
     @property
     def follows(self) -> tuple[str, ...]:
-        """The stages that may follow."""
         return tuple(name for name in self.next if name != END)
 
 

@@ -94,7 +94,6 @@ def environments(rules: Iterable[BranchRule]) -> tuple[str, ...]:
 
 
 def list_required_checks(rules: Iterable[BranchRule]) -> frozenset[str]:
-    """Return the names of the checks that the rules require."""
     return frozenset(name for rule in rules if rule.kind == "required_status_checks" for name in rule.names)
 
 

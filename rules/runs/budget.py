@@ -70,7 +70,6 @@ class BudgetAllocator:
         return BudgetReserved(wish.run_id, tightest.left_usd, tightest.limit, tightest.limit_usd)
 
     def reserve(self, wish: Share, granted: BudgetReserved) -> None:
-        """Count the grant as reserved."""
         self._reserved.append(Share(wish.run_id, wish.card_id, wish.column, wish.by, granted.usd))
 
     def _bounds(self, wish: Share) -> Iterator[_Bound]:

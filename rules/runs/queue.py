@@ -11,10 +11,10 @@ from ledger.model.spend_limits import Limit
 from ledger.rows.halts import HaltRow
 from ledger.rows.losses import LossRow
 from ledger.rows.stops import StopRow
-from rules.card.loss import is_outside, outside_owner
 from rules.card.stops import describe_halt, describe_loss, describe_stop
 from rules.policy.model import Policy
 from rules.runs.budget import BudgetAllocator, Share
+from rules.snapshot import is_outside, outside_owner
 from rules.text import code, count, plain
 
 _NO_WORKER = "no worker is free"

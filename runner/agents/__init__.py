@@ -1,13 +1,12 @@
-"""Agents, one folder each with an `adapter.py`; found by folder name."""
+"""Agents, a file each in `adapters/`; found by file name."""
 
 from ledger.parts import Registry
 from runner.agents.contract import AgentAdapter
 
 AGENTS = Registry[AgentAdapter](
     "agent",
-    __name__,
+    "runner.agents.adapters",
     AgentAdapter,
-    entry="adapter",
     holds="AGENT",
     remedy="change `agent:` of the column in .github/cardinal.yml, then retry",
 )

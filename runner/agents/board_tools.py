@@ -273,7 +273,6 @@ def schema_of(tool: str) -> dict[str, Any]:
 
 
 def _plain(schema: Any, parts: Mapping[str, Any]) -> Any:
-    """Return a part of a schema with its references resolved."""
     if isinstance(schema, list):
         return [_plain(part, parts) for part in schema]
     if not isinstance(schema, dict):

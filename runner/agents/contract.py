@@ -219,7 +219,7 @@ class Dialogue(Protocol):
 
 
 class AgentAdapter(Protocol):
-    """One kind of coding agent: `AGENT` of `runner/agents/<agent>/adapter.py`. It has no state.
+    """One kind of coding agent: `AGENT` of `runner/agents/adapters/<agent>.py`. It has no state.
 
     `secrets` are the providers (anthropic, openai, compatible, subscription) whose keys a gateway needs to
     pay for it; the keys never enter a workspace, and an agent without any needs no gateway.

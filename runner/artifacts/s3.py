@@ -55,7 +55,6 @@ class S3Store:
 
     @property
     def address(self) -> str:
-        """The address as the setting has it."""
         return self._spec.address
 
     def put(self, source: BinaryIO, name: str, *, beat: Beat = unheard) -> None:

@@ -1,21 +1,108 @@
-"""Store of artifacts: files by the SHA-256 of their bytes, so that no change goes unnoticed."""
+"""A host's store of artifacts: files by the SHA-256 of their bytes, so that no change goes unnoticed."""
 
 import hashlib
 import logging
+import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from io import BytesIO, FileIO
+from pathlib import Path
+from typing import BinaryIO
 
-from runner.artifacts.backend import StoreError
-from runner.artifacts.blobs import BlobStore
-from runner.artifacts.opening import open_store
+from runner.artifacts import sealing
+from runner.artifacts.backend import DIGEST, Beat, BlobBackend, Listed, StoreError, pieces, unheard
+from runner.artifacts.folder import FolderStore
+from runner.artifacts.s3 import S3Store
+from runner.artifacts.sealing import key_of
 from runner.errors import OversizedRepositoryError
-from runner.run.run_spec import HostPaths
+from runner.run.run_spec import HostPaths, StoreSpec
 from runner.text.plain import redact
 
+_OTHER_KEY = "give this host the CARDINAL_STORE_ENCRYPTION_KEY of the one that wrote it"
 log = logging.getLogger(__name__)
-
 CAP_BYTES = 10_000_000  # of one file; from a longer text the middle is taken out
+
+
+class BlobStore:
+    """A store over a backend; with a key, its files are unreadable. Every method raises StoreError."""
+
+    def __init__(self, backend: BlobBackend, key: bytes = b"") -> None:
+        self._backend, self._key = backend, key
+
+    @property
+    def address(self) -> str:
+        return self._backend.address
+
+    def put(self, source: BinaryIO, digest: str, *, beat: Beat = unheard) -> None:
+        """Write all bytes of `source`, which are of that digest; again does no harm, and renews the age."""
+        if not self._key:
+            self._backend.put(source, digest, beat=beat)
+            return
+        with tempfile.TemporaryFile() as sealed:
+            source.seek(0)
+            sealing.seal(source, sealed, self._key, digest)
+            self._backend.put(sealed, digest, beat=beat)
+
+    def get(self, digest: str, *, beat: Beat = unheard) -> FileIO | None:
+        """Return a blob as a file at its beginning, for the caller to close; None for a missing or
+        damaged one.
+
+        It is unbuffered and never loaded as a whole: a web server can send from the descriptor itself.
+        """
+        if not DIGEST.fullmatch(digest):
+            return None
+        with ExitStack() as until_sound:
+            file = self._backend.get(digest, beat=beat)
+            if file is None:
+                return None
+            until_sound.enter_context(file)
+            if sealing.is_sealed(file):
+                with file as sealed:
+                    file = until_sound.enter_context(self._clear(sealed, digest))
+            known = hashlib.sha256()
+            for chunk in pieces(file, self.address, "read", beat):
+                known.update(chunk)
+            if known.hexdigest() != digest:
+                return None
+            file.seek(0)
+            until_sound.pop_all()
+            return file
+
+    def age_s(self, digest: str) -> float | None:
+        """Return the seconds since a blob was written; None where there is no such blob."""
+        return self._backend.age_s(digest)
+
+    def listing(self) -> Iterator[Listed]:
+        return self._backend.listing()
+
+    def delete(self, digest: str) -> None:
+        """Remove a blob, if it exists."""
+        self._backend.delete(digest)
+
+    def _clear(self, sealed: FileIO, digest: str) -> FileIO:
+        """Return an encrypted blob in clear, in a file without a name."""
+        if not self._key:
+            raise StoreError(self.address, "read", "the stored file is encrypted", _OTHER_KEY)
+        with ExitStack() as until_clear:
+            clear = until_clear.enter_context(tempfile.TemporaryFile(buffering=0))
+            try:
+                sealing.unseal(sealed, clear, self._key, digest)
+            except sealing.WrongKeyError as error:
+                why = "it was encrypted with another key"
+                raise StoreError(self.address, "read", why, _OTHER_KEY) from error
+            clear.seek(0)
+            until_clear.pop_all()
+            return clear
+
+
+def open_store(spec: StoreSpec, own: Path) -> BlobStore:
+    """Return the store; `own` is the folder of a home that shares none. Nothing is connected to yet."""
+    key = key_of(spec.encryption_key)
+    if spec.address.startswith("s3://"):
+        return BlobStore(S3Store(spec), key)
+    folder = FolderStore(Path(spec.address), spec.mark) if spec.address else FolderStore(own)
+    return BlobStore(folder, key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +153,6 @@ class Store:
         return self._blobs.get(digest)
 
     def remove(self, digest: str) -> None:
-        """Remove a file, if it exists."""
         self._blobs.delete(digest)
 
     def young(self, digest: str, age_s: float) -> bool:
@@ -80,7 +166,6 @@ class Store:
 
 
 def store_of(places: HostPaths) -> Store:
-    """Return the artifacts in the store of a host."""
     return Store(open_store(places.store, places.artifacts))
 
 

@@ -58,7 +58,6 @@ def empty_place(spec: RunSpec, name: str, image: str = "") -> Iterator[CleanWork
 
 
 def _open(spec: RunSpec, name: str, image: str = "") -> CleanWorkspace:
-    """Return the place of that name, emptied."""
     tenant = tenancy(spec)
     tenant = replace(tenant, card_id=CardId(name), image=image or tenant.image)
     return workspaces.load(spec.workspace).open_clean(spec.places, tenant)

@@ -18,7 +18,7 @@ from runner.session.context import RunContext, Scales
 from runner.text.plain import redact
 from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.contract import CleanWorkspace, Workspace
-from runner.workspaces.local.packages import read_packages
+from runner.workspaces.packages import read_packages
 
 _SETUP_S = 900.0
 _KEEP_S = 420.0  # to pack or unpack the result of set-up: nothing can renew the claim meanwhile

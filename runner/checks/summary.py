@@ -247,7 +247,6 @@ def find_runners(text: str) -> tuple[Runner, ...]:
 
 
 def find_failing(output: str, names: tuple[str, ...]) -> frozenset[str]:
-    """Return those of `names` that the output names as failing tests."""
     return frozenset(
         name
         for line in _lines(output)

@@ -149,7 +149,6 @@ def _end(worker: int, pidfd: int) -> None:
 
 
 def _family(worker: int) -> set[int]:
-    """Return the pids of all descendants."""
     parents = {pid: parent for pid, (parent, _) in process_table().items()}
     family, fresh = set[int](), {worker}
     while fresh:

@@ -64,7 +64,6 @@ def with_texts(commit: Commit, author: str, committer: str, message: str) -> Com
 
 
 def lead_to(known: Mapping[str, Commit], head: str, commit: str) -> bool:
-    """Whether the parents of these commits lead from `head` to `commit`."""
     waiting, passed = [head], set[str]()
     while waiting:
         name = waiting.pop()

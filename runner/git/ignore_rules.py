@@ -52,7 +52,6 @@ def _rule_files(paths: Iterable[str]) -> Iterator[str]:
 
 
 def _entries(mirror: Mirror, commit: str, files: list[str]) -> Iterator[str]:
-    """Yield the files as rows of an index."""
     if len(files) > _MAX_FILES:
         problem = f"{len(files):,} are about this change, more than {_MAX_FILES:,}: split the change"
         raise GitError("read the .gitignore files", problem)

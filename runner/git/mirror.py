@@ -177,7 +177,6 @@ class Mirror:
         return Heads(base=self.fetch(base_branch), branch=self.head(branch))
 
     def has(self, commit: str) -> bool:
-        """Whether the commit of this id is here."""
         ran = self._git("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
         return ran.exit_code == 0
 

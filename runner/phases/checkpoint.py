@@ -23,9 +23,7 @@ from ledger.ids import RunId
 from ledger.states import Ending
 from ledger.views.checkpoints import CheckpointRow
 from runner.artifacts.backend import Beat, StoreError
-from runner.artifacts.blobs import BlobStore
-from runner.artifacts.opening import open_store
-from runner.artifacts.store import CAP_BYTES, store_of
+from runner.artifacts.store import CAP_BYTES, BlobStore, open_store, store_of
 from runner.checks.places import tenancy
 from runner.errors import (
     CommandTimeoutError,

@@ -10,8 +10,7 @@ from ledger.events.workspace import WorkspaceTaken
 from ledger.model.limit_answers import STOP, TRY_AGAIN, WITHOUT_REBASE, Code, Subject
 from ledger.states import RunState
 from runner import errors, workspaces
-from runner.branch.export import export_commit, head_name
-from runner.branch.position import go_back_to_head, read_base_head, record_base_head
+from runner.branch.export import export_commit, go_back_to_head, head_name, read_base_head, record_base_head
 from runner.checks.by_path import all_lines
 from runner.checks.places import clear_away, tenancy
 from runner.checks.set_up import set_up

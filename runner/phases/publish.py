@@ -14,9 +14,10 @@ from runner.branch.export import (
     list_lost_commits,
     list_published,
     list_rebased,
+    read_base_head,
+    record_base_head,
     remember_stamped,
 )
-from runner.branch.position import read_base_head, record_base_head
 from runner.checks.repair_limits import oversize
 from runner.errors import MovedBranchError, UnverifiedCommitError
 from runner.git.commits import Commit

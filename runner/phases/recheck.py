@@ -7,8 +7,7 @@ from ledger.events.branch import BranchRebased
 from ledger.events.run import RunEnded
 from ledger.states import Ending, RunState
 from runner import agents
-from runner.branch.export import export_commit, head_name, list_lost_commits
-from runner.branch.position import record_base_head
+from runner.branch.export import export_commit, head_name, list_lost_commits, record_base_head
 from runner.checks.by_path import checks_of
 from runner.checks.places import empty_place
 from runner.checks.tier import GateTier, run_tier

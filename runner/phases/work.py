@@ -7,13 +7,13 @@ from ledger.events.run import PlanApproved, Progressed
 from ledger.model.limit_answers import AS_FAR, GO_ON, STOP, Code, Subject
 from ledger.states import RunState
 from runner.agents.contract import READ_ONLY, Phase, Task
-from runner.branch.position import read_base_head
+from runner.branch.export import read_base_head
 from runner.errors import KilledError
 from runner.guards.report import refusal_text
 from runner.phases.stage_transitions import close, reopen_stage
 from runner.prompts.compose import CI_TURN, compose
 from runner.run.exits import AwaitApproval, Park, StopRequested, fail
-from runner.run.facts import GUARD_TURN, Question
+from runner.run.facts import Question, TurnRecord
 from runner.run.limits import ASKS, ExceededLimit, RunUsage
 from runner.session.context import RunContext
 from runner.session.turn import TurnResult, play_turn
@@ -82,34 +82,30 @@ def do_work(run: RunContext) -> None:
         raise fail("gave_up", "the agent ended without a report, and gave none when it was asked for one")
 
 
-def resume(run: RunContext, turn: str) -> None:
+def resume(run: RunContext, turn: TurnRecord) -> None:
     """Play an interrupted turn again."""
     run.step(RunState.WORKING)
-    phase = _phase_of(turn)
-    take_turn(run, phase, turn, detail=_detail_of(run, phase))
+    take_turn(run, Phase(turn.phase), turn.turn, detail=_detail_of(run, turn))
 
 
 def deliver_answer(run: RunContext) -> None:
     """Give people's words on a limit to the agent, unless a turn has delivered them."""
     words = run.history.undelivered_words()
     turn = f"heed-{words.question_id}" if words else ""
-    if words is not None and run.history.turns.get(turn) != "done":
+    delivered = run.history.turns.get(turn)
+    if words is not None and (delivered is None or delivered.outcome != "done"):
         run.step(RunState.WORKING)
         reopen_stage(run, "heed")
         take_turn(run, Phase.HEED, turn, detail=words.words)
 
 
-def _detail_of(run: RunContext, phase: Phase) -> str:
+def _detail_of(run: RunContext, turn: TurnRecord) -> str:
     """Return the matter of an interrupted turn: people's words, or the failure."""
-    words = run.history.undelivered_words()
-    if phase is Phase.HEED:
+    if turn.phase == Phase.HEED:
+        words = run.history.undelivered_words()
         return words.words if words is not None else ""
-    turn = run.history.turn
-    return (
-        _refusal_text(run)
-        if turn and turn.turn.startswith(GUARD_TURN)
-        else run.history.rounds.newest_output()
-    )
+    refused = turn.turn == run.history.guards.turn
+    return _refusal_text(run) if refused else run.history.rounds.newest_output()
 
 
 def repair(run: RunContext, iteration: int, failing: str) -> None:
@@ -141,7 +137,7 @@ def take_turn(run: RunContext, phase: Phase, turn: str, *, detail: str = "") -> 
     """
     spec, history, stage = run.spec, run.history, run.stage
     read_only = spec.investigates or phase in READ_ONLY
-    answered = history.undelivered_answer() if history.turns.get(turn) is not None else None
+    answered = history.undelivered_answer() if turn in history.turns else None
     prompted, answer = (Phase.ANSWER, answer_text(answered)) if answered else (phase, "")
     spent, skills = run.allowance, run.workspace.layout.skills
     task = Task(
@@ -225,18 +221,12 @@ def _raise_for_limit(run: RunContext, result: TurnResult, exceeded: ExceededLimi
     raise fail(reason, f"the agent reached {reached}; it was stopped in {result.took_s:.1f} s")
 
 
-def cut_short(run: RunContext, since: int = 0) -> str:
-    """Return the newest turn of the work since event `since`, if it was interrupted, else nothing."""
+def cut_short(run: RunContext, since: int = 0) -> TurnRecord | None:
+    """Return the newest turn of the work since event `since`, if it was interrupted."""
     turn = run.history.turn
-    if turn is None or turn.seq < since or turn.outcome == "done" or _phase_of(turn.turn) in READ_ONLY:
-        return ""
-    if turn.outcome == "broken" and _has_finished(run):
-        return ""
-    return turn.turn
-
-
-def _phase_of(turn: str) -> Phase:
-    return Phase(turn.split("-")[0])
+    if turn is None or turn.seq < since or turn.outcome == "done" or turn.phase in READ_ONLY:
+        return None
+    return None if turn.outcome == "broken" and _has_finished(run) else turn
 
 
 def ask_limit(run: RunContext, exceeded: ExceededLimit, spent: RunUsage, needs_usd: float = 0.0) -> NoReturn:

@@ -6,7 +6,7 @@ from typing import assert_never
 from ledger.events.reproduction import FAILED, KILLED, PASSED, ReproductionPlayed
 from ledger.model.limit_answers import Subject
 from runner.agents.contract import Phase
-from runner.run.facts import GUARD_TURN, Plan, StageVisit
+from runner.run.facts import Plan, StageVisit
 from runner.run.history import History
 from runner.run.instructions import layers_digest, news, whole
 from runner.run.run_spec import RunSpec, StageSpec
@@ -210,7 +210,7 @@ def compose(
     else:
         parts += [spec.briefing.text] if session_id not in instructed.read else []
         parts += news(spec.stack, instructed.delivered.get(session_id, {}), skills)
-    if phase is Phase.REPAIR and turn.startswith(GUARD_TURN):
+    if phase is Phase.REPAIR and turn == history.guards.turn:
         parts += [f"{detail}\n\nThen end the turn."]
     else:
         parts += [

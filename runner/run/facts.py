@@ -24,7 +24,6 @@ from ledger.model.limit_answers import (
 )
 from runner.text.untrusted import delimit_untrusted, without_invisible
 
-GUARD_TURN = "repair-guard"
 _AGAIN = " It fails in the same way as before: your last repair did not help, so look for another cause."
 _SET_UP_FAILED = (
     "The repository's set-up failed on a clean checkout of your branch, before any check could run. "
@@ -46,7 +45,10 @@ class Plan:
 
 @dataclass(slots=True)
 class TurnRecord:
-    """The newest turn; `outcome` is empty while it runs, or when its supervisor died."""
+    """A turn; `outcome` is empty while it runs, or when its supervisor died.
+
+    `phase` is that of its first start: one that was interrupted is started again to answer a question.
+    """
 
     phase: str
     turn: str
@@ -285,13 +287,13 @@ class Refusals:
     def begin_turn(self, turn: str) -> None:
         """Note that a turn began; one for repairs gives the refused findings back to the agent."""
         self.moved = True
-        if turn.startswith(GUARD_TURN):
+        if turn == self.turn:
             self.given_back |= set(map(_key, self.denied))
 
     @property
     def turn(self) -> str:
         """The name of the turn in which the agent is to undo the newest refusals."""
-        return f"{GUARD_TURN}-{self.count}"
+        return f"repair-guard-{self.count}"
 
     @property
     def denied(self) -> tuple[Violation, ...]:

@@ -35,7 +35,7 @@ from runner.run.facts import (
 )
 from runner.run.instructions import KnownInstructions
 
-PLANNING_TURNS = ("plan", "redirect")  # begin the names of turns that change no file
+PLANNING = ("plan", "redirect")  # phases that change no file
 # What a workspace's files and session decide: kept with them, and brought back with them.
 _WORK = (
     "turns", "turn", "finish", "validation", "witnessed",
@@ -58,7 +58,7 @@ class History:
     questions: list[Question] = field(default_factory=list)
     question_count: int = 0  # with those that the board asked
     turn: TurnRecord | None = None
-    turns: dict[str, str] = field(default_factory=dict)  # turn -> newest outcome
+    turns: dict[str, TurnRecord] = field(default_factory=dict)  # by name
     began_at: datetime = _NEVER
     turn_ended_at: datetime | None = None
     calls: dict[tuple[str, str], str] = field(default_factory=dict)  # session and id -> tool
@@ -120,7 +120,6 @@ class History:
 
     @property
     def open_question(self) -> Question | None:
-        """The question that waits for a person, if any."""
         return next((question for question in self.questions if question.answer is None), None)
 
     def newest(self, *subjects: Subject) -> Question | None:
@@ -177,7 +176,7 @@ class History:
     def _(self, event: WorkspaceTaken) -> None:
         if not event.left_on:
             return  # else what was made is elsewhere: no turn of the work counts, nor its result
-        self.turns = {turn: how for turn, how in self.turns.items() if turn.startswith(PLANNING_TURNS)}
+        self.turns = {name: turn for name, turn in self.turns.items() if turn.phase in PLANNING}
         self.turn = self.turn if self.turn and self.turn.turn in self.turns else None
         self.finish = self.validation = self.exported = None
         self.checking = self.waived = ""
@@ -262,15 +261,15 @@ class History:
 
     @_fold.register
     def _(self, event: TurnStarted) -> None:
-        self.turn = TurnRecord(event.phase, event.turn, self.seq)
+        begun = self.turns.get(event.turn)
+        phase = begun.phase if begun is not None else event.phase
+        self.turn = self.turns[event.turn] = TurnRecord(phase, event.turn, self.seq)
         self.instructed.session_id = event.session_id
         self.checking = ""
-        self.turns[event.turn] = ""
         self.guards.begin_turn(event.turn)
 
     @_fold.register
     def _(self, event: TurnEnded) -> None:
-        self.turns[event.turn] = event.outcome
         if event.outcome in ("done", "asked"):
             self.instructed.carry()
         if self.turn is not None and self.turn.turn == event.turn:

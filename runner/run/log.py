@@ -197,7 +197,6 @@ class RunLog:
             return checkpoints.of_place(db, place)
 
     def ending_of(self, run_id: RunId) -> Ending | None:
-        """Return the ending of a run of the card; None before it."""
         with event_store.reading(self._engine) as db:
             row = runs.get(db, run_id)
         return row.ending if row is not None else None

@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Protocol
 
 from ledger.ids import CardId, RunId
-from runner.run.host_secret import HostSecretSpec
+from ledger.model.policy_settings import HostSecret, Pipelines, RepositoryLimits, Resources
 from runner.run.instructions import Equipment, Layer, stack
 
 INVESTIGATE = "investigate"
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Limits of a run. `iterations` and `full_runs` count validation, `same_failures` rounds in a row."""
+class Limits(RepositoryLimits, Pipelines):
+    """Limits of a run: the repository's, those of cards that it makes, and the column's own."""
 
     timeout_s: float = 1800.0
     silence_s: float = 300.0
@@ -24,30 +23,7 @@ class Limits:
     budget_usd: float = 2.0
     output_bytes: int = 50_000_000
     kept_bytes: int = 100_000_000  # of artifacts; later ones are named, not kept
-    iterations: int = 5
-    full_runs: int = 3
-    files_changed: int = 40
-    lines_changed: int = 1500
-    same_failures: int = 3
     checkpoint_s: float = 120.0  # between two checkpoints while the agent works
-    cards: int = 5  # that the agent may make
-    links: int = 10
-    depth: int = 2  # of cards that come from cards
-    columns: tuple[str, ...] = ()  # where it may put new cards, besides the inbox
-    start: bool = False  # whether it may start a run on a new card
-    skills: tuple[str, ...] = ()  # that it may pin to new cards
-
-
-@dataclass(frozen=True, slots=True)
-class ResourceSpec:
-    """A container's share of the machine; a single file may be as large as the disk's share."""
-
-    memory_mb: int = 4096
-    cpus: float = 2.0
-    processes: int = 512
-    disk_mb: int = 8192
-    files: int = 500_000
-    open_files: int = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +290,7 @@ class RunSpec:
     threads: tuple[ReviewThread, ...] = ()
     workspace: str = "local"
     image: str = ""
-    resources: ResourceSpec = ResourceSpec()
+    resources: Resources = field(default_factory=Resources)
     models: tuple[str, ...] = ()  # that the policy allows besides the column's own
     granted: tuple[str, ...] = ()  # commands that people allowed for this card, each that very one
     allowed: tuple[str, ...] = ()  # patterns of commands that people allowed for this card
@@ -337,7 +313,7 @@ class RunSpec:
     agents: tuple[str, ...] = ()  # whom the run may name for a card that it proposes
     rebases: bool = False  # a check puts the branch on its base first
     servers: tuple[ToolServerSpec, ...] = ()
-    secrets: tuple[HostSecretSpec, ...] = ()
+    secrets: tuple[HostSecret, ...] = ()
     depth: int = 0  # of the card below cards whose agents made the next one
     start: str = ""  # where the unfinished work of earlier runs on GitHub's branch began; empty for none
     repository_id: str = ""  # GitHub's, which no later repository of that name has; empty for a clone

@@ -1,11 +1,11 @@
-"""Workspace backends, one folder each with a `backend.py`; found by folder name."""
+"""Workspace backends, a file each in `backends/`; found by file name."""
 
 from ledger.parts import Registry
 from runner.agents.contract import AgentAdapter
 from runner.errors import BackendError
 from runner.workspaces.contract import Backend
 
-BACKENDS = Registry[Backend]("workspace backend", __name__, Backend, entry="backend", holds="BACKEND")
+BACKENDS = Registry[Backend]("workspace backend", "runner.workspaces.backends", Backend, holds="BACKEND")
 names, load = BACKENDS.names, BACKENDS.load
 
 

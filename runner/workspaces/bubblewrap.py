@@ -151,7 +151,6 @@ def lock_command(
 
 
 def _open_content(name: str, content: bytes) -> int:
-    """Return a descriptor with `content`."""
     descriptor = os.memfd_create(name)
     os.write(descriptor, content)
     os.lseek(descriptor, 0, os.SEEK_SET)

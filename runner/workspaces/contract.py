@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from ledger.ids import CardId, RunId
+from ledger.model.policy_settings import Resources
 from runner.agents.contract import Layout
 from runner.exec.child import Child
-from runner.run.run_spec import HostPaths, ResourceSpec, ToolServerSpec
+from runner.run.run_spec import HostPaths, ToolServerSpec
 
 NO_RUN = RunId("")
 
@@ -25,7 +26,7 @@ class Tenancy:
     run_id: RunId = NO_RUN
     generation: int = 0
     image: str = ""
-    resources: ResourceSpec = field(default_factory=ResourceSpec)
+    resources: Resources = field(default_factory=Resources)
     repository_id: str = ""
 
 
@@ -199,7 +200,7 @@ class Leftover(NamedTuple):
 
 
 class Backend(Protocol):
-    """A kind of workspace: `BACKEND` of `runner/workspaces/<backend>/backend.py`."""
+    """A kind of workspace: `BACKEND` of `runner/workspaces/backends/<backend>.py`."""
 
     rank: int  # of those that a machine can use, the lowest is taken where the operator chose none
     runs_images: bool  # commands run in container images, which have the agents' programs

@@ -10,7 +10,7 @@ from ledger.events.turn import TurnStarted
 from ledger.states import Ending, RunState
 from runner.run.log import RunLog
 from runner.supervisor import execute_run
-from runner.workspaces.docker.backend import Docker
+from runner.workspaces.backends.docker import Docker
 from tests.bench.figures import Figure, percentile, say
 from tests.contracts.stand import AGENTS, COMMIT, EDIT, FINISH, Stand
 from tests.runner.world import make_world

@@ -18,7 +18,7 @@ from ledger.events.conversation import PersonSaid
 from ledger.events.run import FinalReported, Progressed, RunClaimed, RunEnded, RunQueued, RunStepped
 from ledger.ids import CardId, RunId
 from ledger.lifecycle.open import open_ledger
-from ledger.log import cursors, event_store
+from ledger.log import event_store
 from ledger.queries import cards as card_queries
 from ledger.queries import lanes
 from ledger.queries.card_filter import CardScope
@@ -66,7 +66,7 @@ def filled(path: Path, size: int) -> Engine:
         with event_store.writing(engine) as db:
             event_store.append(db, *told[first : first + BATCH], at=NOW)
     with event_store.writing(engine) as db:
-        cursors.advance_cursor(
+        event_store.advance_cursor(
             db, reactor.READER, before=0, after=event_store.last_seq(db)
         )  # decided, as it were
         for n in range(size):  # as every look at a card leaves one

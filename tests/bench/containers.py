@@ -8,8 +8,8 @@ from pathlib import Path
 from ledger.ids import CardId, RunId
 from runner.exec.stream import Line
 from runner.run.run_spec import HostPaths
+from runner.workspaces.backends.docker import Docker
 from runner.workspaces.contract import Tenancy, Workspace
-from runner.workspaces.docker.backend import Docker
 from runner.workspaces.docker.engine import engine_address
 from tests.bench.figures import Figure, percentile
 

@@ -19,7 +19,7 @@ from rq.serializers import JSONSerializer
 
 import docker
 from bot.system import redis as embedded_redis
-from runner.workspaces.docker.backend import DEFAULT_IMAGE, Docker
+from runner.workspaces.backends.docker import DEFAULT_IMAGE, Docker
 from runner.workspaces.docker.engine import engine_address
 from tests.bench.figures import Figure, percentile
 

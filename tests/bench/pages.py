@@ -29,7 +29,7 @@ from ledger.events.run import (
     UsageMetered,
 )
 from ledger.ids import BoardId, CardId, QuestionId, RunId
-from ledger.log import cursors, event_store
+from ledger.log import event_store
 from ledger.queue import hosts
 from ledger.states import CardState, Ending, RunState
 from rules.policy.column import ColumnPolicy
@@ -163,7 +163,9 @@ def fill(cardinal: Cardinal, size: int) -> int:
             event_store.append(db, *history[first : first + BATCH], at=cardinal.clock())
     with event_store.writing(engine) as db:
         last = event_store.last_seq(db)
-        cursors.advance_cursor(db, reactor.READER, before=cursors.position(db, reactor.READER), after=last)
+        event_store.advance_cursor(
+            db, reactor.READER, before=event_store.position(db, reactor.READER), after=last
+        )
         for number in range(HOSTS):
             hosts.beat(db, f"host-{number}", slots=4, labels=("linux", "large"), version="1.0")
     return last

@@ -16,14 +16,15 @@ import pytest
 
 import docker
 from ledger.ids import CardId, RunId
+from ledger.model.policy_settings import Resources
 from runner.exec.child import Child, Ran, finish
-from runner.run.run_spec import HostPaths, ResourceSpec
+from runner.run.run_spec import HostPaths
+from runner.workspaces.backends.docker import Docker, home_of
 from runner.workspaces.contract import CleanWorkspace, Tenancy, Workspace
-from runner.workspaces.docker.backend import Docker, home_of
 from runner.workspaces.docker.container import problem_with
 from runner.workspaces.docker.engine import engine_address
 
-SMALL = ResourceSpec(memory_mb=256, cpus=1.0, processes=64, disk_mb=64, open_files=256)
+SMALL = Resources(memory_mb=256, cpus=1.0, processes=64, disk_mb=64, open_files=256)
 _STARTED: list[Child] = []
 CARD, RUN = CardId("PVTI_1"), RunId("r1")
 

@@ -18,10 +18,10 @@ from bot.system import config
 from ledger.events.reproduction import AFTER, BEFORE, FAILED, PASSED, UNPLAYABLE
 from ledger.queue.examinations import Level
 from ledger.states import Ending
-from rules.runs.browser_steps import read
+from rules.runs.reproduction import read
 from runner.artifacts.store import store_of
 from runner.run.run_spec import BrowserStep, ReproductionSpec
-from runner.workspaces.docker.backend import home_of
+from runner.workspaces.backends.docker import home_of
 from tests.containers.engine import need_engine
 from tests.containers.locked import need_image
 from tests.runner.flows.test_story import FINISH, PLAN

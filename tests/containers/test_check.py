@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from bot.cli import main
 from forge.demo.people import wait_for
-from runner.workspaces.docker.backend import DEFAULT_IMAGE, RUN_LABEL
+from runner.workspaces.backends.docker import DEFAULT_IMAGE, RUN_LABEL
 from tests.bot.admin.clone.conftest import POLICY, commit
 from tests.containers.engine import Bench
 from tests.house.source import ROOT

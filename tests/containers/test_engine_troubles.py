@@ -7,9 +7,9 @@ import pytest
 
 from ledger.ids import CardId, RunId
 from runner.errors import RunnerError, SpawnError
+from runner.workspaces.backends.docker import Docker
 from runner.workspaces.contract import Tenancy, Workspace
 from runner.workspaces.docker import errors
-from runner.workspaces.docker.backend import Docker
 from runner.workspaces.docker.container import cli_environment, problem_with, working_cli
 from runner.workspaces.docker.engine import Engine, engine_address
 from runner.workspaces.docker.errors import (

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from runner.run.run_spec import ToolServerSpec
+from runner.workspaces.backends.docker import home_of
 from runner.workspaces.docker import seeds
-from runner.workspaces.docker.backend import home_of
 from runner.workspaces.docker.errors import ForeignSetUpError, ImageMissingError
 from tests.containers.engine import Bench, sh
 from tests.containers.test_setup_kept import COMMIT, made

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ledger.ids import CardId, RunId
+from runner.workspaces.backends.docker import Docker
 from runner.workspaces.contract import Tenancy
-from runner.workspaces.docker.backend import Docker
 from runner.workspaces.docker.engine import engine_address
 from tests.containers.engine import SMALL, Bench, Relay, places_in, sh
 

@@ -9,7 +9,7 @@ import pytest
 import docker
 from ledger.ids import CardId, RunId
 from ledger.states import Ending
-from runner.workspaces.docker.backend import home_of
+from runner.workspaces.backends.docker import home_of
 from tests.containers.engine import need_engine
 from tests.runner.flows.test_story import FINISH, PLAN
 from tests.runner.world import World, checks, make_world

@@ -12,8 +12,7 @@ import pytest
 
 from ledger.ids import RunId
 from runner.gateway.control.link import Gateway
-from runner.gateway.control.terms import Terms
-from runner.gateway.servers.terms import ToolServerTerms
+from runner.gateway.control.terms import Terms, ToolServerTerms
 from runner.run.run_spec import ToolServerSpec
 from runner.workspaces.card_folder import folder_name
 from runner.workspaces.contract import CleanWorkspace

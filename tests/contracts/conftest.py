@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import docker
-from runner.workspaces.docker.backend import home_of
+from runner.workspaces.backends.docker import home_of
 from tests.containers.engine import need_engine
 from tests.contracts.stand import AGENTS, Stand
 from tests.runner.world import make_world

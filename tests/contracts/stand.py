@@ -14,12 +14,13 @@ import yaml
 import docker
 from forge.model.server import ScriptedModel
 from ledger.events.run import PlanApproved, PlanProposed, RunEvent
+from ledger.model.policy_settings import Resources
 from runner import agents
 from runner.run.log import RunLog
 from runner.run.provider import Provider
-from runner.run.run_spec import Limits, ResourceSpec, RunSpec, ToolSpec
+from runner.run.run_spec import Limits, RunSpec, ToolSpec
 from runner.supervisor import execute_run
-from runner.workspaces.docker.backend import home_of
+from runner.workspaces.backends.docker import home_of
 from runner.workspaces.docker.engine import engine_address
 from tests.runner.world import World
 
@@ -27,7 +28,7 @@ AGENTS = tuple(name for name in agents.names() if agents.load(name).secrets)
 IMAGE = "cardinal/agent:latest"
 KEY = "sk-real-0123456789abcdefghijklmnopqrstuvwxyz"  # of nobody, but it looks like one
 LIMITS = Limits(timeout_s=500, silence_s=120, max_turns=60, budget_usd=5.0, iterations=3, full_runs=3)
-RESOURCES = ResourceSpec(memory_mb=3000, cpus=2.0, processes=300, disk_mb=2000, open_files=4096)
+RESOURCES = Resources(memory_mb=3000, cpus=2.0, processes=300, disk_mb=2000, open_files=4096)
 
 PLAN: dict[str, dict[str, Any]] = {
     "plan": {"summary": "Say hello", "steps": ["Write hello.txt", "Commit it"]}

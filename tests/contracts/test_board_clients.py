@@ -16,8 +16,7 @@ import yaml
 from forge.model.server import ScriptedModel
 from ledger.events.conversation import CommandGiven
 from ledger.events.job import JobMade
-from runner.agents.claude import adapter as claude
-from runner.agents.codex import adapter as codex
+from runner.agents.adapters import claude, codex
 from runner.agents.contract import Layout, Phase, Task
 from tests.bot.flows.opening import opened
 from tests.bot.web.api.program import Program

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from ledger.model.policy_settings import HostSecret
 from ledger.states import Ending
 from runner.gateway.models import upstream
 from runner.gateway.network.authority import Authority, system_bundle
-from runner.run.host_secret import HostSecretSpec
 from runner.run.run_spec import ToolSpec
 from tests.contracts.stand import COMMIT, FINISH, Stand
 from tests.runner.gateway.test_secret_tunnels import Registry
@@ -64,7 +64,7 @@ def test_the_registry_has_the_secret_and_the_agent_never(
             model="test",
             validation=checks(setup=[get], full=[get]),
             private_hosts=(where,),
-            secrets=(HostSecretSpec("NPM_TOKEN", where, "Authorization", "Bearer {}"),),
+            secrets=(HostSecret(name="NPM_TOKEN", host=where, header="Authorization", format="Bearer {}"),),
         )
         stand.run(spec)
     assert stand.world.ended().ending is Ending.SUCCEEDED, stand.world.ended()

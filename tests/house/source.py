@@ -144,16 +144,9 @@ def with_words(files: Iterable[Source], words: Iterable[str]) -> Iterator[Source
     yield from (source for source in files if pattern.search(source.text))
 
 
-# Registries whose parts are folders, with the file in each that is the part.
-ENTRIES = {"runner/agents": "adapter.py", "runner/workspaces": "backend.py"}
-
-
 def parts(folder: str) -> tuple[Source, ...]:
     """Return the parts in a registry folder: its own files, without those that begin with an underscore."""
     depth = folder.count("/") + 1
-    if folder in ENTRIES:
-        found = re.compile(rf"{folder}/\w+/{re.escape(ENTRIES[folder])}")
-        return tuple(source for source in sources(folder) if found.fullmatch(source.path))
     return tuple(
         source
         for source in sources(folder)
@@ -162,6 +155,5 @@ def parts(folder: str) -> tuple[Source, ...]:
 
 
 def stem(source: Source) -> str:
-    """Return the key of a part: the name of its file without the ending, or of its folder."""
-    folder, _, name = source.path.rpartition("/")
-    return folder.rpartition("/")[2] if name in ENTRIES.values() else name.removesuffix(".py")
+    """Return the key of a part: the name of its file without the ending."""
+    return source.path.rpartition("/")[2].removesuffix(".py")

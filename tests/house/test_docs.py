@@ -26,9 +26,9 @@ from rules.policy.model import Policy, parse
 from rules.registry import ARCHETYPES, COMMANDS
 from rules.snapshot import Snapshot
 from runner import agents
+from runner.agents.adapters.scripted import Scenario, ScenarioStep, parse_scenario
 from runner.agents.board_tools import TOOLS
-from runner.agents.scripted.scenario import Scenario, ScenarioStep, parse_scenario
-from runner.run.key_names import SETTINGS
+from runner.run.provider import SETTINGS
 from tests.house.source import PACKAGES, ROOT, sources
 from tests.rules.scene import NOW, POLICY, R1, card, given
 

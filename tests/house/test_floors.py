@@ -53,7 +53,7 @@ THREADS_LIVE_IN = (
 COROUTINES_LIVE_IN = (
     "runner/gateway/",
     "bot/daemon/web_server.py",
-    "bot/outbox/signed_webhook.py",
+    "bot/outbox/notice_channel.py",
     "bot/web/api/client.py",
     "bot/web/api/following.py",
     "bot/web/connections.py",

@@ -43,7 +43,7 @@ def test_lock_label_and_code_name_the_same_version_for_every_processor(agent: st
     lock = read("package-lock.json")["packages"]
     said = {
         "the label": labels[agent],
-        "the code": importlib.import_module(f"runner.agents.{agent}.adapter").AGENT.version,
+        "the code": importlib.import_module(f"runner.agents.adapters.{agent}").AGENT.version,
     }
     for processor, package in programs(agent).items():
         program = lock[f"node_modules/{package}"]

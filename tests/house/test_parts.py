@@ -46,9 +46,6 @@ def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     for kind, sample in SAMPLES.items():
         file, home = tree / sample.file, tree / "homes" / kind.replace(" ", "_")
         home.mkdir(parents=True)
-        if not file.parent.exists():
-            file.parent.mkdir()
-            (file.parent / "__init__.py").write_text(f'"""A new {kind}."""\n', encoding="utf-8")
         file.write_text(dedent(sample.text), encoding="utf-8")
         programs[kind] = dedent(sample.use).replace("{home}", str(home))
     env = {

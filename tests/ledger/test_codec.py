@@ -1,5 +1,6 @@
 """Every event kind reads back what it wrote, and what was ever written stays readable."""
 
+import gc
 import json
 from dataclasses import MISSING, fields
 from pathlib import Path
@@ -10,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ledger import codec
-from ledger.errors import UnfitEventError, UnknownEventError
+from ledger.errors import RepeatedKindError, UnfitEventError, UnknownEventError
 from ledger.event import Event
 from ledger.events.conversation import PersonSaid
-from ledger.events.run import Progressed, UsageMetered
+from ledger.events.run import Progressed, RunEvent, UsageMetered
 from ledger.states import CardState
 from tests.ledger.samples import CARD, RUN, any_event
 
@@ -81,3 +82,12 @@ def test_a_class_outside_the_folder_is_no_kind() -> None:
     with pytest.raises(UnknownEventError):
         codec.encode(Whispered(RUN, "psst"))
     assert Event.__name__ not in codec.kinds()
+
+
+def test_two_kinds_of_one_name_are_refused_with_the_files_of_both() -> None:
+    second = type("Progressed", (RunEvent,), {"__module__": "ledger.events.weather"})
+    in_both = r"Progressed is in ledger\.events\.run and in ledger\.events\.weather: rename"
+    with pytest.raises(RepeatedKindError, match=in_both):
+        codec.sort_by_name([Progressed, UsageMetered, second])
+    del second
+    gc.collect()  # it is a subclass as long as anybody has it

@@ -17,7 +17,7 @@ from ledger.event import Event
 from ledger.events.board import CardSeen
 from ledger.events.policy import PolicyLoaded
 from ledger.log import event_store
-from runner.workspaces.docker.backend import home_of
+from runner.workspaces.backends.docker import home_of
 from runner.workspaces.docker.engine import engine_address
 from tests.chaos.cardinal import Cardinal, running
 from tests.waiting import until

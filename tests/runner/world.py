@@ -67,6 +67,11 @@ HURRY = StopGrace(ask_s=0.5, close_s=0.2, term_s=0.2)  # for who never obeys, or
 LIMITS = Limits(timeout_s=240, silence_s=120, max_turns=20, budget_usd=1.0, iterations=2, full_runs=2)
 
 
+def limited(**changes: Any) -> Limits:
+    """Return the limits of these runs with changes, beyond what a policy may say."""
+    return LIMITS.model_copy(update=changes)
+
+
 class SystemClock:
     """The machine's time."""
 

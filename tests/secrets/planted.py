@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import docker
-from runner.workspaces.docker.backend import home_of
+from runner.workspaces.backends.docker import home_of
 from runner.workspaces.docker.engine import engine_address
 from tests.runner.world import GIT_ENVIRONMENT
 

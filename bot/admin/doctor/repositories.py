@@ -8,8 +8,7 @@ from bot.github.errors import NotFoundError
 from bot.render import missing_checks
 from bot.repo_config import guides, policy_file, profiles
 from bot.runspec import operator_grants, policy_fields
-from bot.runspec.branch_rules import pushes
-from bot.runspec.committer import authorship_of
+from bot.runspec.branch_rules import authorship_of, pushes
 from bot.sync import access
 from bot.system.config import ConfigError
 from ledger.events.access import RepositoryMoved

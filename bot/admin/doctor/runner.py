@@ -8,7 +8,7 @@ from bot.runspec import policy_fields
 from bot.system import model_keys
 from bot.system.config import ConfigError
 from rules.policy.images import BROWSER_IMAGE, IMAGE
-from rules.policy.working_agents import agents_of
+from rules.policy.model import agents_of
 from rules.text import plain
 from runner import agents as known_agents
 from runner import workspaces as parts
@@ -17,8 +17,7 @@ from runner.errors import RunnerError
 from runner.exec.launch import launch_problem
 from runner.gateway.models.prices import UnknownPriceError, price_of
 from runner.gateway.models.routes import missing_extra, payer_of
-from runner.run.key_names import how_to_pay, setting_of
-from runner.run.provider import BedrockProvider, Provider
+from runner.run.provider import BedrockProvider, Provider, how_to_pay, setting_of
 from runner.workspaces.bubblewrap import sandbox_problem
 from runner.workspaces.docker import engine as docker
 from runner.workspaces.docker.errors import ImageMissingError

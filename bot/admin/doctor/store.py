@@ -9,7 +9,7 @@ from bot.admin.doctor import CheckResult, DoctorContext, fail, ok
 from bot.runspec import builder
 from bot.runspec.store_mark import mark_store
 from runner.artifacts.backend import StoreError
-from runner.artifacts.opening import open_store
+from runner.artifacts.store import open_store
 
 _PROBE_BYTES = 64
 

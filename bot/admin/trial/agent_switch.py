@@ -15,8 +15,7 @@ from ledger.log import event_store
 from ledger.views import runs
 from rules.errors import PolicyError
 from rules.policy.column import ColumnPolicy
-from rules.policy.model import Policy
-from rules.policy.working_agents import working_columns
+from rules.policy.model import Policy, working_columns
 
 _LEDGER, _MAX_RUNS = "data/ledger.db", 1000
 _BY_HAND = "{file} cannot be rewritten safely, change it yourself: {steps}"

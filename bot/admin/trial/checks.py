@@ -11,7 +11,7 @@ from bot.admin.trial.trial import PACKAGES, Trial, checks_text, has_own_policy, 
 from rules.policy.projects.proposal import Proposal, propose
 from runner.checks.missing_program import LOCAL
 from runner.workspaces.bubblewrap import sandbox_problem
-from runner.workspaces.local.packages import Packages, write_packages
+from runner.workspaces.packages import Packages, write_packages
 
 SCRIPTED = "scripted"
 _SEEN = "The set-up is skipped: checks use {0} of this clone, read-only."

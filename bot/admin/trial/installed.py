@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlsplit
 from bot.admin.trial.in_folder import IN_FOLDER, InFolder, folders_of, may_hold_password
 from rules.policy.projects.proposal import Proposal
 from runner.workspaces import bubblewrap
-from runner.workspaces.local.packages import Packages, find_copies
+from runner.workspaces.packages import Packages, find_copies
 
 ENVIRONMENTS = (".venv", "venv")
 _AT = "home/venv"  # where the set-up of a proposal makes its own: `~/venv`

@@ -10,8 +10,7 @@ from bot.system.env_file import PREFIX
 from runner.agents import AGENTS
 from runner.gateway.models import key_trial
 from runner.gateway.models.routes import missing_extra, payer_of
-from runner.run.key_names import USUAL, how_to_pay
-from runner.run.provider import Provider
+from runner.run.provider import USUAL, Provider, how_to_pay
 
 _OWNER = "local"  # who has the boards of `cardinal try`
 _UNTRIED = "{0} is tried by the first run."

@@ -31,7 +31,6 @@ EVENTS = Registry[WebhookEvent]("webhook event", __name__, WebhookEvent)
 
 
 def list_subscribed() -> tuple[str, ...]:
-    """Return the events to which an App subscribes."""
     return tuple(name for name, event in EVENTS.all() if event.SUBSCRIBED)
 
 

@@ -96,7 +96,6 @@ def login(payload: Payload, path: str) -> str:
 
 
 def account(payload: Payload, path: str) -> int:
-    """Return the id of the account at `path`, 0 for a deleted one."""
     return 0 if find(payload, path) is None else number(payload, f"{path}.id")
 
 

@@ -12,7 +12,6 @@ SAID = {"blocked_by_added", "blocked_by_removed", "blocking_added", "blocking_re
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 -- an own link is to be read, too
-    """Return the issue whose dependencies have to be read again."""
     if text_or_empty(payload, "action") not in SAID:
         return ()
     elsewhere = find(payload, "blocked_issue_repo") is not None

@@ -10,5 +10,4 @@ SUBSCRIBED = False
 
 
 def read(payload: Payload, *, bot_id: int) -> tuple[Fact, ...]:  # noqa: ARG001 -- the shape of every intake
-    """Return nothing."""
     return ()

@@ -23,7 +23,6 @@ class WorkflowFailed(CardTriggered):
     branch: str
 
     def meets(self, trigger: CardTrigger) -> bool:
-        """Tell whether it is this workflow, on this branch."""
         wanted = trigger.workflow_failed
         return wanted is not None and wanted.branch == self.branch and wanted.workflow in self.workflow
 

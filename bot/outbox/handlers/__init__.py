@@ -32,7 +32,6 @@ def act_name(intent_class: type[Intent]) -> str:
 
 
 def key(intent: Intent) -> EntryKey:
-    """Return the key of the intent's entry."""
     return ACTS.load(act_name(type(intent))).ACT.key(intent)
 
 

@@ -17,7 +17,6 @@ ACT = Act("labels:{card_id}:{about}", ordered=True)
 
 
 def carry_out(context: OutboxContext, intent: AddLabels, _entry: Entry) -> ActResult:
-    """Add the labels; one that is there already stays as it is."""
     card = current_card(context, intent.card_id)
     if card.archived:
         return ActResult()

@@ -13,7 +13,6 @@ ACT = Act("report:{run_id}", ordered=True)
 
 
 def carry_out(context: OutboxContext, intent: PostReport, entry: Entry) -> ActResult:
-    """Post the report."""
     with context.reading() as db:
         story = story_of(db, intent.run_id, context.config.public_url)
         thread = thread_of_run(db, intent.run_id, context)

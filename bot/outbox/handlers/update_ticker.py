@@ -18,8 +18,8 @@ from ledger.queue.outbox import Entry
 from ledger.states import CardState
 from ledger.views import cards, full_disks, halts, runs, stalls
 from rules.card.dependencies import may_name
-from rules.card.loss import say_loss
 from rules.intents.outbound import UpdateTicker
+from rules.snapshot import say_loss
 
 # Each board has one ticker.
 ACT = Act("ticker:{card_id}", priority=3, coalesce=True, wait_s=15.0)

@@ -14,9 +14,9 @@ from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries.lanes import ListedCard
 from ledger.queue.sign_ins import SignIn
-from rules.card.loss import is_outside
 from rules.chatops import offers
 from rules.chatops.offers import CommandOffer
+from rules.snapshot import is_outside
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,10 @@ from ledger.queue import acted_requests, outbox
 from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.views import cards
-from rules.card.loss import is_outside
 from rules.chatops import parser, replies
 from rules.intents.outbound import Say
 from rules.policy.roles import Role
+from rules.snapshot import is_outside
 
 OPERATOR = "the operator"  # no account at GitHub has a space in its name
 OF_ARCHIVED = ("archive", "unarchive")  # the first again, from whoever missed the answer

@@ -32,8 +32,8 @@ from ledger.rows.cards import CardRow
 from ledger.rows.links import LinkRow
 from ledger.rows.runs import RunRow
 from ledger.views import cards, links, runs, spend
-from rules.card.loss import is_outside
 from rules.explain import why
+from rules.snapshot import is_outside
 from rules.text import kind_of_run, plain, sentence, state_word, usd
 
 PATH = "/cards/<owner>/<name>/<int(max=999999999):number>"

@@ -20,7 +20,7 @@ from ledger.queue.sign_ins import SignIn
 from ledger.rows.cards import CardRow
 from ledger.rows.runs import RunRow
 from ledger.views import boards, cards, runs
-from rules.card.loss import is_outside
+from rules.snapshot import is_outside
 
 RUN = re.compile(r"r[1-9][0-9]{0,17}")
 

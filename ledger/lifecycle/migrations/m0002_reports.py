@@ -4,7 +4,6 @@ from sqlalchemy import Connection
 
 
 def up(db: Connection) -> None:
-    """Make the table."""
     db.exec_driver_sql(
         "CREATE TABLE reports (card_id TEXT NOT NULL, sender TEXT NOT NULL, about TEXT NOT NULL,"
         " value TEXT NOT NULL, at TEXT NOT NULL, PRIMARY KEY (card_id, sender, about, value))"

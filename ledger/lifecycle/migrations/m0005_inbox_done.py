@@ -4,5 +4,4 @@ from sqlalchemy import Connection
 
 
 def up(db: Connection) -> None:
-    """Make the index."""
     db.exec_driver_sql("CREATE INDEX inbox_done ON inbox (settled_at) WHERE state = 'done'")

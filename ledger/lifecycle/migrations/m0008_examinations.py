@@ -4,7 +4,6 @@ from sqlalchemy import Connection
 
 
 def up(db: Connection) -> None:
-    """Make the table."""
     db.exec_driver_sql(
         "CREATE TABLE examinations (host TEXT NOT NULL, subject TEXT NOT NULL, examiner TEXT NOT NULL,"
         " at TEXT NOT NULL, findings TEXT NOT NULL, PRIMARY KEY (host, subject))"

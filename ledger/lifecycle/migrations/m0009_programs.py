@@ -4,7 +4,6 @@ from sqlalchemy import Connection
 
 
 def up(db: Connection) -> None:
-    """Make the tables."""
     db.exec_driver_sql(
         "CREATE TABLE api_tokens (token_id TEXT NOT NULL PRIMARY KEY, digest TEXT NOT NULL UNIQUE,"
         " name TEXT NOT NULL, login TEXT NOT NULL, user_id BIGINT NOT NULL, scopes TEXT NOT NULL,"

@@ -13,7 +13,6 @@ M = TypeVar("M", bound=BaseModel)
 
 
 def begins(text: str) -> bool:
-    """Tell whether the first line is that of front matter."""
     return text.split("\n", 1)[0].rstrip() == FENCE
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
+from ledger.model.policy_settings import Name, PolicyModel, setting
 from rules.errors import PersonaError, PolicyError
 from rules.policy.markdown import front_matter
-from rules.policy.repository import Line, Name, PolicyModel, setting
+from rules.policy.repository import Line
 from rules.policy.stages import StageTools
 from rules.text import code
 

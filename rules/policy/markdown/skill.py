@@ -6,9 +6,9 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
+from ledger.model.policy_settings import PolicyModel
 from rules.errors import PolicyError, RulesError
 from rules.policy.markdown import front_matter
-from rules.policy.repository import PolicyModel
 from rules.text import code, plain
 
 NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")

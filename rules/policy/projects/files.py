@@ -257,5 +257,4 @@ _READERS: tuple[tuple[str, Callable[[str], Tree]], ...] = (
 
 
 def is_manifest(name: str) -> bool:
-    """Tell whether a file of this name is read."""
     return any(fnmatchcase(name, pattern) for pattern, _ in _READERS)

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 from typing import Any
 
-from rules.policy.paths import folder_problem
 from rules.policy.projects import checks as known
 from rules.policy.projects.checks import FULL, ProjectCheck
 from rules.policy.projects.files import SEPARATOR, Project, is_manifest, requirement_names
 from rules.policy.projects.installers import GROUPS, INSTALLERS, LANGUAGES, TARGETS, VENV, Installer
 from rules.policy.repository import MAX_PATHS, ROOT
+from rules.policy.validate import folder_problem
 
 MAX_MARKERS = 200  # each of them is read
 _ELSES = re.compile(r"(?:^|/)(?:node_modules|vendor|third_party|testdata|fixtures|\.[^/]*)/")
@@ -40,7 +40,6 @@ class Proposal:
     installs: tuple[tuple[str, str], ...] = ()
 
     def text(self) -> str:
-        """Return the policy file."""
         return "\n".join(["version: 1", "repository:", *(f"  {line}" for line in self.rules()), ""])
 
     def rules(self) -> list[str]:

@@ -1,1 +1,1 @@
-"""The agent opencode: its adapter."""
+"""The programs of the agent opencode in its container."""

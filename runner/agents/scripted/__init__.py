@@ -1,1 +1,1 @@
-"""The agent of the demo and the tests: it plays a scenario."""
+"""The program and the packaged scenarios of the agent of the demo and the tests."""

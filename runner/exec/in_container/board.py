@@ -93,7 +93,6 @@ def messages(text: str) -> list[dict[str, Any]]:
 
 
 def result_text(result: dict[str, Any]) -> str:
-    """Return the text of a tool's result."""
     parts = [part for part in result.get("content") or [] if isinstance(part, dict)]
     return "\n".join(str(part.get("text", "")) for part in parts if part.get("type") == "text")
 

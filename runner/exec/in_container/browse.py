@@ -112,7 +112,6 @@ class Wire:
         self._key = key
 
     def tell(self, **what: Any) -> None:
-        """Write one line."""
         sys.stdout.write(json.dumps({"key": self._key} | what) + "\n")
         sys.stdout.flush()
 

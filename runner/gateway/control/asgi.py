@@ -52,7 +52,6 @@ class BodyRoom:
             raise
 
     def done(self, count_bytes: int) -> None:
-        """Free the bytes of a body."""
         self._free_bytes += count_bytes
 
 

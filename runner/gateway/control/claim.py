@@ -16,9 +16,8 @@ from runner.errors import MissingSecretError
 from runner.exec.deadline import Deadline
 from runner.gateway.control.link import Gateway
 from runner.gateway.control.messages import MESSAGE_BYTES, Drained, HostRequest, SecretUse
-from runner.gateway.control.terms import Terms
+from runner.gateway.control.terms import Terms, ToolServerTerms
 from runner.gateway.network.added_header import AddedHeader
-from runner.gateway.servers.terms import ToolServerTerms
 from runner.run.provider import Provider
 from runner.run.run_spec import HostPaths, RunSpec
 from runner.text.plain import one_line

@@ -1,9 +1,21 @@
 """Terms of a gateway for a claim: its providers and hosts, their limits, and its waits."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from runner.gateway.network.added_header import AddedHeader
-from runner.gateway.servers.terms import ToolServerTerms
+
+
+@dataclass(frozen=True, slots=True)
+class ToolServerTerms:
+    """The gateway's terms of a tool server: `tools` may be called, `hosts` reached.
+
+    `hidden` are secrets that its results may not show.
+    """
+
+    name: str
+    tools: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
+    hidden: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from runner.gateway.models import request_contents, sse
+from runner.gateway.models import protocol, request_contents
 from runner.gateway.models.protocol import Reading, Wire, count_text_bytes, length, parse_event
 
 _TEXTS = ("text", "partial_json", "thinking")
@@ -70,4 +70,4 @@ class Messages(Wire):
 
     def cut(self, message: str) -> bytes:
         """Return the `error` event, the last of a stream."""
-        return sse.event_bytes(self.error(400, "budget", message), "error")
+        return protocol.event_bytes(self.error(400, "budget", message), "error")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-from runner.gateway.models import sse
+from runner.gateway.models import protocol
 from runner.gateway.models.protocol import parse_event
 from runner.gateway.models.upstream import (
     AgentRequest,
@@ -102,9 +102,9 @@ def _event(headers: Mapping[str, Any], payload: bytes) -> bytes:
     if headers.get(":message-type") != "event":
         said = given.get("message") or headers.get(":error-message") or kind or "no message"
         error = {"type": _ERRORS.get(kind, "api_error"), "message": str(said)}
-        return sse.event_bytes(json.dumps({"type": "error", "error": error}).encode(), "error")
+        return protocol.event_bytes(json.dumps({"type": "error", "error": error}).encode(), "error")
     data = base64.b64decode(str(given.get("bytes", ""))).replace(b"\r", b" ").replace(b"\n", b" ")
-    return sse.event_bytes(data, str(parse_event(data).get("type", ""))) if data else b""
+    return protocol.event_bytes(data, str(parse_event(data).get("type", ""))) if data else b""
 
 
 def translate(provider: BedrockProvider, given: Mapping[str, Any], betas: Iterable[str]) -> tuple[str, bytes]:

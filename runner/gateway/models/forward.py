@@ -13,14 +13,13 @@ from runner.exec.deadline import COUNTS_SLEEP
 from runner.gateway.control.asgi import Headers, Send, respond
 from runner.gateway.control.messages import Answering, CallRefusal, GatewayMessage, Warned
 from runner.gateway.control.terms import Waits
-from runner.gateway.models import routes, sse
+from runner.gateway.models import protocol, routes
 from runner.gateway.models.limits import FailureStreaks
 from runner.gateway.models.meter import Meter
 from runner.gateway.models.protocol import ModelRequest, parse_event
 from runner.gateway.models.routes import Route, upstream_of
 from runner.gateway.models.upstream import AgentRequest, CredentialsError, Upstream, keep_response_headers
-from runner.run.key_names import setting_of
-from runner.run.provider import Provider
+from runner.run.provider import Provider, setting_of
 from runner.text.plain import one_line, redact
 
 _WHOLE_BYTES = 32_000_000  # of an answer in one piece that is read for its usage
@@ -166,10 +165,13 @@ class Forward:
             raise _FailedError(status, f"{name} answers with a redirect: is its URL in the settings right?")
         kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
         framing = self._upstreams[name].framing(kind)
-        streamed = call.accepted and (kind == sse.KIND or framing is not None)
+        streamed = call.accepted and (kind == protocol.EVENT_STREAM or framing is not None)
         headers = keep_response_headers(response.headers.raw, streamed=streamed)
         if streamed and framing:
-            headers = [(b"content-type", sse.KIND.encode()), *(h for h in headers if h[0] != b"content-type")]
+            headers = [
+                (b"content-type", protocol.EVENT_STREAM.encode()),
+                *(h for h in headers if h[0] != b"content-type"),
+            ]
         if call.request.changed:
             headers.append((b"x-cardinal-changed", call.request.changed.encode()))
         call.started = True
@@ -247,7 +249,7 @@ class _Passing:
 
         Growth is reported now and then; pings of a provider that hangs are no sign of life.
         """
-        events, meter, wire = sse.SseParser(), self.call.meter, self.call.route.wire
+        events, meter, wire = protocol.SseParser(), self.call.meter, self.call.route.wire
         clock = asyncio.get_running_loop().time
         reported_at, reported_bytes = clock(), 0
         async for piece in self._chunks():

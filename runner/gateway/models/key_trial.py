@@ -12,8 +12,7 @@ from runner.gateway.control.terms import Waits
 from runner.gateway.models.protocol import ModelRequest, parse_event
 from runner.gateway.models.routes import ROUTES, open_transport, provider_request, upstream_of
 from runner.gateway.models.upstream import AgentRequest
-from runner.run.key_names import setting_of
-from runner.run.provider import Provider
+from runner.run.provider import Provider, setting_of
 from runner.text.plain import one_line
 
 TRIAL_S = 20.0

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from runner.gateway.models import request_contents, sse
+from runner.gateway.models import protocol, request_contents
 from runner.gateway.models.protocol import Reading, Wire, count_text_bytes, length, parse_event
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
@@ -80,7 +80,7 @@ class Responses(_OpenAI):
             "error": {"code": _CODES["budget"], "message": message},
         }
         last = {"type": "response.failed", "response": failed}
-        return sse.event_bytes(json.dumps(last).encode(), "response.failed")
+        return protocol.event_bytes(json.dumps(last).encode(), "response.failed")
 
     @staticmethod
     def _end(reading: Reading, response: object) -> None:

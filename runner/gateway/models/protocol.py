@@ -1,6 +1,7 @@
-"""The common part of the protocols of model calls: requests, answers, contract."""
+"""The common part of the protocols of model calls: requests, answers, their stream of events, contract."""
 
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,15 +9,71 @@ from typing import Any
 
 from ledger.model.strict_json import StrictJsonError, parse_json
 from runner.errors import RunnerError
-from runner.gateway.models import sse
 from runner.gateway.models.request_contents import check_fields
 from runner.text.plain import one_line
 
+_END = re.compile(rb"\r\n\r\n|\n\n|\r\r|\n\r\n")  # source: html.spec.whatwg.org, 9.2.5
+EVENT_STREAM = "text/event-stream"
+_MAX_END = 4
+_EVENT_BYTES = 16_000_000
 _MAX_NAME = 200
 _WANTED = "stream_options.include_usage"
 _SEPARATORS = (b",", b"[", b"{")
 _OUTPUTS = ("output_tokens", "completion_tokens")  # no answer has none
 MAX_PARTS = 500_000  # nearly each is a token; the rest of a long request is words
+
+
+@dataclass(slots=True)
+class SseParser:
+    """Finds the events in chunks. One over the cap is skipped, and only forwarded.
+
+    `border` is the end of the last whole event in the newest chunk; 0 without one.
+    """
+
+    cap_bytes: int = _EVENT_BYTES
+    border: int = 0
+    _rest: bytearray = field(default_factory=bytearray)
+    _skips: bool = False
+
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Return the payload of every event that ends in `chunk`: its `data` lines, joined."""
+        self.border = 0
+        if b"\n" not in chunk and b"\r" not in chunk:  # in the middle of a long event
+            self._keep(chunk)
+            return []
+        whole = bytes(self._rest + chunk)
+        if b"\r" in whole:
+            *events, rest = _END.split(whole)
+        else:
+            *events, rest = whole.split(b"\n\n")
+        if not events:
+            self._keep(chunk)
+            return []
+        self.border = len(chunk) - len(rest)
+        if self._skips:
+            self._skips = False
+            del events[0]
+        self._rest.clear()
+        self._keep(rest)
+        return [payload for event in events if (payload := _payload(event))]
+
+    def _keep(self, piece: bytes) -> None:
+        self._rest += piece
+        if len(self._rest) > self.cap_bytes:
+            self._skips = True
+            del self._rest[:-_MAX_END]
+
+
+def _payload(event: bytes) -> bytes:
+    start = event.find(b"\n") + 1 if event.startswith(b"event:") else 0
+    if event.startswith(b"data: ", start) and event.find(b"\n", start) < 0 and b"\r" not in event:
+        return event[start + 6 :]  # as nearly all events are
+    return b"\n".join(line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:"))
+
+
+def event_bytes(payload: bytes, name: str = "") -> bytes:
+    head = f"event: {name}\n".encode() if name else b""
+    return head + b"data: " + payload + b"\n\n"
 
 
 class UnreadableCallError(RunnerError):
@@ -142,7 +199,7 @@ class Wire(ABC):
 
     def cut(self, message: str) -> bytes:
         """Return the event that ends a stream which the gateway cuts."""
-        return sse.event_bytes(self.error(400, "budget", message))
+        return event_bytes(self.error(400, "budget", message))
 
 
 def parse_call(body: bytes) -> dict[str, Any]:

@@ -19,8 +19,7 @@ from runner.gateway.models.protocol import parse_request as read_call
 from runner.gateway.models.request_contents import UnknownCostError, estimate_tokens, find_network_tool
 from runner.gateway.models.routes import LISTS, ROUTES, Route, missing_extra, models_listed, payer_of, wire_of
 from runner.gateway.network.addresses import NetworkAccess
-from runner.run.key_names import how_to_pay
-from runner.run.provider import BedrockProvider, Provider
+from runner.run.provider import BedrockProvider, Provider, how_to_pay
 
 _RATE_REPORT_S = 5.0
 _MAX_ABANDONED = 16

@@ -88,7 +88,6 @@ class Mask:
         return rest
 
     def hide(self, text: bytes) -> bytes:
-        """Return the text without secrets."""
         for secret in self._secrets:
             text = text.replace(secret, b"*" * len(secret))
         return text

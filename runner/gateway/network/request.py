@@ -68,7 +68,6 @@ def framing_of(request: h11.Request) -> list[bytes]:
 
 
 def headers_for_host(request: h11.Request) -> list[tuple[bytes, bytes]]:
-    """Return the headers that are for the host, without Host itself."""
     named = {
         option.strip().lower()
         for name, value in request.headers

@@ -17,8 +17,8 @@ from jsonschema.exceptions import SchemaError
 from ledger.model.strict_json import StrictJsonError, parse_json
 from runner.errors import RunnerError
 from runner.gateway.control.messages import ServerCallMade, ServerTrouble
+from runner.gateway.control.terms import ToolServerTerms
 from runner.gateway.control.uplink import Order, Uplink
-from runner.gateway.servers.terms import ToolServerTerms
 from runner.text.plain import cut_bytes, one_line, redact
 from runner.text.untrusted import delimit_untrusted, without_invisible
 
@@ -152,7 +152,6 @@ class StdioClient:
             self._pending[number].set_result(message)
 
     def _answer(self, number: object, method: str) -> None:
-        """Answer a request of the server; a notification has no number."""
         if not isinstance(number, int | str):
             return
         if method == "ping":

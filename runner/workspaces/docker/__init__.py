@@ -1,1 +1,1 @@
-"""The backend with containers: each is locked, labelled and bounded."""
+"""Containers of the Docker backend, each locked, labelled and bounded: engine, cells, seeds."""

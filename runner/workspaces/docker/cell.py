@@ -6,7 +6,7 @@ from typing import Any
 
 import docker.types
 
-from runner.run.run_spec import ResourceSpec
+from ledger.model.policy_settings import Resources
 from runner.workspaces.bubblewrap import INSIDE, Bind
 
 MB = 1 << 20
@@ -29,7 +29,7 @@ class Cell:
     folder: str
     binds: tuple[Bind, ...]
     labels: Mapping[str, str]
-    resources: ResourceSpec
+    resources: Resources
     volumes: tuple[str, ...] = field(default=())
     sealed: bool = True
 

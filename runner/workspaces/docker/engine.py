@@ -70,7 +70,6 @@ class Engine:
             client.ping()
 
     def version(self) -> str:
-        """Return the engine's version as it says it."""
         with self._client_for("say its version") as client:
             return str(client.version().get("Version", ""))
 
@@ -111,7 +110,6 @@ class Engine:
         )
 
     def find(self, labels: Mapping[str, str]) -> tuple[LabelledContainer, ...]:
-        """Return all containers with these labels, running or not."""
         wanted = [f"{name}={text}" for name, text in labels.items()]
         with self._client_for("list containers") as client:
             listed = client.containers(all=True, filters={"label": wanted})

@@ -7,7 +7,7 @@ import time
 from sqlalchemy import Engine
 
 from bot.runspec import builder
-from bot.scheduler import artifact_retention
+from bot.scheduler import cleanup
 from bot.system.config import Config
 from bot.system.host_name import host_name
 from ledger.ids import CardId
@@ -26,7 +26,7 @@ def test_what_nobody_needs_is_named_by_a_dry_run_and_then_removed_once(
     workspaces.load("local").open(places, Tenancy(CardId("PVTI_gone")))
     store = store_of(places)
     orphan = store.keep("of nobody").digest
-    long_ago = time.time() - artifact_retention.ORPHAN_S - 60
+    long_ago = time.time() - cleanup.ORPHAN_S - 60
     os.utime(places.artifacts / orphan[:2] / orphan, (long_ago, long_ago))
     left = ["the workspace of PVTI_gone", "1 files of no run"]
     dry = json.loads(cardinal("gc", "--dry-run", "--json").stdout)

@@ -28,7 +28,7 @@ from forge.web.server import Forge
 from ledger.ids import DeliveryId
 from ledger.lifecycle.open import open_ledger
 from ledger.log import event_store
-from ledger.queue import hosts, inbox, lost_deliveries
+from ledger.queue import hosts, inbox
 from ledger.queue.inbox import Delivery
 from tests.bot.conftest import SECRET, start_redis
 from tests.bot.daemon.test_group import alive
@@ -217,7 +217,7 @@ def is_sought(config: Config) -> bool:
     """Tell whether GitHub is to be asked for deliveries that the ledger lost."""
     engine = open_ledger(config.database_url, migrate=False)
     with event_store.reading(engine) as db:
-        since = lost_deliveries.search_start(db)
+        since = inbox.search_start(db)
     engine.dispose()
     return since is not None
 

@@ -6,7 +6,7 @@ What agents do is written by hand, so that any agent can be named; all else is C
 import re
 
 from bot.runspec import builder
-from bot.scheduler import card_schedules
+from bot.scheduler import ticker
 from forge.store.board import Item, Option
 from forge.store.models import Issue
 from ledger.events.findings import FindingsReported, FollowUp
@@ -172,11 +172,11 @@ def test_a_pipeline_hands_the_findings_on_to_the_build_and_the_build_to_the_revi
 
 def test_a_journal_has_one_open_entry_and_the_next_one_after_it_is_merged(cardinal: Cardinal) -> None:
     play(cardinal, "journal")
-    card_schedules.request_due(cardinal.services)
+    ticker.request_due(cardinal.services)
 
     def entries(days: int) -> list[Item]:
         cardinal.clock.forward(days * DAY_S)
-        card_schedules.request_due(cardinal.services)
+        ticker.request_due(cardinal.services)
         cardinal.catch_up()
         return titled(cardinal, "Today's entry")
 

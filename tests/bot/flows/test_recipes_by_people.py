@@ -2,7 +2,7 @@
 
 import json
 
-from bot.scheduler import card_schedules
+from bot.scheduler import ticker
 from forge.store.board import Item
 from forge.store.models import Role
 from ledger.events.conversation import CommandRefused
@@ -15,7 +15,7 @@ from ledger.events.run import (
     SessionStarted,
     UsageMetered,
 )
-from ledger.model.column_settings import value_of
+from ledger.model.spend_limits import value_of
 from ledger.states import CardState, Ending, Reason
 from rules.policy.column import ColumnPolicy
 from tests.bot.flows.cardinal import Cardinal
@@ -179,9 +179,9 @@ def test_a_fleet_has_one_card_for_each_repository_and_a_failure_stops_no_other(c
         for login in ("alice", "bob", "carol"):
             cardinal.forge.store.repos.set_role(made, cardinal.person(login), Role.WRITE)
     play(cardinal, "fleet")
-    card_schedules.request_due(cardinal.services)
+    ticker.request_due(cardinal.services)
     cardinal.clock.forward(7 * DAY_S)
-    card_schedules.request_due(cardinal.services)
+    ticker.request_due(cardinal.services)
     cardinal.catch_up()
     (api,), (web,) = (titled(cardinal, f"Update what {name} depends on") for name in ("api", "web"))
     again = cardinal.new("Once more for api", repo=cardinal.home_repo)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bot.render.markdown.marker import marker_of, words_of_draft
-from bot.state import board_state
+from bot.state import policies
 from forge.store.board import DraftIssue, FieldType, Item, Option
 from forge.store.models import Issue
 from ledger.events.board import CardReplaced, StopOrdered
@@ -89,11 +89,11 @@ def test_a_draft_that_people_stopped_is_a_card_that_is_stopped(stage: Stage) -> 
         event_store.append(
             db, StopOrdered(BoardId(board_id), "card", card_id, "bob", "wait"), at=stage.clock()
         )
-        assert len(board_state.of_board(db, BoardId(board_id)).stops) == 1
+        assert len(policies.of_board(db, BoardId(board_id)).stops) == 1
     assert stage.do(ConvertDraft(card_id)).given_up == 0
     new = card_of(stage, made(stage)[0])
     with event_store.reading(stage.context.engine) as db:
-        state = board_state.of_board(db, board_id)
+        state = policies.of_board(db, board_id)
     assert [(stop.target, stop.by, stop.because) for stop in state.stops] == [(new.node_id, "bob", "wait")]
 
 

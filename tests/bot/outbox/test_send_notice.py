@@ -22,7 +22,7 @@ from aiosmtpd.handlers import Message
 from bot.admin.doctor import DoctorContext
 from bot.admin.doctor.notices import readable
 from bot.bootstrap import services_over
-from bot.outbox import notices, signed_webhook, subscribers
+from bot.outbox import notice_channel, notices, subscribers
 from forge.store.models import Role
 from ledger.events.board import CardDescribed, StopOrdered
 from ledger.events.person import NoticesChosen
@@ -200,7 +200,7 @@ def test_a_webhook_at_a_private_address_or_without_a_secret_gets_nothing(
 def test_a_webhook_that_answers_drop_by_drop_holds_up_nothing(
     after: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(signed_webhook, "TIMEOUT_S", 2.0)
+    monkeypatch.setattr(notice_channel, "TIMEOUT_S", 2.0)
     ends = Event()
 
     def drip(server: socket) -> None:
@@ -215,7 +215,7 @@ def test_a_webhook_that_answers_drop_by_drop_holds_up_nothing(
         thread.start()
         began = monotonic()
         address = f"webhook+private+http://:{quote(SECRET)}@127.0.0.1:{server.getsockname()[1]}/hook"
-        accepted = signed_webhook.post(address, {"id": "1"})
+        accepted = notice_channel.post(address, {"id": "1"})
         took_s = monotonic() - began
         ends.set()
         thread.join(60)

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from sqlalchemy import Engine
 
-from bot.state import board_state
+from bot.state import policies
 from ledger import codec
 from ledger.db.transactions import undoable
 from ledger.errors import IllegalStepError
@@ -44,12 +44,12 @@ def test_it_is_what_a_fresh_read_finds_whatever_happens(engine: Engine) -> None:
             except IllegalStepError:
                 continue
             for board_id in (BOARD, BoardId("PVT_2")):
-                assert board_state.of_board(db, board_id) == board_state._read(db, board_id), event
+                assert policies.of_board(db, board_id) == policies._read(db, board_id), event
 
 
 def test_only_events_of_a_board_change_what_it_is_read_from() -> None:
     kinds = codec.kinds().values()
-    changing = {kind for view in board_state.SOURCES for kind in kinds if step_of(view.fold, kind)}
+    changing = {kind for view in policies.SOURCES for kind in kinds if step_of(view.fold, kind)}
     assert {kind for kind in changing if not issubclass(kind, BoardEvent)} == ELSEWHERE
 
 
@@ -57,16 +57,16 @@ def test_what_was_undone_is_not_taken_for_what_happened_instead(engine: Engine) 
     with event_store.writing(engine) as db:
         with suppress(InterruptedError), undoable(db):
             event_store.append(db, StopOrdered(BOARD, "board", BOARD, "ann"), at=NOW)
-            assert len(board_state.of_board(db, BOARD).stops) == 1
+            assert len(policies.of_board(db, BOARD).stops) == 1
             raise InterruptedError
         event_store.append(db, StopLifted(BOARD, "board", BOARD, "ann"), at=NOW)
-        assert board_state.of_board(db, BOARD).stops == ()
+        assert policies.of_board(db, BOARD).stops == ()
 
 
 def test_it_is_not_read_again_after_events_of_cards_and_runs(engine: Engine) -> None:
     with event_store.writing(engine) as db:
-        board_state.of_board(db, BOARD)
+        policies.of_board(db, BOARD)
         event_store.append(db, Progressed(RUN, "half"), at=NOW)
     with traced(engine) as statements, event_store.reading(engine) as db:
-        board_state.of_board(db, BOARD)
+        policies.of_board(db, BOARD)
     assert len(statements) == 1

@@ -9,8 +9,8 @@ import pytest
 
 from bot.github.api.project_pages import BoardReading, Page
 from bot.github.shared_records import FileRecords
-from bot.sync import sweep_cursor
-from bot.sync.sweep_cursor import BoardPass, SweepState
+from bot.sync import sweep as sweeping
+from bot.sync.sweep import BoardPass, SweepState
 from bot.system.clock import utc_now
 from ledger.events.board import BoardSeen
 from ledger.ids import BoardId, CardId
@@ -137,7 +137,7 @@ def test_many_new_cards_at_the_seam_of_two_pages_are_seen() -> None:
 def test_a_request_that_took_too_long_is_asked_for_less_next_time_and_recovers() -> None:
     board, memory = Board(480), SweepState()
     sweep(board, memory, NOW)
-    sweep_cursor.slow_down(memory)
+    sweeping.slow_down(memory)
     assert len(BoardPass(memory, NOW).starts()) == 2
     for minute in range(1, 30):
         sweep(board, memory, NOW + timedelta(minutes=minute))
@@ -146,12 +146,12 @@ def test_a_request_that_took_too_long_is_asked_for_less_next_time_and_recovers()
 
 def test_the_memory_survives_its_process_and_belongs_to_one_board(tmp_path: Path) -> None:
     records = FileRecords(tmp_path / "run", utc_now)
-    board, memory = Board(300), sweep_cursor.load_memory(records, "b1", ["acme", 1])
+    board, memory = Board(300), sweeping.load_memory(records, "b1", ["acme", 1])
     sweep(board, memory, NOW)
-    sweep_cursor.save_memory(records, "b1", memory)
-    assert sweep_cursor.load_memory(records, "b1", ["acme", 1]) == memory
-    assert not sweep_cursor.load_memory(records, "b1", ["acme", 2]).whole
-    assert not sweep_cursor.load_memory(records, "b2", ["acme", 1]).whole
+    sweeping.save_memory(records, "b1", memory)
+    assert sweeping.load_memory(records, "b1", ["acme", 1]) == memory
+    assert not sweeping.load_memory(records, "b1", ["acme", 2]).whole
+    assert not sweeping.load_memory(records, "b2", ["acme", 1]).whole
     for path in (tmp_path / "run").iterdir():
         path.write_text('{"scope": 1')
-    assert not sweep_cursor.load_memory(records, "b1", ["acme", 1]).whole
+    assert not sweeping.load_memory(records, "b1", ["acme", 1]).whole

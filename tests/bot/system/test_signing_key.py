@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.runspec.committer import signing_key
+from bot.runspec.branch_rules import signing_key
 from bot.system.config import ConfigError, read
 from rules.policy.repository import Commits, RepositoryRules
 from runner.run.run_spec import Committer, SigningKey

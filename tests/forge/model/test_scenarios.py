@@ -7,7 +7,7 @@ import pytest
 from forge.demo.launch import SCENARIOS
 from forge.model.scenario import SECTIONS, SHAPES, ScriptError, load_script
 from forge.seed.demo import SHOP
-from runner.agents.scripted import scenario as scripted
+from runner.agents.adapters import scripted
 from runner.agents.scripted.player import scenario_for
 
 

@@ -7,7 +7,7 @@ import pytest
 from bot.system.env_file import parse_env
 from forge.demo import launch
 from forge.portable.__main__ import environment_of
-from runner.run.key_names import USUAL
+from runner.run.provider import USUAL
 
 PAID = {
     "CARDINAL_ANTHROPIC_KEY": "sk-1",

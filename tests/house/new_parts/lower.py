@@ -93,7 +93,7 @@ SAMPLES = {
         from typing import Literal
         from pydantic import Field
         from rules.intents.outbound import Decision, Say
-        from rules.policy.repository import PolicyModel
+        from ledger.model.policy_settings import PolicyModel
 
         class Settings(PolicyModel):
             """What is said."""
@@ -140,7 +140,7 @@ SAMPLES = {
         "haskell: A library in Haskell.",
     ),
     "agent": Sample(
-        "runner/agents/echo/adapter.py",
+        "runner/agents/adapters/echo.py",
         '''
         """The echo: its program says its input backwards, line by line, once that has ended."""
         from runner.agents.contract import Command, Text, TurnEnd
@@ -199,7 +199,7 @@ SAMPLES = {
         "hello ('docker', 'island', 'local')",
     ),
     "workspace backend": Sample(
-        "runner/workspaces/island/backend.py",
+        "runner/workspaces/backends/island.py",
         '''
         """An island: a workspace far from everything."""
 

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Engine
 from sqlalchemy.exc import OperationalError
 
-from ledger.db import transactions, turns
+from ledger.db import transactions
 from ledger.db.transactions import writing
 from ledger.ids import DeliveryId
 from ledger.lifecycle.open import open_ledger
@@ -37,7 +37,7 @@ def ticket(folder: Path, *, urgent: bool = False) -> Iterator[tuple[int, int]]:
     """Wait for a turn without ever writing; give the open folder and the ticket."""
     opened = os.open(folder, os.O_RDONLY)
     try:
-        yield opened, turns.join(opened, urgent=urgent)
+        yield opened, transactions.join_queue(opened, urgent=urgent)
     finally:
         os.close(opened)
 
@@ -50,7 +50,7 @@ def waiting(folder: Path) -> int:
     """Return how many tickets are taken below 100."""
     opened = os.open(folder, os.O_RDONLY)
     try:
-        return sum(turns._ticket_in(opened, number, 1) is not None for number in range(100))
+        return sum(transactions._ticket_in(opened, number, 1) is not None for number in range(100))
     finally:
         os.close(opened)
 
@@ -114,28 +114,28 @@ def test_urgent_writers_that_come_again_and_again_take_every_second_turn(tmp_pat
         order = []
         for number, (opened, mine) in enumerate(tickets):
             with ticket(tmp_path, urgent=True) as (urgent, its):
-                assert turns.is_first(opened, mine)
-                assert not turns.is_first(urgent, its)
-                turns.give_back(opened)
+                assert transactions.is_first(opened, mine)
+                assert not transactions.is_first(urgent, its)
+                transactions.give_back(opened)
                 order.append(number)
-                assert turns.is_first(urgent, its)
+                assert transactions.is_first(urgent, its)
                 order.append(-1)
         assert order == [0, -1, 1, -1, 2, -1, 3, -1]
 
 
 def test_a_process_that_is_killed_while_it_waits_leaves_the_queue(tmp_path: Path) -> None:
     program = (
-        "import os, sys, time; from ledger.db import turns;"
-        " turns.join(os.open(sys.argv[1], os.O_RDONLY)); print('waits', flush=True); time.sleep(600)"
+        "import os, sys, time; from ledger.db.transactions import join_queue;"
+        " join_queue(os.open(sys.argv[1], os.O_RDONLY)); print('waits', flush=True); time.sleep(600)"
     )
     with subprocess.Popen([sys.executable, "-c", program, tmp_path], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         process.stdout.readline()
         with ticket(tmp_path) as (opened, mine):
-            before = turns.is_first(opened, mine)
+            before = transactions.is_first(opened, mine)
             process.kill()
             process.wait(60)
-            assert (before, turns.is_first(opened, mine)) == (False, True)
+            assert (before, transactions.is_first(opened, mine)) == (False, True)
 
 
 def test_a_turn_that_does_not_come_is_an_error(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:

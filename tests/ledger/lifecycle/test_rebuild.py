@@ -33,10 +33,9 @@ from ledger.events.run import RunClaimed, RunEnded, RunRequeued, RunStepped, Usa
 from ledger.events.schedule import ScheduleDue, ScheduleSet
 from ledger.events.subscription import CardSubscribed
 from ledger.ids import EntryKey, RunId
-from ledger.lifecycle.again import fold_again
+from ledger.lifecycle.again import fold_again, view_shares
 from ledger.lifecycle.edition import every
 from ledger.lifecycle.open import open_ledger
-from ledger.lifecycle.parallel_fold import view_shares
 from ledger.lifecycle.rebuild import rebuild
 from ledger.lifecycle.upgrade import PAGE
 from ledger.log import event_store

@@ -5,7 +5,7 @@ from sqlalchemy import Engine
 
 from ledger.errors import LateWriterError, StaleClaimError
 from ledger.ids import CardId
-from ledger.log import cursors, event_store
+from ledger.log import event_store
 from ledger.queue import leases, refresh_requests
 from tests.ledger.samples import BOARD, CARD, NOW, later
 from tests.ledgers import Hand
@@ -82,13 +82,13 @@ def test_what_is_done_now_and_then_is_due_once_whoever_asks(ledger: Engine, hand
 
 def test_a_reader_moves_only_from_where_it_is(ledger: Engine) -> None:
     with event_store.writing(ledger) as db:
-        assert cursors.position(db, "react") == 0
-        cursors.advance_cursor(db, "react", before=0, after=7)
-        cursors.advance_cursor(db, "react", before=7, after=9)
+        assert event_store.position(db, "react") == 0
+        event_store.advance_cursor(db, "react", before=0, after=7)
+        event_store.advance_cursor(db, "react", before=7, after=9)
     with pytest.raises(LateWriterError), event_store.writing(ledger) as db:
-        cursors.advance_cursor(db, "react", before=7, after=8)
+        event_store.advance_cursor(db, "react", before=7, after=8)
     with event_store.reading(ledger) as db:
-        assert (cursors.position(db, "react"), cursors.position(db, "other")) == (9, 0)
+        assert (event_store.position(db, "react"), event_store.position(db, "other")) == (9, 0)
 
 
 def test_refresh_requests_that_wait_together_are_answered_by_one_read(ledger: Engine, hand: Hand) -> None:

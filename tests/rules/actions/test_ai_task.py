@@ -10,8 +10,8 @@ from ledger.event import Event
 from ledger.events.board import CardMoved
 from ledger.events.conversation import AssistantFailed, TaskAnswered
 from ledger.states import CardState, Ending
+from rules.actions.ai_task import fill, unknown_fields
 from rules.card import task_answer
-from rules.card.prompt_template import fill, unknown_fields
 from rules.decide import decide
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import RunTask, Say

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from ledger.events.run import BranchExported
 from ledger.ids import RunId
 from rules.card import overlap
-from rules.card.shared_files import SharedFiles
 from rules.intents.outbound import Say
 from rules.policy.model import parse
+from rules.snapshot import SharedFiles
 from tests.rules.scene import POLICY, R1, asks, card, only, run
 
 PULL = SharedFiles(RunId("r7"), False, 9, ("shop/cart.py",))

@@ -9,7 +9,7 @@ import pytest
 from ledger.events.run import RunEnded
 from ledger.ids import RunId
 from ledger.states import CardState, Ending
-from rules.card.sibling_rebase import after_merge
+from rules.handlers.merge_queue import after_merge
 from rules.intents.internal import QueueRun
 from rules.intents.outbound import MergePull, Say
 from rules.policy.model import Policy

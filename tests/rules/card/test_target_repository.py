@@ -8,7 +8,6 @@ from ledger.events.board import CardConverted, CardMoved
 from ledger.events.placement import RepositoryResolved
 from ledger.rows.placements import PlacementRow
 from ledger.states import CardState, Reason
-from rules.card.loss import say_loss
 from rules.card.target_repository import (
     ASKS,
     LOOKING,
@@ -22,7 +21,7 @@ from rules.errors import PolicyError
 from rules.intents.internal import ChangeCardState, QueueRun
 from rules.intents.outbound import Say
 from rules.policy.model import Policy, parse
-from rules.snapshot import Snapshot
+from rules.snapshot import Snapshot, say_loss
 from tests.rules.commands.cases import handled, told
 from tests.rules.scene import CARD, a_loss, a_placement, asks, card, ended, kinds, only, pull, states
 

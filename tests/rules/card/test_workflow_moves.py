@@ -9,8 +9,8 @@ from ledger.events.board import CardArrived, CardMoved, CardSeen, IssueClosed, M
 from ledger.events.pull import MergeAwaited, PullOpened
 from ledger.events.run import RunEnded
 from ledger.states import CardState, Ending, Gate, Reason, RunState
+from rules.card.move_rights import PROJECT_BOT, is_by_workflow
 from rules.card.state import derive
-from rules.card.workflow_moves import PROJECT_BOT, is_by_workflow
 from rules.intents.internal import ChangeCardState
 from rules.intents.outbound import CancelMerge, Say
 from rules.snapshot import NOBODY, UNTOLD, Mover, Snapshot

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rules.runs.browser_steps import (
+from rules.runs.reproduction import (
     MAX_STEPS,
     STEP_BYTES,
     UNDERSTOOD,

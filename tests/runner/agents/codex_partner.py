@@ -5,7 +5,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from runner.agents.codex.adapter import AGENT
+from runner.agents.adapters.codex import AGENT
 from runner.agents.contract import AgentEvent, Dialogue, Layout, Phase, Send, Task
 from runner.run.run_spec import ToolSpec
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import psutil
 
+from runner.agents.adapters.opencode import AGENT
 from runner.agents.contract import AgentEvent, Layout, PermissionAsked, Phase, Task, TurnEnd
-from runner.agents.opencode.adapter import AGENT
 from runner.exec.child import Child
 from runner.exec.stream import Closed, Line
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import genai_prices
 import pytest
 
-from runner.agents.codex.adapter import AGENT
+from runner.agents.adapters.codex import AGENT
 from runner.agents.contract import Noise, Session, TurnEnd
 from runner.run.run_spec import ToolSpec
 from tests.runner.agents.codex_partner import (

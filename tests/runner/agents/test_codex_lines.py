@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.agents.codex.adapter import shell_line
+from runner.agents.adapters.codex import shell_line
 from runner.agents.contract import (
     AgentEvent,
     Dialogue,

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.agents import load
+from runner.agents.adapters.opencode import AGENT, OpenCodeDialogue
 from runner.agents.contract import (
     AgentEvent,
     Layout,
@@ -24,7 +25,6 @@ from runner.agents.contract import (
     ToolStart,
     TurnEnd,
 )
-from runner.agents.opencode.adapter import AGENT, OpenCodeDialogue
 
 LAYOUT = Layout(
     "/workspace/repo",

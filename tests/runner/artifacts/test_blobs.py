@@ -16,9 +16,8 @@ import pytest
 
 from runner.artifacts import backend, s3
 from runner.artifacts.backend import OversizedBlobError, StoreError
-from runner.artifacts.blobs import BlobStore
 from runner.artifacts.folder import FolderStore
-from runner.artifacts.opening import open_store
+from runner.artifacts.store import BlobStore, open_store
 from runner.run.run_spec import StoreSpec
 from tests.runner.artifacts.bucket import in_bucket, s3_server
 
@@ -78,7 +77,7 @@ def test_what_was_put_is_got_again_and_listed_until_it_is_deleted(make: Make, ra
 AGES = """\
 import hashlib, io, json, pathlib, sys
 from runner.run.run_spec import StoreSpec
-from runner.artifacts.opening import open_store
+from runner.artifacts.store import open_store
 store = open_store(StoreSpec(**json.loads(sys.argv[1])), pathlib.Path("."))
 digest = hashlib.sha256(b"").hexdigest()
 store.put(io.BytesIO(), digest)

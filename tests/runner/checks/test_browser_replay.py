@@ -22,8 +22,8 @@ from ledger.events.reproduction import (
 )
 from ledger.events.run import RunStopAsked
 from ledger.states import Ending
-from rules.runs import browser_steps
-from rules.runs.browser_steps import MAX_STEPS
+from rules.runs import reproduction
+from rules.runs.reproduction import MAX_STEPS
 from runner import agents, workspaces
 from runner.artifacts.store import store_of
 from runner.checks.browser_replay import Browsed, ReplayResult
@@ -40,7 +40,7 @@ from runner.session.keep import keep_files
 from runner.supervisor import execute_run
 from tests.runner.flows.test_kill import die_at
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import LIMITS, RUN, World, checks
+from tests.runner.world import LIMITS, RUN, World, checks, limited
 
 STEPS = (BrowserStep("open", "open /", "/"), BrowserStep("expect", 'expect "Total 90"', "Total 90"))
 WANTED = ReproductionSpec("python3 app.py", "http://127.0.0.1:3000/", STEPS, 5, 60, "cardinal/browser:latest")
@@ -243,7 +243,7 @@ def test_each_file_all_of_them_and_the_runs_share_are_bounded(
     monkeypatch.setattr(keep, "MAX_BYTES", 2_500_000)
     pictures = {f"step-{number:02}.png": PNG + bytes([number]) * 900_000 for number in (1, 2, 3)}
     files = {"final.png": PNG + b"x" * 2_000_000} | pictures
-    few = replace(LIMITS, kept_bytes=1_000_000)
+    few = limited(kept_bytes=1_000_000)
     assert left_behind(world, files, few) == ("screenshot",)
     assert dropped(world) == {
         "before-final.png": "size",  # larger than one may be
@@ -254,7 +254,7 @@ def test_each_file_all_of_them_and_the_runs_share_are_bounded(
 
 def test_a_long_recording_is_kept_whole_and_a_longer_one_not_at_all(world: World) -> None:
     trace, video = b"PK\x03\x04" + b"x" * 12_000_000, b"\x1aE\xdf\xa3" + b"x" * 15_000_000
-    much = replace(LIMITS, kept_bytes=100_000_000)
+    much = limited(kept_bytes=100_000_000)
     assert left_behind(world, {"trace.zip": trace, "video.webm": video}, much) == ("trace",)
     assert stored(world) == {"before-trace.zip": trace}
     assert dropped(world) == {"before-video.webm": "size"}
@@ -262,7 +262,7 @@ def test_a_long_recording_is_kept_whole_and_a_longer_one_not_at_all(world: World
 
 def test_every_step_that_can_be_played_may_leave_its_picture() -> None:
     listed = 'Steps:\n- click "Buy"\n' + '- click "Buy"\n' * (MAX_STEPS - 1)
-    script = browser_steps.read(listed, WANTED.address)
+    script = reproduction.read(listed, WANTED.address)
     assert script is not None
     named = sorted(one.file for one in keep.FILES if one.file.startswith("step-"))
     assert named == [f"step-{number:02}.png" for number, _ in enumerate(script.steps, start=1)]

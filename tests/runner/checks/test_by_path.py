@@ -10,7 +10,7 @@ from ledger.states import Ending
 from runner.checks.by_path import ROOT, covering, select_checks
 from runner.run.run_spec import PathSpec, ValidationSpec
 from tests.runner.flows.test_story import FINISH, PLAN
-from tests.runner.world import LIMITS, World
+from tests.runner.world import World, limited
 
 API = PathSpec("services/api", "services/api", ("make deps",), ("lint",), ("test-api",))
 WEB = PathSpec("web", "web", (), ("test-web",))
@@ -106,6 +106,6 @@ def test_a_link_in_a_paths_place_does_not_stand_in_for_it(world: World) -> None:
     link = {"run": "git rm -qr services/api && ln -s ../easy services/api && git add . && git commit -qm x"}
     world.scenario(plan=[PLAN], work=[link, FINISH])
     own = ValidationSpec((), (), ("true",), paths=(replace(API, setup=(), fast=(), full=("true",)),))
-    world.run(world.spec(validation=own, limits=replace(LIMITS, iterations=1)))
+    world.run(world.spec(validation=own, limits=limited(iterations=1)))
     assert "services/api is not a folder at this commit" in world.of("CommandChecked")[-1].tail
     assert world.of("BranchPushed") == []

@@ -12,9 +12,9 @@ from runner.checks.command import CheckLog
 from runner.run.log import RunLog
 from runner.run.run_spec import PathSpec
 from runner.supervisor import execute_run
-from runner.workspaces.local.packages import Packages, write_packages
+from runner.workspaces.packages import Packages, write_packages
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import LIMITS, RUN, World, checks, git
+from tests.runner.world import RUN, World, checks, git, limited
 
 IGNORED = {"edit": {"path": ".gitignore", "content": "*.local\n__pycache__/\n"}}
 CACHED = """
@@ -51,7 +51,7 @@ CHEATS = {
 def test_what_is_not_in_the_commit_does_not_help_to_pass(world: World, cheat: str) -> None:
     full, trick = CHEATS[cheat]
     world.scenario(plan=[PLAN], work=[IGNORED, EDIT, {"commit": "Hello"}, trick, FINISH])
-    spec = world.spec(validation=checks(full=full), limits=replace(LIMITS, iterations=1))
+    spec = world.spec(validation=checks(full=full), limits=limited(iterations=1))
     assert world.run(spec).why == "limit"
     assert world.of("CommandChecked")[-1].exit_code != 0
     assert world.of("BranchPushed") == []

@@ -4,9 +4,9 @@ import pytest
 
 from ledger.states import Ending
 from runner import workspaces
+from runner.agents.adapters.scripted import ScriptedDialogue
 from runner.agents.board_tools import check_call
 from runner.agents.contract import Command, Usage
-from runner.agents.scripted.adapter import ScriptedDialogue
 from runner.gateway.control.messages import believable
 from runner.run.history import History
 from runner.session.tool_effects import effect_of

@@ -16,9 +16,10 @@ from runner.run.run_spec import Guards, ValidationSpec
 from tests.runner.flows.test_kill import DyingLog, die_at
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.guards.test_guards import KEY
-from tests.runner.world import BRANCH, LIMITS, World, checks, git
+from tests.runner.world import BRANCH, World, checks, git, limited
 
-MANY = replace(LIMITS, iterations=9, full_runs=9)
+GENEROUS = {"iterations": 9, "full_runs": 9}
+MANY = limited(**GENEROUS)
 # Counts how often it was played, and says so in a file: the files are new each time.
 ROUND = {"run": "echo x >> rounds"}
 PYTEST = 'echo "FAILED tests/test_a.py::test_total - AssertionError: assert $(wc -l < rounds) == 9"'
@@ -57,7 +58,9 @@ def test_the_same_failure_in_a_row_parks_with_its_findings(world: World) -> None
 
 def test_a_run_that_may_go_on_repairs_at_once_and_is_asked_about_after_as_many_rounds(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[ROUND])
-    spec = world.spec(validation=checks(fast=[FAILING], full=["true"]), limits=replace(MANY, same_failures=2))
+    spec = world.spec(
+        validation=checks(fast=[FAILING], full=["true"]), limits=limited(**GENEROUS, same_failures=2)
+    )
     world.run(spec)
     assert world.answer(spec, "1").why == "limit"
     assert turns(world) == ["plan", "work", "repair-1", "repair-2", "repair-3"]
@@ -76,7 +79,9 @@ def test_a_program_that_is_not_there_is_no_task_for_the_agent(world: World, comm
 
 def test_an_exit_code_of_127_with_every_program_there_is_the_agents_to_mend(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[ROUND])
-    world.run(world.spec(validation=checks(full=["ls; ./missing"]), limits=replace(MANY, same_failures=2)))
+    world.run(
+        world.spec(validation=checks(full=["ls; ./missing"]), limits=limited(**GENEROUS, same_failures=2))
+    )
     assert "is not installed" not in world.only("QuestionAsked").text
     assert "repair-1" in turns(world)
 
@@ -86,7 +91,7 @@ def test_a_check_that_prints_over_its_limit_says_so_and_shows_the_end_of_what_it
 ) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[{"say": "{{prompt}}"}, ROUND])
     flood = "yes some line | head -c 3000000; echo the last words; sleep 0.2; yes more"
-    limits = replace(MANY, same_failures=2, output_bytes=3_500_000)
+    limits = limited(**GENEROUS, same_failures=2, output_bytes=3_500_000)
     world.run(world.spec(validation=checks(full=[flood]), limits=limits))
     failed = world.of("RoundFailed")[0]
     assert "printed more than 3 MB, its limit (`max_output_mb`" in failed.useful
@@ -96,7 +101,9 @@ def test_a_check_that_prints_over_its_limit_says_so_and_shows_the_end_of_what_it
 def test_words_about_the_same_failure_reach_the_agent(world: World) -> None:
     mend = {"edit": {"path": "hello.txt", "content": "Moin\n"}}
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[ROUND], heed=[{"say": "{{prompt}}"}, mend])
-    spec = world.spec(validation=checks(fast=["grep Moin hello.txt"]), limits=replace(MANY, same_failures=2))
+    spec = world.spec(
+        validation=checks(fast=["grep Moin hello.txt"]), limits=limited(**GENEROUS, same_failures=2)
+    )
     world.run(spec)
     world.answer(spec, "It must say Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
@@ -119,7 +126,8 @@ def test_a_repair_that_leads_back_to_what_failed_before_parks(world: World) -> N
     turn = {"run": "if grep -q Hello hello.txt; then echo Salut > hello.txt; else echo Hello > hello.txt; fi"}
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[turn])
     spec = world.spec(
-        validation=checks(fast=["cat hello.txt; grep Moin hello.txt"]), limits=replace(MANY, same_failures=0)
+        validation=checks(fast=["cat hello.txt; grep Moin hello.txt"]),
+        limits=limited(**GENEROUS, same_failures=0),
     )
     assert world.run(spec).why == "limit"
     assert "led back to files on which they had failed before" in world.only("QuestionAsked").text
@@ -141,7 +149,7 @@ def test_a_change_that_grows_while_no_fewer_tests_fail_parks(world: World) -> No
 def test_a_change_that_outgrows_its_limits_parks_before_it_is_checked_again(world: World) -> None:
     grow = {"run": "seq 1 50 > more.txt"}
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[grow], heed=[{"run": "rm more.txt"}])
-    limits = replace(MANY, lines_changed=40)
+    limits = limited(**GENEROUS, lines_changed=40)
     spec = world.spec(validation=checks(fast=["grep Moin hello.txt"]), limits=limits)
     assert world.run(spec).why == "limit"
     assert "51 lines of at most 40. Its checks have not passed yet" in world.only("QuestionAsked").text
@@ -153,7 +161,9 @@ def test_a_change_that_outgrows_its_limits_parks_before_it_is_checked_again(worl
 @pytest.mark.parametrize("moment", ["RoundFailed", "TurnStarted repair-1", "TurnEnded repair-1"])
 def test_a_kill_between_check_and_repair_neither_forgets_nor_repeats(world: World, moment: str) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[ROUND])
-    spec = world.spec(validation=checks(fast=[FAILING], full=["true"]), limits=replace(MANY, same_failures=2))
+    spec = world.spec(
+        validation=checks(fast=[FAILING], full=["true"]), limits=limited(**GENEROUS, same_failures=2)
+    )
     assert die_at(world, spec, moment, after=True, kind=KilledLog)
     assert world.again(spec, "reclaimed").why == "limit"
     assert "2 times in a row" in world.only("QuestionAsked").text
@@ -265,7 +275,7 @@ def test_leave_for_a_large_change_is_for_one_up_to_twice_as_large(
         question(RunId("r1"), QuestionId("r1-q1"), Subject.SIZE, "?", (PUBLISH, STOP), size=size)
         for size in agreed
     ]
-    assert oversize(change, replace(LIMITS, files_changed=40, lines_changed=100), asked).said == over
+    assert oversize(change, limited(files_changed=40, lines_changed=100), asked).said == over
 
 
 def test_a_repair_is_named_by_the_round_that_failed_whatever_guards_refused_since(world: World) -> None:

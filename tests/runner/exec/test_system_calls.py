@@ -12,7 +12,7 @@ import pytest
 from ledger.ids import CardId
 from runner.exec.child import finish
 from runner.exec.in_container.lock import MACHINES, rules
-from runner.workspaces.local.backend import LocalWorkspace
+from runner.workspaces.backends.local import LocalWorkspace
 
 ALLOWED = 0x7FFF0000
 X86_64, I386, X32 = 0xC000003E, 0x40000003, 0x40000000

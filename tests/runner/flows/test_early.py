@@ -1,6 +1,5 @@
 """`publish: early`: what the guards let pass stands on GitHub at each milestone, and survives the host."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from tests.runner.flows.test_travel import killed_in_its_turn
 from tests.runner.flows.test_travel import on as sharing
 from tests.runner.guards.test_guards import KEY, nothing_left, rules
 from tests.runner.phases.test_stages import LOOP, STAGES
-from tests.runner.world import BRANCH, CARD, COMMITTER, HURRY, LIMITS, RUN, World, checks, git
+from tests.runner.world import BRANCH, CARD, COMMITTER, HURRY, RUN, World, checks, git, limited
 
 SECRET = [{"edit": {"path": "key.txt", "content": f"{KEY}\n"}}, {"commit": "A key"}]
 INFRA = [{"edit": {"path": "infra/a", "content": "a\n"}}, {"commit": "Infra"}]
@@ -93,7 +92,7 @@ def test_what_the_end_would_not_publish_is_not_published_early_and_costs_nothing
 ) -> None:
     anew = {"run": "git reset -q --hard HEAD~1"}
     world.scenario(plan=[PLAN], work=[*work, ASK, anew, *commit("first"), FINISH])
-    spec = world.spec(early=True, guards=guards, limits=replace(LIMITS, lines_changed=20))
+    spec = world.spec(early=True, guards=guards, limits=limited(lines_changed=20))
     world.run(spec)
     assert nothing_left(world)
     assert because in world.only("GuardsJudged").withheld
@@ -250,7 +249,7 @@ def _without_a_rest(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def live(world: World, **changes: Any) -> RunSpec:
-    return world.spec(early=True, limits=replace(LIMITS, checkpoint_s=0.05), **changes)
+    return world.spec(early=True, limits=limited(checkpoint_s=0.05), **changes)
 
 
 def busy_until(condition: str) -> list[dict[str, Any]]:

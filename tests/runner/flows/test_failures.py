@@ -2,7 +2,6 @@
 
 import resource
 import time
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +11,7 @@ from runner.errors import GitError, KilledError, WorkspaceError
 from runner.run.history import History
 from runner.session import turn
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import HURRY, LIMITS, World, git
+from tests.runner.world import HURRY, World, git, limited
 
 
 def end_of(world: World, work: list[Any], **changes: Any) -> tuple[str, str]:
@@ -59,7 +58,7 @@ def test_a_silent_agent_is_stopped_and_its_run_is_stalled(
 ) -> None:
     monkeypatch.setattr(turn, "DEFAULT_GRACE", HURRY)
     began = time.monotonic()
-    reason, detail = end_of(world, ["hang"], limits=replace(LIMITS, silence_s=1.0))
+    reason, detail = end_of(world, ["hang"], limits=limited(silence_s=1.0))
     assert reason == "stalled", detail
     assert time.monotonic() - began < 45
     assert world.of("TurnEnded")[-1].outcome == "stopped"

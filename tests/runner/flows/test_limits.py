@@ -1,6 +1,5 @@
 """A limit never kills silently: the run parks, says what was spent, and goes on or ends as people say."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from ledger.events.run import RunSteered
 from ledger.states import Ending
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import LIMITS, SystemClock, World, checks
+from tests.runner.world import LIMITS, SystemClock, World, checks, limited
 
 SPEND = {"usage": {"usd": 0.4, "in": 10, "out": 10}}
 SLOW = {"sleep": 60}  # cut short: it has used too much
@@ -38,15 +37,19 @@ def awake(*work: Any) -> list[Any]:
 @pytest.mark.parametrize(
     ("work", "limits", "said"),
     [
-        ([SPEND, SPEND, SPEND, SLOW, EDIT, FINISH], replace(LIMITS, budget_usd=1.0), "its budget of $1.00"),
         (
             [SPEND, SPEND, SPEND, SLOW, EDIT, FINISH],
-            replace(LIMITS, max_turns=2, budget_usd=50.0),
+            limited(budget_usd=1.0),
+            "its budget of $1.00",
+        ),
+        (
+            [SPEND, SPEND, SPEND, SLOW, EDIT, FINISH],
+            limited(max_turns=2, budget_usd=50.0),
             "its limit of 2 turns",
         ),
         (
             [{"usage": {"usd": 0.4, "in": 100, "out": 100}}, SLOW, EDIT, FINISH],
-            replace(LIMITS, max_tokens=7, budget_usd=50.0),  # far less than a call takes
+            limited(max_tokens=7, budget_usd=50.0),  # far less than a call takes
             "That much again is already used: continuing allows 400 tokens in all",
         ),
     ],
@@ -70,7 +73,7 @@ def test_working_time_is_a_limit_as_well(world: World) -> None:
     clock = world.clock = Leap()
     work = [{"progress": "Busy"}, SLOW, EDIT, FINISH]
     world.scenario(plan=[PLAN], work=work)
-    spec = world.spec(limits=replace(LIMITS, silence_s=0))
+    spec = world.spec(limits=limited(silence_s=0))
     world.meanwhile(spec, "Busy", lambda: setattr(clock, "ahead_s", LIMITS.timeout_s))
     assert world.events()[-1].why == "limit"
     assert "its time of 4 min" in world.only("QuestionAsked").text
@@ -90,7 +93,7 @@ def test_a_run_whose_limit_was_not_raised_ends(world: World) -> None:
 
 def test_checks_that_keep_failing_park_and_ask(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[{"run": "date +%N > n"}])
-    spec = world.spec(validation=checks(fast=["echo wrong; exit 4"]), limits=replace(LIMITS, iterations=2))
+    spec = world.spec(validation=checks(fast=["echo wrong; exit 4"]), limits=limited(iterations=2))
     assert world.run(spec).why == "limit"
     assert [ended.iteration for ended in world.of("ValidationEnded")] == [1, 2]
     assert [turn.turn for turn in world.of("TurnStarted")] == ["plan", "work", "repair-1"]
@@ -101,7 +104,7 @@ def test_checks_that_keep_failing_park_and_ask(world: World) -> None:
 
 def test_full_checks_run_only_so_often(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[{"run": "date +%N > n"}])
-    limits = replace(LIMITS, iterations=9, full_runs=2)
+    limits = limited(iterations=9, full_runs=2)
     spec = world.spec(validation=checks(full=["false"]), limits=limits)
     assert world.run(spec).why == "limit"
     assert len(world.of("CommandChecked")) == 2
@@ -109,7 +112,7 @@ def test_full_checks_run_only_so_often(world: World) -> None:
 
 def test_a_change_that_is_too_large_is_published_only_when_people_say_so(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, {"edit": {"path": "b", "content": "1\n2\n"}}, FINISH])
-    spec = world.spec(limits=replace(LIMITS, files_changed=1))
+    spec = world.spec(limits=limited(files_changed=1))
     assert world.run(spec).why == "limit"
     assert "2 files of at most 1" in world.only("QuestionAsked").text
     assert world.of("BranchPushed") == []
@@ -129,7 +132,7 @@ def test_what_checks_leave_behind_is_not_published(world: World) -> None:
 def test_a_check_that_hangs_counts_as_failed(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[])
     world.clock = Still()  # for the agent; a check has time of its own
-    limits = replace(LIMITS, timeout_s=1, iterations=1)
+    limits = limited(timeout_s=1, iterations=1)
     spec = world.spec(validation=checks(fast=["sleep 100"]), limits=limits)
     assert world.run(spec).why == "limit"
     assert world.only("CommandChecked").exit_code == 124
@@ -152,7 +155,7 @@ def test_words_lift_no_limit_and_reach_the_agent_once_somebody_has_chosen(world:
 def test_words_about_failing_checks_are_heeded_before_they_run_again(world: World) -> None:
     mend = {"edit": {"path": "hello.txt", "content": "Moin\n"}}
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], heed=[{"say": "{{prompt}}"}, mend])
-    spec = world.spec(validation=checks(fast=["grep Moin hello.txt"]), limits=replace(LIMITS, iterations=1))
+    spec = world.spec(validation=checks(fast=["grep Moin hello.txt"]), limits=limited(iterations=1))
     world.run(spec)
     world.answer(spec, "It must say Moin")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
@@ -164,7 +167,7 @@ def test_words_about_a_large_change_are_no_leave_to_publish_it(world: World) -> 
     world.scenario(
         plan=[PLAN], work=[EDIT, {"edit": {"path": "b", "content": "1\n"}}, FINISH], heed=[{"run": "rm b"}]
     )
-    spec = world.spec(limits=replace(LIMITS, files_changed=1))
+    spec = world.spec(limits=limited(files_changed=1))
     world.run(spec)
     world.answer(spec, "Drop the second file first")
     assert world.ended().ending is Ending.SUCCEEDED, world.ended()
@@ -173,7 +176,7 @@ def test_words_about_a_large_change_are_no_leave_to_publish_it(world: World) -> 
 
 def test_words_that_changed_nothing_lead_to_the_same_question_again(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, {"edit": {"path": "b", "content": "1\n"}}, FINISH])
-    spec = world.spec(limits=replace(LIMITS, files_changed=1))
+    spec = world.spec(limits=limited(files_changed=1))
     world.run(spec)
     assert world.answer(spec, "Drop the second file first").why == "limit"
     assert world.of("BranchPushed") == []
@@ -184,7 +187,7 @@ ASKS = {"ask": {"question": "Which colour?", "choices": ["Green", "Red"]}}
 
 def test_an_answer_to_the_agent_leaves_the_run_its_budget(world: World) -> None:
     world.scenario(plan=[PLAN], work=[ASKS, SPEND, SPEND, SPEND, SPEND, SPEND, SLOW, EDIT, FINISH])
-    spec = world.spec(limits=replace(LIMITS, budget_usd=1.0))
+    spec = world.spec(limits=limited(budget_usd=1.0))
     assert world.run(spec).why == "question"
     assert world.answer(spec, "green, please").why == "limit"
     assert world.only("QuestionAsked", newest=True).subject == "budget"

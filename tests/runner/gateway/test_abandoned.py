@@ -23,10 +23,9 @@ from runner.gateway.models import forward, proxy
 from runner.gateway.models.limits import RunBudget
 from runner.gateway.models.meter import Meter, ObservedUsage
 from runner.gateway.models.prices import price_of
-from runner.gateway.models.protocol import parse_request
+from runner.gateway.models.protocol import SseParser, parse_request
 from runner.gateway.models.request_contents import estimate_tokens
 from runner.gateway.models.routes import ROUTES
-from runner.gateway.models.sse import SseParser
 from runner.run.provider import Provider
 from tests.runner.gateway.upstream import Answer, chat, event, messages, responses
 from tests.runner.gateway.world import CLAUDE, GPT, KEY, MODEL, PATHS, TERMS, Line, Scene, ask, scene

@@ -13,9 +13,8 @@ import pytest
 
 from runner.gateway.control.link import Gateway
 from runner.gateway.control.messages import ServerCallMade, ServerTrouble, read
-from runner.gateway.control.terms import Terms
+from runner.gateway.control.terms import Terms, ToolServerTerms
 from runner.gateway.control.uplink import Uplink
-from runner.gateway.servers.terms import ToolServerTerms
 from runner.gateway.servers.tool_servers import MAX_AT_ONCE, MAX_CALLS, ToolServers
 from tests.runner.gateway.world import Ears, Line
 from tests.waiting import until

@@ -2,7 +2,7 @@
 
 import pytest
 
-from runner.gateway.models.sse import SseParser, event_bytes
+from runner.gateway.models.protocol import SseParser, event_bytes
 
 STREAM = (
     b'event: a\ndata: {"x": 1}\n\n'

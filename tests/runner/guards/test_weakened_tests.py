@@ -2,8 +2,8 @@
 
 import pytest
 
-from runner.guards import weakened_tests
-from runner.guards.weakened_tests import NEAR_TESTS, NOWHERE, TEST_FILE
+from runner.guards.builtin import tests
+from runner.guards.builtin.tests import NEAR_TESTS, NOWHERE, TEST_FILE
 from tests.cheats.shop import altered, found
 
 # Names are parted by spaces; lines stand one below the other.
@@ -327,47 +327,34 @@ TRICKS = {
 
 
 def test_a_file_of_tests_is_known_by_its_name() -> None:
-    wrong = [
-        (path, kind)
-        for kind, paths in KINDS.items()
-        for path in paths
-        if weakened_tests.test_kind(path) != kind
-    ]
+    wrong = [(path, kind) for kind, paths in KINDS.items() for path in paths if tests.test_kind(path) != kind]
     assert wrong == []
 
 
 def test_suffixes_of_one_language_are_alike_and_others_differ() -> None:
-    families = [{weakened_tests.language(path) for path in one.split()} for one in ALIKE]
+    families = [{tests.language(path) for path in one.split()} for one in ALIKE]
     assert [len(one) for one in families] == [1] * len(ALIKE)
     assert len(set.union(*families)) == len(ALIKE)
 
 
 def test_a_test_and_an_assertion_are_counted_in_every_language() -> None:
-    assert [
-        line for line in TESTS.splitlines() if weakened_tests.tests_in(weakened_tests.code_line(line)) != 1
-    ] == []
-    assert [
-        line
-        for line in ASSERTIONS.splitlines()
-        if weakened_tests.assertions_in(weakened_tests.code_line(line)) != 1
-    ] == []
-    assert [line for line in REMARKS.splitlines() if weakened_tests.code_line(line)] == []
-    assert [
-        line for line in IMPORTS.splitlines() if weakened_tests.assertions_in(weakened_tests.code_line(line))
-    ] == []
+    assert [line for line in TESTS.splitlines() if tests.tests_in(tests.code_line(line)) != 1] == []
+    assert [line for line in ASSERTIONS.splitlines() if tests.assertions_in(tests.code_line(line)) != 1] == []
+    assert [line for line in REMARKS.splitlines() if tests.code_line(line)] == []
+    assert [line for line in IMPORTS.splitlines() if tests.assertions_in(tests.code_line(line))] == []
 
 
 @pytest.mark.parametrize("said", TRICKS)
 def test_every_way_to_see_less_is_found(said: str) -> None:
     path, lines = TRICKS[said]
-    told = [[what for _, what in weakened_tests.tricks(path, [(1, line)])] for line in lines]
+    told = [[what for _, what in tests.find_tricks(path, [(1, line)])] for line in lines]
     assert [line for line, one in zip(lines, told, strict=True) if one != [said]] == []
 
 
 def test_a_script_is_read_by_whatever_name_it_has() -> None:
     line = (1, "pytest || true")
-    assert [path for path in SCRIPTS.split() if not list(weakened_tests.tricks(path, [line]))] == []
-    assert list(weakened_tests.tricks("docs/tests.md", [line])) == []
+    assert [path for path in SCRIPTS.split() if not list(tests.find_tricks(path, [line]))] == []
+    assert list(tests.find_tricks("docs/tests.md", [line])) == []
 
 
 def test_of_one_file_three_lines_are_told_each_the_first_of_its_kind() -> None:

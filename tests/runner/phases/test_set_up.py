@@ -7,8 +7,8 @@ from pathlib import Path
 
 from ledger.states import Ending
 from runner.run.log import RunLog
+from runner.workspaces.backends.local import BACKEND
 from runner.workspaces.contract import Tenancy
-from runner.workspaces.local.backend import BACKEND
 from tests.runner.flows.test_kill import die_at
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import CARD, World, checks

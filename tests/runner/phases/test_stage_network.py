@@ -10,7 +10,7 @@ from typing import ClassVar
 import pytest
 
 from ledger.events.stage import SnapshotTaken, StageEntered, StageLeft
-from runner.agents.scripted.adapter import Scripted
+from runner.agents.adapters.scripted import Scripted
 from runner.checks.set_up import set_up
 from runner.gateway.control.link import NETWORK, Gateway
 from runner.gateway.control.terms import Terms
@@ -18,8 +18,8 @@ from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.run.run_spec import StageSpec, ToolSpec, ValidationSpec
 from runner.session.context import RunContext
+from runner.workspaces.backends.local import Local
 from runner.workspaces.contract import Tenancy
-from runner.workspaces.local.backend import Local
 from tests.runner.gateway.world import Line
 from tests.runner.world import World
 

@@ -34,7 +34,7 @@ from runner.run.limits import Allowance, ExceededLimit, RunUsage
 from runner.run.run_spec import Limits
 from tests.runner.flows.test_limits import SLOW, SPEND, awake
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import LIMITS, World
+from tests.runner.world import World, limited
 
 R1, Q1 = RunId("r1"), QuestionId("r1-q1")
 SPENT = RunUsage(60.0, 0.0, 2.03, 14, 9_000, 0)
@@ -71,10 +71,10 @@ def test_a_reservation_that_is_smaller_holds_sooner_and_says_by_which_limit() ->
 
 
 def test_a_limit_without_a_budget_of_the_runs_own_holds_as_well() -> None:
-    allowed = Allowance(replace(Limits(), budget_usd=0), ceiling_usd=0.6, rule="usd_total", rule_usd=9)
+    allowed = Allowance(Limits(budget_usd=0), ceiling_usd=0.6, rule="usd_total", rule_usd=9)
     assert allowed.exceeded(replace(SPENT, usd=0.6)) is ExceededLimit.BUDGET
     assert allowed.shared
-    assert Allowance(replace(Limits(), budget_usd=0)).exceeded(SPENT) is None
+    assert Allowance(Limits(budget_usd=0)).exceeded(SPENT) is None
 
 
 def test_a_whole_reservation_is_the_runs_own_budget() -> None:
@@ -129,7 +129,7 @@ def test_an_agents_question_extends_no_limit_and_lets_nothing_leave(choice: Answ
 def test_the_question_says_what_was_spent_and_how_far_the_plan_is(world: World) -> None:
     work = [{"tick": 1}, SPEND, SPEND, SPEND, SLOW, EDIT, FINISH]
     world.scenario(plan=[PLAN], work=work)
-    spec = world.spec(limits=replace(LIMITS, budget_usd=1.0))
+    spec = world.spec(limits=limited(budget_usd=1.0))
     assert world.run(spec).why == "limit"
     asked = world.only("QuestionAsked")
     steps = len(next(iter(world.of("PlanProposed"))).steps)

@@ -9,6 +9,7 @@ import pytest
 from ledger.event import Recorded
 from ledger.events.run import BriefingMade, RunEvent, SessionStarted
 from ledger.events.turn import BoardToolCalled, TurnEnded, TurnStarted
+from ledger.events.workspace import WorkspaceTaken
 from ledger.ids import RunId
 from runner.agents.contract import Phase
 from runner.agents.scripted.player import prompt_title
@@ -206,3 +207,21 @@ def test_what_was_told_before_stays_private_when_other_skills_are_attached_now()
 def test_what_everybody_may_read_is_not_taken_out() -> None:
     public = replace(PRIVATE, private=False)
     assert secrecy_of(Equipment((public,), (SkillContent("own/a", b"A long public line."),))).phrases == ()
+
+
+def test_a_turn_keeps_its_own_phase_whatever_its_name_and_what_it_is_started_again_for() -> None:
+    run_id, history, at = RunId("r1"), History(), datetime(2026, 11, 29, tzinfo=UTC)
+    events = (
+        TurnStarted(run_id, "plan", "first", "s1"),
+        TurnEnded(run_id, "first", "done", 0, 1.0),
+        TurnStarted(run_id, "heed", "plan-q1", "s1"),
+        TurnEnded(run_id, "plan-q1", "asked", 0, 1.0),
+        TurnStarted(run_id, "answer", "plan-q1", "s1"),
+        WorkspaceTaken(run_id, "w", "c", 2, "b"),
+    )
+    for seq, event in enumerate(events[:-1], start=1):
+        history.take([Recorded(seq, "run:r1", seq, at, event)])
+    assert history.turn is not None
+    assert (history.turn.turn, history.turn.phase, history.turn.outcome) == ("plan-q1", "heed", "")
+    history.take([Recorded(len(events), "run:r1", len(events), at, events[-1])])
+    assert set(history.turns) == {"first"}  # only the plan is no work

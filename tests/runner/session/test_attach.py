@@ -1,6 +1,5 @@
 """An agent attaches texts to its run: small, few, without secrets, and not in the log of events."""
 
-import dataclasses
 import json
 
 from ledger.events.turn import BoardToolCalled
@@ -8,7 +7,7 @@ from ledger.states import Ending
 from runner.agents.board_tools import ATTACHED_BYTES, BadCall, check_call, offer_tools
 from runner.artifacts.store import store_of
 from tests.runner.session.test_board_calls import RUN, call, effect, history
-from tests.runner.world import LIMITS, World
+from tests.runner.world import World, limited
 
 PLAN = [{"plan": {"summary": "Measure.", "steps": ["Measure"]}}]
 KEY = "AKIA" + "Q7XJ2M4PLWN3RZTB"
@@ -78,5 +77,5 @@ def test_what_is_attached_is_in_the_store_redacted_and_by_kind(world: World) -> 
 
 def test_what_does_not_fit_the_runs_share_is_told_to_the_agent_and_named(world: World) -> None:
     world.scenario(plan=PLAN, work=attaching(("big.txt", "x" * 20_000)))
-    world.run(world.spec(limits=dataclasses.replace(LIMITS, kept_bytes=15_000)))
+    world.run(world.spec(limits=limited(kept_bytes=15_000)))
     assert [(one.name, one.reason) for one in world.of("ArtifactDropped")] == [("big.txt", "share")]

@@ -9,7 +9,7 @@ import pytest
 
 from bot.render.assistant_prompt import brief_of
 from runner.agents import contract
-from runner.agents.scripted.adapter import ScriptedDialogue
+from runner.agents.adapters.scripted import ScriptedDialogue
 from runner.errors import CommandTimeoutError
 from runner.exec.child import Child
 from runner.gateway.control.link import Gateway

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ledger.model.policy_settings import HostSecret
 from ledger.states import Ending
-from runner.run.host_secret import HostSecretSpec
 from tests.runner.world import make_world
 
 
@@ -13,7 +13,7 @@ from tests.runner.world import make_world
 def test_the_card_says_what_to_set_and_never_the_value(tmp_path: Path, value: str | None) -> None:
     world = make_world(tmp_path, files={"README.md": "# Shop\n"})
     world.tool_secrets = {} if value is None else {"NPM_TOKEN": value}
-    secret = HostSecretSpec("NPM_TOKEN", "npm.example.com", "Authorization", "Bearer {}")
+    secret = HostSecret(name="NPM_TOKEN", host="npm.example.com", header="Authorization", format="Bearer {}")
     world.run(world.spec(plan_required=False, secrets=(secret,)))
     ended = world.ended()
     assert ended.ending is Ending.FAILED

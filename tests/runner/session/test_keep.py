@@ -1,6 +1,5 @@
 """What a run leaves for people: complete, by digest, without secrets, capped."""
 
-import dataclasses
 import hashlib
 import os
 from pathlib import Path
@@ -9,12 +8,11 @@ import pytest
 
 from ledger.event import Event
 from ledger.states import Ending
-from runner.artifacts.blobs import BlobStore
 from runner.artifacts.folder import FolderStore
-from runner.artifacts.store import Store, shorten, store_of
+from runner.artifacts.store import BlobStore, Store, shorten, store_of
 from runner.run.run_spec import Briefing
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
-from tests.runner.world import LIMITS, World, checks
+from tests.runner.world import World, checks, limited
 
 TOKEN = "ghp_" + "a" * 36
 
@@ -56,7 +54,7 @@ def test_evidence_and_artifact_are_the_same_file(world: World) -> None:
 
 def test_a_run_keeps_no_more_than_its_share_and_says_what_it_does_not_keep(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
-    few = dataclasses.replace(LIMITS, kept_bytes=40)
+    few = limited(kept_bytes=40)
     world.run(world.spec(limits=few, validation=checks(full=["echo " + "x" * 60])))
     kept: list[Event] = world.of("ArtifactKept")
     assert sum(one.size_bytes for one in kept) <= 40  # type: ignore[attr-defined]
@@ -65,7 +63,7 @@ def test_a_run_keeps_no_more_than_its_share_and_says_what_it_does_not_keep(world
 
 def test_what_is_the_same_counts_once_against_the_share_and_under_every_name(world: World) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH])
-    enough = dataclasses.replace(LIMITS, kept_bytes=600)
+    enough = limited(kept_bytes=600)
     twice = ["echo " + "x" * 400, "printf '%s\\n' " + "x" * 400]
     world.run(world.spec(limits=enough, validation=checks(fast=twice[:1], full=twice)))
     logs = [one for one in world.of("ArtifactKept") if one.kind == "log"]

@@ -1,20 +1,19 @@
 """A turn opens the gateway for what the run has left."""
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ledger.events.run import UsageMetered
+from runner.agents.adapters.scripted import Scripted
 from runner.agents.contract import Phase
-from runner.agents.scripted.adapter import Scripted
 from runner.gateway.control.link import Gateway
 from runner.gateway.control.terms import Terms
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.phases.work import take_turn
 from runner.session.context import RunContext
+from runner.workspaces.backends.local import Local
 from runner.workspaces.contract import Tenancy
-from runner.workspaces.local.backend import Local
-from tests.runner.world import LIMITS, World
+from tests.runner.world import World, limited
 
 
 class Recorded(Gateway):
@@ -27,7 +26,7 @@ class Recorded(Gateway):
 
 def test_a_turn_has_the_tokens_that_earlier_ones_left(world: World) -> None:
     world.scenario(work=[{"say": "hi"}])
-    spec, log = world.claim(world.spec(limits=replace(LIMITS, max_tokens=1_000)))
+    spec, log = world.claim(world.spec(limits=limited(max_tokens=1_000)))
     log.append(UsageMetered(spec.run_id, 0.1, 300, 50, 1, 1.0))
     workspace = Local(lambda: "").open(world.places, Tenancy(spec.card_id))
     mirror = Mirror(world.places.mirrors, spec.repository, world.remote, log.beat)

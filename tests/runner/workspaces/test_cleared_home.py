@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ledger.ids import CardId
-from runner.agents.claude.adapter import AGENT
+from runner.agents.adapters.claude import AGENT
 from runner.workspaces import card_folder
 from runner.workspaces.card_folder import Folder
 

@@ -12,8 +12,8 @@ import pytest
 
 from ledger.ids import RunId
 from runner.run.run_spec import HostPaths
+from runner.workspaces.backends.local import BACKEND
 from runner.workspaces.bubblewrap import half_made
-from runner.workspaces.local.backend import BACKEND
 from tests.hosts.host import lives
 from tests.waiting import until
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from runner.workspaces.docker.backend import programs
+from runner.workspaces.backends.docker import programs
 
 
 def test_an_agents_programs_lie_beside_cardinals_own(tmp_path: Path) -> None:

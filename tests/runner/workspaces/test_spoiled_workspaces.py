@@ -6,9 +6,9 @@ import pytest
 
 from ledger.events.artifact import SET_ASIDE
 from ledger.ids import RunId
+from ledger.model.policy_settings import Resources
 from ledger.states import Ending
 from runner.artifacts.store import store_of
-from runner.run.run_spec import ResourceSpec
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World
 
@@ -40,12 +40,12 @@ SPOILED = {
 }
 
 
-def spoil(world: World, how: str, *, resources: ResourceSpec | None = None) -> None:
+def spoil(world: World, how: str, *, resources: Resources | None = None) -> None:
     """Let one run of the card do that after it edited, and another one of it be honest."""
     world.scenario(plan=[PLAN], work=[EDIT, {"run": "echo precious > left.txt"}, {"run": how}, FINISH])
-    world.run(world.spec(resources=resources or ResourceSpec()))
+    world.run(world.spec(resources=resources or Resources()))
     world.scenario(plan=[PLAN], work=[HONEST, COMMIT, FINISH])
-    world.run(world.spec(run_id=NEXT, attempt=2, resources=resources or ResourceSpec()))
+    world.run(world.spec(run_id=NEXT, attempt=2, resources=resources or Resources()))
 
 
 def kept(world: World) -> str:
@@ -74,7 +74,9 @@ def test_what_was_not_committed_is_set_aside_as_a_patch_and_the_run_says_so(worl
 
 
 def test_a_place_over_its_share_is_made_anew(world: World) -> None:
-    spoil(world, "head -c 20000000 /dev/zero > ~/big", resources=ResourceSpec(disk_mb=16))
+    spoil(
+        world, "head -c 20000000 /dev/zero > ~/big", resources=Resources().model_copy(update={"disk_mb": 16})
+    )
     assert world.ended(NEXT).ending is Ending.SUCCEEDED
     assert not list(Path(world.places.workspaces).glob("*/home/big"))
 

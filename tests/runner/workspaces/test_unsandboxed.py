@@ -3,15 +3,15 @@
 import pytest
 
 from ledger.states import Ending
-from runner.agents.scripted.adapter import Scripted
+from runner.agents.adapters.scripted import Scripted
 from runner.errors import UnsandboxedError
 from runner.git.checkout import Checkout
 from runner.git.mirror import Mirror
 from runner.run.run_spec import ValidationSpec
 from runner.session.context import RunContext
 from runner.supervisor import carry_out
+from runner.workspaces.backends.local import Local
 from runner.workspaces.contract import Tenancy
-from runner.workspaces.local.backend import Local
 from tests.runner.flows.test_story import EDIT, FINISH, PLAN
 from tests.runner.world import World, checks
 

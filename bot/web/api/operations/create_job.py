@@ -26,13 +26,12 @@ from ledger.queue import acted_requests
 from ledger.queue.api_tokens import Scope
 from ledger.queue.sign_ins import SignIn
 from ledger.views import boards, cards, jobs
-from rules.card.loss import is_outside
 from rules.card.move_rights import may_move
 from rules.chatops.parser import Parsed, Permitted, permit
 from rules.commands.budget import MAX_USD
 from rules.intents.outbound import CreateJob
 from rules.runs.skills import MAX_NAMED, names_of
-from rules.snapshot import Mover
+from rules.snapshot import Mover, is_outside
 from rules.text import alternatives, plain
 
 MAX_A_DAY, LATER_S = 200, 3600  # jobs of one account

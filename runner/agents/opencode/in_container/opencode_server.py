@@ -147,7 +147,6 @@ class OpencodeServer:
 
     @property
     def killed(self) -> bool:
-        """Whether a signal ended it."""
         return (self._child.returncode or 0) < 0
 
     def stop(self) -> None:

@@ -12,7 +12,7 @@ from bot.admin.trial.installed import InstalledPackages, find_installed
 from rules.policy.projects.proposal import propose
 from runner.agents.contract import Layout
 from runner.errors import WorkspaceError
-from runner.workspaces.local.packages import binds_of
+from runner.workspaces.packages import binds_of
 
 SITE = "lib/python3.12/site-packages"
 LAYOUT = Layout(repo="/repo", home="/home", out="/out", python="python", player="/player", skills="/skills")

@@ -5,7 +5,7 @@ import json
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.scheduler import card_schedules
+from bot.scheduler import ticker
 from forge.store.board import Item
 from forge.store.models import Issue
 from ledger.events.schedule import ScheduledCardMade, ScheduleDue, ScheduleSet
@@ -23,12 +23,12 @@ def scheduled(cardinal: Cardinal, more: str = "") -> None:
     text = f"{DEFAULT_TEXT}  schedule:\n    deps: {rule}\n"
     cardinal.set_policy(text)
     cardinal.catch_up()
-    card_schedules.request_due(cardinal.services)
+    ticker.request_due(cardinal.services)
 
 
 def tick(cardinal: Cardinal) -> None:
     for _ in range(2):  # as two hosts do
-        card_schedules.request_due(cardinal.services)
+        ticker.request_due(cardinal.services)
 
 
 def made(cardinal: Cardinal) -> list[Item]:
@@ -108,7 +108,7 @@ def test_a_workflow_that_fails_on_its_branch_makes_one_card_while_that_is_open(c
     rule = f"{{on: {{workflow_failed: {{workflow: nightly.yml}}}}, title: {TITLE}, repository: acme/shop}}"
     cardinal.set_policy(f"{DEFAULT_TEXT}  schedule:\n    red: {rule}\n")
     cardinal.catch_up()
-    card_schedules.request_due(cardinal.services)
+    ticker.request_due(cardinal.services)
     failed = DELIVERIES["workflow_run"]
     other = {**failed, "workflow_run": {**failed["workflow_run"], "head_branch": "other"}}
     later = {**failed, "workflow_run": {**failed["workflow_run"], "updated_at": "2026-11-22T03:10:00Z"}}

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 
 from bot.runspec import builder
-from bot.scheduler import artifact_retention, cleanup
+from bot.scheduler import cleanup
 from ledger.ids import CardId, RunId
 from ledger.log import event_store
 from ledger.queue import leases
@@ -200,7 +200,7 @@ def test_a_mirror_that_a_fetch_holds_is_read_at_once_and_left_for_the_next_time(
         assert cleanup.clean_up(cardinal.services) == ()
     store = store_of(builder.artifact_places(cardinal.services.config))
     digest = store.keep("of nobody").digest
-    long_ago = time.time() - artifact_retention.ORPHAN_S - 60
+    long_ago = time.time() - cleanup.ORPHAN_S - 60
     os.utime(
         builder.artifact_places(cardinal.services.config).artifacts / digest[:2] / digest,
         (long_ago, long_ago),

@@ -10,7 +10,7 @@ from bot.sync import sweep
 from ledger.events.run import QuestionAnswered
 from ledger.lifecycle import backup
 from ledger.log import event_store
-from ledger.queue import lost_deliveries
+from ledger.queue import inbox
 from ledger.states import RunState
 from tests.bot.flows.cardinal import Cardinal
 
@@ -18,7 +18,7 @@ from tests.bot.flows.cardinal import Cardinal
 def restart(cardinal: Cardinal) -> None:
     """Begin as a program of Cardinal does, and sweep."""
     with event_store.writing(cardinal.services.engine) as db:
-        lost_deliveries.begin_search(db, cardinal.clock())
+        inbox.begin_search(db, cardinal.clock())
     cardinal.sweep()
 
 
@@ -81,7 +81,7 @@ def test_many_lost_deliveries_are_requested_over_several_sweeps(
     all_accepted(cardinal)
     monkeypatch.setattr(failed_deliveries, "MAX_ASKED", len(lost) // 2)
     with event_store.writing(cardinal.services.engine) as db:
-        lost_deliveries.begin_search(db, cardinal.clock())
+        inbox.begin_search(db, cardinal.clock())
     requested: list[str] = []
     for _ in range(3):
         sweep.recover_deliveries(cardinal.process)
@@ -90,4 +90,4 @@ def test_many_lost_deliveries_are_requested_over_several_sweeps(
         all_accepted(cardinal)
     assert requested == lost
     with event_store.reading(cardinal.services.engine) as db:
-        assert lost_deliveries.search_start(db) is None
+        assert inbox.search_start(db) is None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.runspec import builder
-from bot.scheduler import artifact_retention, cleanup
+from bot.scheduler import cleanup
 from ledger.events.artifact import ArtifactDropped, ArtifactKept
 from ledger.events.workspace import Checkpointed
 from ledger.ids import RunId
@@ -64,7 +64,7 @@ def test_a_file_that_a_checkpoint_needs_stays_when_its_artifact_goes(cardinal: C
     made = Checkpointed(other, "p", 1, "h", "a" * 40, "a" * 40, patch=patch)
     with event_store.writing(cardinal.services.engine) as db:
         event_store.append(db, made, at=cardinal.clock())
-    artifact_retention.drop_artifacts(cardinal.services)
+    cleanup.drop_artifacts(cardinal.services)
     assert (store_in(cardinal).read(patch), "age" in dropped(cardinal, over)) == (b"patch", True)
 
 
@@ -79,12 +79,12 @@ def test_what_is_too_old_goes_and_what_a_live_run_or_a_newer_one_has_stays(cardi
     cardinal.finish(newer)
     cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
     kept(cardinal, newer, "shared")
-    assert any("(age)" in said for said in artifact_retention.drop_artifacts(cardinal.services))
+    assert any("(age)" in said for said in cleanup.drop_artifacts(cardinal.services))
     store = store_in(cardinal)
     assert (store.read(first), dropped(cardinal, over)) == (None, ["age", "age"])
     assert store.read(shared) == b"shared"
     assert (store.read(lives), dropped(cardinal, live)) == (b"l", [""])
-    assert artifact_retention.drop_artifacts(cardinal.services) == ()
+    assert cleanup.drop_artifacts(cardinal.services) == ()
 
 
 def test_nothing_counts_as_dropped_while_the_folder_of_all_hosts_is_not_mounted(
@@ -92,7 +92,7 @@ def test_nothing_counts_as_dropped_while_the_folder_of_all_hosts_is_not_mounted(
 ) -> None:
     root, mounted = tmp_path / "shared", tmp_path / "mounted"
     cardinal.configure(store=str(root))
-    artifact_retention.drop_artifacts(cardinal.services)  # the first use
+    cleanup.drop_artifacts(cardinal.services)  # the first use
     over = begun(cardinal)
     digest = kept(cardinal, over, "first")
     cardinal.finish(over)
@@ -100,12 +100,12 @@ def test_nothing_counts_as_dropped_while_the_folder_of_all_hosts_is_not_mounted(
     root.rename(mounted)
     root.mkdir()
     with pytest.raises(StoreError, match="mount the store there again"):
-        artifact_retention.drop_artifacts(cardinal.services)
+        cleanup.drop_artifacts(cardinal.services)
     assert set(dropped(cardinal, over)) == {""}
     assert list(root.iterdir()) == []
     root.rmdir()
     mounted.rename(root)
-    artifact_retention.drop_artifacts(cardinal.services)
+    cleanup.drop_artifacts(cardinal.services)
     assert (set(dropped(cardinal, over)), store_in(cardinal).read(digest)) == ({"age"}, None)
 
 
@@ -114,7 +114,7 @@ def test_over_the_space_the_oldest_go_first(cardinal: Cardinal) -> None:
     digests = [kept(cardinal, over, letter * 400_000) for letter in "abcd"]
     cardinal.finish(over)
     cardinal.configure(artifact_mb=1)
-    artifact_retention.drop_artifacts(cardinal.services)
+    cleanup.drop_artifacts(cardinal.services)
     assert dropped(cardinal, over) == ["space", "space", "", ""]
     assert [store_in(cardinal).read(one) is not None for one in digests] == [False, False, True, True]
     assert [one.reason for one in cardinal.events(ArtifactDropped)] == ["space", "space"]
@@ -126,7 +126,7 @@ def test_a_file_that_somebody_writes_just_now_is_not_removed(cardinal: Cardinal)
     cardinal.finish(over)
     cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
     store_in(cardinal).keep("again")  # by a run that tells of it in a moment
-    artifact_retention.drop_artifacts(cardinal.services)
+    cleanup.drop_artifacts(cardinal.services)
     assert store_in(cardinal).read(digest) == b"again"
 
 
@@ -134,7 +134,7 @@ def test_files_of_no_run_go_after_a_day(cardinal: Cardinal) -> None:
     store = store_in(cardinal)
     old, new = store.keep("killed before it told"), store.keep("just now")
     aged(cardinal, old.digest)
-    assert artifact_retention.drop_artifacts(cardinal.services) == ("1 files of no run",)
+    assert cleanup.drop_artifacts(cardinal.services) == ("1 files of no run",)
     assert (store.read(old.digest), store.read(new.digest)) == (None, b"just now")
 
 
@@ -147,10 +147,10 @@ def test_of_all_hosts_the_holder_of_the_lease_removes(cardinal: Cardinal) -> Non
     with event_store.writing(services.engine) as db:
         lease = leases.take(db, name, "another", ttl_s=60)
     assert lease is not None
-    assert (artifact_retention.drop_artifacts(services), store.read(digest)) == ((), b"nobody's")
+    assert (cleanup.drop_artifacts(services), store.read(digest)) == ((), b"nobody's")
     with event_store.writing(services.engine) as db:
         leases.release(db, lease)
-    artifact_retention.drop_artifacts(services)
+    cleanup.drop_artifacts(services)
     assert store.read(digest) is None
 
 
@@ -159,7 +159,7 @@ def others_take(cardinal: Cardinal, after_s: float) -> list[bool]:
     cardinal.clock.forward(after_s)
     names = (f"retention:{cardinal.services.host}", f"tidy:{cardinal.services.host}")
     with event_store.writing(cardinal.services.engine) as db:
-        ttl_s = artifact_retention.LEASE_S
+        ttl_s = cleanup.LEASE_S
         return [leases.take(db, name, "another", ttl_s=ttl_s) is not None for name in names]
 
 
@@ -184,7 +184,7 @@ def test_a_long_removal_keeps_both_claims_while_each_file_is_short_and_else_it_s
     cardinal.clock.forward(cardinal.services.config.artifact_days * DAY_S + 60)
     monkeypatch.setattr(Store, "remove", slow)
     cleanup.clean_up(cardinal.services)
-    assert others == [takes_s > artifact_retention.LEASE_S] * 2 * removed
+    assert others == [takes_s > cleanup.LEASE_S] * 2 * removed
 
 
 def test_so_does_a_long_walk_over_files_that_stay(
@@ -200,7 +200,7 @@ def test_so_does_a_long_walk_over_files_that_stay(
     over = begun(cardinal)
     for text in ("first", "second", "third"):
         kept(cardinal, over, text)
-    monkeypatch.setattr(artifact_retention, "WALK", 1)
+    monkeypatch.setattr(cleanup, "WALK", 1)
     monkeypatch.setattr(Store, "older_than", slow)
     cleanup.clean_up(cardinal.services)
     assert others == [False] * 6

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.state import card_parts
+from bot.state import snapshots
 from bot.sync.card import sync_card
 from forge.store.board import Item
 from ledger.events.related import LinksSeen
@@ -262,7 +262,7 @@ def test_sub_issues_that_failed_ask_at_their_parent_one_by_one(cardinal: Cardina
         cardinal.drag(item, "In Progress")
     cardinal.catch_up()
     of_other_board = replace(cardinal.card(first), board_id=BoardId("PVT_other"))
-    assert not card_parts.is_beside(cardinal.card(whole), of_other_board)
+    assert not snapshots.is_beside(cardinal.card(whole), of_other_board)
     fail(cardinal, first)
     fail(cardinal, second)
     assert cardinal.card(whole).state == "needs_input"

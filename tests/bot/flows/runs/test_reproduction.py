@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from bot.runspec import builder
-from bot.runspec.reproduction import with_reproduction
+from bot.runspec.builder import with_reproduction
 from ledger.events.reproduction import (
     AFTER,
     BEFORE,

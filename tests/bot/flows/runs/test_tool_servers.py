@@ -2,8 +2,8 @@
 
 from bot.runspec.policy_fields import from_policy
 from bot.system.config import Config
+from ledger.model.policy_settings import HostSecret
 from rules.policy.model import parse
-from runner.run.host_secret import HostSecretSpec
 from runner.run.run_spec import ToolServerSpec
 
 TEXT = """
@@ -26,4 +26,6 @@ def test_a_column_chooses_among_the_tools_of_a_repository(config: Config) -> Non
     fields = from_policy(config, column, policy.repository)
     assert fields["servers"] == (ToolServerSpec("docs", ("docs",), "", ("a.example",), True, ("KEY",)),)
     assert fields["tools"].mcp == ("docs__read",)
-    assert fields["secrets"] == (HostSecretSpec("KEY", "a.example", "Authorization", "Bearer {}"),)
+    assert fields["secrets"] == (
+        HostSecret(name="KEY", host="a.example", header="Authorization", format="Bearer {}"),
+    )

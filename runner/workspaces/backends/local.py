@@ -19,7 +19,7 @@ from runner.run.run_spec import HostPaths, ToolServerSpec
 from runner.workspaces import bubblewrap
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
-from runner.workspaces.local.packages import Packages, binds_of, read_packages
+from runner.workspaces.packages import Packages, binds_of, read_packages
 
 
 class LocalWorkspace(Folder):

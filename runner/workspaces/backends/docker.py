@@ -14,11 +14,12 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from ledger.ids import CardId, RunId
+from ledger.model.policy_settings import Resources
 from runner.errors import RunnerError, SpawnError
 from runner.exec.child import Child
 from runner.exec.launch import die_with_parent
 from runner.exec.proxy import CERTIFICATES, proxy_environment
-from runner.run.run_spec import HostPaths, ResourceSpec, ToolServerSpec
+from runner.run.run_spec import HostPaths, ToolServerSpec
 from runner.workspaces.bubblewrap import INSIDE, MIRROR, PLAYER, Bind
 from runner.workspaces.card_folder import Folder, cards_in, folder_name
 from runner.workspaces.contract import Leftover, Tenancy, ToolServerProcess
@@ -35,7 +36,7 @@ from runner.workspaces.docker.engine import Engine, Image, engine_address
 from runner.workspaces.docker.errors import ForeignSetUpError
 from runner.workspaces.docker.seeds import HOME_LABEL, REPOSITORY_LABEL
 
-RESOURCES = ResourceSpec(memory_mb=512, cpus=1.0, processes=128, disk_mb=64, open_files=1024)
+RESOURCES = Resources(memory_mb=512, cpus=1.0, processes=128, disk_mb=64, open_files=1024)
 _DETACH_S = 5.0
 
 

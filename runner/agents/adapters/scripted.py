@@ -1,19 +1,23 @@
-"""Scenarios of the scripted agent: YAML written by people, checked before anything is started."""
+"""The scripted agent: a real subprocess that plays a scenario, for the demo, tests and trials of a policy."""
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from runner.agents import board_tools
+from runner.agents import board_tools, contract
+from runner.agents.board_tools import check_call
+from runner.agents.json_lines import JsonLinesDialogue, json_line
 from runner.errors import ScenarioError
 
-PACKAGED = Path(__file__).parent / "scenarios"
+PACKAGED = Path(__file__).parents[1] / "scripted/scenarios"
 _CAP_BYTES = 256 * 1024
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,80}")
+VERSION = "1"
 
 
 class ScenarioModel(BaseModel):
@@ -240,3 +244,94 @@ def parse_scenario(name: str, text: bytes) -> Mapping[str, Any]:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise ScenarioError(name, f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+
+
+class Scripted:
+    """Speaks JSON lines with `runner/agents/scripted/player.py`; the model's name is the scenario's."""
+
+    name = "scripted"
+    version = VERSION
+    secrets: tuple[str, ...] = ()
+    trusted = True
+    in_image = False
+
+    def models(self, wanted: str) -> tuple[str, ...]:
+        """Return nothing: no provider is asked."""
+        return ()
+
+    def provider(self, wanted: str) -> str:
+        """Return nothing: no provider is asked."""
+        return ""
+
+    def session_files(self, session_id: str) -> tuple[str, ...]:
+        """Return its one file."""
+        return (f"scripted-{session_id}.json",)
+
+    def begin(self, task: contract.Task, layout: contract.Layout) -> "ScriptedDialogue":
+        """Return the player with the scenario in its opening message. Raises ScenarioError."""
+        scenario = find_scenario(task.scenarios, task.model)
+        opening = {
+            "phase": task.phase,
+            "turn": task.turn,
+            "run": task.run_id,
+            "prompt": task.prompt,
+            "answer": task.answer,
+            "session": task.session_id,
+            "home": layout.home,
+            "repo": layout.repo,
+            "version": VERSION,
+            "threads": [
+                {"thread_id": thread.thread_id, "path": thread.path, "text": thread.text}
+                for thread in task.threads
+            ],
+            "scenario": scenario,
+        }
+        argv = (layout.python, "-I", "-S", "-B", f"{layout.player}/player.py")
+        return ScriptedDialogue(contract.Command(argv, json_line(opening)))
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptedDialogue(JsonLinesDialogue):
+    """The dialogue with one player."""
+
+    command: contract.Command
+
+    def _events(self, said: Any) -> tuple[contract.AgentEvent, ...]:
+        return (_event(said),)
+
+    def reply(self, call_id: str, result: Mapping[str, object]) -> bytes | None:
+        """Return the acknowledgement that the player waits for."""
+        return json_line({"ack": call_id, "result": dict(result)})
+
+    def permit(self, ask_id: str, *, allowed: bool, why: str) -> bytes | None:
+        return None
+
+    def steer(self, text: str) -> bytes | None:
+        """Return the message; the player hears it between two steps."""
+        return json_line({"steer": text})
+
+    def interrupt(self) -> bytes | None:
+        """Return the interruption; a player that hangs ignores it."""
+        return json_line({"interrupt": True})
+
+
+def _event(said: Any) -> contract.AgentEvent:
+    if "tool" in said and "input" in said:
+        return check_call(str(said["id"]), str(said["tool"]), said["input"])
+    match said["type"]:
+        case "session":
+            return contract.Session(str(said["session"])[:200], str(said["version"])[:50])
+        case "say":
+            return contract.Text(str(said["text"]))
+        case "start":
+            return contract.ToolStart(str(said["name"])[:60], str(said["summary"]))
+        case "used":
+            return contract.ToolEnd(str(said["name"])[:60], str(said["summary"]), bool(said["ok"]))
+        case "usage":
+            return contract.Usage(float(said["usd"]), int(said["in"]), int(said["out"]))
+        case "end":
+            return contract.TurnEnd(str(said.get("error", "")), said.get("session_gone") is True)
+    raise ValueError("an unknown kind of message")
+
+
+AGENT = Scripted()

@@ -1,1 +1,0 @@
-"""The agent Claude Code: adapter, dialogue, settings."""

@@ -1,1 +1,0 @@
-"""The agent Codex: adapter, dialogue, settings."""

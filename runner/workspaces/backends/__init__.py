@@ -1,0 +1,1 @@
+"""The workspace backends, a file each."""

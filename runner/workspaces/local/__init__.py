@@ -1,1 +1,0 @@
-"""The backend without containers."""
