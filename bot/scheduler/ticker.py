@@ -229,11 +229,11 @@ def sync_cards(services: Services) -> None:
     paused = wakeups.pauses(services)
     with event_store.reading(services.engine) as db:
         waiting, now = refresh_requests.list_requested_cards(db, MAX_AT_ONCE, but=paused), database_now(db)
-    for card in waiting:
-        waited_s = (now - card.rung_at).total_seconds()
+    for request in waiting:
+        waited_s = (now - request.requested_at).total_seconds()
         if waited_s > EAGER_S and int(waited_s) % PATIENT_S:
             continue  # GitHub is away: a look every half second would only spend the budget
-        queues.request(services.redis, "sync_card", card.card_id)
+        queues.request(services.redis, "sync_card", request.card_id)
 
 
 def rank_columns(services: Services) -> None:

@@ -99,20 +99,20 @@ cursors = Table(
 )
 
 refresh_requests = Table(
-    "doorbells",
+    "refresh_requests",
     CORE,
     Column("card_id", Prose, primary_key=True),
     Column("board_id", Prose, nullable=False),
-    Column("rung", Integer, nullable=False),
-    Column("answered", Integer, nullable=False),
-    Column("rung_at", Moment, nullable=False),
-    Column("told", Prose, nullable=False, server_default=""),  # moves that deliveries told of, as JSON
+    Column("requested", Integer, nullable=False),
+    Column("served", Integer, nullable=False),
+    Column("requested_at", Moment, nullable=False),
+    Column("moves", Prose, nullable=False, server_default=""),  # moves that deliveries report, as JSON
     Column("recorded_at", Moment),  # up to when moves are events; both by GitHub's clock
     info={BOUND: "one for each card"},
 )
 
-reports = Table(
-    "reports",
+change_reports = Table(
+    "change_reports",
     CORE,
     Column("card_id", Prose, primary_key=True),
     Column("sender", Prose, primary_key=True),
@@ -145,14 +145,14 @@ examinations = Table(
     info={BOUND: "two for each host, 90 days at most"},
 )
 
-visits = Table(
-    "visits",
+sign_ins = Table(
+    "sign_ins",
     CORE,
-    Column("word_digest", Text, primary_key=True),  # of the word in the browser's cookie, which is not kept
+    Column("token_digest", Text, primary_key=True),  # of the token in the browser's cookie, which is not kept
     Column("user_id", BigInteger, nullable=False),
     Column("login", Prose, nullable=False),
     Column("until", Moment, nullable=False),
-    info={BOUND: "20 browsers of a person, until the visit ends"},
+    info={BOUND: "20 browsers of a person, until the sign-in ends"},
 )
 
 spent_states = Table(

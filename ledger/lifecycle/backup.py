@@ -32,7 +32,7 @@ PAGE = 1000  # rows at once
 # Not the hosts, which make themselves known, nor what a ledger is made with.
 COPIED = (
     *(tables.events, tables.inbox, tables.outbox, tables.leases, tables.cursors),
-    *(tables.refresh_requests, tables.reports, tables.visits, tables.spent_states),
+    *(tables.refresh_requests, tables.change_reports, tables.sign_ins, tables.spent_states),
     *(tables.api_tokens, tables.acted_requests),
 )
 

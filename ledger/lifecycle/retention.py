@@ -8,7 +8,7 @@ from sqlalchemy.sql.functions import func
 
 from ledger.db.clock import database_now
 from ledger.db.statements import statement
-from ledger.db.tables import leases, reports
+from ledger.db.tables import change_reports, leases
 from ledger.db.transactions import writing
 from ledger.queue import api_tokens, hosts, inbox
 from ledger.states import RunState
@@ -29,7 +29,7 @@ def drop_old(engine: Engine, *, age: timedelta, age_for_people: timedelta, limit
             "deliveries": inbox.drop_done(db, before, limit),
             "quarantined deliveries": inbox.drop_quarantined(db, long_before, limit),
             "leases": _leases.run(db, {"before": before, "most": limit}),
-            "reports of changes": _reports.run(db, {"before": before}),
+            "reports of changes": _change_reports.run(db, {"before": before}),
             "tokens": api_tokens.drop_over(db, long_before),
             "hosts": hosts.drop_silent(db, long_before),
         }
@@ -52,5 +52,5 @@ def _leases(before: Any, most: Any) -> Delete:
 
 
 @statement
-def _reports(before: Any) -> Delete:
-    return reports.delete().where(reports.c.at < before)
+def _change_reports(before: Any) -> Delete:
+    return change_reports.delete().where(change_reports.c.at < before)

@@ -18,6 +18,7 @@ from ledger.db.tables import hosts as hosts_table
 from ledger.db.transactions import reading, writing
 from ledger.errors import BackupError, NewerLedgerError
 from ledger.lifecycle.migrate import current_number, has_table, migrate, newest_migration
+from ledger.lifecycle.migrations.m0013_table_names import TABLES as RENAMED
 from ledger.lifecycle.open import connect
 from ledger.lifecycle.upgrade import take_over_restored
 from ledger.log.event_store import last_seq
@@ -25,6 +26,7 @@ from ledger.log.hash_chain import ChainReport, verify_chain
 from ledger.queue.hosts import DEAD_AFTER, list_hosts
 from ledger.queue.restored import mark_restored
 
+FORMER = {*RENAMED, "shapes"}  # tables that only older ledgers have
 DENIED = "42501"  # postgresql.org/docs/current/errcodes-appendix.html
 NEXT_ENTRY = """
 SELECT setval(pg_get_serial_sequence('outbox', 'entry_id'),
@@ -59,7 +61,7 @@ def make_copy(db: Connection, name: str) -> None:
     note = json.dumps({"of": _own_schema(db), "later": sorted(known - there)}).replace("'", "''")
     try:
         drive(db, f'CREATE SCHEMA "{name}"')
-        for table in sorted(known & there):
+        for table in sorted((known | FORMER) & there):
             drive(db, f'CREATE TABLE "{name}"."{table}" AS TABLE "{table}"')
         drive(db, f"COMMENT ON SCHEMA \"{name}\" IS '{note}'")
     except DBAPIError as error:
@@ -158,7 +160,7 @@ def _within(db: Connection, name: str) -> Iterator[None]:
 
 def _clear(db: Connection) -> None:
     """Drop the ledger's tables, those that newer versions made among them, and nobody else's."""
-    own = {*(table.name for table in CORE.sorted_tables), "shapes"}
+    own = {*(table.name for table in CORE.sorted_tables), *FORMER}
     own.update(*(copy.later for copy in copies(db)))  # several may have had it since the copy
     for table in inspect(db).get_table_names():
         if table in own or table.startswith(VIEW_PREFIX):

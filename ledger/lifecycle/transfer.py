@@ -13,7 +13,7 @@ from ledger.log.hash_chain import ChainReport, verify_chain
 # Not the leases and sign-ins, which are of another machine's processes and browsers.
 TAKEN = (
     *(tables.events, tables.inbox, tables.outbox, tables.cursors),
-    *(tables.refresh_requests, tables.reports),
+    *(tables.refresh_requests, tables.change_reports),
 )
 
 

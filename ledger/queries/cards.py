@@ -45,7 +45,7 @@ def list_unmerged(
     """Return the cards in these columns whose pull request is open and that nobody asked to refresh for
     `since_s`; the longest unread first.
     """
-    before, refreshed_at = database_now(db) - timedelta(seconds=since_s), refresh_requests.c.rung_at
+    before, refreshed_at = database_now(db) - timedelta(seconds=since_s), refresh_requests.c.requested_at
     mine = (cards.c.board_id == board_id) & cards.c.column.in_(columns) & ~cards.c.archived
     query = select(cards.c.card_id).outerjoin(refresh_requests, refresh_requests.c.card_id == cards.c.card_id)
     open_ones = query.where(

@@ -183,7 +183,7 @@ def list_unrefreshed_dependents(
     queued = select(runs.c.card_id).where(waits, runs.c.board_id == board_id)
     requested = queued.outerjoin(refresh_requests, refresh_requests.c.card_id == runs.c.card_id).where(
         runs.c.card_id.in_(links.select_held_cards()),
-        or_(refresh_requests.c.rung_at.is_(None), refresh_requests.c.rung_at < before),
+        or_(refresh_requests.c.requested_at.is_(None), refresh_requests.c.requested_at < before),
     )
     return tuple(CardId(card_id) for card_id in db.scalars(requested.order_by(runs.c.serial).limit(limit)))
 

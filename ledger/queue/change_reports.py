@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Delete
 from ledger.db.rows import drop as drop_rows
 from ledger.db.rows import keep, list_rows, value
 from ledger.db.statements import statement
-from ledger.db.tables import reports
+from ledger.db.tables import change_reports
 from ledger.ids import CardId
 
 
@@ -41,23 +41,23 @@ class Report:
 def add_report(db: Connection, card_id: CardId, report: Report) -> None:
     """Keep the report; of the same change by the same person only the newest."""
     key = {"card_id": card_id, "sender": report.sender, "about": report.about, "value": report.value}
-    known = value(db, reports.c.at, "-at", **key)
+    known = value(db, change_reports.c.at, "-at", **key)
     if known is None or known < report.at:
-        keep(db, reports, key, {"at": report.at})
+        keep(db, change_reports, key, {"at": report.at})
 
 
 def of_card(db: Connection, card_id: CardId) -> tuple[Report, ...]:
     """Return the card's reports, the oldest first."""
-    return list_rows(db, Report, reports, "at", "sender", "value", card_id=card_id)
+    return list_rows(db, Report, change_reports, "at", "sender", "value", card_id=card_id)
 
 
 def drop_reports(db: Connection, card_id: CardId, seen: Iterable[Report], before: datetime) -> None:
     """Drop those whose change was seen, and those from before that moment."""
     for report in seen:
-        drop_rows(db, reports, card_id=card_id, **asdict(report))
+        drop_rows(db, change_reports, card_id=card_id, **asdict(report))
     _drop_older.run(db, {"card_id": card_id, "before": before})
 
 
 @statement
 def _drop_older(card_id: Any, before: Any) -> Delete:
-    return reports.delete().where(reports.c.card_id == card_id, reports.c.at < before)
+    return change_reports.delete().where(change_reports.c.card_id == card_id, change_reports.c.at < before)

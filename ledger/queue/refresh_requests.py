@@ -1,6 +1,6 @@
 """Refresh requests: a board delivery says *read this card*; one read answers all that wait.
 
-One thing a read cannot see: that a card left its column and came back. Deliveries tell of moves, so a
+One thing a read cannot see: that a card left its column and came back. Deliveries report moves, so a
 request keeps those that are not recorded yet.
 """
 
@@ -24,7 +24,7 @@ MAX_MOVES = 20  # of a card's newest moves: only the newest of all decides
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A move as a delivery tells of it: to the column with the option id `to`, empty for none.
+    """A move as a delivery reports it: to the column with the option id `to`, empty for none.
 
     `at` is GitHub's time, in whole seconds.
     """
@@ -35,19 +35,19 @@ class Move:
 
 @dataclass(frozen=True, slots=True)
 class RefreshRequest:
-    """A card that waits to be read: its read answers the first `rung` requests."""
+    """A card that waits to be read: its read answers the first `requested` requests."""
 
     card_id: CardId
     board_id: BoardId
-    rung: int
-    answered: int
-    rung_at: datetime
+    requested: int
+    served: int
+    requested_at: datetime
 
 
 @statement
 def _select_reported(card_id: Any) -> Select[Any]:
     """Select the moves that deliveries name, as JSON, and up to when moves are recorded."""
-    query = select(refresh_requests.c.told, refresh_requests.c.recorded_at)
+    query = select(refresh_requests.c.moves, refresh_requests.c.recorded_at)
     return query.where(refresh_requests.c.card_id == card_id)
 
 
@@ -59,20 +59,21 @@ def board_of(db: Connection, card_id: CardId) -> BoardId | None:
 def add(db: Connection, card_id: CardId, board_id: BoardId, reported: Move | None = None) -> int:
     """Count one more request and return the count.
 
-    `rung_at` is that of the first request not yet answered, by the database's clock.
+    `requested_at` is that of the first request not yet answered, by the database's clock.
     """
     count, done, now = *counts(db, card_id), database_now(db)
-    values: dict[str, object] = {"board_id": board_id, "rung": count + 1}
+    values: dict[str, object] = {"board_id": board_id, "requested": count + 1}
     if count == done:
-        values["rung_at"] = now
+        values["requested_at"] = now
     if reported is not None:
         moves = [*_list_unrecorded_moves(db, card_id), reported][-MAX_MOVES:]
-        values["told"] = json.dumps([(stamp(move.at), move.to) for move in moves])
-    keep(db, refresh_requests, {"card_id": card_id}, values if count else {**_NEW, "rung_at": now, **values})
+        values["moves"] = json.dumps([(stamp(move.at), move.to) for move in moves])
+    keep(db, refresh_requests, {"card_id": card_id}, values if count else {**_new(now), **values})
     return count + 1
 
 
-_NEW = {"rung": 0, "answered": 0, "told": ""}
+def _new(now: datetime) -> dict[str, object]:
+    return {"requested": 0, "requested_at": now, "served": 0, "moves": ""}
 
 
 def came_to(db: Connection, card_id: CardId, option_id: str) -> datetime | None:
@@ -92,8 +93,8 @@ def mark_recorded(db: Connection, card_id: CardId, board_id: BoardId, upto: date
     """Remember that the card's moves up to that time are events: later deliveries of them are no news."""
     row = _select_reported.first(db, {"card_id": card_id})
     if row is None:
-        new = {"card_id": card_id, "board_id": board_id, "rung_at": upto, "recorded_at": upto}
-        insert(db, refresh_requests, {**_NEW, **new})
+        values = {"card_id": card_id, "board_id": board_id, "recorded_at": upto}
+        insert(db, refresh_requests, {**_new(upto), **values})
     elif row[1] is None or row[1] < upto:
         change(db, refresh_requests, {"card_id": card_id}, recorded_at=upto)
 
@@ -113,7 +114,7 @@ def mark_served(db: Connection, card_id: CardId, upto: int) -> None:
 def counts(db: Connection, card_id: CardId) -> tuple[int, int]:
     """Return how many requests there were for the card, and up to which they are answered."""
     row = find(db, RefreshRequest, refresh_requests, card_id=card_id)
-    return (0, 0) if row is None else (row.rung, row.answered)
+    return (0, 0) if row is None else (row.requested, row.served)
 
 
 def list_requested_cards(
@@ -134,13 +135,13 @@ def count_waiting(db: Connection) -> int:
     return int(_count.scalar(db, {}))
 
 
-_UNANSWERED = refresh_requests.c.rung > refresh_requests.c.answered
+_UNANSWERED = refresh_requests.c.requested > refresh_requests.c.served
 _count = Statement(select(func.count()).select_from(refresh_requests).where(_UNANSWERED))
 
 
 def _oldest(most: Any) -> Select[Any]:
     query = pick(RefreshRequest, refresh_requests).where(_UNANSWERED)
-    return query.order_by(refresh_requests.c.rung_at).limit(most)
+    return query.order_by(refresh_requests.c.requested_at).limit(most)
 
 
 _waiting = statement(_oldest)
@@ -148,5 +149,5 @@ _waiting = statement(_oldest)
 
 @statement
 def _serve(card_id: Any, upto: Any) -> Update:
-    mine = (refresh_requests.c.card_id == card_id) & (refresh_requests.c.answered < upto)
-    return refresh_requests.update().where(mine).values(answered=upto)
+    mine = (refresh_requests.c.card_id == card_id) & (refresh_requests.c.served < upto)
+    return refresh_requests.update().where(mine).values(served=upto)

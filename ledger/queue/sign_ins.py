@@ -1,4 +1,4 @@
-"""Sign-ins on Cardinal's pages: the visits with their ends; the states and forms that were used up."""
+"""Sign-ins on Cardinal's pages: who is signed in and until when; the states and forms that are used up."""
 
 import hashlib
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from sqlalchemy import Connection, Delete
 
 from ledger.db import rows
 from ledger.db.statements import statement
-from ledger.db.tables import spent_states, visits
+from ledger.db.tables import sign_ins, spent_states
 
-MAX_OF_ONE = 20  # browsers of one person; with one more the visit that ends first does
+MAX_OF_ONE = 20  # browsers of one person; with one more the sign-in that ends first goes
 
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """A person in a browser; `user_id` is GitHub's, `login` was right when the visit began."""
+    """A person in a browser; `user_id` is GitHub's, `login` was right when the sign-in began."""
 
     user_id: int
     login: str
@@ -24,31 +24,31 @@ class SignIn:
 
 
 def begin_sign_in(
-    db: Connection, word: str, *, user_id: int, login: str, now: datetime, ttl_s: float
+    db: Connection, token: str, *, user_id: int, login: str, now: datetime, ttl_s: float
 ) -> None:
-    """Open a visit under the word that the browser keeps; the ledger keeps its digest only."""
-    _drop_visits.run(db, {"now": now})
-    spare = rows.values(db, visits.c.word_digest, "-until", user_id=user_id)[MAX_OF_ONE - 1 :]
-    rows.drop(db, visits, word_digest=spare)
+    """Record a sign-in under the token that the browser keeps; the ledger keeps only its digest."""
+    _drop_ended.run(db, {"now": now})
+    spare = rows.values(db, sign_ins.c.token_digest, "-until", user_id=user_id)[MAX_OF_ONE - 1 :]
+    rows.drop(db, sign_ins, token_digest=spare)
     until = now + timedelta(seconds=ttl_s)
-    mine = {"word_digest": _digest(word), "user_id": user_id, "login": login, "until": until}
-    rows.insert(db, visits, mine)
+    mine = {"token_digest": _digest(token), "user_id": user_id, "login": login, "until": until}
+    rows.insert(db, sign_ins, mine)
 
 
 @statement
-def _drop_visits(now: Any) -> Delete:
-    return visits.delete().where(visits.c.until <= now)
+def _drop_ended(now: Any) -> Delete:
+    return sign_ins.delete().where(sign_ins.c.until <= now)
 
 
-def find(db: Connection, word: str, now: datetime) -> SignIn | None:
-    """Return the visit under this word; None where there is none, or where it is over."""
-    visit = rows.find(db, SignIn, visits, word_digest=_digest(word))
-    return visit if visit is not None and visit.until > now else None
+def find(db: Connection, token: str, now: datetime) -> SignIn | None:
+    """Return the sign-in under this token; None if there is none, or if it has ended."""
+    sign_in = rows.find(db, SignIn, sign_ins, token_digest=_digest(token))
+    return sign_in if sign_in is not None and sign_in.until > now else None
 
 
-def end(db: Connection, word: str) -> None:
-    """End the visit; one that is over needs nothing."""
-    rows.drop(db, visits, word_digest=_digest(word))
+def end(db: Connection, token: str) -> None:
+    """End the sign-in, unless it has ended."""
+    rows.drop(db, sign_ins, token_digest=_digest(token))
 
 
 def spend(db: Connection, state: str, *, now: datetime, ttl_s: float) -> bool:
@@ -69,5 +69,5 @@ def _drop_spent(now: Any) -> Delete:
     return spent_states.delete().where(spent_states.c.until <= now)
 
 
-def _digest(word: str) -> str:
-    return hashlib.sha256(word.encode("utf-8", "surrogatepass")).hexdigest()
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()

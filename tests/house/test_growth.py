@@ -8,10 +8,10 @@ from ledger.queue import api_tokens, sign_ins
 NUMBERS = {
     "inbox": (KEPT.days, KEPT_FOR_PEOPLE.days),
     "leases": (KEPT.days,),
-    "reports": (KEPT.days,),
+    "change_reports": (KEPT.days,),
     "hosts": (KEPT_FOR_PEOPLE.days,),
     "examinations": (KEPT_FOR_PEOPLE.days,),
-    "visits": (sign_ins.MAX_OF_ONE,),
+    "sign_ins": (sign_ins.MAX_OF_ONE,),
     "api_tokens": (api_tokens.MAX_OF_ONE, KEPT_FOR_PEOPLE.days),
 }
 

@@ -11,13 +11,13 @@ from sqlalchemy.exc import OperationalError
 
 from ledger.db.tables import CORE
 from ledger.errors import LedgerUrlError, NewerLedgerError, OlderLedgerError
-from ledger.ids import EntryKey
+from ledger.ids import BoardId, CardId, EntryKey
 from ledger.lifecycle import open as open_module
 from ledger.lifecycle.migrate import newest_migration
 from ledger.lifecycle.open import journal_warning, open_ledger, wal_is_safe
 from ledger.lifecycle.upgrade import upgrade_ledger
 from ledger.log import event_store
-from ledger.queue import outbox
+from ledger.queue import change_reports, outbox, refresh_requests, sign_ins
 from tests.ledger.older import make_older
 from tests.ledger.queue.test_outbox import PLAIN as DRAFT
 from tests.ledger.samples import NOW, card_seen
@@ -169,6 +169,26 @@ def test_an_older_ledger_s_question_that_is_to_be_posted_and_settled_becomes_one
     with event_store.reading(ledger) as db:
         entries = db.execute(text("SELECT key, act, state FROM outbox ORDER BY entry_id")).all()
     assert [tuple(entry) for entry in entries] == [("question:r1-q1", "post_question", it) for it in left]
+
+
+def test_an_older_ledger_s_refresh_requests_change_reports_and_sign_ins_stay(ledger: Engine) -> None:
+    card_id, report = CardId("card"), change_reports.Report("ann", change_reports.About.LABEL, "bug", NOW)
+    with event_store.writing(ledger) as db:
+        refresh_requests.add(db, card_id, BoardId("board"), refresh_requests.Move(NOW, "done"))
+        change_reports.add_report(db, card_id, report)
+        sign_ins.begin_sign_in(db, "token", user_id=7, login="ann", now=NOW, ttl_s=60)
+        (request,) = refresh_requests.list_requested_cards(db, limit=1)
+    make_older(ledger)
+    assert inspect(ledger).has_table("doorbells")
+    upgrade_ledger(ledger)
+    with event_store.reading(ledger) as db:
+        assert refresh_requests.list_requested_cards(db, limit=2) == (request,)
+        assert refresh_requests.came_to(db, card_id, "done") == NOW
+        assert change_reports.of_card(db, card_id) == (report,)
+        assert sign_ins.find(db, "token", NOW) is not None
+    for table in ("refresh_requests", "sign_ins"):
+        (index,) = inspect(ledger).get_indexes(table)
+        assert str(index["name"]).startswith(table)
 
 
 @pytest.mark.parametrize("url", ["mysql://localhost/x", "sqlite://", "sqlite:///:memory:"])

@@ -5,7 +5,8 @@ from typing import Any
 
 from sqlalchemy import Engine, select
 
-from ledger.db.tables import CORE, ExaminationSubject, api_tokens, hosts, inbox, leases, reports
+from ledger.db.tables import CORE, ExaminationSubject, api_tokens, hosts, inbox, leases
+from ledger.db.tables import change_reports as report_table
 from ledger.events.run import RunEnded
 from ledger.ids import CardId, DeliveryId, RunId
 from ledger.lifecycle.retention import drop_old
@@ -101,4 +102,4 @@ def test_reports_of_changes_that_nobody_looked_for_go(ledger: Engine, hand: Hand
             change_reports.add_report(db, CardId(CARD), report)
     hand.at = NOW
     assert drop(ledger)["reports of changes"] == 1
-    assert names(ledger, reports.name, "sender") == {"bob"}
+    assert names(ledger, report_table.name, "sender") == {"bob"}

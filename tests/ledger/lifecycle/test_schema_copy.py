@@ -24,7 +24,7 @@ from ledger.lifecycle.migrate import current_number, newest_migration
 from ledger.lifecycle.open import connect, open_ledger
 from ledger.lifecycle.upgrade_backup import KEPT, back_up
 from ledger.log import event_store, hash_chain
-from ledger.queue import api_tokens, outbox, restored
+from ledger.queue import api_tokens, outbox, restored, sign_ins
 from ledger.queue.hosts import beat
 from tests.ledger.lifecycle.test_upgrade import ROOT, Other, change, here
 from tests.ledger.lifecycle.test_upgrade import start as start  # a fixture
@@ -124,6 +124,8 @@ def test_the_version_of_before_goes_on_where_a_later_one_took_the_ledger_over(
 
 def test_a_copy_of_an_older_version_is_put_back_and_upgraded(ledger: Engine, ledger_url: str) -> None:
     here(ledger).append(EVENTS)
+    with event_store.writing(ledger) as db:
+        sign_ins.begin_sign_in(db, "token", user_id=7, login="ann", now=NOW, ttl_s=60)
     make_older(ledger)
     name = upgraded(ledger_url)
     assert name.startswith(f"upgrade-from-{VERSION}-{DIGEST[:8]}-")

@@ -1,31 +1,31 @@
-"""Visits end, are few for each person, and are kept by the digest of their word only."""
+"""Sign-ins end, are few for each person, and are stored only by the digest of their token."""
 
 from sqlalchemy import Engine, func, select
 
+from ledger.db.tables import sign_ins as table
 from ledger.db.tables import spent_states
-from ledger.db.tables import visits as table
 from ledger.log import event_store
 from ledger.queue import sign_ins
 from tests.ledger.samples import NOW, later
 
 
-def begin(ledger: Engine, word: str, user_id: int = 7, after_s: float = 0) -> None:
+def begin(ledger: Engine, token: str, user_id: int = 7, after_s: float = 0) -> None:
     with event_store.writing(ledger) as db:
-        sign_ins.begin_sign_in(db, word, user_id=user_id, login="bob", now=later(after_s), ttl_s=100)
+        sign_ins.begin_sign_in(db, token, user_id=user_id, login="bob", now=later(after_s), ttl_s=100)
 
 
-def known(ledger: Engine, word: str, after_s: float = 0) -> bool:
+def known(ledger: Engine, token: str, after_s: float = 0) -> bool:
     with event_store.reading(ledger) as db:
-        return sign_ins.find(db, word, later(after_s)) is not None
+        return sign_ins.find(db, token, later(after_s)) is not None
 
 
-def test_a_visit_is_found_by_its_word_until_it_ends(ledger: Engine) -> None:
+def test_a_sign_in_is_found_by_its_token_until_it_ends(ledger: Engine) -> None:
     begin(ledger, "word")
     with event_store.reading(ledger) as db:
         found = sign_ins.find(db, "word", NOW)
         assert found is not None
         assert (found.user_id, found.login, found.until) == (7, "bob", later(100))
-        assert "word" not in str(db.execute(select(table)).all()[0].word_digest)
+        assert "word" not in str(db.execute(select(table)).all()[0].token_digest)
     assert not known(ledger, "Word")
     assert known(ledger, "word", 99)
     assert not known(ledger, "word", 100)
@@ -35,7 +35,7 @@ def test_a_visit_is_found_by_its_word_until_it_ends(ledger: Engine) -> None:
     assert not known(ledger, "word")
 
 
-def test_one_person_has_so_many_visits_and_old_ones_are_swept_out(ledger: Engine) -> None:
+def test_one_person_has_at_most_20_sign_ins_and_ended_ones_are_dropped(ledger: Engine) -> None:
     begin(ledger, "other", user_id=8)
     for number in range(sign_ins.MAX_OF_ONE + 1):
         begin(ledger, f"w{number}", after_s=number)
