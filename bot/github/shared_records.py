@@ -9,6 +9,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar, Protocol, TypeVar
 
@@ -78,7 +79,12 @@ class FileRecords(SharedRecords):
             return result
 
     def _path(self, name: str) -> Path:
-        return self.folder / hashlib.sha256(name.encode()).hexdigest()[:32]
+        return _file_of(self.folder, name)
+
+
+@lru_cache(maxsize=1000)
+def _file_of(folder: Path, name: str) -> Path:
+    return folder / hashlib.sha256(name.encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class TokenCache:
     private_key: Secret
     scope: tuple[str, ...]
     _made: list[Fernet] = field(default_factory=list)
+    _newest: dict[bytes, dict[str, str]] = field(default_factory=dict)  # the record decrypted last, alone
 
     def get(self, name: str) -> str | None:
         """Return the text, or None without one."""
@@ -63,6 +64,14 @@ class TokenCache:
         return self._lock().encrypt(json.dumps(dict(list(texts.items())[-MAX:])).encode())
 
     def _opened(self, sealed: bytes) -> dict[str, str]:
+        texts = self._newest.get(sealed)
+        if texts is None:
+            texts = self._decrypted(sealed)
+            self._newest.clear()
+            self._newest[sealed] = texts
+        return texts
+
+    def _decrypted(self, sealed: bytes) -> dict[str, str]:
         try:
             texts: dict[str, str] = json.loads(self._lock().decrypt(sealed)) if sealed else {}
         except InvalidToken:  # torn by a crash, or another App's

@@ -295,8 +295,7 @@ def _is_lost(context: OutboxContext, entry: Entry) -> bool:
     if entry.act in ON_THE_BOARD:
         return False
     with context.reading() as db:
-        card = snapshots.of_card(db, entry.card_id)
-    return card is not None and any("/" in loss.target for loss in card.losses)
+        return any("/" in loss.target for loss in snapshots.card_losses(db, entry.card_id))
 
 
 def _is_waiting(context: OutboxContext, entry: Entry) -> bool:

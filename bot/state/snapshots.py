@@ -250,6 +250,14 @@ def board_losses(db: Connection, board_id: BoardId) -> tuple[LossRow, ...]:
     return policies.of_board(db, board_id).losses
 
 
+def card_losses(db: Connection, card_id: CardId) -> tuple[LossRow, ...]:
+    """Return what of the card's repositories is out of reach; nothing for an unknown card."""
+    row = cards.get(db, card_id)
+    if row is None:
+        return ()
+    return _losses(board_state.of_board(db, row.board_id), row, placements.get(db, card_id))
+
+
 def _snapshot(db: Connection, row: CardRow) -> Snapshot:
     run = runs.get(db, RunId(row.run_id)) if row.run_id else None
     board = policies.of_board(db, row.board_id)

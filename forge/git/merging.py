@@ -6,6 +6,7 @@ from contextlib import suppress
 from forge.git.repository import Commit, FileChange, Git, GitError, MergeConflictError, Signature
 
 STATUS_NAMES = {"A": "added", "M": "modified", "D": "removed", "R": "renamed", "C": "copied", "T": "changed"}
+MERGE_TREE = ("merge-tree", "--write-tree", "--no-messages")
 MAX_FILES = 3000  # docs.github.com/rest/pulls/pulls#list-pull-requests-files
 
 
@@ -77,7 +78,7 @@ def _patches(text: str) -> dict[str, str]:
 def merge_tree(git: Git, base: str, head: str) -> str:
     """Return the tree of merging `head` into `base`; raises MergeConflictError when git cannot."""
     try:
-        merged = git.known("merge-tree", "--write-tree", "--no-messages", of=(base, head))
+        merged = git.run(*MERGE_TREE, base, head)
         return merged.decode().splitlines()[0]
     except GitError as error:
         if error.status == 1:
@@ -87,7 +88,7 @@ def merge_tree(git: Git, base: str, head: str) -> str:
 
 def is_mergeable(git: Git, base: str, head: str) -> bool:
     try:
-        merge_tree(git, base, head)
+        git.known(*MERGE_TREE, of=(base, head))
     except GitError:
         return False
     return True

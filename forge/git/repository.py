@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from secrets import token_hex
 from threading import Lock
 from typing import Any
 
@@ -22,6 +23,7 @@ GIT_TIMEOUT_S = 60
 COPY_TIMEOUT_S = 1800  # without hard links all objects are copied
 ZERO_SHA = "0" * 40
 KEPT_BYTES = 16_000_000
+ORIGIN = "origin-id"
 COMMITS = re.compile(r"[0-9a-f]{40}(?:\.{2,3}[0-9a-f]{40}|\^\{commit\}|:.*)?", re.DOTALL)
 MALFORMED = re.compile(r"\0|(?:^|/)(?:|\.|\.\.|\.git)(?:/|$)", re.IGNORECASE)  # git before 2.47 imports it
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -149,14 +151,18 @@ class Git:
             raise GitError(arguments, done.returncode, message)
         return done.stdout
 
-    def known(self, *options: str, of: Sequence[str], state: str = "") -> bytes:
-        """Return the output of `git <options> <of>` as `run` does, kept where it can never change: where all
-        commits are named in full. A failure is not kept: a commit may come later.
+    def known(self, *options: str, of: Sequence[str], state: str = "", before: Sequence[str] = ()) -> bytes:
+        """Return the output of `git <before> <options> <of>` as `run` does, kept where it can never change:
+        where all commits are named in full. A failure is not kept: a commit may come later.
 
-        `state` is what the output depends on besides the commits.
+        `state` is what the output depends on besides options and commits; it does not depend on `before`.
+        What is kept also answers for copies of this repository's folder: a command that writes objects,
+        which a copy would lack, goes to `run`.
         """
-        words = (*options, *of)
-        return _run_kept(self, words, state) if all(map(COMMITS.fullmatch, of)) else self.run(*words)
+        words = (*before, *options, *of)
+        if not all(map(COMMITS.fullmatch, of)):
+            return self.run(*words)
+        return _run_kept(self, words, (self._origin, options, tuple(of), state))
 
     def attempt(self, *arguments: str) -> str | None:
         """Return the output of a git command as one stripped text; `None` when it fails."""
@@ -204,8 +210,16 @@ class Git:
         self.run("remote", "remove", "origin")
         self._configure()
 
+    @property
+    def _origin(self) -> str:
+        """What this repository has in common with copies of its folder alone."""
+        try:
+            return (self.path / ORIGIN).read_text()
+        except FileNotFoundError:  # made before there was this file
+            return str(self.path)
+
     def _configure(self) -> None:
-        _run_kept.cache_clear()  # another repository may have been at this place
+        (self.path / ORIGIN).write_text(token_hex())
         with (self.path / "config").open("a") as config:
             config.write(CONFIG)
         (self.path / "hooks").mkdir(exist_ok=True)
@@ -257,8 +271,12 @@ class Git:
         """Return the commit that a branch, tag or sha means; `None` when there is none."""
         if re.fullmatch("[0-9a-f]{40}", name):
             return self._sha(f"{name}^{{commit}}")
-        shas = (self._sha(f"{candidate}^{{commit}}") for candidate in (f"refs/tags/{name}", name))
-        return self.branches().get(name) or next(filter(None, shas), None)
+        refs, head = self.refs(), f"refs/heads/{name}"
+        if name == "HEAD":
+            head = (self.path / "HEAD").read_text().strip().removeprefix("ref: ")
+        if head in refs:
+            return refs[head]
+        return self._sha(f"{refs.get(f'refs/tags/{name}') or refs.get(name, name)}^{{commit}}")
 
     def _sha(self, object_name: str) -> str | None:
         command = ("rev-parse", "--verify", "--quiet", "--end-of-options")
@@ -285,9 +303,9 @@ class Git:
         """Return up to `limit` commits of a range, newest first."""
         form = "%H%x00%T%x00%P%x00%an%x00%ae%x00%at%x00%cn%x00%ce%x00%ct%x00%G?%x00%GS%x00%B%x01"
         trusting = ("-c", f"gpg.ssh.allowedSignersFile={self.signers}")
-        words = (*trusting, "log", f"--max-count={limit}", f"--format={form}", "--end-of-options")
+        words = ("log", f"--max-count={limit}", f"--format={form}", "--end-of-options")
         signers = self.signers.read_text() if self.signers.is_file() else ""
-        out = self.known(*words, of=(range_,), state=signers)
+        out = self.known(*words, of=(range_,), state=signers, before=trusting)
         records = out.decode(errors="replace").split("\x01")
         return [_commit(record.lstrip("\n").split("\x00")) for record in records if record.strip()]
 
@@ -375,8 +393,12 @@ class Git:
         return self.line(*signs, "commit-tree", *sign, tree, *after, stdin=message.encode(), extra=people)
 
 
-@cached(LRUCache(KEPT_BYTES, getsizeof=lambda out: len(out) + 1000), lock=Lock())
-def _run_kept(git: Git, words: tuple[str, ...], _state: str) -> bytes:
+@cached(
+    LRUCache(KEPT_BYTES, getsizeof=lambda out: len(out) + 1000),
+    key=lambda _git, _words, key: key,
+    lock=Lock(),
+)
+def _run_kept(git: Git, words: tuple[str, ...], _key: object) -> bytes:
     return git.run(*words)
 
 

@@ -1,9 +1,8 @@
 """An issue's cards on several boards: one branch, so one run at a time, and one pull request."""
 
-from collections.abc import Iterable
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, literal, or_, select
+from sqlalchemy import Connection, Select, and_, literal, or_, select
 
 from ledger.db.statements import statement
 from ledger.events.run import CHECK
@@ -24,36 +23,34 @@ _is_same = and_(
 )
 
 
-def find_runs_ahead(db: Connection, run_ids: Iterable[RunId]) -> dict[RunId, RunElsewhere]:
-    """Return for each of these queued runs the one that it waits for, since both are about one issue.
+def find_run_ahead(db: Connection, run_id: RunId) -> RunElsewhere | None:
+    """Return the run that this queued run waits for, since both are about one issue; None without one.
 
     That is whichever a worker holds; else the oldest that was begun. One that only waits for people holds
     nobody up when its card or its board is not served any more, so no run waits for ever.
     """
-    held = runs.c.state.in_(RUN_HELD)
+    row = _select_run_ahead.first(db, {"run_id": run_id})
+    return None if row is None else RunElsewhere(row[0], _board_name(db, row[1]))
+
+
+@statement
+def _select_run_ahead(run_id: Any) -> Select[Any]:
+    held = or_(*(runs.c.state == state for state in RUN_HELD))
     removed = select(boards.c.board_id).where(boards.c.removed)
     goes_first = or_(_own.c.claimed_at.is_(None), runs.c.serial < _own.c.serial)
     is_served = and_(~_theirs.c.archived, _theirs.c.board_id.not_in(removed))
     begun = and_(runs.c.state != RunState.ENDED, runs.c.claimed_at.is_not(None), goes_first, is_served)
-    query = select(_own.c.run_id, runs.c.run_id, runs.c.board_id).select_from(_join_to(_own.c.card_id))
-    query = query.where(_own.c.run_id.in_(tuple(run_ids)), or_(held, begun))
-    first: dict[RunId, RunElsewhere] = {}
-    for own, run_id, board_id in db.execute(query.order_by(held.desc(), runs.c.serial)):
-        if own not in first:
-            first[RunId(own)] = RunElsewhere(run_id, _board_name(db, board_id))
-    return first
+    joined = _own.join(_mine, _mine.c.card_id == _own.c.card_id).join(_theirs, _is_same)
+    joined = joined.join(runs, runs.c.card_id == _theirs.c.card_id)
+    ahead = select(runs.c.run_id, runs.c.board_id).select_from(joined)
+    ahead = ahead.where(_own.c.run_id == run_id, or_(held, begun))
+    return ahead.order_by(held.desc(), runs.c.serial).limit(1)
 
 
 def _board_name(db: Connection, board_id: BoardId) -> str:
     """Return the board's title with its address: two boards may have one title."""
     board = known_boards.get(db, board_id)
     return f"{board.title} ({board.address})" if board else board_id
-
-
-def _join_to(card_id: ColumnElement[Any]) -> Any:
-    """Join a run's card with the issue's other cards and their runs."""
-    joined = _own.join(_mine, _mine.c.card_id == card_id).join(_theirs, _is_same)
-    return joined.join(runs, runs.c.card_id == _theirs.c.card_id)
 
 
 def cards_beside(db: Connection, card_id: CardId) -> tuple[CardRow, ...]:

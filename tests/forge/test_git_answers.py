@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.git.merging import ahead_behind, diff
+from forge.git.merging import ahead_behind, diff, is_mergeable, squash_commit
 from forge.git.repository import Git, GitError, Signature
 
 ANN = Signature("Ann", "ann@example.org", datetime(2026, 1, 1, tzinfo=UTC))
@@ -63,6 +63,21 @@ def test_an_answer_is_kept_for_commits_alone_and_for_this_repository_alone(shop:
         diff(shop, first, second)
 
 
+def test_a_copy_of_the_folder_has_what_is_kept_and_its_own_objects(shop: Git) -> None:
+    first = write(shop, "main", "one\n")
+    shop.update_ref("refs/heads/two", first)
+    head, base = write(shop, "two", "two\n"), shop.write_files("main", {"other": b"1\n"}, "Other", ANN)
+    assert ahead_behind(shop, base, head) == (1, 1)
+    whole, empty = (Git(shop.path.with_name(name)) for name in ("whole.git", "empty.git"))
+    for copy in (whole, empty):
+        shutil.copytree(shop.path, copy.path)
+    shutil.rmtree(empty.path / "objects")
+    assert ahead_behind(empty, base, head) == (1, 1)
+    assert is_mergeable(shop, base, head)  # writes the merged tree, which the copies lack
+    for git in (shop, whole):
+        assert git.read(squash_commit(git, base, head, "Two", ANN), "file") == b"two\n"
+
+
 def test_git_is_no_part_of_the_group_that_a_terminal_kills(shop: Git) -> None:
     group = shop.line("-c", "alias.group=!cut -d' ' -f5 /proc/self/stat", "group")
     assert int(group) != os.getpgrp()
@@ -73,7 +88,7 @@ def test_a_name_means_the_commit_where_it_stands_now(shop: Git) -> None:
     shop.run("tag", "--annotate", "--message", "T", "v1", extra={"GIT_COMMITTER_NAME": "A", "EMAIL": "a"})
     assert [shop.resolve(name) for name in ("main", "v1", "HEAD", "refs/heads/main", first)] == [first] * 5
     second = write(shop, "main", "two\n")
-    assert [shop.resolve(name) for name in ("main", "v1", second)] == [second, first, second]
+    assert [shop.resolve(name) for name in ("main", "v1", "HEAD", second)] == [second, first, second, second]
     assert [shop.read(name, "file") for name in (first, second, "main")] == [b"one\n", b"two\n", b"two\n"]
     assert shop.entries("main", "") == shop.entries(second, "") != shop.entries(first, "")
     other = Git(shop.path.with_name("other.git"))
