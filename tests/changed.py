@@ -4,7 +4,6 @@ A module reaches whoever imports it, names it in a string, or loads the folder t
 file reaches whole suites. What a process reads at run time is not seen: CI leaves nothing out.
 """
 
-import ast
 import re
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 PACKAGES = ("bot", "rules", "runner", "ledger", "forge", "tests")
+IMPORTED = re.compile(r"^\s*from ([\w.]+) import (\([^)]*\)|.+)", re.MULTILINE)
 DOTTED = re.compile(rf"(?:{'|'.join(PACKAGES)})(?:\.\w+)+")
 LOADERS = ("import_module", "iter_modules", "Registry[")  # whoever has these loads the folders that it names
 ALWAYS = "house"  # it reads the whole tree
@@ -69,9 +69,8 @@ def _name(path: Path) -> str:
 def _used(name: str, path: Path, text: str, modules: Iterable[str]) -> Iterator[str]:
     """Yield the modules that this one uses, and the packages above them."""
     words = set(DOTTED.findall(text))
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.ImportFrom) and node.module:
-            words |= {f"{node.module}.{alias.name}" for alias in node.names}
+    for module, names in IMPORTED.findall(text):
+        words |= {f"{module}.{word}" for word in re.findall(r"\w+", names)}
     if any(loader in text for loader in LOADERS):
         folders = words | ({name} if path.name == "__init__.py" else set())
         words |= {it for it in modules if any(it.startswith(f"{folder}.") for folder in folders)}

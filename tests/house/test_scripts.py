@@ -48,6 +48,34 @@ def test_setup_that_was_done_is_not_done_again(tmp_path: Path) -> None:
     assert "done in" in run("bash", "scripts/setup", cwd=tmp_path).stdout
 
 
+@pytest.mark.parametrize("files", [(), ("rules/a.py", "bot/b.py")])
+def test_a_commit_checks_its_own_files_and_a_push_the_whole_tree(
+    tmp_path: Path, files: tuple[str, ...]
+) -> None:
+    for name in ("scripts/check", "scripts/fix"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    tools = [
+        tmp_path / "scripts/setup",
+        *(tmp_path / ".venv/bin" / it for it in ("ruff", "mypy", "lint-imports", "vulture")),
+    ]
+    for tool in tools:
+        tool.parent.mkdir(parents=True, exist_ok=True)
+        tool.write_text('#!/bin/sh\necho "ran ${0##*/} $*"\n', encoding="utf-8")
+        tool.chmod(0o755)
+    said = "".join(run("bash", f"scripts/{name}", *files, cwd=tmp_path).stdout for name in ("fix", "check"))
+    ran = [line.removeprefix("ran ").rstrip() for line in said.splitlines() if line.startswith("ran ")]
+    which = " ".join(files)
+    found = [
+        f"ruff check --fix {which or '.'}",
+        f"ruff format {which or '.'}",
+        "setup",
+        f"ruff check {which or '.'}",
+    ]
+    types = [f"ruff format --check {which or '.'}", f"mypy {which}".rstrip(), "lint-imports"]
+    assert ran == ["setup", *found, *types, *(() if files else ("vulture",))]
+
+
 def test_setup_refuses_an_option_that_it_does_not_know() -> None:
     assert run("scripts/setup", "--dem").returncode == 2
 
