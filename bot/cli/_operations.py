@@ -188,6 +188,9 @@ def each(
         document, fault = dict[str, Any](), ""
         try:
             document = _patiently(lambda: do(job, own))  # noqa: B023 -- it is called at once
+            _require_done(document)
+        except NotDoneError as error:
+            fault, worst = error.message, max(worst, 1)
         except CardinalError as error:
             fault = clean(str(error))
             refused = isinstance(error, ApiProblemError) and error.status in NOT_DONE
@@ -206,6 +209,12 @@ def _patiently(do: Callable[[], dict[str, Any]]) -> dict[str, Any]:
                 raise
         sleep(WAIT_S)
     return do()
+
+
+def _require_done(document: Mapping[str, Any]) -> None:
+    """Raise NotDoneError where a command changed nothing."""
+    if document.get("done") is False:
+        raise NotDoneError(clean(str(document["answer"])))
 
 
 def _report(place: JobPlace, document: Mapping[str, Any], fault: str, *, as_json: bool) -> None:
@@ -258,7 +267,9 @@ def command_of(name: str, operation: str) -> click.Command:
         except ApiProblemError as error:
             fault: type[CliError] = NotDoneError if error.status in NOT_DONE else CliError
             raise fault(clean(str(error))) from error
-        _print(document, part["columns"], as_json=as_json)
+        if as_json or document.get("done") is not False:
+            _print(document, part["columns"], as_json=as_json)
+        _require_done(document)
 
     return command
 

@@ -31,11 +31,13 @@ FILTERS = {
     "search": "Only cards with all these words in the title, or this issue number.",
 }
 GAP, INDENT = 2, "    "
+MAX_INLINE = 80  # characters of texts in one line
 NAMES: Mapping[str, str] = {  # of facts, where their own are too short
     "agents_s": "waited for agents at work",
     "needed_person": "needed a person",
     "people": "for",
     "people_s": "waited for people",
+    "size_bytes": "bytes",
     "usd": "cost",
     "workers_s": "waited for a worker",
 }
@@ -128,16 +130,44 @@ def answer_rows(
     return table(list(map(_label, columns)), rows, empty=empty)
 
 
-def answer_lines(document: Mapping[str, Any], columns: Sequence[str] = ()) -> Iterable[str]:
-    """Yield an answer of the API, a line for each fact; what is empty is left out."""
+def answer_lines(
+    document: Mapping[str, Any], columns: Sequence[str] | Mapping[str, Sequence[str]] = ()
+) -> Iterable[str]:
+    """Yield an answer of the API, a line for each fact; what is empty is left out.
+
+    `columns` are those of its one list, or of each list by its name, which then has a head.
+    """
     for name, value in document.items():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
+        if value not in (None, "", [], {}) and (name, value) != ("number", 0):
+            yield from _fact_lines(document, name, columns)
+
+
+def _fact_lines(
+    document: Mapping[str, Any], name: str, columns: Sequence[str] | Mapping[str, Sequence[str]]
+) -> Iterable[str]:
+    """Yield one fact of an answer: a line, or what it holds below its name."""
+    value = document[name]
+    match value:
+        case [dict(), *_] if not isinstance(columns, Mapping):
             yield from answer_rows(value, columns)
-        elif isinstance(value, dict) and any(isinstance(it, dict) for it in value.values()):
+            return
+        case dict() if any(isinstance(it, dict) for it in value.values()):
             for inner, facts in value.items():
                 yield from answer_lines({f"{name.removesuffix('_by')} by {inner}": facts})
-        elif value not in (None, "", [], {}) and (name, value) != ("number", 0):
+            return
+        case [dict(), *_] if isinstance(columns, Mapping):
+            below = answer_rows(value, columns.get(name, ()))
+        case dict() if any(isinstance(it, list) for it in value.values()):
+            below = answer_lines(value, columns)
+        case [str(), *_] if sum(map(len, value)) > MAX_INLINE:
+            below = (f"- {clean(it)}" for it in value)
+        case str() if "\n" in value.strip():
+            below = map(clean, value.strip().splitlines())
+        case _:
             yield f"{_label(name)}: {clean(str(_word(_fact(document, name))))}"
+            return
+    yield f"{_label(name)}:"
+    yield from (f"  {line}" if line else "" for line in below)
 
 
 def _label(name: str) -> str:
@@ -218,16 +248,6 @@ def ago(at: datetime | None, now: datetime) -> str:
     if past <= -timedelta(seconds=1):
         return f"in {brief(-past)} ({clock})"
     return f"{brief(past)} ago ({clock})" if past >= timedelta(seconds=1) else f"just now ({clock})"
-
-
-def why_gone(dropped: str) -> str:
-    """Return why an artifact is not in the store, as ArtifactDropped has it, in words; empty while it is."""
-    whys = {
-        "share": "not kept: the run had used its share",
-        "store": "not kept: writing to the store failed",
-        "": "",
-    }
-    return whys.get(dropped, f"dropped: {dropped}")
 
 
 def _word(cell: object) -> str:

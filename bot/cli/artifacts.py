@@ -1,18 +1,20 @@
 """`cardinal artifacts`: files that a run left for people."""
 
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from bot.cli import _home
-from bot.cli._show import ago, json_option, show, table, text_block, why_gone
-from bot.system.clock import utc_now
+from bot.cli._show import answer_rows, json_option, show, text_block
+from bot.web.api.jobs import RunName
+from bot.web.api.operations import list_artifacts
+from bot.web.api.operations.list_artifacts import Artifact
 from ledger.errors import CardinalError
 from ledger.lifecycle.private_files import write_file
-from ledger.views import artifacts
+from ledger.log import event_store
 
-HEADS = ("name", "kind", "bytes", "kept", "digest")
 SHORTEST = 6
 
 
@@ -44,17 +46,16 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
       cardinal artifacts r12
       cardinal artifacts r12 --get 3fa9c1 --to log.txt
     """
-    with _home.open_for_reading() as db:
-        known = artifacts.of_run(db, _home.find_run(db, run).run_id)
+    with _home.open_request() as call:
+        with event_store.reading(call.site.engine) as db:
+            given = RunName(run=_home.find_run(db, run).run_id)
+        known = list_artifacts.run(call, given)
     if digest is None:
-        now = utc_now()
-        rows = (
-            (row.name, row.kind, row.size_bytes, why_gone(row.dropped) or ago(row.at, now), row.digest)
-            for row in known
-        )
-        show(known, as_json=as_json, text=lambda: table(HEADS, rows, empty=f"{run} has no files"))
+        answer = known.model_dump(mode="json")
+        rows = answer_rows(answer["artifacts"], list_artifacts.COLUMNS, empty=f"{run} has no files")
+        show(answer, as_json=as_json, text=lambda: rows)
         return
-    raw = _content(run, digest, known)
+    raw = _content(run, digest, known.artifacts)
     if target is not None:
         write_file(target, raw)
     elif sys.stdout.isatty():  # a program wrote it: it may steer a terminal
@@ -63,16 +64,16 @@ def command(run: str, digest: str | None, target: Path | None, as_json: bool) ->
         sys.stdout.buffer.write(raw)
 
 
-def _content(run: str, digest: str, rows: tuple[artifacts.ArtifactRow, ...]) -> bytes:
+def _content(run: str, digest: str, files: Sequence[Artifact]) -> bytes:
     if len(digest) < SHORTEST:
         raise NoArtifactError(run, digest, f"give at least {SHORTEST} letters of the digest")
-    named = {row.digest: row for row in rows if row.digest.startswith(digest)}
+    named = {row.digest: row for row in files if row.digest.startswith(digest)}
     if len(named) != 1:
         because = "it matches more than one file" if named else f"`cardinal artifacts {run}` lists its files"
         raise NoArtifactError(run, digest, because)
     (row,) = named.values()
     if row.dropped:
-        raise NoArtifactError(run, digest, why_gone(row.dropped))
+        raise NoArtifactError(run, digest, row.gone)
     raw = _home.read_blob(row.digest)
     if raw is None:
         raise NoArtifactError(run, digest, "the file is missing from the store, or damaged on its disk")

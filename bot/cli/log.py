@@ -6,18 +6,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
 import click
+from pydantic_core import to_jsonable_python
 
 from bot.cli import _home
 from bot.cli._show import clean, json_option, local_time, text_block
 from bot.render.run.folded_steps import fold_rows
+from bot.web.api.operations import follow_run
 from ledger.event import Zoom
 from ledger.log import event_store
-from ledger.queries import run_lines
 from ledger.queries.run_lines import RunLine
 
 POLL_S = 0.5
-PAGE = 500
-WHOLE = 2**62  # events: however long the run is
 MAX_HELD = 1000  # steps in a row whose sum is awaited
 
 READS = True
@@ -48,19 +47,19 @@ def command(run: str, follow: bool, zoom: str | None, as_json: bool) -> None:
     depth = Zoom(zoom or (Zoom.DEBUG if follow or as_json else Zoom.ACTIVITY))
     folds = depth is Zoom.ACTIVITY and not as_json
     seq, pause, held = 0, threading.Event(), list[RunLine]()
-    with suppress(KeyboardInterrupt), _home.ledger_opened() as engine:
+    with suppress(KeyboardInterrupt), _home.open_request() as call:
+        with event_store.reading(call.site.engine) as db:
+            run_id = _home.find_run(db, run).run_id
         while True:
-            with event_store.reading(engine) as db:
-                known = _home.find_run(db, run)
-                page = run_lines.later_lines(db, known.run_id, seq, PAGE, behind=WHOLE)
-            over = not page.more and (known.ending is not None or not follow)
+            page = follow_run.page_of(call, run_id, seq, behind=None)
+            over = not page.more and (page.ended or not follow)
             fresh = [it for it in page.lines if _is_shown(it, depth, folds)]
             if folds:
                 rows = [*held, *fresh]
                 held = [] if over else _open_steps(rows)
                 fresh = [row for row, _ in fold_rows(rows[: len(rows) - len(held)])]
             for each in fresh:
-                click.echo(_object(each) if as_json else "\n".join(_text(each)))
+                click.echo(json.dumps(to_jsonable_python(each)) if as_json else "\n".join(_text(each)))
             seq = page.last
             if over or (not page.more and pause.wait(POLL_S)):
                 return
@@ -74,11 +73,6 @@ def _open_steps(rows: Sequence[RunLine]) -> list[RunLine]:
     """Return the steps at the end, to which others may come."""
     last = next((place for place in range(len(rows), 0, -1) if rows[place - 1].step is None), 0)
     return list(rows[last:]) if len(rows) - last < MAX_HELD else []
-
-
-def _object(each: RunLine) -> str:
-    shown = ("seq", "text", "output", "zoom")
-    return json.dumps({"at": each.at.isoformat(), **{name: getattr(each, name) for name in shown}})
 
 
 def _text(each: RunLine) -> Iterator[str]:

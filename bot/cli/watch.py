@@ -1,27 +1,25 @@
 """`cardinal watch`: the timeline of cards as it grows."""
 
-import json
 import threading
-from collections.abc import Iterable
 from contextlib import suppress
 
 import click
-from sqlalchemy import Connection
 
 from bot.cli import _home
 from bot.cli._show import clean, json_option, local_time
+from bot.web.api.operations import follow_events
+from bot.web.api.operations.follow_events import FollowedEvent
 from ledger import codec
-from ledger.event import Recorded, Zoom
+from ledger.event import Zoom
 from ledger.events.board import CardEvent
 from ledger.events.run import RunEvent
-from ledger.ids import BoardId, CardId
 from ledger.log import event_store
-from ledger.queries import timeline
-from ledger.queries.timeline import WORDS_CHARS, TimelineRow
-from ledger.views import cards, runs
+from ledger.queries.card_filter import CardScope
+from ledger.queries.timeline import WORDS_CHARS
+from ledger.views import boards
 
 POLL_S = 0.5
-KINDS = click.Choice([name for name, kind in codec.kinds().items() if issubclass(kind, CardEvent | RunEvent)])
+KINDS = {name: kind for name, kind in codec.kinds().items() if issubclass(kind, CardEvent | RunEvent)}
 
 READS = True
 
@@ -36,7 +34,7 @@ READS = True
     "--kind",
     "kinds",
     multiple=True,
-    type=KINDS,
+    type=click.Choice([*KINDS]),
     metavar="EVENT",
     help="Only events of this kind, at any zoom.",
 )
@@ -69,55 +67,26 @@ def command(
       cardinal watch --board acme/1 --kind QuestionAsked --kind RunEnded
     """
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
-    with suppress(KeyboardInterrupt), _home.ledger_opened() as engine:
+    wanted = kinds or tuple(name for name, kind in KINDS.items() if kind.zoom in depths)
+    pause = threading.Event()
+    with suppress(KeyboardInterrupt), _home.open_request() as call:
+        engine = call.site.engine
         with event_store.reading(engine) as db:
             only = _home.find_card(db, card).card_id if card else None
             board_id = _home.board(db, board).board_id if board else None
             seq = (0 if once else event_store.last_seq(db)) if start is None else start
-        pause = threading.Event()
         while True:
-            with event_store.reading(engine) as db:
-                fresh = event_store.read(db, after=seq)
-                lines = [
-                    _print(db, row, as_json)
-                    for row in _rows(db, fresh, only, board_id)
-                    if (row.kind in kinds if kinds else row.zoom in depths)
-                ]
-            for text in lines:
-                click.echo(text)
-            seq = fresh[-1].seq if fresh else seq
-            if not fresh and (once or pause.wait(POLL_S)):
+            with event_store.reading(engine) as db:  # a board may be new
+                scopes = [CardScope(it.board_id) for it in boards.all_boards(db)]
+            scopes = [it for it in scopes if board_id in (None, it.board_id)]
+            page = follow_events.page_of(call, scopes, wanted, seq, card_id=only, whole=True)
+            for event in page.events:
+                click.echo(event.model_dump_json() if as_json else _text(event))
+            seq = page.last
+            if not page.more and (once or pause.wait(POLL_S)):
                 return
 
 
-def _rows(
-    db: Connection, fresh: tuple[Recorded, ...], only: CardId | None, board_id: BoardId | None
-) -> Iterable[TimelineRow]:
-    for recorded in fresh:
-        card_id = _card_of(db, recorded)
-        if card_id is None or only not in (None, card_id):
-            continue
-        if board_id and ((row := cards.get(db, card_id)) is None or row.board_id != board_id):
-            continue
-        yield timeline.event_line(card_id, recorded.seq, recorded.at, recorded.event)
-
-
-def _card_of(db: Connection, recorded: Recorded) -> CardId | None:
-    match recorded.event:
-        case CardEvent(card_id=card_id):
-            return card_id
-        case RunEvent(run_id=run_id):
-            run = runs.get(db, run_id)
-            return None if run is None else run.card_id
-        case _:
-            return None
-
-
-def _print(db: Connection, row: TimelineRow, as_json: bool) -> str:
-    card = cards.get(db, row.card_id)
-    name = f"{card.repository}#{card.number}" if card is not None and card.number else row.card_id
-    if not as_json:
-        return f"{local_time(row.at)}  {clean(name)}  {row.run_id or ''}  {clean(row.text, WORDS_CHARS)}"
-    about = {"seq": row.seq, "at": row.at.isoformat(), "card": name, "run": row.run_id, "kind": row.kind}
-    title = card.title if card is not None else ""
-    return json.dumps({**about, "zoom": row.zoom, "text": row.text, "title": title})
+def _text(event: FollowedEvent) -> str:
+    name = f"{event.repository}#{event.number}" if event.number else event.card
+    return f"{local_time(event.at)}  {clean(name)}  {event.run}  {clean(event.text, WORDS_CHARS)}"

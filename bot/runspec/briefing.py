@@ -8,9 +8,11 @@ from sqlalchemy import Connection
 from bot.bootstrap import Services
 from bot.github.api import roles
 from bot.state import policies
+from ledger.events.findings import FindingsReported
 from ledger.events.run import CHECK
 from ledger.ids import RunId
 from ledger.log import event_store
+from ledger.queries.run_rows import RunRows
 from ledger.rows.cards import CardRow
 from ledger.rows.links import is_open
 from ledger.rows.messages import MessageRow
@@ -19,11 +21,9 @@ from ledger.states import Ending
 from ledger.views import (
     cards,
     expansions,
-    findings,
     links,
     messages,
     notes,
-    reports,
     rule_briefs,
     runs,
     threads,
@@ -65,13 +65,8 @@ def source(db: Connection, card: CardRow, run_id: RunId, *, author_trusted: bool
     before = before[: briefing.ATTEMPTS + 1]
     run = runs.get(db, run_id)
     last = next((past for past in before if past.claimed_at is not None), None)
-    by_run = reports.of_runs(db, (past.run_id for past in before))
     earlier = [
-        EarlierRun(
-            past.run_id,
-            f"{past.ending or past.state} {past.reason}".strip(),
-            _report(db, past, by_run.get(past.run_id)),
-        )
+        EarlierRun(past.run_id, f"{past.ending or past.state} {past.reason}".strip(), _report(db, past))
         for past in before
     ]
     return BriefingSource(
@@ -151,25 +146,26 @@ def _last_report(db: Connection, repository: str, number: int) -> str:
     past = (run for card in blockers for run in runs.of_card(db, card.card_id, limit=briefing.ATTEMPTS))
     succeeded = (run for run in past if run.ending is Ending.SUCCEEDED and run.kind != CHECK)
     done = max(succeeded, key=lambda run: run.queued_at, default=None)
-    return _report(db, done, reports.get(db, done.run_id)) if done else ""
+    return _report(db, done) if done else ""
 
 
-def _report(db: Connection, past: RunRow, report: reports.ReportRow | None) -> str:
+def _report(db: Connection, past: RunRow) -> str:
+    rows = RunRows.read(db, past)
+    report = rows.report
     if report is None:
         return past.detail
     lines = (
         report.done,
         *(f"- {item}" for item in report.changed),
         *(f"open: {question}" for question in report.open_questions),
-        *_findings(db, past),
+        *(_findings(rows.findings) if rows.findings and past.mode == INVESTIGATE else ()),
     )
     return "\n".join(line for line in lines if line)
 
 
-def _findings(db: Connection, past: RunRow) -> Iterator[str]:
+def _findings(reported: FindingsReported) -> Iterator[str]:
     """Yield the findings of an investigation in its agent's words."""
-    reported = findings.get(db, past.run_id) if past.mode == INVESTIGATE else None
-    for number, finding in enumerate(reported.findings if reported else (), start=1):
+    for number, finding in enumerate(reported.findings, start=1):
         places = ", ".join(
             f"{at.path}{f':{at.line}' if at.line else ''}" for at in finding.references if at.found
         )

@@ -255,7 +255,7 @@ def card_losses(db: Connection, card_id: CardId) -> tuple[LossRow, ...]:
     row = cards.get(db, card_id)
     if row is None:
         return ()
-    return _losses(board_state.of_board(db, row.board_id), row, placements.get(db, card_id))
+    return _losses(policies.of_board(db, row.board_id), row, placements.get(db, card_id))
 
 
 def _snapshot(db: Connection, row: CardRow) -> Snapshot:

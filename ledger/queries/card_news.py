@@ -25,6 +25,7 @@ class CardNews:
     card_id: CardId
     repository: str
     number: int
+    title: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,18 +66,32 @@ def later(
     return last, bool(scopes) and db.scalar(select(exists(mine))) is True
 
 
-def news_page(db: Connection, scopes: Sequence[CardScope], after: int, kinds: Collection[str]) -> NewsPage:
+def news_page(
+    db: Connection,
+    scopes: Sequence[CardScope],
+    after: int,
+    kinds: Collection[str],
+    *,
+    card_id: CardId | None = None,
+    whole: bool = False,
+) -> NewsPage:
     """Return events of these kinds later than `after`, the oldest first, of cards in sight.
 
-    A card is in sight when its own repository and those of all its runs may be seen.
+    A card is in sight when its own repository and those of all its runs may be seen. With `card_id` that
+    card's alone count. Only the newest events of the log are
+    read, unless it is `whole`.
     """
     newest = event_store.last_seq(db)
-    begin = max(after, newest - MAX_BACKLOG)
+    begin = after if whole else max(after, newest - MAX_BACKLOG)
     events = event_store.read_kinds(db, kinds, after=begin, until=newest, limit=PAGE)
     by_stream = _in_sight(db, scopes, {it.stream for it in events})
     more = len(events) == PAGE
     return NewsPage(
-        news=tuple(CardNews(it, *by_stream[it.stream]) for it in events if it.stream in by_stream),
+        news=tuple(
+            CardNews(it, *by_stream[it.stream])
+            for it in events
+            if it.stream in by_stream and card_id in (None, by_stream[it.stream][0])
+        ),
         last=events[-1].seq if more else max(begin, newest),
         omitted=begin > after,
         more=more,
@@ -85,16 +100,16 @@ def news_page(db: Connection, scopes: Sequence[CardScope], after: int, kinds: Co
 
 def _in_sight(
     db: Connection, scopes: Sequence[CardScope], streams: Collection[str]
-) -> dict[str, tuple[CardId, str, int]]:
-    """Return the card of each stream that somebody may follow: its id, its repository and number."""
+) -> dict[str, tuple[CardId, str, int, str]]:
+    """Return the card of each stream that somebody may follow: its id, repository, number and title."""
     names = {stream.partition(":")[::2] for stream in streams}
     run_ids = [name for kind, name in names if kind == "run"]
     of_runs = db.execute(select(runs.c.run_id, runs.c.card_id).where(runs.c.run_id.in_(run_ids)))
     by_run = {run_id: card_id for run_id, card_id in of_runs}
     touched = {name for kind, name in names if kind == "card"}.union(by_run.values())
-    query = select(cards.c.card_id, cards.c.repository, cards.c.number).select_from(FROM)
+    query = select(cards.c.card_id, cards.c.repository, cards.c.number, cards.c.title).select_from(FROM)
     query = query.where(cards.c.card_id.in_(touched), or_(false(), *map(_with_all_runs, scopes)))
-    known = {card_id: (card_id, name or "", number or 0) for card_id, name, number in db.execute(query)}
+    known = {it: (it, name or "", number or 0, title) for it, name, number, title in db.execute(query)}
     runs_seen = {f"run:{run_id}": known[card_id] for run_id, card_id in by_run.items() if card_id in known}
     return {f"card:{card_id}": row for card_id, row in known.items()} | runs_seen
 

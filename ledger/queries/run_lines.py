@@ -74,15 +74,17 @@ def _version_before(stream: Any, seq: Any) -> Select[Any]:
 
 
 def later_lines(
-    db: Connection, run_id: RunId, after: int, limit: int, *, behind: int = MAX_BEHIND
+    db: Connection, run_id: RunId, after: int, limit: int, *, behind: int | None = MAX_BEHIND
 ) -> RunLines:
-    """Return at most `limit` lines after the event `after`, of the run's newest `behind` events."""
+    """Return at most `limit` lines after the event `after`, of the run's newest `behind` events, or
+    of them all.
+    """
     stream = stream_of(run_id)
     head, newest = _newest.first(db, {"stream": stream}) or (0, 0)
     place = {"stream": stream, "seq": after}
     # A reader has seen an event of this run, which is found at once; any other number is searched for.
     seen = _version_at.scalar(db, place) or _version_before.scalar(db, place) or 0
-    start = max(seen, newest - behind)
+    start = seen if behind is None else max(seen, newest - behind)
     stored = _between.all(db, {"stream": stream, "after": start, "most": limit})
     lines = tuple(_line(*row) for row in stored)
     more = len(lines) == limit

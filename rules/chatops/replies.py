@@ -45,9 +45,13 @@ def about(given: CommandGiven) -> str:
     return f"command:{given.comment_id}"
 
 
-def say(snapshot: Snapshot, given: CommandGiven, text: str) -> Decision:
-    """Answer with a comment where the command was given; review threads are answered on the pull request."""
-    return Decision((Say(snapshot.card_id, about(given), text, talk_of(given)),), (text,))
+def say(snapshot: Snapshot, given: CommandGiven, text: str, *, is_done: bool = False) -> Decision:
+    """Answer with a comment where the command was given; review threads are answered on the pull request.
+
+    `is_done`: what the command asks for is so already.
+    """
+    told = Say(snapshot.card_id, about(given), text, talk_of(given), is_done=is_done)
+    return Decision((told,), (text,))
 
 
 def talk_of(event: CommandGiven | CommandRefused) -> str:

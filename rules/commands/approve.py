@@ -51,7 +51,12 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return say(snapshot, given, describe_earlier_answer(run, first, "your approval changed nothing"))
     if run.plan_approved or not run.plan_required:
         by = f" by {code(snapshot.plan_by, 40)}" if snapshot.plan_by else ""
-        return say(snapshot, given, f"{run.run_id} needs no approval: its plan is approved already{by}.")
+        return say(
+            snapshot,
+            given,
+            f"{run.run_id} needs no approval: its plan is approved already{by}.",
+            is_done=True,
+        )
     if run.state is not RunState.AWAITING_APPROVAL:
         text = f"{run.run_id} has no plan to approve yet: it will be posted here."
         if snapshot.plan_by:

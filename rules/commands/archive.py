@@ -33,6 +33,8 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
 def change(snapshot: Snapshot, given: CommandGiven, *, wanted: bool) -> Decision:
     """Archive the card or bring it back, unless it is so already."""
     if snapshot.archived == wanted:
-        return say(snapshot, given, f"The card is {'already archived' if wanted else 'on the board'}.")
+        return say(
+            snapshot, given, f"The card is {'already archived' if wanted else 'on the board'}.", is_done=True
+        )
     act = ArchiveCard(snapshot.card_id, wanted, given.by, given.role, about(given))
     return Decision((act,), (f"{given.by} {given.command}s the card",))

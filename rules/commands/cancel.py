@@ -32,13 +32,13 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     check = snapshot.live_check
     if run is None and check is not None:
         if check.stop_by:
-            return say(snapshot, given, f"{check.run_id} is already being cancelled.")
+            return say(snapshot, given, f"{check.run_id} is already being cancelled.", is_done=True)
         stop = RunStopAsked(check.run_id, "cancel", given.by, "/cardinal cancel")
         return Decision((stop,), (f"{given.by} cancels {check.run_id}",))
     if run is None:
         return say(snapshot, given, "No run is active on this card, so there is nothing to cancel.")
     if run.stop_asked == "cancel":
-        return say(snapshot, given, f"{run.run_id} is already being cancelled.")
+        return say(snapshot, given, f"{run.run_id} is already being cancelled.", is_done=True)
     stop = RunStopAsked(run.run_id, "cancel", given.by, "/cardinal cancel")
     because = (f"{given.by} cancels {run.run_id}",)
     return answer_leaving(snapshot, run, given.by, cancel=True) + Decision((stop,), because)

@@ -30,7 +30,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
     made = next((it for it in snapshot.made if it.proposal == number), None)
     if made is not None:
         issue = f"{made.repository}#{made.number}"
-        return say(snapshot, given, f"Follow-up {number} of {run_id} is {issue} already.")
+        return say(snapshot, given, f"Follow-up {number} of {run_id} is {issue} already.", is_done=True)
     it = findings.follow_ups[number - 1]
     create = CreateCard(
         card_id=snapshot.card_id,

@@ -39,7 +39,7 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         names = alternatives(code(name) for name in policy.board.columns)
         return say(snapshot, given, f"Nothing was moved: say {names}, as in `{USAGE}`.")
     if same_column(column, snapshot.column):
-        return say(snapshot, given, f"The card is already in {code(column)}.")
+        return say(snapshot, given, f"The card is already in {code(column)}.", is_done=True)
     shown = column_of_move(given.source)
     if shown is not None and not same_column(shown, snapshot.column):
         return say(snapshot, given, f"The card has left {code(shown)}, so it was not moved.")

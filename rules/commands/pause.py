@@ -39,14 +39,16 @@ def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetim
         return say(snapshot, given, f"Nothing was paused: say `{USAGE}`.")
     if scope == "card" and run and run.state in RUN_HELD:
         if run.stop_asked:
-            return say(snapshot, given, f"{run.run_id} is already being stopped.")
+            return say(snapshot, given, f"{run.run_id} is already being stopped.", is_done=True)
         stop = RunStopAsked(run.run_id, "pause", given.by, "/cardinal pause")
         return Decision((stop,), (f"{given.by} pauses {run.run_id}",))
     if scope == "card" and run and snapshot.is_paused:
-        return say(snapshot, given, f"{run.run_id} is already paused. `/cardinal resume` continues it.")
+        return say(
+            snapshot, given, f"{run.run_id} is already paused. `/cardinal resume` continues it.", is_done=True
+        )
     target = targets(snapshot)[scope]
     if held := next((it for it in snapshot.stops if (it.scope, it.target) == (scope, target)), None):
         _, undo = stop_words(scope, held.by, held.because, claims=held.claims)
-        return say(snapshot, given, f"The {scope} is already stopped. `{undo}` resumes it.")
+        return say(snapshot, given, f"The {scope} is already stopped. `{undo}` resumes it.", is_done=True)
     order = StopOrdered(snapshot.board_id, scope, target, given.by)
     return Decision((order,), (f"{given.by} stops the {scope}",))

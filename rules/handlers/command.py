@@ -3,14 +3,15 @@
 from dataclasses import replace
 from datetime import datetime
 
+from ledger.event import Event
 from ledger.events.conversation import CommandGiven, CommandRefused
-from ledger.events.run import BY_PUSH
+from ledger.events.run import BY_PUSH, PlanRebound
 from ledger.rows.runs import RunRow
 from ledger.states import Ending
 from rules.answers import answers
 from rules.card.trigger import was_before
 from rules.chatops.parser import APART, API, BOX, BOXES, BUTTON, CLI, door_of
-from rules.chatops.replies import AT_ONCE, say, talk_of
+from rules.chatops.replies import AT_ONCE, about, say, talk_of
 from rules.commands import block, ok
 from rules.handlers import check_buttons
 from rules.handlers.access import SENTENCES
@@ -148,10 +149,26 @@ def _report(snapshot: Snapshot, decided: Decision, event: CommandGiven) -> Decis
     }.get(event.place, "on Cardinal's page")
     said = f"{code(event.by, 40)} gave `/cardinal {event.command}` {where}"
     said += f": “{argument}”." if argument else "."
-    answers = [intent.text for intent in decided.intents if isinstance(intent, Say)]
+    said_on_card = [intent for intent in decided.intents if isinstance(intent, Say)]
+    answers = [intent.text for intent in said_on_card]
     acts = tuple(intent for intent in decided.intents if not isinstance(intent, Say))
     apart = "\n\n" if any(answer.startswith(("- ", "| ")) for answer in answers) else " "  # Markdown wants it
-    return Decision(acts, decided.because) + say(snapshot, event, apart.join((said, *answers)))
+    told = Say(
+        snapshot.card_id,
+        about(event),
+        apart.join((said, *answers)),
+        talk_of(event),
+        answer="\n\n".join(answers),
+        is_done=event.command in ANSWERS
+        or any(it.is_done for it in said_on_card)
+        or any(map(_has_effect, acts)),
+    )
+    return Decision((*acts, told), (*decided.because, told.text))
+
+
+def _has_effect(act: Intent | Event) -> bool:
+    """Tell whether a decision does more than to show something, or to ask about a plan once more."""
+    return not act.only_shows if isinstance(act, Intent) else not isinstance(act, PlanRebound)
 
 
 def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: datetime) -> Decision:
@@ -161,13 +178,13 @@ def _too_fast(policy: Policy, snapshot: Snapshot, event: CommandGiven, now: date
         f"{code(event.by, 40)} gave more than {policy.limits.commands_per_minute} commands within a minute:"
         " for now only `/cardinal cancel`, `pause` and `stop-all` are obeyed."
     )
-    about = f"pace:{event.by}:{now:%Y%m%d%H}"
+    pace = f"pace:{event.by}:{now:%Y%m%d%H}"
     marks: tuple[Intent, ...] = (React(card, event.place, event.comment_id, "confused"),)
     if door_of(event.source) == BOX:
         marks = (UntickBoxes(card, event.place, event.comment_id),)
     elif door_of(event.source) in (BUTTON, *APART):
         marks = ()
-    return Decision((*marks, Say(card, about, text, place)), (text,))
+    return Decision((*marks, Say(card, pace, text, place)), (text,))
 
 
 @answers(CommandRefused, answers_pulls=True)
@@ -176,14 +193,14 @@ def explain_refusal(policy: Policy, snapshot: Snapshot, event: CommandRefused, n
     card, place = snapshot.card_id, talk_of(event)
     if door_of(event.command) in (BUTTON, *APART):
         # Once an hour for each button or form and person: it can be pressed without end.
-        about = f"{event.command}:{event.by}:{now:%Y%m%d%H}"
+        once = f"{event.command}:{event.by}:{now:%Y%m%d%H}"
         return _limit_answers(
-            Decision((Say(card, about, event.because, place),), (event.because,)), event, now
+            Decision((Say(card, once, event.because, place),), (event.because,)), event, now
         )
     if door_of(event.command) == BOX:
-        about = f"command:{event.comment_id}:{event.by}:{event.command}"
+        ticked = f"command:{event.comment_id}:{event.by}:{event.command}"
         untick = UntickBoxes(card, event.place, event.comment_id)
-        return Decision((untick, Say(card, about, event.because, place)), (event.because,))
+        return Decision((untick, Say(card, ticked, event.because, place)), (event.because,))
     mark = React(card, event.place, event.comment_id, "confused")
     # One that is mended by an edit gets a word of its own.
     answer = Say(card, f"command:{event.comment_id}:{event.command}", event.because, place)
@@ -194,8 +211,8 @@ def _limit_answers(decided: Decision, event: CommandGiven | CommandRefused, now:
     """Answer people without write access once an hour and card: each comment is a mail to many."""
     if role_of(event.role).covers(Role.WRITE):
         return decided
-    about = f"outsider:{event.by}:{now:%Y%m%d%H}"
+    once = f"outsider:{event.by}:{now:%Y%m%d%H}"
     intents = (
-        replace(intent, about=about) if isinstance(intent, Say) else intent for intent in decided.intents
+        replace(intent, about=once) if isinstance(intent, Say) else intent for intent in decided.intents
     )
     return Decision(tuple(intents), decided.because)

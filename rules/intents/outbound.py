@@ -74,11 +74,17 @@ class WriteFindings(Intent, only_shows=True):
 
 @dataclass(frozen=True, slots=True)
 class Say(Intent, only_shows=True):
-    """Post a comment; `about` makes it the same comment, e.g. `command:12345`. `place`: issue or pull."""
+    """Post a comment; `about` makes it the same comment, e.g. `command:12345`. `place`: issue or pull.
+
+    About a command from outside GitHub, `answer` is the part of `text` for whoever gave it; `is_done`: the
+    command did something, what it asks for was so already, or it was there only to be answered.
+    """
 
     about: str
     text: str
     place: str = "issue"
+    answer: str = ""
+    is_done: bool = False
 
 
 @dataclass(frozen=True, slots=True)

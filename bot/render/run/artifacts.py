@@ -7,6 +7,12 @@ from ledger.events.artifact import ATTACHED
 from rules.text import count
 
 MAX_FILES = 30
+DROPPED = {  # as ArtifactDropped has it
+    "age": "dropped: it was too old",
+    "space": "dropped: the store was full, and this was one of the oldest files",
+    "store": "not kept: writing to the store failed",
+    "share": "not kept: the run had used its share of the store",
+}
 
 
 def pointer(story: Story) -> str:

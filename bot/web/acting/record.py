@@ -62,10 +62,11 @@ class SentCommand:
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """A card's comment about a command."""
+    """A card's comment about a command. `is_done`: as in `Say`."""
 
     text: str
     refused: bool
+    is_done: bool = True
 
 
 def well_formed(name: str, text: str) -> parser.Parsed:
@@ -192,5 +193,8 @@ def outcome(services: Services, visit: SignIn, seq: int, door: str) -> CommandOu
             return CommandOutcome(event.because, refused=True)
         entry = outbox.get(db, handlers.key(Say(event.card_id, replies.about(event), "")))
     answer = handlers.intent_of(entry) if entry else None
-    text = answer.text if isinstance(answer, Say) else RECORDED.format(command=event.command)
-    return CommandOutcome(text, refused=False)
+    recorded = RECORDED.format(command=event.command)
+    if not isinstance(answer, Say):
+        return CommandOutcome(recorded, refused=False)
+    text = answer.text if door == parser.PAGE else answer.answer or recorded
+    return CommandOutcome(text, refused=False, is_done=answer.is_done)

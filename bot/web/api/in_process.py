@@ -65,4 +65,5 @@ class WholeLedger(VisibleLedger):
 
 def operators_request(config: Config, engine: Engine) -> ApiRequest:
     """Return the operator's request about a ledger."""
-    return ApiRequest(WholeLedger(config, engine, utc_now, AllRights()), SignIn(0, OPERATOR, utc_now()))
+    site, visit = WholeLedger(config, engine, utc_now, AllRights()), SignIn(0, OPERATOR, utc_now())
+    return ApiRequest(site, visit, is_operators=True)

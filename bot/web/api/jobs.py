@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import Any
 
 from pydantic import Field, field_validator
 from pydantic_core import PydanticCustomError
@@ -11,7 +10,7 @@ from sqlalchemy import Connection
 
 from bot.state import card_filters
 from bot.web.api.operation import ApiError, ApiModel, ApiRequest, not_found
-from bot.web.site.visibility import VisibleBoard, may_see
+from bot.web.site.visibility import VisibleBoard, may_see, run_visible
 from ledger.log import event_store
 from ledger.queries.card_filter import CardFilter, CardScope
 from ledger.queries.lanes import ListedCard
@@ -19,7 +18,7 @@ from ledger.rows.cards import CardRow
 from ledger.rows.jobs import JobRow
 from ledger.rows.runs import RunRow
 from ledger.states import CardState, RunStatus
-from ledger.views import boards, cards, checks, jobs, plans
+from ledger.views import boards, cards, jobs
 from runner.text.untrusted import without_invisible as clean
 
 NOT_MADE = "its issue is not made yet: GET /api/v1/requests/<request> has its number then"
@@ -116,24 +115,6 @@ class JobRun(ApiModel):
     ended_at: datetime | None
 
 
-class JobPlan(ApiModel):
-    """The newest plan of a run."""
-
-    revision: int
-    state: str = Field(description="proposed, approved or redirected")
-    summary: str
-    steps: list[str]
-
-
-class JobRunDetail(JobRun):
-    """A run with its plan and checks."""
-
-    repository: str
-    plan: JobPlan | None
-    checks: list[str] = Field(description="Each command of the gate's latest run, with its exit code")
-    last_line: str
-
-
 def job_summary(card: ListedCard, among: Iterable[VisibleBoard]) -> JobSummary:
     """Return a card of a list over these boards."""
     return JobSummary(
@@ -188,47 +169,30 @@ def address_of_board(db: Connection, card: CardRow) -> str:
     return f"{board.owner}/{board.number}" if board else ""
 
 
+def run_of(call: ApiRequest, name: str) -> RunRow:
+    """Return the run of that name. Raises ApiError, BusyError."""
+    known = run_visible(call.site, call.visit, name)
+    if known is None:
+        call.site.readers.must_be_able_to_ask(call.visit)
+        raise not_found()
+    return known[0]
+
+
 def run_summary(run: RunRow) -> JobRun:
     """Return a run in a list."""
-    return JobRun(**_run_fields(run))
-
-
-def run_detail(db: Connection, run: RunRow) -> JobRunDetail:
-    """Return a run with its plan and checks."""
-    gate = checks.newest_gate(db, run.run_id)
-    of_gate = (it for it in checks.of_run(db, run.run_id) if gate and it.iteration == gate.iteration)
-    return JobRunDetail(
-        **_run_fields(run),
-        repository=run.repository,
-        plan=plan_of(db, run),
-        checks=[f"{clean(it.command)[:MAX_TEXT]}: exit code {it.exit_code}" for it in of_gate],
-        last_line=clean(run.last_line),
+    return JobRun(
+        run=run.run_id,
+        status=run.status,
+        state=run.state,
+        ending=run.ending or "",
+        reason=clean(": ".join(filter(None, (run.reason, run.detail))))[:MAX_TEXT],
+        attempt=run.attempt,
+        mode=run.mode,
+        agent=run.agent,
+        by=run.by,
+        branch=run.branch,
+        usd=run.usd,
+        active_s=round(run.active_s, 3),
+        queued_at=run.queued_at,
+        ended_at=run.ended_at,
     )
-
-
-def plan_of(db: Connection, run: RunRow) -> JobPlan | None:
-    """Return the run's newest plan."""
-    plan = plans.newest(db, run.run_id)
-    if plan is None:
-        return None
-    steps = [clean(step) for step in plan.steps]
-    return JobPlan(revision=plan.revision, state=plan.state, summary=clean(plan.summary), steps=steps)
-
-
-def _run_fields(run: RunRow) -> dict[str, Any]:
-    return {
-        "run": run.run_id,
-        "status": run.status,
-        "state": run.state,
-        "ending": run.ending or "",
-        "reason": clean(": ".join(filter(None, (run.reason, run.detail))))[:MAX_TEXT],
-        "attempt": run.attempt,
-        "mode": run.mode,
-        "agent": run.agent,
-        "by": run.by,
-        "branch": run.branch,
-        "usd": run.usd,
-        "active_s": round(run.active_s, 3),
-        "queued_at": run.queued_at,
-        "ended_at": run.ended_at,
-    }

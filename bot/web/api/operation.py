@@ -1,7 +1,7 @@
 """An operation of the API: its scope, its input and its output."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from http import HTTPStatus
@@ -93,6 +93,7 @@ class ApiRequest:
 
     site: VisibleLedger
     visit: SignIn
+    is_operators: bool = field(default=False, kw_only=True)  # who reads the ledger's file sees all of it
 
     @cached_property
     def boards(self) -> tuple[VisibleBoard, ...]:
@@ -128,7 +129,8 @@ class Operation(Protocol):
     people.
 
     `PATH` holds fields of `Input` in braces; a GET has the others in its query, a POST in its JSON body.
-    `ALSO` are more paths, where people look for it. `COLUMNS` are the fields of a list that a table shows.
+    `ALSO` are more paths, where people look for it. `COLUMNS` are the fields of a list that a table
+    shows, or those of each list by its name.
     `stream` answers who accepts server-sent events. `AS_TEXT` makes the output into the content types that a
     client may accept in place of JSON. `EXAMPLE` is an input by the names of a card
     `acme/shop#1` and a run `r1`.
@@ -141,7 +143,7 @@ class Operation(Protocol):
     Input: type[ApiModel]
     Output: type[ApiModel]
     EXAMPLE: Mapping[str, Any] = {}
-    COLUMNS: tuple[str, ...] = ()
+    COLUMNS: Sequence[str] | Mapping[str, Sequence[str]] = ()
     stream: "Callable[[SiteRequest, Any], StreamResponse] | None" = None
     AS_TEXT: Mapping[str, Callable[[Any], str]] = {}
     run: Callable[[Any, Any], ApiModel]  # of an ApiRequest where a ledger is enough, else of a SiteRequest

@@ -10,6 +10,7 @@ from flask import Response, make_response, render_template, request, send_file
 from werkzeug.exceptions import RequestedRangeNotSatisfiable
 
 from bot.render.markdown import links
+from bot.render.run.artifacts import DROPPED
 from bot.runspec import builder
 from bot.runspec.store_mark import mark_store
 from bot.web.site import parameters
@@ -32,12 +33,6 @@ DIGEST = re.compile(r"[0-9a-f]{64}")
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
 DAMAGED = "the file is missing from the store, or damaged on its disk"
 AWAY = "The file store does not answer. Try again in a minute, or ask your operator."
-DROPPED = {
-    "age": "dropped: it was too old",
-    "space": "dropped: the store was full, and this was one of the oldest files",
-    "store": "not kept: writing to the store failed",
-    "share": "dropped: the run had used its share of the store",
-}
 # No file can act on these pages' origin, whatever a browser takes it for.
 LOCKED = "sandbox; default-src 'none'; frame-ancestors 'none'"
 # A browser shows a picture or a film in a page of its own making, which loads the file once more.
@@ -166,7 +161,7 @@ def _file_name(row: ArtifactRow) -> str:
 
 def _why_gone(row: ArtifactRow) -> str:
     """Return why a file was dropped; empty while it is there."""
-    return DROPPED.get(row.dropped, f"dropped: {row.dropped}") if row.dropped else ""
+    return DROPPED.get(row.dropped, row.dropped)
 
 
 def _row(file: ArtifactRow) -> Row:

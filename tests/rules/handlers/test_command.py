@@ -24,7 +24,7 @@ def test_a_form_is_obeyed_and_reported_on_the_issue() -> None:
     intents = asks(card(run=run(S.PARKED), questions=(QUESTION,)), sent("answer:r1-q1", "2"))
     assert only(intents, QuestionAnswered).text == "8081"
     assert only(intents, Say) == Say(
-        CARD, "command:-9", "`bob` gave `/cardinal answer` on Cardinal's page: “2”.", "issue"
+        CARD, "command:-9", "`bob` gave `/cardinal answer` on Cardinal's page: “2”.", "issue", is_done=True
     )
     assert "React" not in kinds(intents)
 

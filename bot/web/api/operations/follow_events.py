@@ -2,23 +2,26 @@
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
 from bot.web.api.operation import ApiError, ApiModel, ApiRequest
-from bot.web.live.response import PageUpdate, StreamResponse, last_event_id, message
 from ledger import codec
 from ledger.event import Zoom
+from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries import card_news, timeline
 from ledger.queries.card_filter import CardScope
 from ledger.queries.card_news import CardNews
 from rules.text import plain
 from runner.text.untrusted import without_invisible as clean
+
+if TYPE_CHECKING:
+    from bot.web.live.response import PageUpdate, StreamResponse
 
 PATH = "/events"
 EXAMPLE: Mapping[str, Any] = {"board": "acme/1", "kinds": "QuestionAsked,RunEnded"}
@@ -46,8 +49,11 @@ class FollowedEvent(ApiModel):
     seq: int = Field(description="Its number in the log; numbers only increase")
     at: datetime
     kind: str
+    zoom: Zoom
+    card: str = Field(description="Its card's id: the only name of a draft")
     repository: str = Field(description="owner/name of the job's issue; empty for a draft")
     number: int = Field(description="The issue's number; 0 for a draft")
+    title: str
     run: str = Field(description="Empty if the event belongs to no run")
     text: str
 
@@ -66,17 +72,19 @@ Input, Output = EventsPlace, FollowedEvents
 
 def run(call: ApiRequest, given: EventsPlace) -> FollowedEvents:
     """Return a page of them. Raises ApiError, BusyError."""
-    return _page(call, _scopes(call, given), _kinds(given), _begin(call, given.after))
+    return page_of(call, _scopes(call, given), _kinds(given), _begin(call, given.after))
 
 
-def stream(call: ApiRequest, given: EventsPlace) -> StreamResponse:
+def stream(call: ApiRequest, given: EventsPlace) -> "StreamResponse":
     """Return them as they come. Raises ApiError, BusyError."""
+    from bot.web.live.response import PageUpdate, StreamResponse, last_event_id, message
+
     scopes, kinds = _scopes(call, given), _kinds(given)
     sight = [(it.board_id, sorted(it.seen or ()), it.drafts) for it in scopes]
     about = hashlib.sha256(repr(("events", sorted(kinds), sight)).encode()).hexdigest()
 
-    def pull(after: int) -> PageUpdate:
-        page = _page(call, scopes, kinds, after)
+    def pull(after: int) -> "PageUpdate":
+        page = page_of(call, scopes, kinds, after)
         lines = [message("event", it.model_dump_json(), it.seq) for it in page.events]
         if page.omitted:
             lines.insert(0, message("omitted", json.dumps({"omitted": True}), after))
@@ -107,9 +115,18 @@ def _begin(call: ApiRequest, after: int) -> int:
         return event_store.last_seq(db)
 
 
-def _page(call: ApiRequest, scopes: Sequence[CardScope], kinds: frozenset[str], after: int) -> FollowedEvents:
+def page_of(
+    call: ApiRequest,
+    scopes: Sequence[CardScope],
+    kinds: Collection[str],
+    after: int,
+    *,
+    card_id: CardId | None = None,
+    whole: bool = False,
+) -> FollowedEvents:
+    """Return a page of events of these kinds, as `news_page` has them."""
     with event_store.reading(call.site.engine) as db:
-        page = card_news.news_page(db, scopes, after, kinds)
+        page = card_news.news_page(db, scopes, after, kinds, card_id=card_id, whole=whole)
     return FollowedEvents(
         events=list(map(_event, page.news)), last=page.last, omitted=page.omitted, more=page.more
     )
@@ -121,8 +138,11 @@ def _event(news: CardNews) -> FollowedEvent:
         seq=row.seq,
         at=row.at,
         kind=row.kind,
+        zoom=row.zoom,
+        card=news.card_id,
         repository=news.repository,
         number=news.number,
+        title=clean(news.title),
         run=row.run_id or "",
         text=clean(row.text),
     )

@@ -2,20 +2,23 @@
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
+from pydantic_core import to_jsonable_python
 
+from bot.web.api import jobs
+from bot.web.api.clean_rows import clean_row
 from bot.web.api.jobs import RunName
 from bot.web.api.operation import ApiModel, ApiRequest
-from bot.web.api.operations import get_run
-from bot.web.live.response import PageUpdate, StreamResponse, last_event_id, message
 from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.queries import run_lines
+from ledger.queries.run_lines import MAX_BEHIND, RunLine
 from ledger.views import runs
-from runner.text.untrusted import without_invisible as clean
+
+if TYPE_CHECKING:
+    from bot.web.live.response import PageUpdate, StreamResponse
 
 PATH = "/runs/{run}/events"
 EXAMPLE: Mapping[str, Any] = {"run": "r1", "after": 0}
@@ -28,19 +31,10 @@ class RunPlace(RunName):
     after: int = Field(0, ge=0, le=MAX_SEQ, description="The last event you have; a stream's Last-Event-ID")
 
 
-class JobRunLine(ApiModel):
-    """One event of the run."""
-
-    seq: int
-    at: datetime
-    text: str
-    output: str = Field(description="Output of a program, with line breaks and colour codes")
-
-
 class RunEvents(ApiModel):
     """A page of lines."""
 
-    lines: list[JobRunLine]
+    lines: list[RunLine]
     last: int = Field(description="The last event of this page: `after` of the next page")
     omitted: int = Field(description="Number of older events left out before the first line")
     more: bool = Field(description="More lines are ready")
@@ -52,18 +46,18 @@ Input, Output = RunPlace, RunEvents
 
 def run(call: ApiRequest, given: RunPlace) -> RunEvents:
     """Return a page of them. Raises ApiError, BusyError."""
-    get_run.visible(call, given)
-    return _page(call, RunId(given.run), given.after)
+    return page_of(call, jobs.run_of(call, given.run).run_id, given.after)
 
 
-def stream(call: ApiRequest, given: RunPlace) -> StreamResponse:
+def stream(call: ApiRequest, given: RunPlace) -> "StreamResponse":
     """Return them as they come. Raises ApiError, BusyError."""
-    get_run.visible(call, given)
-    run_id = RunId(given.run)
+    from bot.web.live.response import PageUpdate, StreamResponse, last_event_id, message
 
-    def pull(after: int) -> PageUpdate:
-        page = _page(call, run_id, after)
-        lines = (message("line", json.dumps(it.model_dump(mode="json")), it.seq) for it in page.lines)
+    run_id = jobs.run_of(call, given.run).run_id
+
+    def pull(after: int) -> "PageUpdate":
+        page = page_of(call, run_id, after)
+        lines = (message("line", json.dumps(to_jsonable_python(it)), it.seq) for it in page.lines)
         ended = page.ended and not page.more
         return PageUpdate(b"".join(lines), b"", page.last, more=page.more, ended=ended)
 
@@ -71,11 +65,10 @@ def stream(call: ApiRequest, given: RunPlace) -> StreamResponse:
     return StreamResponse(about, person, begin, pull, form="api")
 
 
-def _page(call: ApiRequest, run_id: RunId, after: int) -> RunEvents:
+def page_of(call: ApiRequest, run_id: RunId, after: int, behind: int | None = MAX_BEHIND) -> RunEvents:
+    """Return a page of the lines of a run that the account may see, of its newest `behind` events or all."""
     with event_store.reading(call.site.engine) as db:
-        fresh, row = run_lines.later_lines(db, run_id, after, MAX_LISTED), runs.get(db, run_id)
-    lines = [
-        JobRunLine(seq=it.seq, at=it.at, text=clean(it.text), output=clean(it.output)) for it in fresh.lines
-    ]
+        fresh, row = run_lines.later_lines(db, run_id, after, MAX_LISTED, behind=behind), runs.get(db, run_id)
     ended = row is not None and row.ended_at is not None
+    lines = list(map(clean_row, fresh.lines))
     return RunEvents(lines=lines, last=fresh.last, omitted=fresh.omitted, more=fresh.more, ended=ended)

@@ -6,33 +6,35 @@ from typing import Any
 from pydantic import Field
 
 from bot.state import policies, snapshots
-from bot.web.acting import offered
 from bot.web.api import jobs
+from bot.web.api.clean_rows import clean_row
 from bot.web.api.jobs import (
     MAX_TEXT,
     JobName,
-    JobPlan,
     JobRun,
     JobSummary,
     PendingJobError,
     address_of_board,
-    plan_of,
     run_summary,
 )
-from bot.web.api.operation import ApiModel, SiteRequest
+from bot.web.api.operation import ApiModel, ApiRequest, SiteRequest
 from ledger.events.board import BoardEvent
 from ledger.events.job import JobRequested
 from ledger.log import event_store
+from ledger.queries.run_rows import RunRows
 from ledger.rows.cards import CardRow
 from ledger.rows.jobs import JobRow
+from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.states import CardState
-from ledger.views import questions, runs
+from ledger.views import reports, runs
+from ledger.views.reports import ReportRow
 from rules.explain import why
 from runner.text.untrusted import without_invisible as clean
 
 PATH = "/jobs/{owner}/{repository}/{number}"
 EXAMPLE: Mapping[str, Any] = {"owner": "acme", "repository": "shop", "number": 1}
+COLUMNS = {"runs": ("run", "status", "attempt", "agent", "by", "queued_at", "usd", "reason")}
 PENDING = "pending: its card is being made"
 MAX_BODY = 20_000
 MAX_LOOKED_AT = 200  # requests of a board
@@ -73,7 +75,8 @@ class Job(JobSummary):
     assignees: list[str]
     pull: JobPull | None
     runs: list[JobRun] = Field(description="Newest first, up to 20")
-    plan: JobPlan | None
+    plan: PlanRow | None
+    report: ReportRow | None = Field(description="The report of its newest run that has one")
     question: JobQuestion | None
     offers: list[JobOffer]
 
@@ -81,7 +84,7 @@ class Job(JobSummary):
 Input, Output = JobName, Job
 
 
-def run(call: SiteRequest, given: JobName) -> Job:
+def run(call: ApiRequest, given: JobName) -> Job:
     """Return it. Raises ApiError, BusyError."""
     try:
         card = jobs.card_of(call, given)
@@ -90,7 +93,7 @@ def run(call: SiteRequest, given: JobName) -> Job:
     return whole_job(call, card)
 
 
-def whole_job(call: SiteRequest, card: CardRow) -> Job:
+def whole_job(call: ApiRequest, card: CardRow) -> Job:
     """Return a card with its runs, its question and the commands that fit. Raises BusyError."""
     with event_store.reading(call.site.engine) as db:
         listed = runs.of_card(db, card.card_id)
@@ -98,10 +101,10 @@ def whole_job(call: SiteRequest, card: CardRow) -> Job:
         policy = policies.in_force(db, card.board_id)
         because = why(policy, snapshot) if snapshot else ""
         newest = runs.get(db, card.run_id) if card.run_id else None  # a check of a push is none of its runs
-        plan = plan_of(db, newest) if newest else None
-        of_run = questions.of_run(db, newest.run_id) if newest else ()
+        rows = RunRows.read(db, newest) if newest else None
+        told = reports.of_runs(db, [it.run_id for it in listed])
         board = address_of_board(db, card)
-    waiting = (it for it in of_run if it.answered_at is None and not it.withdrawn)
+    question = rows.open_question if rows else None
     return Job(
         repository=card.repository or "",
         number=card.number or 0,
@@ -123,13 +126,14 @@ def whole_job(call: SiteRequest, card: CardRow) -> Job:
             number=card.pull_number, state=card.pull_state, draft=card.pull_draft, verdict=card.verdict
         ),
         runs=[run_summary(run) for run in listed],
-        plan=plan,
-        question=next((_question(it) for it in waiting), None),
+        plan=clean_row(rows.plan) if rows else None,
+        report=next((clean_row(told[it.run_id]) for it in listed if it.run_id in told), None),
+        question=_question(question) if question else None,
         offers=list(_offers(call, card)),
     )
 
 
-def pending_job(call: SiteRequest, row: JobRow) -> Job:
+def pending_job(call: ApiRequest, row: JobRow) -> Job:
     """Return a job whose card is being made: no text and no labels yet. Raises BusyError."""
     return Job(
         repository=row.repository,
@@ -149,6 +153,7 @@ def pending_job(call: SiteRequest, row: JobRow) -> Job:
         pull=None,
         runs=[],
         plan=None,
+        report=None,
         question=None,
         offers=[],
     )
@@ -159,7 +164,11 @@ def _question(question: QuestionRow) -> JobQuestion:
     return JobQuestion(question=question.question_id, text=clean(question.text)[:MAX_TEXT], choices=choices)
 
 
-def _offers(call: SiteRequest, card: CardRow) -> Iterable[JobOffer]:
+def _offers(call: ApiRequest, card: CardRow) -> Iterable[JobOffer]:
+    if not isinstance(call, SiteRequest):  # in this process nothing is offered
+        return
+    from bot.web.acting import offered
+
     for form in offered.for_card(call.site, call.visit, card.card_id):
         offer = form.offer
         choices = [text for text, _ in offer.choices]
@@ -172,7 +181,7 @@ def _offers(call: SiteRequest, card: CardRow) -> Iterable[JobOffer]:
         )
 
 
-def _wanted_title(call: SiteRequest, row: JobRow) -> str:
+def _wanted_title(call: ApiRequest, row: JobRow) -> str:
     """Return the title that was asked for; empty where many requests came since."""
     with event_store.reading(call.site.engine) as db:
         newest = event_store.newest_of(db, BoardEvent(row.board_id).stream, JobRequested, MAX_LOOKED_AT)

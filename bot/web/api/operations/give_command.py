@@ -54,6 +54,7 @@ class CommandReceipt(ApiModel):
 
     seq: int = Field(description="Number of its event in the log")
     again: bool = Field(description="It was already recorded under the same idempotency key")
+    done: bool = Field(description="False: the command changed nothing, and `answer` says why")
     answer: str = Field(description="What the card replied")
 
 
@@ -98,4 +99,4 @@ def run(call: SiteRequest, given: CommandRequest) -> CommandReceipt:
         raise not_found()
     if outcome.refused:
         raise ApiError(HTTPStatus.FORBIDDEN, "refused", outcome.text, "ask an account that may")
-    return CommandReceipt(seq=seq, again=not first, answer=clean(outcome.text))
+    return CommandReceipt(seq=seq, again=not first, done=outcome.is_done, answer=clean(outcome.text))

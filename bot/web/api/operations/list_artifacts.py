@@ -6,10 +6,10 @@ from typing import Any
 
 from pydantic import Field
 
+from bot.render.run.artifacts import DROPPED
+from bot.web.api import jobs
 from bot.web.api.jobs import RunName
 from bot.web.api.operation import ApiModel, ApiRequest
-from bot.web.api.operations import get_run
-from ledger.ids import RunId
 from ledger.log import event_store
 from ledger.views import artifacts
 from ledger.views.artifacts import ArtifactRow
@@ -17,6 +17,7 @@ from runner.text.untrusted import without_invisible as clean
 
 PATH = "/runs/{run}/artifacts"
 EXAMPLE: Mapping[str, Any] = {"run": "r1"}
+COLUMNS = ("name", "kind", "size_bytes", "at", "gone", "digest")
 
 
 class Artifact(ApiModel):
@@ -28,6 +29,7 @@ class Artifact(ApiModel):
     size_bytes: int
     at: datetime
     dropped: str = Field(description="Why it is gone: age, space, share or store; empty if it is not")
+    gone: str = Field(description="The same in words")
 
 
 class ArtifactList(ApiModel):
@@ -41,15 +43,19 @@ Input, Output = RunName, ArtifactList
 
 def run(call: ApiRequest, given: RunName) -> ArtifactList:
     """Return them. Raises ApiError, BusyError."""
-    return ArtifactList(artifacts=[summary(row) for row in readable_files(call, given)])
+    return ArtifactList(artifacts=list(map(summary, files_of(call, given))))
 
 
-def readable_files(call: ApiRequest, given: RunName) -> tuple[ArtifactRow, ...]:
-    """Return the run's files but those for the operator alone. Raises ApiError, BusyError."""
-    get_run.visible(call, given)
+def files_of(call: ApiRequest, given: RunName) -> tuple[ArtifactRow, ...]:
+    """Return the files of a run that the account may open. Raises ApiError, BusyError."""
+    row = jobs.run_of(call, given.run)
     with event_store.reading(call.site.engine) as db:
-        files = artifacts.of_run(db, RunId(given.run))
-    return tuple(file for file in files if file.is_for_readers)
+        return tuple(it for it in artifacts.of_run(db, row.run_id) if may_open(call, it))
+
+
+def may_open(call: ApiRequest, file: ArtifactRow) -> bool:
+    """Tell whether the account may open a file of a run that it may see: some are the operator's alone."""
+    return call.is_operators or file.is_for_readers
 
 
 def summary(row: ArtifactRow) -> Artifact:
@@ -61,4 +67,5 @@ def summary(row: ArtifactRow) -> Artifact:
         size_bytes=row.size_bytes,
         at=row.at,
         dropped=row.dropped,
+        gone=DROPPED.get(row.dropped, row.dropped),
     )

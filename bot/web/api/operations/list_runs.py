@@ -64,6 +64,7 @@ class RunList(ApiModel):
     """A page of runs."""
 
     runs: list[JobRunInList] = Field(description="Newest first")
+    total: int = Field(description="How many match in all, beyond `limit`")
     next: str = Field(description="Pass it as `after` for the next page; empty on the last one")
 
 
@@ -95,9 +96,10 @@ def list_runs(call: ApiRequest, given: RunQuery, card: CardRow | None) -> RunLis
         wanted = run_filters.read(texts, known, call.site.clock(), card.card_id if card else None)
         after = RunId(given.after) if given.after else None
         listed = run_list.newest(db, scopes, wanted, after=after, limit=given.limit + 1)
+        total = run_list.count_runs(db, scopes, wanted)
     page = listed[: given.limit]
     more = page[-1].run.run_id if len(listed) > len(page) else ""
-    return RunList(runs=[listed_run(call, it) for it in page], next=more)
+    return RunList(runs=[listed_run(call, it) for it in page], total=total, next=more)
 
 
 def listed_run(call: ApiRequest, it: ListedRun) -> JobRunInList:

@@ -237,10 +237,21 @@ def test_a_slash_command_is_a_verb_and_a_wrong_one_is_told_to_nobody(cardinal: C
     cardinal.catch_up()
     assert cardinal.told(item) == before
     assert (cardinal.events(CommandGiven), cardinal.events(CommandRefused)) == ([], [])
-    for words in (("pause", run_id), ("redirect", name, "Use", "the old port"), ("approve", run_id)):
+    for words, code in (
+        (("pause", run_id), 0),
+        (("redirect", name, "Use", "the old port"), 1),  # no plan waits
+        (("approve", run_id), 0),
+        (("pause", run_id), 0),  # as the approval, it is so already
+        (("status", run_id), 0),
+    ):
         done = typed(cardinal, *words, "--json")
-        assert done.exit_code == 0, done.output
-        assert json.loads(done.stdout)["command"] == words[0]
+        assert done.exit_code == code, done.output
+        document = json.loads(done.stdout)
+        assert (document["command"], document["done"]) == (words[0], not code)
+    refused = typed(cardinal, "redirect", name, "Again")
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert refused.stderr.startswith(f"Error: {name}: No plan of {run_id} waits.")
     given = [(event.command, event.argument) for event in cardinal.events(CommandGiven)]
-    assert given == [("pause", ""), ("redirect", "Use the old port"), ("approve", "")]
+    after = [("pause", ""), ("status", ""), ("redirect", "Again")]
+    assert given == [("pause", ""), ("redirect", "Use the old port"), ("approve", ""), *after]
     assert typed(cardinal, "logs", run_id).stdout == typed(cardinal, "log", run_id).stdout != ""

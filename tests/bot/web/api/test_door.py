@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from bot.web.acting.record import RECORDED
 from bot.web.api import door
 from bot.web.api.operation import OPERATIONS
 from bot.web.api.operations import list_jobs
@@ -39,7 +40,8 @@ def test_a_program_answers_a_question_as_its_account_and_the_card_reports_it(pag
     assert offer["choices"] == ["1", "2"]
     answer = bob.command(path, offer["name"], "2")
     assert answer.status_code == 200, answer.text
-    assert answer.get_json()["answer"] == "`bob` gave `/cardinal answer` by a program (token `ci`): “2”."
+    receipt = answer.get_json()
+    assert (receipt["answer"], receipt["done"]) == (RECORDED.format(command="answer"), True)
     (given,) = pages.cardinal.events(CommandGiven)
     assert (given.by, given.role, given.place, given.via) == ("bob", "write", "api", "ci")
     assert given.source == f"api:{offer['name']}"

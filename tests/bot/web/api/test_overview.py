@@ -112,7 +112,7 @@ def test_runs_are_listed_with_their_jobs_for_who_may_read_both_repositories(page
     hide(pages.cardinal)
     pages.cardinal.clock.forward(KEPT_S + 1)
     mallory = Program(pages, "mallory")
-    assert mallory.get("/runs") == {"runs": [], "next": ""}
+    assert mallory.get("/runs") == {"runs": [], "total": 0, "next": ""}
     assert mallory.send("GET", "/runs?issue=acme/shop%231").status_code == 404
 
 
@@ -128,7 +128,7 @@ def test_runs_are_filtered_paged_and_given_as_csv(pages: Pages) -> None:
     assert (listed("status=needs_input"), listed("status=needs-input&days=1")) == ([asking], [asking])
     assert (listed("status=failed"), listed("agent=SCRIPTED&repository=acme/shop")) == ([], [working, asking])
     first = bob.get("/runs?limit=1")
-    assert [it["run"] for it in first["runs"]] == [working]
+    assert ([it["run"] for it in first["runs"]], first["total"]) == ([working], 2)
     assert bob.get(f"/runs?limit=1&after={first['next']}")["runs"][0]["run"] == asking
     for query, said in (
         ("status=parked", "choose queued, working, needs input"),

@@ -7,12 +7,13 @@ import pytest
 
 from bot.web.pages import run_list
 from ledger.events.run import RunEnded
+from ledger.ids import RunId
 from ledger.states import Ending
 from tests.bot.web.pages.test_artifacts import hide
 from tests.bot.web.pages.world import Pages
 
 
-def fail(pages: Pages) -> str:
+def fail(pages: Pages) -> RunId:
     """Return a run that failed, on a card of its own."""
     run_id = pages.run()
     pages.cardinal.begin(run_id)
