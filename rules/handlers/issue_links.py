@@ -1,4 +1,4 @@
-"""Changed links of a card's issue or of its blockers, and its cards on other boards: all that a run awaits."""
+"""Changed links of a card's issue or of its blockers, and its cards on other boards: what a run awaits."""
 
 from datetime import datetime
 
