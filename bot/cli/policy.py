@@ -1,5 +1,6 @@
 """`cardinal policy`: check or proposal of a policy file; list of built-in profiles."""
 
+import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -24,6 +25,7 @@ from rules.policy.markdown.persona import parse_persona
 from rules.policy.messages import cap
 from rules.policy.model import Policy, parse
 from rules.policy.schedule import coming
+from rules.policy.schema import policy_schema
 from rules.policy.stages import is_persona
 from rules.registry import PROFILES, BuiltInProfile
 from rules.runs.skills import REPOSITORY
@@ -86,6 +88,17 @@ def print_proposal(folder: Path) -> None:
         click.echo(FETCHES, err=True)
     for sentence in proposals.lacking_programs(proposal, image=""):
         click.echo(clean(sentence), err=True)
+
+
+@command.command("schema")
+def print_schema() -> None:
+    """Print the policy file's JSON Schema, by which editors complete and check it.
+
+    \b
+    Example:
+      cardinal policy schema > .github/cardinal.schema.json
+    """
+    click.echo(json.dumps(policy_schema(), indent=2))
 
 
 @command.command("profiles")

@@ -19,7 +19,11 @@ def _as_tuple(value: object) -> object:
     return (value,) if isinstance(value, str) else value
 
 
-Allowed = Annotated[tuple[Name, ...], BeforeValidator(_as_tuple), Field(min_length=1, max_length=100)]
+Allowed = Annotated[
+    tuple[Name, ...],
+    BeforeValidator(_as_tuple, json_schema_input_type=Name | tuple[Name, ...]),
+    Field(min_length=1, max_length=100),
+]
 
 
 class BoardLimits(PolicyModel):

@@ -117,7 +117,10 @@ class ColumnPolicy(PolicyModel):
     retries: int = whole_number(
         2, 0, 20, "How often a run is resumed after its worker, git, the sandbox or the agent was killed."
     )
-    retry: Annotated[AgentChoice | None, BeforeValidator(_other_agent)] = setting(
+    retry: Annotated[
+        AgentChoice | None,
+        BeforeValidator(_other_agent, json_schema_input_type=dict[Literal["with"], AgentChoice]),
+    ] = setting(
         None,
         "{with: <agent>}, one of `agents`, which [makes the next attempt](agents.md#which-model) when "
         "an agent has failed; by default, none does.",
@@ -138,9 +141,9 @@ class ColumnPolicy(PolicyModel):
         None, "Actions when a card enters; in an execution column, `start_run` by default."
     )
     on_exit: Steps = setting((), "Actions when a card leaves.")
-    on_success: Annotated[MoveTo | None, BeforeValidator(_success)] = setting(
-        None, "What to do once a run has succeeded: `stay`, or {move: <column>}."
-    )
+    on_success: Annotated[
+        MoveTo | None, BeforeValidator(_success, json_schema_input_type=MoveTo | Literal["stay"])
+    ] = setting(None, "What to do once a run has succeeded: `stay`, or {move: <column>}.")
     publish: Literal["end", "early"] = setting(
         "end",
         "`end` opens the pull request when the checks have passed; `early` opens a draft with the "

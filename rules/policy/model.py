@@ -58,7 +58,7 @@ class Policy(PolicyModel):
         return self.board.limits
 
 
-class _RepositoryFile(PolicyModel):
+class RepositoryFile(PolicyModel):
     """A policy file as a card's own repository may have it: `board:` may be absent."""
 
     version: Literal[1]
@@ -99,12 +99,12 @@ def default_policy(home: str) -> Policy:
     return parse(DEFAULT_TEXT, home=home)
 
 
-def _read(text: str, installed: Installed | None, profiles: Names | None) -> _RepositoryFile:
+def _read(text: str, installed: Installed | None, profiles: Names | None) -> RepositoryFile:
     written = read(text)
     try:
-        parsed = _RepositoryFile.model_validate(written.tree)
+        parsed = RepositoryFile.model_validate(written.tree)
     except ValidationError as error:
-        raise PolicyError(cap(sentences(error, _RepositoryFile, written))) from error
+        raise PolicyError(cap(sentences(error, RepositoryFile, written))) from error
     problems = _cross_checks(parsed, written, installed or Installed(), profiles)
     if problems:
         raise PolicyError(cap(problems))
@@ -112,7 +112,7 @@ def _read(text: str, installed: Installed | None, profiles: Names | None) -> _Re
 
 
 def _cross_checks(
-    parsed: _RepositoryFile, written: Written, installed: Installed, profiles: Names | None
+    parsed: RepositoryFile, written: Written, installed: Installed, profiles: Names | None
 ) -> tuple[str, ...]:
     if "board" in written.tree and parsed.board is None:
         return (locate(written, ("board",), "is empty: name its columns, or remove the key"),)

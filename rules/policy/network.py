@@ -18,7 +18,8 @@ def _read(value: object) -> object:
     return {"none": (), "full": FULL}.get(value, (value,)) if isinstance(value, str) else value
 
 
-Network = Annotated[tuple[Line, ...], BeforeValidator(_read)]  # host patterns; none are `none`, `*` is `full`
+# Host patterns; none are `none`, `*` is `full`.
+Network = Annotated[tuple[Line, ...], BeforeValidator(_read, json_schema_input_type=str | tuple[Line, ...])]
 
 
 def beyond(hosts: tuple[str, ...], most: tuple[str, ...]) -> tuple[str, ...]:

@@ -198,7 +198,9 @@ class RepositoryRules(PolicyModel):
         "The workspace's container image: one that the operator [lists](sandbox.md#your-own-image).",
     )
     setup: Lines = setting((), "Shell lines that prepare a fresh workspace.")
-    validation: Annotated[Validation | None, BeforeValidator(_checks)] = setting(
+    validation: Annotated[
+        Validation | None, BeforeValidator(_checks, json_schema_input_type=Validation | Literal["none"])
+    ] = setting(
         Validation(),
         "The repository's [checks](#validation), `fast` and `full`; or `none`: nothing is checked, and "
         "every pull request says so. Without this key, a run ends before its agent starts.",

@@ -1,0 +1,75 @@
+"""The schema for editors: it takes every file that Cardinal takes, and sees the common mistakes."""
+
+import re
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from rules.errors import PolicyError
+from rules.policy.model import DEFAULT_TEXT, parse
+from rules.policy.schema import policy_schema
+from rules.policy.yaml_reader import read
+
+DOCS = Path(__file__).parents[3] / "docs"
+FENCED = re.compile(r"```yaml\n(.*?)```", re.DOTALL)
+COLUMN = "version: 1\nboard:\n  columns:\n    Doing: {{archetype: execution{more}}}\n"
+
+
+@pytest.fixture(scope="module")
+def schema() -> Draft202012Validator:
+    made = policy_schema()
+    Draft202012Validator.check_schema(made)
+    return Draft202012Validator(made)
+
+
+def test_every_file_of_the_documentation_that_cardinal_takes_is_right(schema: Draft202012Validator) -> None:
+    found = [text for page in DOCS.rglob("*.md") for text in FENCED.findall(page.read_text())]
+    files = [f"version: 1\n{text.replace('version: 1', '')}" for text in (DEFAULT_TEXT, *found)]
+    taken = 0
+    for text in files:
+        try:
+            parse(text, home="acme/board")
+        except PolicyError:
+            continue
+        taken += 1
+        assert list(schema.iter_errors(read(text).tree)) == [], text
+    assert taken > 20
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ", tools: {network: none}",
+        ", tools: {network: [pypi.org]}",
+        ", on_success: stay",
+        ", on_success: {move: Review}",
+        ", agents: [codex], retry: {with: codex}",
+        ", plan_approval: off",
+    ],
+)
+def test_what_is_written_in_several_ways_is_right_in_each(schema: Draft202012Validator, more: str) -> None:
+    assert list(schema.iter_errors(read(COLUMN.format(more=more)).tree)) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "about"),
+    [
+        (", budgett: 3", "budgett"),
+        (", budget: high", "high"),
+        (", on_success: leave", "leave"),
+        (", tools: {edit: maybe}", "maybe"),
+        (", retry: {then: codex}", "then"),
+    ],
+)
+def test_a_mistake_is_seen_in_an_editor(schema: Draft202012Validator, more: str, about: str) -> None:
+    text = COLUMN.format(more=more)
+    (error,) = schema.iter_errors(read(text).tree)
+    assert about in error.message
+    with pytest.raises(PolicyError):
+        parse(text, home="acme/board")
+
+
+def test_an_archetype_that_does_not_exist_is_seen(schema: Draft202012Validator) -> None:
+    text = COLUMN.format(more="").replace("execution", "executing")
+    assert ["executing" in it.message for it in schema.iter_errors(read(text).tree)] == [True]
