@@ -1,0 +1,106 @@
+"""Changing single settings in the text of a policy file; comments, order and form of all else stay."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import yaml
+from yaml.nodes import CollectionNode, MappingNode, Node, ScalarNode
+
+from rules.errors import PolicyError
+from rules.policy.yaml_reader import read
+
+Key = tuple[str, ...]
+_PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_./@+-]*(?: [A-Za-z0-9_./@+-]+)*")  # needs no quotes, also in braces
+
+
+def edit(text: str, changes: Mapping[Key, object]) -> str:
+    """Return the file with each setting at its path set; a part that is missing is made.
+
+    Raises PolicyError for a file that cannot be read, or whose form this cannot keep.
+    """
+    expected = read(text).tree
+    for key, value in changes.items():
+        text = _set(text, key, value)
+        _put(expected, key, value)
+    if read(text).tree != expected:
+        raise PolicyError(("the file's form cannot be kept: edit it by hand",))
+    return text
+
+
+def _put(tree: dict[str, Any], key: Key, value: object) -> None:
+    for name in key[:-1]:
+        tree = tree.setdefault(name, {})
+    tree[key[-1]] = value
+
+
+def _set(text: str, key: Key, value: object) -> str:
+    node, depth = yaml.compose(text, Loader=yaml.SafeLoader), 0
+    while isinstance(node, MappingNode):
+        pair = _pair(node, key[depth])
+        if pair is None:
+            return _insert(text, node, key[depth], _flow(_nested(key[depth + 1 :], value)))
+        name, node = pair
+        depth += 1
+        if depth == len(key):
+            return _replace(text, name, node, _flow(value))
+    raise PolicyError((f"{'.'.join(key[:depth])}: is no group of settings: edit it by hand",))
+
+
+def _pair(node: MappingNode, name: str) -> tuple[Node, Node] | None:
+    pairs: Sequence[tuple[Node, Node]] = node.value
+    return next((pair for pair in pairs if isinstance(pair[0], ScalarNode) and pair[0].value == name), None)
+
+
+def _replace(text: str, name: Node, value: Node, written: str) -> str:
+    """Return the text with another value behind the name; a comment between them comes after it."""
+    colon = name.end_mark.index
+    comment = re.search(r"[ \t]*#[^\n]*", text[colon : value.start_mark.index])
+    return f"{text[:colon]}: {written}{comment[0] if comment else ''}{text[_end(text, value) :]}"
+
+
+def _end(text: str, node: Node) -> int:
+    """Return where the node's last letter is: a block's own end is where the next thing begins."""
+    if isinstance(node, CollectionNode) and not node.flow_style and node.value:
+        last = node.value[-1]
+        return _end(text, last[1] if isinstance(last, tuple) else last)
+    begin, end = node.start_mark.index, node.end_mark.index
+    return begin + len(text[begin:end].rstrip())
+
+
+def _nested(key: Key, value: object) -> object:
+    for name in reversed(key):
+        value = {name: value}
+    return value
+
+
+def _insert(text: str, node: MappingNode, name: str, value: str) -> str:
+    """Return the text with one more pair: at the end of `{…}`, else before the first line of the mapping."""
+    if node.flow_style:
+        end = node.end_mark.index - 1
+        before = text[:end].rstrip()
+        comma = "" if before.endswith(("{", ",")) else ","
+        return f"{before}{comma}{'' if before.endswith('{') else ' '}{_flow(name)}: {value}{text[end:]}"
+    first = node.value[0][0].start_mark
+    return f"{text[: first.index]}{_flow(name)}: {value}\n{' ' * first.column}{text[first.index :]}"
+
+
+def _flow(value: object) -> str:
+    """Return a value on one line."""
+    match value:
+        case dict():
+            return f"{{{', '.join(f'{_flow(name)}: {_flow(one)}' for name, one in value.items())}}}"
+        case list() | tuple():
+            return f"[{', '.join(map(_flow, value))}]"
+        case str() if not (_PLAIN.fullmatch(value) and read(f"it: {value}").tree == {"it": value}):
+            return f'"{"".join(map(_escape, value))}"'
+        case str():
+            return value
+    return yaml.safe_dump(value).removesuffix("\n").removesuffix("\n...") if value is not None else "null"
+
+
+def _escape(letter: str) -> str:
+    """Return a letter as it stands between double quotes. Source: yaml.org/spec/1.2.2, 5.7."""
+    if letter in '"\\':
+        return f"\\{letter}"
+    return letter if letter.isprintable() else "\\n" if letter == "\n" else f"\\U{ord(letter):08x}"
