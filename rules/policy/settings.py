@@ -39,8 +39,13 @@ def settings_of(model: BaseModel, depth: int = ALL, prefix: str = "") -> Iterato
     """
     for name, field in type(model).model_fields.items():
         if depth > 0 or name in model.model_fields_set:
-            meaning = _LINK.sub(r"\1", field.description or "").replace("`", "")
+            meaning = plain_meaning(field.description or "")
             yield from _settings(f"{prefix}{name}", getattr(model, name), meaning, depth - 1)
+
+
+def plain_meaning(description: str) -> str:
+    """Return a setting's description without Markdown."""
+    return _LINK.sub(r"\1", description).replace("`", "")
 
 
 def settings_of_no_column(policy: Policy, depth: int = ALL) -> Iterator[Setting]:

@@ -122,7 +122,7 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
     with event_store.reading(site.engine) as db:
         served = served_boards.require_board(db, site.config, board.board_id)
         row, known = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
-        cards = _cards(db, board)
+        cards = cards_by_column(db, board)
         preview = None if other is None else _preview(served.home_repository, known, other, cards)
         past = policy_history.newest(db, board.board_id, 2)
     home = f"{site.config.git_url}/{served.home_repository}"
@@ -132,7 +132,7 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
         title=f"Policy of {plain(board.title)}",
         lines=() if source else (BUILT_IN,),
         source=(f"{home}/blob/{source}/{PATH}", source[:10]) if source else None,
-        problems=_lines(row.problems) if row is not None else (),
+        problems=policy_lines(row.problems) if row is not None else (),
         rejected=row.rejected_commit[:10] if row is not None else "",
         columns=[
             (
@@ -152,7 +152,7 @@ def _page(site: Site, visit: SignIn, board: VisibleBoard, other: OtherPolicy | N
         preview=preview,
         home=served.home_repository,
         since=when(past[0].at) if past else "",
-        changes=_differing(policies.of_text(past[1].text), known, cards) if len(past) > 1 else None,
+        changes=compare_policies(policies.of_text(past[1].text), known, cards) if len(past) > 1 else None,
         path=f"/policy/{board.owner}/{board.number}",
         board_path=board.path,
         visit=visit,
@@ -167,21 +167,23 @@ def _preview(
     try:
         after = parse(other.text, home=home, installed=list_installed(), profiles=other.profiles)
     except PolicyError as error:
-        return PreviewView(_lines(error.problems))
-    return PreviewView(changes=_differing(before, after, cards))
+        return PreviewView(policy_lines(error.problems))
+    return PreviewView(changes=compare_policies(before, after, cards))
 
 
-def _cards(db: Connection, board: VisibleBoard) -> dict[str | None, int]:
+def cards_by_column(db: Connection, board: VisibleBoard) -> dict[str | None, int]:
     """Return how many cards that the reader may see stand in each column."""
     counts = lanes.lane_counts(db, [board.scope])
     return {name: sum(by_state.values()) for name, by_state in counts.items()}
 
 
-def _lines(problems: Iterable[str]) -> tuple[str, ...]:
+def policy_lines(problems: Iterable[str]) -> tuple[str, ...]:
+    """Return the problems of a file as a page shows them."""
     return tuple(plain(problem, MAX_TEXT).replace("`", "") for problem in problems)
 
 
-def _differing(before: Policy, after: Policy, cards: Mapping[str | None, int]) -> ChangesView:
+def compare_policies(before: Policy, after: Policy, cards: Mapping[str | None, int]) -> ChangesView:
+    """Return what differs, with the cards that now stand in each column."""
     return ChangesView(find_changed_columns(before, after, cards), *find_changed_settings(before, after))
 
 

@@ -43,7 +43,7 @@ def test_the_policy_in_force_is_said_with_what_each_setting_means(pages: Pages) 
     pages.cardinal.set_policy(with_column(budget_usd="7.5", instructions="'<b>'"))
     pages.cardinal.catch_up()
     bob = pages.browser("bob")
-    assert f'<a href="{PATH}">' in bob.get("/boards/acme/1").text
+    assert f'href="{PATH}"' in bob.get("/boards/acme/1").text
     pages.cardinal.set_policy("version: 2\n")
     pages.cardinal.catch_up()
     shown = bob.get(PATH).text

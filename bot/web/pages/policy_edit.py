@@ -1,0 +1,285 @@
+"""A form for each column of a board's policy: what it would do is said first, then it is a pull request."""
+
+import types
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, Union, get_args, get_origin
+from urllib.parse import quote
+
+from flask import Response, make_response, redirect, render_template, request
+from pydantic.fields import FieldInfo
+
+from bot.github.api import proposals
+from bot.github.errors import GithubError
+from bot.state import policies, served_boards
+from bot.state.policy_names import list_installed
+from bot.web.authorization import RequestLimiter
+from bot.web.pages.act import try_later
+from bot.web.pages.policy import ChangesView, cards_by_column, compare_policies, policy_lines
+from bot.web.site import parameters
+from bot.web.site.layout import Site
+from bot.web.site.visibility import VisibleBoard
+from ledger.log import event_store
+from ledger.queue.sign_ins import SignIn
+from ledger.views import policies as rows
+from rules.card.column_actions import consequence
+from rules.errors import PolicyError
+from rules.policy.column import ColumnPolicy
+from rules.policy.edit import Key, edit
+from rules.policy.locations import PATH
+from rules.policy.model import DEFAULT_TEXT, Policy, parse
+from rules.policy.network import FULL
+from rules.policy.settings import MAX_TEXT, plain_meaning
+from rules.registry import ARCHETYPES
+from rules.text import plain
+
+MAX_BYTES = 64 * 1024
+A_MINUTE, AN_HOUR = 20, 300
+NO_RIGHT = "Only people who may write to {home} can propose a change of its policy."
+NO_CHANGES = ChangesView()
+TITLE = "Change the column {column} of the board's policy"
+BODY = "`{login}` proposes this on Cardinal's policy page. The check `cardinal/policy` says what it would do."
+NOTHING = "Nothing differs from the policy in force: change a setting first."
+# What each kind of column is set by, in this order; all that a column of that kind may have can be typed.
+_WORK = ("agent", "model", "instructions", "budget_usd", "timeout_minutes", "concurrency")
+FIELDS: Mapping[str, tuple[str, ...]] = {
+    "execution": (*_WORK, "usd_per_day", "plan_approval", "tools.network", "reviewers", "on_success.move"),
+    "planning": ("agent", "model", "instructions"),
+}
+NETWORKS = {"none": [], "full": ["*"]}  # words for lists of hosts
+EMPTIED = {"on_success": "stay"}  # what is written where nothing is wanted any more
+LABELS = {
+    "budget_usd": "Dollars for one run",
+    "timeout_minutes": "Minutes for one run",
+    "concurrency": "Runs at once",
+    "usd_per_day": "Dollars per day",
+    "plan_approval": "Approval of the plan",
+    "tools.network": "Network",
+    "on_success.move": "After success, move to",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SettingField:
+    """A field of the form: its kind is choice, number, lines, paragraph or text."""
+
+    name: str
+    label: str
+    meaning: str
+    kind: str
+    value: str
+    choices: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """The file that a form makes, and what it would do; `problems` by the field, "" for those of none."""
+
+    text: str = ""
+    problems: Mapping[str, tuple[str, ...]] | None = None
+    changes: ChangesView = NO_CHANGES
+
+
+def mount(site: Site) -> None:
+    """Mount the form."""
+    pace = RequestLimiter(site.clock, each=A_MINUTE, of_all=AN_HOUR)
+
+    @site.blueprint.route("/policy/<owner>/<int:number>/edit", methods=["GET", "POST"])
+    def edit_policy(owner: str, number: int) -> Response:
+        visit = site.sender(MAX_BYTES) if request.method == "POST" else site.visit() or site.stranger()
+        if isinstance(visit, Response):
+            return visit
+        parameters.check_names("column")
+        boards = {(it.owner.casefold(), it.number): it for it in site.boards_of(visit)}
+        board = boards.get((owner.casefold(), number))
+        if board is None or not board.home:
+            return site.nothing(visit)
+        if request.method == "POST" and not pace.take(visit.user_id):
+            return try_later(site, "too many changes were made in a short time")
+        return _answer(site, visit, board)
+
+
+def _answer(site: Site, visit: SignIn, board: VisibleBoard) -> Response:
+    with event_store.reading(site.engine) as db:
+        served = served_boards.require_board(db, site.config, board.board_id)
+        row, policy = rows.current(db, board.board_id), policies.in_force(db, board.board_id)
+        cards = cards_by_column(db, board)
+    text = row.text if row is not None and row.text else DEFAULT_TEXT
+    names = tuple(policy.board.columns)
+    wanted = request.args.get("column", names[0] if names else "")
+    if wanted not in names:
+        return site.nothing(visit)
+    column, draft = policy.board.columns[wanted], Draft()
+    given = {name: value.replace("\r\n", "\n").strip() for name, value in request.form.items()}
+    if request.method == "POST":
+        draft = _draft(text, policy, wanted, given=given, home=served.home_repository, cards=cards)
+        if given.get("do") == "propose" and draft.text and not draft.problems:
+            if not site.readers.writes(visit, served.home_repository):
+                problem = NO_RIGHT.format(home=served.home_repository)
+                return site.page("You may not do that", problem, status=403, visit=visit)
+            return _propose(site, visit, served.home_repository, wanted, draft.text)
+    kind = given.get("archetype", column.archetype)
+    shown = render_template(
+        "policy_edit.html",
+        title=f"Edit {plain(wanted)}",
+        visit=visit,
+        path=f"/policy/{quote(board.owner)}/{board.number}",
+        column=wanted,
+        columns=names,
+        effect=plain(consequence(column), MAX_TEXT),
+        archetypes=sorted(ARCHETYPES.names()),
+        archetype=kind,
+        fields=list(_fields(column, kind, given, draft.problems or {})),
+        draft=draft if request.method == "POST" else None,
+        others=(draft.problems or {}).get("", ()),
+        home=served.home_repository,
+    )
+    return make_response(shown)
+
+
+def _draft(
+    text: str,
+    policy: Policy,
+    column: str,
+    *,
+    given: Mapping[str, str],
+    home: str,
+    cards: Mapping[str | None, int],
+) -> Draft:
+    """Return the file with the form's changes of the column."""
+    current = policy.board.columns[column]
+    changes: dict[Key, object] = {}
+    kind = given.get("archetype", current.archetype)
+    if kind != current.archetype:
+        changes["board", "columns", column, "archetype"] = kind
+    for name in FIELDS.get(kind, ()):
+        value = _read(_info(name), given.get(name, ""))
+        if name not in given or value == _plain_value(_value_of(current, name)):
+            continue
+        key = ("board", "columns", column, *name.split("."))
+        changes.update({key: value} if value is not None else {key[:4]: EMPTIED.get(key[3])})
+    if not changes:
+        return Draft(problems={"": (NOTHING,)})
+    try:
+        changed = edit(text, changes)
+        after = parse(changed, home=home, installed=list_installed())
+    except PolicyError as error:
+        return Draft(problems=_by_field(policy_lines(error.problems), column))
+    return Draft(changed, changes=compare_policies(policy, after, cards))
+
+
+def _by_field(problems: Iterable[str], column: str) -> Mapping[str, tuple[str, ...]]:
+    """Return the problems by the field that each is about."""
+    found: dict[str, list[str]] = {}
+    names = sorted({name for names in FIELDS.values() for name in names}, key=len, reverse=True)
+    for problem in problems:
+        _, _, rest = problem.partition(f"board.columns.{column}.")
+        place, _, rest = rest.partition(": ")
+        name = next((it for it in names if place.startswith(it)), "")
+        found.setdefault(name, []).append(rest or problem if name else problem)
+    return {name: tuple(its) for name, its in found.items()}
+
+
+def _propose(site: Site, visit: SignIn, home: str, column: str, text: str) -> Response:
+    hub = served_boards.hub_of(site.engine, site.config, site.services.context.app, home)
+    try:
+        number = proposals.propose_file(
+            hub,
+            home,
+            PATH,
+            text,
+            title=TITLE.format(column=plain(column)),
+            body=BODY.format(login=visit.login),
+        )
+    except GithubError:
+        return try_later(site, "GitHub did not take the pull request")
+    return make_response(redirect(f"{site.config.git_url}/{home}/pull/{number}", 303))
+
+
+def _info(name: str) -> FieldInfo:
+    """Return the model's field of a setting, such as `tools.network`."""
+    model: Any = ColumnPolicy
+    for part in name.split("."):
+        info: FieldInfo = model.model_fields[part]
+        model = next(
+            (it for it in (info.annotation, *get_args(info.annotation)) if hasattr(it, "model_fields")), None
+        )
+    return info
+
+
+def _value_of(column: ColumnPolicy, name: str) -> Any:
+    value: Any = column
+    for part in name.split("."):
+        value = getattr(value, part) if value is not None else None
+    return value
+
+
+def _plain_value(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _fields(
+    column: ColumnPolicy, kind: str, given: Mapping[str, str], problems: Mapping[str, tuple[str, ...]]
+) -> Iterator[SettingField]:
+    for name in FIELDS.get(kind, ()):
+        info = _info(name)
+        shape, choices = _shape(name, info)
+        yield SettingField(
+            name=name,
+            label=LABELS.get(name, name.replace("_", " ").capitalize()),
+            meaning=plain_meaning(info.description or ""),
+            kind=shape,
+            value=given.get(name, _shown(_value_of(column, name))),
+            choices=choices,
+            problems=problems.get(name, ()),
+        )
+
+
+def _shape(name: str, info: FieldInfo) -> tuple[str, tuple[str, ...]]:
+    """Return the field's kind, and its choices."""
+    kinds = _kinds(info.annotation)
+    if get_origin(info.annotation) is Literal:
+        return "choice", tuple(map(str, get_args(info.annotation)))
+    if kinds & {int, float}:
+        return "number", ()
+    if tuple in kinds:
+        return "lines", ()
+    return ("paragraph" if name == "instructions" else "text"), ()
+
+
+def _kinds(annotation: Any) -> set[Any]:
+    """Return the plain types of an annotation, and of the parts of a union."""
+    origin = get_origin(annotation)
+    if origin in (Union, types.UnionType):
+        return set[Any]().union(*map(_kinds, get_args(annotation)))
+    if hasattr(annotation, "__metadata__"):
+        return _kinds(get_args(annotation)[0])
+    return {origin or annotation}
+
+
+def _shown(value: Any) -> str:
+    if value is None:
+        return ""
+    if value == FULL:
+        return "full"
+    return ", ".join(map(str, value)) if isinstance(value, tuple) else str(value)
+
+
+def _read(info: FieldInfo, text: str) -> object:
+    """Return what a field's text says; what is no number stays a text, for the policy's reader to refuse."""
+    kinds = _kinds(info.annotation)
+    if tuple in kinds and text in NETWORKS:
+        return NETWORKS[text]
+    if tuple in kinds:
+        return [part.strip() for part in text.replace("\n", ",").split(",") if part.strip()]
+    if kinds & {int, float}:
+        if not text and type(None) in kinds:
+            return None
+        for read in (int, float):
+            if read in kinds:
+                try:
+                    return read(text)
+                except ValueError:
+                    continue
+    return text or (None if type(None) in kinds else "")

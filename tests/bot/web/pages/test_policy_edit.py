@@ -1,0 +1,116 @@
+"""A column's form: it says what a change would do, and makes it a pull request that keeps the file's form."""
+
+from html import unescape
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from werkzeug.test import TestResponse
+
+from rules.policy.locations import PATH
+from tests.bot.flows.settings import POLICY
+from tests.bot.web.pages.forms import HERE, TEXTUAL
+from tests.bot.web.pages.test_artifacts import hide
+from tests.bot.web.pages.world import PUBLIC, Browser, Pages
+
+EDIT = "/policy/acme/1/edit?column=In%20Progress"
+COMMENTED = f"# Ask the finance team first.\n{POLICY}"
+
+
+def send(browser: Browser, *, origin: str = PUBLIC, **fields: str) -> TestResponse:
+    headers = {**HERE, "Origin": origin}
+    return browser.here.post(
+        EDIT, data=urlencode(fields), content_type=TEXTUAL, base_url=PUBLIC, headers=headers, buffered=True
+    )
+
+
+def policy(pages: Pages) -> None:
+    pages.cardinal.set_policy(COMMENTED)
+    pages.cardinal.catch_up()
+
+
+def test_a_change_is_explained_and_then_proposed_with_the_files_comments(pages: Pages) -> None:
+    policy(pages)
+    pages.run()
+    alice = pages.browser("alice")
+    assert 'value="2.0"' in alice.get(EDIT).text
+    shown = unescape(send(alice, archetype="execution", budget_usd="7.5", do="preview").text)
+    assert "<bdi>budget_usd</bdi>: <bdi>2.0</bdi> → <bdi>7.5</bdi>" in shown
+    assert "1 card now" in shown
+    cardinal = pages.cardinal
+    pulls = cardinal.home_repo.issues
+    before = set(pulls)
+    for _ in range(2):  # twice is once
+        answer = send(alice, archetype="execution", budget_usd="7.5", do="propose")
+        assert answer.status_code == 303
+    (number,) = set(pulls) - before
+    assert answer.headers["Location"].endswith(f"/acme/board/pull/{number}")
+    pull = pulls[number].pull
+    assert pull is not None
+    git = cardinal.forge.store.repos.git(cardinal.home_repo)
+    text = git.run("show", f"{pull.head_ref}:{PATH}").decode()
+    assert [it for it in text.splitlines() if it not in COMMENTED.splitlines()] == [
+        next(it for it in POLICY.splitlines() if "In Progress" in it).replace("}", ", budget_usd: 7.5}")
+    ]
+    assert "`alice` proposes this" in (pulls[number].body or "")
+
+
+def test_a_mistake_is_said_at_its_field_and_nothing_is_proposed(pages: Pages) -> None:
+    policy(pages)
+    alice = pages.browser("alice")
+    for do in ("preview", "propose"):
+        answer = send(alice, archetype="execution", budget_usd="lots", concurrency="0", do=do)
+        shown = unescape(answer.text)
+        assert answer.status_code == 200
+        assert "This would be rejected" in shown
+        assert shown.count('class="wrong"') == 2
+        assert 'value="lots"' in shown
+    assert "Nothing differs" in unescape(send(alice, archetype="execution", do="propose").text)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "written"),
+    [
+        (
+            "tools.network",
+            "pypi.org, files.pythonhosted.org",
+            "tools: {network: [pypi.org, files.pythonhosted.org]}",
+        ),
+        ("tools.network", "full", 'tools: {network: ["*"]}'),
+        ("on_success.move", "Review", "on_success: {move: Review}"),
+        ("usd_per_day", "12", "usd_per_day: 12.0"),
+        ("plan_approval", "required", "plan_approval: required"),
+        ("instructions", "Be brief.\nTest it.", 'instructions: "Be brief.\\nTest it."'),
+    ],
+)
+def test_each_kind_of_field_is_written_as_the_policy_wants_it(
+    pages: Pages, name: str, text: str, written: str
+) -> None:
+    policy(pages)
+    fields: Any = {"archetype": "execution", name: text, "do": "propose"}
+    answer = send(pages.browser("alice"), **fields)
+    assert answer.status_code == 303, unescape(answer.text)
+    pull = pages.cardinal.home_repo.issues[int(answer.headers["Location"].rpartition("/")[2])].pull
+    assert pull is not None
+    git = pages.cardinal.forge.store.repos.git(pages.cardinal.home_repo)
+    assert written in git.run("show", f"{pull.head_ref}:{PATH}").decode()
+
+
+def test_a_column_becomes_one_of_another_kind(pages: Pages) -> None:
+    policy(pages)
+    shown = unescape(send(pages.browser("alice"), archetype="review", do="preview").text)
+    assert "People review here." in shown
+
+
+def test_readers_may_look_and_only_writers_propose(pages: Pages) -> None:
+    policy(pages)
+    mallory = pages.browser("mallory")
+    assert mallory.get(EDIT).status_code == 200
+    fields: Any = {"archetype": "execution", "budget_usd": "9", "do": "propose"}
+    assert send(mallory, **fields).status_code == 403
+    assert send(pages.browser("alice"), origin="https://evil.example", **fields).status_code == 403
+    assert pages.browser("bob", signed_in=False).get(EDIT).status_code == 401
+    assert pages.browser("alice").get("/policy/acme/1/edit?column=Nowhere").status_code == 404
+    hide(pages.cardinal, "board")
+    pages.cardinal.clock.forward(400)
+    assert mallory.get(EDIT).status_code == 404
