@@ -4,6 +4,7 @@ A copy's forge has an address of its own, so that nothing of an earlier test can
 copy are of when it was kept, at most MAX_AGE_S ago: tests compare with the clock, not with what was there.
 """
 
+import os
 import pickle
 import shutil
 import subprocess
@@ -30,21 +31,28 @@ class Kept:
     """What a forge knew at one moment, its prepared world, and the files beside it; `notes`: the maker's."""
 
     state: bytes
+    folders: list[tuple[str, int]]  # with their modes; the outer ones first
+    files: list[tuple[str, int, bytes]]
     notes: dict[str, Any] = field(default_factory=dict)
-    folder: "tempfile.TemporaryDirectory[str]" = field(
-        default_factory=lambda: tempfile.TemporaryDirectory(prefix="cardinal-kept-")
-    )
     _kept_at: float = field(default_factory=time.monotonic)
 
     @classmethod
     def of(cls, store: Store, world: World, root: Path) -> "Kept":
         """Keep a world and everything in `root`, where its repositories are in the folder `forge`."""
-        with store.lock:
-            kept = cls(pickle.dumps((store, world), pickle.HIGHEST_PROTOCOL))
-            shutil.copytree(root, kept.folder.name, symlinks=True, dirs_exist_ok=True)
-        for repository in Path(kept.folder.name).glob("forge/git/*/*.git"):  # a pack is copied faster
-            command = ("git", "-C", str(repository), "-c", "repack.writeBitmaps=false", "repack", "-adnq")
-            subprocess.run(command, env=clean_environment(), check=True, timeout=60)
+        with tempfile.TemporaryDirectory(prefix="cardinal-kept-") as folder:
+            with store.lock:
+                state = pickle.dumps((store, world), pickle.HIGHEST_PROTOCOL)
+                shutil.copytree(root, folder, dirs_exist_ok=True)
+            for repository in Path(folder).glob("forge/git/*/*.git"):  # a pack is copied faster
+                words = ("-C", str(repository), "-c", "repack.writeBitmaps=false", "repack", "-adnq")
+                subprocess.run(["git", *words], env=clean_environment(), check=True, timeout=60)
+            kept = cls(state, [], [])
+            for path in sorted(Path(folder).rglob("*")):
+                name, mode = str(path.relative_to(folder)), path.stat().st_mode & 0o7777
+                if path.is_dir():
+                    kept.folders.append((name, mode))
+                else:
+                    kept.files.append((name, mode, path.read_bytes()))
         return kept
 
     @property
@@ -53,7 +61,12 @@ class Kept:
 
     def copy(self, root: Path) -> tuple[Store, World]:
         """Return a copy of the store and its world, with all files in `root`."""
-        shutil.copytree(self.folder.name, root, symlinks=True, dirs_exist_ok=True)
+        for name, mode in self.folders:
+            os.makedirs(f"{root}/{name}", mode, exist_ok=True)
+        for name, mode, content in self.files:
+            number = os.open(f"{root}/{name}", os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+            with open(number, "wb", buffering=0) as file:
+                file.write(content)
         store: Store
         world: World
         store, world = pickle.loads(self.state)
@@ -66,9 +79,7 @@ _kept: dict[str, Kept] = {}
 
 def keep(name: str, make: Callable[[], Kept]) -> Kept:
     """Return what is kept under this name in this process; it is made anew once it is too old."""
-    if name in _kept and _kept[name].is_old:
-        _kept.pop(name).folder.cleanup()
-    if name not in _kept:
+    if name not in _kept or _kept[name].is_old:
         _kept[name] = make()
     return _kept[name]
 

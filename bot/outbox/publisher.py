@@ -79,12 +79,12 @@ def publish_due(context: OutboxContext, lane: str, *, within_s: float, begin_s: 
     that is not GitHub's is a bug: it is raised, after the entry was put off so that it blocks no other.
     """
     counts = Published()
-    with context.reading() as db:
-        if restored.is_restored(db):
-            return counts  # it may have been sent already
     due_s = outbox.next_due_s(context.engine, lane)
     if due_s is None or due_s > 0:
         return counts
+    with context.reading() as db:
+        if restored.is_restored(db):
+            return counts  # it may have been sent already
     until = context.clock() + timedelta(seconds=within_s)
     holder = liveness.name(os.getpid())
     context, everywhere = _begin_turn(context)

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -78,14 +79,18 @@ def result(config: Config, *words: str, program: Sequence[str] = ("-m", "bot.cli
         return process.returncode, out, errors
 
 
-def test_a_read_is_the_same_and_imports_nothing(config: Config, group: Warm) -> None:
+def test_a_read_is_the_same_and_imports_nothing(config: Config, group: Warm, program: Path) -> None:
     carried_out = [result(config, *words.split(), program=("-c", SHOWS)) for words in READS]
     imported = {name for _, _, errors in carried_out for name in errors.partition(MARK)[2].split()}
     assert not {"sqlalchemy", "pydantic", "redis", "ledger.db"} & imported
     assert "bot.cli._socket" in imported
     (config.home / "run" / _socket.NAME).unlink()
+    environ = {"CARDINAL_HOME": str(config.home), "PATH": os.environ["PATH"]}
     for words, (code, out, errors) in zip(READS, carried_out, strict=True):
-        assert result(config, *words.split()) == (code, out, errors.partition(MARK)[0])
+        alone = subprocess.run(
+            [program, *words.split()], env=environ, capture_output=True, text=True, timeout=60
+        )
+        assert (alone.returncode, alone.stdout, alone.stderr) == (code, out, errors.partition(MARK)[0])
 
 
 def test_a_command_that_cannot_write_ends_alone(config: Config, group: Warm) -> None:

@@ -159,7 +159,7 @@ def test_the_longer_an_act_is_held_the_rarer_it_is_tried(stage: Stage) -> None:
     stage.fault(method="POST", path="/comments$", status=403, answer=SHUT, count=10_000)
     stage.ask(*says(stage, "one"))
     waits = list[float]()
-    for _ in range(200):
+    for _ in range(75):
         assert stage.publish().given_up == 0
         waits.append(outbox.next_due_s(stage.context.engine, "github") or 0.0)
         stage.clock.forward(waits[-1])

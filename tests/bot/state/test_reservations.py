@@ -183,7 +183,7 @@ DEAREST_USD = 0.4  # of one call
 
 @pytest.mark.parametrize(
     ("ledger_url", "seed"),
-    [*(("sqlite", seed) for seed in range(3)), ("postgresql", 0)],
+    [("sqlite", 0), ("postgresql", 1)],
     indirect=["ledger_url"],
 )
 def test_whatever_happens_no_limit_is_passed_by_more_than_the_call_under_way(

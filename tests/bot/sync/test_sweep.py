@@ -1,25 +1,20 @@
 """The sweep against the forge: large boards, people's boards, repositories out of sight, lost deliveries."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bot.github.client import Hub
 from bot.github.errors import UnavailableError
 from bot.ingest import delivery as deliveries
-from bot.state.outbox_context import OutboxContext
-from bot.system.setting_types import BoardAddress
-from forge.store.board import Item, Project
+from forge.store.board import Item
 from ledger.events.board import CardSeen
 from ledger.events.policy import PolicyLoaded
-from ledger.ids import CardId, DeliveryId
+from ledger.ids import DeliveryId
 from ledger.log import event_store
 from ledger.queue import inbox
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.flows.opening import opened
-from tests.ledgers import new_ledger, set_clock
 
 
 def points(cardinal: Cardinal) -> int:
@@ -37,19 +32,18 @@ def drafts(cardinal: Cardinal, count: int, column: str) -> list[Item]:
     return made
 
 
-def learn(cardinal: Cardinal) -> tuple[CardId, ...]:
-    """Sweep, look at all that it found, and return it."""
-    card_ids = cardinal.sweep()
+def fill_board(cardinal: Cardinal) -> None:
+    """Let the board have two pages of drafts that Cardinal has seen."""
+    drafts(cardinal, 130, "Tasks")
+    assert len(cardinal.sweep()) == 130
     while cardinal.serve_refreshes():
         pass
-    return card_ids
 
 
+@pytest.mark.after(scene=fill_board)
 def test_a_sweep_of_a_quiet_board_costs_the_installation_one_point_and_the_app_two_calls(
     cardinal: Cardinal,
 ) -> None:
-    drafts(cardinal, 110, "Tasks")
-    learn(cardinal)
     cardinal.sweep()
     cardinal.clock.forward(60)
     points(cardinal)
@@ -59,9 +53,9 @@ def test_a_sweep_of_a_quiet_board_costs_the_installation_one_point_and_the_app_t
     assert sorted(made) == sorted([*as_the_app, ("POST", "/graphql", 1)])
 
 
+@pytest.mark.after(scene=fill_board)
 def test_a_drag_at_the_end_of_a_large_board_is_found_by_the_next_sweep(cardinal: Cardinal) -> None:
-    many = drafts(cardinal, 130, "Tasks")
-    assert len(learn(cardinal)) == 130
+    many = cardinal.project.items[-130:]
     cardinal.clock.forward(600)
     cardinal.sweep()
     cardinal.clock.forward(60)
@@ -102,9 +96,8 @@ def test_a_new_policy_that_no_push_told_of_is_followed_by_the_next_sweep(cardina
     assert cardinal.events(PolicyLoaded)[-1].text == "version: 1\n"
 
 
+@pytest.mark.after(scene=fill_board)
 def test_a_cursor_that_github_forgot_costs_one_sweep(cardinal: Cardinal) -> None:
-    drafts(cardinal, 110, "Tasks")
-    learn(cardinal)
     records = cardinal.services.config.home / "run" / "shared"
     (memory,) = [path for path in records.iterdir() if b'"starts"' in path.read_bytes()]
     text = memory.read_text()
@@ -116,9 +109,8 @@ def test_a_cursor_that_github_forgot_costs_one_sweep(cardinal: Cardinal) -> None
     assert cardinal.sweep() == (item.node_id,)
 
 
+@pytest.mark.after(scene=fill_board)
 def test_a_sweep_that_takes_github_too_long_asks_for_less_the_next_time(cardinal: Cardinal) -> None:
-    drafts(cardinal, 120, "Tasks")
-    learn(cardinal)
     cardinal.forge.store.faults.load({"api": [{"path": "/graphql", "status": 502}]})
     with pytest.raises(UnavailableError):
         cardinal.sweep()
@@ -154,16 +146,3 @@ def test_a_hundred_lost_deliveries_are_asked_for_at_once_and_come_with_the_same_
 def _all_came(cardinal: Cardinal, guids: list[str]) -> bool:
     with event_store.reading(cardinal.services.engine) as db:
         return all(inbox.is_known(db, DeliveryId(guid)) for guid in guids)
-
-
-def _with_board(cardinal: Cardinal, board: Project, home: Path) -> Cardinal:
-    """Return a second Cardinal, which serves another board of the same forge."""
-    address = BoardAddress(board.owner.login, board.number)
-    ledger = f"sqlite:///{home / 'data' / 'ledger.db'}"
-    config = replace(cardinal.services.config, home=home, board=address, database_url=ledger)
-    engine = new_ledger(config.database_url)
-    set_clock(engine, cardinal.clock)
-    hub = Hub(config, cardinal.clock)
-    context = OutboxContext(engine, config, cardinal.clock, hub)
-    services = replace(cardinal.services, config=config, engine=engine, context=context).on_configured()
-    return replace(cardinal, project=board, services=services)

@@ -24,17 +24,26 @@ from tests.bot.ingest.samples import sample
 __all__ = ["actions"]  # GitHub Actions are there for each of these tests
 
 
-@pytest.fixture
-def both(cardinal: Cardinal) -> tuple[Item, Item]:
-    """Return one issue's cards on two boards, in execution."""
+def put_on_two_boards(cardinal: Cardinal) -> None:
+    """Let one issue have cards on two boards, in execution."""
     mine = cardinal.new()
-    project, carol = second(cardinal), cardinal.person("carol")
-    other = cardinal.forge.store.projects.add(project, issue_of(mine), actor=carol)
+    other = cardinal.forge.store.projects.add(
+        second(cardinal), issue_of(mine), actor=cardinal.person("carol")
+    )
     for item in (mine, other):
         cardinal.catch_up()
         cardinal.drag(item, "In Progress")
     cardinal.catch_up()
-    return mine, other
+
+
+pytestmark = pytest.mark.after(scene=put_on_two_boards)
+
+
+@pytest.fixture
+def both(cardinal: Cardinal) -> tuple[Item, Item]:
+    """Return the issue's cards on both boards."""
+    _, project = cardinal.forge.store.projects.all()
+    return cardinal.newest, project.items[-1]
 
 
 @pytest.fixture
@@ -203,6 +212,7 @@ def test_an_issue_that_comes_to_a_second_board_meanwhile_waits_for_the_same_bran
     assert cardinal.run_of(other).branch == cardinal.run_of(mine).branch
 
 
+@pytest.mark.after(scene=None)
 def test_an_issue_that_comes_to_a_second_board_later_has_its_pull_request_there(cardinal: Cardinal) -> None:
     mine = cardinal.new(column="In Progress")
     cardinal.catch_up()
@@ -264,6 +274,7 @@ def test_a_review_is_served_once_for_both_cards(cardinal: Cardinal, delivered: t
     assert [cardinal.card(item).state for item in delivered] == [CardState.WORK_COMPLETE] * 2
 
 
+@pytest.mark.after(scene=None)
 def test_an_issue_on_boards_of_two_owners_speaks_to_both(cardinal: Cardinal) -> None:
     mine = cardinal.new()
     project, _ = elsewhere(cardinal)

@@ -2,8 +2,6 @@
 
 from dataclasses import replace
 
-import pytest
-
 from bot.runspec import builder
 from bot.runspec.builder import with_reproduction
 from ledger.events.reproduction import (
@@ -43,24 +41,22 @@ def test_who_asks_for_one_that_cannot_be_made_is_told_what_to_paste(cardinal: Ca
     cardinal.assert_nothing_is_stuck()
 
 
-@pytest.mark.parametrize("who", ["carol", "mallory"])
-def test_steps_count_by_whoever_wrote_them_or_let_them_through(cardinal: Cardinal, who: str) -> None:
+def test_a_strangers_steps_count_once_somebody_let_them_through(cardinal: Cardinal) -> None:
     set_rules(cardinal, RULES)
     cardinal.scenario(work=WORK)
     item = cardinal.new()
     cardinal.catch_up()
-    cardinal.say(item, STEPS, who=who)
+    cardinal.say(item, STEPS, who="mallory")
     cardinal.catch_up()
     cardinal.drag(item, "In Progress")
     cardinal.catch_up(work=True)
     (first,) = why(cardinal)
-    assert (NO_PLACE if who == "carol" else STRANGER) in first
-    if who == "mallory":
-        cardinal.say(item, "/cardinal ok mallory")
-        cardinal.catch_up()
-        cardinal.say(item, "/cardinal fix")
-        cardinal.catch_up(work=True)
-        assert NO_PLACE in why(cardinal)[-1]
+    assert STRANGER in first
+    cardinal.say(item, "/cardinal ok mallory")
+    cardinal.catch_up()
+    cardinal.say(item, "/cardinal fix")
+    cardinal.catch_up(work=True)
+    assert NO_PLACE in why(cardinal)[-1]
 
 
 def test_only_what_people_see_of_somebody_with_write_access_is_played(cardinal: Cardinal) -> None:
