@@ -90,7 +90,8 @@ def test_a_check_that_prints_over_its_limit_says_so_and_shows_the_end_of_what_it
     world: World,
 ) -> None:
     world.scenario(plan=[PLAN], work=[EDIT, FINISH], repair=[{"say": "{{prompt}}"}, ROUND])
-    flood = "yes some line | head -c 3000000; echo the last words; sleep 0.2; yes more"
+    wide = "$(printf %0500d 0)"  # of fewer lines, which each cost
+    flood = f'yes "some line {wide}" | head -c 3000000; echo the last words; sleep 0.2; yes "more {wide}"'
     limits = limited(**GENEROUS, same_failures=2, output_bytes=3_500_000)
     world.run(world.spec(validation=checks(full=[flood]), limits=limits))
     failed = world.of("RoundFailed")[0]

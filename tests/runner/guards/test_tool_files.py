@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections import defaultdict
 
 import pytest
 
@@ -85,12 +86,6 @@ def ending(file: ToolFile) -> str:
     return "" if "*" in last else last
 
 
-def is_wider(one: ToolFile, other: ToolFile) -> bool:
-    """Whether all that `other` finds is found by `one`, as far as two examples tell."""
-    above = () if other.pattern.startswith("/") else ("above",)
-    return all(one.fits((*above, *example(other, stands))) for stands in ("x", "zz9"))
-
-
 def test_every_pattern_has_a_guard_a_reason_and_a_page_that_documents_it() -> None:
     files = list_tool_files()
     assert {file.guard for file in files} == set(GUARDS)
@@ -113,12 +108,17 @@ def test_no_pattern_stands_twice_or_under_a_wider_one(guard: str) -> None:
     assert len({file.pattern for file in files}) == len(files)
     wide = [file for file in files if "*" in file.pattern or "/" not in file.pattern]
     names = {file.pattern for file in wide if "*" not in file.pattern}
-    starred = [file for file in wide if "*" in file.pattern]
+    starred = defaultdict[str, list[ToolFile]](list)
+    for file in wide:
+        if "*" in file.pattern:
+            starred[ending(file)].append(file)
     for file in files:
         last = example(file, "x")[-1]
         assert file.pattern == last or last not in names, file
-        alike = [one for one in starred if ending(one) in ("", ending(file)) and one is not file]
-        assert [one.pattern for one in alike if is_wider(one, file)] == [], file
+        alike = (one for end in {"", ending(file)} for one in starred[end] if one is not file)
+        above = () if file.pattern.startswith("/") else ("above",)
+        paths = [(*above, *example(file, stands)) for stands in ("x", "zz9")]
+        assert [one.pattern for one in alike if all(map(one.fits, paths))] == [], file
 
 
 def test_names_that_no_guard_knew_are_found() -> None:
