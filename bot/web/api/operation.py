@@ -145,7 +145,7 @@ class Operation(Protocol):
     EXAMPLE: Mapping[str, Any] = {}
     COLUMNS: Sequence[str] | Mapping[str, Sequence[str]] = ()
     stream: "Callable[[SiteRequest, Any], StreamResponse] | None" = None
-    AS_TEXT: Mapping[str, Callable[[Any], str]] = {}
+    AS_TEXT: Mapping[str, Callable[[ApiRequest, Any], str]] = {}
     run: Callable[[Any, Any], ApiModel]  # of an ApiRequest where a ledger is enough, else of a SiteRequest
 
 

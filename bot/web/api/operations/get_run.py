@@ -84,7 +84,15 @@ class JobRunDetail(JobRun):
     artifacts: list[Artifact]
 
 
+def as_markdown(_call: ApiRequest, run: JobRunDetail) -> str:
+    """Return the run as a document."""
+    from bot.web.api import markdown
+
+    return markdown.write_run(run)
+
+
 Input, Output = RunName, JobRunDetail
+AS_TEXT = {"text/markdown": as_markdown}
 COPIED = (
     *("repository", "column", "kind", "asked", "door", "agent_version", "turns", "commits", "files_changed"),
     *("lines_changed", "base", "head", "pushed_head", "last_known", "last_line"),
