@@ -96,6 +96,8 @@ def give(
     if not done and not as_json:
         raise NotDoneError("\n".join(lines))
     show(said, as_json=as_json, text=lambda: lines)
+    if away := _home.absence():
+        click.echo(away, err=True)
     if not done:
         raise click.exceptions.Exit(1)
 

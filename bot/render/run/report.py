@@ -37,8 +37,8 @@ def agent_report(story: Story) -> tuple[str, ...]:
 
 
 def whole_report(story: Story) -> tuple[str, ...]:
-    """Return the first run's report, a line for each revision, the points to check of them all, each once, and
-    the newest one's open questions.
+    """Return the first run's report, a line for each revision, the points to check of them all, and the
+    newest one's open questions.
     """
     reports = story.reports
     if not reports:
