@@ -54,7 +54,7 @@ def command(column: str | None, limit: int, markdown: bool, as_json: bool, **giv
             if column is None or column in names[board.board_id]
         ]
         if markdown:
-            click.echo("\n".join(show_board.as_markdown(call, it) for it in described), nl=False)
+            click.echo("\n".join(show_board.write_board_document(call, it) for it in described), nl=False)
             return
     answers = [it.model_dump(mode="json") for it in described]
     show(answers, as_json=as_json, text=lambda: _text(answers))

@@ -84,10 +84,10 @@ def _patch(name: str) -> str:
 def _markdown(name: str) -> str:
     with _home.open_request() as call:
         if RUN.fullmatch(name):
-            return get_run.as_markdown(call, _run(call, name))
+            return get_run.write_run_document(call, _run(call, name))
         with event_store.reading(call.site.engine) as db:
             card = _home.find_card(db, name)
-        return get_job.as_markdown(call, get_job.whole_job(call, card))
+        return get_job.write_job_document(call, get_job.whole_job(call, card))
 
 
 def _run(call: ApiRequest, name: str) -> JobRunDetail:

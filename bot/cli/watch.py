@@ -80,7 +80,7 @@ def command(
             with event_store.reading(engine) as db:  # a board may be new
                 scopes = [CardScope(it.board_id) for it in boards.all_boards(db)]
             scopes = [it for it in scopes if board_id in (None, it.board_id)]
-            page = follow_events.page_of(call, scopes, wanted, seq, card_id=only, whole=True)
+            page = follow_events.read_events(call, scopes, wanted, seq, card_id=only, whole=True)
             for event in page.events:
                 click.echo(event.model_dump_json() if as_json else _text(event))
             seq = page.last

@@ -84,7 +84,7 @@ class Job(JobSummary):
     offers: list[JobOffer]
 
 
-def as_markdown(call: ApiRequest, job: Job) -> str:
+def write_job_document(call: ApiRequest, job: Job) -> str:
     """Return the card as a document, with its conversation and its runs."""
     from bot.web.api import markdown
 
@@ -95,7 +95,7 @@ def as_markdown(call: ApiRequest, job: Job) -> str:
 
 
 Input, Output = JobName, Job
-AS_TEXT = {"text/markdown": as_markdown}
+AS_TEXT = {"text/markdown": write_job_document}
 
 
 def run(call: ApiRequest, given: JobName) -> Job:

@@ -65,7 +65,7 @@ class BoardDetail(ApiModel):
     columns: list[BoardColumn]
 
 
-def as_markdown(_call: ApiRequest, board: BoardDetail) -> str:
+def write_board_document(_call: ApiRequest, board: BoardDetail) -> str:
     """Return the board as a document."""
     from bot.web.api import markdown
 
@@ -73,7 +73,7 @@ def as_markdown(_call: ApiRequest, board: BoardDetail) -> str:
 
 
 Input, Output = BoardQuery, BoardDetail
-AS_TEXT = {"text/markdown": as_markdown}
+AS_TEXT = {"text/markdown": write_board_document}
 
 
 def run(call: ApiRequest, given: BoardQuery) -> BoardDetail:
