@@ -76,7 +76,7 @@ def _of_run(policy: Policy, snapshot: Snapshot, run: RunRow, stopped: str, quote
             paused = (
                 f"{name} is paused{_by(run)}: /cardinal resume continues it"
                 if snapshot.is_paused
-                else f"{name} is parked"
+                else f"{name} is paused: it continues on its own"
             )
             return stopped or paused
         case RunState.QUEUED:

@@ -99,10 +99,15 @@ def verbs() -> tuple[str, ...]:
 def load_command(name: str) -> click.Command:
     """Return the command as it runs, with all that it imports."""
     if name in COMMANDS.names():
-        return COMMANDS.load(name).command
-    from bot.cli import _operator
+        command = COMMANDS.load(name).command
+    else:
+        from bot.cli import _operator
 
-    return _operator.verb(name)
+        command = _operator.verb(name)
+    logging = sys.modules.get("logging")
+    if logging and not logging.getLogger().handlers:  # else a log's lines would stand among a command's own
+        logging.getLogger().addHandler(logging.NullHandler())
+    return command
 
 
 def _print_version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:

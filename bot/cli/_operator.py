@@ -51,7 +51,7 @@ DONE = {"pause": "The {scope} is stopped.", "resume": "The {scope} is resumed."}
 DONE_BEFORE = {"pause": "The {scope} is already stopped.", "resume": "The {scope} is not stopped."}
 
 
-class NotDoneError(click.ClickException):
+class NothingDoneError(click.ClickException):
     """No run or card can carry the command, or it was refused."""
 
     exit_code = 1
@@ -82,7 +82,7 @@ def give(
                     _require_newest(db, run, word)
             about = record.readable_card(services, card_id, word)
             if about is None:
-                raise NotDoneError(
+                raise NothingDoneError(
                     f"nothing was done: {clean(target)} has no issue on a board Cardinal serves"
                 )
             name, outcome = _give(about, target, word, text)
@@ -94,8 +94,10 @@ def give(
     said = {"card": name, "command": word, "refused": outcome.refused, "done": done, "answer": outcome.text}
     lines = [clean(it) for it in re.split(r"\n+", f"{name or target}: {outcome.text}")]
     if not done and not as_json:
-        raise NotDoneError("\n".join(lines))
+        raise NothingDoneError("\n".join(lines))
     show(said, as_json=as_json, text=lambda: lines)
+    if away := _home.absence():
+        click.echo(away, err=True)
     if not done:
         raise click.exceptions.Exit(1)
 
@@ -109,10 +111,12 @@ def _find_named(db: Connection, target: str) -> tuple[CardId, RunRow | None]:
 
 
 def _require_newest(db: Connection, run: RunRow, word: str) -> None:
-    """Raise NotDoneError where the command would be about a later run of the card."""
+    """Raise NothingDoneError where the command would be about a later run of the card."""
     later = next((row.run_id for row in runs.of_card(db, run.card_id) if row.kind != CHECK), run.run_id)
     if later != run.run_id and not _names_run(word, run.run_id):
-        raise NotDoneError(f"nothing was done: {later} superseded {run.run_id}; give the command to {later}")
+        raise NothingDoneError(
+            f"nothing was done: {later} superseded {run.run_id}; give the command to {later}"
+        )
 
 
 def _names_run(word: str, target: str) -> bool:
@@ -121,17 +125,17 @@ def _names_run(word: str, target: str) -> bool:
 
 
 def _require_living(db: Connection, target: str, word: str, card_id: CardId, run: RunRow | None) -> None:
-    """Raise NotDoneError for a run that has ended or only checks, or a card without one to cancel."""
+    """Raise NothingDoneError for a run that has ended or only checks, or a card without one to cancel."""
     snapshot = snapshots.of_card(db, card_id)
     live, check = (snapshot.live_run, snapshot.live_check) if snapshot else (None, None)
     if run and run.state is RunState.ENDED:
         later = f"; {live.run_id} is running now" if live else ""
-        raise NotDoneError(f"nothing was done: {clean(target)} has ended{later}")
+        raise NothingDoneError(f"nothing was done: {clean(target)} has ended{later}")
     if run and run.kind == CHECK:
         remedy = "cancel its card instead, while no other run is active there"
-        raise NotDoneError(f"nothing was done: {clean(target)} only checks a commit; {remedy}")
+        raise NothingDoneError(f"nothing was done: {clean(target)} only checks a commit; {remedy}")
     if word == "cancel" and not live and not check:
-        raise NotDoneError(f"nothing was done: {clean(target)} has no active run")
+        raise NothingDoneError(f"nothing was done: {clean(target)} has no active run")
 
 
 def _give(about: tuple[Services, CardRow], target: str, word: str, text: str) -> tuple[str, CommandOutcome]:
@@ -158,7 +162,7 @@ def _give_to_all(
         return _give(about, target, word, scope)
     on_board = services.if_served(board.board_id)
     if on_board is None:
-        raise NotDoneError(f"nothing was done: Cardinal does not serve {clean(target)}")
+        raise NothingDoneError(f"nothing was done: Cardinal does not serve {clean(target)}")
     return "", _switch(on_board, board, word, scope, column)
 
 

@@ -138,6 +138,8 @@ def answer_lines(
     `columns` are those of its one list, or of each list by its name, which then has a head.
     """
     for name, value in document.items():
+        if "status" in document and name in ("state", "ending"):  # in other words
+            continue
         if value not in (None, "", [], {}) and (name, value) != ("number", 0):
             yield from _fact_lines(document, name, columns)
 

@@ -26,8 +26,9 @@ READS = True
     "--limit", type=click.IntRange(1, show_board.MAX_LISTED), default=100, show_default=True,
     help="Most cards to list in each column.",
 )  # fmt: skip
+@click.option("--markdown", is_flag=True, help="Print it as one Markdown document.")
 @json_option
-def command(column: str | None, limit: int, as_json: bool, **given: str | None) -> None:
+def command(column: str | None, limit: int, markdown: bool, as_json: bool, **given: str | None) -> None:
     """Print the columns with their cards.
 
     Each card is shown with its state and why it is waiting. Cards that need someone come first in their
@@ -52,6 +53,9 @@ def command(column: str | None, limit: int, as_json: bool, **given: str | None) 
             for board in seen
             if column is None or column in names[board.board_id]
         ]
+        if markdown:
+            click.echo("\n".join(show_board.write_board_document(call, it) for it in described), nl=False)
+            return
     answers = [it.model_dump(mode="json") for it in described]
     show(answers, as_json=as_json, text=lambda: _text(answers))
 

@@ -51,7 +51,7 @@ def command(run: str, follow: bool, zoom: str | None, as_json: bool) -> None:
         with event_store.reading(call.site.engine) as db:
             run_id = _home.find_run(db, run).run_id
         while True:
-            page = follow_run.page_of(call, run_id, seq, behind=None)
+            page = follow_run.read_lines(call, run_id, seq, behind=None)
             over = not page.more and (page.ended or not follow)
             fresh = [it for it in page.lines if _is_shown(it, depth, folds)]
             if folds:

@@ -9,6 +9,7 @@ import click
 
 from bot.admin.clone import own_git
 from bot.admin.clone import proposal as proposals
+from bot.admin.trial import trial
 from bot.cli._described import CommandGroup
 from bot.cli._show import clean, clone_option, json_option, show, text_block
 from bot.render import missing_checks
@@ -39,20 +40,29 @@ COMING = 3  # times of a schedule that are shown
 MAX_BYTES = 1_000_000  # the rules' own cap is lower; this one keeps a wrong file out of memory
 
 
+def default_file() -> str:
+    """Return the policy file of this folder: of a clone without one, that of its board by `cardinal try`."""
+    of_trial = Path(trial.FOLDER, trial.POLICY)
+    return str(of_trial) if of_trial.exists() and not Path(locations.PATH).exists() else locations.PATH
+
+
 @click.group("policy", cls=CommandGroup)
 def command() -> None:
     """Work with the policy file, .github/cardinal.yml."""
 
 
 @command.command("validate")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=locations.PATH)
+@click.argument(
+    "file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=lambda: default_file()
+)
 @click.option("--home", default="", metavar="OWNER/REPOSITORY", help="The repository that the file is in.")
 @json_option
 def validate(file: Path, home: str, as_json: bool) -> None:
     """Check a policy file as strictly as Cardinal does. Exit code 1 if it would be refused.
 
     Also checks the repository's own profiles and personas, in the folder `cardinal` beside the file. Names
-    skills there that cannot be used, and says when the next cards of a schedule are due.
+    skills there that cannot be used, and says when the next cards of a schedule are due. Without FILE, that
+    is .github/cardinal.yml, or the policy of `cardinal try` in a clone without one.
 
     \b
     Example:

@@ -40,9 +40,9 @@ def command(name: str | None, as_csv: bool, as_json: bool, **given: str | int | 
         with event_store.reading(call.site.engine) as db:
             card = _home.find_card(db, name) if name else None
         found = list_runs.list_runs(call, wanted, card)
-    if as_csv:
-        click.echo(list_runs.as_csv(found), nl=False)
-        return
+        if as_csv:
+            click.echo(list_runs.as_csv(call, found), nl=False)
+            return
     answer = found.model_dump(mode="json")
     rows = answer_rows(answer["runs"], list_runs.COLUMNS, empty="no runs")
     show(answer, as_json=as_json, text=lambda: rows)

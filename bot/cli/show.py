@@ -14,7 +14,9 @@ from bot.state import instructions, patches
 from bot.state.instructions import InstructionStack
 from bot.system.clock import utc_now
 from bot.web.api.jobs import RunName
+from bot.web.api.operation import ApiRequest
 from bot.web.api.operations import get_job, get_run, list_events
+from bot.web.api.operations.get_run import JobRunDetail
 from bot.web.api.operations.list_events import JobEvent
 from ledger.errors import CardinalError
 from ledger.event import Zoom
@@ -43,18 +45,23 @@ READS = True
 @click.option(
     "--zoom", type=click.Choice([str(zoom) for zoom in Zoom]), default=str(Zoom.ACTIVITY), show_default=True
 )
+@click.option("--markdown", is_flag=True, help="Print all of it as one Markdown document.")
 @click.option("--patch", is_flag=True, help="Print the run's changes so far, from the store.")
 @json_option
-def command(name: str, briefing: bool, zoom: str, patch: bool, as_json: bool) -> None:
+def command(name: str, briefing: bool, zoom: str, patch: bool, markdown: bool, as_json: bool) -> None:
     """Print one run, or one card with its timeline.
 
     \b
     Examples:
       cardinal show r12 --briefing
       cardinal show acme/shop#12
+      cardinal show acme/shop#12 --markdown > card.md
     """
     if patch:
         click.echo(_patch(name), nl=False)
+        return
+    if markdown:
+        click.echo(_markdown(name), nl=False)
         return
     document, text = _document(name, briefing, Zoom(zoom))
     show(document, as_json=as_json, text=lambda: text)
@@ -74,16 +81,31 @@ def _patch(name: str) -> str:
     return "\n".join((*text_block(text), "")) if sys.stdout.isatty() else text  # a program wrote it
 
 
+def _markdown(name: str) -> str:
+    with _home.open_request() as call:
+        if RUN.fullmatch(name):
+            return get_run.write_run_document(call, _run(call, name))
+        with event_store.reading(call.site.engine) as db:
+            card = _home.find_card(db, name)
+        return get_job.write_job_document(call, get_job.whole_job(call, card))
+
+
+def _run(call: ApiRequest, name: str) -> JobRunDetail:
+    """Return the run. Raises UnlistedNameError."""
+    with event_store.reading(call.site.engine) as db:
+        row = _home.find_run(db, name)
+    return get_run.run(call, RunName(run=row.run_id))
+
+
 def _document(name: str, briefing: bool, zoom: Zoom) -> tuple[object, Iterable[str]]:
     with _home.open_request() as call:
-        with event_store.reading(call.site.engine) as db:
-            run = _home.find_run(db, name) if briefing or RUN.fullmatch(name) else None
-            if run is not None and briefing:
-                return _describe_stack(db, run)
-            card = None if run is not None else _home.find_card(db, name)
-        if card is None:
-            answer = get_run.run(call, RunName(run=name)).model_dump(mode="json")
+        if RUN.fullmatch(name) and not briefing:
+            answer = _run(call, name).model_dump(mode="json")
             return answer, answer_lines(answer, get_run.COLUMNS)
+        with event_store.reading(call.site.engine) as db:
+            if briefing:
+                return _describe_stack(db, _home.find_run(db, name))
+            card = _home.find_card(db, name)
         job = get_job.whole_job(call, card).model_dump(mode="json")
         events = list_events.events_of(call, card.card_id, zoom, MAX_LINES, folds=True).events
     timeline = [it.model_dump(mode="json") for it in events]

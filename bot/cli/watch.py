@@ -19,7 +19,8 @@ from ledger.queries.timeline import WORDS_CHARS
 from ledger.views import boards
 
 POLL_S = 0.5
-KINDS = {name: kind for name, kind in codec.kinds().items() if issubclass(kind, CardEvent | RunEvent)}
+ZOOMS = {name: it.zoom for name, it in codec.kinds().items() if issubclass(it, CardEvent | RunEvent)}
+KINDS = click.Choice([*ZOOMS])
 
 READS = True
 
@@ -34,7 +35,7 @@ READS = True
     "--kind",
     "kinds",
     multiple=True,
-    type=click.Choice([*KINDS]),
+    type=KINDS,
     metavar="EVENT",
     help="Only events of this kind, at any zoom.",
 )
@@ -67,7 +68,7 @@ def command(
       cardinal watch --board acme/1 --kind QuestionAsked --kind RunEnded
     """
     depths = tuple(Zoom)[: tuple(Zoom).index(Zoom(zoom)) + 1]
-    wanted = kinds or tuple(name for name, kind in KINDS.items() if kind.zoom in depths)
+    wanted = kinds or tuple(name for name, least in ZOOMS.items() if least in depths)
     pause = threading.Event()
     with suppress(KeyboardInterrupt), _home.open_request() as call:
         engine = call.site.engine
@@ -79,7 +80,7 @@ def command(
             with event_store.reading(engine) as db:  # a board may be new
                 scopes = [CardScope(it.board_id) for it in boards.all_boards(db)]
             scopes = [it for it in scopes if board_id in (None, it.board_id)]
-            page = follow_events.page_of(call, scopes, wanted, seq, card_id=only, whole=True)
+            page = follow_events.read_events(call, scopes, wanted, seq, card_id=only, whole=True)
             for event in page.events:
                 click.echo(event.model_dump_json() if as_json else _text(event))
             seq = page.last

@@ -7,6 +7,7 @@ from bot.bootstrap import Services
 from bot.github.api import repositories
 from bot.outbox import subscribers
 from bot.outbox.subscribers import SubscribersError
+from bot.repo_config import skills
 from bot.state import policies
 from bot.sync import card as card_sync
 from ledger.events.conversation import CommandGiven, CommandRefused
@@ -17,7 +18,10 @@ from ledger.views import runs
 from rules.card import target_repository
 from rules.chatops import parser
 from rules.policy.model import Policy
+from rules.runs.skills import names_of
+from rules.text import code
 
+WHERE = "A skill is a folder in `.github/cardinal/skills/` of the default branch, and has its name."
 STARTS = ("fix", "investigate", "retry")
 
 
@@ -52,13 +56,37 @@ def prepare_command(
     """Read the command's dependencies; return the factory of its event. Raises CardBusyError, GithubError.
 
     An approval has the default branch's commit, after a sync of the card. A command that starts a run also
-    syncs a card whose text chooses the repository. A subscription depends on the file of subscribers. Other
-    commands read nothing.
+    syncs a card whose text chooses the repository. A subscription depends on the file of subscribers, a
+    choice of skills on their folders. Other commands read nothing.
     """
+    parsed = _with_known_skills(services, card, parsed, role=author.role, login=author.login)
     author = replace(author, base=_base(services, card, parsed, role=author.role, login=author.login))
     if isinstance(parsed, parser.Parsed) and parsed.command == "subscribe":
         author = _with_address(services, author)
     return lambda db: (command_event(policies.in_force(db, card.board_id), card, parsed, author),)
+
+
+def _with_known_skills(
+    services: Services, card: CardRow, parsed: parser.Parsed | parser.Mistyped, *, role: str, login: str
+) -> parser.Parsed | parser.Mistyped:
+    """Return the command, as mistyped where it names a skill that does not exist. Raises GithubError."""
+    names = names_of(parsed.argument) if isinstance(parsed, parser.Parsed) else ()
+    if not isinstance(parsed, parser.Parsed) or parsed.command != "skills" or names in ((), ("none",)):
+        return parsed
+    with event_store.reading(services.engine) as db:
+        policy = policies.in_force(db, card.board_id)
+        run = runs.get(db, card.run_id) if card.run_id else None
+    repository = run.repository if run else card.repository
+    if not repository or (not run and target_repository.is_shared(policy, repository)):
+        return parsed  # nobody knows yet where the work will be
+    if not isinstance(parser.permit(policy, parsed, role=role, login=login), parser.Permitted):
+        return parsed  # a person without the right must cost no call
+    unknown = skills.find_unknown(services, repository, repositories.head(services.hub, repository), names)
+    if not unknown:
+        return parsed
+    named = ", ".join(code(name, 60) for name in unknown)
+    because = f"Nothing was chosen: {code(repository)} has no skill {named}. {WHERE}"
+    return parser.Mistyped(parsed.command, because)
 
 
 def _base(services: Services, card: CardRow, parsed: object, *, role: str, login: str) -> str:

@@ -62,6 +62,14 @@ def gather(
     return _equipment(choices, known)
 
 
+def find_unknown(services: Services, repository: str, commit: str, names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return those of the names that no skill of the repository or the operator has. Raises GithubError."""
+    shelves = [repository_shelf(services.hub, repository, commit)]
+    shelves += map(folder_shelf, private_folders(services.config, services.board.owner))
+    known = {name.casefold() for shelf in shelves for name in shelf.names()}
+    return tuple(name for name in names if name.casefold() not in known)
+
+
 def unusable(shelf: Shelf) -> Iterator[Offer]:
     """Yield the skills of a shelf that no run gets: `problem` says why."""
     return (skill.offer for skill in _all(shelf) if skill.offer.problem)

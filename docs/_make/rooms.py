@@ -23,7 +23,10 @@ FLOW = {
 
 def charter(folder: Path) -> str:
     """Return the first sentence of what a package says of itself."""
-    said = ast.get_docstring(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))) or ""
+    file = folder / "__init__.py"
+    if not file.exists():
+        raise SystemExit(f"{file} is missing: create it, with a docstring that says what the folder is for")
+    said = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
     return " ".join(said.split("\n\n")[0].split()).split(". ")[0].rstrip(".")
 
 

@@ -27,6 +27,11 @@ _CLOSING = re.compile(
     r"\b((?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b:?\s+)(?=\S{0,200}(?:#|GH-|/issues/|/pull/)\d)",
     re.IGNORECASE,
 )
+_HEADING = re.compile(r"(#)(?=#*(?:\s|$))", re.MULTILINE)
+_UNDERLINE = re.compile(r"^([ \t>]*[-=])(?=[-=]*[ \t]*$)", re.MULTILINE)
+_LINK = re.compile(r"\](?=[(:\[])")
+# Source: github.github.com/gfm/#autolinks-extension- and GitHub's own references.
+_BARE_LINK = re.compile(r"(www(?=\.)|:(?=//)|#(?=\d)|GH-(?=\d))", re.IGNORECASE)
 _SPACE = re.compile(r"\s")
 _REFERENCE = re.compile(r"(#|GH-|://)(?=\S)")
 # What would open a heading, quote, list, rule, table or fence at the start of a line.
@@ -45,6 +50,14 @@ def escape_mentions(text: str) -> str:
     text = _IMAGE.sub("!" + APART, text)
     text = _TASK.sub(lambda match: match[1] + ("☐" if match[2] == " " else "☑"), text)
     return _keep_open(text)
+
+
+def make_inert(text: str) -> str:
+    """Return what `quote` or `line` made without headings, links and references; it reads the same."""
+    text = _HEADING.sub(r"\1" + APART, text)
+    text = _UNDERLINE.sub(r"\1" + APART, text)
+    text = _LINK.sub("]" + APART, text)
+    return _BARE_LINK.sub(r"\1" + APART, text)
 
 
 def _keep_open(text: str) -> str:

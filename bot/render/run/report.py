@@ -1,6 +1,7 @@
 """Final report of a run: the work and points to check, or the ending and the next step."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from bot.render import missing_checks
 from bot.render.markdown.checkboxes import box
@@ -36,12 +37,16 @@ def agent_report(story: Story) -> tuple[str, ...]:
 
 
 def whole_report(story: Story) -> tuple[str, ...]:
-    """Return the first run's report, a line for each revision, and the newest one's points to check."""
+    """Return the first run's report, a line for each revision, the points to check of them all, and the
+    newest one's open questions.
+    """
     reports = story.reports
     if not reports:
         return ()
     rows = [f"Run {report.run_id}: {line(report.done, 600)}" for report in reports[1:]]
-    return (*_work(reports[0]), _format_list("Revisions", rows), *_next(reports[-1]))
+    check = tuple(dict.fromkeys(point for report in reports for point in report.check))
+    newest = replace(reports[-1], check=check)
+    return (*_work(reports[0]), _format_list("Revisions", rows), *_next(newest))
 
 
 def _headline(story: Story, more: str = "") -> str:

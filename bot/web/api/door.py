@@ -127,7 +127,7 @@ def _answer_in_room(
     if operation.stream is not None and "text/event-stream" in request.headers.get("Accept", ""):
         return operation.stream(call, given)
     if operation.SCOPE is Scope.READ:
-        return _of(operation, operation.run(call, given))
+        return _of(operation, call, given)
     if not room.acquire(timeout=LATER_S / 20):
         raise ApiError(
             HTTPStatus.SERVICE_UNAVAILABLE,
@@ -137,7 +137,7 @@ def _answer_in_room(
             LATER_S,
         )
     try:
-        return _of(operation, operation.run(call, given))
+        return _of(operation, call, given)
     finally:
         room.release()
 
@@ -246,11 +246,12 @@ def problem_document(error: ApiError) -> Response:
     return answer
 
 
-def _of(operation: Operation, output: Any) -> Response:
+def _of(operation: Operation, call: SiteRequest, given: Any) -> Response:
+    output = operation.run(call, given)
     kind = request.accept_mimetypes.best_match((JSON, *operation.AS_TEXT), JSON)
     if kind == JSON:
         return Response(output.model_dump_json(), content_type=JSON)
-    return Response(operation.AS_TEXT[kind](output), content_type=f"{kind}; charset=utf-8")
+    return Response(operation.AS_TEXT[kind](call, output), content_type=f"{kind}; charset=utf-8")
 
 
 def _description() -> Response:

@@ -169,7 +169,7 @@ def address_of_board(db: Connection, card: CardRow) -> str:
     return f"{board.owner}/{board.number}" if board else ""
 
 
-def run_of(call: ApiRequest, name: str) -> RunRow:
+def require_run(call: ApiRequest, name: str) -> RunRow:
     """Return the run of that name. Raises ApiError, BusyError."""
     known = run_visible(call.site, call.visit, name)
     if known is None:

@@ -51,7 +51,7 @@ def not_found() -> ApiError:
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> str:
     """Return an input's faults, in the words of the model's fields, without repeating the input."""
-    faults = error.errors(include_url=False, include_context=False, include_input=False)[:MAX_FAULTS]
+    faults = error.errors(include_url=False, include_input=False)[:MAX_FAULTS]
     return "; ".join(
         f"{plain('.'.join(map(str, it['loc'])))}: {plain(_fault(it, model), MAX_FAULT)}" for it in faults
     )
@@ -61,6 +61,8 @@ def _fault(fault: ErrorDetails, model: type[BaseModel]) -> str:
     field = model.model_fields.get(str(fault["loc"][0])) if fault["loc"] else None
     if fault["type"] == "string_pattern_mismatch" and field is not None:  # people read no patterns
         return f"invalid value: {field.description}"
+    if fault["type"] == "string_too_long":
+        return f"may have up to {fault['ctx']['max_length']:,} characters: shorten it"
     return fault["msg"]
 
 
@@ -83,7 +85,7 @@ def check_fields(model: type[M], fields: Mapping[str, Any]) -> M:
             HTTPStatus.UNPROCESSABLE_ENTITY,
             "unfit",
             faults_of(error, model),
-            "follow its schema",
+            "correct it, then send it again",
         ) from error
 
 
@@ -145,7 +147,7 @@ class Operation(Protocol):
     EXAMPLE: Mapping[str, Any] = {}
     COLUMNS: Sequence[str] | Mapping[str, Sequence[str]] = ()
     stream: "Callable[[SiteRequest, Any], StreamResponse] | None" = None
-    AS_TEXT: Mapping[str, Callable[[Any], str]] = {}
+    AS_TEXT: Mapping[str, Callable[[ApiRequest, Any], str]] = {}
     run: Callable[[Any, Any], ApiModel]  # of an ApiRequest where a ledger is enough, else of a SiteRequest
 
 

@@ -356,6 +356,15 @@ def test_the_runs_are_listed_and_shown(cardinal: Cardinal, story: Engine) -> Non
     assert "reason: agent_error: it crashed" in output
 
 
+@pytest.mark.parametrize("words", [("board", "--search"), ("inbox", "--label"), ("runs", "--person")])
+def test_a_filter_that_is_too_long_says_the_limit(
+    cardinal: Cardinal, story: Engine, words: tuple[str, str]
+) -> None:
+    refused = cardinal(*words, "x" * 201)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert f"{words[1][2:]}: may have up to 200 characters: shorten it" in refused.stderr
+
+
 def test_a_run_is_shown_with_its_stages(cardinal: Cardinal, story: Engine) -> None:
     run = RunId("r1")
     events = (

@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,24 @@ def test_a_policy_file_is_judged_as_strictly_as_cardinal_does(cardinal: Cardinal
     assert "columns" in json.loads(result.stdout)["problems"][0]
     assert cardinal("policy", "validate", str(binary)).exit_code == 1
     assert cardinal("policy", "validate", str(tmp_path / "none.yml")).exit_code == 2
+
+
+def test_without_a_file_the_policy_of_a_board_by_try_is_judged(cardinal: Cardinal, tmp_path: Path) -> None:
+    assert cardinal("policy", "validate").exit_code == 2
+    (tmp_path / ".cardinal").mkdir()
+    (tmp_path / ".cardinal/policy.yml").write_text("version: 2\n")
+    assert json.loads(cardinal("policy", "validate", "--json").stdout)["file"] == ".cardinal/policy.yml"
+    (tmp_path / ".github").mkdir()
+    (tmp_path / ".github/cardinal.yml").write_text("version: 1\n")
+    assert json.loads(cardinal("policy", "validate", "--json").stdout)["file"] == ".github/cardinal.yml"
+
+
+def test_no_line_of_a_log_stands_among_a_commands_own() -> None:
+    warns = "import logging; logging.getLogger('bot').warning('wake-up lost')"
+    for name in ("status", "board"):
+        words = (sys.executable, "-c", f"from bot.cli import load_command; load_command({name!r}); {warns}")
+        done = subprocess.run(words, capture_output=True, check=True, timeout=60)
+        assert (done.stdout, done.stderr) == (b"", b"")
 
 
 def test_a_repositorys_own_profile_lies_beside_its_policy_file(cardinal: Cardinal, tmp_path: Path) -> None:

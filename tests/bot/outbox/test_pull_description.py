@@ -32,14 +32,16 @@ def test_a_revision_is_added_to_what_the_description_says_of_the_whole_change(st
     stage.past.step(RunState.PREPARING, RunState.WORKING, RunState.PUBLISHING, run_id=again)
     stage.do(UpdatePull(stage.card_id))
     assert "> Totals add up." in (pull.issue.body or "")
-    stage.happen(FinalReported(again, "Both remarks are worked in.", (), ("the rounding",), ()))
+    stage.happen(FinalReported(again, "Nothing to look at.", (), (), ()))
+    stage.do(UpdatePull(stage.card_id))
+    assert "**What to check**\n\n- the sum\n" in (pull.issue.body or "")
+    stage.happen(FinalReported(again, "Both remarks are worked in.", (), ("the rounding", "the sum"), ()))
     stage.do(UpdatePull(stage.card_id))
     body = pull.issue.body or ""
     assert "> Totals add up." in body
     assert "- cart.py adds" in body
     assert "**Revisions**\n\n- Run r2: Both remarks are worked in." in body
-    assert "the rounding" in body
-    assert "the sum" not in body
+    assert "**What to check**\n\n- the sum\n- the rounding\n" in body
 
 
 def test_what_a_run_reported_that_failed_or_only_looked_is_no_part_of_the_change(stage: Stage) -> None:

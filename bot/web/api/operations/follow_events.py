@@ -72,7 +72,7 @@ Input, Output = EventsPlace, FollowedEvents
 
 def run(call: ApiRequest, given: EventsPlace) -> FollowedEvents:
     """Return a page of them. Raises ApiError, BusyError."""
-    return page_of(call, _scopes(call, given), _kinds(given), _begin(call, given.after))
+    return read_events(call, _scopes(call, given), _kinds(given), _begin(call, given.after))
 
 
 def stream(call: ApiRequest, given: EventsPlace) -> "StreamResponse":
@@ -84,7 +84,7 @@ def stream(call: ApiRequest, given: EventsPlace) -> "StreamResponse":
     about = hashlib.sha256(repr(("events", sorted(kinds), sight)).encode()).hexdigest()
 
     def pull(after: int) -> "PageUpdate":
-        page = page_of(call, scopes, kinds, after)
+        page = read_events(call, scopes, kinds, after)
         lines = [message("event", it.model_dump_json(), it.seq) for it in page.events]
         if page.omitted:
             lines.insert(0, message("omitted", json.dumps({"omitted": True}), after))
@@ -115,7 +115,7 @@ def _begin(call: ApiRequest, after: int) -> int:
         return event_store.last_seq(db)
 
 
-def page_of(
+def read_events(
     call: ApiRequest,
     scopes: Sequence[CardScope],
     kinds: Collection[str],

@@ -46,17 +46,17 @@ Input, Output = RunPlace, RunEvents
 
 def run(call: ApiRequest, given: RunPlace) -> RunEvents:
     """Return a page of them. Raises ApiError, BusyError."""
-    return page_of(call, jobs.run_of(call, given.run).run_id, given.after)
+    return read_lines(call, jobs.require_run(call, given.run).run_id, given.after)
 
 
 def stream(call: ApiRequest, given: RunPlace) -> "StreamResponse":
     """Return them as they come. Raises ApiError, BusyError."""
     from bot.web.live.response import PageUpdate, StreamResponse, last_event_id, message
 
-    run_id = jobs.run_of(call, given.run).run_id
+    run_id = jobs.require_run(call, given.run).run_id
 
     def pull(after: int) -> "PageUpdate":
-        page = page_of(call, run_id, after)
+        page = read_lines(call, run_id, after)
         lines = (message("line", json.dumps(to_jsonable_python(it)), it.seq) for it in page.lines)
         ended = page.ended and not page.more
         return PageUpdate(b"".join(lines), b"", page.last, more=page.more, ended=ended)
@@ -65,7 +65,7 @@ def stream(call: ApiRequest, given: RunPlace) -> "StreamResponse":
     return StreamResponse(about, person, begin, pull, form="api")
 
 
-def page_of(call: ApiRequest, run_id: RunId, after: int, behind: int | None = MAX_BEHIND) -> RunEvents:
+def read_lines(call: ApiRequest, run_id: RunId, after: int, behind: int | None = MAX_BEHIND) -> RunEvents:
     """Return a page of the lines of a run that the account may see, of its newest `behind` events or all."""
     with event_store.reading(call.site.engine) as db:
         fresh, row = run_lines.later_lines(db, run_id, after, MAX_LISTED, behind=behind), runs.get(db, run_id)

@@ -41,7 +41,7 @@ Input, Output = ArtifactName, ArtifactText
 
 def run(call: ApiRequest, given: ArtifactName) -> ArtifactText:
     """Return it. Raises ApiError, BusyError."""
-    rows = (it for it in list_artifacts.files_of(call, given) if it.digest == given.digest)
+    rows = (it for it in list_artifacts.list_visible_files(call, given) if it.digest == given.digest)
     row = next(rows, None)
     if row is None:
         raise not_found()

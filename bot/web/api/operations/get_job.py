@@ -18,8 +18,10 @@ from bot.web.api.jobs import (
     run_summary,
 )
 from bot.web.api.operation import ApiModel, ApiRequest, SiteRequest
+from bot.web.api.operations.get_run import run_detail
 from ledger.events.board import BoardEvent
 from ledger.events.job import JobRequested
+from ledger.ids import CardId
 from ledger.log import event_store
 from ledger.queries.run_rows import RunRows
 from ledger.rows.cards import CardRow
@@ -27,7 +29,7 @@ from ledger.rows.jobs import JobRow
 from ledger.rows.plans import PlanRow
 from ledger.rows.questions import QuestionRow
 from ledger.states import CardState
-from ledger.views import reports, runs
+from ledger.views import messages, reports, runs
 from ledger.views.reports import ReportRow
 from rules.explain import why
 from runner.text.untrusted import without_invisible as clean
@@ -37,6 +39,7 @@ EXAMPLE: Mapping[str, Any] = {"owner": "acme", "repository": "shop", "number": 1
 COLUMNS = {"runs": ("run", "status", "attempt", "agent", "by", "queued_at", "usd", "reason")}
 PENDING = "pending: its card is being made"
 MAX_BODY = 20_000
+MAX_SAID = 200  # messages in a document
 MAX_LOOKED_AT = 200  # requests of a board
 
 
@@ -81,7 +84,18 @@ class Job(JobSummary):
     offers: list[JobOffer]
 
 
+def write_job_document(call: ApiRequest, job: Job) -> str:
+    """Return the card as a document, with its conversation and its runs."""
+    from bot.web.api import markdown
+
+    with event_store.reading(call.site.engine) as db:
+        said = messages.newest(db, CardId(job.card), MAX_SAID)
+        rows = [RunRows.read(db, it) for it in runs.of_card(db, CardId(job.card))]
+    return markdown.write_card(job, [run_detail(call, it) for it in rows], tuple(map(clean_row, said)))
+
+
 Input, Output = JobName, Job
+AS_TEXT = {"text/markdown": write_job_document}
 
 
 def run(call: ApiRequest, given: JobName) -> Job:

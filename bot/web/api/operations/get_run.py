@@ -84,7 +84,15 @@ class JobRunDetail(JobRun):
     artifacts: list[Artifact]
 
 
+def write_run_document(_call: ApiRequest, run: JobRunDetail) -> str:
+    """Return the run as a document."""
+    from bot.web.api import markdown
+
+    return markdown.write_run(run)
+
+
 Input, Output = RunName, JobRunDetail
+AS_TEXT = {"text/markdown": write_run_document}
 COPIED = (
     *("repository", "column", "kind", "asked", "door", "agent_version", "turns", "commits", "files_changed"),
     *("lines_changed", "base", "head", "pushed_head", "last_known", "last_line"),
@@ -93,7 +101,7 @@ COPIED = (
 
 def run(call: ApiRequest, given: RunName) -> JobRunDetail:
     """Return it. Raises ApiError, BusyError."""
-    row = jobs.run_of(call, given.run)
+    row = jobs.require_run(call, given.run)
     with event_store.reading(call.site.engine) as db:
         return run_detail(call, RunRows.read(db, row))
 

@@ -43,12 +43,12 @@ Input, Output = RunName, ArtifactList
 
 def run(call: ApiRequest, given: RunName) -> ArtifactList:
     """Return them. Raises ApiError, BusyError."""
-    return ArtifactList(artifacts=list(map(summary, files_of(call, given))))
+    return ArtifactList(artifacts=list(map(summary, list_visible_files(call, given))))
 
 
-def files_of(call: ApiRequest, given: RunName) -> tuple[ArtifactRow, ...]:
+def list_visible_files(call: ApiRequest, given: RunName) -> tuple[ArtifactRow, ...]:
     """Return the files of a run that the account may open. Raises ApiError, BusyError."""
-    row = jobs.run_of(call, given.run)
+    row = jobs.require_run(call, given.run)
     with event_store.reading(call.site.engine) as db:
         return tuple(it for it in artifacts.of_run(db, row.run_id) if may_open(call, it))
 

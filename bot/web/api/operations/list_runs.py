@@ -68,7 +68,7 @@ class RunList(ApiModel):
     next: str = Field(description="Pass it as `after` for the next page; empty on the last one")
 
 
-def as_csv(answer: RunList) -> str:
+def as_csv(_call: ApiRequest, answer: RunList) -> str:
     """Return the list as CSV, with every fact."""
     return csv_text((it.model_dump(mode="json") for it in answer.runs), tuple(JobRunInList.model_fields))
 

@@ -65,7 +65,15 @@ class BoardDetail(ApiModel):
     columns: list[BoardColumn]
 
 
+def write_board_document(_call: ApiRequest, board: BoardDetail) -> str:
+    """Return the board as a document."""
+    from bot.web.api import markdown
+
+    return markdown.write_board(board)
+
+
 Input, Output = BoardQuery, BoardDetail
+AS_TEXT = {"text/markdown": write_board_document}
 
 
 def run(call: ApiRequest, given: BoardQuery) -> BoardDetail:

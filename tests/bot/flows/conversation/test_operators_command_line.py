@@ -158,7 +158,7 @@ def test_an_empty_board_goes_on_after_a_stop_and_after_a_halt(empty: Cardinal) -
         event_store.append(db, halt, at=cardinal.clock())
     assert typed(cardinal, "stop", BOARD).exit_code == 0
     for said in ("The board is resumed.", "The board is not stopped."):
-        assert typed(cardinal, "resume", BOARD).output == f"{BOARD}: {said}\n"
+        assert typed(cardinal, "resume", BOARD).stdout == f"{BOARD}: {said}\n"
     assert (len(cardinal.events(StopLifted)), len(cardinal.events(HaltLifted))) == (1, 1)
 
 

@@ -240,6 +240,13 @@ def test_a_line_of_the_description_and_a_command_choose_skills(cardinal: Cardina
     put(cardinal, FILES)
     item = cardinal.new(title="Totals", body="Please.\n\nSkills: tests-first, nowhere")
     cardinal.catch_up()
+    cardinal.say(item, "/cardinal skills safe-migration, tests-frist, ghost")
+    cardinal.catch_up()
+    assert "`acme/shop` has no skill `tests-frist`, `ghost`. A skill is a folder" in cardinal.told(item)[-1]
+    assert cardinal.events(SkillsPinned) == []
+    cardinal.say(item, "/cardinal skills ghost", who="mallory")  # who may choose none learns of none
+    cardinal.catch_up()
+    assert "has no skill `ghost`" not in cardinal.told(item)[-1]
     cardinal.say(item, "/cardinal skills safe-migration")
     cardinal.catch_up()
     assert [one.names for one in cardinal.events(SkillsPinned)] == [("safe-migration",)]

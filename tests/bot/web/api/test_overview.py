@@ -14,7 +14,7 @@ from bot.outbox import subscribers
 from bot.web.api.csv_text import csv_text
 from bot.web.authorization import KEPT_S
 from ledger.events.board import StopOrdered
-from ledger.events.run import RunClaimed
+from ledger.events.run import CommandChecked, FinalReported, RunClaimed
 from rules.chatops.notices import Subscriber
 from tests.bot.flows.cardinal import Cardinal
 from tests.bot.web.api.program import Program, path_of
@@ -146,6 +146,49 @@ def test_runs_are_filtered_paged_and_given_as_csv(pages: Pages) -> None:
     printed = CliRunner().invoke(main, ["runs", "--csv", "--status", "needs input"], env=home)
     assert [row["run"] for row in csv.DictReader(io.StringIO(printed.stdout))] == [asking]
     assert "needs input" in CliRunner().invoke(main, ["runs"], env=home).stdout
+
+
+@pytest.mark.after(scene=Cardinal.at_work)
+def test_the_whole_report_is_told_by_get_run_get_job_and_the_command_line(pages: Pages) -> None:
+    item = asked(pages, "8080")
+    run_id = pages.cardinal.run_of(item).run_id
+    told = FinalReported(run_id, "It adds\u202e up.", ("cart.py adds",), ("the sum",), ("Round it?",))
+    happens(pages, told, CommandChecked(run_id, 1, "full", "make", 2, 0.5, "e" * 64, "it broke"))
+    happens(pages, CommandChecked(run_id, 2, "full", "make", 0, 0.5, "e" * 64, "fine"))
+    bob, path = Program(pages, "bob"), path_of(pages, item)
+    run, job = bob.get(f"/runs/{run_id}"), bob.get(path)
+    report = {"done": "It adds up.", "changed": ["cart.py adds"], "check": ["the sum"]}
+    report |= {"open_questions": ["Round it?"], "run_id": run_id}
+    for whole in (run, job):
+        assert report.items() <= whole["report"].items()
+    assert [(it["command"], it["exit_code"], it["tail"]) for it in run["evidence"]] == [
+        ("make", 2, "it broke"),
+        ("make", 0, ""),
+    ]
+    assert (run["questions"][0]["choices"], run["questions"][0]["answered_at"]) == (["8080"], None)
+    home = {"CARDINAL_HOME": str(pages.cardinal.services.config.home)}
+    card = pages.cardinal.card(item)
+    for name, whole in ((run_id, run), (f"{card.repository}#{card.number}", job)):
+        printed = CliRunner().invoke(main, ["show", name, "--json"], env=home)
+        assert json.loads(printed.stdout)["report"] == whole["report"], printed.output
+        text = CliRunner().invoke(main, ["show", name], env=home).stdout
+        for said in ("done: It adds up.", "check: the sum", "open questions: Round it?"):
+            assert f"  {said}\n" in text
+
+
+@pytest.mark.after(scene=Cardinal.at_work)
+def test_what_is_for_the_operator_alone_is_in_no_answer_of_the_api(pages: Pages) -> None:
+    run_id = pages.run()
+    secret = pages.keep(run_id, "briefing.md", "briefing", "Of other cards.\n")
+    log = pages.keep(run_id, "full 1", "log")
+    bob = Program(pages, "bob")
+    for path in (f"/runs/{run_id}", f"/runs/{run_id}/artifacts"):
+        digests = [it["digest"] for it in bob.get(path)["artifacts"]]
+        assert (log in digests, secret in digests) == (True, False)
+    assert secret not in bob.send("GET", f"/runs/{run_id}", Accept="text/markdown").text
+    home = {"CARDINAL_HOME": str(pages.cardinal.services.config.home)}
+    for words in (("artifacts", run_id), ("show", run_id)):
+        assert secret in CliRunner().invoke(main, words, env=home).stdout
 
 
 def test_a_spreadsheet_computes_nothing_of_a_list() -> None:
