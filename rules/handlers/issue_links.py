@@ -1,4 +1,4 @@
-"""Changed links of a card's issue or of its blockers, and its cards on other boards: what its run waits for."""
+"""Changed links of a card's issue, and its cards on other boards: what its queued run waits for."""
 
 from datetime import datetime
 
