@@ -141,7 +141,6 @@ def question_asked(policy: Policy, snapshot: Snapshot, event: runs.QuestionAsked
 
 @answers(runs.QuestionAnswered, changes_check=True, reads=("proposed",))
 def write_answer(policy: Policy, snapshot: Snapshot, event: runs.QuestionAnswered, now: datetime) -> Decision:
-    """Write the answer into the question's comment."""
     settled = PostQuestion(snapshot.card_id, event.run_id, event.question_id)
     run = _newest(snapshot, event)
     state = derive_state(policy, snapshot) if run else Decision()
