@@ -27,6 +27,7 @@ def offers(policy: Policy, snapshot: Snapshot) -> Iterator[CommandOffer]:
 
 
 def handle(policy: Policy, snapshot: Snapshot, given: CommandGiven, now: datetime) -> Decision:
+    """Switch the board's kill switch on."""
     if any(stop.scope == "board" for stop in snapshot.stops):
         return say(snapshot, given, "The board is already stopped. `/cardinal resume board` resumes it.")
     order = StopOrdered(snapshot.board_id, "board", targets(snapshot)["board"], given.by)
